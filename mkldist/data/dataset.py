@@ -1,0 +1,79 @@
+"""The two objects every later stage receives: a data set and a split of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from mkldist.identity import array_id
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Row indices of one train/test partition."""
+
+    train: Ints
+    test: Ints
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Content hash of the two index arrays."""
+        return array_id(self.train, self.test)
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """A binary classification data set, ready for kernels.
+
+    Parameters
+    ----------
+    name : str
+        The name under which results are stored.
+    x : (n, d) float64, or None when `grams` is given
+        Features, finite.
+    y : (n,) float64
+        Labels in {-1, +1}.
+    classes : (str, str)
+        The user's names of the labels -1 and +1.
+    feature_names : tuple of str
+        d names.
+    predefined : tuple of Split
+        Train/test partitions that came with the data; empty when there are none.
+    groups : dict of str to tuple of int
+        Named feature groups (column indices) for kernels on feature subsets.
+    grams : (M, n, n) array, or None
+        Precomputed Gram matrices over all n points instead of features.  May be memory-mapped.
+    origin : str
+        Where the data came from, for provenance.
+    """
+
+    name: str
+    x: Floats | None
+    y: Floats
+    classes: tuple[str, str]
+    feature_names: tuple[str, ...] = ()
+    predefined: tuple[Split, ...] = ()
+    groups: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    grams: npt.NDArray[np.floating] | None = None
+    origin: str = ""
+
+    @property
+    def n_points(self) -> int:
+        """Number of samples n."""
+        return len(self.y)
+
+    @property
+    def n_features(self) -> int:
+        """Number of features d; 0 for precomputed Gram matrices."""
+        return 0 if self.x is None else self.x.shape[1]
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Content hash of features (or Gram matrices) and labels."""
+        return array_id(self.x, self.y, self.grams)

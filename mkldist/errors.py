@@ -1,0 +1,109 @@
+"""Errors that a user can act on: where, what was found, what was expected, what to do.
+
+Every error that a user can cause derives from :class:`MkldistError` and carries the exit code
+of the command line.  Anything else that escapes is a defect of mkldist and exits with 1.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+EXIT_OK = 0
+EXIT_INTERNAL = 1
+EXIT_BAD_INPUT = 2
+EXIT_FAILED_RUNS = 3
+EXIT_INTERRUPTED = 130
+
+
+class MkldistError(Exception):
+    """Base of all errors of mkldist.
+
+    Parameters
+    ----------
+    where : str
+        The place: a path in the sweep file, a file, a data set, a parameter.
+    found : str
+        What stands there.
+    expected : str, optional
+        What would have been right.
+    hint : str, optional
+        What to do about it, as an imperative sentence.
+    """
+
+    kind = "error"
+    exit_code = EXIT_INTERNAL
+
+    def __init__(self, where: str, found: str, expected: str = "", hint: str = "") -> None:
+        self.where, self.found, self.expected, self.hint = where, found, expected, hint
+        super().__init__(self._message())
+
+    def _message(self) -> str:
+        text = f"{self.where}: {self.found}"
+        if self.expected:
+            text += f"; expected {self.expected}"
+        if self.hint:
+            text += f". {self.hint}"
+        return text
+
+    def __reduce__(self) -> tuple[type[MkldistError], tuple[str, str, str, str]]:
+        """Pickle by the four fields, so that errors travel back from workers unchanged."""
+        return type(self), (self.where, self.found, self.expected, self.hint)
+
+
+class InputError(MkldistError):
+    """A mistake in what the user gave; nothing was written."""
+
+    kind = "bad input"
+    exit_code = EXIT_BAD_INPUT
+
+
+class SpecError(InputError):
+    """A mistake in a sweep file, an override or a method's parameters."""
+
+    kind = "bad sweep"
+
+
+class DataError(InputError):
+    """A data set that cannot be read or used as asked."""
+
+    kind = "bad data"
+
+
+class GramError(InputError):
+    """A Gram matrix that is not square, symmetric, finite or positive semi-definite."""
+
+    kind = "bad Gram matrix"
+
+
+class StoreError(InputError):
+    """A store on disk that is missing, cut short, corrupt or of another layout."""
+
+    kind = "bad store"
+
+
+class OutputError(InputError):
+    """An output folder that cannot be written or belongs to another sweep."""
+
+    kind = "bad output"
+
+
+class ClusterError(MkldistError):
+    """Workers or the scheduler were lost; what was recorded stays and the sweep can resume."""
+
+    kind = "cluster"
+    exit_code = EXIT_INTERNAL
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return ``"did you mean 'x'?"`` for the known name nearest to `name`, or ``""``.
+
+    Examples
+    --------
+    >>> nearest("simplmkl", ["level", "simplemkl"])
+    "Did you mean 'simplemkl'?"
+    >>> nearest("zzz", ["level"])
+    ''
+    """
+    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
+    return f"Did you mean '{close[0]}'?" if close else ""

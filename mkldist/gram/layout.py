@@ -1,0 +1,106 @@
+"""Upper-tile layout of symmetric matrices: which entries of a Gram matrix are kept, and where.
+
+An n × n symmetric matrix is cut into b × b tiles; the T = s(s+1)/2 tiles on or above the diagonal
+(s = ceil(n/b)) are kept in row-major order, each stored whole, the last row and column of tiles
+padded with zeros.  A matrix is then a vector of T·b² entries, a bank a (kernels × entries) matrix,
+and a full sum over the matrix is a sum over entries with weight 2 off the diagonal tiles.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+LAYOUT_VERSION = 1
+MAX_TILE = 256
+TILES_PER_SIDE = 8
+
+
+def default_tile(n_points: int) -> int:
+    """Return a tile edge that wastes little padding and keeps about half of the entries.
+
+    Examples
+    --------
+    >>> default_tile(200), default_tile(10), default_tile(10_000)
+    (25, 2, 250)
+    """
+    side = max(TILES_PER_SIDE, math.ceil(n_points / MAX_TILE))
+    return max(1, math.ceil(n_points / side))
+
+
+@dataclass(frozen=True)
+class TileLayout:
+    """Upper tiles of edge `tile` of a symmetric `n_points` × `n_points` matrix."""
+
+    n_points: int
+    tile: int
+
+    @classmethod
+    def for_points(cls, n_points: int) -> TileLayout:
+        """Return the default layout for n points."""
+        return cls(n_points, default_tile(n_points))
+
+    @property
+    def side(self) -> int:
+        """Number of tiles along one side."""
+        return math.ceil(self.n_points / self.tile)
+
+    @property
+    def n_tiles(self) -> int:
+        """Number T of tiles kept."""
+        return self.side * (self.side + 1) // 2
+
+    @property
+    def tile_entries(self) -> int:
+        """Entries of one tile."""
+        return self.tile * self.tile
+
+    @property
+    def n_entries(self) -> int:
+        """Entries kept per matrix, padding included."""
+        return self.n_tiles * self.tile_entries
+
+    @cached_property
+    def coordinates(self) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+        """Row and column of each kept tile, each (T,)."""
+        rows, cols = np.triu_indices(self.side)
+        return rows, cols
+
+    @cached_property
+    def tile_weights(self) -> npt.NDArray[np.float64]:
+        """Weight of each tile in a sum over the whole matrix: 1 on the diagonal, else 2; (T,)."""
+        rows, cols = self.coordinates
+        return np.where(rows == cols, 1.0, 2.0)
+
+    def rows_of(self, index: int) -> slice:
+        """Return the matrix rows (or columns) that tile row `index` covers."""
+        return slice(index * self.tile, min((index + 1) * self.tile, self.n_points))
+
+    def pack(self, matrices: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
+        """Return (..., n, n) symmetric matrices as (..., T·b²) vectors of their dtype."""
+        lead = matrices.shape[:-2]
+        packed = np.zeros((*lead, self.n_tiles, self.tile, self.tile), dtype=matrices.dtype)
+        for t, (i, j) in enumerate(zip(*self.coordinates, strict=True)):
+            rows, cols = self.rows_of(i), self.rows_of(j)
+            part = matrices[..., rows, cols]
+            packed[..., t, : part.shape[-2], : part.shape[-1]] = part
+        return packed.reshape(*lead, self.n_entries)
+
+    def unpack(
+        self, packed: npt.NDArray[np.floating], out: npt.NDArray[np.floating] | None = None
+    ) -> npt.NDArray[np.floating]:
+        """Return one (T·b²) vector as an (n, n) symmetric matrix, written to `out` if given."""
+        n = self.n_points
+        matrix = np.empty((n, n), dtype=packed.dtype) if out is None else out
+        tiles = packed.reshape(self.n_tiles, self.tile, self.tile)
+        for t, (i, j) in enumerate(zip(*self.coordinates, strict=True)):
+            rows, cols = self.rows_of(i), self.rows_of(j)
+            part = tiles[t, : rows.stop - rows.start, : cols.stop - cols.start]
+            matrix[rows, cols] = part
+            if i != j:
+                matrix[cols, rows] = part.T
+        return matrix

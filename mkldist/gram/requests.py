@@ -1,0 +1,75 @@
+"""What a solver may ask of a kernel bank; the only language between solvers and storage.
+
+With a bank of M Gram matrices ``K_m`` (n × n, symmetric, positive semi-definite) there are four
+questions.  `Quadratic` and `Inner` visit every kernel: they are *passes*.  `Combine` reads the
+kernels of non-zero weight; with dense weights it is a pass too.  `Matvec` reads what it names.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Combine:
+    """Ask for ``sum_m weights[m] K_m``.
+
+    Parameters
+    ----------
+    weights : (M,) or (R, M) float64
+        One weight vector, answered by one (n, n) float64 matrix, or R of them, answered by
+        (R, n, n).  The answer belongs to the solver, which may overwrite it.
+    """
+
+    weights: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Quadratic:
+    """Ask for ``q_m(v) = v' K_m v`` for every kernel m.
+
+    Parameters
+    ----------
+    vectors : (n,) or (n, R) float64
+        Answered by (M,) or (M, R) float64.
+    """
+
+    vectors: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Inner:
+    """Ask for the Frobenius products ``<K_m, W_r>`` for every kernel m, e.g. traces and alignments.
+
+    Parameters
+    ----------
+    matrices : (R, n, n) float64
+        Symmetric matrices; answered by (M, R) float64.
+    """
+
+    matrices: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Matvec:
+    """Ask for ``K_m v`` for a few kernels m.
+
+    Parameters
+    ----------
+    kernels : (S,) intp
+        Indices of the kernels, in any order.
+    vectors : (n,) or (n, R) float64
+        Answered by (S, n) or (S, n, R) float64.
+    """
+
+    kernels: Ints
+    vectors: Floats
+
+
+Request = Combine | Quadratic | Inner | Matvec

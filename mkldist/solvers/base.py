@@ -1,0 +1,250 @@
+"""The contract between a solver and the rest of mkldist.
+
+A solver is a generator function ``solve(problem, params)``.  It *yields* the requests of
+:mod:`mkldist.gram.requests`, receives their answers as the value of the ``yield`` expression, and
+*returns* a :class:`Solution`::
+
+    def solve(problem: Problem, params: LevelParams) -> Steps:
+        ...
+        K = yield Combine(d)            # (n, n)
+        ...
+        q = yield Quadratic(alpha * y)  # (M,)
+        ...
+        return Solution(...)
+
+It never sees where the bank lives, and it may be suspended at every ``yield`` while a driver
+collects the requests of other solvers and answers them all by one pass.  What it promises:
+
+* it minimises the objective that its docstring states, and returns a primal value (upper bound)
+  and a dual value (lower bound) of it, both in float64 and both honest for the point returned;
+* it returns after at most ``params.max_iter`` outer iterations or ``params.time_limit`` seconds
+  of its own time with a :class:`StopReason` that says which, never NaN and never an exception
+  for admissible input;
+* it keeps no state outside the generator.
+
+Register it by one line in :mod:`mkldist.solvers.registry`.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+import time
+from collections.abc import Callable, Generator
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import BaseModel, ConfigDict, Field
+
+from mkldist.gram.requests import Request
+
+Floats = npt.NDArray[np.float64]
+Steps = Generator[Request, Any, "Solution"]
+
+
+class Clock:
+    """Seconds of a solver's own life: its own code plus its share of the passes it asked for.
+
+    The driver resumes the clock when it runs the solver, pauses it when the solver waits, and
+    charges it with its share of a pass, so that a time limit and a reported time mean the same
+    whether a solver runs alone or beside a hundred others.
+    """
+
+    def __init__(self) -> None:
+        self._spent, self._since = 0.0, time.perf_counter()
+        self._running = True
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds charged so far."""
+        running = time.perf_counter() - self._since if self._running else 0.0
+        return self._spent + running
+
+    def pause(self) -> None:
+        """Stop counting."""
+        self._spent, self._running = self.elapsed, False
+
+    def resume(self) -> None:
+        """Count on."""
+        self._since, self._running = time.perf_counter(), True
+
+    def charge(self, seconds: float) -> None:
+        """Add a share of work done elsewhere."""
+        self._spent += seconds
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What a solver is given besides its parameters.
+
+    Parameters
+    ----------
+    y : (n,) float64
+        Labels in {-1, +1}.
+    n_kernels : int
+        Number M of kernels in the bank that answers the requests.
+    clock : Clock
+        The solver's time, to be held against ``params.time_limit``.
+    """
+
+    y: Floats
+    n_kernels: int
+    clock: Clock = field(default_factory=Clock)
+
+    @property
+    def n_points(self) -> int:
+        """Number of training points n."""
+        return len(self.y)
+
+
+class StopReason(enum.StrEnum):
+    """Why a solver returned."""
+
+    CONVERGED = "converged"
+    MAX_ITER = "max_iter"
+    TIME_LIMIT = "time_limit"
+    STALLED = "stalled"
+
+
+class SolverParams(BaseModel):
+    """Parameters that every method has; a method adds its own by subclassing."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    tol: float = Field(0.01, gt=0, description="relative duality gap at which to stop")
+    max_iter: int = Field(500, ge=1, description="limit on outer iterations")
+    time_limit: float = Field(math.inf, gt=0, description="limit on seconds of the solver's time")
+    trace: bool = Field(False, description="record objective, bounds and weights per iteration")
+
+
+@dataclass
+class Counters:
+    """Work that a solver asked for and did."""
+
+    outer_iterations: int = 0
+    svm_solves: int = 0
+    svm_iterations: int = 0
+    newton_steps: int = 0
+    passes: int = 0
+    combines: int = 0
+
+    def as_dict(self) -> dict[str, int]:
+        """Return the counters by name."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """What a solver returns.
+
+    The decision function is ``f(x) = sum_m kernel_weights[m] k_m(x, .)' coefficients + bias``.
+
+    Parameters
+    ----------
+    kernel_weights : (M,) float64
+        Kernel weights d, non-negative.
+    coefficients : (n,) float64
+        Expansion coefficients; ``dual_variables * y`` for support vector machines.
+    bias : float
+        Intercept b.
+    dual_variables : (n,) float64
+        Dual variables of the method's inner problem.
+    objective, dual_objective : float
+        Upper and lower bound of the method's optimum, as its docstring states it.
+    stop_reason : StopReason
+        Why the solver returned.
+    counters : Counters
+        Work done.
+    trace : dict of str to array
+        One entry per outer iteration, when asked for; else empty.
+    extra : dict of str to float
+        Further scalars that a method reports, by name.
+    """
+
+    kernel_weights: Floats
+    coefficients: Floats
+    bias: float
+    dual_variables: Floats
+    objective: float
+    dual_objective: float
+    stop_reason: StopReason
+    counters: Counters = field(default_factory=Counters)
+    trace: dict[str, Floats] = field(default_factory=dict)
+    extra: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def absolute_gap(self) -> float:
+        """``objective - dual_objective``, at least 0."""
+        return max(self.objective - self.dual_objective, 0.0)
+
+    @property
+    def gap(self) -> float:
+        """Relative duality gap ``(primal - dual) / max(|primal|, tiny)``."""
+        return relative_gap(self.objective, self.dual_objective)
+
+    @property
+    def converged(self) -> bool:
+        """Whether the solver reached its tolerance."""
+        return self.stop_reason is StopReason.CONVERGED
+
+    def active(self, threshold: float = 1e-3) -> npt.NDArray[np.intp]:
+        """Return the indices of the kernels whose weight exceeds `threshold`."""
+        return np.flatnonzero(self.kernel_weights > threshold)
+
+    def decision_function(self, grams_test: npt.ArrayLike) -> Floats:
+        """Evaluate f on test points.
+
+        Parameters
+        ----------
+        grams_test : (M, n_test, n) array-like
+            Kernel values between test and training points, normalised like the training bank.
+
+        Returns
+        -------
+        (n_test,) float64
+        """
+        grams = np.asarray(grams_test)
+        expected = (len(self.kernel_weights), len(self.coefficients))
+        if grams.ndim != 3 or (grams.shape[0], grams.shape[2]) != expected:
+            raise ValueError(
+                f"grams_test: found shape {grams.shape}; expected "
+                f"(M, n_test, n) = ({expected[0]}, n_test, {expected[1]})"
+            )
+        decision = np.full(grams.shape[1], self.bias)
+        for m in np.flatnonzero(self.kernel_weights):
+            decision += self.kernel_weights[m] * (grams[m] @ self.coefficients)
+        return decision
+
+
+def relative_gap(primal: float, dual: float) -> float:
+    """Return ``max(primal - dual, 0) / max(|primal|, tiny)``."""
+    return max(primal - dual, 0.0) / max(abs(primal), np.finfo(np.float64).tiny)
+
+
+@dataclass(frozen=True)
+class Method:
+    """A registry entry: the solver and what ``mkldist list methods`` says of it."""
+
+    name: str
+    solve: Callable[[Problem, Any], Steps]
+    params: type[SolverParams]
+    title: str
+    problem: str
+    loss: str
+    regularizer: str
+    reference: str
+    hyperparameters: tuple[str, ...] = ("C",)
+
+    def validated(self, where: str, values: dict[str, Any]) -> SolverParams:
+        """Return `values` as this method's parameters.
+
+        Raises
+        ------
+        mkldist.errors.SpecError
+            For an unknown name, a wrong type or a value out of range.
+        """
+        from mkldist.solvers.parameters import validate
+
+        return validate(self.params, f"{where} ({self.name})", values)

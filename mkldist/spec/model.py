@@ -1,0 +1,221 @@
+"""The words of a sweep file and their meaning, as pydantic models.
+
+The models say what is well-formed; they do no I/O and know nothing of how anything runs.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.+-]*$", max_length=100)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
+class Model(BaseModel):
+    """Base of all models: closed vocabulary, immutable."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class DatasetSpec(Model):
+    """One ``[[datasets]]`` entry: where labels and features (or Gram matrices) come from.
+
+    Exactly one source: `name` alone is looked up in the data directory, then among the bundled
+    and the synthetic data sets; `file`, `openml` and `grams` name a source and `name` labels it.
+    """
+
+    name: Name
+    file: str | None = None
+    openml: str | int | None = None
+    grams: str | None = None
+    labels: str | None = Field(None, description="file of labels beside `grams` without a y")
+    label: str | int | None = Field(None, description="label column of a table; default the last")
+    classes: tuple[str, str] | None = Field(None, description="keep only these two classes")
+    positive: str | None = Field(None, description="this class against the rest")
+    impute: Literal["median"] | None = None
+    drop_constant: bool = Field(True, description="drop features constant over the data set")
+    groups: dict[str, list[int | str]] = Field(default_factory=dict)
+    options: dict[str, int | float | str] = Field(
+        default_factory=dict, description="parameters of a synthetic generator"
+    )
+
+    @model_validator(mode="after")
+    def _one_source(self) -> DatasetSpec:
+        sources = [s for s in ("file", "openml", "grams") if getattr(self, s) is not None]
+        if len(sources) > 1:
+            raise ValueError(f"found {' and '.join(sources)}; expected one source of data")
+        if self.classes and self.positive is not None:
+            raise ValueError("found classes and positive; expected one of them")
+        return self
+
+
+class PreprocessingSpec(Model):
+    """``[preprocessing]``: feature scaling and on which rows it is fitted."""
+
+    scale: Literal["zscore", "minmax", "none"] = "zscore"
+    fit: Literal["train", "all"] = Field(
+        "train", description="fit per training split, or once on all rows (one shared bank)"
+    )
+
+
+class SplitsSpec(Model):
+    """``[splits]``: how rows are divided into training and test parts."""
+
+    kind: Literal["holdout", "kfold", "predefined"] = "holdout"
+    repeats: int = Field(1, ge=1, description="repetitions (holdout, kfold)")
+    train_fraction: float = Field(0.5, gt=0, lt=1, description="holdout")
+    folds: int = Field(5, ge=2, description="kfold")
+    stratified: bool = True
+    first: int | None = Field(None, ge=1, description="use only the first splits (predefined)")
+
+
+class Range(Model):
+    """A series of numbers: ``{start, stop, num, scale}`` or ``{base, exponents}``."""
+
+    start: float | None = None
+    stop: float | None = None
+    num: int | None = Field(None, ge=1)
+    scale: Literal["linear", "log"] = "linear"
+    base: Positive | None = None
+    exponents: list[float] | None = None
+
+    @model_validator(mode="after")
+    def _complete(self) -> Range:
+        span = None not in (self.start, self.stop, self.num)
+        geometric = self.base is not None and self.exponents is not None
+        if span == geometric:
+            raise ValueError("expected {start, stop, num[, scale]} or {base, exponents}")
+        if span and self.scale == "log" and min(self.start or 0, self.stop or 0) <= 0:
+            raise ValueError("a log scale needs start and stop above 0")
+        return self
+
+    def values(self) -> tuple[float, ...]:
+        """Return the numbers of the series in order."""
+        if self.base is not None and self.exponents is not None:
+            return tuple(float(self.base**e) for e in self.exponents)
+        assert_span = (self.start, self.stop, self.num)
+        start, stop, num = (v if v is not None else 0 for v in assert_span)
+        space = np.geomspace if self.scale == "log" else np.linspace
+        return tuple(float(v) for v in space(start, stop, int(num)))
+
+
+Series = float | list[float] | Range
+
+
+class RandomSubsets(Model):
+    """Random feature subsets: `count` of them, of `size` features (default: random sizes)."""
+
+    count: int = Field(ge=1)
+    size: int | None = Field(None, ge=1)
+
+
+Features = Literal["all", "each"] | RandomSubsets | list[str]
+
+
+class KernelSpec(Model):
+    """One ``[[banks.kernels]]`` entry: a kernel function over parameter and feature sets."""
+
+    function: Literal["gaussian", "polynomial", "linear", "laplacian-rbf"]
+    widths: Series | Literal["chi2"] | None = Field(
+        None, description="gaussian, laplacian-rbf; 'chi2' draws one per random subset"
+    )
+    degrees: list[int] | int | None = Field(None, description="polynomial")
+    offset: float = Field(1.0, ge=0, description="polynomial: (offset + x'z)^degree")
+    features: list[Features] | Features = "all"
+
+
+Normalisation = Literal["none", "trace", "cosine", "centre", "variance"]
+FAMILIES = ("xu2008", "suzuki2011", "hao2012", "hao2012-polynomial", "do2009", "do2009-gaussian",
+            "guo2011", "precomputed")  # fmt: skip
+Family = Literal["xu2008", "suzuki2011", "hao2012", "hao2012-polynomial", "do2009",
+                 "do2009-gaussian", "guo2011", "precomputed"]  # fmt: skip
+
+
+class BankSpec(Model):
+    """One ``[[banks]]`` entry: a named family of a paper, or kernels spelled out."""
+
+    name: Name | None = None
+    family: Family | None = None
+    kernels: tuple[KernelSpec, ...] = ()
+    normalisation: Normalisation | tuple[Normalisation, ...] = "trace"
+    dtype: Literal["auto", "float32", "float64"] = "auto"
+    backend: Literal["auto", "memory", "mmap", "stream"] = "auto"
+
+    @model_validator(mode="after")
+    def _family_or_kernels(self) -> BankSpec:
+        if (self.family is None) == (not self.kernels):
+            raise ValueError("expected either a family or [[banks.kernels]] entries")
+        return self
+
+    @property
+    def label(self) -> str:
+        """The name under which results are stored."""
+        return self.name or self.family or "bank"
+
+    @property
+    def normalisations(self) -> tuple[str, ...]:
+        """Normalisations in the order in which they apply; empty for none."""
+        given = self.normalisation
+        steps = (given,) if isinstance(given, str) else given
+        return tuple(step for step in steps if step != "none")
+
+
+class MethodSpec(BaseModel):
+    """One ``[[methods]]`` entry: a method, and a value or list of values for its parameters."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    name: str
+    label: Name | None = None
+
+    @property
+    def key(self) -> str:
+        """The name of the method's node in the results."""
+        return self.label or self.name
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Parameters as given, scalars or lists."""
+        return dict(self.model_extra or {})
+
+
+class OutputsSpec(Model):
+    """``[outputs]``: where results go and what they hold; paths are relative to the caller."""
+
+    path: str | None = Field(None, description="default results/<sweep name>")
+    banks: str | None = Field(None, description="default <path>/../banks")
+    keep_banks: bool = Field(True, description="keep Gram matrices after their runs are recorded")
+    predictions: bool = Field(False, description="store decision values of test points")
+    weights: bool = Field(True, description="store kernel weights")
+
+
+class SweepSpec(Model):
+    """A whole sweep file."""
+
+    name: Name
+    description: str = ""
+    seed: int = Field(0, ge=0)
+    tol: float | None = Field(None, gt=0, description="default tolerance of every method")
+    execution: Literal["shared", "isolated"] = "shared"
+    memory: str | None = Field(None, description="limit per worker, e.g. '2GiB'")
+    datasets: tuple[DatasetSpec, ...] = Field(min_length=1)
+    preprocessing: PreprocessingSpec = PreprocessingSpec()
+    splits: SplitsSpec = SplitsSpec()
+    banks: tuple[BankSpec, ...] = Field(min_length=1)
+    methods: tuple[MethodSpec, ...] = Field(min_length=1)
+    outputs: OutputsSpec = OutputsSpec()
+
+    @model_validator(mode="after")
+    def _distinct_names(self) -> SweepSpec:
+        for what, names in (
+            ("datasets", [d.name for d in self.datasets]),
+            ("banks", [b.label for b in self.banks]),
+            ("methods", [m.key for m in self.methods]),
+        ):
+            twice = sorted({n for n in names if names.count(n) > 1})
+            if twice:
+                raise ValueError(f"{what}: found {twice[0]!r} twice; give each a name of its own")
+        return self
