@@ -1,0 +1,1 @@
+"""The command line: words to one library call to a printed answer."""

@@ -1,0 +1,1 @@
+"""Data sets, preprocessing and splits."""

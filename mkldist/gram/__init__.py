@@ -1,0 +1,1 @@
+"""Banks of Gram matrices: how they are built, stored, read and asked."""

@@ -1,0 +1,1 @@
+"""Kernel functions, feature subsets and the papers' families."""

@@ -1,0 +1,1 @@
+"""Where and when the work is done: clusters, tasks, resume, progress."""

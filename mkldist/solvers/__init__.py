@@ -1,0 +1,1 @@
+"""The methods: generators that ask a bank and return certified solutions."""

@@ -130,6 +130,12 @@ class Counters:
     passes: int = 0
     combines: int = 0
 
+    def count_svm(self, iterations: int, newton_steps: int) -> None:
+        """Count one solve of the inner support vector machine."""
+        self.svm_solves += 1
+        self.svm_iterations += iterations
+        self.newton_steps += newton_steps
+
     def as_dict(self) -> dict[str, int]:
         """Return the counters by name."""
         return asdict(self)
@@ -236,15 +242,3 @@ class Method:
     regularizer: str
     reference: str
     hyperparameters: tuple[str, ...] = ("C",)
-
-    def validated(self, where: str, values: dict[str, Any]) -> SolverParams:
-        """Return `values` as this method's parameters.
-
-        Raises
-        ------
-        mkldist.errors.SpecError
-            For an unknown name, a wrong type or a value out of range.
-        """
-        from mkldist.solvers.parameters import validate
-
-        return validate(self.params, f"{where} ({self.name})", values)

@@ -1,0 +1,178 @@
+"""The lockstep driver: many solvers advance together, and one pass answers all their requests.
+
+In every round each live solver runs until it asks the bank something; then all questions are
+answered by one traversal.  A bank that does not fit in memory is so read once a round, not once
+a run an iteration, and many vectors at once turn matrix-vector products into a matrix product.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mkldist.gram.bank import Bank
+from mkldist.gram.passes import answer
+from mkldist.gram.requests import Combine, Inner, Matvec, Quadratic, Request
+from mkldist.gram.view import BankView
+from mkldist.solvers.base import Problem, Solution, Steps
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """One solver at work on its view of the bank.
+
+    Parameters
+    ----------
+    key : str
+        Name under which the outcome is reported.
+    view : BankView
+        The rows and the normalisation of the bank that this solver sees.
+    problem : Problem
+        The problem, whose clock the driver keeps.
+    steps : generator
+        The solver, not yet started.
+    """
+
+    key: str
+    view: BankView
+    problem: Problem
+    steps: Steps
+
+
+@dataclass(frozen=True)
+class JobTimes:
+    """Where the time of one job went.
+
+    Parameters
+    ----------
+    wall_seconds : float
+        From the start of the drive to the job's end, work for other jobs included.
+    own_seconds, cpu_seconds : float
+        Wall and processor time of the solver's own code.
+    pass_seconds : float
+        The job's share of the passes, in proportion to what it asked of each.
+    rounds : int
+        Requests made.
+    bytes_read : float
+        The job's share of the bytes read from the bank.
+    """
+
+    wall_seconds: float
+    own_seconds: float
+    cpu_seconds: float
+    pass_seconds: float
+    rounds: int
+    bytes_read: float
+
+
+Done = Callable[[str, Solution | Exception, JobTimes], None]
+
+
+def drive(bank: Bank, jobs: Iterable[Job], on_done: Done) -> None:
+    """Run all jobs to their ends.
+
+    Parameters
+    ----------
+    bank : Bank
+        The bank of all the jobs' views.
+    jobs : iterable of Job
+        Solvers that have not started.
+    on_done : callable
+        Called as ``on_done(key, outcome, times)`` when a job ends, with its solution or with the
+        exception that it raised; one job's failure leaves the others alone.
+    """
+    start = time.perf_counter()
+    live = [_Runner(job, start, on_done) for job in jobs]
+    for runner in live:
+        runner.advance(None)
+    while live := [runner for runner in live if runner.request is not None]:
+        _answer_round(bank, live)
+
+
+def solve_alone(bank: Bank, job: Job) -> Solution:
+    """Run one job and return its solution, or raise what it raised."""
+    outcomes: list[Solution | Exception] = []
+    drive(bank, [job], lambda key, outcome, times: outcomes.append(outcome))
+    if isinstance(outcomes[0], Exception):
+        raise outcomes[0]
+    return outcomes[0]
+
+
+class _Runner:
+    """A job, its pending request and its account of time."""
+
+    def __init__(self, job: Job, start: float, on_done: Done) -> None:
+        self.job = job
+        self.pass_seconds = self.bytes_read = 0.0
+        self._start, self._on_done = start, on_done
+        self._own = self._cpu = 0.0
+        self._rounds = 0
+        self.request: Request | None = None
+
+    def advance(self, reply: Any) -> None:
+        """Run the solver with an answer until its next request or its end."""
+        outcome: Solution | Exception | None = None
+        wall, cpu = time.perf_counter(), time.thread_time()
+        self.job.problem.clock.resume()
+        try:
+            self.request = self.job.steps.send(reply)
+            self._rounds += 1
+        except StopIteration as end:
+            outcome = end.value
+        except Exception as error:  # a failed run is a result: it is recorded, the others go on
+            outcome = error
+        self.job.problem.clock.pause()
+        self._own += time.perf_counter() - wall
+        self._cpu += time.thread_time() - cpu
+        if outcome is not None:
+            self.request = None
+            self._on_done(self.job.key, outcome, self._times())
+
+    def charge(self, seconds: float, bytes_read: float) -> None:
+        """Take on a share of a pass."""
+        self.pass_seconds += seconds
+        self.bytes_read += bytes_read
+        self.job.problem.clock.charge(seconds)
+
+    def _times(self) -> JobTimes:
+        return JobTimes(
+            wall_seconds=time.perf_counter() - self._start,
+            own_seconds=self._own,
+            cpu_seconds=self._cpu,
+            pass_seconds=self.pass_seconds,
+            rounds=self._rounds,
+            bytes_read=self.bytes_read,
+        )
+
+
+def _answer_round(bank: Bank, runners: Sequence[_Runner]) -> None:
+    """Answer the pending request of every runner by one traversal, and let each go on."""
+    wall, bytes_before = time.perf_counter(), bank.counter.bytes_read
+    asked = [runner.request for runner in runners if runner.request is not None]
+    translated = [r.job.view.translate(q) for r, q in zip(runners, asked, strict=True)]
+    replies = answer(bank, translated)
+    seconds = time.perf_counter() - wall
+    bytes_read = bank.counter.bytes_read - bytes_before
+    costs = [_cost(request, bank.n_kernels) for request in asked]
+    total = sum(costs) or 1.0
+    replies.reverse()
+    for runner, request, cost in zip(runners, asked, costs, strict=True):
+        runner.charge(seconds * cost / total, bytes_read * cost / total)
+        runner.advance(runner.job.view.interpret(request, replies.pop()))
+
+
+def _cost(request: Request, n_kernels: int) -> float:
+    """Return the work of a request in kernels times vectors."""
+    match request:
+        case Combine(weights):
+            return float(np.count_nonzero(weights))
+        case Matvec(kernels, vectors):
+            return float(len(kernels) * (1 if vectors.ndim == 1 else vectors.shape[1]))
+        case Quadratic(vectors):
+            return float(n_kernels * (1 if vectors.ndim == 1 else vectors.shape[1]))
+        case Inner(matrices):
+            return float(n_kernels * len(matrices))

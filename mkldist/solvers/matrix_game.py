@@ -1,0 +1,250 @@
+"""Value of a matrix game with few rows that matter: a dual simplex method that restarts warm.
+
+Solves ``min_p max_j (payoff p)_j`` over the simplex of columns, i.e. the linear programme
+
+    min v  s.t.  payoff p <= v 1,  1'p = 1,  p >= 0,
+
+whose dual is ``max v  s.t.  payoff' w >= v 1, 1'w = 1, w >= 0``.  The basis holds only the active
+rows R (the cuts with w_j > 0) and as many columns S (the kernels with p_m > 0), so that a pivot
+costs a (|R|+1)-dimensional solve and one product of |R| rows with all columns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import linprog
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.intp]
+
+_PIVOT_LIMIT = 1000
+_WEIGHT_TOLERANCE = 1e-12
+_PAYOFF_TOLERANCE = 64.0 * float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True, eq=False)
+class GameSolution:
+    """Both players' strategies and a value that is safe.
+
+    Parameters
+    ----------
+    bound : float
+        ``min_m (w' payoff)_m``: a lower bound of the game's value whatever rounding did.
+    columns : (M,) float64
+        The minimiser p.
+    rows : (J,) float64
+        The maximiser w.
+    active, support : (k,) intp
+        The optimal basis, to start the next game with; empty when it is not known.
+    """
+
+    bound: float
+    columns: Floats
+    rows: Floats
+    active: Ints
+    support: Ints
+
+
+def solve_game(payoff: Floats, active: Ints, support: Ints) -> GameSolution:
+    """Solve the game from a basis that was optimal for the first rows of `payoff`.
+
+    Parameters
+    ----------
+    payoff : (J, M) float64
+        Row j holds the values of cut j at the vertices of the simplex.
+    active, support : (k,) intp
+        Basis of an earlier game whose rows `payoff` begins with; empty to start anew.
+
+    Returns
+    -------
+    GameSolution
+    """
+    if not len(active):
+        active = np.zeros(1, dtype=np.intp)
+        support = np.array([payoff[0].argmin()], dtype=np.intp)
+    try:
+        active, support, w, p, optimal = _dual_simplex(payoff, active, support)
+    except np.linalg.LinAlgError:
+        optimal = False
+    if not optimal:
+        return _solve_by_general_solver(payoff)
+    columns, rows = np.zeros(payoff.shape[1]), np.zeros(len(payoff))
+    columns[support] = np.maximum(p, 0.0)
+    rows[active] = np.maximum(w, 0.0)
+    return _certified(payoff, columns, rows, active, support)
+
+
+def _solve_by_general_solver(payoff: Floats) -> GameSolution:
+    """Solve a game on which the warm start broke down, by HiGHS."""
+    n_rows, n_columns = payoff.shape
+    scale = max(float(np.abs(payoff).max()), float(np.finfo(np.float64).tiny))
+    result = linprog(
+        np.r_[np.zeros(n_columns), 1.0],
+        A_ub=np.column_stack([payoff / scale, -np.ones(n_rows)]),
+        b_ub=np.zeros(n_rows),
+        A_eq=np.r_[np.ones(n_columns), 0.0][None, :],
+        b_eq=[1.0],
+        bounds=[(0, None)] * n_columns + [(None, None)],
+        method="highs",
+    )
+    none = np.empty(0, dtype=np.intp)
+    columns = np.maximum(np.asarray(result.x)[:-1], 0.0)
+    rows = np.maximum(-np.asarray(result.ineqlin.marginals), 0.0)
+    return _certified(payoff, columns, rows, none, none)
+
+
+def _certified(
+    payoff: Floats, columns: Floats, rows: Floats, active: Ints, support: Ints
+) -> GameSolution:
+    """Normalise both strategies and evaluate the bound from the rows'."""
+    rows = rows / rows.sum()
+    bound = float((rows @ payoff).min())
+    return GameSolution(bound, columns / columns.sum(), rows, active, support)
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+def _bordered(block: Floats) -> Floats:
+    """Return ``[[block, -1], [1', 0]]``."""
+    k = len(block)
+    system = np.zeros((k + 1, k + 1))
+    system[:k, :k] = block
+    system[:k, k] = -1.0
+    system[k, :k] = 1.0
+    return system
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+def _with(indices: Ints, value: int) -> Ints:
+    """Return `indices` and `value`."""
+    grown = np.empty(len(indices) + 1, dtype=indices.dtype)
+    grown[:-1] = indices
+    grown[-1] = value
+    return grown
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+def _without(indices: Ints, position: int) -> Ints:
+    """Return `indices` less the one at `position`."""
+    return np.concatenate((indices[:position], indices[position + 1 :]))
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+def _weighted_rows(payoff: Floats, active: Ints, weights: Floats) -> Floats:
+    """Return ``sum_a weights[a] payoff[active[a]]``, (M,)."""
+    total = np.zeros(payoff.shape[1])
+    for a in range(len(active)):
+        total += weights[a] * payoff[active[a]]
+    return total
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+def _worst_row(payoff: Floats, support: Ints, p: Floats) -> tuple[int, float]:
+    """Return the row of the largest payoff at the point with weights `p` on `support`."""
+    worst, highest = 0, -np.inf
+    for j in range(len(payoff)):
+        value = 0.0
+        for s in range(len(support)):
+            value += payoff[j, support[s]] * p[s]
+        if value > highest:
+            worst, highest = j, value
+    return worst, highest
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+def _ratio_test(
+    w: Floats, w_drift: Floats, excess: Floats, excess_drift: Floats, support: Ints, scale: float
+) -> tuple[int, bool]:
+    """Return what first turns dual infeasible along the drift: a position in w or a column."""
+    step, blocker, is_column, pivot = np.inf, -1, False, 0.0
+    for a in range(len(w)):
+        if w_drift[a] < -_WEIGHT_TOLERANCE:
+            ratio = max(w[a], 0.0) / -w_drift[a]
+            if ratio < step or (ratio == step and -w_drift[a] > pivot):
+                step, blocker, pivot = ratio, a, -w_drift[a]
+    excess_drift[support] = 0.0
+    for m in range(len(excess)):
+        if excess_drift[m] < -_PAYOFF_TOLERANCE * scale:
+            ratio = max(excess[m], 0.0) / -excess_drift[m]
+            if ratio < step or (is_column and ratio == step and -excess_drift[m] > pivot):
+                step, blocker, is_column, pivot = ratio, m, True, -excess_drift[m]
+    return blocker, is_column
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+def _block(payoff: Floats, active: Ints, support: Ints) -> Floats:
+    """Return ``payoff[active][:, support]``."""
+    block = np.empty((len(active), len(support)))
+    for a in range(len(active)):
+        for s in range(len(support)):
+            block[a, s] = payoff[active[a], support[s]]
+    return block
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+def _exchange(
+    active: Ints, support: Ints, row: int, leaving: int, blocker: int, is_column: bool
+) -> tuple[Ints, Ints]:
+    """Return the next basis: `row` enters, or if negative the column at `leaving` leaves.
+
+    What blocks is a column, which enters the support, or the position of a row, which leaves.
+    """
+    active, support = active.copy(), support.copy()
+    if row >= 0 and is_column:
+        return _with(active, row), _with(support, blocker)
+    if row >= 0:
+        active[blocker] = row
+        return active, support
+    if is_column:
+        support[leaving] = blocker
+        return active, support
+    return _without(active, blocker), _without(support, leaving)
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+def _dual_simplex(
+    payoff: Floats, active: Ints, support: Ints
+) -> tuple[Ints, Ints, Floats, Floats, bool]:
+    """Pivot from a dual feasible basis (R, S) to the optimum.
+
+    On a basis ``payoff_RS p = v 1`` and ``payoff_RS' w = v 1``.  What is infeasible in the primal,
+    a row above v or a negative p_m, enters or leaves; the ratio test keeps the dual feasible,
+    and v grows with every pivot.
+    """
+    scale = np.abs(payoff).max()
+    w, p = np.ones(1), np.ones(1)
+    for _ in range(_PIVOT_LIMIT):
+        k = len(active)
+        block = _block(payoff, active, support)
+        column_system = _bordered(block.T.copy())
+        unit = np.zeros(k + 1)
+        unit[k] = 1.0
+        primal = np.linalg.solve(_bordered(block), unit)
+        dual = np.linalg.solve(column_system, unit)
+        p, w = primal[:k].copy(), dual[:k].copy()
+        row, highest = _worst_row(payoff, support, p)
+        leaving = int(np.argmin(p))
+        if highest - primal[k] <= _PAYOFF_TOLERANCE * scale:
+            row = -1
+            if p[leaving] >= -_WEIGHT_TOLERANCE:
+                return active, support, w, p, True
+        right = np.zeros(k + 1)
+        if row >= 0:
+            for s in range(k):
+                right[s] = -payoff[row, support[s]]
+            right[k] = -1.0
+        else:
+            right[leaving] = 1.0
+        change = np.linalg.solve(column_system, right)
+        excess_drift = _weighted_rows(payoff, active, change[:k]) - change[k]
+        if row >= 0:
+            excess_drift += payoff[row]
+        excess = _weighted_rows(payoff, active, w) - dual[k]
+        blocker, is_column = _ratio_test(w, change[:k], excess, excess_drift, support, scale)
+        if blocker < 0:
+            return active, support, w, p, False
+        active, support = _exchange(active, support, row, leaving, blocker, is_column)
+    return active, support, w, p, False

@@ -1,0 +1,64 @@
+"""Convergence traces: one row per outer iteration, recorded only when asked for."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from mkldist.solvers.base import Clock, relative_gap
+
+Floats = npt.NDArray[np.float64]
+
+N_LARGEST = 5
+ACTIVE_THRESHOLD = 1e-3
+
+
+class Trace:
+    """Objective, bounds, gap, active kernels and largest weights against iteration and time.
+
+    Parameters
+    ----------
+    enabled : bool
+        Record nothing when False.
+    clock : Clock
+        The solver's time.
+    """
+
+    def __init__(self, enabled: bool, clock: Clock) -> None:
+        self._enabled, self._clock = enabled, clock
+        self._rows: list[tuple[float, float, float, float]] = []
+        self._largest: list[tuple[npt.NDArray[np.intp], Floats]] = []
+
+    def record(self, objective: float, dual_objective: float, weights: Floats) -> None:
+        """Add one iteration.
+
+        Parameters
+        ----------
+        objective, dual_objective : float
+            Best upper and lower bound so far.
+        weights : (M,) float64
+            Current kernel weights.
+        """
+        if not self._enabled:
+            return
+        active = float((weights > ACTIVE_THRESHOLD).sum())
+        self._rows.append((self._clock.elapsed, objective, dual_objective, active))
+        count = min(N_LARGEST, len(weights))
+        top = np.argpartition(-weights, count - 1)[:count]
+        top = top[np.argsort(-weights[top], kind="stable")]
+        self._largest.append((top, weights[top]))
+
+    def arrays(self) -> dict[str, Floats]:
+        """Return the trace by name; rows are iterations; empty when nothing was recorded."""
+        if not self._rows:
+            return {}
+        seconds, objective, dual, active = np.array(self._rows).T
+        return {
+            "seconds": seconds,
+            "objective": objective,
+            "dual_objective": dual,
+            "gap": np.array([relative_gap(p, d) for p, d in zip(objective, dual, strict=True)]),
+            "active_kernels": active,
+            "largest_kernels": np.array([top for top, _ in self._largest], dtype=np.float64),
+            "largest_weights": np.array([weights for _, weights in self._largest]),
+        }
