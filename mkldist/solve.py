@@ -1,0 +1,74 @@
+"""One method on Gram matrices in memory: :func:`solve`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mkldist.errors import GramError, SpecError, nearest
+from mkldist.gram.bank import MemoryBank
+from mkldist.gram.validate import check_grams
+from mkldist.gram.view import BankView
+from mkldist.solvers.base import Problem, Solution
+from mkldist.solvers.lockstep import Job, solve_alone
+from mkldist.solvers.parameters import validate
+from mkldist.solvers.registry import METHODS
+
+
+def solve(method: str, grams: npt.ArrayLike, y: npt.ArrayLike, **params: Any) -> Solution:
+    """Run one method on a stack of precomputed Gram matrices.
+
+    The solver is the same object that a sweep runs; only the bank is in memory.
+
+    Parameters
+    ----------
+    method : str
+        Name of a method, see ``mkldist list methods``.
+    grams : (M, n, n) array-like
+        Symmetric positive semi-definite Gram matrices, used as they are: normalise before.
+    y : (n,) array-like
+        Labels in {-1, +1}.
+    **params
+        The method's parameters, e.g. ``C``, ``tol``, ``max_iter``, ``time_limit``, ``trace``.
+
+    Returns
+    -------
+    Solution
+        Kernel weights, bias, dual variables, and the certificate of the objective that the
+        method's module states.
+
+    Raises
+    ------
+    mkldist.errors.SpecError
+        For an unknown method or parameter.
+    mkldist.errors.GramError
+        For Gram matrices or labels that cannot be used.
+
+    Examples
+    --------
+    >>> import numpy as np, mkldist
+    >>> x = np.linspace(-2, 2, 20)
+    >>> y = np.where(np.abs(x) < 1, 1.0, -1.0)
+    >>> squared = (x[:, None] - x) ** 2
+    >>> grams = np.array([np.exp(-squared / (2 * s**2)) for s in (0.1, 0.5, 2.0)])
+    >>> solution = mkldist.solve("level", grams, y, C=10.0)
+    >>> bool(solution.gap <= 0.01), bool((solution.decision_function(grams) * y > 0).all())
+    (True, True)
+    """
+    if method not in METHODS:
+        known = ", ".join(METHODS)
+        raise SpecError("method", f"found {method!r}", f"one of {known}", nearest(method, METHODS))
+    chosen = METHODS[method]
+    settings = validate(chosen.params, method, params)
+    stack = np.asarray(grams, dtype=np.float64)
+    labels = np.asarray(y, dtype=np.float64).ravel()
+    check_grams(stack, labels, where="grams")
+    if not np.isin(labels, (-1.0, 1.0)).all() or len(np.unique(labels)) != 2:
+        found = ", ".join(f"{value:g}" for value in np.unique(labels)[:5])
+        raise GramError("y", f"found labels {{{found}}}", "both classes, as -1 and +1")
+    bank = MemoryBank.from_grams(stack)
+    problem = Problem(y=labels, n_kernels=len(stack))
+    view = BankView(bank, None, ())
+    return solve_alone(bank, Job(method, view, problem, chosen.solve(problem, settings)))
