@@ -1,0 +1,213 @@
+"""Kernel banks: M Gram matrices in tile layout that can be traversed chunk by chunk.
+
+A bank is a (kernels × entries) matrix, see :mod:`mkldist.gram.layout`.  Where it lives is the
+subclass's business; :mod:`mkldist.gram.passes` answers requests on any of them.
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
+
+import numpy as np
+import numpy.typing as npt
+
+from mkldist.gram.layout import TileLayout
+
+Values = npt.NDArray[np.floating]
+Ints = npt.NDArray[np.intp]
+
+SLAB_ENTRIES = 16_384
+ROW_GROUP_ENTRIES = 131_072
+
+
+@dataclass(frozen=True, eq=False)
+class Chunk:
+    """A rectangle of a bank.
+
+    Parameters
+    ----------
+    kernels : slice
+        Kernels covered.
+    entries : slice
+        Entries covered; begins and ends between two tiles.
+    values : (k, e) float32 or float64
+        What is stored there.  Valid until the next chunk is asked for.
+    """
+
+    kernels: slice
+    entries: slice
+    values: Values
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Some of the kernels that were asked for.
+
+    Parameters
+    ----------
+    positions : (s,) intp
+        Places of these kernels in the list that was asked for.
+    values : (s, E) float32 or float64
+        Their entries.  Valid until the next rows are asked for.
+    """
+
+    positions: Ints
+    values: Values
+
+
+@dataclass
+class PassCounter:
+    """Work done on a bank.
+
+    Parameters
+    ----------
+    passes : int
+        Traversals of all kernels.
+    combines : int
+        Combinations that were read kernel by kernel because few weights were not zero.
+    matvecs : int
+        Products of one kernel with one request's vectors.
+    bytes_read : int
+        Bytes of stored entries read.
+    seconds : float
+        Wall-clock seconds spent in answering.
+    """
+
+    passes: int = 0
+    combines: int = 0
+    matvecs: int = 0
+    bytes_read: int = 0
+    seconds: float = 0.0
+
+    def copy(self) -> PassCounter:
+        """Return the counts as they are now."""
+        return PassCounter(*(getattr(self, f.name) for f in fields(self)))
+
+    def __sub__(self, earlier: PassCounter) -> PassCounter:
+        """Return what was counted since `earlier`."""
+        return PassCounter(
+            *(getattr(self, f.name) - getattr(earlier, f.name) for f in fields(self))
+        )
+
+
+@dataclass(eq=False)
+class Bank(abc.ABC):
+    """M Gram matrices over n points.
+
+    Parameters
+    ----------
+    n_kernels : int
+        Number M of kernels.
+    layout : TileLayout
+        Which entries of a matrix are kept, and where.
+    dtype : dtype
+        float32 or float64, as stored; answers are float64 always.
+    """
+
+    n_kernels: int
+    layout: TileLayout
+    dtype: np.dtype[np.floating]
+    counter: PassCounter = field(default_factory=PassCounter, init=False)
+
+    @property
+    def n_points(self) -> int:
+        """Number of points n."""
+        return self.layout.n_points
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of all stored entries."""
+        return self.n_kernels * self.layout.n_entries * self.dtype.itemsize
+
+    @property
+    def sparse_limit(self) -> int:
+        """Largest number of kernels that are better read one by one than by a pass."""
+        return self.n_kernels // 4
+
+    @abc.abstractmethod
+    def chunks(self) -> Iterator[Chunk]:
+        """Traverse the bank.
+
+        Chunks cover every kernel and entry once, all kernels of one slice of entries in
+        ascending order before the next slice.  Their shapes depend on nothing but the bank.
+        """
+
+    @abc.abstractmethod
+    def rows(self, kernels: Ints) -> Iterator[Rows]:
+        """Read the kernels of the given indices, some at a time, each place exactly once."""
+
+    def close(self) -> None:  # noqa: B027 - most banks hold nothing that needs closing
+        """Give back memory, files and threads; the bank must not be used afterwards."""
+
+
+class ArrayBank(Bank):
+    """A bank whose entries are one (M, E) array, wherever the array lives.
+
+    Parameters
+    ----------
+    values : (M, E) float32 or float64
+        Entries of all kernels.
+    layout : TileLayout
+        Layout with E entries.
+    """
+
+    def __init__(self, values: Values, layout: TileLayout) -> None:
+        if values.ndim != 2 or values.shape[1] != layout.n_entries:
+            raise ValueError(
+                f"values: found shape {values.shape}; expected (M, {layout.n_entries})"
+            )
+        if values.dtype not in (np.float32, np.float64):
+            raise ValueError(f"values: found {values.dtype}; expected float32 or float64")
+        super().__init__(len(values), layout, values.dtype)
+        self._values = values
+
+    def chunks(self) -> Iterator[Chunk]:
+        """Traverse the array in slabs of some tiles, all kernels at once."""
+        for entries in slabs(self.layout):
+            yield Chunk(slice(0, self.n_kernels), entries, self._values[:, entries])
+
+    def rows(self, kernels: Ints) -> Iterator[Rows]:
+        """Read some kernels in groups that stay in the processor's cache."""
+        step = max(1, ROW_GROUP_ENTRIES // self.layout.n_entries)
+        for start in range(0, len(kernels), step):
+            positions = np.arange(start, min(start + step, len(kernels)))
+            yield Rows(positions, self._values[kernels[positions]])
+
+
+class MemoryBank(ArrayBank):
+    """A bank in main memory."""
+
+    @classmethod
+    def from_grams(
+        cls, grams: npt.ArrayLike, dtype: npt.DTypeLike = np.float64, tile: int | None = None
+    ) -> MemoryBank:
+        """Pack (M, n, n) symmetric Gram matrices.
+
+        Parameters
+        ----------
+        grams : (M, n, n) array-like
+            Gram matrices; the upper triangle of tiles is read.
+        dtype : dtype
+            float32 or float64.
+        tile : int, optional
+            Edge of a tile; by default chosen from n.
+        """
+        matrices = np.asarray(grams)
+        if matrices.ndim != 3 or matrices.shape[1] != matrices.shape[2]:
+            raise ValueError(f"grams: found shape {matrices.shape}; expected (M, n, n)")
+        n = matrices.shape[1]
+        layout = TileLayout.for_points(n) if tile is None else TileLayout(n, tile)
+        values = np.empty((len(matrices), layout.n_entries), dtype=dtype)
+        step = max(1, ROW_GROUP_ENTRIES // layout.n_entries)
+        for start in range(0, len(matrices), step):
+            values[start : start + step] = layout.pack(matrices[start : start + step])
+        return cls(values, layout)
+
+
+def slabs(layout: TileLayout) -> Iterator[slice]:
+    """Cut the entries into slices of whole tiles, about 2^14 entries each."""
+    step = max(1, SLAB_ENTRIES // layout.tile_entries) * layout.tile_entries
+    for start in range(0, layout.n_entries, step):
+        yield slice(start, min(start + step, layout.n_entries))

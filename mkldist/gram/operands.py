@@ -1,0 +1,128 @@
+"""Right-hand sides of a pass: what the entries of a bank are multiplied with.
+
+``v' K v``, ``<K, W>`` and ``sum_i w_i K_ii`` are all sums of the kept entries of K times a column
+of the same length, in which entries off the diagonal tiles count twice.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from mkldist.gram.layout import TileLayout
+from mkldist.gram.requests import Inner, Quadratic
+
+Floats = npt.NDArray[np.float64]
+
+WIDTH = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Diagonal:
+    """Ask for ``sum_i weights[i] K_m[i, i]`` for every kernel m, e.g. traces on subsets of points.
+
+    Parameters
+    ----------
+    weights : (n, R) float64
+        Answered by (M, R) float64.
+    """
+
+    weights: Floats
+
+
+ColumnRequest = Quadratic | Inner | Diagonal
+
+
+class Columns:
+    """The columns of some requests, produced for one slice of entries at a time.
+
+    Columns come in groups of 8, the last group filled up with zeros, so that every product has
+    the same shape and a column's result does not depend on the columns beside it.
+
+    Parameters
+    ----------
+    layout : TileLayout
+        Layout of the bank.
+    requests : sequence of Quadratic, Inner or Diagonal
+        Whose columns, in order.
+    """
+
+    def __init__(self, layout: TileLayout, requests: Sequence[ColumnRequest]) -> None:
+        self._layout = layout
+        self._sources = [_source(layout, request) for request in requests]
+        ends = np.cumsum([0, *(source.n_columns for source in self._sources)])
+        self.slices = [slice(a, b) for a, b in itertools.pairwise(ends.tolist())]
+        self.n_columns = int(ends[-1])
+        self.n_groups = -(-self.n_columns // WIDTH)
+
+    def over(self, entries: slice) -> Floats:
+        """Return the columns at the entries of some whole tiles, (groups, e, 8)."""
+        size = self._layout.tile_entries
+        tiles = slice(entries.start // size, entries.stop // size)
+        weights = self._layout.tile_weights[tiles]
+        edge = self._layout.tile
+        rows = np.zeros((self.n_groups * WIDTH, len(weights), edge, edge))
+        for source, where in zip(self._sources, self.slices, strict=True):
+            source.fill(tiles, rows[where])
+        rows *= weights[:, None, None]
+        grouped = rows.reshape(self.n_groups, WIDTH, len(weights) * size)
+        return np.ascontiguousarray(grouped.transpose(0, 2, 1))
+
+
+class _QuadraticSource:
+    def __init__(self, layout: TileLayout, request: Quadratic) -> None:
+        self._layout = layout
+        self._segments = _segments(layout, np.atleast_2d(request.vectors.T))
+        self.n_columns = len(self._segments)
+
+    def fill(self, tiles: slice, out: Floats) -> None:
+        rows, cols = self._layout.coordinates
+        left, right = self._segments[:, rows[tiles]], self._segments[:, cols[tiles]]
+        np.multiply(left[:, :, :, None], right[:, :, None, :], out=out)
+
+
+class _InnerSource:
+    def __init__(self, layout: TileLayout, request: Inner) -> None:
+        edge = layout.tile
+        packed = layout.pack(np.asarray(request.matrices, dtype=np.float64))
+        self._packed = packed.reshape(len(packed), layout.n_tiles, edge, edge)
+        self.n_columns = len(packed)
+
+    def fill(self, tiles: slice, out: Floats) -> None:
+        out[:] = self._packed[:, tiles]
+
+
+class _DiagonalSource:
+    def __init__(self, layout: TileLayout, request: Diagonal) -> None:
+        self._layout = layout
+        self._segments = _segments(layout, request.weights.T)
+        self.n_columns = len(self._segments)
+
+    def fill(self, tiles: slice, out: Floats) -> None:
+        rows, cols = (part[tiles] for part in self._layout.coordinates)
+        on_diagonal = np.flatnonzero(rows == cols)
+        place = np.arange(self._layout.tile)
+        out[:, on_diagonal[:, None], place, place] = self._segments[:, rows[on_diagonal]]
+
+
+def _source(
+    layout: TileLayout, request: ColumnRequest
+) -> _QuadraticSource | _InnerSource | _DiagonalSource:
+    match request:
+        case Quadratic():
+            return _QuadraticSource(layout, request)
+        case Inner():
+            return _InnerSource(layout, request)
+        case Diagonal():
+            return _DiagonalSource(layout, request)
+
+
+def _segments(layout: TileLayout, vectors: Floats) -> Floats:
+    """Cut (R, n) vectors into (R, side, b), filled up with zeros."""
+    padded = np.zeros((len(vectors), layout.side * layout.tile))
+    padded[:, : layout.n_points] = vectors
+    return padded.reshape(len(vectors), layout.side, layout.tile)

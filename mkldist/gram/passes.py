@@ -1,0 +1,216 @@
+"""Bank passes: answer the requests of many solvers by one traversal of the bank.
+
+Everything is accumulated in float64; float32 entries are widened block by block.  A pass is
+bound by memory for few right-hand sides and by multiplications for many, so right-hand sides of
+all requests are stacked and multiplied with each block while it is in the processor's cache.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from mkldist.gram.bank import Bank, Chunk
+from mkldist.gram.operands import WIDTH, ColumnRequest, Columns, Diagonal
+from mkldist.gram.requests import Combine, Inner, Matvec, Quadratic, Request
+
+Floats = npt.NDArray[np.float64]
+AnyRequest = Request | Diagonal
+
+# 60 · 2048 · 8 products stay below the 10^6 under which OpenBLAS multiplies without packing its
+# operands first; packing would cost more than the product itself for 8 columns.
+PRODUCT_KERNELS = 60
+BLOCK_KERNELS = 8 * PRODUCT_KERNELS
+BLOCK_ENTRIES = 2048
+
+
+def answer(bank: Bank, requests: Sequence[AnyRequest]) -> list[Floats]:
+    """Answer requests; all that need every kernel share one traversal of the bank.
+
+    Combinations with at most ``bank.sparse_limit`` non-zero weights, and `Matvec`, read only
+    their kernels.  The answer to a request is the same to the last bit whatever requests share
+    the pass with it, provided that the BLAS in use computes a column of a product of fixed shape
+    independently of its neighbours, as OpenBLAS does.
+
+    Parameters
+    ----------
+    bank : Bank
+        The bank; its counter is advanced.
+    requests : sequence of requests
+        Of any kinds.
+
+    Returns
+    -------
+    list of float64 arrays
+        One answer per request, in order, of the shape that the request documents.
+    """
+    started = time.perf_counter()
+    answers: dict[int, Floats] = {}
+    columns: dict[int, ColumnRequest] = {}
+    weights: dict[int, Combine] = {}
+    for position, request in enumerate(requests):
+        check(bank, request)
+        match request:
+            case Combine():
+                weights[position] = request
+            case Matvec():
+                answers[position] = _matvec(bank, request)
+            case _:
+                columns[position] = request
+    answers |= _combinations(bank, weights, columns)
+    bank.counter.seconds += time.perf_counter() - started
+    return [answers[position] for position in range(len(requests))]
+
+
+def check(bank: Bank, request: AnyRequest) -> None:
+    """Raise ValueError when a request does not fit the bank."""
+    n, m = bank.n_points, bank.n_kernels
+    match request:
+        case Combine(weights):
+            found, good, expected = weights.shape, weights.shape[-1:] == (m,), f"(..., {m})"
+        case Quadratic(vectors) | Matvec(_, vectors) | Diagonal(vectors):
+            found, good, expected = vectors.shape, vectors.shape[:1] == (n,), f"({n}, ...)"
+        case Inner(matrices):
+            good = matrices.ndim == 3 and matrices.shape[1:] == (n, n)
+            found, expected = matrices.shape, f"(R, {n}, {n})"
+    if not good or len(found) > (3 if isinstance(request, Inner) else 2):
+        raise ValueError(f"{type(request).__name__}: found shape {found}; expected {expected}")
+
+
+@dataclass(frozen=True, eq=False)
+class _DenseWeights:
+    """Weight vectors that need a pass: where they go, and their (groups, 8, M) stack."""
+
+    targets: list[Floats]
+    stack: Floats
+
+
+def _combinations(
+    bank: Bank, combines: dict[int, Combine], columns: dict[int, ColumnRequest]
+) -> dict[int, Floats]:
+    """Answer everything but `Matvec`; passes are made only when something needs one."""
+    n = bank.n_points
+    answers: dict[int, Floats] = {}
+    targets: list[Floats] = []
+    dense: list[Floats] = []
+    for position, request in combines.items():
+        rows = np.atleast_2d(request.weights)
+        matrices = np.empty((len(rows), n, n))
+        for row, matrix in zip(rows, matrices, strict=True):
+            if np.count_nonzero(row) <= bank.sparse_limit:
+                _combine_sparse(bank, row, matrix)
+            else:
+                targets.append(matrix)
+                dense.append(row)
+        answers[position] = matrices[0] if request.weights.ndim == 1 else matrices
+    if dense or columns:
+        answers |= _traverse(bank, _DenseWeights(targets, _grouped(dense, bank.n_kernels)), columns)
+    return answers
+
+
+def _traverse(
+    bank: Bank, dense: _DenseWeights, requests: dict[int, ColumnRequest]
+) -> dict[int, Floats]:
+    """Make one pass: write the combinations to their targets, return the columns' answers."""
+    columns = Columns(bank.layout, list(requests.values()))
+    sums = np.zeros((columns.n_groups, bank.n_kernels, WIDTH))
+    combined = np.zeros((len(dense.stack), WIDTH, bank.layout.n_entries))
+    buffer = np.empty((BLOCK_KERNELS, BLOCK_ENTRIES))
+    entries = slice(0, 0)
+    for chunk in bank.chunks():
+        if chunk.entries != entries:
+            entries = chunk.entries
+            right = columns.over(entries)
+        for block in _blocks(chunk, buffer):
+            within = slice(block.entries.start - entries.start, block.entries.stop - entries.start)
+            _add_products(block, right[:, within], sums)
+            _add_combinations(block, dense.stack, combined)
+        bank.counter.bytes_read += chunk.values.nbytes
+    bank.counter.passes += 1
+    packed = combined.reshape(-1, bank.layout.n_entries)
+    for target, entries_of in zip(dense.targets, packed, strict=False):
+        bank.layout.unpack(entries_of, out=target)
+    flat = sums.transpose(1, 0, 2).reshape(bank.n_kernels, -1)
+    return {
+        position: _shaped(request, flat[:, where])
+        for (position, request), where in zip(requests.items(), columns.slices, strict=True)
+    }
+
+
+def _blocks(chunk: Chunk, buffer: Floats) -> Iterator[Chunk]:
+    """Cut a chunk into float64 blocks that fit the processor's cache."""
+    n_kernels, n_entries = chunk.values.shape
+    for e in range(0, n_entries, BLOCK_ENTRIES):
+        for k in range(0, n_kernels, BLOCK_KERNELS):
+            values = chunk.values[k : k + BLOCK_KERNELS, e : e + BLOCK_ENTRIES]
+            if values.dtype != np.float64:
+                wide = buffer[: values.shape[0], : values.shape[1]]
+                np.copyto(wide, values)
+                values = wide
+            kernels = slice(chunk.kernels.start + k, chunk.kernels.start + k + values.shape[0])
+            start = chunk.entries.start + e
+            yield Chunk(kernels, slice(start, start + values.shape[1]), values)
+
+
+def _add_products(block: Chunk, right: Floats, sums: Floats) -> None:
+    """Add block @ right to the (groups, M, 8) sums; right is (groups, e, 8)."""
+    first = block.kernels.start
+    for k in range(0, len(block.values), PRODUCT_KERNELS):
+        values = block.values[k : k + PRODUCT_KERNELS]
+        kernels = slice(first + k, first + k + len(values))
+        for group, columns in zip(sums, right, strict=True):
+            group[kernels] += values @ columns
+
+
+def _add_combinations(block: Chunk, weights: Floats, combined: Floats) -> None:
+    """Add weights @ block to the (groups, 8, E) combinations; weights are (groups, 8, M)."""
+    for group, rows in zip(combined, weights, strict=True):
+        group[:, block.entries] += rows[:, block.kernels] @ block.values
+
+
+def _grouped(rows: list[Floats], n_kernels: int) -> Floats:
+    """Stack (M,) vectors to (groups, 8, M), the last group filled up with zeros."""
+    groups = -(-len(rows) // WIDTH)
+    stack = np.zeros((groups * WIDTH, n_kernels))
+    for row, vector in zip(stack, rows, strict=False):
+        row[:] = vector
+    return stack.reshape(groups, WIDTH, n_kernels)
+
+
+def _shaped(request: ColumnRequest, sums: Floats) -> Floats:
+    """Give (M, R) sums the shape that the request documents, in memory of their own."""
+    if isinstance(request, Quadratic) and request.vectors.ndim == 1:
+        return sums[:, 0].copy()
+    return np.ascontiguousarray(sums)
+
+
+def _combine_sparse(bank: Bank, weights: Floats, out: Floats) -> None:
+    """Write the combination of the kernels of non-zero weight to `out`."""
+    active = np.flatnonzero(weights)
+    packed = np.zeros(bank.layout.n_entries)
+    for rows in bank.rows(active):
+        packed += weights[active[rows.positions]] @ _widened(rows.values)
+        bank.counter.bytes_read += rows.values.nbytes
+    bank.layout.unpack(packed, out=out)
+    bank.counter.combines += 1
+
+
+def _matvec(bank: Bank, request: Matvec) -> Floats:
+    """Multiply the kernels that the request names."""
+    answers = np.empty((len(request.kernels), *request.vectors.shape))
+    matrix = np.empty((bank.n_points, bank.n_points))
+    for rows in bank.rows(request.kernels):
+        for position, packed in zip(rows.positions, rows.values, strict=True):
+            bank.layout.unpack(packed, out=matrix)
+            answers[position] = matrix @ request.vectors
+        bank.counter.bytes_read += rows.values.nbytes
+    bank.counter.matvecs += len(request.kernels)
+    return answers
+
+
+def _widened(values: npt.NDArray[np.floating]) -> Floats:
+    return values.astype(np.float64, copy=False)
