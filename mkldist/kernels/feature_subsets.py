@@ -1,0 +1,101 @@
+"""Feature subsets that the words of a sweep file stand for: all, each, named, random."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from mkldist.errors import SpecError, nearest
+from mkldist.spec.model import Features, KernelSpec, RandomSubsets
+
+# Sizes and columns of random subsets draw from streams of their own, row by row, so that the
+# first subsets of a larger bank are those of a smaller one.
+SIZE_STREAM, COLUMN_STREAM, WIDTH_STREAM = 0, 1, 2
+COLUMN_DRAWS_AT_ONCE = 4_000_000
+
+
+@dataclass(frozen=True)
+class FeatureSubsets:
+    """Feature subsets that one word of a sweep file stands for."""
+
+    rank: int
+    key: str
+    indptr: npt.NDArray[np.int64]
+    indices: npt.NDArray[np.int32]
+    label: str | None = None
+    random: bool = False
+
+    def __len__(self) -> int:
+        return len(self.indptr) - 1
+
+
+@dataclass(frozen=True)
+class SubsetWords:
+    """Turns words for feature sets into column indices."""
+
+    n_features: int
+    names: tuple[str, ...]
+    groups: Mapping[str, tuple[int, ...]]
+    seed: int
+
+    def resolve(self, features: str | RandomSubsets, place: str) -> FeatureSubsets:
+        """Return the subsets that `features` stands for."""
+        d = self.n_features
+        if isinstance(features, RandomSubsets):
+            return self._random(features, place)
+        if features == "all":
+            return FeatureSubsets(
+                0, "", np.array([0, d]), np.arange(d, dtype=np.int32), label="all"
+            )
+        if features == "each":
+            return FeatureSubsets(1, "", np.arange(d + 1), np.arange(d, dtype=np.int32))
+        if features in self.groups:
+            chosen = np.array(self.groups[features], dtype=np.int32)
+        elif features in self.names:
+            chosen = np.array([self.names.index(features)], dtype=np.int32)
+        else:
+            known = ["all", "each", *self.groups, *self.names]
+            raise SpecError(
+                f"{place}.features",
+                f"{features!r}",
+                "'all', 'each', {count = …}, or the name of a feature group or a feature",
+                nearest(features, known),
+            )
+        if not len(chosen):
+            raise SpecError(f"{place}.features", f"group {features!r} of no features", "some")
+        return FeatureSubsets(2, features, np.array([0, len(chosen)]), chosen, label=features)
+
+    def _random(self, wanted: RandomSubsets, place: str) -> FeatureSubsets:
+        """Draw subsets; sizes are uniform on 1..d unless given."""
+        d, count = self.n_features, wanted.count
+        if wanted.size is not None and wanted.size > d:
+            raise SpecError(f"{place}.features.size", f"{wanted.size}", f"at most {d} features")
+        sizes = np.random.default_rng([self.seed, SIZE_STREAM]).integers(1, d + 1, count)
+        if wanted.size is not None:
+            sizes[:] = wanted.size
+        rng = np.random.default_rng([self.seed, COLUMN_STREAM])
+        chosen = []
+        step = max(1, COLUMN_DRAWS_AT_ONCE // d)
+        for start in range(0, count, step):
+            part = sizes[start : start + step]
+            keys = rng.random((len(part), d))
+            bound = np.take_along_axis(np.sort(keys, axis=1), part[:, None] - 1, axis=1)
+            chosen.append(np.nonzero(keys <= bound)[1].astype(np.int32))
+        indptr = np.concatenate([[0], np.cumsum(sizes)])
+        key = f"{count} {wanted.size}"
+        return FeatureSubsets(3, key, indptr, np.concatenate(chosen), random=True)
+
+
+def feature_sets(entry: KernelSpec) -> list[str | RandomSubsets]:
+    """Return the words for feature sets of an entry, lists of lists flattened, without repeats."""
+    flat: list[str | RandomSubsets] = []
+    given = entry.features
+    pending: Sequence[Features | str] = given if isinstance(given, list) else [given]
+    for item in pending:
+        for word in item if isinstance(item, list) else [item]:
+            if word not in flat:
+                flat.append(word)
+    return flat

@@ -1,0 +1,159 @@
+"""The kernel functions, written so that many parameters share what the points decide.
+
+Every kernel here is a function of one *base* of a pair of points: the inner product, the squared
+Euclidean distance or the city-block distance over its features.  A bank evaluates a base once per
+feature subset and applies each parameter to it in place.
+
+All functions work on stacks of tiles: `left` is (t, r, s), `right` is (t, c, s), a base is
+(t, r, c), float64.
+"""
+
+from __future__ import annotations
+
+import enum
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+DIRECT_FEATURES = 4
+
+
+class KernelFunction(enum.IntEnum):
+    """The functions that a bank may hold, with the codes under which a bank stores them."""
+
+    GAUSSIAN = 0
+    POLYNOMIAL = 1
+    LINEAR = 2
+    LAPLACIAN_RBF = 3
+
+    @property
+    def label(self) -> str:
+        """The name in sweep files and results.
+
+        Examples
+        --------
+        >>> KernelFunction.LAPLACIAN_RBF.label
+        'laplacian-rbf'
+        """
+        return self.name.lower().replace("_", "-")
+
+    @property
+    def base(self) -> Base:
+        """The base that the function is applied to."""
+        return _BASES[self]
+
+
+class Base(enum.Enum):
+    """What a kernel function needs to know of a pair of points."""
+
+    INNER_PRODUCT = "x'z"
+    SQUARED_DISTANCE = "|x - z|²"
+    CITY_BLOCK = "|x - z|₁"
+
+
+_BASES = {
+    KernelFunction.GAUSSIAN: Base.SQUARED_DISTANCE,
+    KernelFunction.POLYNOMIAL: Base.INNER_PRODUCT,
+    KernelFunction.LINEAR: Base.INNER_PRODUCT,
+    KernelFunction.LAPLACIAN_RBF: Base.CITY_BLOCK,
+}
+
+
+def inner_products(left: Floats, right: Floats, out: Floats) -> None:
+    """Write ``x'z`` of every pair to `out`."""
+    np.matmul(left, right.swapaxes(-1, -2), out=out)
+
+
+def squared_distances(left: Floats, right: Floats, centre: Floats, out: Floats) -> None:
+    """Write ``|x - z|²`` of every pair to `out`.
+
+    Few features are subtracted one by one, which is exact to rounding and zero for equal points.
+    For many, ``|x|² + |z|² - 2 x'z`` is one matrix product; it cancels badly when points lie far
+    from the origin, so both sides are shifted by `centre` (s,) first, a mean of the points.
+    """
+    if left.shape[-1] <= DIRECT_FEATURES:
+        _accumulate(left, right, out, np.square)
+        return
+    left, right = left - centre, right - centre
+    np.matmul(left, right.swapaxes(-1, -2), out=out)
+    out *= -2.0
+    out += np.einsum("trs,trs->tr", left, left)[:, :, None]
+    out += np.einsum("tcs,tcs->tc", right, right)[:, None, :]
+    np.maximum(out, 0.0, out=out)
+
+
+def city_block_distances(left: Floats, right: Floats, out: Floats) -> None:
+    """Write ``|x - z|₁`` of every pair to `out`."""
+    _accumulate(left, right, out, np.absolute)
+
+
+def _accumulate(left: Floats, right: Floats, out: Floats, of_difference: np.ufunc) -> None:
+    """Write the sum over features of a function of the difference to `out`."""
+    np.subtract(left[:, :, None, 0], right[:, None, :, 0], out=out)
+    of_difference(out, out=out)
+    term = np.empty_like(out) if left.shape[-1] > 1 else out
+    for s in range(1, left.shape[-1]):
+        np.subtract(left[:, :, None, s], right[:, None, :, s], out=term)
+        of_difference(term, out=term)
+        out += term
+
+
+def apply(
+    function: KernelFunction, base: Floats, parameter: float, offset: float, out: Floats
+) -> None:
+    """Write the kernel values of a base to `out`, an array other than `base`.
+
+    =============  ==================================
+    gaussian       ``exp(-|x - z|² / (2 parameter²))``
+    polynomial     ``(offset + x'z)^parameter``
+    linear         ``x'z``
+    laplacian-rbf  ``exp(-|x - z|₁ / parameter)``
+    =============  ==================================
+    """
+    if function is KernelFunction.GAUSSIAN:
+        np.multiply(base, -0.5 / parameter**2, out=out)
+        np.exp(out, out=out)
+    elif function is KernelFunction.LAPLACIAN_RBF:
+        np.multiply(base, -1.0 / parameter, out=out)
+        np.exp(out, out=out)
+    elif function is KernelFunction.POLYNOMIAL:
+        np.add(base, offset, out=out)
+        integer_power(out, int(parameter))
+    else:
+        np.copyto(out, base)
+
+
+def integer_power(values: Floats, exponent: int) -> None:
+    """Raise `values` to an exponent of at least 1, in place.
+
+    Multiplications by the bits of the exponent from the left: ``numpy.power`` costs about
+    twenty of them.
+
+    Examples
+    --------
+    >>> x = np.array([2.0, -3.0])
+    >>> integer_power(x, 5)
+    >>> x
+    array([  32., -243.])
+    """
+    bits = bin(exponent)[3:]
+    factor = values.copy() if "1" in bits else values
+    for bit in bits:
+        np.multiply(values, values, out=values)
+        if bit == "1":
+            values *= factor
+
+
+def self_similarities(
+    function: KernelFunction, squared_norms: Floats, parameter: float, offset: float
+) -> Floats:
+    """Return ``k(x, x)`` from ``|x|²``, in the shape of `squared_norms`."""
+    if function is KernelFunction.POLYNOMIAL:
+        values = squared_norms + offset
+        integer_power(values, int(parameter))
+        return values
+    if function is KernelFunction.LINEAR:
+        return squared_norms
+    return np.ones_like(squared_norms)
