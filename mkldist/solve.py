@@ -10,7 +10,7 @@ import numpy.typing as npt
 from mkldist.errors import GramError, SpecError, nearest
 from mkldist.gram.bank import MemoryBank
 from mkldist.gram.validate import check_grams
-from mkldist.gram.view import BankView
+from mkldist.gram.view import make_views
 from mkldist.solvers.base import Problem, Solution
 from mkldist.solvers.lockstep import Job, solve_alone
 from mkldist.solvers.parameters import validate
@@ -70,5 +70,5 @@ def solve(method: str, grams: npt.ArrayLike, y: npt.ArrayLike, **params: Any) ->
         raise GramError("y", f"found labels {{{found}}}", "both classes, as -1 and +1")
     bank = MemoryBank.from_grams(stack)
     problem = Problem(y=labels, n_kernels=len(stack))
-    view = BankView(bank, None, ())
+    view = make_views(bank, [None], ())[0]
     return solve_alone(bank, Job(method, view, problem, chosen.solve(problem, settings)))

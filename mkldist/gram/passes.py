@@ -66,6 +66,18 @@ def answer(bank: Bank, requests: Sequence[AnyRequest]) -> list[Floats]:
     return [answers[position] for position in range(len(requests))]
 
 
+def needs_pass(bank: Bank, request: AnyRequest) -> bool:
+    """Return whether a request visits every kernel, or more than are better read one by one."""
+    match request:
+        case Matvec():
+            return False
+        case Combine(weights):
+            rows = np.atleast_2d(weights)
+            return any(np.count_nonzero(row) > bank.sparse_limit for row in rows)
+        case _:
+            return True
+
+
 def check(bank: Bank, request: AnyRequest) -> None:
     """Raise ValueError when a request does not fit the bank."""
     n, m = bank.n_points, bank.n_kernels

@@ -1,8 +1,8 @@
 """The lockstep driver: many solvers advance together, and one pass answers all their requests.
 
-In every round each live solver runs until it asks the bank something; then all questions are
-answered by one traversal.  A bank that does not fit in memory is so read once a round, not once
-a run an iteration, and many vectors at once turn matrix-vector products into a matrix product.
+Questions about few kernels are answered at once; a pass is made when every live solver waits for
+one, and answers them all.  A bank that does not fit in memory is so read once a round, not once a
+run an iteration, and many vectors at once turn matrix-vector products into a matrix product.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from mkldist.gram.bank import Bank
-from mkldist.gram.passes import answer
+from mkldist.gram.passes import answer, needs_pass
 from mkldist.gram.requests import Combine, Inner, Matvec, Quadratic, Request
 from mkldist.gram.view import BankView
 from mkldist.solvers.base import Problem, Solution, Steps
@@ -90,7 +90,7 @@ def drive(bank: Bank, jobs: Iterable[Job], on_done: Done) -> None:
     for runner in live:
         runner.advance(None)
     while live := [runner for runner in live if runner.request is not None]:
-        _answer_round(bank, live)
+        _answer(bank, [r for r in live if not r.needs_pass] or live)
 
 
 def solve_alone(bank: Bank, job: Job) -> Solution:
@@ -112,6 +112,13 @@ class _Runner:
         self._own = self._cpu = 0.0
         self._rounds = 0
         self.request: Request | None = None
+        self.translated: Request | None = None
+
+    @property
+    def needs_pass(self) -> bool:
+        """Whether the pending request visits the whole bank."""
+        bank = self.job.view.bank
+        return self.translated is not None and needs_pass(bank, self.translated)
 
     def advance(self, reply: Any) -> None:
         """Run the solver with an answer until its next request or its end."""
@@ -120,6 +127,7 @@ class _Runner:
         self.job.problem.clock.resume()
         try:
             self.request = self.job.steps.send(reply)
+            self.translated = self.job.view.translate(self.request)
             self._rounds += 1
         except StopIteration as end:
             outcome = end.value
@@ -129,7 +137,7 @@ class _Runner:
         self._own += time.perf_counter() - wall
         self._cpu += time.thread_time() - cpu
         if outcome is not None:
-            self.request = None
+            self.request = self.translated = None
             self._on_done(self.job.key, outcome, self._times())
 
     def charge(self, seconds: float, bytes_read: float) -> None:
@@ -149,12 +157,11 @@ class _Runner:
         )
 
 
-def _answer_round(bank: Bank, runners: Sequence[_Runner]) -> None:
-    """Answer the pending request of every runner by one traversal, and let each go on."""
+def _answer(bank: Bank, runners: Sequence[_Runner]) -> None:
+    """Answer the pending requests by one traversal at most, and let each solver go on."""
     wall, bytes_before = time.perf_counter(), bank.counter.bytes_read
     asked = [runner.request for runner in runners if runner.request is not None]
-    translated = [r.job.view.translate(q) for r, q in zip(runners, asked, strict=True)]
-    replies = answer(bank, translated)
+    replies = answer(bank, [r.translated for r in runners if r.translated is not None])
     seconds = time.perf_counter() - wall
     bytes_read = bank.counter.bytes_read - bytes_before
     costs = [_cost(request, bank.n_kernels) for request in asked]

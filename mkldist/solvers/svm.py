@@ -114,7 +114,8 @@ def solve_svm(
             break
         slack = y - f
         iterations += int(_smo(K, diagonal, beta, slack, lower, upper, violation, 50 * n + 1000))
-        newton_steps += _newton(K, beta, slack, lower, upper)
+        if relative_gap(*_evaluate(beta, y - slack, y, C)[:2]) > 0.5 * tol:
+            newton_steps += _newton(K, beta, slack, lower, upper)
         f = K @ beta
         best = _evaluate(beta, f, y, C)
         violation = max(violation * 0.1, 1e-15)

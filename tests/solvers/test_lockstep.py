@@ -1,0 +1,144 @@
+"""The lockstep driver: fewer passes, the same solutions, and one failure leaves the rest alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mkldist.gram.bank import MemoryBank
+from mkldist.gram.requests import Quadratic
+from mkldist.gram.view import make_views
+from mkldist.solvers.base import Problem, StopReason
+from mkldist.solvers.lockstep import Job, drive, solve_alone
+from mkldist.solvers.registry import METHODS
+from tests.solvers import instances
+
+GRID = tuple(np.geomspace(1.0, 1000.0, 8))
+
+
+def make_job(view, y, n_kernels, name="level", key=None, **params):
+    method = METHODS[name]
+    problem = Problem(y=y, n_kernels=n_kernels)
+    return Job(key or name, view, problem, method.solve(problem, method.params(**params)))
+
+
+def run_all(bank, jobs):
+    outcomes, times = {}, {}
+
+    def done(key, outcome, spent):
+        outcomes[key], times[key] = outcome, spent
+
+    drive(bank, jobs, done)
+    return outcomes, times
+
+
+def grid_jobs(bank, y, name="level", tol=1e-6):
+    view = make_views(bank, [None], ())[0]
+    return [make_job(view, y, bank.n_kernels, name, key=f"C={C:g}", C=C, tol=tol) for C in GRID]
+
+
+@pytest.mark.parametrize("name", ["level", "simplemkl"])
+def test_eight_values_in_lockstep_use_less_than_a_third_of_the_passes(name):
+    instance = instances.more_kernels_than_points()
+    together = MemoryBank.from_grams(instance.grams)
+    shared, _ = run_all(together, grid_jobs(together, instance.y, name))
+    alone_passes = 0
+    for C in GRID:
+        alone = MemoryBank.from_grams(instance.grams)
+        [own] = [job for job in grid_jobs(alone, instance.y, name) if job.key == f"C={C:g}"]
+        solution = solve_alone(alone, own)
+        alone_passes += alone.counter.passes
+        other = shared[f"C={C:g}"]
+        assert solution.converged
+        assert other.objective == pytest.approx(solution.objective, rel=1e-12)
+        np.testing.assert_allclose(
+            other.kernel_weights, solution.kernel_weights, rtol=1e-9, atol=1e-12
+        )
+        np.testing.assert_allclose(
+            other.dual_variables, solution.dual_variables, rtol=1e-9, atol=1e-9
+        )
+        assert other.counters == solution.counters
+    assert together.counter.passes < alone_passes / 3
+
+
+def test_different_methods_share_passes_and_agree():
+    instance = instances.balanced()
+    bank = MemoryBank.from_grams(instance.grams)
+    view = make_views(bank, [None], ())[0]
+    names = ("level", "simplemkl", "uniform", "best_single", "majority")
+    jobs = [make_job(view, instance.y, bank.n_kernels, name, C=10.0) for name in names]
+    outcomes, times = run_all(bank, jobs)
+    assert set(outcomes) == set(names)
+    assert outcomes["level"].objective == pytest.approx(outcomes["simplemkl"].objective, rel=0.01)
+    assert outcomes["level"].objective <= outcomes["uniform"].objective * 1.01
+    alone_passes = 0
+    for name in names:
+        alone = MemoryBank.from_grams(instance.grams)
+        own_view = make_views(alone, [None], ())[0]
+        solution = solve_alone(
+            alone, make_job(own_view, instance.y, len(own_view.scale), name, C=10.0)
+        )
+        np.testing.assert_allclose(solution.kernel_weights, outcomes[name].kernel_weights)
+        alone_passes += alone.counter.passes
+    assert bank.counter.passes < alone_passes
+    assert all(spent.wall_seconds >= spent.own_seconds >= 0 for spent in times.values())
+    assert times["majority"].rounds == 0
+
+
+def test_folds_on_one_bank_share_passes():
+    instance = instances.balanced()
+    rng = np.random.default_rng(0)
+    folds = [np.sort(rng.choice(60, 40, replace=False)) for _ in range(5)]
+    bank = MemoryBank.from_grams(instance.grams)
+    views = make_views(bank, folds, ("trace",))
+    jobs = [
+        make_job(view, instance.y[rows], bank.n_kernels, key=str(i), C=100.0, tol=1e-7)
+        for i, (view, rows) in enumerate(zip(views, folds, strict=True))
+    ]
+    outcomes, _ = run_all(bank, jobs)
+    shared_passes = bank.counter.passes
+    alone_passes = 0
+    for i, rows in enumerate(folds):
+        part = instance.grams[:, rows][:, :, rows]
+        part = part / np.trace(part, axis1=1, axis2=2)[:, None, None]
+        own = MemoryBank.from_grams(part)
+        single = make_job(
+            make_views(own, [None], ())[0], instance.y[rows], len(part), C=100.0, tol=1e-7
+        )
+        solution = solve_alone(own, single)
+        alone_passes += own.counter.passes
+        assert outcomes[str(i)].objective == pytest.approx(solution.objective, rel=2e-7)
+        np.testing.assert_allclose(
+            outcomes[str(i)].kernel_weights, solution.kernel_weights, atol=1e-2
+        )
+    assert shared_passes < alone_passes / 2
+
+
+def test_a_failing_solver_is_reported_and_the_others_finish():
+    instance = instances.balanced()
+    bank = MemoryBank.from_grams(instance.grams)
+    view = make_views(bank, [None], ())[0]
+    problem = Problem(y=instance.y, n_kernels=bank.n_kernels)
+
+    def broken():
+        yield Quadratic(instance.y)
+        raise RuntimeError("broken on purpose")
+
+    jobs = [
+        Job("broken", view, problem, broken()),
+        make_job(view, instance.y, bank.n_kernels, C=10.0),
+    ]
+    outcomes, _ = run_all(bank, jobs)
+    assert isinstance(outcomes["broken"], RuntimeError)
+    assert outcomes["level"].stop_reason is StopReason.CONVERGED
+    with pytest.raises(RuntimeError, match="on purpose"):
+        solve_alone(bank, Job("broken", view, problem, broken()))
+
+
+def test_shares_of_a_pass_add_up_to_what_was_read():
+    instance = instances.more_kernels_than_points()
+    bank = MemoryBank.from_grams(instance.grams)
+    _, times = run_all(bank, grid_jobs(bank, instance.y))
+    assert sum(spent.bytes_read for spent in times.values()) == pytest.approx(
+        bank.counter.bytes_read
+    )

@@ -1,0 +1,110 @@
+"""``mkldist.solve``: what a user with Gram matrices in memory gets, right and wrong input alike."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.svm import SVC
+
+import mkldist
+from mkldist.errors import GramError, SpecError
+from mkldist.solvers.registry import METHODS
+from tests.solvers import instances
+
+
+@pytest.fixture(scope="module")
+def instance():
+    return instances.balanced()
+
+
+@pytest.mark.parametrize("name", sorted(METHODS))
+def test_every_method_returns_a_certified_solution(name, instance):
+    solution = mkldist.solve(name, instance.grams, instance.y)
+    n = len(instance.y)
+    assert isinstance(solution, mkldist.Solution)
+    assert solution.kernel_weights.shape == (len(instance.grams),)
+    assert solution.dual_variables.shape == (n,)
+    assert solution.dual_objective <= solution.objective
+    assert solution.gap <= 0.01
+    assert solution.converged
+    assert solution.decision_function(instance.grams).shape == (n,)
+
+
+def test_optimum_is_the_conic_one(instance):
+    optimum = instances.simplex_svm_optimum(instances.balanced)
+    for name in ("level", "simplemkl"):
+        solution = mkldist.solve(name, instance.grams, instance.y, C=instance.C, tol=1e-8)
+        assert solution.objective == pytest.approx(optimum, rel=1e-6)
+
+
+def test_decision_function_on_new_points_is_that_of_an_svm_on_the_combined_kernel(instance):
+    train, test = np.arange(40), np.arange(40, 60)
+    grams = instance.grams[:, train][:, :, train]
+    cross = instance.grams[:, test][:, :, train]
+    solution = mkldist.solve("level", grams, instance.y[train], C=50.0, tol=1e-8)
+    combined = np.einsum("m,mij->ij", solution.kernel_weights, grams)
+    svc = SVC(C=50.0, kernel="precomputed", tol=1e-8).fit(combined, instance.y[train])
+    expected = svc.decision_function(np.einsum("m,mij->ij", solution.kernel_weights, cross))
+    np.testing.assert_allclose(solution.decision_function(cross), expected, atol=1e-4)
+    with pytest.raises(ValueError, match=r"expected \(M, n_test, n\) = \(7, n_test, 40\)"):
+        solution.decision_function(cross[:3])
+
+
+def spoilt(grams, what):
+    grams = grams.copy()
+    if what == "NaN":
+        grams[2, 3, 4] = np.nan
+    elif what == "infinite":
+        grams[2, 3, 3] = np.inf
+    elif what == "asymmetric":
+        grams[2, 0, 1] += 0.1
+    elif what == "indefinite":
+        grams[2] -= 0.1 * np.eye(len(grams[2]))
+    elif what == "not square":
+        grams = grams[:, :, :-1]
+    elif what == "one matrix":
+        grams = grams[0]
+    return grams
+
+
+@pytest.mark.parametrize(
+    "what", ["NaN", "infinite", "asymmetric", "indefinite", "not square", "one matrix"]
+)
+def test_unusable_gram_matrices_are_refused(what, instance):
+    with pytest.raises(GramError) as caught:
+        mkldist.solve("level", spoilt(instance.grams, what), instance.y)
+    if what in ("NaN", "infinite", "asymmetric", "indefinite"):
+        assert "2" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [np.ones(60), np.zeros(60), np.arange(60.0), np.ones(59), np.full(60, np.nan)],
+    ids=["one class", "zeros", "many values", "too few", "NaN"],
+)
+def test_unusable_labels_are_refused(labels, instance):
+    with pytest.raises(GramError):
+        mkldist.solve("level", instance.grams, labels)
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "said"),
+    [
+        ("levle", {}, "Did you mean 'level'"),
+        ("level", {"c": 1.0}, "C"),
+        ("level", {"C": -1.0}, "C"),
+        ("level", {"C": "much"}, "C"),
+        ("level", {"tol": 0.0}, "tol"),
+        ("simplemkl", {"max_iter": 0}, "max_iter"),
+    ],
+)
+def test_mistakes_in_names_and_parameters_are_named(method, params, said, instance):
+    with pytest.raises(SpecError, match=said):
+        mkldist.solve(method, instance.grams, instance.y, **params)
+
+
+def test_float32_and_lists_are_taken(instance):
+    grams = instance.grams.astype(np.float32)
+    solution = mkldist.solve("level", grams, instance.y.astype(int).tolist(), C=10.0, tol=1e-4)
+    exact = mkldist.solve("level", instance.grams, instance.y, C=10.0, tol=1e-4)
+    assert solution.objective == pytest.approx(exact.objective, rel=1e-3)
