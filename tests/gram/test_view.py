@@ -1,0 +1,170 @@
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from mkldist.errors import SpecError
+from mkldist.gram.bank import MemoryBank
+from mkldist.gram.passes import answer
+from mkldist.gram.requests import Combine, Inner, Matvec, Quadratic, Request
+from mkldist.gram.view import BankView, make_views
+from tests.gram.bank_suite import random_grams
+from tests.solvers.plain_bank import reply
+
+N_KERNELS, N_POINTS = 14, 23
+CHAINS = [
+    (),
+    ("centre",),
+    *itertools.permutations(["centre", "trace"]),
+    *itertools.permutations(["centre", "variance"]),
+    ("trace",),
+    ("variance",),
+    ("trace", "variance"),
+    ("variance", "centre", "trace"),
+]
+
+
+def normalised(grams: np.ndarray, chain: tuple[str, ...]) -> np.ndarray:
+    """Apply the definitions step by step to explicit matrices."""
+    n = grams.shape[1]
+    centring = np.eye(n) - 1.0 / n
+    for name in chain:
+        match name:
+            case "centre":
+                grams = centring @ grams @ centring
+            case "trace":
+                grams = grams / np.trace(grams, axis1=1, axis2=2)[:, None, None]
+            case "variance":
+                spread = np.trace(grams, axis1=1, axis2=2) / n - grams.mean(axis=(1, 2))
+                grams = grams / spread[:, None, None]
+    return grams
+
+
+def requests_for(n: int, rng: np.random.Generator) -> list[Request]:
+    matrices = rng.standard_normal((3, n, n))
+    sparse = np.zeros(N_KERNELS)
+    sparse[[2, 5]] = rng.random(2)
+    return [
+        Combine(rng.random(N_KERNELS)),
+        Combine(np.stack([sparse, rng.random(N_KERNELS)])),
+        Combine(sparse),
+        Quadratic(rng.standard_normal(n)),
+        Quadratic(rng.standard_normal((n, 2))),
+        Inner(matrices + matrices.transpose(0, 2, 1)),
+        Matvec(np.array([7, 1]), rng.standard_normal(n)),
+        Matvec(np.array([0]), rng.standard_normal((n, 3))),
+    ]
+
+
+@pytest.fixture(scope="module")
+def grams() -> np.ndarray:
+    return random_grams(N_KERNELS, N_POINTS)
+
+
+@pytest.fixture
+def bank(grams: np.ndarray) -> MemoryBank:
+    return MemoryBank.from_grams(grams)
+
+
+@pytest.mark.parametrize("subset", ["all", "permuted half"])
+@pytest.mark.parametrize("chain", CHAINS, ids="-".join)
+def test_answers_are_those_of_the_normalised_matrices(
+    bank: MemoryBank, grams: np.ndarray, chain: tuple[str, ...], subset: str
+) -> None:
+    rng = np.random.default_rng(3)
+    index = None if subset == "all" else rng.permutation(N_POINTS)[:11]
+    rows = np.arange(N_POINTS) if index is None else index
+    [view] = make_views(bank, [index], chain)
+    expected = normalised(grams[:, rows[:, None], rows], chain)
+    assert (view.n_points, view.n_kernels) == (len(rows), N_KERNELS)
+    requests = requests_for(len(rows), rng)
+    for request, found in zip(requests, view.answer(requests), strict=True):
+        plain = reply(expected, request)
+        assert found.shape == plain.shape
+        assert_allclose(found, plain, rtol=1e-10, atol=1e-12 * np.abs(plain).max())
+
+
+def test_views_of_many_splits_share_their_passes(bank: MemoryBank, grams: np.ndarray) -> None:
+    rng = np.random.default_rng(4)
+    indices = [rng.permutation(N_POINTS)[:12] for _ in range(6)]
+    views = make_views(bank, indices, ("centre", "variance"))
+    assert bank.counter.passes == 1
+    vectors = rng.standard_normal((6, 12))
+    asked = [Quadratic(vector) for vector in vectors]
+    replies = answer(bank, [v.translate(r) for v, r in zip(views, asked, strict=True)])
+    assert bank.counter.passes == 2
+    for view, index, request, got in zip(views, indices, asked, replies, strict=True):
+        part = normalised(grams[:, index[:, None], index], ("centre", "variance"))
+        assert_allclose(view.interpret(request, got), reply(part, request), rtol=1e-10)
+
+
+@pytest.mark.parametrize("chain", [(), ("centre",)])
+def test_no_pass_when_nothing_is_to_be_fitted(bank: MemoryBank, chain: tuple[str, ...]) -> None:
+    views = make_views(bank, [None, np.arange(4)], chain)
+    assert bank.counter.passes == 0
+    for view in views:
+        assert_array_equal(view.scale, 1.0)
+    assert make_views(bank, [], ("trace",)) == []
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("chain", [c for c in CHAINS if set(c) - {"centre"}], ids="-".join)
+def test_kernels_that_vanish_stay_zero(
+    grams: np.ndarray, chain: tuple[str, ...], dtype: str
+) -> None:
+    index = np.arange(3, 14)
+    constant, outside = np.full((N_POINTS, N_POINTS), 0.1), np.zeros((N_POINTS, N_POINTS))
+    outside[0, 0] = 1.0
+    bank = MemoryBank.from_grams(np.stack([constant, outside, *grams]), dtype)
+    [view] = make_views(bank, [index], chain)
+    assert np.isfinite(view.scale).all()
+    assert view.scale[1] == 0
+    assert (view.scale[2:] > 0).all()
+    trace_of_the_constant = "variance" not in chain and chain[0] == "trace"
+    assert (view.scale[0] > 0) == trace_of_the_constant
+    [q] = view.answer([Quadratic(np.ones(len(index)))])
+    assert np.isfinite(q).all()
+
+
+@pytest.mark.parametrize("chain", CHAINS, ids="-".join)
+def test_raw_predictor_is_the_decision_function(
+    bank: MemoryBank, grams: np.ndarray, chain: tuple[str, ...]
+) -> None:
+    """Against test rows that are centred with the training means, as in kernel PCA."""
+    rng = np.random.default_rng(5)
+    train = rng.permutation(N_POINTS)[:15]
+    test = np.setdiff1d(np.arange(N_POINTS), train)
+    [view] = make_views(bank, [train], chain)
+    weights = np.where(rng.random(N_KERNELS) < 0.5, 0.0, rng.random(N_KERNELS))
+    coefficients = rng.standard_normal(15)
+
+    inner, cross = grams[:, train[:, None], train], grams[:, test[:, None], train]
+    if "centre" in chain:
+        cross = (
+            cross
+            - cross.mean(axis=2, keepdims=True)
+            - inner.mean(axis=1, keepdims=True)
+            + inner.mean(axis=(1, 2), keepdims=True)
+        )
+    expected = np.einsum("m,mti,i->t", weights * view.scale, cross, coefficients) + 0.3
+
+    raw = view.raw_predictor(weights, coefficients, 0.3)
+    assert_array_equal(raw.kernels, np.flatnonzero(weights))
+    found = raw.bias + np.einsum(
+        "s,sti,i->t", raw.weights, grams[raw.kernels][:, test[:, None], train], raw.coefficients
+    )
+    assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
+
+
+def test_unknown_normalisation_names_the_nearest(bank: MemoryBank) -> None:
+    with pytest.raises(SpecError, match=r"'center'; expected trace, .*Did you mean 'centre'\?"):
+        make_views(bank, [None], ("center",))
+
+
+def test_view_of_all_points_in_order_copies_nothing_it_need_not(bank: MemoryBank) -> None:
+    view = BankView(bank, None, np.ones(N_KERNELS), centred=False)
+    combined = np.eye(N_POINTS)
+    assert view.interpret(Combine(np.ones(N_KERNELS)), combined) is combined
