@@ -1,0 +1,231 @@
+"""Computing the blocks of a bank and storing them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from mkldist.errors import GramError
+from mkldist.gram.layout import TileLayout
+from mkldist.gram.store import Block, GramStore
+from mkldist.kernels.evaluate import TilePoints, evaluate_tiles
+from mkldist.kernels.kernel_list import KernelList
+
+Floating = npt.NDArray[np.floating]
+
+
+class BankSource(Protocol):
+    """What can say the values of a bank, block by block."""
+
+    @property
+    def n_kernels(self) -> int:
+        """Number M of kernels."""
+
+    @property
+    def n_points(self) -> int:
+        """Number n of points."""
+
+    def fill(self, kernels: slice, tiles: slice, layout: TileLayout, out: Floating) -> None:
+        """Write the values of k kernels on t tiles to `out`, (k, t, b, b), padding zeroed."""
+
+    def name(self, kernel: int) -> str:
+        """Return what to call a kernel in a message."""
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureSource:
+    """Kernels of points: the usual source.
+
+    Parameters
+    ----------
+    points : (n, d) float64
+        Features, preprocessed.
+    kernels : KernelList
+        M kernels.
+    cosine : bool
+        Scale every kernel to unit self-similarities, entry by entry.
+    """
+
+    points: npt.NDArray[np.float64]
+    kernels: KernelList
+    cosine: bool = False
+
+    @property
+    def n_kernels(self) -> int:
+        """Number M of kernels."""
+        return len(self.kernels)
+
+    @property
+    def n_points(self) -> int:
+        """Number n of points."""
+        return len(self.points)
+
+    def fill(self, kernels: slice, tiles: slice, layout: TileLayout, out: Floating) -> None:
+        """See :meth:`BankSource.fill`."""
+        rows, cols = (index[tiles] for index in layout.coordinates)
+        within = np.arange(layout.tile)
+        last = layout.n_points - 1
+        points = TilePoints(
+            self.points,
+            self.points,
+            np.minimum(rows[:, None] * layout.tile + within, last),
+            np.minimum(cols[:, None] * layout.tile + within, last),
+            np.flatnonzero(rows == cols),
+        )
+        evaluate_tiles(self.kernels.select(kernels), points, out, cosine=self.cosine)
+        _zero_padding(out, tiles, layout)
+
+    def name(self, kernel: int) -> str:
+        """See :meth:`BankSource.name`."""
+        return f"kernel {kernel}, {self.kernels.select([kernel]).names()[0]}"
+
+
+@dataclass(frozen=True, eq=False)
+class ArraySource:
+    """Gram matrices that are there already.
+
+    Parameters
+    ----------
+    grams : (M, n, n) float array
+        Symmetric matrices, possibly memory-mapped.  What rounding left of asymmetry is averaged.
+    cosine : bool
+        Scale every matrix to a diagonal of ones; rows of zero diagonal become zero.
+    """
+
+    grams: npt.NDArray[np.floating]
+    cosine: bool = False
+
+    @property
+    def n_kernels(self) -> int:
+        """Number M of kernels."""
+        return len(self.grams)
+
+    @property
+    def n_points(self) -> int:
+        """Number n of points."""
+        return int(self.grams.shape[1])
+
+    def fill(self, kernels: slice, tiles: slice, layout: TileLayout, out: Floating) -> None:
+        """See :meth:`BankSource.fill`."""
+        coordinates = zip(*(index[tiles] for index in layout.coordinates), strict=True)
+        grams = self.grams[kernels]
+        scales = self._scales(grams)
+        out[...] = 0.0
+        for t, (i, j) in enumerate(coordinates):
+            rows, cols = layout.rows_of(i), layout.rows_of(j)
+            upper = grams[:, rows, cols].astype(np.float64)
+            part = 0.5 * (upper + grams[:, cols, rows].swapaxes(1, 2))
+            if scales is not None:
+                part *= scales[:, rows, None]
+                part *= scales[:, None, cols]
+                if i == j:
+                    ones = np.where(scales[:, rows] > 0, 1.0, 0.0)
+                    np.einsum("kii->ki", part)[...] = ones
+            out[:, t, : part.shape[1], : part.shape[2]] = part
+
+    def name(self, kernel: int) -> str:
+        """See :meth:`BankSource.name`."""
+        return f"kernel {kernel}"
+
+    def _scales(self, grams: Floating) -> npt.NDArray[np.float64] | None:
+        """Return the factors (k, n) that make the diagonals 1, or None without cosine."""
+        if not self.cosine:
+            return None
+        diagonals = np.einsum("kii->ki", grams).astype(np.float64)
+        roots = np.sqrt(np.maximum(diagonals, 0.0))
+        scales: npt.NDArray[np.float64] = np.zeros_like(roots)
+        np.divide(1.0, roots, out=scales, where=roots > 0)
+        return scales
+
+
+@dataclass(frozen=True)
+class BuildReceipt:
+    """What one call of :func:`build_blocks` did.
+
+    Parameters
+    ----------
+    blocks : int
+        Blocks computed and stored; those that were complete already are not counted.
+    bytes : int
+        Bytes of their values.
+    seconds : float
+        Wall time.
+    """
+
+    blocks: int
+    bytes: int
+    seconds: float
+
+
+def build_blocks(source: BankSource, store: GramStore, blocks: Iterable[Block]) -> BuildReceipt:
+    """Compute and store those of `blocks` that are not complete.
+
+    Parameters
+    ----------
+    source : BankSource
+        Where the values come from.
+    store : GramStore
+        Where they go.
+    blocks : iterable of Block
+        Blocks of `store`.
+
+    Raises
+    ------
+    GramError
+        If a kernel overflows the store's dtype; the block is not stored.
+    OutputError
+        If the store cannot be written.
+    """
+    layout = store.layout
+    if (source.n_kernels, source.n_points) != (store.n_kernels, layout.n_points):
+        raise ValueError(
+            f"found a source of {source.n_kernels} kernels on {source.n_points} points; expected "
+            f"{store.n_kernels} on {layout.n_points}"
+        )
+    started = time.perf_counter()
+    buffer: Floating | None = None
+    n_blocks = n_bytes = 0
+    for block in blocks:
+        if store.holds(block):
+            continue
+        if buffer is None:
+            # Fresh pages are slower to touch than kernels to compute: one buffer for all blocks.
+            buffer = np.empty(store.blocks[0].shape, dtype=store.dtype)
+        values = buffer[: block.shape[0]]
+        tiles = (block.shape[0], -1, layout.tile, layout.tile)
+        source.fill(block.kernels, block.tiles, layout, values.reshape(tiles))
+        _check_finite(values, block, source)
+        store.write(block, values)
+        n_blocks += 1
+        n_bytes += values.nbytes
+    return BuildReceipt(n_blocks, n_bytes, time.perf_counter() - started)
+
+
+def _check_finite(values: Floating, block: Block, source: BankSource) -> None:
+    finite = np.isfinite(values)
+    if finite.all():
+        return
+    kernel = block.kernels.start + int(np.flatnonzero(~finite.all(axis=1))[0])
+    raise GramError(
+        source.name(kernel),
+        f"values beyond the range of {values.dtype.name}",
+        "finite values",
+        "Scale the features, use the cosine normalisation, dtype = 'float64' or lower degrees",
+    )
+
+
+def _zero_padding(out: Floating, tiles: slice, layout: TileLayout) -> None:
+    """Set what lies beyond the last point to zero in `out`, (k, t, b, b)."""
+    valid = layout.n_points - (layout.side - 1) * layout.tile
+    if valid == layout.tile:
+        return
+    rows, cols = (index[tiles] for index in layout.coordinates)
+    for t in np.flatnonzero(cols == layout.side - 1):
+        out[:, t, :, valid:] = 0.0
+        if rows[t] == layout.side - 1:
+            out[:, t, valid:, :] = 0.0

@@ -1,0 +1,215 @@
+"""What a Gram store writes about itself: the zarr version 3 documents of a bank.
+
+A bank is a zarr group of two arrays, readable by any zarr library:
+
+``gram``
+    (M, T·b²) entries in the layout of :mod:`mkldist.gram.layout`, little-endian, uncompressed
+    (codecs save a sixth of a Gram matrix and cost most of the reading speed), each chunk followed
+    by its crc32c.
+``complete``
+    One uint8 per chunk of ``gram``: 1 once that chunk is durable.
+
+The documents are a function of the bank's shape alone, so two creators write the same bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+
+from mkldist.errors import StoreError
+from mkldist.gram.layout import LAYOUT_VERSION, TileLayout
+
+CHUNK_BYTES = 8 * 2**20
+KERNELS_PER_CHUNK = 16
+DTYPES = ("float32", "float64")
+
+GROUP, GRAM, COMPLETE = "zarr.json", "gram/zarr.json", "complete/zarr.json"
+
+
+@dataclass(frozen=True)
+class BankShape:
+    """Everything that decides where an entry of a bank is stored."""
+
+    n_kernels: int
+    layout: TileLayout
+    dtype: str
+
+    @property
+    def chunk(self) -> tuple[int, int]:
+        """Kernels and tiles of one chunk, of about 8 MiB.
+
+        At least 16 kernels share a chunk where that is possible, because kernels are evaluated
+        and combined side by side; tiles divide evenly, so that only kernels ever need padding.
+        """
+        tile_bytes = self.layout.tile_entries * np.dtype(self.dtype).itemsize
+        at_least = min(KERNELS_PER_CHUNK, max(self.n_kernels, 1))
+        wanted = max(1, CHUNK_BYTES // (at_least * tile_bytes))
+        n_tiles = self.layout.n_tiles
+        tiles = max(t for t in range(1, min(wanted, n_tiles) + 1) if n_tiles % t == 0)
+        most = max(at_least, CHUNK_BYTES // (tiles * tile_bytes))
+        kernels = math.ceil(self.n_kernels / math.ceil(self.n_kernels / most))
+        return kernels, tiles
+
+    @property
+    def grid(self) -> tuple[int, int]:
+        """Number of chunks along the kernels and along the tiles."""
+        kernels, tiles = self.chunk
+        return math.ceil(self.n_kernels / kernels), self.layout.n_tiles // tiles
+
+
+def documents(shape: BankShape, attributes: Mapping[str, Any]) -> dict[str, bytes]:
+    """Return the files that describe a bank, in the order in which they must be written.
+
+    The group's own document comes last: a store is there once it is.
+    """
+    kernels, tiles = shape.chunk
+    return {
+        GRAM: _encoded(
+            _array(
+                shape=(shape.n_kernels, shape.layout.n_entries),
+                dtype=shape.dtype,
+                chunk=(kernels, tiles * shape.layout.tile_entries),
+                fill_value=0.0,
+                codecs=[
+                    {"name": "bytes", "configuration": {"endian": "little"}},
+                    {"name": "crc32c"},
+                ],
+                dimension_names=["kernel", "entry"],
+            )
+        ),
+        COMPLETE: _encoded(
+            _array(
+                shape=shape.grid,
+                dtype="uint8",
+                chunk=(1, 1),
+                fill_value=0,
+                codecs=[{"name": "bytes"}],
+                dimension_names=["kernel_block", "tile_block"],
+            )
+        ),
+        GROUP: _encoded(
+            {
+                "zarr_format": 3,
+                "node_type": "group",
+                "attributes": {**attributes, "bank": _described(shape)},
+            }
+        ),
+    }
+
+
+def parsed(where: str, content: Mapping[str, bytes | None]) -> tuple[BankShape, dict[str, Any]]:
+    """Return the shape and the further attributes of a bank from its documents.
+
+    Parameters
+    ----------
+    where : str
+        The store, for messages.
+    content : mapping of str to bytes or None
+        Each of the three documents, None where it is missing.
+
+    Raises
+    ------
+    StoreError
+        If a document is missing, cut short, no bank of Gram matrices, of another layout, or
+        contradicts another one.
+    """
+    decoded = {name: _decoded(where, name, content[name]) for name in content}
+    attributes = decoded[GROUP].get("attributes")
+    if not isinstance(attributes, dict) or not isinstance(attributes.get("bank"), dict):
+        raise StoreError(
+            f"{where}/{GROUP}", "a zarr group that describes no bank", "a bank of Gram matrices"
+        )
+    shape = _shape(f"{where}/{GROUP}", attributes.pop("bank"))
+    for name, expected in documents(shape, attributes).items():
+        wanted = json.loads(expected)
+        for key in sorted(set(wanted) | set(decoded[name])):
+            if key != "attributes" and decoded[name].get(key) != wanted.get(key):
+                raise StoreError(
+                    f"{where}/{name}",
+                    f"{key} = {decoded[name].get(key)!r}",
+                    f"{wanted.get(key)!r}",
+                    f"Delete {where}; it is built again when it is needed",
+                )
+    return shape, attributes
+
+
+def _described(shape: BankShape) -> dict[str, Any]:
+    return {
+        "layout_version": LAYOUT_VERSION,
+        "n_kernels": shape.n_kernels,
+        "n_points": shape.layout.n_points,
+        "tile": shape.layout.tile,
+        "dtype": shape.dtype,
+    }
+
+
+def _shape(where: str, described: dict[str, Any]) -> BankShape:
+    """Return the shape from the group's attributes."""
+    version = described.get("layout_version")
+    if version != LAYOUT_VERSION:
+        raise StoreError(
+            where,
+            f"layout version {version!r}",
+            f"{LAYOUT_VERSION}",
+            "Use the mkldist that wrote it, or delete it",
+        )
+    numbers = {name: described.get(name) for name in ("n_kernels", "n_points", "tile")}
+    for name, value in numbers.items():
+        if type(value) is not int or value < 1:
+            raise StoreError(where, f"{name} = {value!r}", "an integer of at least 1")
+    dtype = described.get("dtype")
+    if dtype not in DTYPES:
+        raise StoreError(where, f"dtype = {dtype!r}", " or ".join(DTYPES))
+    n_kernels, n_points, tile = cast("list[int]", list(numbers.values()))
+    return BankShape(n_kernels, TileLayout(n_points, tile), dtype)
+
+
+def _array(
+    *,
+    shape: tuple[int, int],
+    dtype: str,
+    chunk: tuple[int, int],
+    fill_value: float,
+    codecs: list[dict[str, Any]],
+    dimension_names: list[str],
+) -> dict[str, Any]:
+    """Return the document of one array."""
+    return {
+        "zarr_format": 3,
+        "node_type": "array",
+        "shape": list(shape),
+        "data_type": dtype,
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": list(chunk)}},
+        "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
+        "fill_value": fill_value,
+        "codecs": codecs,
+        "dimension_names": dimension_names,
+        "attributes": {},
+    }
+
+
+def _encoded(document: Mapping[str, Any]) -> bytes:
+    return json.dumps(document, indent=2).encode()
+
+
+def _decoded(location: str, name: str, content: bytes | None) -> dict[str, Any]:
+    """Return a document as a dictionary."""
+    where = f"{location}/{name}"
+    remedy = f"Delete {location}; it is built again when it is needed"
+    if content is None:
+        raise StoreError(where, "no such file", "the description of a bank", remedy)
+    try:
+        document = json.loads(content)
+    except ValueError as error:
+        raise StoreError(
+            where, f"{len(content)} bytes that are no JSON ({error})", "a whole document", remedy
+        ) from error
+    if not isinstance(document, dict):
+        raise StoreError(where, f"a JSON {type(document).__name__}", "a zarr document", remedy)
+    return document

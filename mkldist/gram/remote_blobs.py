@@ -1,0 +1,123 @@
+"""Files in object stores and whatever else fsspec can reach."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
+
+from mkldist.errors import OutputError, StoreError
+from mkldist.gram.blobs import Buffer, output_error, readable
+
+
+@dataclass(frozen=True)
+class RemoteBlobs:
+    """Files below ``url/folder`` in whatever fsspec can reach; credentials are its business."""
+
+    url: str
+    folder: str
+
+    @property
+    def location(self) -> str:
+        """The URL, for messages."""
+        return f"{self.url.rstrip('/')}/{self.folder}"
+
+    def put(self, name: str, parts: Sequence[Buffer], *, durable: bool = True) -> None:
+        """See :meth:`Blobs.put`; durability is the store's own."""
+        filesystem, base = self._open()
+        with self._writable(name):
+            parent = f"{base}/{name}".rpartition("/")[0]
+            filesystem.makedirs(parent, exist_ok=True)
+            filesystem.pipe_file(f"{base}/{name}", b"".join(parts))
+
+    def get(self, name: str) -> bytes | None:
+        """See :meth:`Blobs.get`."""
+        filesystem, base = self._open()
+        with readable(f"{self.location}/{name}"):
+            try:
+                return bytes(filesystem.cat_file(f"{base}/{name}"))
+            except FileNotFoundError:
+                return None
+
+    def read_into(self, name: str, parts: Sequence[memoryview]) -> int | None:
+        """See :meth:`Blobs.read_into`."""
+        content = self.get(name)
+        if content is None:
+            return None
+        if len(content) == sum(part.nbytes for part in parts):
+            start = 0
+            for part in parts:
+                part[:] = content[start : start + part.nbytes]
+                start += part.nbytes
+        return len(content)
+
+    def names(self, folder: str) -> list[str]:
+        """See :meth:`Blobs.names`."""
+        filesystem, base = self._open()
+        with readable(f"{self.location}/{folder}"):
+            filesystem.invalidate_cache()
+            try:
+                found = filesystem.find(f"{base}/{folder}")
+            except FileNotFoundError:
+                return []
+        return [name[len(base) + 1 :] for name in found]
+
+    def remove(self, name: str) -> None:
+        """See :meth:`Blobs.remove`."""
+        filesystem, base = self._open()
+        with self._writable(name), suppress(FileNotFoundError):
+            filesystem.rm_file(f"{base}/{name}")
+
+    def clear(self) -> None:
+        """See :meth:`Blobs.clear`: files at the top, which make it whole, go first."""
+        filesystem, base = self._open()
+        for name in [n for n in self.names("") if "/" not in n]:
+            self.remove(name)
+        with self._writable(""), suppress(FileNotFoundError):
+            filesystem.rm(base, recursive=True)
+
+    def discard_abandoned(self) -> None:
+        """See :meth:`Blobs.discard_abandoned`: a store keeps no half of a file."""
+
+    def _open(self) -> tuple[Any, str]:
+        """Return the file system and the path of the folder in it."""
+        return _file_system(self.location)
+
+    @contextmanager
+    def _writable(self, name: str) -> Iterator[None]:
+        """Turn what a client library raises, which can be anything, into OutputError."""
+        place = f"{self.location}/{name}"
+        try:
+            yield
+        except OSError as error:
+            raise output_error(place, error) from error
+        except Exception as error:
+            raise OutputError(place, f"cannot write: {type(error).__name__}: {error}") from error
+
+
+def list_folders(url: str) -> list[str]:
+    """Return the names of the folders right below a URL."""
+    filesystem, base = _file_system(url)
+    with readable(url):
+        filesystem.invalidate_cache()
+        try:
+            found = filesystem.ls(base, detail=True)
+        except FileNotFoundError:
+            return []
+    return [
+        str(entry["name"]).rstrip("/").rpartition("/")[2]
+        for entry in found
+        if entry["type"] == "directory"
+    ]
+
+
+def _file_system(url: str) -> tuple[Any, str]:
+    """Return the fsspec file system of a URL and the path in it."""
+    from fsspec.core import url_to_fs
+
+    try:
+        filesystem, base = url_to_fs(url)
+    except (ValueError, ImportError, OSError) as error:
+        raise StoreError(url, str(error), "a URL that fsspec can open") from error
+    return filesystem, str(base).rstrip("/")

@@ -1,0 +1,288 @@
+"""The Gram store: a bank of Gram matrices on disk or behind a URL, block by block.
+
+A block is a few kernels × a few tiles, about 8 MiB, one chunk of a zarr array.  It is written
+whole with its checksum, made durable, and only then marked complete; a block that is not marked,
+is cut short or has a flipped bit is never returned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mkldist.errors import StoreError
+from mkldist.gram import metadata
+from mkldist.gram.blobs import Blobs, list_folders, open_blobs
+from mkldist.gram.chunks import (
+    Block,
+    ChunkParts,
+    blocks_of,
+    chunk_bytes,
+    chunk_name,
+    mark_name,
+)
+from mkldist.gram.layout import TileLayout
+from mkldist.gram.metadata import BankShape
+
+Floating = npt.NDArray[np.floating]
+
+__all__ = ["Block", "GramStore", "list_banks"]
+
+MARK = b"\x01"
+
+
+@dataclass(frozen=True, eq=False)
+class GramStore:
+    """One bank of Gram matrices; make it by :meth:`create` or :meth:`open`.
+
+    Parameters
+    ----------
+    blobs : Blobs
+        Where its files are.
+    shape : BankShape
+        Kernels, layout and dtype.
+    attrs : mapping
+        What else was recorded at creation, such as the fingerprint of the kernels.
+    """
+
+    blobs: Blobs
+    shape: BankShape
+    attrs: Mapping[str, Any]
+    _marked: set[int] = field(default_factory=set, repr=False)
+
+    @classmethod
+    def create(
+        cls,
+        root: str | Path,
+        bank_id: str,
+        n_kernels: int,
+        layout: TileLayout,
+        dtype: npt.DTypeLike,
+        attrs: Mapping[str, Any] | None = None,
+    ) -> GramStore:
+        """Return the store of a bank, made if it is not there.
+
+        Any number of creators may race: all write the same description, the last one's `attrs`
+        stay.  A store that is there keeps its `attrs` and its blocks.
+
+        Parameters
+        ----------
+        root : str or Path
+            Folder or fsspec URL of all banks.
+        bank_id : str
+            Name of this bank below `root`.
+        n_kernels : int
+            Number M of kernels.
+        layout : TileLayout
+            Points and tiles.
+        dtype : dtype-like
+            float32 or float64.
+        attrs : mapping, optional
+            JSON-serialisable facts to keep.
+
+        Raises
+        ------
+        StoreError
+            If another bank or something else stands there.
+        OutputError
+            If `root` cannot be written.
+        """
+        blobs = open_blobs(root, bank_id)
+        wanted = BankShape(n_kernels, layout, np.dtype(dtype).name)
+        if wanted.dtype not in metadata.DTYPES or n_kernels < 1 or layout.n_points < 1:
+            raise ValueError(f"a bank of {wanted}; expected kernels and points of float32 or 64")
+        if blobs.get(metadata.GROUP) is None:
+            for name, document in metadata.documents(wanted, attrs or {}).items():
+                blobs.put(name, [document])
+        else:
+            blobs.discard_abandoned()
+        store = cls.open(root, bank_id)
+        if store.shape != wanted:
+            raise StoreError(
+                store.location,
+                f"a bank of {store.shape}",
+                f"{wanted}",
+                "Delete it or choose another folder of banks",
+            )
+        return store
+
+    @classmethod
+    def open(cls, root: str | Path, bank_id: str) -> GramStore:
+        """Return the store of a bank that is there.
+
+        Raises
+        ------
+        StoreError
+            If it is missing, cut short or of another layout.
+        """
+        blobs = open_blobs(root, bank_id)
+        names = (metadata.GROUP, metadata.GRAM, metadata.COMPLETE)
+        content = {name: blobs.get(name) for name in names}
+        shape, attrs = metadata.parsed(blobs.location, content)
+        return cls(blobs, shape, attrs)
+
+    @property
+    def location(self) -> str:
+        """Folder or URL."""
+        return self.blobs.location
+
+    @property
+    def n_kernels(self) -> int:
+        """Number M of kernels."""
+        return self.shape.n_kernels
+
+    @property
+    def layout(self) -> TileLayout:
+        """Points and tiles."""
+        return self.shape.layout
+
+    @property
+    def dtype(self) -> np.dtype[np.floating]:
+        """float32 or float64, little-endian as stored."""
+        return np.dtype(self.shape.dtype).newbyteorder("<")
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of all blocks on disk."""
+        return len(self.blocks) * chunk_bytes(self.shape)
+
+    @cached_property
+    def blocks(self) -> list[Block]:
+        """All blocks, those of the same kernels adjacent."""
+        return blocks_of(self.shape)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every block is marked complete."""
+        return not self.missing()
+
+    def missing(self) -> list[Block]:
+        """Return the blocks that are not marked complete, looking at the medium afresh."""
+        self._marked.clear()
+        by_name = {mark_name(block, self.shape): block for block in self.blocks}
+        for name in self.blobs.names("complete"):
+            if name in by_name and self.blobs.get(name) == MARK:
+                self._marked.add(by_name[name].index)
+        return [block for block in self.blocks if block.index not in self._marked]
+
+    def holds(self, block: Block) -> bool:
+        """Return whether a block is marked complete."""
+        if block.index not in self._marked:
+            if self.blobs.get(mark_name(block, self.shape)) != MARK:
+                return False
+            self._marked.add(block.index)
+        return True
+
+    def write(self, block: Block, values: Floating) -> None:
+        """Write a block, make it durable, then mark it complete.
+
+        Parameters
+        ----------
+        block : Block
+            One of :attr:`blocks`.  Writers of the same block may race; one of them stays, whole.
+        values : (k, t·b²) float array
+            Its values, converted to the store's dtype.
+
+        Raises
+        ------
+        OutputError
+            If the medium is full, read-only or refuses; the block then stays incomplete, or as
+            it was.
+        """
+        if values.shape != block.shape:
+            raise ValueError(f"found values {values.shape}; expected {block.shape}")
+        parts = ChunkParts(np.ascontiguousarray(values, dtype=self.dtype), self.shape)
+        parts.seal()
+        self.blobs.put(chunk_name(block, self.shape), parts.views)
+        # The mark needs no flush of its own: without it the block is only built once more.
+        self.blobs.put(mark_name(block, self.shape), [MARK], durable=False)
+        self._marked.add(block.index)
+
+    def read(self, block: Block, out: Floating | None = None) -> Floating:
+        """Return the values of a complete block.
+
+        Parameters
+        ----------
+        block : Block
+            One of :attr:`blocks`.
+        out : (k, t·b²) float array, optional
+            Where to write; without copying if it is contiguous and of the store's dtype.  Its
+            content is undefined after an error.
+
+        Returns
+        -------
+        (k, t·b²) float32 or float64
+
+        Raises
+        ------
+        StoreError
+            Naming the block, if it is incomplete, missing, cut short, or fails its checksum.
+        """
+        if out is not None and out.shape != block.shape:
+            raise ValueError(f"found an output array {out.shape}; expected {block.shape}")
+        direct = out is not None and out.dtype == self.dtype and out.flags.c_contiguous
+        body = out if out is not None and direct else np.empty(block.shape, dtype=self.dtype)
+        problem = self._read_into(block, body)
+        if problem:
+            raise self._damaged(block, problem)
+        if out is None or direct:
+            return body
+        np.copyto(out, body, casting="same_kind")
+        return out
+
+    def verify(self) -> list[Block]:
+        """Read every block that is marked complete, and return the damaged ones."""
+        buffer = np.empty(self.blocks[0].shape, dtype=self.dtype)
+        absent = {block.index for block in self.missing()}
+        bad = []
+        for block in self.blocks:
+            if block.index in absent:
+                continue
+            try:
+                self.read(block, out=buffer[: block.shape[0]])
+            except StoreError:
+                bad.append(block)
+        return bad
+
+    def invalidate(self, blocks: Iterable[Block]) -> None:
+        """Drop the marks of `blocks`, so that they are missing and will be built again."""
+        for block in blocks:
+            self.blobs.remove(mark_name(block, self.shape))
+            self._marked.discard(block.index)
+
+    def delete(self) -> None:
+        """Remove the bank; interrupted, it leaves nothing that opens as a store."""
+        self._marked.clear()
+        self.blobs.clear()
+
+    def _read_into(self, block: Block, body: Floating) -> str:
+        """Read a block into a contiguous array and return what is wrong with it, or ``""``."""
+        if not self.holds(block):
+            return "is not complete"
+        parts = ChunkParts(body, self.shape)
+        expected = chunk_bytes(self.shape)
+        size = self.blobs.read_into(chunk_name(block, self.shape), parts.views)
+        if size is None:
+            return "is marked complete but has no file"
+        if size != expected:
+            return f"has {size} bytes instead of {expected}"
+        return "" if parts.is_sound else "fails its checksum"
+
+    def _damaged(self, block: Block, problem: str) -> StoreError:
+        return StoreError(
+            f"{self.location}/{chunk_name(block, self.shape)}",
+            f"block {block.index} {problem}",
+            "a complete block",
+            "Repeat the sweep or run 'mkldist bank build' to compute it again",
+        )
+
+
+def list_banks(root: str | Path) -> list[str]:
+    """Return the ids of the banks below a folder or URL, sorted, damaged ones included."""
+    return list_folders(root)
