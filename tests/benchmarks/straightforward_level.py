@@ -46,7 +46,7 @@ def level(grams: np.ndarray, y: np.ndarray, C: float, tol: float = 0.01, max_ite
     flat = grams.reshape(n_kernels, -1)
     p, share, upper = np.full(n_kernels, 1 / n_kernels), 0.9, np.inf
     slopes, heights = [], []
-    for iteration in range(1, max_iter + 1):
+    for iteration in range(1, max_iter + 1):  # noqa: B007
         K = (p @ flat).reshape(n, n)
         machine = SVC(C=C, kernel="precomputed", tol=1e-4).fit(K, y)
         signed = np.zeros(n)
