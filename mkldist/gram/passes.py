@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -94,11 +94,15 @@ def check(bank: Bank, request: AnyRequest) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class _DenseWeights:
-    """Weight vectors that need a pass: where they go, and their (groups, 8, M) stack."""
+class _WeightRows:
+    """Weight vectors, and the (n, n) matrices that their combinations go to."""
 
-    targets: list[Floats]
-    stack: Floats
+    rows: list[Floats] = field(default_factory=list)
+    targets: list[Floats] = field(default_factory=list)
+
+    def append(self, row: Floats, target: Floats) -> None:
+        self.rows.append(row)
+        self.targets.append(target)
 
 
 def _combinations(
@@ -107,30 +111,29 @@ def _combinations(
     """Answer everything but `Matvec`; passes are made only when something needs one."""
     n = bank.n_points
     answers: dict[int, Floats] = {}
-    targets: list[Floats] = []
-    dense: list[Floats] = []
+    sparse, dense = _WeightRows(), _WeightRows()
     for position, request in combines.items():
         rows = np.atleast_2d(request.weights)
         matrices = np.empty((len(rows), n, n))
         for row, matrix in zip(rows, matrices, strict=True):
-            if np.count_nonzero(row) <= bank.sparse_limit:
-                _combine_sparse(bank, row, matrix)
-            else:
-                targets.append(matrix)
-                dense.append(row)
+            few = np.count_nonzero(row) <= bank.sparse_limit
+            (sparse if few else dense).append(row, matrix)
         answers[position] = matrices[0] if request.weights.ndim == 1 else matrices
-    if dense or columns:
-        answers |= _traverse(bank, _DenseWeights(targets, _grouped(dense, bank.n_kernels)), columns)
+    if sparse.rows:
+        _combine_few(bank, sparse)
+    if dense.rows or columns:
+        answers |= _traverse(bank, dense, columns)
     return answers
 
 
 def _traverse(
-    bank: Bank, dense: _DenseWeights, requests: dict[int, ColumnRequest]
+    bank: Bank, dense: _WeightRows, requests: dict[int, ColumnRequest]
 ) -> dict[int, Floats]:
     """Make one pass: write the combinations to their targets, return the columns' answers."""
     columns = Columns(bank.layout, list(requests.values()))
     sums = np.zeros((columns.n_groups, bank.n_kernels, WIDTH))
-    combined = np.zeros((len(dense.stack), WIDTH, bank.layout.n_entries))
+    weights = _grouped(dense.rows, bank.n_kernels)
+    combined = np.zeros((len(weights), WIDTH, bank.layout.n_entries))
     buffer = np.empty((BLOCK_KERNELS, BLOCK_ENTRIES))
     entries = slice(0, 0)
     for chunk in bank.chunks():
@@ -140,7 +143,7 @@ def _traverse(
         for block in _blocks(chunk, buffer):
             within = slice(block.entries.start - entries.start, block.entries.stop - entries.start)
             _add_products(block, right[:, within], sums)
-            _add_combinations(block, dense.stack, combined)
+            _add_combinations(block, weights, combined)
         bank.counter.bytes_read += chunk.values.nbytes
     bank.counter.passes += 1
     packed = combined.reshape(-1, bank.layout.n_entries)
@@ -200,15 +203,25 @@ def _shaped(request: ColumnRequest, sums: Floats) -> Floats:
     return np.ascontiguousarray(sums)
 
 
-def _combine_sparse(bank: Bank, weights: Floats, out: Floats) -> None:
-    """Write the combination of the kernels of non-zero weight to `out`."""
-    active = np.flatnonzero(weights)
-    packed = np.zeros(bank.layout.n_entries)
+def _combine_few(bank: Bank, sparse: _WeightRows) -> None:
+    """Write combinations of few kernels to their targets; each kernel is read once for all.
+
+    Kernels are added one after the other, so that a sum does not depend on the other sums.
+    """
+    from scipy.linalg.blas import daxpy
+
+    weights = np.stack(sparse.rows)
+    active = np.flatnonzero(weights.any(axis=0))
+    packed = np.zeros((len(weights), bank.layout.n_entries))
     for rows in bank.rows(active):
-        packed += weights[active[rows.positions]] @ _widened(rows.values)
+        for kernel, values in zip(active[rows.positions], rows.values, strict=True):
+            wide = values.astype(np.float64, copy=False)
+            for r in np.flatnonzero(weights[:, kernel]):
+                daxpy(wide, packed[r], a=weights[r, kernel])
         bank.counter.bytes_read += rows.values.nbytes
-    bank.layout.unpack(packed, out=out)
-    bank.counter.combines += 1
+    for target, entries in zip(sparse.targets, packed, strict=True):
+        bank.layout.unpack(entries, out=target)
+    bank.counter.combines += len(weights)
 
 
 def _matvec(bank: Bank, request: Matvec) -> Floats:
@@ -222,7 +235,3 @@ def _matvec(bank: Bank, request: Matvec) -> Floats:
         bank.counter.bytes_read += rows.values.nbytes
     bank.counter.matvecs += len(request.kernels)
     return answers
-
-
-def _widened(values: npt.NDArray[np.floating]) -> Floats:
-    return values.astype(np.float64, copy=False)
