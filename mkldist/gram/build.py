@@ -121,8 +121,7 @@ class ArraySource:
             upper = grams[:, rows, cols].astype(np.float64)
             part = 0.5 * (upper + grams[:, cols, rows].swapaxes(1, 2))
             if scales is not None:
-                part *= scales[:, rows, None]
-                part *= scales[:, None, cols]
+                part *= scales[:, rows, None] * scales[:, None, cols]
                 if i == j:
                     ones = np.where(scales[:, rows] > 0, 1.0, 0.0)
                     np.einsum("kii->ki", part)[...] = ones

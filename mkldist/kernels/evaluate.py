@@ -196,8 +196,8 @@ def _divide_by_lengths(
     """Turn inner products in feature space into cosines, in place."""
     left = _inverse_roots(squared_lengths(workspace.left))
     right = _inverse_roots(squared_lengths(workspace.right))
-    values *= left[:, :, None]
-    values *= right[:, None, :]
+    # The product of both factors first: it is the same for (x, z) and (z, x).
+    values *= left[:, :, None] * right[:, None, :]
     for tile in workspace.points.diagonal:
         np.fill_diagonal(values[tile], np.where(left[tile] > 0, 1.0, 0.0))
 

@@ -180,6 +180,8 @@ def _templates(
             raise SpecError(f"{place}.{word}", f"{word} of a {entry.function} kernel", "none")
         if not given and word == takes:
             raise SpecError(place, f"a {entry.function} kernel without {word}", f"{word} = …")
+    if "offset" in entry.model_fields_set and function is not KernelFunction.POLYNOMIAL:
+        raise SpecError(f"{place}.offset", f"offset of a {entry.function} kernel", "none")
     if function is KernelFunction.POLYNOMIAL:
         return _Templates(function, _degrees(entry, place), entry.offset)
     if function is KernelFunction.LINEAR:

@@ -86,9 +86,8 @@ class KernelList:
 
     def runs(self) -> Iterator[slice]:
         """Yield the longest slices of kernels that share one feature subset."""
-        starts = np.flatnonzero(np.diff(self.subset, prepend=-1))
-        stops = np.append(starts[1:], len(self))
-        for start, stop in zip(starts.tolist(), stops.tolist(), strict=True):
+        starts = np.flatnonzero(np.diff(self.subset, prepend=-1)).tolist()
+        for start, stop in zip(starts, [*starts[1:], len(self)], strict=False):
             yield slice(start, stop)
 
     def select(self, indices: npt.NDArray[np.integer] | Sequence[int] | slice) -> KernelList:

@@ -1,0 +1,113 @@
+"""Values of many kernels at once against scikit-learn, kernel by kernel."""
+
+import numpy as np
+import pytest
+from sklearn.metrics.pairwise import laplacian_kernel, polynomial_kernel, rbf_kernel
+
+from mkldist.kernels import functions
+from mkldist.kernels.evaluate import evaluate
+from mkldist.kernels.families import kernel_list
+from mkldist.spec.model import BankSpec
+
+SPEC = BankSpec(
+    kernels=[
+        {"function": "gaussian", "widths": [0.3, 2.0], "features": ["all", "each"]},
+        {"function": "polynomial", "degrees": [1, 2, 5], "offset": 0.7, "features": ["all"]},
+        {"function": "linear", "features": ["all", "each", {"count": 3}]},
+        {"function": "laplacian-rbf", "widths": [0.5, 4.0], "features": ["all", "each"]},
+    ]
+)
+
+
+def bank(d=7):
+    return kernel_list(SPEC, d, [f"f{j}" for j in range(d)], {}, 0)
+
+
+def by_scikit_learn(kernels, m, rows, cols):
+    name, p = kernels.function_of(m).label, float(kernels.parameter[m])
+    x, z = (points[:, kernels.features_of(m)] for points in (rows, cols))
+    if name == "gaussian":
+        return rbf_kernel(x, z, gamma=0.5 / p**2)
+    if name == "laplacian-rbf":
+        return laplacian_kernel(x, z, gamma=1 / p)
+    if name == "linear":
+        return x @ z.T
+    return polynomial_kernel(x, z, degree=p, gamma=1.0, coef0=float(kernels.offset[m]))
+
+
+@pytest.mark.parametrize("cosine", [False, True])
+def test_values_equal_scikit_learn(cosine):
+    rng = np.random.default_rng(0)
+    rows, cols = rng.normal(size=(11, 7)), rng.normal(size=(6, 7))
+    kernels = bank()
+    values = evaluate(kernels, rows, cols, cosine=cosine)
+    assert values.shape == (len(kernels), 11, 6)
+    for m in range(len(kernels)):
+        expected = by_scikit_learn(kernels, m, rows, cols)
+        if cosine:
+            lengths = [np.sqrt(np.diag(by_scikit_learn(kernels, m, p, p))) for p in (rows, cols)]
+            expected /= np.outer(*lengths)
+        np.testing.assert_allclose(values[m], expected, rtol=1e-10, atol=1e-10)
+
+
+def test_values_do_not_depend_on_the_order_of_kernels():
+    rng = np.random.default_rng(1)
+    points, kernels = rng.normal(size=(9, 7)), bank()
+    order = rng.permutation(len(kernels))
+    np.testing.assert_array_equal(
+        evaluate(kernels.select(order), points, points), evaluate(kernels, points, points)[order]
+    )
+
+
+@pytest.mark.parametrize("cosine", [False, True])
+def test_gram_matrices_are_exactly_symmetric_with_exact_diagonals(cosine):
+    points = 100 + np.random.default_rng(2).normal(size=(40, 7))
+    kernels = bank()
+    values = evaluate(kernels, points, points, cosine=cosine)
+    np.testing.assert_array_equal(values, values.swapaxes(1, 2))
+    for m in range(len(kernels)):
+        if cosine or kernels.function_of(m).label in {"gaussian", "laplacian-rbf"}:
+            np.testing.assert_array_equal(np.diag(values[m]), 1.0)
+    copied = evaluate(kernels, points, points.copy(), cosine=cosine, symmetric=True)
+    np.testing.assert_array_equal(copied, values)
+
+
+def test_a_point_of_no_length_has_zero_cosines():
+    points = np.array([[0.0], [2.0], [-3.0]])
+    kernels = kernel_list(BankSpec(kernels=[{"function": "linear"}]), 1, ["x"], {}, 0)
+    expected = [[0, 0, 0], [0, 1, -1], [0, -1, 1]]
+    np.testing.assert_array_equal(evaluate(kernels, points, points, cosine=True)[0], expected)
+
+
+def test_single_precision_output_is_rounded_from_double():
+    points = np.random.default_rng(3).normal(size=(8, 7))
+    kernels = bank()
+    out = np.empty((len(kernels), 8, 8), dtype=np.float32)
+    assert evaluate(kernels, points, points, out=out) is out
+    np.testing.assert_array_equal(out, evaluate(kernels, points, points).astype(np.float32))
+
+
+def test_no_rows_give_no_values():
+    assert evaluate(bank(), np.empty((0, 7)), np.ones((3, 7))).shape == (len(bank()), 0, 3)
+
+
+def test_overflow_is_infinite_without_a_warning():
+    kernels = kernel_list(
+        BankSpec(kernels=[{"function": "polynomial", "degrees": 200}]), 1, ["x"], {}, 0
+    )
+    assert evaluate(kernels, np.array([[1e3]]), np.array([[1e3]]))[0, 0, 0] == np.inf
+
+
+def test_bases_are_computed_once_per_feature_subset(monkeypatch):
+    calls = {"squared_distances": 0, "inner_products": 0}
+    for name in calls:
+        original = getattr(functions, name)
+
+        def counted(*args, name=name, original=original):
+            calls[name] += 1
+            original(*args)
+
+        monkeypatch.setattr(functions, name, counted)
+    points = np.random.default_rng(4).normal(size=(5, 7))
+    evaluate(kernel_list(BankSpec(family="xu2008"), 7, ["f"] * 7, {}, 0), points, points)
+    assert calls == {"squared_distances": 8, "inner_products": 8}

@@ -1,0 +1,72 @@
+"""The kernel functions against scikit-learn and against exact arithmetic."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mkldist.kernels.functions import (
+    DIRECT_FEATURES,
+    KernelFunction,
+    city_block_distances,
+    inner_products,
+    integer_power,
+    self_similarities,
+    squared_distances,
+)
+
+
+def stacked(points):
+    return points[None]
+
+
+@pytest.mark.parametrize("n_features", [1, 2, DIRECT_FEATURES, DIRECT_FEATURES + 1, 40])
+def test_bases_equal_brute_force(n_features):
+    rng = np.random.default_rng(n_features)
+    left, right = rng.normal(size=(7, n_features)), rng.normal(size=(5, n_features))
+    out = np.empty((1, 7, 5))
+    difference = left[:, None] - right[None]
+    inner_products(stacked(left), stacked(right), out)
+    np.testing.assert_allclose(out[0], np.sum(left[:, None] * right[None], axis=2), atol=1e-12)
+    squared_distances(stacked(left), stacked(right), right.mean(axis=0), out)
+    np.testing.assert_allclose(out[0], np.sum(difference**2, axis=2), rtol=1e-12)
+    city_block_distances(stacked(left), stacked(right), out)
+    np.testing.assert_allclose(out[0], np.sum(np.abs(difference), axis=2), rtol=1e-12)
+
+
+@pytest.mark.parametrize("n_features", [1, 30])
+def test_squared_distances_survive_points_far_from_the_origin(n_features):
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(20, n_features)) + 1e6
+    out = np.empty((1, 20, 20))
+    squared_distances(stacked(points), stacked(points), points.mean(axis=0), out)
+    exact = np.array(
+        [
+            [float(sum((Fraction(a) - Fraction(b)) ** 2 for a, b in zip(x, z, strict=True)))
+             for z in points.tolist()]
+            for x in points.tolist()
+        ]
+    )  # fmt: skip
+    np.testing.assert_allclose(out[0], exact, rtol=1e-9, atol=1e-12)
+
+
+@given(st.integers(1, 40), st.floats(-3, 3))
+def test_integer_power_equals_power(exponent, value):
+    values = np.array([value])
+    with np.errstate(under="ignore"):
+        integer_power(values, exponent)
+        expected = np.array([value]) ** exponent
+    np.testing.assert_allclose(values, expected, rtol=1e-13, atol=1e-300)
+
+
+def test_self_similarities_are_the_diagonal():
+    norms = np.array([[0.0, 2.0]])
+    of = {f: self_similarities(f, norms, 3.0, 1.0)[0].tolist() for f in KernelFunction}
+    assert of == {
+        KernelFunction.GAUSSIAN: [1.0, 1.0],
+        KernelFunction.POLYNOMIAL: [1.0, 27.0],
+        KernelFunction.LINEAR: [0.0, 2.0],
+        KernelFunction.LAPLACIAN_RBF: [1.0, 1.0],
+    }
