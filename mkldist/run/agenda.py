@@ -1,0 +1,211 @@
+"""What is to be done next: blocks of banks, then batches of runs; and what a failure leads to.
+
+Pure bookkeeping without Dask or storage.  Three rules keep a sweep going whatever dies:
+
+1. A batch that took its worker down, or failed outside its solvers, is taken apart: each of its
+   runs that is not recorded is tried alone, so that one bad run cannot take others along.
+2. A run that fails alone, or a bank that cannot be built, is given up after a few attempts and
+   its runs are recorded as failed.
+3. A bank with a damaged block is built again, a few times at most, before its batches go on.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from mkldist.plan import BankPlan, BatchPlan, RunPlan
+
+MAX_ATTEMPTS = 3
+MAX_BLOCKS_PER_TASK = 8
+
+
+@dataclass(frozen=True)
+class BuildItem:
+    """Some blocks of one bank."""
+
+    bank: str
+    blocks: tuple[int, ...]
+    attempt: int = 1
+
+
+@dataclass(frozen=True)
+class BatchItem:
+    """Some runs on one complete bank."""
+
+    batch: str
+    bank: str
+    runs: tuple[RunPlan, ...]
+    attempt: int = 1
+
+
+Item = BuildItem | BatchItem
+
+
+@dataclass(frozen=True)
+class GivenUp:
+    """A run that is to be recorded as failed without having been solved."""
+
+    run: RunPlan
+    error: str
+
+
+@dataclass
+class _BankState:
+    """A bank that is being built or used."""
+
+    waiting: list[BatchItem]
+    blocks_left: set[int] = field(default_factory=set)
+    unfinished: int = 0
+    repairs: int = 0
+    given_up: str = ""
+
+
+class Agenda:
+    """The work of a sweep, in the order in which to do it.
+
+    Batches of complete banks go first, then the blocks of the next bank: results come early, and
+    few banks are on disk at the same time.
+
+    Parameters
+    ----------
+    banks : mapping of str to BankPlan
+        Banks by id.
+    batches : iterable of BatchPlan
+        Batches, holding only the runs that are to be done.
+    missing_blocks : callable
+        Given a bank's id, make its store if need be and return the blocks that it lacks.
+    is_recorded : callable
+        Given a run's id, return whether its outcome is in storage.
+    n_threads : int
+        Workers' threads, among which the blocks of one bank are divided.
+    """
+
+    def __init__(
+        self,
+        banks: Mapping[str, BankPlan],
+        batches: Iterable[BatchPlan],
+        missing_blocks: Callable[[str], Sequence[int]],
+        is_recorded: Callable[[str], bool],
+        n_threads: int = 1,
+    ) -> None:
+        self._missing_blocks, self._is_recorded = missing_blocks, is_recorded
+        self.n_threads = n_threads
+        self._banks: dict[str, _BankState] = {}
+        for batch in batches:
+            state = self._banks.setdefault(batch.bank, _BankState(waiting=[]))
+            state.waiting.append(BatchItem(batch.id, batch.bank, batch.runs))
+            state.unfinished += 1
+        self._to_prepare = deque(bank for bank in banks if bank in self._banks)
+        self._builds: deque[BuildItem] = deque()
+        self._ready: deque[BatchItem] = deque()
+        self._finished: list[str] = []
+
+    def next(self) -> Item | None:
+        """Return what to submit next, or None if there is nothing before something ends."""
+        while not self._ready and not self._builds and self._to_prepare:
+            self._prepare(self._to_prepare.popleft())
+        if self._ready:
+            return self._ready.popleft()
+        return self._builds.popleft() if self._builds else None
+
+    def finished_banks(self) -> list[str]:
+        """Return the banks whose last batch has ended since the last call."""
+        finished, self._finished = self._finished, []
+        return finished
+
+    def built(self, item: BuildItem) -> None:
+        """Note that blocks are complete."""
+        state = self._banks[item.bank]
+        state.blocks_left -= set(item.blocks)
+        if not state.blocks_left:
+            self._release(state)
+
+    def build_failed(self, item: BuildItem, error: str, *, final: bool = False) -> list[GivenUp]:
+        """Note that blocks could not be built; return the runs that are given up for it."""
+        state = self._banks[item.bank]
+        if state.given_up:
+            return []
+        if item.attempt < MAX_ATTEMPTS and not final:
+            self._builds.append(replace(item, attempt=item.attempt + 1))
+            return []
+        return self._give_up_bank(item.bank, state, error)
+
+    def batch_done(self, item: BatchItem) -> None:
+        """Note that every run of a batch is recorded."""
+        self._end(item.bank, self._banks[item.bank])
+
+    def batch_failed(self, item: BatchItem, error: str) -> list[GivenUp]:
+        """Note that a batch ended early; return the runs that are given up for it."""
+        left = tuple(run for run in item.runs if not self._is_recorded(run.id))
+        state = self._banks[item.bank]
+        given_up = []
+        if len(left) == 1 and item.attempt >= MAX_ATTEMPTS:
+            given_up = [GivenUp(left[0], error)]
+            left = ()
+        # A run that was alone already is one attempt further; one that was not starts its own.
+        attempt = item.attempt + 1 if len(item.runs) == 1 else 2
+        alone = [replace(item, runs=(run,), attempt=attempt) for run in left]
+        state.unfinished += len(alone)
+        self._ready.extend(alone)
+        self._end(item.bank, state)
+        return given_up
+
+    def bank_damaged(self, item: BatchItem, error: str) -> list[GivenUp]:
+        """Note that a batch found damaged blocks; return the runs that are given up for it.
+
+        Called when the marks of the damaged blocks are gone already.
+        """
+        state = self._banks[item.bank]
+        left = tuple(run for run in item.runs if not self._is_recorded(run.id))
+        state.waiting.append(replace(item, runs=left))
+        still = [ready for ready in self._ready if ready.bank == item.bank]
+        state.waiting.extend(still)
+        self._ready = deque(ready for ready in self._ready if ready.bank != item.bank)
+        if state.given_up:
+            return self._give_up_bank(item.bank, state, state.given_up)
+        if state.blocks_left:
+            return []
+        state.repairs += 1
+        if state.repairs >= MAX_ATTEMPTS:
+            return self._give_up_bank(item.bank, state, error)
+        self._prepare(item.bank)
+        return []
+
+    def _prepare(self, bank: str) -> None:
+        """Divide the missing blocks of a bank into tasks, or release its batches."""
+        state = self._banks[bank]
+        missing = list(self._missing_blocks(bank))
+        state.blocks_left = set(missing)
+        per_task = min(MAX_BLOCKS_PER_TASK, -(-len(missing) // self.n_threads) or 1)
+        for start in range(0, len(missing), per_task):
+            self._builds.append(BuildItem(bank, tuple(missing[start : start + per_task])))
+        if not missing:
+            self._release(state)
+
+    def _release(self, state: _BankState) -> None:
+        """Let the batches of a complete bank go."""
+        self._ready.extend(state.waiting)
+        state.waiting = []
+
+    def _give_up_bank(self, bank: str, state: _BankState, error: str) -> list[GivenUp]:
+        """Drop a bank's work and return its runs that are not recorded."""
+        state.given_up = error
+        self._builds = deque(build for build in self._builds if build.bank != bank)
+        items, state.waiting = state.waiting, []
+        given_up = [
+            GivenUp(run, error)
+            for item in items
+            for run in item.runs
+            if not self._is_recorded(run.id)
+        ]
+        for _ in items:
+            self._end(bank, state)
+        return given_up
+
+    def _end(self, bank: str, state: _BankState) -> None:
+        """Count one batch of a bank as over."""
+        state.unfinished -= 1
+        if not state.unfinished:
+            self._finished.append(bank)

@@ -1,0 +1,248 @@
+"""Where the work runs: processes of this machine, a running scheduler, or a cluster from a file.
+
+A cluster file is YAML::
+
+    class: dask_jobqueue.SLURMCluster   # dotted path of a distributed cluster class
+    workers: 4                          # how many, unless the caller says otherwise
+    options: {cores: 1, memory: 4GiB}   # keyword arguments of the class
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mkldist.errors import ClusterError, SpecError, nearest
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+CONNECT_SECONDS = 15
+CLOSE_SECONDS = 10
+CLUSTER_FILE_KEYS = ("class", "options", "workers")
+
+DASK_CONFIG: dict[str, Any] = {
+    # Pages of a memory-mapped bank count as memory of the process although the kernel can drop
+    # them at any time: limits on it would spill, pause or kill workers that are well.
+    "distributed.worker.memory.target": False,
+    "distributed.worker.memory.spill": False,
+    "distributed.worker.memory.pause": False,
+    "distributed.worker.memory.terminate": False,
+    # A solver may hold the interpreter for minutes; a closed connection still shows at once.
+    "distributed.scheduler.worker-ttl": "1 hour",
+    "distributed.scheduler.unknown-task-duration": "30s",
+    # Two deaths of workers under one task, then the coordinator takes its runs apart.
+    "distributed.scheduler.allowed-failures": 1,
+    # Tasks hold paths and ids: nothing is worth moving, and a moved task loses the node's cache.
+    "distributed.scheduler.work-stealing": False,
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.tick.limit": "10 minutes",
+}
+
+
+@dataclass(frozen=True)
+class ConnectOptions:
+    """Where to run.
+
+    Parameters
+    ----------
+    scheduler : str, optional
+        Address of a running scheduler, such as ``tcp://host:8786``.
+    cluster_file : Path, optional
+        YAML description of a cluster to start.
+    n_workers : int, optional
+        Number of workers; default one per processor, or what the cluster file says.
+    threads_per_worker : int
+        Runs that a worker advances at the same time, each on one thread.
+    """
+
+    scheduler: str | None = None
+    cluster_file: Path | None = None
+    n_workers: int | None = None
+    threads_per_worker: int = 1
+
+    def connect(self) -> Any:
+        """Return the context manager :func:`connect` with these options."""
+        return connect(self.scheduler, self.cluster_file, self.n_workers, self.threads_per_worker)
+
+
+@dataclass(frozen=True)
+class ClusterFile:
+    """The content of a cluster file."""
+
+    where: str
+    cls: str
+    workers: int | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@contextmanager
+def connect(
+    scheduler: str | None = None,
+    cluster_file: Path | None = None,
+    n_workers: int | None = None,
+    threads_per_worker: int = 1,
+) -> Iterator[Client]:
+    """Yield a client of workers that are ready for mkldist, and shut down what was started.
+
+    Parameters
+    ----------
+    scheduler : str, optional
+        Address of a running scheduler; it is left running.
+    cluster_file : Path, optional
+        YAML description of a cluster.
+    n_workers : int, optional
+        Number of workers; default one per processor, or what the cluster file says.
+    threads_per_worker : int
+        Threads of each worker of a local cluster.
+
+    Raises
+    ------
+    mkldist.errors.SpecError
+        For a cluster file that cannot be used, or both a scheduler and a cluster file.
+    mkldist.errors.ClusterError
+        When the scheduler does not answer, the cluster does not start, or its workers have no
+        mkldist.
+    """
+    if scheduler and cluster_file:
+        raise SpecError("--scheduler and --cluster", "found both", "one of them")
+    import dask
+    from distributed import Client
+
+    description = read_cluster_file(cluster_file) if cluster_file else None
+    with ExitStack() as stack:
+        stack.enter_context(dask.config.set(DASK_CONFIG))
+        target: Any = scheduler
+        if scheduler is None:
+            target = _start(description, n_workers, threads_per_worker)
+            stack.callback(_close_quietly, target)
+        try:
+            client = Client(target, timeout=CONNECT_SECONDS, set_as_default=False)
+        except (OSError, ValueError) as error:
+            raise ClusterError(
+                f"scheduler {scheduler}",
+                f"no answer within {CONNECT_SECONDS} s ({error})",
+                "a running Dask scheduler",
+                "Check the address, or leave --scheduler out to use this machine",
+            ) from error
+        stack.callback(_close_quietly, client)
+        _prepare_workers(client, interruptible=target is scheduler or description is not None)
+        yield client
+
+
+def read_cluster_file(path: Path) -> ClusterFile:
+    """Read and check a cluster file.
+
+    Raises
+    ------
+    mkldist.errors.SpecError
+        When it is missing, not YAML, or has other keys than ``class``, ``workers``, ``options``.
+    """
+    import yaml
+
+    where = str(path)
+    try:
+        content = yaml.safe_load(path.read_text())
+    except OSError as error:
+        raise SpecError(where, error.strerror or str(error), "a cluster file") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise SpecError(where, f"not YAML: {error}", "a cluster file") from error
+    if not isinstance(content, dict):
+        raise SpecError(where, "no mapping", "keys class, options and, if wanted, workers")
+    for key in content:
+        if key not in CLUSTER_FILE_KEYS:
+            expected = "one of " + ", ".join(CLUSTER_FILE_KEYS)
+            raise SpecError(
+                where, f"unknown key {key!r}", expected, nearest(str(key), CLUSTER_FILE_KEYS)
+            )
+    options, workers = content.get("options") or {}, content.get("workers")
+    if not isinstance(content.get("class"), str):
+        raise SpecError(
+            f"{where}: class", repr(content.get("class")), "such as dask_jobqueue.SLURMCluster"
+        )
+    if not isinstance(options, dict):
+        raise SpecError(f"{where}: options", repr(options), "keyword arguments of the class")
+    if workers is not None and (not isinstance(workers, int) or workers < 1):
+        raise SpecError(f"{where}: workers", repr(workers), "a number of workers")
+    return ClusterFile(where, content["class"], workers, options)
+
+
+def cluster_class(description: ClusterFile) -> Any:
+    """Import the class that a cluster file names.
+
+    Raises
+    ------
+    mkldist.errors.SpecError
+        When there is no such class here.
+    """
+    module, _, name = description.cls.rpartition(".")
+    try:
+        return getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        hint = "Install it with: pip install 'mkldist[cluster]'" if "jobqueue" in module else ""
+        raise SpecError(
+            f"{description.where}: class",
+            f"cannot import {description.cls} ({error})",
+            "the dotted path of an installed cluster class",
+            hint,
+        ) from error
+
+
+def _start(description: ClusterFile | None, n_workers: int | None, threads: int) -> Any:
+    """Start a cluster."""
+    if description is None:
+        from distributed import LocalCluster
+
+        return LocalCluster(
+            n_workers=n_workers or default_workers(threads),
+            threads_per_worker=threads,
+            processes=True,
+            memory_limit=0,
+            dashboard_address="127.0.0.1:0",
+            silence_logs="CRITICAL",
+        )
+    cls = cluster_class(description)
+    wanted = n_workers or description.workers
+    try:
+        cluster = cls(**description.options)
+        if wanted is not None:
+            # A fixed scale does not replace a job that was cancelled or ran out of its time.
+            cluster.adapt(minimum=wanted, maximum=wanted)
+    except Exception as error:
+        raise ClusterError(
+            description.where,
+            f"{description.cls} did not start: {type(error).__name__}: {error}",
+            "a cluster that starts",
+        ) from error
+    return cluster
+
+
+def default_workers(threads_per_worker: int = 1) -> int:
+    """Return the number of workers that keeps every processor of this machine busy."""
+    from dask.system import CPU_COUNT
+
+    return max(1, CPU_COUNT // threads_per_worker)
+
+
+def _prepare_workers(client: Client, *, interruptible: bool) -> None:
+    """Make sure that workers can import mkldist, now and when further ones join."""
+    from mkldist.run.worker_setup import WorkerSetup
+
+    try:
+        client.register_plugin(WorkerSetup(interruptible=interruptible), name="mkldist")
+    except Exception as error:
+        raise ClusterError(
+            "workers",
+            f"a worker cannot use mkldist: {type(error).__name__}: {error}",
+            "the same version of mkldist in the environment of every worker",
+        ) from error
+
+
+def _close_quietly(closable: Any) -> None:
+    """Close a client or cluster; what was recorded is safe, so trouble here concerns nobody."""
+    with suppress(Exception):
+        closable.close(timeout=CLOSE_SECONDS)

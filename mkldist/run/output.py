@@ -1,0 +1,211 @@
+"""The output folder of a sweep: whose it is, who writes to it now, and where things lie in it."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import socket
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from mkldist.errors import OutputError
+
+MANIFEST, LOCK, OWNER = "sweep.json", ".lock", ".owner"
+MANIFEST_FORMAT = 1
+NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+NO_WRITING = frozenset({errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR})
+
+
+@dataclass(frozen=True)
+class OutputFolder:
+    """Where the parts of a sweep's output lie.
+
+    Parameters
+    ----------
+    path : Path
+        The folder itself.
+    """
+
+    path: Path
+
+    @property
+    def manifest(self) -> Path:
+        """Which sweep the folder belongs to."""
+        return self.path / MANIFEST
+
+    @property
+    def records(self) -> Path:
+        """One file per finished run."""
+        return self.path / "records"
+
+    @property
+    def snapshots(self) -> Path:
+        """Data sets and splits as the workers read them."""
+        return self.path / "snapshots"
+
+    @property
+    def results(self) -> Path:
+        """The tree of all results."""
+        return self.path / "results.zarr"
+
+
+@contextmanager
+def claimed(path: Path, sweep_name: str) -> Iterator[OutputFolder]:
+    """Own the output folder of a sweep while the context lasts.
+
+    The lock is one of the operating system: it is gone with the process, however it dies.
+
+    Parameters
+    ----------
+    path : Path
+        The folder; made if it is not there.
+    sweep_name : str
+        The sweep that it belongs to from now on.
+
+    Raises
+    ------
+    mkldist.errors.OutputError
+        When it belongs to another sweep, holds other files, cannot be written, or another
+        process writes to it now.  Nothing in it is changed then.
+    """
+    from filelock import FileLock, Timeout
+
+    folder = OutputFolder(path)
+    _check_owner(folder, sweep_name)
+    with writing(path):
+        path.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(path / LOCK, timeout=0)
+        try:
+            lock.acquire()
+        except Timeout as error:
+            raise OutputError(
+                str(path),
+                f"in use by another mkldist process{_other(folder)}",
+                "one process per output folder",
+                "Wait for it to end, or choose another folder with --output",
+            ) from error
+    try:
+        with writing(path):
+            _check_owner(folder, sweep_name)
+            _replace(path / OWNER, {"pid": os.getpid(), "host": socket.gethostname()})
+            if not folder.manifest.exists():
+                _replace(folder.manifest, {"format": MANIFEST_FORMAT, "sweep": sweep_name})
+        yield folder
+    finally:
+        with suppress(OSError):
+            (path / OWNER).unlink()
+        lock.release()
+
+
+@contextmanager
+def writing(where: Path | str) -> Iterator[None]:
+    """Turn a full, read-only or forbidden file system into an error that says so.
+
+    Raises
+    ------
+    mkldist.errors.OutputError
+        Instead of the operating system's error.
+    """
+    try:
+        yield
+    except OSError as error:
+        refused = as_output_error(error, where)
+        if refused is None:
+            raise
+        raise refused from error
+
+
+def as_output_error(error: BaseException, where: Path | str) -> OutputError | None:
+    """Return what to tell a user whose disk refused a write, or None for other errors.
+
+    Libraries wrap what the operating system said, so causes are looked at too.
+    """
+    seen: BaseException | None = error
+    while seen is not None:
+        if isinstance(seen, OutputError):
+            return seen
+        if isinstance(seen, OSError) and seen.errno in NO_ROOM | NO_WRITING:
+            place = str(seen.filename or where)
+            full = seen.errno in NO_ROOM
+            return OutputError(
+                place,
+                f"cannot be written: {os.strerror(seen.errno or 0)}",
+                "free space" if full else "a folder that can be written",
+                ("Free some space" if full else "Choose another folder with --output")
+                + " and repeat the command; what is recorded stays",
+            )
+        seen = seen.__cause__ or seen.__context__
+    return None
+
+
+def _check_owner(folder: OutputFolder, sweep_name: str) -> None:
+    """Refuse a folder that is not this sweep's or empty."""
+    path = folder.path
+    if not path.exists():
+        return
+    if not path.is_dir():
+        raise OutputError(str(path), "a file", "a folder", "Choose another one with --output")
+    if not folder.manifest.exists():
+        with writing(path):
+            others = sorted({entry.name for entry in path.iterdir()} - {LOCK, OWNER})
+        if others:
+            raise OutputError(
+                str(path),
+                f"a folder that holds other files ({', '.join(others[:3])})",
+                "an empty folder or that of the same sweep",
+                "Choose another one with --output",
+            )
+        return
+    owner = manifest_name(path)
+    if owner != sweep_name:
+        raise OutputError(
+            str(path),
+            f"the folder of sweep '{owner}'",
+            f"an empty folder or that of sweep '{sweep_name}'",
+            "Choose another one with --output",
+        )
+
+
+def manifest_name(path: Path) -> str:
+    """Return the name of the sweep that an output folder belongs to.
+
+    Raises
+    ------
+    mkldist.errors.OutputError
+        When the folder has no manifest or a damaged one.
+    """
+    manifest = OutputFolder(path).manifest
+    try:
+        return str(json.loads(manifest.read_text())["sweep"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise OutputError(
+            str(manifest),
+            f"cannot be read ({type(error).__name__})",
+            "the manifest of a sweep",
+            "Choose another folder with --output",
+        ) from error
+
+
+def _other(folder: OutputFolder) -> str:
+    """Return who holds the lock, as far as it is known."""
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        owner = json.loads((folder.path / OWNER).read_text())
+        return f" (pid {owner['pid']} on {owner['host']})"
+    return ""
+
+
+def _replace(path: Path, content: dict[str, object]) -> None:
+    """Write a small JSON file whole or not at all."""
+    temporary = path.with_name(f"{path.name}.{uuid.uuid4().hex}")
+    try:
+        with temporary.open("w") as file:
+            json.dump(content, file)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -1,0 +1,113 @@
+"""A sliding window of Dask tasks: few in flight, each outcome taken and its future released.
+
+Tasks commit what they compute to storage and return a small receipt, so nothing is lost with a
+worker but what it was doing, and nothing has to be recomputed because a worker left that held a
+result.
+"""
+
+from __future__ import annotations
+
+import queue
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from mkldist.errors import ClusterError
+from mkldist.run.agenda import Item
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+LOOKAHEAD = 1
+REFRESH_SECONDS = 2.0
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a task ended: with a receipt or with an exception."""
+
+    item: Item
+    receipt: Any = None
+    error: BaseException | None = None
+
+
+class Window:
+    """Tasks in flight.
+
+    Parameters
+    ----------
+    client : Client
+        Where tasks are submitted.
+    """
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._ended: queue.SimpleQueue[Future[Any]] = queue.SimpleQueue()
+        self._in_flight: dict[str, tuple[Item, Future[Any]]] = {}
+        self._n_threads, self._refreshed = 1, float("-inf")
+
+    @property
+    def n_threads(self) -> int:
+        """Threads of all workers that are there now, at least 1."""
+        now = time.monotonic()
+        if now - self._refreshed > REFRESH_SECONDS:
+            self._n_threads = max(1, sum(self._client.nthreads().values()))
+            self._refreshed = now
+        return self._n_threads
+
+    @property
+    def has_room(self) -> bool:
+        """Whether another task may be submitted: enough to keep every thread busy, no more."""
+        return len(self._in_flight) < self.n_threads + LOOKAHEAD
+
+    def __len__(self) -> int:
+        return len(self._in_flight)
+
+    def submit(self, item: Item, function: Callable[[Any], Any], task: Any) -> None:
+        """Start ``function(task)`` for an item."""
+        key = f"{function.__name__}-{uuid.uuid4().hex}"
+        future = self._client.submit(function, task, key=key, pure=False)
+        self._in_flight[key] = (item, future)
+        future.add_done_callback(self._ended.put)
+
+    def wait(self, seconds: float) -> Outcome | None:
+        """Return the outcome of a task that ended, or None after some seconds without one.
+
+        Raises
+        ------
+        mkldist.errors.ClusterError
+            When the scheduler is gone.
+        """
+        try:
+            future = self._ended.get(timeout=seconds)
+        except queue.Empty:
+            if self._client.status in ("closed", "closing"):
+                raise _lost() from None
+            return None
+        item, _ = self._in_flight.pop(str(future.key))
+        try:
+            if future.status == "finished":
+                return Outcome(item, receipt=future.result())
+            if future.status == "error":
+                return Outcome(item, error=future.exception())
+            raise _lost()
+        finally:
+            future.release()
+
+    def cancel(self) -> None:
+        """Take back everything in flight, as far as workers have not begun it."""
+        futures = [future for _, future in self._in_flight.values()]
+        self._in_flight.clear()
+        if futures and self._client.status == "running":
+            self._client.cancel(futures, force=True)
+
+
+def _lost() -> ClusterError:
+    return ClusterError(
+        "scheduler",
+        "the connection was lost",
+        "a scheduler that outlives the sweep",
+        "Repeat the command: what is recorded is kept and not computed again",
+    )

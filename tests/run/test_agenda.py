@@ -1,0 +1,193 @@
+"""The agenda: every run ends exactly once, whatever fails in between."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mkldist.plan import BankPlan, BatchPlan, RunPlan
+from mkldist.run.agenda import MAX_ATTEMPTS, Agenda, BatchItem, BuildItem
+from mkldist.spec.model import BankSpec, PreprocessingSpec
+
+
+def bank_plan(name: str) -> BankPlan:
+    return BankPlan(
+        id=name, dataset="d", spec=BankSpec(family="xu2008"), preprocessing=PreprocessingSpec(),
+        split=0, seed=0, n_points=10, n_kernels=3, dtype="float64", backend="memory", n_bytes=100,
+    )  # fmt: skip
+
+
+def run_plan(bank: str, number: int) -> RunPlan:
+    return RunPlan(f"{bank}-{number}", "d", bank, "xu2008", 0, "level", "level", {"C": number})
+
+
+class Bench:
+    """An agenda with a pretended storage."""
+
+    def __init__(self, n_banks=1, n_runs=4, n_batches=1, n_blocks=3, n_threads=2):
+        self.recorded: set[str] = set()
+        self.complete: set[tuple[str, int]] = set()
+        self.n_blocks = n_blocks
+        banks = [f"b{i}" for i in range(n_banks)]
+        batches = [
+            BatchPlan(
+                f"{bank}/{k}", bank, tuple(run_plan(bank, k * n_runs + i) for i in range(n_runs))
+            )
+            for bank in banks
+            for k in range(n_batches)
+        ]
+        self.runs = {run.id for batch in batches for run in batch.runs}
+        self.agenda = Agenda(
+            {bank: bank_plan(bank) for bank in banks}, batches, self.missing,
+            lambda run: run in self.recorded, n_threads,
+        )  # fmt: skip
+
+    def missing(self, bank):
+        return [i for i in range(self.n_blocks) if (bank, i) not in self.complete]
+
+    def build(self, item: BuildItem):
+        self.complete |= {(item.bank, block) for block in item.blocks}
+        self.agenda.built(item)
+
+    def record(self, item: BatchItem):
+        for run in item.runs:
+            assert run.id not in self.recorded
+            self.recorded.add(run.id)
+
+    def give_up(self, given_up):
+        for one in given_up:
+            assert one.run.id not in self.recorded
+            self.recorded.add(one.run.id)
+
+    def build_all(self):
+        while isinstance(item := self.agenda.next(), BuildItem):
+            self.build(item)
+        return item
+
+
+def test_batches_wait_for_the_last_block_and_go_before_further_banks():
+    bench = Bench(n_banks=2, n_blocks=2)
+    first, second = bench.agenda.next(), bench.agenda.next()
+    assert [item.blocks for item in (first, second)] == [(0,), (1,)]
+    bench.build(first)
+    third = bench.agenda.next()
+    assert isinstance(third, BuildItem)
+    assert third.bank == "b1"
+    bench.build(second)
+    batch = bench.agenda.next()
+    assert isinstance(batch, BatchItem)
+    assert batch.bank == "b0"
+
+
+def test_a_complete_bank_needs_no_building():
+    bench = Bench(n_blocks=0)
+    assert isinstance(bench.agenda.next(), BatchItem)
+
+
+def test_a_batch_that_killed_its_worker_is_taken_apart_and_only_the_culprit_given_up():
+    bench = Bench(n_runs=4, n_blocks=0)
+    batch = bench.agenda.next()
+    bench.recorded.add("b0-0")
+    assert bench.agenda.batch_failed(batch, "worker died") == []
+    attempts = []
+    while (item := bench.agenda.next()) is not None:
+        assert len(item.runs) == 1
+        if item.runs[0].id == "b0-2":
+            attempts.append(item.attempt)
+            bench.give_up(bench.agenda.batch_failed(item, "worker died"))
+        else:
+            bench.record(item)
+            bench.agenda.batch_done(item)
+    assert attempts == list(range(2, MAX_ATTEMPTS + 1))
+    assert bench.recorded == bench.runs
+    assert bench.agenda.finished_banks() == ["b0"]
+    assert bench.agenda.finished_banks() == []
+
+
+def test_a_bank_that_cannot_be_built_takes_only_its_own_runs_along():
+    bench = Bench(n_banks=2, n_blocks=1)
+    given_up = []
+    while (item := bench.agenda.next()) is not None:
+        if isinstance(item, BatchItem):
+            bench.record(item)
+            bench.agenda.batch_done(item)
+        elif item.bank == "b0":
+            given_up += bench.agenda.build_failed(item, "overflow")
+        else:
+            bench.build(item)
+    assert {one.run.id for one in given_up} == {f"b0-{i}" for i in range(4)}
+    assert {one.error for one in given_up} == {"overflow"}
+    assert bench.recorded == {f"b1-{i}" for i in range(4)}
+
+
+def test_a_final_failure_of_a_build_is_not_tried_again():
+    bench = Bench(n_blocks=1)
+    assert len(bench.agenda.build_failed(bench.agenda.next(), "not finite", final=True)) == 4
+    assert bench.agenda.next() is None
+
+
+def test_a_damaged_bank_is_built_again_before_its_batches_go_on():
+    bench = Bench(n_batches=2)
+    batch = bench.build_all()
+    bench.complete.discard(("b0", 1))
+    assert bench.agenda.bank_damaged(batch, "block 1") == []
+    rebuild = bench.agenda.next()
+    assert rebuild == BuildItem("b0", (1,))
+    assert bench.agenda.next() is None
+    bench.build(rebuild)
+    while (item := bench.agenda.next()) is not None:
+        bench.record(item)
+        bench.agenda.batch_done(item)
+    assert bench.recorded == bench.runs
+
+
+def test_a_bank_that_is_damaged_for_ever_is_given_up():
+    bench = Bench(n_blocks=1)
+    item = bench.build_all()
+    given_up = []
+    for _ in range(MAX_ATTEMPTS):
+        assert not given_up
+        bench.complete.clear()
+        given_up = bench.agenda.bank_damaged(item, "block 0")
+        if not given_up:
+            item = bench.build_all()
+    assert len(given_up) == 4
+    assert bench.agenda.next() is None
+
+
+@given(st.data())
+def test_every_run_ends_exactly_once(data):
+    bench = Bench(
+        n_banks=data.draw(st.integers(1, 3)),
+        n_runs=data.draw(st.integers(1, 3)),
+        n_batches=data.draw(st.integers(1, 2)),
+        n_blocks=data.draw(st.integers(0, 5)),
+        n_threads=data.draw(st.integers(1, 3)),
+    )
+    flying, finished = [], []
+    while True:
+        while len(flying) < 3 and (item := bench.agenda.next()) is not None:
+            flying.append(item)
+        if not flying:
+            break
+        item = flying.pop(data.draw(st.integers(0, len(flying) - 1)))
+        fate = data.draw(st.sampled_from(["well", "well", "failed", "damaged"]))
+        if isinstance(item, BuildItem):
+            if fate == "well":
+                bench.build(item)
+            else:
+                bench.give_up(bench.agenda.build_failed(item, "no", final=fate == "damaged"))
+        elif fate == "well":
+            bench.record(item)
+            bench.agenda.batch_done(item)
+        else:
+            done = data.draw(st.integers(0, len(item.runs) - 1))
+            bench.recorded |= {run.id for run in item.runs[:done]}
+            if fate == "failed":
+                bench.give_up(bench.agenda.batch_failed(item, "died"))
+            else:
+                bench.complete = {c for c in bench.complete if c[0] != item.bank}
+                bench.give_up(bench.agenda.bank_damaged(item, "bad"))
+        finished += bench.agenda.finished_banks()
+    assert bench.recorded == bench.runs
+    assert sorted(finished) == sorted({run.rsplit("-", 1)[0] for run in bench.runs})
