@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -75,7 +76,7 @@ class RemoteBlobs:
         for name in [n for n in self.names("") if "/" not in n]:
             self.remove(name)
         with self._writable(""), suppress(FileNotFoundError):
-            filesystem.rm(base, recursive=True)
+            filesystem.rm(glob.escape(base), recursive=True)
 
     def discard_abandoned(self) -> None:
         """See :meth:`Blobs.discard_abandoned`: a store keeps no half of a file."""

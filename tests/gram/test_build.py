@@ -1,0 +1,168 @@
+"""Building banks block by block against evaluating whole matrices."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mkldist.errors import GramError
+from mkldist.gram import metadata
+from mkldist.gram.build import ArraySource, FeatureSource, build_blocks
+from mkldist.gram.layout import TileLayout
+from mkldist.gram.store import GramStore
+from mkldist.kernels import functions
+from mkldist.kernels.families import kernel_list
+from mkldist.spec.model import BankSpec
+
+ALL_FUNCTIONS = BankSpec(
+    kernels=[
+        {"function": "gaussian", "widths": [0.5, 2.0], "features": ["all", "each"]},
+        {"function": "polynomial", "degrees": [2, 3], "features": ["all", "each"]},
+        {"function": "linear", "features": ["all", {"count": 2}]},
+        {"function": "laplacian-rbf", "widths": 1.0, "features": ["all", "each"]},
+    ]
+)
+
+
+def kernels_on(d, spec=ALL_FUNCTIONS):
+    return kernel_list(spec, d, [f"f{j}" for j in range(d)], {}, 0)
+
+
+def gram_matrices(kernels, points, cosine=False):
+    """Every Gram matrix by the definition, without any sharing."""
+    grams = []
+    for m in range(len(kernels)):
+        x = points[:, kernels.features_of(m)]
+        name, p = kernels.function_of(m).label, kernels.parameter[m]
+        difference = x[:, None] - x[None]
+        if name == "gaussian":
+            gram = np.exp(-np.sum(difference**2, axis=2) / (2 * p**2))
+        elif name == "laplacian-rbf":
+            gram = np.exp(-np.sum(np.abs(difference), axis=2) / p)
+        else:
+            gram = (kernels.offset[m] + x @ x.T) ** (p if name == "polynomial" else 1)
+        if cosine:
+            gram = gram / np.sqrt(np.outer(np.diag(gram), np.diag(gram)))
+        grams.append(gram)
+    return np.array(grams)
+
+
+def built(source, layout, dtype="float64"):
+    """Build a bank in memory and return its store and all its entries."""
+    store = GramStore.create("memory://build", "b", source.n_kernels, layout, dtype)
+    try:
+        receipt = build_blocks(source, store, store.missing())
+        assert receipt.blocks == len(store.blocks)
+        entries = np.empty((store.n_kernels, layout.n_entries), dtype)
+        for block in store.blocks:
+            entries[block.kernels, block.entries] = store.read(block)
+    finally:
+        store.delete()
+    return entries
+
+
+@pytest.fixture(autouse=True)
+def several_blocks(monkeypatch):
+    monkeypatch.setattr(metadata, "CHUNK_BYTES", 4096)
+    monkeypatch.setattr(metadata, "KERNELS_PER_CHUNK", 5)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    n=st.integers(1, 33),
+    d=st.integers(1, 6),
+    tile=st.integers(1, 12),
+    cosine=st.booleans(),
+    seed=st.integers(0, 99),
+)
+def test_blocks_of_features_equal_whole_matrices(n, d, tile, cosine, seed):
+    points = np.random.default_rng(seed).normal(size=(n, d))
+    kernels, layout = kernels_on(d), TileLayout(n, tile)
+    entries = built(FeatureSource(points, kernels, cosine), layout)
+    expected = layout.pack(gram_matrices(kernels, points, cosine))
+    np.testing.assert_allclose(entries, expected, rtol=1e-10, atol=1e-10)
+    for m in range(len(kernels)):
+        whole = layout.unpack(entries[m])
+        np.testing.assert_array_equal(whole, whole.T)
+        if cosine or kernels.function_of(m).label in {"gaussian", "laplacian-rbf"}:
+            np.testing.assert_array_equal(np.diag(whole), 1.0)
+
+
+def test_padding_is_zero():
+    layout = TileLayout(7, 4)
+    entries = built(FeatureSource(np.ones((7, 2)), kernels_on(2)), layout)
+    kept = layout.pack(np.ones((7, 7))).astype(bool)
+    np.testing.assert_array_equal(entries[:, ~kept], 0.0)
+    assert np.all(entries[:, kept] != 0.0)
+
+
+def test_single_precision_is_rounded_from_double():
+    points, layout = np.random.default_rng(0).normal(size=(20, 3)), TileLayout(20, 7)
+    source = FeatureSource(points, kernels_on(3))
+    np.testing.assert_array_equal(
+        built(source, layout, "float32"), built(source, layout).astype(np.float32)
+    )
+
+
+@pytest.mark.parametrize("cosine", [False, True])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_blocks_of_matrices_equal_the_matrices(cosine, dtype):
+    points, layout = np.random.default_rng(0).normal(size=(23, 4)), TileLayout(23, 5)
+    kernels = kernels_on(4)
+    given_grams = gram_matrices(kernels, points)
+    given_grams[3] = 0.0
+    entries = built(ArraySource(given_grams, cosine), layout, dtype)
+    with np.errstate(invalid="ignore"):
+        expected = gram_matrices(kernels, points, cosine)
+    expected[3] = 0.0
+    tolerance = 1e-12 if dtype == "float64" else 1e-6
+    np.testing.assert_allclose(entries, layout.pack(expected), rtol=tolerance, atol=tolerance)
+
+
+def test_rounding_asymmetry_of_given_matrices_is_averaged():
+    gram = np.array([[[2.0, 1.0], [1.0 + 1e-9, 2.0]]])
+    layout = TileLayout(2, 2)
+    whole = layout.unpack(built(ArraySource(gram), layout)[0])
+    assert whole[0, 1] == whole[1, 0] == pytest.approx(1 + 5e-10, abs=1e-15)
+
+
+def test_only_missing_blocks_are_computed(tmp_path, monkeypatch):
+    points, layout = np.random.default_rng(0).normal(size=(30, 3)), TileLayout(30, 8)
+    source = FeatureSource(points, kernels_on(3))
+    store = GramStore.create(tmp_path, "b", source.n_kernels, layout, "float64")
+    first = build_blocks(source, store, store.blocks[:2])
+    assert first.blocks == 2
+    assert first.bytes == sum(8 * block.shape[0] * block.shape[1] for block in store.blocks[:2])
+    assert build_blocks(source, store, store.blocks).blocks == len(store.blocks) - 2
+    assert build_blocks(source, store, store.blocks).blocks == 0
+
+
+def test_distances_are_computed_once_per_subset_of_a_block(monkeypatch):
+    calls = []
+    original = functions.squared_distances
+    monkeypatch.setattr(metadata, "CHUNK_BYTES", 8 * 2**20)
+
+    def counted(left, *args):
+        calls.append(left.shape[-1])
+        original(left, *args)
+
+    monkeypatch.setattr(functions, "squared_distances", counted)
+    points = np.random.default_rng(0).normal(size=(30, 6))
+    built(FeatureSource(points, kernels_on(6, BankSpec(family="xu2008"))), TileLayout(30, 4))
+    assert calls == [6, 1, 1, 1, 1, 1, 1]
+
+
+@pytest.mark.parametrize(("dtype", "degree"), [("float32", 15), ("float64", 150)])
+def test_overflow_names_the_kernel_and_stores_nothing(tmp_path, dtype, degree):
+    spec = BankSpec(kernels=[{"function": "polynomial", "degrees": [1, degree]}])
+    source = FeatureSource(np.full((4, 1), 1e2), kernels_on(1, spec))
+    store = GramStore.create(tmp_path, "b", 2, TileLayout(4, 2), dtype)
+    with pytest.raises(GramError, match=rf"kernel 1, polynomial\({degree}\).*range of {dtype}"):
+        build_blocks(source, store, store.blocks)
+    assert len(store.missing()) == len(store.blocks)
+
+
+def test_a_source_of_another_shape_is_refused(tmp_path):
+    store = GramStore.create(tmp_path, "b", 2, TileLayout(4, 2), "float64")
+    with pytest.raises(ValueError, match="2 on 4"):
+        build_blocks(ArraySource(np.ones((2, 5, 5))), store, store.blocks)

@@ -1,0 +1,101 @@
+"""What counts as Gram matrices, and how mistakes are told."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mkldist.errors import GramError
+from mkldist.gram.validate import check_grams
+
+
+def grams(m=3, n=12, rank=4, seed=0):
+    factors = np.random.default_rng(seed).normal(size=(m, n, rank))
+    return factors @ factors.swapaxes(1, 2)
+
+
+@given(st.integers(1, 20), st.integers(1, 20), st.sampled_from([np.float32, np.float64]),
+       st.floats(1e-30, 1e30))  # fmt: skip
+def test_products_are_gram_matrices_at_any_scale(n, rank, dtype, scale):
+    matrices = (grams(2, n, rank) * scale).astype(dtype)
+    check_grams(matrices, np.ones(n))
+
+
+def test_zero_and_integer_and_boolean_matrices_pass():
+    check_grams(np.zeros((2, 3, 3)))
+    check_grams(np.array([[[2, 1], [1, 2]]]))
+    check_grams(np.eye(3, dtype=bool)[None])
+
+
+@pytest.mark.parametrize(
+    ("array", "y", "words"),
+    [
+        (np.ones((3, 4)), None, ["shape (3, 4)", "(M, n, n)"]),
+        (np.ones((2, 3, 4)), None, ["shape (2, 3, 4)"]),
+        (np.ones((0, 3, 3)), None, ["at least one"]),
+        (np.ones((2, 0, 0)), None, ["at least one"]),
+        (np.ones((1, 2, 2), dtype=complex), None, ["complex128", "real"]),
+        (np.ones((1, 2, 2), dtype=object), None, ["object"]),
+        (np.ones((1, 2, 2)), np.ones(3), ["3 labels", "2 points"]),
+    ],
+)
+def test_wrong_shapes_and_types(array, y, words):
+    with pytest.raises(GramError) as caught:
+        check_grams(array, y, where="bank.npz")
+    assert all(word in str(caught.value) for word in ["bank.npz", *words])
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_entries_that_are_not_finite(value):
+    matrices = grams()
+    matrices[2, 5, 1] = value
+    with pytest.raises(GramError, match=rf"kernel 2: entry \(5, 1\) is {value}"):
+        check_grams(matrices)
+
+
+def test_asymmetry_names_the_entries():
+    matrices = grams()
+    matrices[1, 3, 7] += 1e-3
+    with pytest.raises(GramError, match=r"kernel 1: entries \(3, 7\) and \(7, 3\)"):
+        check_grams(matrices)
+
+
+def with_smallest_eigenvalue(relative_to_trace):
+    """Return a matrix of trace 1 whose smallest eigenvalue is as given."""
+    rotation = np.linalg.qr(np.random.default_rng(1).normal(size=(6, 6)))[0]
+    values = np.array([relative_to_trace, 0.1, 0.2, 0.2, 0.2, 0.3 - relative_to_trace])
+    matrix = (rotation * values) @ rotation.T
+    return (matrix + matrix.T) / 2
+
+
+@pytest.mark.parametrize(("value", "fine"), [(-0.5e-8, True), (-2e-8, False), (-0.1, False)])
+def test_negative_eigenvalues_to_the_stated_tolerance(value, fine):
+    matrices = np.stack([np.eye(6), 1e5 * with_smallest_eigenvalue(value)])
+    if fine:
+        check_grams(matrices)
+    else:
+        with pytest.raises(GramError, match=r"kernel 1: smallest eigenvalue -.*semi-definite"):
+            check_grams(matrices)
+
+
+def test_asymmetry_to_the_stated_tolerance():
+    matrices = grams(1)
+    largest = np.abs(matrices).max()
+    matrices[0, 0, 1] += 0.5e-8 * largest
+    check_grams(matrices)
+    matrices[0, 0, 1] += 1e-8 * largest
+    with pytest.raises(GramError, match="symmetric"):
+        check_grams(matrices)
+
+
+def test_negative_definite_matrices_fail():
+    with pytest.raises(GramError, match="smallest eigenvalue -1"):
+        check_grams(-np.eye(3)[None])
+
+
+def test_eigenvalues_are_computed_for_culprits_only(monkeypatch):
+    calls = []
+    original = np.linalg.eigvalsh
+    monkeypatch.setattr(np.linalg, "eigvalsh", lambda a: calls.append(1) or original(a))
+    check_grams(grams(50))
+    assert calls == []
