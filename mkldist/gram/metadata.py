@@ -18,6 +18,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
@@ -40,7 +41,7 @@ class BankShape:
     layout: TileLayout
     dtype: str
 
-    @property
+    @cached_property
     def chunk(self) -> tuple[int, int]:
         """Kernels and tiles of one chunk, of about 8 MiB.
 

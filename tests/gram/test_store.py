@@ -106,6 +106,7 @@ def test_zarr_itself_reads_what_was_written(
         GramStore.open(root, "b")
 
 
+@settings(max_examples=300)
 @given(
     n_kernels=st.integers(1, 5000),
     n_points=st.integers(1, 3000),
@@ -122,8 +123,7 @@ def test_blocks_tile_the_bank_without_overlap(n_kernels, n_points, tile, dtype):
     n_bytes = kernels * tiles * shape.layout.tile_entries * np.dtype(dtype).itemsize
     one_column = 16 * shape.layout.tile_entries * np.dtype(dtype).itemsize
     assert n_bytes <= max(metadata.CHUNK_BYTES, one_column)
-    if rows * columns > 4:
-        assert n_bytes >= metadata.CHUNK_BYTES / 8
+    assert rows == 1 or n_bytes >= metadata.CHUNK_BYTES / 8
 
 
 def test_blocks_cover_every_entry_once():
