@@ -1,0 +1,177 @@
+"""The records of a sweep on disk: one small file per finished run, written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+from mkldist.errors import StoreError
+from mkldist.results.record_format import decode, encode, is_whole
+from mkldist.results.run_record import RunRecord
+from mkldist.results.state import RunState
+
+__all__ = ["RecordStore", "RunRecord"]
+
+_SUFFIX = ".npz"
+_TEMPORARY = ".writing-"
+_STALE_SECONDS = 3600.0
+
+
+class RecordStore:
+    """One npz file per recorded run, named ``<first two of the id>/<id>.<state>.npz``.
+
+    A record is written under a temporary name, made durable, and renamed: readers and a killed
+    writer see it whole or not at all.  The state is in the name, so that a sweep of many thousand
+    runs is listed without opening a file.  Several processes may write different runs at once.
+
+    Parameters
+    ----------
+    directory : Path
+        The folder; made with the first record.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = Path(directory)
+
+    def write(self, record: RunRecord) -> None:
+        """Commit a record: when this returns, it survives the loss of power.
+
+        Raises
+        ------
+        OSError
+            When the disk refuses it; nothing of the record is left then.
+        ValueError
+            When the record's state is not one of a finished run.
+        """
+        if not record.state.is_recorded:
+            raise ValueError(f"a run that is {record.state} has no outcome to record")
+        path = self._path(record.id, record.state)
+        self._make_folder(path.parent)
+        temporary = path.with_name(f"{_TEMPORARY}{uuid.uuid4().hex}")
+        try:
+            with temporary.open("wb") as file:
+                file.write(encode(record))
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+        self._others(record.id, record.state)
+        _sync_folder(path.parent)
+
+    def read(self, run_id: str) -> RunRecord | None:
+        """Return a run's record, or None when there is none or it is damaged.
+
+        Raises
+        ------
+        mkldist.errors.StoreError
+            When the file is there and the system refuses to read it.
+        """
+        for state in (RunState.COMPLETE, RunState.FAILED):
+            content = _content(self._path(run_id, state))
+            record = decode(content) if content is not None else None
+            if record is not None and record.id == run_id:
+                return record
+        return None
+
+    def ids(self, *, verify: bool = False) -> dict[str, RunState]:
+        """Return the recorded runs and their states.
+
+        Parameters
+        ----------
+        verify : bool, optional
+            Also read every file and leave out the damaged ones.
+        """
+        found: dict[str, RunState] = {}
+        for path, run_id, state in self._files():
+            if found.get(run_id) is RunState.COMPLETE:
+                continue
+            if not verify or _is_whole(Path(path)):
+                found[run_id] = state
+        return found
+
+    def remove(self, run_id: str) -> None:
+        """Forget a run; nothing happens when it is not recorded."""
+        self._others(run_id, None)
+
+    def remove_damaged(self) -> list[str]:
+        """Delete damaged files, return the ids they had; these runs count as not recorded."""
+        damaged = []
+        for path, run_id, _ in list(self._files()):
+            if not _is_whole(Path(path)):
+                Path(path).unlink(missing_ok=True)
+                damaged.append(run_id)
+        return damaged
+
+    def remove_temporaries(self) -> int:
+        """Delete what killed writers left behind an hour ago or earlier; return how many files."""
+        removed = 0
+        horizon = time.time() - _STALE_SECONDS
+        for path in self.directory.glob(f"*/{_TEMPORARY}*"):
+            try:
+                if path.stat().st_mtime < horizon:
+                    path.unlink()
+                    removed += 1
+            except FileNotFoundError:
+                continue
+        return removed
+
+    def _files(self) -> Iterator[tuple[str, str, RunState]]:
+        """Yield path, id and state of every record by their names alone."""
+        states = {f"{state.value}{_SUFFIX}": state for state in RunState if state.is_recorded}
+        for shard in _entries(self.directory):
+            for path in _entries(shard):
+                run_id, _, rest = path.rpartition("/")[2].partition(".")
+                if run_id and (state := states.get(rest)):
+                    yield path, run_id, state
+
+    def _make_folder(self, folder: Path) -> None:
+        """Make the folder of a shard, durably."""
+        if not folder.is_dir():
+            folder.mkdir(parents=True, exist_ok=True)
+            _sync_folder(self.directory)
+
+    def _path(self, run_id: str, state: RunState) -> Path:
+        return self.directory / run_id[:2] / f"{run_id}.{state.value}{_SUFFIX}"
+
+    def _others(self, run_id: str, kept: RunState | None) -> None:
+        """Delete the files of a run in states other than `kept`."""
+        for state in (RunState.COMPLETE, RunState.FAILED):
+            if state is not kept:
+                self._path(run_id, state).unlink(missing_ok=True)
+
+
+def _entries(folder: Path | str) -> list[str]:
+    """Return the paths in a folder as text; a hundred thousand Path objects take their time."""
+    try:
+        with os.scandir(folder) as entries:
+            return [entry.path for entry in entries]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def _content(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise StoreError(str(path), f"cannot be read ({error.strerror})", "a record") from error
+
+
+def _is_whole(path: Path) -> bool:
+    content = _content(path)
+    return content is not None and is_whole(content)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a rename durable."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,197 @@
+"""The outcome of one run, as it is kept: a solution and its circumstances, or an error."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mkldist.plan import RunPlan
+from mkldist.results.state import RunState
+from mkldist.solvers.base import Solution
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.intp]
+
+ACTIVE_THRESHOLD = 1e-3
+
+
+def _no_floats() -> Floats:
+    return np.zeros(0)
+
+
+def _no_ints() -> Ints:
+    return np.zeros(0, dtype=np.intp)
+
+
+@dataclass(frozen=True, eq=False)
+class RunRecord:
+    """The outcome of one run.
+
+    Parameters
+    ----------
+    id, dataset, bank, split, method, key, params
+        Which run it was, as in :class:`mkldist.plan.RunPlan`; `bank` is the bank's label.
+    state : RunState
+        ``COMPLETE`` or ``FAILED``.
+    error : str
+        Why the run failed; empty for a complete one.
+    n_kernels : int
+        Number M of kernels in the bank.
+    kernels : (k,) intp
+        Indices of the kernels with a non-zero weight, ascending.
+    weights : (k,) float64
+        Their weights.
+    coefficients : (n,) float64
+        Expansion coefficients over the training rows.
+    bias : float
+        Intercept.
+    objective, dual_objective, gap : float
+        Primal value, lower bound, and relative duality gap.
+    stop_reason : str
+        Why the solver returned.
+    counters : dict of str to int
+        Work done by the solver.
+    scores : dict of str to float
+        Test scores by name; ``test_error`` is the fraction of misclassified test rows.
+    times : dict of str to float
+        Seconds by name: ``wall_seconds``, ``cpu_seconds``, ``own_seconds``, ``pass_seconds``.
+    trace : dict of str to array
+        One entry per outer iteration, when the sweep asked for it.
+    extra : dict of str to float
+        Further scalars that the method reports.
+    test_rows : (t,) intp
+        Rows of the data set in the test part; empty unless predictions are kept.
+    decision_values : (t,) float64
+        Decision function at the test rows; empty unless predictions are kept.
+    provenance : dict
+        Versions, machine, threads, seed and fingerprints; JSON-serialisable.
+    """
+
+    id: str
+    dataset: str
+    bank: str
+    split: int
+    method: str
+    key: str
+    params: dict[str, Any]
+    state: RunState
+    error: str = ""
+    n_kernels: int = 0
+    kernels: Ints = field(default_factory=_no_ints)
+    weights: Floats = field(default_factory=_no_floats)
+    coefficients: Floats = field(default_factory=_no_floats)
+    bias: float = math.nan
+    objective: float = math.nan
+    dual_objective: float = math.nan
+    gap: float = math.nan
+    stop_reason: str = ""
+    counters: dict[str, int] = field(default_factory=dict)
+    scores: dict[str, float] = field(default_factory=dict)
+    times: dict[str, float] = field(default_factory=dict)
+    trace: dict[str, Floats] = field(default_factory=dict)
+    extra: dict[str, float] = field(default_factory=dict)
+    test_rows: Ints = field(default_factory=_no_ints)
+    decision_values: Floats = field(default_factory=_no_floats)
+    provenance: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def from_solution(
+        cls,
+        run: RunPlan,
+        solution: Solution,
+        *,
+        scores: Mapping[str, float],
+        times: Mapping[str, float],
+        provenance: Mapping[str, Any],
+        test_rows: Ints | None = None,
+        decision_values: Floats | None = None,
+        counters: Mapping[str, int] | None = None,
+    ) -> RunRecord:
+        """Return the record of a run that a solver finished.
+
+        Parameters
+        ----------
+        run : RunPlan
+            The run.
+        solution : Solution
+            What its solver returned.
+        scores, times, provenance : mapping
+            As in the record.
+        test_rows, decision_values : array, optional
+            Predictions, when they are to be kept.
+        counters : mapping of str to int, optional
+            Counts beyond those of the solver, e.g. ``bytes_read``.
+        """
+        kernels = np.flatnonzero(solution.kernel_weights)
+        return cls(
+            **_identity(run),
+            state=RunState.COMPLETE,
+            n_kernels=len(solution.kernel_weights),
+            kernels=kernels,
+            weights=np.asarray(solution.kernel_weights, dtype=np.float64)[kernels],
+            coefficients=np.asarray(solution.coefficients, dtype=np.float64),
+            bias=float(solution.bias),
+            objective=float(solution.objective),
+            dual_objective=float(solution.dual_objective),
+            gap=float(solution.gap),
+            stop_reason=str(solution.stop_reason),
+            counters={**solution.counters.as_dict(), **(counters or {})},
+            scores={name: float(value) for name, value in scores.items()},
+            times={name: float(value) for name, value in times.items()},
+            trace={name: np.asarray(values) for name, values in solution.trace.items()},
+            extra={name: float(value) for name, value in solution.extra.items()},
+            test_rows=_no_ints() if test_rows is None else np.asarray(test_rows, dtype=np.intp),
+            decision_values=(
+                _no_floats()
+                if decision_values is None
+                else np.asarray(decision_values, dtype=np.float64)
+            ),
+            provenance=dict(provenance),
+        )
+
+    @classmethod
+    def failed(
+        cls,
+        run: RunPlan,
+        error: str,
+        *,
+        n_kernels: int = 0,
+        provenance: Mapping[str, Any] | None = None,
+    ) -> RunRecord:
+        """Return the record of a run that ended in `error`."""
+        return cls(
+            **_identity(run),
+            state=RunState.FAILED,
+            error=error,
+            n_kernels=n_kernels,
+            provenance=dict(provenance or {}),
+        )
+
+    @property
+    def kernel_weights(self) -> Floats:
+        """Weights of all M kernels, (M,)."""
+        dense = np.zeros(self.n_kernels)
+        dense[self.kernels] = self.weights
+        return dense
+
+    @property
+    def n_active(self) -> int:
+        """Number of kernels whose weight exceeds :data:`ACTIVE_THRESHOLD`."""
+        return int(np.count_nonzero(self.weights > ACTIVE_THRESHOLD))
+
+
+def _identity(run: RunPlan) -> dict[str, Any]:
+    return {
+        "id": run.id,
+        "dataset": run.dataset,
+        "bank": run.bank_label,
+        "split": run.split,
+        "method": run.method,
+        "key": run.key,
+        "params": dict(run.params),
+    }
