@@ -46,14 +46,22 @@ class Window:
         self._client = client
         self._ended: queue.SimpleQueue[Future[Any]] = queue.SimpleQueue()
         self._in_flight: dict[str, tuple[Item, Future[Any]]] = {}
-        self._n_threads, self._refreshed = 1, float("-inf")
+        self._n_threads, self._refreshed = 0, float("-inf")
 
     @property
     def n_threads(self) -> int:
         """Threads of all workers that are there now, at least 1."""
+        return max(1, self._known_threads())
+
+    @property
+    def has_workers(self) -> bool:
+        """Whether any worker is there now."""
+        return self._known_threads() > 0
+
+    def _known_threads(self) -> int:
         now = time.monotonic()
-        if now - self._refreshed > REFRESH_SECONDS:
-            self._n_threads = max(1, sum(self._client.nthreads().values()))
+        if now - self._refreshed > REFRESH_SECONDS and self._client.status == "running":
+            self._n_threads = sum(self._client.nthreads().values())
             self._refreshed = now
         return self._n_threads
 

@@ -1,0 +1,127 @@
+"""Connecting: pinned threads, no memory limits on pages, clear words when it does not work."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from mkldist.errors import ClusterError, SpecError
+from mkldist.run.cluster import cluster_class, connect, read_cluster_file
+
+ROOT = Path(__file__).parents[2]
+
+
+def environment() -> dict[str, str | None]:
+    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+    return {name: os.environ.get(name) for name in names}
+
+
+def worker_facts():
+    import signal
+
+    import dask
+
+    return (
+        environment(),
+        [dask.config.get(f"distributed.worker.memory.{name}") for name in ("pause", "terminate")],
+        signal.getsignal(signal.SIGINT) is signal.SIG_IGN,
+    )
+
+
+def interrupts(dask_worker=None):
+    import signal
+
+    return signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+
+
+def test_a_local_cluster_is_pinned_and_a_running_scheduler_can_be_joined():
+    with connect(n_workers=1) as client:
+        variables, limits, _ = client.submit(worker_facts, pure=False).result(timeout=30)
+        assert set(variables.values()) == {"1"}
+        assert limits == [False, False]
+        assert list(client.run(interrupts).values()) == [True]
+        address = client.scheduler_info()["address"]
+        with connect(scheduler=address) as second:
+            assert second.submit(sum, (1, 2)).result(timeout=30) == 3
+        assert client.submit(sum, (2, 2)).result(timeout=30) == 4
+
+
+def test_a_scheduler_that_does_not_answer_is_named(monkeypatch):
+    monkeypatch.setattr("mkldist.run.cluster.CONNECT_SECONDS", 0.5)
+    with (
+        pytest.raises(ClusterError, match=r"tcp://127\.0\.0\.1:1: no answer"),
+        connect(scheduler="tcp://127.0.0.1:1"),
+    ):
+        pass
+
+
+def test_a_cluster_file_starts_its_class(tmp_path):
+    path = tmp_path / "tiny.yaml"
+    path.write_text(
+        "class: distributed.LocalCluster\n"
+        "options: {n_workers: 1, threads_per_worker: 2, processes: false, "
+        "dashboard_address: '127.0.0.1:0'}\n"
+    )
+    with connect(cluster_file=path) as client:
+        assert sum(client.nthreads().values()) == 2
+
+
+@pytest.mark.parametrize("name", ["local.yaml", "slurm.yaml"])
+def test_the_cluster_files_of_the_project_are_sound(name):
+    description = read_cluster_file(ROOT / "cluster" / name)
+    assert description.options
+    if description.cls.startswith("distributed."):
+        assert cluster_class(description).__name__ == "LocalCluster"
+
+
+def test_the_slurm_file_makes_the_job_that_it_describes():
+    pytest.importorskip("dask_jobqueue")
+    description = read_cluster_file(ROOT / "cluster" / "slurm.yaml")
+    with cluster_class(description)(**description.options) as cluster:
+        script = cluster.job_script()
+    assert "#SBATCH -t 04:00:00" in script
+    assert "#SBATCH --cpus-per-task=8" in script
+    assert "OPENBLAS_NUM_THREADS=1" in script
+    assert "--lifetime 3h50m" in script
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("class: [", "not YAML"),
+        ("- a", "no mapping"),
+        ("clas: x", "Did you mean 'class'"),
+        ("options: {}", "such as dask_jobqueue"),
+        ("class: a.B\noptions: 3", "keyword arguments"),
+        ("class: a.B\nworkers: 0", "a number of workers"),
+        ("class: nowhere.Cluster", "cannot import nowhere.Cluster"),
+        ("class: Cluster", "cannot import Cluster"),
+    ],
+)
+def test_a_bad_cluster_file_is_refused(tmp_path, content, message):
+    path = tmp_path / "bad.yaml"
+    path.write_text(content)
+    with pytest.raises(SpecError, match=message), connect(cluster_file=path):
+        pass
+
+
+def test_a_missing_cluster_file_and_two_places_to_run_are_refused(tmp_path):
+    with (
+        pytest.raises(SpecError, match="No such file"),
+        connect(cluster_file=tmp_path / "missing.yaml"),
+    ):
+        pass
+    with (
+        pytest.raises(SpecError, match="found both"),
+        connect(scheduler="tcp://x:1", cluster_file=tmp_path / "a.yaml"),
+    ):
+        pass
+
+
+def test_a_cluster_that_does_not_start_is_an_error_of_the_cluster(tmp_path):
+    path = tmp_path / "wrong.yaml"
+    path.write_text("class: distributed.LocalCluster\noptions: {no_such_option: 1}\n")
+    with pytest.raises(ClusterError, match="did not start"), connect(cluster_file=path):
+        pass

@@ -1,0 +1,85 @@
+"""Claiming an output folder: whose it is, and one writer at a time."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from mkldist.errors import OutputError
+from mkldist.run.output import as_output_error, claimed, manifest_name, writing
+
+
+def test_a_folder_is_made_and_belongs_to_its_sweep(tmp_path):
+    path = tmp_path / "new" / "sweep"
+    with claimed(path, "one") as folder:
+        assert folder.records.parent == path
+    assert manifest_name(path) == "one"
+    with claimed(path, "one"):
+        pass
+    with pytest.raises(OutputError, match="folder of sweep 'one'"), claimed(path, "two"):
+        pass
+
+
+def test_a_folder_with_other_files_is_left_alone(tmp_path):
+    (tmp_path / "thesis.tex").write_text("years of work")
+    with pytest.raises(OutputError, match=r"thesis\.tex"), claimed(tmp_path, "one"):
+        pass
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["thesis.tex"]
+
+
+def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path):
+    path = tmp_path / "results"
+    path.write_text("a file")
+    with pytest.raises(OutputError, match="a file; expected a folder"), claimed(path, "one"):
+        pass
+    with pytest.raises(OutputError), claimed(path / "below", "one"):
+        pass
+    assert path.read_text() == "a file"
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"format": 1}'])
+def test_a_damaged_manifest_is_refused(tmp_path, content):
+    (tmp_path / "sweep.json").write_text(content)
+    with pytest.raises(OutputError, match="manifest of a sweep"), claimed(tmp_path, "one"):
+        pass
+
+
+def test_a_second_process_is_refused_and_a_killed_one_leaves_no_lock(tmp_path):
+    program = textwrap.dedent(
+        f"""
+        import time
+        from pathlib import Path
+        from mkldist.run.output import claimed
+        with claimed(Path({str(tmp_path)!r}), "one"):
+            print("claimed", flush=True)
+            time.sleep(60)
+        """
+    )
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == b"claimed\n"
+        with pytest.raises(OutputError, match=f"pid {other.pid} on"), claimed(tmp_path, "one"):
+            pass
+        os.kill(other.pid, signal.SIGKILL)
+        other.wait()
+    with claimed(tmp_path, "one"):
+        pass
+
+
+def test_a_full_disk_is_told_from_other_errors():
+    full = OSError(errno.ENOSPC, "No space left on device", "/data/x")
+    assert "free space" in str(as_output_error(full, "elsewhere"))
+    wrapped = RuntimeError("task failed")
+    wrapped.__cause__ = full
+    assert as_output_error(wrapped, "elsewhere") is not None
+    assert as_output_error(FileNotFoundError(errno.ENOENT, "gone"), "elsewhere") is None
+    with pytest.raises(OutputError, match="/data/x"), writing("elsewhere"):
+        raise full
+    with pytest.raises(FileNotFoundError), writing("elsewhere"):
+        raise FileNotFoundError(errno.ENOENT, "gone")
