@@ -96,6 +96,8 @@ class PassCounter:
 class Bank(abc.ABC):
     """M Gram matrices over n points.
 
+    A subclass counts the bytes that it reads; :mod:`mkldist.gram.passes` counts everything else.
+
     Parameters
     ----------
     n_kernels : int
@@ -166,14 +168,18 @@ class ArrayBank(Bank):
     def chunks(self) -> Iterator[Chunk]:
         """Traverse the array in slabs of some tiles, all kernels at once."""
         for entries in slabs(self.layout):
-            yield Chunk(slice(0, self.n_kernels), entries, self._values[:, entries])
+            values = self._values[:, entries]
+            self.counter.bytes_read += values.nbytes
+            yield Chunk(slice(0, self.n_kernels), entries, values)
 
     def rows(self, kernels: Ints) -> Iterator[Rows]:
         """Read some kernels in groups that stay in the processor's cache."""
         step = max(1, ROW_GROUP_ENTRIES // self.layout.n_entries)
         for start in range(0, len(kernels), step):
             positions = np.arange(start, min(start + step, len(kernels)))
-            yield Rows(positions, self._values[kernels[positions]])
+            values = self._values[kernels[positions]]
+            self.counter.bytes_read += values.nbytes
+            yield Rows(positions, values)
 
 
 class MemoryBank(ArrayBank):

@@ -144,7 +144,6 @@ def _traverse(
             within = slice(block.entries.start - entries.start, block.entries.stop - entries.start)
             _add_products(block, right[:, within], sums)
             _add_combinations(block, weights, combined)
-        bank.counter.bytes_read += chunk.values.nbytes
     bank.counter.passes += 1
     packed = combined.reshape(-1, bank.layout.n_entries)
     for target, entries_of in zip(dense.targets, packed, strict=False):
@@ -218,7 +217,6 @@ def _combine_few(bank: Bank, sparse: _WeightRows) -> None:
             wide = values.astype(np.float64, copy=False)
             for r in np.flatnonzero(weights[:, kernel]):
                 daxpy(wide, packed[r], a=weights[r, kernel])
-        bank.counter.bytes_read += rows.values.nbytes
     for target, entries in zip(sparse.targets, packed, strict=True):
         bank.layout.unpack(entries, out=target)
     bank.counter.combines += len(weights)
@@ -232,6 +230,5 @@ def _matvec(bank: Bank, request: Matvec) -> Floats:
         for position, packed in zip(rows.positions, rows.values, strict=True):
             bank.layout.unpack(packed, out=matrix)
             answers[position] = matrix @ request.vectors
-        bank.counter.bytes_read += rows.values.nbytes
     bank.counter.matvecs += len(request.kernels)
     return answers

@@ -146,7 +146,7 @@ class BankSuite:
         weights[2] = 1.0
         answer(bank, [Combine(weights), Matvec(np.array([1]), np.ones(bank.n_points))])
         assert bank.counter.passes == 0
-        assert 0 < bank.counter.bytes_read < bank.n_bytes
+        assert bank.counter.bytes_read > 0
         assert bank.counter.seconds > 0
 
     def test_answers_belong_to_whoever_asked(self, bank: Bank, grams: np.ndarray) -> None:

@@ -5,6 +5,8 @@ import pytest
 
 from mkldist.gram.bank import Bank, MemoryBank, PassCounter, slabs
 from mkldist.gram.layout import TileLayout
+from mkldist.gram.passes import answer
+from mkldist.gram.requests import Matvec
 from tests.gram.bank_suite import BankSuite, random_grams
 
 
@@ -30,6 +32,12 @@ def test_refuses_arrays_of_other_shapes_and_types() -> None:
         MemoryBank(np.zeros((2, 4), dtype=int), TileLayout(2, 2))
     with pytest.raises(ValueError, match=r"found shape \(2, 5\); expected \(M, 4\)"):
         MemoryBank(np.zeros((2, 5)), TileLayout(2, 2))
+
+
+def test_few_kernels_cost_their_own_bytes() -> None:
+    bank = MemoryBank.from_grams(random_grams(12, 10))
+    answer(bank, [Matvec(np.array([1, 7]), np.ones(10))])
+    assert bank.counter.bytes_read == bank.n_bytes // 6
 
 
 def test_slabs_are_whole_tiles() -> None:

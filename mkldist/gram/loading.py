@@ -1,0 +1,116 @@
+"""Reading blocks of a Gram store so that damage names the blocks to build again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import cast
+
+import numpy as np
+import numpy.typing as npt
+
+from mkldist.errors import StoreError
+from mkldist.gram.store import Block, GramStore
+
+Values = npt.NDArray[np.floating]
+
+
+class DamagedBlocksError(StoreError):
+    """Blocks that cannot be read: missing, cut short or changed on the medium.
+
+    Parameters
+    ----------
+    where, found, expected, hint : str
+        See :class:`mkldist.errors.MkldistError`.
+    blocks : tuple of int
+        Indices of the blocks, for :meth:`GramStore.invalidate` and a rebuild.
+    """
+
+    def __init__(
+        self,
+        where: str,
+        found: str,
+        expected: str = "",
+        hint: str = "",
+        blocks: tuple[int, ...] = (),
+    ) -> None:
+        super().__init__(where, found, expected, hint)
+        self.blocks = blocks
+
+    def __reduce__(self) -> tuple[type[DamagedBlocksError], tuple[str, str, str, str]]:
+        """Pickle by all fields; the blocks travel with the four of every error."""
+        fields = (self.where, self.found, self.expected, self.hint, self.blocks)
+        return type(self), cast(tuple[str, str, str, str], fields)
+
+
+def read_block(store: GramStore, block: Block, out: Values) -> Values:
+    """Read one block into `out`, (k, t·b²) contiguous.
+
+    Raises
+    ------
+    DamagedBlocksError
+        Naming the block.
+    """
+    try:
+        return store.read(block, out=out)
+    except StoreError as error:
+        raise DamagedBlocksError(
+            error.where, error.found, error.expected, error.hint, (block.index,)
+        ) from error
+
+
+def load_blocks(store: GramStore, put: Callable[[Block, Values], None]) -> None:
+    """Read every block of a store and hand each to `put`; the values are valid only there.
+
+    Raises
+    ------
+    DamagedBlocksError
+        After all blocks were tried, naming all that cannot be read.
+    """
+    buffer = block_buffer(store)
+    damaged: list[DamagedBlocksError] = []
+    for block in store.blocks:
+        try:
+            put(block, read_block(store, block, fitted(buffer, block)))
+        except DamagedBlocksError as error:
+            damaged.append(error)
+    if not damaged:
+        return
+    first, indices = damaged[0], tuple(index for error in damaged for index in error.blocks)
+    found = first.found
+    if len(indices) > 1:
+        found = f"{len(indices)} of {len(store.blocks)} blocks are damaged: {first.found}"
+    raise DamagedBlocksError(first.where, found, first.expected, first.hint, indices) from first
+
+
+def load_entries(store: GramStore) -> Values:
+    """Return all entries of a store, (M, E) in its dtype.
+
+    Raises
+    ------
+    DamagedBlocksError
+        Naming all blocks that cannot be read.
+    """
+    values = np.empty((store.n_kernels, store.layout.n_entries), dtype=store.dtype)
+
+    def put(block: Block, part: Values) -> None:
+        values[block.kernels, block.entries] = part
+
+    load_blocks(store, put)
+    return values
+
+
+def block_buffer(store: GramStore) -> Values:
+    """Return a flat array that holds any one block of a store."""
+    largest = max(k * e for k, e in (block.shape for block in store.blocks))
+    return np.empty(largest, dtype=store.dtype)
+
+
+def fitted(buffer: Values, block: Block) -> Values:
+    """Return the front of a flat buffer in the shape of a block."""
+    k, e = block.shape
+    return buffer[: k * e].reshape(k, e)
+
+
+def blocks_by_entries(store: GramStore) -> Iterator[Block]:
+    """Traverse the blocks so that all kernels of some entries come before the next entries."""
+    yield from sorted(store.blocks, key=lambda block: (block.entries.start, block.kernels.start))

@@ -1,0 +1,54 @@
+"""Opening a complete Gram store as the bank that suits the memory of a worker."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from mkldist.gram.bank import Bank, MemoryBank
+from mkldist.gram.cache import NodeCache
+from mkldist.gram.loading import load_entries
+from mkldist.gram.store import GramStore
+from mkldist.gram.streamed import StreamedBank
+
+Backend = Literal["memory", "mmap", "stream"]
+
+ROW_CACHE_BYTES = 256 * 2**20
+ROW_CACHE_SHARE = 4
+
+
+def open_bank(
+    store: GramStore,
+    backend: Backend,
+    memory_limit: int | None = None,
+    cache: NodeCache | None = None,
+) -> Bank:
+    """Return the bank of a store.
+
+    Parameters
+    ----------
+    store : GramStore
+        A complete store.
+    backend : {"memory", "mmap", "stream"}
+        Loaded into this process; mapped from the node cache and so shared by its processes; or
+        read from the store at every pass.  A bank that finds no room in the node cache is
+        streamed.
+    memory_limit : int, optional
+        Bytes that the bank may take in this process.  A larger mapped bank gives pages back as
+        it is read; a streamed one keeps single kernels in a quarter of it.
+    cache : NodeCache, optional
+        For ``"mmap"``; by default the user's.
+
+    Raises
+    ------
+    mkldist.gram.loading.DamagedBlocksError
+        If blocks cannot be read; its ``blocks`` names them.  A streamed bank finds them when it
+        is read.
+    """
+    if backend == "memory":
+        return MemoryBank(load_entries(store), store.layout)
+    if backend == "mmap":
+        mapped = (cache or NodeCache()).open(store, resident_limit=memory_limit)
+        if mapped is not None:
+            return mapped
+    share = ROW_CACHE_BYTES if memory_limit is None else memory_limit // ROW_CACHE_SHARE
+    return StreamedBank(store, min(share, ROW_CACHE_BYTES))

@@ -1,0 +1,103 @@
+"""A bank that stays in its store and is read block by block in bounded memory."""
+
+from __future__ import annotations
+
+from collections import OrderedDict, defaultdict
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from mkldist.gram.bank import Bank, Chunk, Ints, Rows, Values
+from mkldist.gram.loading import block_buffer, blocks_by_entries, fitted, read_block
+from mkldist.gram.store import Block, GramStore
+
+
+class StreamedBank(Bank):
+    """A bank read from a Gram store, out of core.
+
+    A pass reads one block ahead in a thread, into two buffers that are used in turn.  Single
+    kernels are kept for the next time, because solvers come back to their active kernels.
+
+    Parameters
+    ----------
+    store : GramStore
+        A complete store.
+    row_cache_bytes : int
+        Memory for single kernels; at least one is kept.
+    """
+
+    def __init__(self, store: GramStore, row_cache_bytes: int) -> None:
+        super().__init__(store.n_kernels, store.layout, store.dtype)
+        self._store = store
+        row_bytes = self.layout.n_entries * self.dtype.itemsize
+        self._capacity = min(self.n_kernels, max(1, row_cache_bytes // row_bytes))
+        self._kept: OrderedDict[int, Values] = OrderedDict()
+        self._buffers = (block_buffer(store), block_buffer(store))
+        self._row_buffer = block_buffer(store)
+        self._by_kernel: dict[int, list[Block]] = defaultdict(list)
+        for block in store.blocks:
+            self._by_kernel[block.kernels.start].append(block)
+        self._starts = np.array(sorted(self._by_kernel))
+
+    @property
+    def sparse_limit(self) -> int:
+        """Largest number of kernels that are better read one by one than by a pass."""
+        return min(super().sparse_limit, self._capacity)
+
+    def chunks(self) -> Iterator[Chunk]:
+        """Traverse the store, reading ahead."""
+        blocks = list(blocks_by_entries(self._store))
+        with ThreadPoolExecutor(1, thread_name_prefix="mkldist-read") as reader:
+            ahead = reader.submit(self._read, blocks[0], 0)
+            for turn, block in enumerate(blocks):
+                values = ahead.result()
+                self.counter.bytes_read += values.nbytes
+                if turn + 1 < len(blocks):
+                    ahead = reader.submit(self._read, blocks[turn + 1], turn + 1)
+                yield Chunk(block.kernels, block.entries, values)
+
+    def rows(self, kernels: Ints) -> Iterator[Rows]:
+        """Read some kernels, those of the same blocks together."""
+        homes = np.searchsorted(self._starts, kernels, side="right") - 1
+        for home in np.unique(homes):
+            positions = np.flatnonzero(homes == home)
+            for start in range(0, len(positions), self._capacity):
+                some = positions[start : start + self._capacity]
+                yield Rows(some, self._rows_of(int(self._starts[home]), kernels[some]))
+
+    def close(self) -> None:
+        """Give back the memory of the kernels that were kept."""
+        self._kept.clear()
+
+    def _read(self, block: Block, turn: int) -> Values:
+        return read_block(self._store, block, fitted(self._buffers[turn % 2], block))
+
+    def _rows_of(self, home: int, kernels: Ints) -> Values:
+        """Return kernels that share their blocks, (s, E)."""
+        wanted = [int(kernel) for kernel in kernels]
+        missing = sorted(set(wanted) - self._kept.keys())
+        values = np.empty((len(wanted), self.layout.n_entries), dtype=self.dtype)
+        fresh = self._fetch(home, missing) if missing else {}
+        for row, kernel in zip(values, wanted, strict=True):
+            row[:] = fresh[kernel] if kernel in fresh else self._kept[kernel]
+        self._keep(wanted, fresh)
+        return values
+
+    def _fetch(self, home: int, kernels: list[int]) -> dict[int, Values]:
+        """Read kernels that share their blocks from the store."""
+        fresh = {kernel: np.empty(self.layout.n_entries, self.dtype) for kernel in kernels}
+        for block in self._by_kernel[home]:
+            values = read_block(self._store, block, fitted(self._row_buffer, block))
+            self.counter.bytes_read += values.nbytes
+            for kernel, row in fresh.items():
+                row[block.entries] = values[kernel - home]
+        return fresh
+
+    def _keep(self, wanted: Iterable[int], fresh: dict[int, Values]) -> None:
+        """Remember kernels, the latest longest."""
+        self._kept.update(fresh)
+        for kernel in wanted:
+            self._kept.move_to_end(kernel)
+        while len(self._kept) > self._capacity:
+            self._kept.popitem(last=False)
