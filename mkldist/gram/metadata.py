@@ -25,6 +25,7 @@ import numpy as np
 
 from mkldist.errors import StoreError
 from mkldist.gram.layout import LAYOUT_VERSION, TileLayout
+from mkldist.identity import content_id
 
 CHUNK_BYTES = 8 * 2**20
 KERNELS_PER_CHUNK = 16
@@ -98,7 +99,7 @@ def documents(shape: BankShape, attributes: Mapping[str, Any]) -> dict[str, byte
             {
                 "zarr_format": 3,
                 "node_type": "group",
-                "attributes": {**attributes, "bank": _described(shape)},
+                "attributes": {**attributes, "bank": _described(shape, attributes)},
             }
         ),
     }
@@ -126,7 +127,15 @@ def parsed(where: str, content: Mapping[str, bytes | None]) -> tuple[BankShape, 
         raise StoreError(
             f"{where}/{GROUP}", "a zarr group that describes no bank", "a bank of Gram matrices"
         )
-    shape = _shape(f"{where}/{GROUP}", attributes.pop("bank"))
+    described = attributes.pop("bank")
+    shape = _shape(f"{where}/{GROUP}", described)
+    if described.get("checksum") != _described(shape, attributes)["checksum"]:
+        raise StoreError(
+            f"{where}/{GROUP}",
+            "attributes that fail their checksum",
+            "the attributes as they were written",
+            f"Delete {where}; it is built again when it is needed",
+        )
     for name, expected in documents(shape, attributes).items():
         wanted = json.loads(expected)
         for key in sorted(set(wanted) | set(decoded[name])):
@@ -140,14 +149,19 @@ def parsed(where: str, content: Mapping[str, bytes | None]) -> tuple[BankShape, 
     return shape, attributes
 
 
-def _described(shape: BankShape) -> dict[str, Any]:
-    return {
+def _described(shape: BankShape, attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the group says of a bank, with a checksum of it and of all other attributes.
+
+    The shapes of the arrays would not give away another number of points in the same tiles.
+    """
+    facts = {
         "layout_version": LAYOUT_VERSION,
         "n_kernels": shape.n_kernels,
         "n_points": shape.layout.n_points,
         "tile": shape.layout.tile,
         "dtype": shape.dtype,
     }
+    return {**facts, "checksum": content_id(facts=facts, attributes=dict(attributes))}
 
 
 def _shape(where: str, described: dict[str, Any]) -> BankShape:
