@@ -1,0 +1,205 @@
+"""Where each run of a plan stands in the tree of results; pure, without storage."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mkldist.errors import SpecError
+from mkldist.identity import content_id
+from mkldist.plan import Plan, RunPlan
+from mkldist.results.schema import (
+    KERNEL,
+    LABEL,
+    LAYOUT_VERSION,
+    RESERVED,
+    SAMPLE,
+    SPLIT,
+    Variable,
+    node_variables,
+)
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class TreeFacts:
+    """What a plan does not say about the results.
+
+    Parameters
+    ----------
+    dims : mapping of str to mapping of str to sequence
+        For the key of each method, its hyperparameters and their values.
+    kernel_names : mapping of (str, str) to sequence of str
+        Names of the kernels by data set and bank label; a bank that is left out has kernels
+        without names.
+    labels : mapping of str to (n,) array
+        Labels of all rows by data set; needed where predictions are kept.
+    """
+
+    dims: Mapping[str, Mapping[str, Sequence[Any]]]
+    kernel_names: Mapping[tuple[str, str], Sequence[str]] = field(default_factory=dict)
+    labels: Mapping[str, Array] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class MethodNode:
+    """The node of one method on one bank.
+
+    Parameters
+    ----------
+    path : str
+        Its path in the tree, without a leading slash.
+    dims : dict of str to int
+        ``split`` and the hyperparameters, with their sizes, in order.
+    coordinates : dict of str to array
+        Values of the hyperparameters.
+    vectors : dict of str to int
+        Sizes of ``kernel`` and ``sample``.
+    run_ids : array of str, of the shape of `dims`
+        The run at each place; empty where there is none.
+    attributes : dict of str to str
+        Method, bank, and the parameters that all runs share.
+    """
+
+    path: str
+    dims: dict[str, int]
+    coordinates: dict[str, Array]
+    vectors: dict[str, int]
+    run_ids: Array
+    attributes: dict[str, str]
+
+
+@dataclass(frozen=True, eq=False)
+class TreeLayout:
+    """The whole tree.
+
+    Parameters
+    ----------
+    nodes : tuple of MethodNode
+        Its leaves.
+    shared : dict of str to dict of str to array
+        Coordinates that the leaves below a group inherit, by the group's path.
+    variables : tuple of Variable
+        Variables of every leaf.
+    """
+
+    nodes: tuple[MethodNode, ...]
+    shared: dict[str, dict[str, Array]]
+    variables: tuple[Variable, ...]
+
+    @property
+    def id(self) -> str:
+        """Content hash: two trees of the same id have the same places for the same runs."""
+        return content_id(
+            version=LAYOUT_VERSION,
+            nodes=[[n.path, n.dims, n.vectors, n.run_ids.ravel().tolist()] for n in self.nodes],
+            shared=[[path, sorted(arrays)] for path, arrays in self.shared.items()],
+            variables=[v.name for v in self.variables],
+            attributes=[n.attributes for n in self.nodes],
+        )
+
+
+def tree_layout(plan: Plan, facts: TreeFacts) -> TreeLayout:
+    """Lay out the results of a plan.
+
+    Parameters
+    ----------
+    plan : Plan
+        The plan.
+    facts : TreeFacts
+        What it does not say.
+
+    Raises
+    ------
+    mkldist.errors.SpecError
+        When a method or bank is named like a coordinate.
+    ValueError
+        When a method has a hyperparameter of a name that the schema reserves, or a run has a
+        value that is not among those of its hyperparameter.
+    """
+    outputs = plan.spec.outputs
+    one_bank = len(plan.spec.banks) == 1
+    kernels = {(bank.dataset, bank.spec.label): bank.n_kernels for bank in plan.banks}
+    groups: dict[tuple[str, str, str], list[RunPlan]] = {}
+    for run in plan.runs:
+        groups.setdefault((run.dataset, run.bank_label, run.key), []).append(run)
+    n_splits: dict[str, int] = {}
+    for run in plan.runs:
+        n_splits[run.dataset] = max(n_splits.get(run.dataset, 0), run.split + 1)
+    nodes: list[MethodNode] = []
+    shared: dict[str, dict[str, Array]] = {}
+    for (dataset, bank, key), runs in sorted(groups.items()):
+        _check_names(bank if not one_bank else "", key)
+        above = dataset if one_bank else f"{dataset}/{bank}"
+        vectors = {KERNEL: kernels[dataset, bank]} if outputs.weights else {}
+        if outputs.predictions:
+            vectors[SAMPLE] = len(facts.labels[dataset])
+        nodes.append(_node(f"{above}/{key}", runs, facts.dims[key], n_splits[dataset], vectors))
+        shared.setdefault(dataset, {SPLIT: np.arange(n_splits[dataset])})
+        if outputs.predictions:
+            labels = np.asarray(facts.labels[dataset], dtype=np.float64)
+            shared[dataset] |= {SAMPLE: np.arange(len(labels)), LABEL: labels}
+        names = facts.kernel_names.get((dataset, bank))
+        if outputs.weights and names is not None:
+            shared.setdefault(above, {})[KERNEL] = np.array(names, dtype=object)
+    variables = node_variables(weights=outputs.weights, predictions=outputs.predictions)
+    return TreeLayout(tuple(nodes), shared, variables)
+
+
+def _node(
+    path: str,
+    runs: Sequence[RunPlan],
+    dims: Mapping[str, Sequence[Any]],
+    n_splits: int,
+    vectors: dict[str, int],
+) -> MethodNode:
+    """Place the runs of one method on one bank."""
+    taken = sorted(RESERVED.intersection(dims))
+    if taken:
+        raise ValueError(f"{path}: a hyperparameter cannot be called {taken[0]!r}")
+    values = {name: list(series) for name, series in dims.items()}
+    sizes = {SPLIT: n_splits} | {name: len(series) for name, series in values.items()}
+    run_ids = np.full(tuple(sizes.values()), "", dtype=object)
+    for run in runs:
+        place = tuple(series.index(run.params[name]) for name, series in values.items())
+        run_ids[run.split, *place] = run.id
+    settings = {name: v for name, v in runs[0].params.items() if name not in dims}
+    return MethodNode(
+        path=path,
+        dims=sizes,
+        coordinates={name: _coordinate(series) for name, series in values.items()},
+        vectors=vectors,
+        run_ids=run_ids,
+        attributes={
+            "method": runs[0].method,
+            "bank": runs[0].bank_label,
+            "settings": json.dumps(settings, sort_keys=True, default=str),
+        },
+    )
+
+
+def _check_names(*names: str) -> None:
+    for name in names:
+        if name in (SPLIT, KERNEL, SAMPLE, LABEL):
+            raise SpecError(
+                "label", f"found {name!r}", "a name other than that of a coordinate", "Rename it"
+            )
+
+
+def _coordinate(values: Iterable[Any]) -> Array:
+    """Return values of a hyperparameter as numbers where they are numbers, else as text."""
+    series = list(values)
+    kinds = {type(value) for value in series}
+    if kinds == {bool}:
+        return np.array(series, dtype=np.bool_)
+    if kinds == {int}:
+        return np.array(series, dtype=np.int64)
+    if kinds <= {int, float}:
+        return np.array(series, dtype=np.float64)
+    return np.array([str(value) for value in series], dtype=object)

@@ -1,0 +1,269 @@
+"""The tree of results: made for a plan, filled from records, opened with xarray."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import uuid
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mkldist.errors import StoreError
+from mkldist.plan import Plan
+from mkldist.results.layout import Array, TreeFacts, TreeLayout, tree_layout
+from mkldist.results.records import RecordStore
+from mkldist.results.schema import GAP_DEFINITION, LAYOUT_VERSION, RUN_ID, check
+from mkldist.results.tree_index import damaged
+from mkldist.results.writer import TreeWriter, variable_document
+from mkldist.results.zarr_documents import (
+    DOCUMENT,
+    NAMES_PER_CHUNK,
+    Document,
+    array_document,
+    group_document,
+    read_root,
+    write_documents,
+)
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+RESULTS = "results.zarr"
+_MAKING, _OLD = ".results-making-", ".results-old-"
+_RECORDS_AT_ONCE = 512
+_DESCRIPTIONS = {
+    "split": "index of the train/test split",
+    "kernel": "kernel of the bank",
+    "sample": "row of the data set",
+    "label": "class of the row",
+}
+
+
+def prepare(
+    path: Path,
+    plan: Plan,
+    facts: TreeFacts,
+    records: RecordStore,
+    provenance: Mapping[str, Any] | None = None,
+) -> int:
+    """Make the tree of a plan, or bring an existing one up to date with the records.
+
+    A tree that was made for other runs, or is damaged, is made anew from the records beside the
+    old one, which it then replaces.
+
+    Parameters
+    ----------
+    path : Path
+        Where the tree is to be, usually ``<output folder>/results.zarr``.
+    plan : Plan
+        The plan.
+    facts : TreeFacts
+        What the plan does not say.
+    records : RecordStore
+        What is recorded already.
+    provenance : mapping, optional
+        What is to be said of versions and the machine; JSON-serialisable.
+
+    Returns
+    -------
+    int
+        Number of records that were carried into the tree.
+    """
+    path = Path(path)
+    remove_leftovers(path.parent)
+    layout = tree_layout(plan, facts)
+    if _is_of(path, layout.id):
+        try:
+            return _catch_up(TreeWriter(path), records)
+        except StoreError:
+            pass  # some chunk is damaged; every value of it is in the records
+    making = path.with_name(f"{_MAKING}{uuid.uuid4().hex}")
+    try:
+        _make(making, layout, _attributes(plan, layout.id, provenance))
+        written = _catch_up(TreeWriter(making), records)
+        _swap(making, path)
+    finally:
+        shutil.rmtree(making, ignore_errors=True)
+    return written
+
+
+def create(
+    path: Path, plan: Plan, facts: TreeFacts, provenance: Mapping[str, Any] | None = None
+) -> None:
+    """Make the tree of a plan without any run in it; nothing but metadata and ids is written.
+
+    Parameters
+    ----------
+    path, plan, facts, provenance
+        As in :func:`prepare`.
+    """
+    layout = tree_layout(plan, facts)
+    _make(Path(path), layout, _attributes(plan, layout.id, provenance))
+
+
+def open_results(path: str | Path) -> xr.DataTree:
+    """Open the results of a sweep, finished or still running.
+
+    Parameters
+    ----------
+    path : str or Path
+        The sweep's output folder, or the ``results.zarr`` in it.
+
+    Returns
+    -------
+    xarray.DataTree
+        ``tree["<dataset>/<method>"]`` (``"<dataset>/<bank>/<method>"`` for a sweep of several
+        banks) has dims ``split`` and the method's hyperparameters; arrays are read when used.
+        What a run has not reported (yet) is NaN; its ``state`` says why.
+
+    Raises
+    ------
+    mkldist.errors.StoreError
+        When there are no results or they are damaged.
+
+    Examples
+    --------
+    >>> import mkldist
+    >>> tree = mkldist.open_results("results/quickstart")  # doctest: +SKIP
+    >>> tree["wdbc/level"].test_error.mean("split")  # doctest: +SKIP
+    """
+    import xarray as xr
+
+    store = locate(path)
+    try:
+        version = read_root(store)["attributes"].get("layout_version")
+        if version != LAYOUT_VERSION:
+            raise StoreError(
+                str(store), f"layout version {version}", f"layout version {LAYOUT_VERSION}"
+            )
+        tree = xr.open_datatree(store, engine="zarr", consolidated=True)
+        for node in tree.leaves:
+            if RUN_ID.name in node.ds:
+                check(node.to_dataset(), f"{store}{node.path}")
+    except (ValueError, OSError, KeyError, TypeError, AttributeError, RuntimeError) as error:
+        raise damaged(store, error) from error
+    return tree
+
+
+def locate(path: str | Path) -> Path:
+    """Return the tree in a sweep's output folder, or `path` itself if it is one.
+
+    Raises
+    ------
+    mkldist.errors.StoreError
+        When there is none.
+    """
+    given = Path(path)
+    for candidate in (given / RESULTS, given):
+        if (candidate / DOCUMENT).is_file():
+            return candidate
+    raise StoreError(
+        str(given),
+        "no results here" if given.is_dir() else "no such folder",
+        f"a sweep's output folder, or the {RESULTS} in it",
+    )
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Delete trees that a killed process was making or replacing."""
+    for prefix in (_MAKING, _OLD):
+        for left in folder.glob(f"{prefix}*"):
+            shutil.rmtree(left, ignore_errors=True)
+
+
+def _is_of(path: Path, layout_id: str) -> bool:
+    try:
+        return bool(read_root(path)["attributes"]["layout_id"] == layout_id)
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
+def _catch_up(writer: TreeWriter, records: RecordStore) -> int:
+    """Write the records whose state the tree does not have."""
+    known = writer.states()
+    behind = writer.in_order(
+        run_id for run_id, state in records.ids().items() if known.get(run_id, state) is not state
+    )
+    written = 0
+    for start in range(0, len(behind), _RECORDS_AT_ONCE):
+        found = (records.read(run_id) for run_id in behind[start : start + _RECORDS_AT_ONCE])
+        written += writer.write(record for record in found if record is not None)
+    return written
+
+
+def _make(path: Path, layout: TreeLayout, attributes: Mapping[str, Any]) -> None:
+    """Write metadata, coordinates and ids."""
+    import zarr
+
+    documents, arrays = _documents(layout)
+    write_documents(path, {"": group_document(attributes), **documents})
+    group = zarr.open_group(path, mode="r+", use_consolidated=True)
+    for name, values in arrays.items():
+        array: Any = group[name]
+        array[...] = values
+
+
+def _documents(layout: TreeLayout) -> tuple[dict[str, Document], dict[str, Array]]:
+    """Return the metadata of all nodes by path, and the arrays that are known now."""
+    documents: dict[str, Document] = {}
+    arrays: dict[str, Array] = {}
+    for path, coordinates in layout.shared.items():
+        documents[path] = group_document()
+        for name, values in coordinates.items():
+            dim = "sample" if name == "label" else name
+            documents[f"{path}/{name}"] = _coordinate_document(name, dim, values)
+            arrays[f"{path}/{name}"] = values
+    for node in layout.nodes:
+        above = node.path.rpartition("/")[0]
+        documents.setdefault(above, group_document())
+        documents[node.path] = group_document(node.attributes)
+        for name, values in node.coordinates.items():
+            documents[f"{node.path}/{name}"] = _coordinate_document(name, name, values)
+            arrays[f"{node.path}/{name}"] = values
+        for variable in layout.variables:
+            document = variable_document(variable, node.dims, node.vectors)
+            documents[f"{node.path}/{variable.name}"] = document
+        arrays[f"{node.path}/{RUN_ID.name}"] = node.run_ids
+    return documents, arrays
+
+
+def _coordinate_document(name: str, dim: str, values: Array) -> Document:
+    kinds = {"f": "float64", "i": "int64", "b": "bool", "O": "string"}
+    description = _DESCRIPTIONS.get(name, f"hyperparameter {name}")
+    return array_document(
+        {dim: len(values)},
+        kinds[values.dtype.kind],
+        [max(1, min(len(values), NAMES_PER_CHUNK))],
+        attributes={"long_name": description},
+    )
+
+
+def _attributes(
+    plan: Plan, layout_id: str, provenance: Mapping[str, Any] | None
+) -> dict[str, str | int]:
+    """Return the attributes of the root; text and numbers only, as netCDF can hold no others."""
+    return {
+        "title": f"Results of the sweep {plan.spec.name}",
+        "sweep": plan.spec.name,
+        "description": plan.spec.description,
+        "gap_definition": GAP_DEFINITION,
+        "layout_version": LAYOUT_VERSION,
+        "layout_id": layout_id,
+        "plan_id": plan.id,
+        "mkldist_version": metadata.version("mkldist"),
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "spec": plan.spec.model_dump_json(exclude_defaults=True),
+        "provenance": json.dumps(dict(provenance or {}), sort_keys=True),
+    }
+
+
+def _swap(new: Path, path: Path) -> None:
+    """Put a tree in the place of another."""
+    old = path.with_name(f"{_OLD}{uuid.uuid4().hex}")
+    if path.exists():
+        path.rename(old)
+    new.rename(path)
+    shutil.rmtree(old, ignore_errors=True)

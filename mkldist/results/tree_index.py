@@ -1,0 +1,122 @@
+"""Which run stands where in a tree of results on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mkldist.errors import StoreError
+from mkldist.results.schema import RUN_ID, STATE
+from mkldist.results.state import RunState
+from mkldist.results.zarr_documents import read_root
+
+Array = npt.NDArray[Any]
+Place = tuple[int, ...]
+
+
+class TreeIndex:
+    """A tree's nodes, variables and places, read from its metadata and its run ids.
+
+    Parameters
+    ----------
+    path : Path
+        The tree, a folder ``*.zarr``.
+    mode : str
+        ``"r"``, or ``"r+"`` for the one that writes.
+
+    Attributes
+    ----------
+    nodes : dict of str to dict of str to int
+        Dims of the runs of each method's node, by its path.
+    scalars : dict of str to set of str
+        Names of the numbers that each node holds per run.
+    places : dict of str to (str, tuple of int)
+        Node and index of each run by its id.
+
+    Raises
+    ------
+    mkldist.errors.StoreError
+        When the tree is damaged.
+    """
+
+    def __init__(self, path: Path, mode: str = "r") -> None:
+        self.path, self._mode = Path(path), mode
+        self.nodes: dict[str, dict[str, int]] = {}
+        self.scalars: dict[str, set[str]] = {}
+        self.reopen()
+        self.places: dict[str, tuple[str, Place]] = {
+            str(run_id): (node, place)
+            for node in self.nodes
+            for place, run_id in np.ndenumerate(load(self.array(node, RUN_ID.name)))
+            if run_id
+        }
+
+    def reopen(self) -> None:
+        """Read the metadata anew."""
+        import zarr
+
+        try:
+            self._documents = read_root(self.path)["consolidated_metadata"]["metadata"]
+            self._group = zarr.open_group(self.path, mode=self._mode, use_consolidated=True)
+        except (ValueError, OSError) as error:
+            raise damaged(self.path, error) from error
+        self.nodes = {
+            path.rpartition("/")[0]: _sizes(document)
+            for path, document in self._documents.items()
+            if path.endswith(f"/{RUN_ID.name}")
+        }
+        self.scalars = {node: set() for node in self.nodes}
+        for path, document in self._documents.items():
+            node, _, name = path.rpartition("/")
+            dims = self.nodes.get(node)
+            if dims and _sizes(document) == dims and document["data_type"] == "float64":
+                self.scalars[node].add(name)
+
+    def holds(self, node: str, name: str) -> bool:
+        """Return whether a node has a variable."""
+        return f"{node}/{name}" in self._documents
+
+    def array(self, node: str, name: str) -> Any:
+        """Return the zarr array of a node's variable."""
+        return self._group[f"{node}/{name}"]
+
+    def states(self) -> dict[str, RunState]:
+        """Return the state of every run as the tree has it."""
+        states = {node: load(self.array(node, STATE.name)) for node in self.nodes}
+        return {
+            run_id: RunState(str(states[node][place]))
+            for run_id, (node, place) in self.places.items()
+        }
+
+
+def load(array: Any, selection: tuple[Any, ...] = (...,)) -> Array:
+    """Return a part of a zarr array.
+
+    Raises
+    ------
+    mkldist.errors.StoreError
+        When a chunk is damaged.
+    """
+    try:
+        return np.asarray(array.get_orthogonal_selection(selection))
+    except (ValueError, OSError, RuntimeError) as error:
+        raise damaged(Path(str(array.store_path).removeprefix("file://")), error) from error
+
+
+def damaged(path: Path, error: BaseException) -> StoreError:
+    """Return what to tell of a tree that cannot be read."""
+    return StoreError(
+        str(path),
+        f"cannot be read ({type(error).__name__}: {' '.join(str(error).split())[:200]})",
+        "results as a sweep writes them",
+        "Delete the results.zarr and repeat the sweep's command: it is made anew from the records",
+    )
+
+
+def _sizes(document: Mapping[str, Any]) -> dict[str, int]:
+    """Return the dims of an array and their sizes; a group has none."""
+    return dict(zip(document.get("dimension_names", ()), document.get("shape", ()), strict=True))

@@ -1,0 +1,188 @@
+"""Carrying records into the tree of results, region by region; one writer at a time."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mkldist.results.run_record import RunRecord
+from mkldist.results.schema import (
+    DECISION_VALUES,
+    RUN_ID,
+    STATE,
+    TEXTS,
+    WEIGHTS,
+    Variable,
+    reported,
+    scalars,
+)
+from mkldist.results.state import RunState
+from mkldist.results.zarr_documents import (
+    add_arrays,
+    array_document,
+    run_chunks,
+)
+
+Array = npt.NDArray[Any]
+Place = tuple[int, ...]
+
+
+class TreeWriter:
+    """The one writer of a tree of results.
+
+    A record goes to the place of its id, and only the chunks of its split are touched; its state
+    is written after its values, so that who reads "complete" reads values.
+
+    Parameters
+    ----------
+    path : Path
+        The tree, a folder ``*.zarr``.
+
+    Raises
+    ------
+    mkldist.errors.StoreError
+        When the tree is damaged.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._index = TreeIndex(Path(path), mode="r+")
+
+    def __contains__(self, run_id: str) -> bool:
+        """Whether the run has a place in the tree."""
+        return run_id in self._index.places
+
+    def states(self) -> dict[str, RunState]:
+        """Return the state of every run as the tree has it."""
+        return self._index.states()
+
+    def in_order(self, run_ids: Iterable[str]) -> list[str]:
+        """Return the runs that have a place, neighbours in the tree next to each other."""
+        placed = (run_id for run_id in run_ids if run_id in self)
+        return sorted(placed, key=self._index.places.__getitem__)
+
+    def write(self, records: Iterable[RunRecord]) -> int:
+        """Write records to their places; return how many had one.
+
+        Many at once are cheaper than one by one: a chunk holds all runs of a method on a split.
+        """
+        by_node: dict[str, dict[Place, RunRecord]] = defaultdict(dict)
+        for record in records:
+            if record.id in self:
+                node, place = self._index.places[record.id]
+                by_node[node][place] = record
+        for node, placed in by_node.items():
+            self._write_node(node, placed)
+        return sum(len(placed) for placed in by_node.values())
+
+    def _write_node(self, node: str, placed: Mapping[Place, RunRecord]) -> None:
+        dims = self._index.nodes[node]
+        values = {place: scalars(record, dims) for place, record in placed.items()}
+        self._add_missing(node, {name for given in values.values() for name in given})
+        region = _Region(placed, tuple(dims.values()))
+        for name in self._index.scalars[node]:
+            column = {place: given.get(name, np.nan) for place, given in values.items()}
+            region.write(self._index.array(node, name), column)
+        for variable in (*TEXTS, STATE):
+            if variable is STATE:
+                self._write_vectors(node, placed)
+            texts = {place: str(getattr(r, variable.name)) for place, r in placed.items()}
+            region.write(self._index.array(node, variable.name), texts)
+
+    def _write_vectors(self, node: str, placed: Mapping[Place, RunRecord]) -> None:
+        for variable, vector in ((WEIGHTS, _weights), (DECISION_VALUES, _decision_values)):
+            if self._index.holds(node, variable.name):
+                array = self._index.array(node, variable.name)
+                length = array.shape[-1]
+                _write_vectors(array, {place: vector(r, length) for place, r in placed.items()})
+
+    def _add_missing(self, node: str, names: set[str]) -> None:
+        """Add variables for scalars that the schema does not know."""
+        missing = sorted(names - self._index.scalars[node])
+        if not missing:
+            return
+        dims = self._index.nodes[node]
+        documents = {
+            f"{node}/{variable.name}": variable_document(variable, dims, {})
+            for variable in map(reported, missing)
+        }
+        add_arrays(self._index.path, documents)
+        self._index.reopen()
+
+
+class _Region:
+    """The chunks of some splits of a node's variables, and the runs to be put there."""
+
+    def __init__(self, places: Iterable[Place], shape: tuple[int, ...]) -> None:
+        self._splits = sorted({place[0] for place in places})
+        self._rows = {split: row for row, split in enumerate(self._splits)}
+        self._shape = (len(self._splits), *shape[1:])
+        self._covered = len(set(places)) == int(np.prod(self._shape))
+
+    def write(self, array: Any, values: Mapping[Place, Any]) -> None:
+        """Put values at their places, and leave the others of the region as they are."""
+        selection = (np.array(self._splits), *(slice(None) for _ in self._shape[1:]))
+        if self._covered:
+            block = np.full(self._shape, array.fill_value, dtype=array.dtype)
+        else:
+            block = load(array, selection)
+        for (split, *rest), value in values.items():
+            block[(self._rows[split], *rest)] = value
+        array.set_orthogonal_selection(selection, block)
+
+
+def _write_vectors(array: Any, vectors: Mapping[Place, Array]) -> None:
+    """Put one vector per run, each chunk read and written once at most."""
+    if array.chunks[1:-1] != array.shape[1:-1]:
+        for run, vector in vectors.items():
+            array[run] = vector
+        return
+    by_split: dict[int, dict[Place, Array]] = defaultdict(dict)
+    for (split, *rest), vector in vectors.items():
+        by_split[split][tuple(rest)] = vector
+    for split, placed in by_split.items():
+        whole = len(placed) == int(np.prod(array.shape[1:-1]))
+        block = np.empty(array.shape[1:]) if whole else load(array, (split,))
+        for place, vector in placed.items():
+            block[place] = vector
+        array[split] = block
+
+
+def _weights(record: RunRecord, length: int) -> Array:
+    if record.n_kernels != length or record.state is not RunState.COMPLETE:
+        return np.full(length, np.nan)
+    return record.kernel_weights
+
+
+def _decision_values(record: RunRecord, length: int) -> Array:
+    values = np.full(length, np.nan)
+    values[record.test_rows] = record.decision_values
+    return values
+
+
+def variable_document(
+    variable: Variable, dims: Mapping[str, int], vectors: Mapping[str, int]
+) -> dict[str, Any]:
+    """Return the metadata of a variable of a node.
+
+    Parameters
+    ----------
+    variable : Variable
+        The variable.
+    dims : mapping of str to int
+        Dims of the node's runs.
+    vectors : mapping of str to int
+        Sizes of the further dims.
+    """
+    sizes = dict(dims)
+    if variable.dim:
+        sizes[variable.dim] = vectors[variable.dim]
+    chunks = run_chunks(dims, vectors[variable.dim] if variable.dim else None)
+    if variable is RUN_ID:
+        chunks = tuple(max(size, 1) for size in dims.values())
+    fill = variable.fill if variable.dtype == "string" else None
+    return array_document(sizes, variable.dtype, chunks, fill=fill, attributes=variable.attributes)
