@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -43,8 +43,9 @@ class TreeIndex:
         When the tree is damaged.
     """
 
-    def __init__(self, path: Path, mode: str = "r") -> None:
-        self.path, self._mode = Path(path), mode
+    def __init__(self, path: Path, mode: Literal["r", "r+"] = "r") -> None:
+        self.path = Path(path)
+        self._mode: Literal["r", "r+"] = mode
         self.nodes: dict[str, dict[str, int]] = {}
         self.scalars: dict[str, set[str]] = {}
         self.reopen()

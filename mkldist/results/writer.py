@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from mkldist.results.run_record import RunRecord
 from mkldist.results.schema import (
@@ -22,14 +21,12 @@ from mkldist.results.schema import (
     scalars,
 )
 from mkldist.results.state import RunState
+from mkldist.results.tree_index import Array, Place, TreeIndex, load
 from mkldist.results.zarr_documents import (
     add_arrays,
     array_document,
     run_chunks,
 )
-
-Array = npt.NDArray[Any]
-Place = tuple[int, ...]
 
 
 class TreeWriter:
