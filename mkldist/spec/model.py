@@ -28,6 +28,7 @@ class DatasetSpec(Model):
     """
 
     name: Name
+    source: str | None = Field(None, description="name to look up; default the name itself")
     file: str | None = None
     openml: str | int | None = None
     grams: str | None = None
@@ -44,7 +45,7 @@ class DatasetSpec(Model):
 
     @model_validator(mode="after")
     def _one_source(self) -> DatasetSpec:
-        sources = [s for s in ("file", "openml", "grams") if getattr(self, s) is not None]
+        sources = [s for s in ("source", "file", "openml", "grams") if getattr(self, s) is not None]
         if len(sources) > 1:
             raise ValueError(f"found {' and '.join(sources)}; expected one source of data")
         if self.classes and self.positive is not None:

@@ -1,0 +1,143 @@
+"""Parameters of methods: from what a user wrote to validated values and grids of them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import ValidationError
+
+from mkldist.errors import SpecError, nearest
+from mkldist.solvers.base import Method, SolverParams
+
+
+@dataclass(frozen=True)
+class MethodGrid:
+    """Every setting that one entry of ``[[methods]]`` asks for.
+
+    Parameters
+    ----------
+    method : str
+        Name in the registry.
+    dims : dict of str to list
+        Values of the parameters that vary, or that are the method's hyperparameters.
+    points : tuple of SolverParams
+        The Cartesian product, the last dimension running fastest.
+    """
+
+    method: str
+    dims: dict[str, list[Any]]
+    points: tuple[SolverParams, ...]
+
+
+def validate(params: type[SolverParams], where: str, values: Mapping[str, Any]) -> SolverParams:
+    """Return `values` as the parameters of a method.
+
+    Parameters
+    ----------
+    params : type
+        The method's parameter class.
+    where : str
+        What the values belong to, for messages.
+    values : mapping
+        Values by name.
+
+    Raises
+    ------
+    mkldist.errors.SpecError
+        For an unknown name, a wrong type or a value out of range.
+    """
+    known = list(params.model_fields)
+    for name in values:
+        if name not in params.model_fields:
+            raise SpecError(
+                f"{where}.{name}",
+                "unknown parameter",
+                f"one of {', '.join(known)}",
+                _nearest_parameter(name, known),
+            )
+    try:
+        return params.model_validate(dict(values))
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(str(part) for part in first["loc"])
+        raise SpecError(
+            f"{where}.{name}", f"found {first['input']!r}", lower_first(first["msg"])
+        ) from None
+
+
+def expand(
+    method: Method, where: str, settings: Mapping[str, Any], tol: float | None
+) -> MethodGrid:
+    """Return the grid of a method's settings.
+
+    Parameters
+    ----------
+    method : Method
+        The method.
+    where : str
+        Its place in the sweep file, for messages.
+    settings : mapping
+        Values, or lists of values, by parameter.
+    tol : float or None
+        Tolerance where `settings` name none.
+
+    Raises
+    ------
+    mkldist.errors.SpecError
+        For an empty list, a value given twice, or values that the method does not take.
+    """
+    given = dict(settings)
+    if tol is not None:
+        given.setdefault("tol", tol)
+    dims: dict[str, list[Any]] = {}
+    for name, value in given.items():
+        if not isinstance(value, list):
+            continue
+        if not value:
+            raise SpecError(f"{where}.{name}", "found an empty list", "at least one value")
+        for one in value:
+            validate(method.params, where, {name: one})
+        dims[name] = value
+    fixed = {name: value for name, value in given.items() if name not in dims}
+    first = validate(method.params, where, fixed | {name: v[0] for name, v in dims.items()})
+    for name in method.hyperparameters:
+        dims.setdefault(name, [getattr(first, name)])
+    ordered = {name: dims[name] for name in (*method.hyperparameters, *dims) if name in dims}
+    points = tuple(
+        validate(method.params, where, fixed | dict(zip(ordered, values, strict=True)))
+        for values in itertools.product(*ordered.values())
+    )
+    values_of = {name: [getattr(p, name) for p in points] for name in ordered}
+    for name, series in ordered.items():
+        distinct = list(dict.fromkeys(values_of[name]))
+        if len(distinct) < len(series):
+            raise SpecError(f"{where}.{name}", f"found {series}", "every value once")
+        ordered[name] = distinct
+    return MethodGrid(method.name, ordered, points)
+
+
+def lower_first(message: str) -> str:
+    """Return a message of pydantic as what stands behind 'expected'.
+
+    Examples
+    --------
+    >>> lower_first("Input should be greater than 0")
+    'a value greater than 0'
+    """
+    if message.startswith("Input should be "):
+        rest = message.removeprefix("Input should be ").removeprefix("a valid ")
+        if rest.startswith(("greater", "less")):
+            return f"a value {rest}"
+        return rest
+    return message.removeprefix("Value error, ")
+
+
+def _nearest_parameter(name: str, known: list[str]) -> str:
+    """Return the parameter meant, upper and lower case being one."""
+    folded = {candidate.lower(): candidate for candidate in known}
+    if name.lower() in folded:
+        return f"Did you mean {folded[name.lower()]!r}?"
+    return nearest(name, known)
