@@ -1,0 +1,81 @@
+"""A sweep in one table: every method and hyperparameter, averaged over the splits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mkldist.results.rows import run_rows
+from mkldist.results.schema import SPLIT
+from mkldist.results.state import RunState
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+SECONDS = ("own_seconds", "pass_seconds")
+
+
+def summary(tree: xr.DataTree) -> pd.DataFrame:
+    """Return what a sweep found, one row per data set, bank, method and hyperparameter value.
+
+    Means and standard deviations (``n - 1`` in the denominator) run over the splits whose run is
+    complete; they are NaN where no run, or for a deviation only one, is.
+
+    Parameters
+    ----------
+    tree : xarray.DataTree
+        As :func:`mkldist.open_results` returns it.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns ``dataset``, ``bank``, ``method``, one per hyperparameter, and
+
+        ``complete``, ``failed``, ``waiting``
+            number of runs by state;
+        ``test_error_mean``, ``test_error_sd``
+            fraction of misclassified test points;
+        ``active_mean``, ``active_sd``
+            number of active kernels;
+        ``seconds_mean``, ``seconds_sd``
+            the run's own time and its share of the passes;
+        ``gap_max``
+            the largest certified relative duality gap;
+        ``best``
+            whether the row has the smallest mean test error of its data set.
+    """
+    rows = run_rows(tree, _INPUTS)
+    by = [name for name in rows.columns if name not in (SPLIT, *_INPUTS)]
+    table = _averages(_with_states(rows.reindex(columns=[*by, *_INPUTS])), by)
+    least = table.groupby("dataset")["test_error_mean"].transform("min")
+    return table.assign(best=table["test_error_mean"] == least)
+
+
+_INPUTS = ("state", "test_error", "active_kernels", "gap", *SECONDS)
+
+
+def _with_states(rows: pd.DataFrame) -> pd.DataFrame:
+    """Tell states apart in columns, and leave only the numbers of complete runs."""
+    complete = rows["state"] == RunState.COMPLETE
+    failed = rows["state"] == RunState.FAILED
+    numbers = rows[["test_error", "active_kernels", "gap"]].astype(float).where(complete)
+    seconds = rows[list(SECONDS)].astype(float).sum(axis=1, min_count=1).where(complete)
+    states = {"complete": complete, "failed": failed, "waiting": ~(complete | failed)}
+    return rows.assign(**numbers, seconds=seconds, **states)
+
+
+def _averages(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+    """Average over the splits."""
+    groups = rows.groupby(by, sort=False, dropna=False)
+    return groups.agg(
+        complete=("complete", "sum"),
+        failed=("failed", "sum"),
+        waiting=("waiting", "sum"),
+        test_error_mean=("test_error", "mean"),
+        test_error_sd=("test_error", "std"),
+        active_mean=("active_kernels", "mean"),
+        active_sd=("active_kernels", "std"),
+        seconds_mean=("seconds", "mean"),
+        seconds_sd=("seconds", "std"),
+        gap_max=("gap", "max"),
+    ).reset_index()

@@ -1,0 +1,181 @@
+"""Tables of results for a terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import Group, RenderableType
+    from rich.table import Table
+
+ROW_LIMIT = 60
+_MEASURES = frozenset(
+    ("complete", "failed", "waiting", "test_error_mean", "test_error_sd", "active_mean",
+     "active_sd", "seconds_mean", "seconds_sd", "gap_max", "best")
+)  # fmt: skip
+_IDENTITY = ("dataset", "bank", "method")
+_HEADINGS = ("test error %", "active\nkernels", "seconds", "largest\ngap", "failed\nruns")
+_NOTHING = "–"  # noqa: RUF001, the dash that stands for a missing number
+
+
+def summary_table(summary: pd.DataFrame, *, row_limit: int = ROW_LIMIT) -> Group:
+    """Return the summary of a sweep for a terminal of 80 columns or more.
+
+    Parameters
+    ----------
+    summary : pandas.DataFrame
+        As :func:`mkldist.analysis.summary.summary` returns it.
+    row_limit : int, optional
+        A longer table shows each method only at its best value on each data set and bank.
+
+    Returns
+    -------
+    rich.console.Group
+        To be printed by a :class:`rich.console.Console`.
+    """
+    from rich.console import Group
+    from rich.text import Text
+
+    shown = summary if len(summary) <= row_limit else _best_of_each(summary)
+    names = [str(n) for n in summary.columns if n not in _MEASURES and n not in _IDENTITY]
+    headings = ["method", *_hyperparameter_heading(names), *_HEADINGS]
+    rows = [_cells(row, names) for row in shown.to_dict("records")]
+    # Equal widths in every cell of a column give the tables of all data sets the same columns.
+    widths = [max(map(_width, column)) for column in zip(headings, *rows, strict=True)]
+    n_left = len(headings) - len(_HEADINGS)
+    parts: list[RenderableType] = [_table(headings, [], widths, n_left)]
+    several = shown["bank"].nunique() > 1
+    marked = list(zip(rows, shown["best"], strict=True))
+    titles = [
+        f"{dataset} · {bank}" if several else str(dataset)
+        for dataset, bank in zip(shown["dataset"], shown["bank"], strict=True)
+    ]
+    for title in dict.fromkeys(titles):
+        own = [row for row, of in zip(marked, titles, strict=True) if of == title]
+        parts += [Text(title, style="bold"), _table(None, own, widths, n_left), Text()]
+    return Group(*parts, Text(_caption(summary, shown), style="dim"))
+
+
+def _table(
+    headings: Sequence[str] | None,
+    rows: Sequence[tuple[list[str], bool]],
+    widths: Sequence[int],
+    n_left: int,
+) -> Table:
+    """Return rows, or the headings alone, in columns of at least the given widths."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(
+        box=SIMPLE_HEAD,
+        show_edge=False,
+        pad_edge=False,
+        show_header=headings is not None,
+        padding=(0, 1, 0, 0),
+    )
+    for index, width in enumerate(widths):
+        left = index < n_left
+        heading = "\n".join(
+            line.ljust(width) if left else line.rjust(width)
+            for line in (headings[index] if headings else "").split("\n")
+        )
+        table.add_column(
+            heading,
+            justify="left" if left else "right",
+            no_wrap=not left,
+            overflow="fold",
+            vertical="bottom" if headings else "top",
+        )
+    for cells, best in rows:
+        texts = [
+            Text(cell.ljust(width) if index < n_left else cell.rjust(width))
+            for index, (cell, width) in enumerate(zip(cells, widths, strict=True))
+        ]
+        if not cells[-1].startswith("0/"):
+            texts[-1].stylize("bold red")
+        table.add_row(*texts, style="green" if best else "")
+    return table
+
+
+def _hyperparameter_heading(names: Sequence[str]) -> list[str]:
+    """Return the heading of the column of hyperparameters; none when no method has any."""
+    if not names:
+        return []
+    return [names[0] if len(names) == 1 else "parameters"]
+
+
+def _width(cell: str) -> int:
+    return max(map(len, cell.split("\n")))
+
+
+def _best_of_each(summary: pd.DataFrame) -> pd.DataFrame:
+    """Return the row with the smallest mean test error of each method, data set and bank."""
+    errors = summary["test_error_mean"].fillna(float("inf"))
+    chosen = errors.groupby([summary[name] for name in _IDENTITY], sort=False).idxmin()
+    return summary.loc[sorted(chosen)]
+
+
+def _cells(row: dict[Any, Any], names: list[str]) -> list[str]:
+    mark = " *" if row["best"] else "  "
+    failed = int(row["failed"])
+    runs = failed + int(row["complete"]) + int(row["waiting"])
+    return [
+        f" {row['method']}",
+        *([_parameters(row, names)] if names else []),
+        _mean_sd(100 * row["test_error_mean"], 100 * row["test_error_sd"], 2) + mark,
+        _mean_sd(row["active_mean"], row["active_sd"], 1),
+        _seconds(row["seconds_mean"]),
+        _gap(row["gap_max"]),
+        f"{failed}/{runs}",
+    ]
+
+
+def _parameters(row: dict[Any, Any], names: list[str]) -> str:
+    """Return the values of the hyperparameters that the row's method has."""
+    given = [(name, row[name]) for name in names if not pd.isna(row[name])]
+    if len(names) == 1:
+        return "".join(_value(value) for _, value in given)
+    return " ".join(f"{name}={_value(value)}" for name, value in given)
+
+
+def _value(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _mean_sd(mean: float, sd: float, digits: int) -> str:
+    if pd.isna(mean):
+        return _NOTHING
+    return f"{mean:.{digits}f}" + ("" if pd.isna(sd) else f" ± {sd:.{digits}f}")
+
+
+def _seconds(seconds: float) -> str:
+    if pd.isna(seconds):
+        return _NOTHING
+    if seconds >= 100:
+        return f"{seconds:.0f}"
+    return f"{seconds:.1f}" if seconds >= 10 else f"{seconds:.2f}"
+
+
+def _gap(gap: float) -> str:
+    if pd.isna(gap):
+        return _NOTHING
+    return f"{gap:.1e}" if gap else "0"
+
+
+def _caption(summary: pd.DataFrame, shown: pd.DataFrame) -> str:
+    """Return what the numbers mean, and what is not shown."""
+    lines = [
+        "Mean ± sd over splits; * lowest mean test error of its data set.",
+        "Seconds: own time and share of the passes. Gap: certified, relative.",
+    ]
+    if len(shown) < len(summary):
+        lines.append(f"Each method where its mean test error is lowest, of {len(summary)} rows.")
+    waiting = int(summary["waiting"].sum())
+    if waiting:
+        lines.append(f"{waiting} runs have no outcome yet.")
+    return "\n".join(lines)

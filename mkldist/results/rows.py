@@ -1,0 +1,88 @@
+"""The tree of results as one tidy table: a row per run."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mkldist.results.schema import RUN_ID, SPLIT, STATE, TEXTS
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+IDENTITY = ("dataset", "bank", "method", SPLIT)
+
+
+def run_rows(tree: xr.DataTree, names: Collection[str] | None = None) -> pd.DataFrame:
+    """Return one row per run of a tree of results.
+
+    Parameters
+    ----------
+    tree : xarray.DataTree
+        As :func:`mkldist.open_results` returns it.
+    names : collection of str, optional
+        Read only these variables; by default all that hold one value per run.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns ``dataset``, ``bank``, ``method`` (the key of its node), ``split``, one for each
+        hyperparameter of any method (missing where a method does not have it), ``state``, and
+        every scalar and text of the runs; vectors are left out.
+    """
+    import pandas as pd
+
+    tables = []
+    dims: dict[str, None] = {}
+    for node in method_nodes(tree):
+        tables.append(_node_rows(node, names))
+        dims |= dict.fromkeys(hyperparameters(node))
+    if not tables:
+        return pd.DataFrame(columns=[*IDENTITY, STATE.name])
+    rows = pd.concat(tables, ignore_index=True)
+    last = [v.name for v in TEXTS] + [RUN_ID.name]
+    first = [*IDENTITY, *dims, STATE.name]
+    middle = [name for name in rows.columns if name not in (*first, *last)]
+    return rows[[name for name in (*first, *middle, *last) if name in rows.columns]]
+
+
+def method_nodes(tree: xr.DataTree) -> list[xr.DataTree]:
+    """Return the nodes that hold runs."""
+    return [node for node in tree.leaves if RUN_ID.name in node.ds]
+
+
+def hyperparameters(node: xr.DataTree) -> list[str]:
+    """Return the names of a node's hyperparameters."""
+    return [str(name) for name in node.ds[RUN_ID.name].dims if name != SPLIT]
+
+
+def _node_rows(node: xr.DataTree, names: Collection[str] | None) -> pd.DataFrame:
+    import pandas as pd
+
+    dataset = node.to_dataset()
+    dims = (SPLIT, *hyperparameters(node))
+    shape = dataset[RUN_ID.name].shape
+    columns: dict[str, Any] = {
+        "dataset": node.path.split("/")[1],
+        "bank": str(node.attrs.get("bank", "")),
+        "method": node.name,
+    }
+    for axis, name in enumerate(dims):
+        steps = [1] * len(dims)
+        steps[axis] = -1
+        values = _plain(dataset[name].to_numpy())
+        columns[name] = np.broadcast_to(values.reshape(steps), shape).ravel()
+    for key, variable in dataset.data_vars.items():
+        if variable.dims == dims and (names is None or key in names):
+            columns[str(key)] = _plain(variable.to_numpy()).ravel()
+    planned = _plain(dataset[RUN_ID.name].to_numpy()).ravel() != ""
+    table: pd.DataFrame = pd.DataFrame(columns).loc[planned]
+    return table
+
+
+def _plain(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return text as Python strings, which every version of pandas and of numpy knows."""
+    return values.astype(object) if values.dtype.kind in "TU" else values
