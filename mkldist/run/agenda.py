@@ -12,10 +12,10 @@ Pure bookkeeping without Dask or storage.  Three rules keep a sweep going whatev
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from mkldist.plan import BankPlan, BatchPlan, RunPlan
+from mkldist.plan import BatchPlan, RunPlan
 
 MAX_ATTEMPTS = 3
 MAX_BLOCKS_PER_TASK = 8
@@ -70,8 +70,8 @@ class Agenda:
 
     Parameters
     ----------
-    banks : mapping of str to BankPlan
-        Banks by id.
+    banks : sequence of str
+        Ids of the banks, in the order in which to build them.
     batches : iterable of BatchPlan
         Batches, holding only the runs that are to be done.
     missing_blocks : callable
@@ -84,7 +84,7 @@ class Agenda:
 
     def __init__(
         self,
-        banks: Mapping[str, BankPlan],
+        banks: Sequence[str],
         batches: Iterable[BatchPlan],
         missing_blocks: Callable[[str], Sequence[int]],
         is_recorded: Callable[[str], bool],

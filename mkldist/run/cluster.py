@@ -12,7 +12,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -64,6 +64,13 @@ class ConnectOptions:
     cluster_file: Path | None = None
     n_workers: int | None = None
     threads_per_worker: int = 1
+
+    def limited_to(self, n_tasks: int) -> ConnectOptions:
+        """Return options that start no more local workers than there are tasks."""
+        if self.scheduler or self.cluster_file or self.n_workers is not None:
+            return self
+        workers = min(default_workers(self.threads_per_worker), n_tasks)
+        return replace(self, n_workers=max(1, workers))
 
     def connect(self) -> Any:
         """Return the context manager :func:`connect` with these options."""

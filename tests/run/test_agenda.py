@@ -5,16 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mkldist.plan import BankPlan, BatchPlan, RunPlan
+from mkldist.plan import BatchPlan, RunPlan
 from mkldist.run.agenda import MAX_ATTEMPTS, Agenda, BatchItem, BuildItem
-from mkldist.spec.model import BankSpec, PreprocessingSpec
-
-
-def bank_plan(name: str) -> BankPlan:
-    return BankPlan(
-        id=name, dataset="d", spec=BankSpec(family="xu2008"), preprocessing=PreprocessingSpec(),
-        split=0, seed=0, n_points=10, n_kernels=3, dtype="float64", backend="memory", n_bytes=100,
-    )  # fmt: skip
 
 
 def run_plan(bank: str, number: int) -> RunPlan:
@@ -38,7 +30,7 @@ class Bench:
         ]
         self.runs = {run.id for batch in batches for run in batch.runs}
         self.agenda = Agenda(
-            {bank: bank_plan(bank) for bank in banks}, batches, self.missing,
+            banks, batches, self.missing,
             lambda run: run in self.recorded, n_threads,
         )  # fmt: skip
 

@@ -1,0 +1,247 @@
+"""A batch of runs on one bank: views, solvers in lockstep, test scores, one record per run."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mkldist.gram.bank import Bank
+from mkldist.gram.view import BankView, make_views
+from mkldist.plan import RunPlan
+from mkldist.results.records import RecordStore, RunRecord
+from mkldist.run.materials import BankRef, Materials, materials
+from mkldist.run.predict import TestPart, scores
+from mkldist.run.telemetry import environment, provenance
+from mkldist.solvers.base import Problem, Solution
+from mkldist.solvers.lockstep import Job, JobTimes, drive
+from mkldist.solvers.registry import METHODS
+
+Report = Callable[[str, str], None]
+
+LIVE_BYTES = 2**30
+MATRICES_PER_SOLVER = 4
+KEPT_BYTES = 2**28
+
+
+@dataclass(frozen=True)
+class BatchSettings:
+    """How runs are done and where their records go.
+
+    Parameters
+    ----------
+    records : str
+        Folder of the records.
+    execution : str
+        ``"shared"``: all solvers in lockstep; ``"isolated"``: one after the other.
+    seed : int
+        Seed of the sweep, for provenance.
+    memory_limit : int, optional
+        Bytes that a worker may take.
+    predictions : bool
+        Whether records hold decision values of test points.
+    topic : str
+        Dask topic on which finished runs are announced; empty for none.
+    """
+
+    records: str
+    execution: str = "shared"
+    seed: int = 0
+    memory_limit: int | None = None
+    predictions: bool = False
+    topic: str = ""
+
+
+@dataclass(eq=False)
+class _Batch:
+    """What the runs of a batch share."""
+
+    ref: BankRef
+    given: Materials
+    views: dict[int, BankView]
+    settings: BatchSettings
+    done: Report
+    store: RecordStore
+    parts: dict[int, TestPart] = field(default_factory=dict)
+
+
+def solve_runs(
+    bank: Bank, ref: BankRef, runs: Sequence[RunPlan], settings: BatchSettings, done: Report
+) -> None:
+    """Do the runs that are not recorded yet, and record each as it ends.
+
+    A run whose solver raises is recorded as failed with its error; the others go on.
+
+    Parameters
+    ----------
+    bank : Bank
+        The bank, open.
+    ref : BankRef
+        What the bank is.
+    runs : sequence of RunPlan
+        Runs on that bank.
+    settings : BatchSettings
+        How to do them.
+    done : callable
+        Called as ``done(run id, state)`` after a record is durable.
+    """
+    store = RecordStore(Path(settings.records))
+    left = [run for run in runs if store.read(run.id) is None]
+    if not left:
+        return
+    given = materials(ref)
+    splits = sorted({run.split for run in left})
+    normalisations = [name for name in ref.plan.spec.normalisations if name != "cosine"]
+    views = make_views(bank, [given.view_index(split) for split in splits], normalisations)
+    batch = _Batch(ref, given, dict(zip(splits, views, strict=True)), settings, done, store)
+    size = _wave(views, settings)
+    for start in range(0, len(left), size):
+        _drive_wave(bank, batch, left[start : start + size])
+
+
+@contextmanager
+def report_to(topic: str) -> Iterator[Report]:
+    """Yield a function that announces a finished run on a Dask topic, if this is a worker."""
+
+    def silent(run_id: str, state: str) -> None:
+        pass
+
+    if not topic:
+        yield silent
+        return
+    from distributed import get_worker
+
+    worker = get_worker()
+
+    def announce(run_id: str, state: str) -> None:
+        worker.log_event(topic, {"run": run_id, "state": state})
+
+    yield announce
+
+
+def _wave(views: Sequence[BankView], settings: BatchSettings) -> int:
+    """Return how many solvers may be alive at once, each holding a few (n, n) matrices."""
+    if settings.execution == "isolated":
+        return 1
+    budget = LIVE_BYTES if settings.memory_limit is None else settings.memory_limit // 4
+    largest = max(view.n_points for view in views)
+    return max(1, budget // (MATRICES_PER_SOLVER * 8 * largest**2))
+
+
+def _drive_wave(bank: Bank, batch: _Batch, runs: Sequence[RunPlan]) -> None:
+    """Advance the solvers of some runs together."""
+    by_id = {run.id: run for run in runs}
+
+    def on_done(key: str, outcome: Solution | Exception, times: JobTimes) -> None:
+        _commit(batch, by_id[key], outcome, times)
+
+    jobs = []
+    for run in runs:
+        try:
+            jobs.append(_job(batch, run))
+        except Exception as error:  # parameters that no longer fit are that run's failure alone
+            _commit(batch, run, error, None)
+    drive(bank, jobs, on_done)
+
+
+def _job(batch: _Batch, run: RunPlan) -> Job:
+    """Return the solver of a run, not yet started."""
+    method = METHODS[run.method]
+    given = batch.given
+    problem = Problem(
+        y=given.dataset.y[given.splits[run.split].train], n_kernels=batch.ref.plan.n_kernels
+    )
+    steps = method.solve(problem, method.params(**run.params))
+    return Job(run.id, batch.views[run.split], problem, steps)
+
+
+def _commit(
+    batch: _Batch, run: RunPlan, outcome: Solution | Exception, times: JobTimes | None
+) -> None:
+    """Record the outcome of a run."""
+    if isinstance(outcome, Solution):
+        try:
+            record = _complete(batch, run, outcome, times)
+        except Exception as error:  # a run whose scores fail is a failed run, not a failed batch
+            record = failed_record(run, error, batch.ref.plan.n_kernels)
+    else:
+        record = failed_record(run, outcome, batch.ref.plan.n_kernels)
+    batch.store.write(record)
+    batch.done(run.id, str(record.state))
+
+
+def _complete(batch: _Batch, run: RunPlan, solution: Solution, times: JobTimes | None) -> RunRecord:
+    """Return the record of a finished run, scored on its test part."""
+    if run.split not in batch.parts:
+        if sum(part.n_bytes for part in batch.parts.values()) > KEPT_BYTES:
+            batch.parts.clear()
+        batch.parts[run.split] = TestPart(batch.given, run.split)
+    part = batch.parts[run.split]
+    predictor = batch.views[run.split].raw_predictor(
+        solution.kernel_weights, solution.coefficients, solution.bias
+    )
+    values = part.decision_values(predictor)
+    keep = batch.settings.predictions
+    return RunRecord.from_solution(
+        run,
+        solution,
+        scores=scores(values, part.y),
+        times=_seconds(times),
+        provenance=_provenance(batch, run),
+        test_rows=batch.given.splits[run.split].test if keep else None,
+        decision_values=values if keep else None,
+        counters=_counts(times),
+    )
+
+
+def failed_record(run: RunPlan, error: Exception | str, n_kernels: int) -> RunRecord:
+    """Return the record of a run that ended in an error.
+
+    Parameters
+    ----------
+    run : RunPlan
+        The run.
+    error : Exception or str
+        Why it failed; where an exception was raised goes to the provenance.
+    n_kernels : int
+        Number of kernels of its bank.
+    """
+    if isinstance(error, str):
+        return RunRecord.failed(run, error, n_kernels=n_kernels, provenance=environment())
+    trace = "".join(traceback.format_exception(error))
+    return RunRecord.failed(
+        run,
+        f"{type(error).__name__}: {error}",
+        n_kernels=n_kernels,
+        provenance={**environment(), "traceback": trace},
+    )
+
+
+def _provenance(batch: _Batch, run: RunPlan) -> dict[str, Any]:
+    return provenance(
+        seed=batch.settings.seed,
+        data=batch.ref.data_fingerprint,
+        bank=batch.ref.plan.id,
+        split=batch.given.splits[run.split].fingerprint,
+        threads=1,
+    )
+
+
+def _seconds(times: JobTimes | None) -> dict[str, float]:
+    if times is None:
+        return {}
+    return {
+        "wall_seconds": times.wall_seconds,
+        "cpu_seconds": times.cpu_seconds,
+        "own_seconds": times.own_seconds,
+        "pass_seconds": times.pass_seconds,
+    }
+
+
+def _counts(times: JobTimes | None) -> dict[str, int]:
+    if times is None:
+        return {}
+    return {"requests": times.rounds, "bytes_read": round(times.bytes_read)}

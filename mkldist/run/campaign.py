@@ -1,0 +1,224 @@
+"""Doing the open work of a sweep on a cluster: the loop between agenda, window and storage."""
+
+from __future__ import annotations
+
+import queue
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from mkldist.errors import InputError
+from mkldist.gram.build import BuildReceipt
+from mkldist.plan import BatchPlan
+from mkldist.results.records import RecordStore
+from mkldist.results.state import RunState
+from mkldist.run.agenda import Agenda, BatchItem, BuildItem, GivenUp
+from mkldist.run.batch import BatchSettings, failed_record
+from mkldist.run.consolidate import Consolidator
+from mkldist.run.materials import BankRef
+from mkldist.run.output import as_output_error, writing
+from mkldist.run.progress import Counts, Progress
+from mkldist.run.tasks import BatchReceipt, BatchTask, BuildTask, build, solve_batch
+from mkldist.run.window import Outcome, Window
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+WAIT_SECONDS = 0.25
+NO_WORKERS_NOTE_SECONDS = 30.0
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a campaign is about.
+
+    Parameters
+    ----------
+    banks : mapping of (str, str) to BankRef
+        Banks by id and label: banks that differ in normalisation alone share one store.
+    batches : tuple of BatchPlan
+        Batches, holding only the runs that are to be done.
+    settings : BatchSettings
+        How runs are done.
+    keep_banks : bool
+        Whether Gram matrices stay after their runs are recorded.
+    """
+
+    banks: Mapping[tuple[str, str], BankRef]
+    batches: tuple[BatchPlan, ...]
+    settings: BatchSettings
+    keep_banks: bool = True
+
+    @cached_property
+    def stored(self) -> dict[str, BankRef]:
+        """One of the banks of each id."""
+        return {bank: ref for (bank, _), ref in self.banks.items()}
+
+
+class Campaign:
+    """Work on its way.
+
+    Parameters
+    ----------
+    client : Client
+        The cluster.
+    work : Work
+        What is to be done.
+    store : RecordStore
+        Where outcomes are recorded.
+    consolidator : Consolidator
+        What carries records into the tree of results.
+    progress : Progress
+        What is told how far it is.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        work: Work,
+        store: RecordStore,
+        consolidator: Consolidator,
+        progress: Progress,
+    ) -> None:
+        self._client, self._work, self._store = client, work, store
+        self._consolidator, self._progress = consolidator, progress
+        self._window = Window(client)
+        self._announced: queue.SimpleQueue[Mapping[str, str]] = queue.SimpleQueue()
+        self._states: dict[str, str] = {}
+        self.counts = Counts(runs=sum(len(batch.runs) for batch in work.batches))
+        self._agenda = Agenda(
+            list(work.stored),
+            work.batches,
+            self._missing_blocks,
+            self._is_recorded,
+            self._window.n_threads,
+        )
+        self._noted = time.monotonic()
+
+    def work(self) -> None:
+        """Do all the work; returns when every run is recorded.
+
+        Raises
+        ------
+        mkldist.errors.OutputError
+            When records, banks or results cannot be written.
+        mkldist.errors.ClusterError
+            When the scheduler is lost.
+        """
+        topic = self._work.settings.topic
+        if topic:
+            self._client.subscribe_topic(topic, lambda event: self._announced.put(event[1]))
+        try:
+            while self._submit() or len(self._window):
+                outcome = self._window.wait(WAIT_SECONDS)
+                if outcome is not None:
+                    self._settle(outcome)
+                self._housekeep()
+        finally:
+            self._window.cancel()
+            if topic:
+                self._client.unsubscribe_topic(topic)
+
+    def _submit(self) -> bool:
+        """Fill the window; return whether anything was submitted."""
+        submitted = False
+        while self._window.has_room and (item := self._agenda.next()) is not None:
+            if isinstance(item, BuildItem):
+                ref = self._work.stored[item.bank]
+                self._window.submit(item, build, BuildTask(ref, item.blocks))
+            else:
+                ref = self._work.banks[item.bank, item.runs[0].bank_label]
+                task = BatchTask(ref, item.runs, self._work.settings)
+                self._window.submit(item, solve_batch, task)
+            submitted = True
+        return submitted
+
+    def _settle(self, outcome: Outcome) -> None:
+        """Draw the consequences of a task's end."""
+        error = outcome.error
+        if error is not None:
+            refused = as_output_error(error, self._work.settings.records)
+            if refused is not None:
+                raise refused from error
+        if isinstance(outcome.item, BuildItem):
+            self._settle_build(outcome.item, outcome.receipt, error)
+        else:
+            self._settle_batch(outcome.item, outcome.receipt, error)
+        for bank in self._agenda.finished_banks():
+            if not self._work.keep_banks:
+                self._work.stored[bank].store().delete()
+
+    def _settle_build(
+        self, item: BuildItem, receipt: BuildReceipt, error: BaseException | None
+    ) -> None:
+        if error is None:
+            self.counts.bytes_done += receipt.bytes
+            self._agenda.built(item)
+            return
+        final = isinstance(error, InputError)
+        self._record_all(self._agenda.build_failed(item, describe(error), final=final))
+
+    def _settle_batch(
+        self, item: BatchItem, receipt: BatchReceipt, error: BaseException | None
+    ) -> None:
+        if error is not None:
+            self._progress.note(f"a task of {len(item.runs)} runs ended early: {describe(error)}")
+            self._record_all(self._agenda.batch_failed(item, describe(error)))
+        elif receipt.damaged:
+            self._progress.note(f"building again: {receipt.damaged}")
+            self._record_all(self._agenda.bank_damaged(item, receipt.damaged))
+        else:
+            self._agenda.batch_done(item)
+        recorded = [run.id for run in item.runs if self._is_recorded(run.id)]
+        for run_id in recorded:
+            self._states.setdefault(run_id, "")
+        self._consolidator.add(recorded)
+
+    def _record_all(self, given_up: Iterable[GivenUp]) -> None:
+        """Record runs as failed that no worker could do."""
+        for one in given_up:
+            n_kernels = self._work.stored[one.run.bank].plan.n_kernels
+            with writing(self._work.settings.records):
+                self._store.write(failed_record(one.run, one.error, n_kernels))
+            self._states[one.run.id] = str(RunState.FAILED)
+            self._consolidator.add([one.run.id])
+
+    def _housekeep(self) -> None:
+        """Take announcements, carry records into the results, show progress."""
+        while not self._announced.empty():
+            event = self._announced.get()
+            self._states[event["run"]] = event["state"]
+        self._consolidator.flush_if_due()
+        self.counts.runs_done = len(self._states)
+        self.counts.runs_failed = sum(state == RunState.FAILED for state in self._states.values())
+        self._progress.show(self.counts)
+        now = time.monotonic()
+        if self._window.has_workers:
+            self._noted = now
+        elif now - self._noted > NO_WORKERS_NOTE_SECONDS:
+            self._progress.note("waiting for workers: none has joined, or all have left")
+            self._noted = now
+
+    def _missing_blocks(self, bank: str) -> list[int]:
+        store = self._work.stored[bank].store()
+        missing = store.missing()
+        self.counts.bytes += sum(
+            block.shape[0] * block.shape[1] * store.dtype.itemsize for block in missing
+        )
+        return [block.index for block in missing]
+
+    def _is_recorded(self, run_id: str) -> bool:
+        return bool(self._states.get(run_id)) or self._store.read(run_id) is not None
+
+
+def describe(error: BaseException) -> str:
+    """Return an error in one line, in words for what Dask calls a killed worker."""
+    if type(error).__name__ == "KilledWorker":
+        return (
+            "the worker process died again and again while it did this, "
+            "for example for want of memory"
+        )
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

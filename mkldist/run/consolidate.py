@@ -1,0 +1,67 @@
+"""Carrying records into the tree of results while the sweep runs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mkldist.results.records import RecordStore
+from mkldist.run.output import writing
+
+if TYPE_CHECKING:
+    from mkldist.results.writer import TreeWriter
+
+FLUSH_SECONDS = 3.0
+FLUSH_RUNS = 2000
+
+
+class Consolidator:
+    """Collects finished runs and writes them to the tree some at a time.
+
+    A region of the tree costs some thirty milliseconds however many runs it holds, so runs wait
+    for company; who is killed meanwhile finds them in the records.
+
+    Parameters
+    ----------
+    path : Path
+        The tree, made already.
+    store : RecordStore
+        The records.
+    """
+
+    def __init__(self, path: Path, store: RecordStore) -> None:
+        self._path, self._store = path, store
+        self._waiting: dict[str, None] = {}
+        self._flushed = time.monotonic()
+        self._opened: TreeWriter | None = None
+
+    def add(self, run_ids: Iterable[str]) -> None:
+        """Take runs whose records are durable."""
+        self._waiting.update(dict.fromkeys(run_ids))
+
+    def flush_if_due(self) -> None:
+        """Write if runs have waited for a while or are many."""
+        due = time.monotonic() - self._flushed > FLUSH_SECONDS
+        if self._waiting and (due or len(self._waiting) >= FLUSH_RUNS):
+            self.flush()
+
+    def flush(self) -> None:
+        """Write all runs that wait.
+
+        Raises
+        ------
+        mkldist.errors.OutputError
+            When the disk refuses it.
+        """
+        if self._waiting:
+            if self._opened is None:
+                from mkldist.results.writer import TreeWriter
+
+                self._opened = TreeWriter(self._path)
+            records = (self._store.read(run_id) for run_id in self._waiting)
+            with writing(self._path):
+                self._opened.write(record for record in records if record is not None)
+        self._waiting.clear()
+        self._flushed = time.monotonic()

@@ -1,0 +1,292 @@
+"""One sweep from its specification to its results: :func:`run_sweep`.
+
+What is recorded is never done again: the coordinator plans, leaves out the runs whose records are
+in the output folder, and starts a cluster only for the rest.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mkldist.data.snapshot import save_snapshot
+from mkldist.errors import SpecError
+from mkldist.identity import content_id
+from mkldist.plan import BatchPlan, Plan, make_plan
+from mkldist.results.layout import TreeFacts
+from mkldist.results.records import RecordStore
+from mkldist.results.state import RunState
+from mkldist.results.tree import prepare
+from mkldist.results.writer import TreeWriter
+from mkldist.run.batch import BatchSettings
+from mkldist.run.cluster import ConnectOptions, default_workers
+from mkldist.run.consolidate import Consolidator
+from mkldist.run.materials import BankRef
+from mkldist.run.output import OutputFolder, claimed, writing
+from mkldist.run.progress import Progress, make_progress
+from mkldist.run.resolve import Resolved, resolve
+from mkldist.run.telemetry import environment
+from mkldist.spec.model import SweepSpec
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+TOPIC = "mkldist-runs"
+
+
+@dataclass(frozen=True)
+class SweepOutcome:
+    """How a sweep stands after a call of :func:`run_sweep`.
+
+    Parameters
+    ----------
+    plan : Plan
+        All of the sweep.
+    path : Path
+        Its output folder.
+    counts : mapping of RunState to int
+        Runs of the plan by state.
+    computed : int
+        Runs that this call recorded.
+    skipped : int
+        Runs that were recorded before.
+    """
+
+    plan: Plan
+    path: Path
+    counts: Mapping[RunState, int]
+    computed: int
+    skipped: int
+
+    @property
+    def failed(self) -> int:
+        """Number of failed runs."""
+        return self.counts.get(RunState.FAILED, 0)
+
+
+def run_sweep(
+    spec: SweepSpec,
+    *,
+    origin: Path,
+    data_dirs: Sequence[Path] = (),
+    output: Path | None = None,
+    connect_options: ConnectOptions | None = None,
+    retry_failed: bool = False,
+    console: Console | None = None,
+    resume_command: str = "",
+) -> SweepOutcome:
+    """Do what is left of a sweep.
+
+    Parameters
+    ----------
+    spec : SweepSpec
+        The sweep.
+    origin : Path
+        The sweep file; its folder is where relative paths of data begin.
+    data_dirs : sequence of Path
+        Folders that are searched for data sets by name.
+    output : Path, optional
+        Output folder; default ``outputs.path`` of the sweep, else ``results/<name>``.
+    connect_options : ConnectOptions, optional
+        Where to run; default on all processors of this machine.
+    retry_failed : bool
+        Do runs again that are recorded as failed.
+    console : Console, optional
+        Where progress is shown; nothing is shown without one.
+    resume_command : str
+        The command that resumes an interrupted sweep, for the message that says so.
+
+    Raises
+    ------
+    mkldist.errors.InputError
+        For input that cannot be used, or an output folder that cannot.
+    mkldist.errors.ClusterError
+        When workers cannot be had or the scheduler was lost.
+    KeyboardInterrupt
+        Passed on after the cluster is closed; what was recorded stays.
+    """
+    options = connect_options or ConnectOptions()
+    memory_limit = parse_memory(spec.memory)
+    resolved = resolve(spec, data_dirs, origin.parent)
+    plan = make_plan(
+        spec,
+        resolved.facts,
+        resolved.banks,
+        resolved.grids,
+        options.n_workers or default_workers(options.threads_per_worker),
+        memory_limit,
+    )
+    path = output_path(spec, output)
+    with claimed(path, spec.name) as folder:
+        sweep = _Sweep(spec, plan, resolved, folder, memory_limit)
+        recorded = sweep.opened(retry_failed=retry_failed)
+        open_batches = _open_batches(plan, recorded)
+        if open_batches:
+            with make_progress(console) as progress:
+                sweep.work(
+                    open_batches, options, progress, resume_command or f"mkldist sweep {origin}"
+                )
+        states = sweep.recorded()
+    counts = Counter(states.values())
+    counts[RunState.WAITING] = len(plan.runs) - len(states)
+    return SweepOutcome(
+        plan, path, dict(counts), computed=len(states) - len(recorded), skipped=len(recorded)
+    )
+
+
+class _Sweep:
+    """One sweep in its claimed folder."""
+
+    def __init__(
+        self,
+        spec: SweepSpec,
+        plan: Plan,
+        resolved: Resolved,
+        folder: OutputFolder,
+        memory_limit: int | None,
+    ) -> None:
+        self.spec, self.plan, self.resolved, self.folder = spec, plan, resolved, folder
+        self.memory_limit = memory_limit
+        self.store = RecordStore(folder.records)
+        self._ids = frozenset(run.id for run in plan.runs)
+
+    def recorded(self) -> dict[str, RunState]:
+        """Return the runs of the plan that have an outcome."""
+        return {i: state for i, state in self.store.ids().items() if i in self._ids}
+
+    def opened(self, *, retry_failed: bool) -> dict[str, RunState]:
+        """Make the tree of results or bring it up to date, and return what is recorded.
+
+        A record that cannot be read is dropped, and its run is to be done again; so are failed
+        ones if they are to be tried again.
+        """
+        with writing(self.folder.path):
+            if retry_failed:
+                for run_id, state in self.recorded().items():
+                    if state is RunState.FAILED:
+                        self.store.remove(run_id)
+            self.store.remove_temporaries()
+            path = self.folder.results
+            prepare(path, self.plan, self._tree_facts(), self.store, environment())
+            in_tree = TreeWriter(path).states()
+            recorded = self.recorded()
+            for run_id in [i for i in recorded if not in_tree[i].is_recorded]:
+                self.store.remove(run_id)
+                del recorded[run_id]
+        return recorded
+
+    def _tree_facts(self) -> TreeFacts:
+        labels = {}
+        if self.spec.outputs.predictions:
+            labels = {name: data.y for name, (data, _) in self.resolved.datasets.items()}
+        names = {}
+        if self.spec.outputs.weights:
+            names = {pair: self.resolved.kernel_names(*pair) for pair in self.resolved.banks}
+        return TreeFacts(self.resolved.dims, names, labels)
+
+    def work(
+        self,
+        batches: tuple[BatchPlan, ...],
+        options: ConnectOptions,
+        progress: Progress,
+        resume_command: str,
+    ) -> None:
+        """Do batches on a cluster."""
+        from mkldist.run.campaign import Campaign, Work
+
+        n_runs = sum(len(batch.runs) for batch in batches)
+        work = Work(self._banks(batches), batches, self._settings(), self.spec.outputs.keep_banks)
+        try:
+            progress.note(self._opening(n_runs))
+            with options.limited_to(n_runs).connect() as client:
+                if client.dashboard_link:
+                    progress.note(f"dashboard: {client.dashboard_link}")
+                consolidator = Consolidator(self.folder.results, self.store)
+                Campaign(client, work, self.store, consolidator, progress).work()
+                consolidator.flush()
+        except KeyboardInterrupt:
+            done = len(self.recorded())
+            progress.note(
+                f"interrupted: {done} of {len(self.plan.runs)} runs are recorded; "
+                f"resume with: {resume_command}"
+            )
+            raise
+
+    def _opening(self, n_runs: int) -> str:
+        before = len(self.plan.runs) - n_runs
+        already = f", {before} are recorded already" if before else ""
+        return f"{self.spec.name}: {n_runs} runs to do{already}; output in {self.folder.path}"
+
+    def _banks(self, batches: tuple[BatchPlan, ...]) -> dict[tuple[str, str], BankRef]:
+        """Write the data sets that workers are to read; return the banks by id and label."""
+        wanted = {batch.bank for batch in batches}
+        root = banks_root(self.spec, self.folder.path)
+        banks: dict[tuple[str, str], BankRef] = {}
+        for plan in self.plan.banks:
+            if plan.id in wanted:
+                dataset, splits = self.resolved.datasets[plan.dataset]
+                name = content_id(
+                    data=dataset.fingerprint, splits=[split.fingerprint for split in splits]
+                )
+                path = (self.folder.snapshots / name).absolute()
+                if not path.exists():
+                    with writing(path):
+                        save_snapshot(path, dataset, splits)
+                banks[plan.id, plan.spec.label] = BankRef(
+                    plan, root, str(path), dataset.fingerprint
+                )
+        return banks
+
+    def _settings(self) -> BatchSettings:
+        return BatchSettings(
+            records=str(self.folder.records.absolute()),
+            execution=self.spec.execution,
+            seed=self.spec.seed,
+            memory_limit=self.memory_limit,
+            predictions=self.spec.outputs.predictions,
+            topic=f"{TOPIC}-{self.plan.id}",
+        )
+
+
+def parse_memory(text: str | None) -> int | None:
+    """Return bytes of words such as ``2GiB``, None for None.
+
+    Raises
+    ------
+    mkldist.errors.SpecError
+        For anything else.
+    """
+    if text is None:
+        return None
+    from dask.utils import parse_bytes
+
+    try:
+        n_bytes = int(parse_bytes(text))
+    except ValueError:
+        n_bytes = 0
+    if n_bytes <= 0:
+        raise SpecError("memory", f"found {text!r}", "a number of bytes such as '2GiB'")
+    return n_bytes
+
+
+def output_path(spec: SweepSpec, output: Path | None = None) -> Path:
+    """Return the output folder of a sweep."""
+    return output or Path(spec.outputs.path or Path("results") / spec.name)
+
+
+def banks_root(spec: SweepSpec, output: Path) -> str:
+    """Return the folder or URL of the sweep's banks; relative paths are made absolute."""
+    given = spec.outputs.banks or str(output.parent / "banks")
+    return given if "://" in given else str(Path(given).absolute())
+
+
+def _open_batches(plan: Plan, recorded: Mapping[str, RunState]) -> tuple[BatchPlan, ...]:
+    """Return the batches with the runs that are not recorded."""
+    left = (
+        replace(batch, runs=tuple(run for run in batch.runs if run.id not in recorded))
+        for batch in plan.batches
+    )
+    return tuple(batch for batch in left if batch.runs)

@@ -1,0 +1,146 @@
+"""Test points: decision values from the active kernels alone, and the scores of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from mkldist.gram.view import RawPredictor
+from mkldist.identity import array_id
+from mkldist.kernels.evaluate import evaluate
+from mkldist.run.materials import Materials
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.intp]
+
+GROUP_BYTES = 32 * 2**20
+
+
+@dataclass(eq=False)
+class TestPart:
+    """The test points of one split.
+
+    Combinations of kernels with equal weights, such as those of a baseline along a grid of C,
+    are computed once.
+
+    Parameters
+    ----------
+    materials : Materials
+        The bank's ingredients.
+    split : int
+        Index of the split.
+    """
+
+    __test__ = False
+
+    materials: Materials
+    split: int
+    _key: str = field(init=False, default="")
+    _combined: Floats | None = field(init=False, default=None)
+
+    @property
+    def y(self) -> Floats:
+        """Labels of the test points, (n_test,)."""
+        return self.materials.dataset.y[self.materials.splits[self.split].test]
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes that are kept for the next run."""
+        return 0 if self._combined is None else self._combined.nbytes
+
+    def decision_values(self, predictor: RawPredictor) -> Floats:
+        """Evaluate a decision function on the test points.
+
+        Parameters
+        ----------
+        predictor : RawPredictor
+            In terms of the bank's kernels as stored.
+
+        Returns
+        -------
+        (n_test,) float64
+        """
+        if not len(predictor.kernels):
+            return np.full(len(self.y), predictor.bias)
+        largest = float(np.abs(predictor.weights).max())
+        weights = predictor.weights / largest
+        key = array_id(predictor.kernels, weights)
+        if self._combined is None or key != self._key:
+            self._combined, self._key = self._combine(predictor.kernels, weights), key
+        values: Floats = largest * (self._combined @ predictor.coefficients) + predictor.bias
+        return values
+
+    def _combine(self, kernels: Ints, weights: Floats) -> Floats:
+        """Return the weighted sum of kernel values between test and training points."""
+        parts = self.materials.splits[self.split]
+        combined = np.zeros((len(parts.test), len(parts.train)))
+        step = max(1, GROUP_BYTES // max(1, combined.nbytes))
+        for start in range(0, len(kernels), step):
+            some = slice(start, start + step)
+            for weight, values in zip(weights[some], self._values(kernels[some]), strict=True):
+                combined += weight * values
+        return combined
+
+    def _values(self, kernels: Ints) -> Iterator[Floats]:
+        """Yield the (n_test, n_train) values of each kernel."""
+        parts, given = self.materials.splits[self.split], self.materials
+        if given.points is not None and given.kernels is not None:
+            test, train = given.points[parts.test], given.points[parts.train]
+            yield from evaluate(given.kernels.select(kernels), test, train, cosine=given.cosine)
+            return
+        grams = given.dataset.grams
+        if grams is None:
+            return
+        for kernel in kernels:
+            yield _part_of_gram(grams[kernel], parts.test, parts.train, cosine=given.cosine)
+
+
+def _part_of_gram(
+    gram: npt.NDArray[np.floating], rows: Ints, columns: Ints, *, cosine: bool
+) -> Floats:
+    """Return some rows and columns of a Gram matrix, as cosines if asked for."""
+    values = np.asarray(gram[rows[:, None], columns], dtype=np.float64)
+    if cosine:
+        roots = np.sqrt(np.maximum(np.diagonal(gram).astype(np.float64), 0.0))
+        inverse = np.divide(1.0, roots, out=np.zeros_like(roots), where=roots > 0)
+        values = values * inverse[rows, None] * inverse[columns]
+    return values
+
+
+def scores(decision_values: Floats, y: Floats) -> dict[str, float]:
+    """Return the scores of decision values, each in [0, 1].
+
+    Parameters
+    ----------
+    decision_values : (n,) float64
+        Values of f; f(x) >= 0 means the class +1.
+    y : (n,) float64
+        Labels in {-1, +1}.
+
+    Returns
+    -------
+    dict of str to float
+        ``test_error``, the share of wrong labels; ``balanced_error``, its mean over the classes;
+        ``auc``, the probability that a positive point scores above a negative one, ties counting
+        one half.  The last two are NaN when the test part lacks a class.
+
+    Examples
+    --------
+    >>> scores(np.array([1.0, -1.0, 2.0]), np.array([1.0, -1.0, -1.0]))["auc"]
+    0.5
+    """
+    wrong = np.where(decision_values >= 0, 1.0, -1.0) != y
+    positive = y > 0
+    result = {"test_error": float(wrong.mean()), "balanced_error": np.nan, "auc": np.nan}
+    n_positive, n_negative = int(positive.sum()), int((~positive).sum())
+    if n_positive and n_negative:
+        from scipy.stats import rankdata
+
+        result["balanced_error"] = float((wrong[positive].mean() + wrong[~positive].mean()) / 2)
+        ranks = rankdata(decision_values)[positive].sum()
+        above = ranks - n_positive * (n_positive + 1) / 2
+        result["auc"] = float(above / (n_positive * n_negative))
+    return result

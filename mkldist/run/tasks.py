@@ -1,0 +1,148 @@
+"""What is sent to workers: small tasks of ids, paths and words, and the functions that do them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import cast
+
+from mkldist.errors import StoreError
+from mkldist.gram.build import BuildReceipt, build_blocks
+from mkldist.gram.loading import DamagedBlocksError
+from mkldist.gram.open import Backend, open_bank
+from mkldist.gram.store import GramStore
+from mkldist.plan import RunPlan
+from mkldist.run.batch import BatchSettings, report_to, solve_runs
+from mkldist.run.materials import BankRef, materials
+from mkldist.run.output import writing
+from mkldist.run.telemetry import peak_memory
+
+
+@dataclass(frozen=True)
+class BuildTask:
+    """Compute and store some blocks of a bank.
+
+    Parameters
+    ----------
+    ref : BankRef
+        The bank.
+    blocks : tuple of int
+        Indices of the blocks.
+    """
+
+    ref: BankRef
+    blocks: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class BatchTask:
+    """Do some runs on a complete bank.
+
+    Parameters
+    ----------
+    ref : BankRef
+        The bank.
+    runs : tuple of RunPlan
+        The runs; those that are recorded already are left out.
+    settings : BatchSettings
+        How to do them.
+    """
+
+    ref: BankRef
+    runs: tuple[RunPlan, ...]
+    settings: BatchSettings
+
+
+@dataclass(frozen=True)
+class BatchReceipt:
+    """What a batch did.
+
+    Parameters
+    ----------
+    recorded : tuple of str
+        Ids of the runs whose records it wrote.
+    damaged : str
+        What was wrong with the bank, or empty.  The marks of damaged blocks are gone then, and
+        runs that are not recorded are still to be done.
+    passes, bytes_read : int
+        Passes over the bank and bytes read from it.
+    peak_memory : int
+        Largest resident size of the worker process so far, in bytes.
+    """
+
+    recorded: tuple[str, ...] = ()
+    damaged: str = ""
+    passes: int = 0
+    bytes_read: int = 0
+    peak_memory: int = 0
+
+
+def build(task: BuildTask) -> BuildReceipt:
+    """Compute and store blocks; those that are complete already cost nothing.
+
+    Raises
+    ------
+    mkldist.errors.GramError
+        When a kernel has values that cannot be stored.
+    mkldist.errors.OutputError
+        When the medium is full or cannot be written.
+    """
+    with single_threaded():
+        store = task.ref.store()
+        source = materials(task.ref).source()
+        with writing(store.location):
+            return build_blocks(source, store, [store.blocks[i] for i in task.blocks])
+
+
+def solve_batch(task: BatchTask) -> BatchReceipt:
+    """Do runs, committing each one's record as it ends.
+
+    Raises
+    ------
+    mkldist.errors.OutputError
+        When a record cannot be written.
+    """
+    recorded: list[str] = []
+    with single_threaded():
+        store = task.ref.store()
+        try:
+            bank = open_bank(
+                store, cast(Backend, task.ref.plan.backend), task.settings.memory_limit
+            )
+            try:
+                with writing(task.settings.records), report_to(task.settings.topic) as report:
+
+                    def done(run_id: str, state: str) -> None:
+                        recorded.append(run_id)
+                        report(run_id, state)
+
+                    solve_runs(bank, task.ref, task.runs, task.settings, done)
+            finally:
+                bank.close()
+        except StoreError as error:
+            _drop_damaged(store, error)
+            return BatchReceipt(tuple(recorded), damaged=str(error))
+    return BatchReceipt(
+        recorded=tuple(recorded),
+        passes=bank.counter.passes,
+        bytes_read=bank.counter.bytes_read,
+        peak_memory=peak_memory(),
+    )
+
+
+@contextmanager
+def single_threaded() -> Iterator[None]:
+    """Give linear algebra one thread: workers are processes, and times must be comparable."""
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(limits=1):
+        yield
+
+
+def _drop_damaged(store: GramStore, error: StoreError) -> None:
+    """Take the marks of damaged blocks away, so that they count as missing."""
+    if isinstance(error, DamagedBlocksError):
+        store.invalidate(store.blocks[index] for index in error.blocks)
+    else:
+        store.invalidate(store.verify())
