@@ -1,0 +1,128 @@
+"""From what a reader found to a data set of two classes without missing values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from mkldist.data.dataset import Dataset, Floats, Ints
+from mkldist.data.labels import BinaryLabels, binary_labels
+from mkldist.data.missing import complete
+from mkldist.data.partitions import restricted
+from mkldist.data.raw import RawData
+from mkldist.errors import DataError, nearest
+from mkldist.spec.model import DatasetSpec
+
+Groups = dict[str, tuple[int, ...]]
+
+
+def assemble(spec: DatasetSpec, raw: RawData, where: str) -> Dataset:
+    """Choose classes, fill or refuse missing values, drop constant features, name groups.
+
+    Parameters
+    ----------
+    spec : DatasetSpec
+        What the user asked for.
+    raw : RawData
+        What the reader found.
+    where : str
+        The place to name in a message.
+
+    Raises
+    ------
+    DataError
+        If labels, features or groups cannot be used as asked.
+    """
+    labelled = binary_labels(raw.labels, where, spec.classes, spec.positive)
+    if raw.x is None:
+        return _of_grams(spec, raw, labelled, where)
+    x = complete(raw.x[labelled.rows], raw.feature_names, spec.impute, where)
+    groups = {**raw.groups, **_resolved(spec.groups, raw.feature_names, where)}
+    kept = _varying(x, where) if spec.drop_constant else np.arange(x.shape[1])
+    return Dataset(
+        name=spec.name,
+        x=np.ascontiguousarray(x[:, kept]),
+        y=labelled.y,
+        classes=labelled.classes,
+        feature_names=tuple(raw.feature_names[column] for column in kept),
+        predefined=restricted(raw.partitions, labelled.rows, len(raw.labels)),
+        groups=_renumbered(groups, kept, where),
+        origin=raw.origin,
+    )
+
+
+def _of_grams(spec: DatasetSpec, raw: RawData, labelled: BinaryLabels, where: str) -> Dataset:
+    for option, given in (("groups", spec.groups), ("impute", spec.impute)):
+        if given:
+            raise DataError(
+                where, f"{option} with precomputed Gram matrices", f"no {option}: no features"
+            )
+    grams, n_points = raw.grams, len(raw.labels)
+    if grams is not None and len(labelled.rows) < n_points:
+        grams = grams[:, labelled.rows[:, None], labelled.rows]
+    return Dataset(
+        name=spec.name,
+        x=None,
+        y=labelled.y,
+        classes=labelled.classes,
+        predefined=restricted(raw.partitions, labelled.rows, n_points),
+        grams=grams,
+        origin=raw.origin,
+    )
+
+
+def _varying(x: Floats, where: str) -> Ints:
+    """Return the columns that are not constant."""
+    kept = np.flatnonzero((x != x[0]).any(axis=0))
+    if not len(kept):
+        raise DataError(
+            where,
+            f"{x.shape[1]} features, all of them constant",
+            "at least one feature that varies",
+            "Check that the label column is the right one (label = …).",
+        )
+    return kept
+
+
+def _resolved(
+    groups: Mapping[str, Sequence[int | str]], names: Sequence[str], where: str
+) -> Groups:
+    """Return groups as positions among all features, the label column not counted."""
+    positions = {name: position for position, name in enumerate(names)}
+    return {
+        group: tuple(_position(m, positions, f"{where}: groups.{group}") for m in members)
+        for group, members in groups.items()
+    }
+
+
+def _position(member: int | str, positions: Mapping[str, int], where: str) -> int:
+    if isinstance(member, int):
+        if not 0 <= member < len(positions):
+            raise DataError(
+                where, f"feature {member}", f"a number from 0 to {len(positions) - 1}, or a name"
+            )
+        return member
+    if member not in positions:
+        hint = nearest(member, positions) or "Name features as in the header."
+        raise DataError(where, f"no feature {member!r}", "names or numbers of features", hint)
+    return positions[member]
+
+
+def _renumbered(groups: Groups, kept: Ints, where: str) -> Groups:
+    """Return groups as positions among the `kept` features, without those dropped."""
+    place = {int(column): position for position, column in enumerate(kept)}
+    renumbered: Groups = {}
+    for group, members in groups.items():
+        left = tuple(place[m] for m in members if m in place)
+        if len(set(members)) < len(members):
+            raise DataError(f"{where}: groups.{group}", "a feature twice", "every feature once")
+        if not left:
+            raise DataError(
+                f"{where}: groups.{group}",
+                "only constant features" if members else "no features",
+                "at least one feature that varies",
+                "Set drop_constant = false to keep constant features." if members else "",
+            )
+        renumbered[group] = left
+    return renumbered

@@ -1,0 +1,176 @@
+"""Find a data set by name or source, and list what there is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from mkldist.data.assemble import assemble
+from mkldist.data.bundled import DESCRIPTIONS, load_bundled
+from mkldist.data.dataset import Dataset
+from mkldist.data.files import READERS, extension_of, read_file
+from mkldist.data.grams import read_grams
+from mkldist.data.openml import read_openml
+from mkldist.data.raw import RawData
+from mkldist.data.synthetic import GENERATORS, generate
+from mkldist.errors import DataError, nearest
+from mkldist.spec.model import DatasetSpec
+
+
+@dataclass(frozen=True)
+class DatasetEntry:
+    """One line of the list of data sets."""
+
+    name: str
+    kind: Literal["file", "bundled", "synthetic"]
+    description: str
+
+
+def load_dataset(spec: DatasetSpec, data_dirs: Sequence[Path], base: Path, seed: int) -> Dataset:
+    """Load the data set that a sweep names.
+
+    A source (`file`, `openml`, `grams`) is taken as given.  Otherwise the name (`source`, if it
+    differs from `name`) is looked up among the files of the data directories, then among the
+    data sets of scikit-learn, then among the synthetic ones; with `options`, among the synthetic
+    ones alone.
+
+    Parameters
+    ----------
+    spec : DatasetSpec
+        The entry of the sweep file.
+    data_dirs : sequence of Path
+        Where names, and files that are not under `base`, are looked for; the first that has one
+        wins.
+    base : Path
+        Folder that relative paths start from.
+    seed : int
+        Seed of synthetic data sets.
+
+    Returns
+    -------
+    Dataset
+        Two classes, finite features or checked Gram matrices.
+
+    Raises
+    ------
+    DataError
+        If it cannot be found, read or used as asked.
+    GramError
+        If precomputed matrices are no Gram matrices.
+    """
+    where = f"data set {spec.name!r}"
+    for folder in data_dirs:
+        if not folder.is_dir():
+            found = "a file" if folder.exists() else "no such directory"
+            raise DataError(f"data directory {folder}", found, "a directory of data files")
+    source = _of_source(spec, data_dirs, base, where) or _of_name(spec, data_dirs, seed, where)
+    raw, place = source
+    return assemble(spec, raw, place)
+
+
+def list_datasets(data_dirs: Sequence[Path]) -> list[DatasetEntry]:
+    """Return every data set that has a name, those found first first; no file is opened."""
+    entries = [
+        DatasetEntry(path.name[: -len(extension_of(path.name, READERS))], "file", str(path))
+        for folder in data_dirs
+        for path in _data_files(folder)
+    ]
+    entries += [DatasetEntry(name, "bundled", text) for name, text in DESCRIPTIONS.items()]
+    for name, generator in GENERATORS.items():
+        text = (generator.__doc__ or "").splitlines()[0]
+        entries.append(DatasetEntry(name, "synthetic", text))
+    first: dict[str, DatasetEntry] = {}
+    for entry in entries:
+        first.setdefault(entry.name, entry)
+    return list(first.values())
+
+
+def _of_source(
+    spec: DatasetSpec, data_dirs: Sequence[Path], base: Path, where: str
+) -> tuple[RawData, str] | None:
+    """Read the source that the entry gives; None if it gives a name alone."""
+    if spec.labels is not None and spec.grams is None:
+        raise DataError(where, "labels without grams", "labels beside precomputed Gram matrices")
+    if spec.file is None and spec.openml is None and spec.grams is None:
+        return None
+    if spec.options:
+        raise DataError(where, "options", "none: they are for synthetic data sets")
+    if spec.openml is not None:
+        place = f"{where} (OpenML {spec.openml})"
+        return read_openml(spec.openml, spec.label, place), place
+    if spec.file is not None:
+        path = _located(spec.file, data_dirs, base)
+        place = f"{where} ({path})"
+        return read_file(path, spec.label, place), place
+    path = _located(spec.grams or "", data_dirs, base)
+    place = f"{where} ({path})"
+    if isinstance(spec.label, int):
+        raise DataError(place, f"label = {spec.label}", "the name of the array of labels")
+    labels = None if spec.labels is None else _located(spec.labels, data_dirs, base)
+    return read_grams(path, labels, spec.label, place), place
+
+
+def _located(file: str, data_dirs: Sequence[Path], base: Path) -> Path:
+    """Return the path of a file: under `base`, else the first data directory that has it."""
+    given = Path(file).expanduser()
+    candidates = [base / given, *(folder / given for folder in data_dirs)]
+    return next((path for path in candidates if path.exists()), candidates[0])
+
+
+def _of_name(
+    spec: DatasetSpec, data_dirs: Sequence[Path], seed: int, where: str
+) -> tuple[RawData, str]:
+    name = spec.source or spec.name
+    path = None if spec.options else _file_named(name, data_dirs, where)
+    if path is not None:
+        place = f"{where} ({path})"
+        return read_file(path, spec.label, place), place
+    if name not in GENERATORS and (spec.options or name not in DESCRIPTIONS):
+        raise _unknown(name, spec, data_dirs, where)
+    if spec.label is not None:
+        raise DataError(where, f"label = {spec.label!r}", "no label option: its label is known")
+    if name in DESCRIPTIONS:
+        return load_bundled(name), where
+    return generate(name, spec.options, seed, where), where
+
+
+def _file_named(name: str, data_dirs: Sequence[Path], where: str) -> Path | None:
+    for folder in data_dirs:
+        found = [folder / (name + extension) for extension in READERS]
+        found = [path for path in found if path.is_file()]
+        if len(found) > 1:
+            names = " and ".join(path.name for path in found)
+            raise DataError(
+                where,
+                f"{names} in {folder}",
+                "one file of that name",
+                f'Choose one: file = "{found[0].name}".',
+            )
+        if found:
+            return found[0]
+    return None
+
+
+def _unknown(name: str, spec: DatasetSpec, data_dirs: Sequence[Path], where: str) -> DataError:
+    if spec.options:
+        return DataError(
+            where,
+            f"options, but no synthetic data set {name!r}",
+            f"one of {', '.join(GENERATORS)}",
+            nearest(name, GENERATORS),
+        )
+    known = [entry.name for entry in list_datasets(data_dirs)]
+    folders = ", ".join(str(folder) for folder in data_dirs) or "no data directory (--data-dir)"
+    return DataError(
+        where,
+        f"no data set {name!r}",
+        f"a data file in {folders}, a data set of scikit-learn or a synthetic one",
+        nearest(name, known) or "'mkldist list datasets' shows all.",
+    )
+
+
+def _data_files(folder: Path) -> list[Path]:
+    files = [path for path in folder.iterdir() if path.is_file()]
+    return sorted(path for path in files if extension_of(path.name, READERS))

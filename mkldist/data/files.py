@@ -1,0 +1,61 @@
+"""Which reader reads which file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from mkldist.data.csv_files import read_csv
+from mkldist.data.npz_files import read_npz
+from mkldist.data.parquet_files import read_parquet
+from mkldist.data.raw import RawData
+from mkldist.data.svmlight_files import read_svmlight
+from mkldist.errors import DataError
+
+Reader = Callable[[Path, str | int | None, str], RawData]
+
+READERS: dict[str, Reader] = {
+    ".csv": read_csv,
+    ".csv.gz": read_csv,
+    ".tsv": read_csv,
+    ".tsv.gz": read_csv,
+    ".npz": read_npz,
+    ".svm": read_svmlight,
+    ".svm.gz": read_svmlight,
+    ".svmlight": read_svmlight,
+    ".libsvm": read_svmlight,
+    ".parquet": read_parquet,
+}
+
+
+def read_file(path: Path, label: str | int | None, where: str) -> RawData:
+    """Read a data file by the reader of its extension.
+
+    Raises
+    ------
+    DataError
+        If the extension is unknown, or by the reader.
+    """
+    extension = extension_of(path.name, READERS)
+    if not extension:
+        raise DataError(
+            where,
+            "a directory" if path.is_dir() else f"a file ending in {path.suffix or 'nothing'!r}",
+            f"a file ending in one of {', '.join(READERS)}",
+            "Give Gram matrices by 'grams', not 'file'."
+            if path.suffix in (".npy", ".zarr")
+            else "",
+        )
+    return replace(READERS[extension](path, label, where), origin=f"file {path.name}")
+
+
+def extension_of(name: str, known: Iterable[str]) -> str:
+    """Return the longest of the `known` extensions that a file name ends in, or ``""``.
+
+    Examples
+    --------
+    >>> extension_of("sonar.csv.gz", [".csv", ".csv.gz"])
+    '.csv.gz'
+    """
+    return max((e for e in known if name.lower().endswith(e)), key=len, default="")

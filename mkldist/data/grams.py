@@ -1,0 +1,149 @@
+"""Precomputed Gram matrices with labels: ``.npz``, ``.npy`` or zarr."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mkldist.data.columns import LABEL_NAMES
+from mkldist.data.dataset import Split
+from mkldist.data.npz_files import array_of, column, opened_npz
+from mkldist.data.opening import check_file, opened
+from mkldist.data.partitions import partitions_of
+from mkldist.data.raw import RawData, check_fits
+from mkldist.errors import DataError
+
+Array = npt.NDArray[Any]
+ZARR_MARKS = ("zarr.json", ".zarray", ".zgroup")
+
+
+def read_grams(path: Path, labels_path: Path | None, label: str | None, where: str) -> RawData:
+    """Read M Gram matrices over n points and check that they are such.
+
+    Parameters
+    ----------
+    path : Path
+        ``.npz`` with ``grams (M, n, n)``, ``y (n,)`` and perhaps ``train`` and ``test``; ``.npy``
+        of the matrices, which stay on disk as a memory map; or a zarr array of them, or a zarr
+        group with ``grams`` and ``y``.
+    labels_path : Path or None
+        File of labels where `path` has none: ``.npy``, ``.npz`` with ``y``, or text with one label
+        a line.
+    label : str or None
+        Name of the array of labels; None is ``y``.
+    where : str
+        The place to name in a message.
+
+    Raises
+    ------
+    DataError
+        If a file is absent, damaged, or has no labels or two sources of them.
+    GramError
+        If a matrix is not square, finite, symmetric and positive semi-definite, or there is not
+        one label a point.
+    """
+    from mkldist.gram.validate import check_grams
+
+    grams, y, partitions = _read_matrices(path, label or "y", where)
+    if y is not None and labels_path is not None:
+        raise DataError(
+            where, f"labels in {path.name} and in {labels_path.name}", "one of them", "Drop one."
+        )
+    if labels_path is not None:
+        y = _read_labels(labels_path, label or "y", f"{where}: labels {labels_path.name}")
+    if y is None:
+        raise DataError(
+            where,
+            "Gram matrices without labels",
+            f"an array {label or 'y'!r} beside 'grams', or a file of labels",
+            "Set labels = a file with one label a point.",
+        )
+    y = column(y)
+    check_grams(grams, y, where)
+    grams = grams if grams.dtype.kind == "f" else grams.astype(np.float64)
+    return RawData(y, None, partitions=partitions, grams=grams, origin=f"grams {path.name}")
+
+
+def _read_matrices(
+    path: Path, label: str, where: str
+) -> tuple[Array, Array | None, tuple[Split, ...]]:
+    if any((path / mark).is_file() for mark in ZARR_MARKS):
+        grams, y = _read_zarr(path, label, where)
+        return grams, y, ()
+    check_file(path, where)
+    if path.suffix == ".npy":
+        return _read_npy(path, where, mapped=True), None, ()
+    if path.suffix != ".npz":
+        raise DataError(
+            where, f"a file ending in {path.suffix or 'nothing'!r}", ".npz, .npy or a zarr folder"
+        )
+    with opened_npz(path, where) as archive:
+        grams = array_of(archive, "grams", "Gram matrices (M, n, n)", where)
+        y = archive.get(label)
+        arrays = {name: archive[name] for name in ("train", "test") if name in archive}
+    return grams, y, partitions_of(arrays, grams.shape[-1] if grams.ndim else 0, where)
+
+
+def _read_npy(path: Path, where: str, *, mapped: bool) -> Array:
+    try:
+        array = np.load(path, mmap_mode="r" if mapped else None, allow_pickle=False)
+    except (ValueError, EOFError, OSError) as error:
+        raise DataError(
+            where,
+            f"a .npy file that is cut short, damaged or holds Python objects ({error})",
+            "one array (np.save)",
+        ) from error
+    if not isinstance(array, np.ndarray):
+        raise DataError(where, "an archive of arrays", "one array (np.save)", "Name it .npz.")
+    return array
+
+
+def _read_zarr(path: Path, label: str, where: str) -> tuple[Array, Array | None]:
+    import zarr
+
+    try:
+        node = zarr.open(path, mode="r")
+        if isinstance(node, zarr.Array):
+            return _zarr_array(node, where), None
+        if "grams" not in node:
+            names = ", ".join(sorted(node)) or "none"
+            raise DataError(where, f"a zarr group with {names}", "an array 'grams' (M, n, n)")
+        y = _zarr_array(node[label], f"{where}, array {label!r}") if label in node else None
+        return _zarr_array(node["grams"], f"{where}, array 'grams'"), y
+    except (OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
+        raise DataError(
+            where, f"a zarr store that is damaged or cut short ({error})", "a complete zarr store"
+        ) from error
+
+
+def _zarr_array(array: Any, where: str) -> Array:
+    if array.nchunks_initialized < array.nchunks:
+        raise DataError(
+            where,
+            f"{array.nchunks_initialized} of {array.nchunks} chunks",
+            "all of them",
+            "It is cut short; or its zeros were left out: set write_empty_chunks when writing.",
+        )
+    check_fits(array.nbytes, where, "A .npy file of the matrices can stay on disk.")
+    return np.asarray(array[...])
+
+
+def _read_labels(path: Path, label: str, where: str) -> Array:
+    check_file(path, where)
+    if path.suffix == ".npy":
+        return _read_npy(path, where, mapped=False)
+    if path.suffix == ".npz":
+        with opened_npz(path, where) as archive:
+            return array_of(archive, label, "labels", where)
+    with opened(path, where) as stream:
+        lines = [line.strip() for line in stream.read().decode("utf-8-sig").splitlines()]
+    while lines and not lines[-1]:
+        lines.pop()
+    if lines and lines[0].casefold() in LABEL_NAMES:
+        lines = lines[1:]
+    if not lines:
+        raise DataError(where, "no labels", "one label a line")
+    return np.array(lines)

@@ -1,0 +1,184 @@
+"""From a user's class names to labels in {-1, +1}."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mkldist.data.dataset import Floats, Ints
+from mkldist.errors import DataError, nearest
+
+MISSING_LABELS = frozenset({"", "?", "na", "n/a", "nan"})
+SHOWN = 10
+REST = "rest"
+
+Names = npt.NDArray[np.str_]
+
+
+@dataclass(frozen=True, eq=False)
+class BinaryLabels:
+    """Labels of a two-class problem and the rows that belong to it.
+
+    Parameters
+    ----------
+    rows : (n,) intp
+        Rows of the source that are kept, in their order.
+    y : (n,) float64
+        Labels of these rows in {-1, +1}.
+    classes : (str, str)
+        The user's names of -1 and +1.
+    """
+
+    rows: Ints
+    y: Floats
+    classes: tuple[str, str]
+
+
+def binary_labels(
+    labels: npt.NDArray[Any],
+    where: str,
+    classes: tuple[str, str] | None = None,
+    positive: str | None = None,
+) -> BinaryLabels:
+    """Make a two-class problem of labels.
+
+    Of two classes the greater one (as a number, else by the alphabet) becomes +1.  Numbers are
+    the same class however they are written: ``1``, ``+1`` and ``1.0``.
+
+    Parameters
+    ----------
+    labels : (n,) array of str, numbers or bool
+        Labels in the user's own terms.
+    where : str
+        The place to name in a message.
+    classes : (str, str), optional
+        Keep the rows of these two classes only; the first becomes -1, the second +1.
+    positive : str, optional
+        This class becomes +1 and all others together -1.
+
+    Raises
+    ------
+    DataError
+        For missing labels, for an unknown class, and unless there are two classes.
+
+    Examples
+    --------
+    >>> labels = np.array(["b", "a", "c"])
+    >>> binary_labels(labels, "t.csv", classes=("c", "a")).y
+    array([ 1., -1.])
+    >>> binary_labels(labels, "t.csv", positive="b").classes
+    ('rest', 'b')
+    """
+    names, numeric = _class_names(labels, where)
+    present, counts = np.unique(names, return_counts=True)
+    order = np.argsort(present.astype(np.float64)) if numeric else np.arange(len(present))
+    known = {str(present[i]): int(counts[i]) for i in order}
+    if len(known) == 1:
+        raise DataError(
+            where,
+            f"one class only, {_listed(known)}",
+            "two classes",
+            "Check that the label column is the right one (label = …).",
+        )
+    if classes is not None:
+        pair = (_known(classes[0], known, where), _known(classes[1], known, where))
+        if pair[0] == pair[1]:
+            raise DataError(where, f"classes = {list(classes)}, twice the same", "two classes")
+        rows = np.flatnonzero(np.isin(names, pair))
+        return BinaryLabels(rows, _signs(names[rows] == pair[1]), pair)
+    if positive is not None:
+        chosen = _known(positive, known, where)
+        others = [name for name in known if name != chosen]
+        pair = (others[0] if len(others) == 1 else REST, chosen)
+        return BinaryLabels(np.arange(len(names)), _signs(names == chosen), pair)
+    if len(known) > 2:
+        raise DataError(where, f"{len(known)} classes: {_listed(known)}", "two", _ways_out(known))
+    low, high = known
+    return BinaryLabels(np.arange(len(names)), _signs(names == high), (low, high))
+
+
+def _signs(positive: npt.NDArray[np.bool_]) -> Floats:
+    return np.where(positive, 1.0, -1.0)
+
+
+def _class_names(labels: npt.NDArray[Any], where: str) -> tuple[Names, bool]:
+    """Return the class name of every row, and whether all of them are numbers."""
+    if labels.ndim != 1:
+        raise DataError(where, f"labels of shape {labels.shape}", "one label a row")
+    if labels.dtype.kind in "fiu":
+        _refuse_missing(np.isnan(labels), where)
+        return np.array([_number_name(v) for v in labels.tolist()]), _finite(labels, where)
+    if labels.dtype.kind == "S":
+        labels = np.char.decode(labels, "utf-8", "replace")
+    if labels.dtype.kind not in "UTb":
+        raise DataError(where, f"labels of type {labels.dtype}", "numbers, text or true/false")
+    names = np.char.strip(labels.astype(np.str_))
+    unique, inverse = np.unique(names, return_inverse=True)
+    missing = np.array([str(name).casefold() in MISSING_LABELS for name in unique])
+    _refuse_missing(missing[inverse], where)
+    numbers = [_parsed(str(name)) for name in unique]
+    if any(number is None for number in numbers):
+        return names, False
+    same = np.array([_number_name(number) for number in numbers if number is not None])
+    return same[inverse], True
+
+
+def _finite(labels: npt.NDArray[Any], where: str) -> bool:
+    if not np.isfinite(labels).all():
+        row = int(np.flatnonzero(~np.isfinite(labels))[0])
+        raise DataError(where, f"label {labels[row]} in row {row} (from 0)", "finite labels")
+    return True
+
+
+def _refuse_missing(missing: npt.NDArray[np.bool_], where: str) -> None:
+    rows = np.flatnonzero(missing)
+    if len(rows):
+        raise DataError(
+            where,
+            f"no label in {len(rows)} of {len(missing)} rows, the first is row {rows[0]} (from 0)",
+            "a label in every row",
+            "Remove these rows.",
+        )
+
+
+def _parsed(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) and "_" not in text else None
+
+
+def _number_name(number: float) -> str:
+    """Return the one name of a number: ``1`` for 1.0 and +1."""
+    return str(int(number)) if float(number).is_integer() else repr(float(number))
+
+
+def _known(name: str, known: dict[str, int], where: str) -> str:
+    """Return the class that the user calls `name`."""
+    if name in known:
+        return name
+    number = _parsed(name)
+    if number is not None and _number_name(number) in known:
+        return _number_name(number)
+    hint = nearest(name, known) or "Name classes as they stand in the data."
+    raise DataError(where, f"no class {name!r}", f"one of {_listed(known)}", hint)
+
+
+def _listed(known: dict[str, int]) -> str:
+    shown = ", ".join(f"{name!r} ({count})" for name, count in list(known.items())[:SHOWN])
+    return shown + (f", … {len(known) - SHOWN} more" if len(known) > SHOWN else "")
+
+
+def _ways_out(known: dict[str, int]) -> str:
+    first, second = list(known)[:2]
+    hint = (
+        f'Set classes = ["{first}", "{second}"] to keep two of them, '
+        f'or positive = "{second}" for one against the rest.'
+    )
+    many = len(known) > SHOWN
+    return hint + (" Or is the label in another column (label = …)?" if many else "")

@@ -1,0 +1,104 @@
+"""Data sets of OpenML, fetched (and kept on disk) by scikit-learn."""
+
+from __future__ import annotations
+
+import http.client
+import urllib.error
+import warnings
+from typing import Any
+
+import numpy as np
+
+from mkldist.data.frames import frame_features, frame_labels
+from mkldist.data.raw import RawData, as_features, check_fits, check_rows
+from mkldist.errors import DataError
+
+
+def read_openml(identity: str | int, label: str | int | None, where: str) -> RawData:
+    """Fetch a data set by id or name.
+
+    Parameters
+    ----------
+    identity : str or int
+        OpenML's number (also as text), or a name: then its oldest active version.
+    label : str, int or None
+        The target column; None is the one that OpenML names.
+    where : str
+        The place to name in a message.
+
+    Raises
+    ------
+    DataError
+        If OpenML cannot be reached or has no such data set, or it has no single target, or a
+        feature is no number.
+    """
+    if isinstance(label, int):
+        raise DataError(where, f"label = {label}", "the name of the target column")
+    bunch = _fetch(identity, label, where)
+    if bunch.target is None or getattr(bunch.target, "ndim", 1) != 1:
+        names = ", ".join(bunch.target_names or ()) or "none"
+        raise DataError(
+            where,
+            f"a data set without a single target (targets: {names})",
+            "one label column",
+            "Set label = the name of one of its columns.",
+        )
+    if hasattr(bunch.data, "columns"):
+        x = frame_features(bunch.data, where)
+    elif hasattr(bunch.data, "toarray"):
+        check_fits(8 * bunch.data.shape[0] * bunch.data.shape[1], where, "Select features first.")
+        x = as_features(bunch.data.toarray(), where)
+    else:
+        x = as_features(np.asarray(bunch.data), where)
+    labels = frame_labels(bunch.target) if hasattr(bunch.target, "isna") else bunch.target
+    check_rows(len(x), len(labels), where)
+    details = bunch.details
+    return RawData(
+        labels=_as_text(labels),
+        x=x,
+        feature_names=tuple(str(name) for name in bunch.feature_names),
+        origin=f"OpenML {details['id']}: {details['name']} version {details['version']}",
+    )
+
+
+def _as_text(labels: np.ndarray[Any, np.dtype[Any]]) -> np.ndarray[Any, np.dtype[Any]]:
+    """Return labels that are Python objects as text; sparse data sets come with such."""
+    if labels.dtype.kind != "O":
+        return labels
+    return np.array(["" if value is None else str(value) for value in labels])
+
+
+def _fetch(identity: str | int, label: str | None, where: str) -> Any:
+    from sklearn.datasets import fetch_openml
+
+    by_number = isinstance(identity, int) or identity.isdigit()
+    which: dict[str, Any] = {"data_id": int(identity)} if by_number else {"name": identity}
+    unreachable = (OSError, http.client.HTTPException)
+    try:
+        with warnings.catch_warnings():
+            # Retries and several versions: the error or the origin tells what came of them.
+            warnings.simplefilter("ignore")
+            return fetch_openml(**which, target_column=label or "default-target", as_frame="auto")
+    except urllib.error.HTTPError as error:
+        raise DataError(
+            where,
+            f"OpenML answers {error.code} ({error.reason})",
+            f"a data set {identity!r}",
+            "Look it up on www.openml.org and give its number.",
+        ) from error
+    except unreachable as error:
+        reason = getattr(error, "reason", None) or error
+        raise DataError(
+            where,
+            f"OpenML cannot be reached ({reason})",
+            "a connection to www.openml.org, or the data set in scikit-learn's cache",
+            "Check the network, or download the data and give it by 'file'.",
+        ) from error
+    except (ValueError, KeyError) as error:
+        text = str(error).strip("'\"")
+        raise DataError(
+            where,
+            f"OpenML has no data set {identity!r} that can be used: {text}",
+            "the number or name of an active data set",
+            "Look it up on www.openml.org and give its number.",
+        ) from error

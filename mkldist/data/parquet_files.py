@@ -1,0 +1,57 @@
+"""Parquet tables, read by pyarrow where it is installed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mkldist.data.columns import check_names, label_position
+from mkldist.data.frames import frame_features, frame_labels
+from mkldist.data.opening import check_file
+from mkldist.data.raw import RawData
+from mkldist.errors import DataError
+
+
+def read_parquet(path: Path, label: str | int | None, where: str) -> RawData:
+    """Read a Parquet table with a label column.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    label : str, int or None
+        Name or position of the label column; None is the last.
+    where : str
+        The place to name in a message.
+
+    Raises
+    ------
+    DataError
+        If pyarrow is not installed, the file is damaged, or a feature column holds no numbers.
+    """
+    check_file(path, where)
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError as error:
+        raise DataError(
+            where,
+            "pyarrow is not installed",
+            "pyarrow, to read Parquet",
+            "Run: pip install 'mkldist[parquet]'",
+        ) from error
+    try:
+        # A file of its own, so that folder names like a=1 add no columns.
+        table = parquet.ParquetFile(path).read()
+    except (pyarrow.ArrowException, OSError) as error:
+        raise DataError(
+            where, f"a Parquet file that cannot be read ({error})", "a complete Parquet file"
+        ) from error
+    names = [str(name) for name in table.column_names if name != "__index_level_0__"]
+    check_names(names, where)
+    position = label_position(names, label, where)
+    if not table.num_rows:
+        raise DataError(where, "no rows", "at least one row of each class")
+    frame = table.to_pandas(ignore_metadata=True)
+    features = names[:position] + names[position + 1 :]
+    x = frame_features(frame[features], where)
+    return RawData(frame_labels(frame[names[position]]), x, tuple(features))

@@ -1,0 +1,121 @@
+"""What a reader makes of a source, before classes, missing values and rows are settled."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mkldist.data.dataset import Floats, Split
+from mkldist.errors import DataError
+
+GIB = 2**30
+# Reading may hold the file's own form and the dense array at once.
+SHARE_OF_MEMORY = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class RawData:
+    """Features (or Gram matrices) and labels as they stand in a source.
+
+    Parameters
+    ----------
+    labels : (n,) array of str, float64, integers or bool
+        Labels in the user's own terms; missing ones are ``""`` or NaN.
+    x : (n, d) float64, or None when `grams` is given
+        Features; missing values are NaN.
+    feature_names : tuple of str
+        d names.
+    partitions : tuple of Split
+        Train/test partitions that came with the data.
+    groups : dict of str to tuple of int
+        Named feature groups that came with the data, as column indices.
+    grams : (M, n, n) array, or None
+        Gram matrices over all points.
+    origin : str
+        Where the data came from.
+    """
+
+    labels: npt.NDArray[Any]
+    x: Floats | None
+    feature_names: tuple[str, ...] = ()
+    partitions: tuple[Split, ...] = ()
+    groups: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    grams: npt.NDArray[Any] | None = None
+    origin: str = ""
+
+
+def numbered_features(n_features: int) -> tuple[str, ...]:
+    """Return the names f0, f1, … of features that have none.
+
+    Examples
+    --------
+    >>> numbered_features(3)
+    ('f0', 'f1', 'f2')
+    """
+    return tuple(f"f{i}" for i in range(n_features))
+
+
+def physical_memory() -> int:
+    """Return the bytes of memory of this machine."""
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def check_fits(n_bytes: int, where: str, hint: str) -> None:
+    """Raise unless an array of `n_bytes` bytes can be held in memory.
+
+    Raises
+    ------
+    DataError
+        If it takes more than half of the machine's memory.
+    """
+    limit = int(SHARE_OF_MEMORY * physical_memory())
+    if n_bytes > limit:
+        raise DataError(
+            where,
+            f"an array of {n_bytes / GIB:.1f} GiB",
+            f"at most {limit / GIB:.1f} GiB, half of this machine's memory",
+            hint,
+        )
+
+
+def check_rows(n_rows: int, n_labels: int, where: str) -> None:
+    """Raise unless every row has its label.
+
+    Raises
+    ------
+    DataError
+        If the numbers differ or there are none.
+    """
+    if n_rows != n_labels:
+        raise DataError(
+            where,
+            f"{n_rows} rows of features but {n_labels} labels",
+            "one label a row",
+            "Check that both come from the same version of the data.",
+        )
+    if not n_rows:
+        raise DataError(where, "no rows", "at least one point of each class")
+
+
+def as_features(values: npt.NDArray[Any], where: str) -> Floats:
+    """Return an (n, d) array of real numbers as contiguous float64.
+
+    Raises
+    ------
+    DataError
+        If `values` is not two-dimensional, holds no real numbers or has no column.
+    """
+    if values.dtype.kind not in "fiub":
+        raise DataError(
+            where,
+            f"an array of {values.dtype}",
+            "real numbers",
+            "Convert text and categories to numbers first.",
+        )
+    if values.ndim != 2 or values.shape[1] == 0:
+        raise DataError(where, f"an array of shape {values.shape}", "(n points, d ≥ 1 features)")
+    return np.ascontiguousarray(values, dtype=np.float64)

@@ -1,0 +1,161 @@
+"""Data sets and splits as the workers read them, independent of the user's files.
+
+A snapshot is a folder of ``.npy`` files named by their content and of ``snapshot.json``, which
+names them and is put in place last: a reader sees one whole snapshot, old or new.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+
+from mkldist.data.dataset import Dataset, Split
+from mkldist.errors import OutputError, StoreError
+from mkldist.identity import array_id
+
+HEADER = "snapshot.json"
+VERSION = 1
+
+
+def save_snapshot(path: Path, dataset: Dataset, splits: Sequence[Split]) -> None:
+    """Write a data set and its splits into the folder `path`, durable and atomic.
+
+    What is there already is not written again.  The partitions that came with the data are not
+    kept apart from the splits made of them.
+
+    Raises
+    ------
+    OutputError
+        If the folder cannot be written.
+    """
+    arrays = {
+        "x": dataset.x,
+        "y": dataset.y,
+        "grams": dataset.grams,
+        "train": _joined([split.train for split in splits]),
+        "test": _joined([split.test for split in splits]),
+    }
+    files = {key: f"{key}-{array_id(a)}.npy" for key, a in arrays.items() if a is not None}
+    header = {
+        "version": VERSION,
+        "name": dataset.name,
+        "classes": list(dataset.classes),
+        "feature_names": list(dataset.feature_names),
+        "groups": {name: list(members) for name, members in dataset.groups.items()},
+        "origin": dataset.origin,
+        "files": files,
+        "train_sizes": [len(split.train) for split in splits],
+        "test_sizes": [len(split.test) for split in splits],
+    }
+    text = json.dumps(header, indent=1).encode()
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        for key, file in files.items():
+            if not (path / file).exists():
+                _put(path / file, _array_writer(arrays[key]))
+        if not (path / HEADER).exists() or (path / HEADER).read_bytes() != text:
+            _put(path / HEADER, lambda stream: stream.write(text))
+        for stale in set(path.glob("*.npy")) - {path / file for file in files.values()}:
+            stale.unlink(missing_ok=True)
+    except OSError as error:
+        raise OutputError(
+            f"snapshot {path}",
+            f"cannot be written ({error.strerror or error})",
+            "a writable folder with room",
+        ) from error
+
+
+def load_snapshot(path: Path, mmap: bool = False) -> tuple[Dataset, tuple[Split, ...]]:
+    """Read a snapshot back.
+
+    Parameters
+    ----------
+    path : Path
+        The folder.
+    mmap : bool
+        Map features and Gram matrices instead of reading and checking them.
+
+    Raises
+    ------
+    StoreError
+        If it is not there, of another version, cut short or damaged.
+    """
+    where = f"snapshot {path}"
+    try:
+        header = json.loads((path / HEADER).read_bytes())
+        if header["version"] != VERSION:
+            raise StoreError(
+                where, f"version {header['version']}", f"version {VERSION}", "Run the sweep again."
+            )
+        arrays = {
+            key: _read_array(path / file, mmap=mmap and key in ("x", "grams"))
+            for key, file in header["files"].items()
+        }
+        train = _parted(arrays["train"], header["train_sizes"])
+        test = _parted(arrays["test"], header["test_sizes"])
+        dataset = Dataset(
+            name=header["name"],
+            x=arrays.get("x"),
+            y=arrays["y"],
+            classes=(header["classes"][0], header["classes"][1]),
+            feature_names=tuple(header["feature_names"]),
+            groups={name: tuple(members) for name, members in header["groups"].items()},
+            grams=arrays.get("grams"),
+            origin=header["origin"],
+        )
+    except (
+        OSError,
+        ValueError,
+        KeyError,
+        TypeError,
+        IndexError,
+        AttributeError,
+        EOFError,
+    ) as error:
+        raise StoreError(
+            where,
+            f"missing, cut short or damaged ({error})",
+            "a snapshot that the sweep wrote",
+            "Run the sweep again.",
+        ) from error
+    return dataset, tuple(Split(*pair) for pair in zip(train, test, strict=True))
+
+
+def _joined(parts: Sequence[npt.NDArray[np.intp]]) -> npt.NDArray[np.int64]:
+    return np.concatenate([np.zeros(0, np.int64), *(part.astype(np.int64) for part in parts)])
+
+
+def _parted(joined: npt.NDArray[Any], sizes: Sequence[int]) -> list[npt.NDArray[np.intp]]:
+    if sum(sizes) != len(joined):
+        raise ValueError(f"{len(joined)} indices for splits of {sum(sizes)}")
+    return np.split(joined.astype(np.intp), np.cumsum(sizes)[:-1]) if sizes else []
+
+
+def _array_writer(array: npt.NDArray[Any] | None) -> Callable[[BinaryIO], object]:
+    return lambda stream: np.save(stream, np.asarray(array), allow_pickle=False)
+
+
+def _put(path: Path, write: Callable[[BinaryIO], object]) -> None:
+    """Write a file under a name of its own, make it durable, then give it its name."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        with partial.open("wb") as stream:
+            write(stream)
+            stream.flush()
+            os.fsync(stream.fileno())
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _read_array(path: Path, *, mmap: bool) -> Any:
+    array = np.load(path, mmap_mode="r" if mmap else None, allow_pickle=False)
+    if not mmap and f"-{array_id(array)}.npy" != path.name[path.name.rindex("-") :]:
+        raise ValueError(f"{path.name} does not match its checksum")
+    return array

@@ -1,0 +1,89 @@
+"""The sparse text format of SVMlight and LIBSVM: ``label index:value index:value … # comment``."""
+
+from __future__ import annotations
+
+from array import array
+from pathlib import Path
+
+import numpy as np
+
+from mkldist.data.opening import opened
+from mkldist.data.raw import RawData, check_fits, numbered_features
+from mkldist.errors import DataError
+
+MAX_INDEX = 2**31
+
+
+def read_svmlight(path: Path, label: str | int | None, where: str) -> RawData:
+    """Read a file of sparse rows, plain or gzipped, into a dense array.
+
+    Indices start at 1, unless an index 0 occurs.  ``qid:`` entries are ignored.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    label : str, int or None
+        Must be None: the label stands first in every line.
+    where : str
+        The place to name in a message.
+
+    Raises
+    ------
+    DataError
+        Naming the line that is wrong; if the dense array would not fit into memory.
+    """
+    if label is not None:
+        raise DataError(
+            where, f"label = {label!r}", "no label option: it stands first in every line"
+        )
+    labels: list[str] = []
+    rows, columns, values = array("q"), array("q"), array("d")
+    with opened(path, where) as stream:
+        for number, line in enumerate(stream, start=1):
+            words = line.split(b"#", 1)[0].split()
+            if words:
+                place = f"{where}, line {number}"
+                entries = _entries(words[1:], place)
+                columns.extend(entries)
+                values.extend(entries.values())
+                rows.extend([len(labels)] * len(entries))
+                labels.append(_label(words[0], place))
+    if not columns:
+        raise DataError(where, "no features", "lines such as '+1 1:0.5 3:2'")
+    index = np.frombuffer(columns, dtype=np.int64)
+    index = index - (1 if index.min() else 0)
+    shape = (len(labels), int(index.max()) + 1)
+    check_fits(8 * shape[0] * shape[1], where, "Select or combine features first.")
+    x = np.zeros(shape)
+    x[np.frombuffer(rows, dtype=np.int64), index] = np.frombuffer(values, dtype=np.float64)
+    return RawData(np.array(labels), x, numbered_features(shape[1]))
+
+
+def _label(word: bytes, place: str) -> str:
+    text = word.decode("utf-8")
+    if ":" in text:
+        raise DataError(place, f"{text!r} where the label should stand", "a label first")
+    if "," in text:
+        raise DataError(place, f"several labels {text!r}", "one label a line")
+    return text
+
+
+def _entries(words: list[bytes], place: str) -> dict[int, float]:
+    entries: dict[int, float] = {}
+    for word in words:
+        name, colon, value = word.partition(b":")
+        if name == b"qid":
+            continue
+        try:
+            index, number = int(name), float(value)
+        except ValueError:
+            index, number = -1, 0.0
+        if not colon or not 0 <= index < MAX_INDEX:
+            raise DataError(
+                place, f"{word.decode('utf-8', 'replace')!r}", "index:value, such as 3:0.25"
+            )
+        if index in entries:
+            raise DataError(place, f"index {index} twice", "every index at most once a line")
+        entries[index] = number
+    return entries

@@ -1,0 +1,217 @@
+"""Synthetic data sets, drawn anew from a seed and the same wherever they are drawn.
+
+References
+----------
+L. Breiman, J. Friedman, R. Olshen, C. Stone, Classification and Regression Trees, 1984 (waveform).
+L. Breiman, Bias, variance, and arcing classifiers, Technical report 460, Statistics Department,
+University of California, Berkeley, 1996 (ringnorm, twonorm).
+"""
+
+from __future__ import annotations
+
+import inspect
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from mkldist.data.dataset import Floats, Ints
+from mkldist.data.raw import RawData, check_fits, numbered_features
+from mkldist.errors import DataError, nearest
+
+
+@dataclass(frozen=True, eq=False)
+class Draw:
+    """Points of a generator, with the number of each point's class (from 0)."""
+
+    x: Floats
+    number: Ints
+    feature_names: tuple[str, ...] = ()
+    groups: dict[str, tuple[int, ...]] = field(default_factory=dict)
+
+
+def two_moons(rng: np.random.Generator, n: int = 200, noise: float = 0.1) -> Draw:
+    """Two half circles of radius 1 that reach into each other, plus normal noise."""
+    number = _halves(n)
+    angle = rng.uniform(0, np.pi, n)
+    upper = np.column_stack([np.cos(angle), np.sin(angle)])
+    x = np.where(number[:, None] == 0, upper, [1.0, 0.5] - upper)
+    return Draw(x + noise * rng.standard_normal((n, 2)), number)
+
+
+def two_circles(
+    rng: np.random.Generator, n: int = 200, noise: float = 0.05, factor: float = 0.5
+) -> Draw:
+    """Circles of radius 1 (class 1) and, inside it, `factor` (class 2), plus normal noise."""
+    number = _halves(n)
+    angle = rng.uniform(0, 2 * np.pi, n)
+    circle = np.column_stack([np.cos(angle), np.sin(angle)])
+    x = np.where(number[:, None] == 0, 1.0, factor) * circle
+    return Draw(x + noise * rng.standard_normal((n, 2)), number)
+
+
+def star(
+    rng: np.random.Generator, n: int = 200, noise: float = 0.0, points: int = 5, inner: float = 0.5
+) -> Draw:
+    """Points of [-1, 1]² outside (class 1) and inside (class 2) a star, half of n each.
+
+    The star has its `points` tips on the unit circle, the first above the centre, and its
+    notches at radius `inner`; `noise` is the standard deviation of normal noise on the points.
+    """
+    number = _halves(n)
+    kept: list[list[Floats]] = [[], []]
+    counts = [0, 0]
+    wanted = np.bincount(number, minlength=2)
+    while any(counts < wanted):
+        square = rng.uniform(-1, 1, (2 * n + 16, 2))
+        within = _inside_star(square, points, inner)
+        for which, chosen in enumerate((square[~within], square[within])):
+            kept[which].append(chosen)
+            counts[which] += len(chosen)
+    x = np.concatenate([np.concatenate(kept[c])[: wanted[c]] for c in (0, 1)])
+    return Draw(x + noise * rng.standard_normal((n, 2)), number)
+
+
+def _inside_star(x: Floats, points: int, inner: float) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Return which (n, 2) points lie in the star, by folding the plane onto half a tip."""
+    half = np.pi / points
+    angle = np.arctan2(x[:, 0], x[:, 1])
+    folded = np.abs((angle + half) % (2 * half) - half)
+    radius = np.hypot(x[:, 0], x[:, 1])
+    across, along = radius * np.sin(folded), radius * np.cos(folded)
+    notch = inner * np.array([np.sin(half), np.cos(half)])
+    return np.asarray(across * (1.0 - notch[1]) + along * notch[0] <= notch[0])
+
+
+def ringnorm(rng: np.random.Generator, n: int = 7400, d: int = 20) -> Draw:
+    """Class 1 is N(0, 4I), class 2 is N((a, …, a), I) with a = 2/√d (Breiman 1996; d = 20)."""
+    number = rng.integers(0, 2, n)
+    normal = rng.standard_normal((n, d))
+    x = np.where(number[:, None] == 0, 2 * normal, 2 / np.sqrt(d) + normal)
+    return Draw(x, number)
+
+
+def twonorm(rng: np.random.Generator, n: int = 7400, d: int = 20) -> Draw:
+    """Class 1 is N((a, …, a), I), class 2 is N(-(a, …, a), I), a = 2/√d (Breiman 1996; d = 20)."""
+    number = rng.integers(0, 2, n)
+    mean = (1 - 2 * number) * 2 / np.sqrt(d)
+    return Draw(mean[:, None] + rng.standard_normal((n, d)), number)
+
+
+def waveform(rng: np.random.Generator, n: int = 5000) -> Draw:
+    """Three classes of 21 features: random convex combinations of two of three waves plus N(0, 1).
+
+    With h1(i) = max(6 - |i - 11|, 0), h2(i) = h1(i - 4) and h3(i) = h1(i + 4), the classes 1, 2, 3
+    mix h1 and h2, h1 and h3, h2 and h3 (Breiman et al. 1984).
+    """
+    i = np.arange(1, 22)
+    h1, h2, h3 = (np.maximum(6.0 - np.abs(i - peak), 0.0) for peak in (11, 15, 7))
+    first, second = np.array([h1, h1, h2]), np.array([h2, h3, h3])
+    number = rng.integers(0, 3, n)
+    u = rng.uniform(size=(n, 1))
+    x = u * first[number] + (1 - u) * second[number] + rng.standard_normal((n, 21))
+    return Draw(x, number)
+
+
+def mkl_known_support(
+    rng: np.random.Generator, n: int = 400, d: int = 20, support: int = 4, noise: float = 0.1
+) -> Draw:
+    """Only the first `support` of d uniform features on [-1, 1] bear on the class.
+
+    The class is the sign of ``Σ sin(π x_j)`` over the support plus normal noise of standard
+    deviation `noise`.  The features are called support_0, … and noise_0, …, and so are the
+    feature groups ``support`` and ``noise``.
+    """
+    x = rng.uniform(-1, 1, (n, d))
+    score = np.sin(np.pi * x[:, :support]).sum(axis=1) + noise * rng.standard_normal(n)
+    names = [f"support_{j}" for j in range(support)] + [f"noise_{j}" for j in range(d - support)]
+    groups = {"support": tuple(range(support)), "noise": tuple(range(support, d))}
+    return Draw(
+        x, (score > 0).astype(np.intp), tuple(names), {k: g for k, g in groups.items() if g}
+    )
+
+
+Generator = Callable[..., Draw]
+GENERATORS: dict[str, Generator] = {
+    g.__name__: g
+    for g in (two_moons, two_circles, star, ringnorm, twonorm, waveform, mkl_known_support)
+}
+# The least value of each option, and whether the option may take it.
+LEAST: dict[str, tuple[float, bool]] = {
+    "n": (4, True),
+    "d": (1, True),
+    "noise": (0, True),
+    "factor": (0, False),
+    "points": (3, True),
+    "inner": (0, False),
+    "support": (1, True),
+    "seed": (0, True),
+}
+MOST: dict[str, float] = {"n": 10**8, "d": 10**6, "factor": 1, "inner": 1, "points": 1000}
+
+
+def generate(name: str, options: Mapping[str, int | float | str], seed: int, where: str) -> RawData:
+    """Draw a data set of :data:`GENERATORS`.
+
+    Parameters
+    ----------
+    name : str
+        The generator.
+    options : mapping of str to number
+        Its parameters, and ``seed``, which takes the place of `seed`.
+    seed : int
+        Of the sweep; generators of different names draw independently.
+    where : str
+        The place to name in a message.
+
+    Raises
+    ------
+    DataError
+        For an option that is unknown (naming the nearest), of another type or out of range.
+    """
+    generator = GENERATORS[name]
+    defaults = {
+        p.name: p.default
+        for p in inspect.signature(generator).parameters.values()
+        if p.default is not inspect.Parameter.empty
+    } | {"seed": seed}
+    for option, value in options.items():
+        _check_option(option, value, defaults, f"{where}: options")
+    chosen = {k: type(v)(options.get(k, v)) for k, v in defaults.items()}
+    if chosen.get("support", 0) > chosen.get("d", np.inf):
+        raise DataError(
+            f"{where}: options.support", f"{chosen['support']}", f"at most d = {chosen['d']}"
+        )
+    check_fits(8 * chosen["n"] * chosen.get("d", 21), where, "Draw fewer points.")
+    rng = np.random.default_rng([chosen.pop("seed"), zlib.crc32(name.encode())])
+    draw = generator(rng, **chosen)
+    given = ", ".join(f"{k}={v}" for k, v in chosen.items())
+    return RawData(
+        labels=draw.number + 1,
+        x=draw.x,
+        feature_names=draw.feature_names or numbered_features(draw.x.shape[1]),
+        groups=draw.groups,
+        origin=f"synthetic {name}({given})",
+    )
+
+
+def _check_option(option: str, value: object, defaults: Mapping[str, Any], where: str) -> None:
+    place = f"{where}.{option}"
+    if option not in defaults:
+        hint = nearest(option, defaults)
+        raise DataError(place, "no such option", f"one of {', '.join(defaults)}", hint)
+    whole = isinstance(defaults[option], int)
+    if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)):
+        kind = "a whole number" if whole else "a number"
+        raise DataError(place, f"{value!r}", kind)
+    (least, attained), most = LEAST[option], MOST.get(option, np.inf)
+    if not least <= value <= most or (value == least and not attained) or value == np.inf:
+        low = f"at least {least:g}" if attained else f"above {least:g}"
+        raise DataError(place, f"{value}", low + (f", at most {most:g}" if most < np.inf else ""))
+
+
+def _halves(n: int) -> Ints:
+    """Return class numbers: n - n//2 zeros, then n//2 ones."""
+    return (np.arange(n) >= n - n // 2).astype(np.intp)
