@@ -10,10 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mkldist.results.tree import open_results
+    from mkldist.solvers.solve import solve
+    from mkldist.solvers.base import Solution
 
-_EXPORTS = {"open_results": "mkldist.results.tree"}
+_EXPORTS = {
+    "Solution": "mkldist.solvers.base",
+    "open_results": "mkldist.results.tree",
+    "solve": "mkldist.solvers.solve",
+}
 
-__all__ = ["open_results"]
+__all__ = ["Solution", "open_results", "solve"]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,0 +1,6 @@
+"""``python -m mkldist``."""
+
+from mkldist.cli import main
+
+if __name__ == "__main__":
+    main()

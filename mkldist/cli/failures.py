@@ -1,0 +1,51 @@
+"""What the command line says and returns when something went wrong."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import click
+
+from mkldist.errors import EXIT_BAD_INPUT, EXIT_INTERNAL, EXIT_INTERRUPTED, MkldistError
+
+DEBUG_VARIABLE = "MKLDIST_DEBUG"
+
+
+@contextmanager
+def reporting() -> Iterator[None]:
+    """Turn every way to fail into one message on standard error and an exit code.
+
+    A traceback is shown only if the environment variable ``MKLDIST_DEBUG`` is set.
+    """
+    try:
+        yield
+    except click.exceptions.Exit as end:
+        sys.exit(end.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(EXIT_BAD_INPUT)
+    except (KeyboardInterrupt, click.Abort):
+        _say("interrupted; the same command resumes", EXIT_INTERRUPTED)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(EXIT_INTERNAL)
+    except MkldistError as error:
+        if os.environ.get(DEBUG_VARIABLE):
+            raise
+        _say(f"{error.kind}: {error}", error.exit_code)
+    except Exception as error:
+        if os.environ.get(DEBUG_VARIABLE):
+            raise
+        _say(
+            f"internal error: {type(error).__name__}: {error}. "
+            f"Set {DEBUG_VARIABLE}=1 to see where, and please report it",
+            EXIT_INTERNAL,
+        )
+
+
+def _say(message: str, code: int) -> None:
+    click.echo(f"mkldist: {message}", err=True)
+    sys.exit(code)

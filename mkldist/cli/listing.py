@@ -1,0 +1,106 @@
+"""``mkldist list``: what can be named in a sweep file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import click
+from pydantic_core import PydanticUndefined
+
+from mkldist.cli.options import existing_folders
+
+
+@click.group("list")
+def command() -> None:
+    """List data sets, kernels, methods or sweeps."""
+
+
+@command.command("datasets")
+@click.option(
+    "--data-dir",
+    "data_dirs",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    envvar="MKLDIST_DATA",
+    help="Folder of data sets; may be repeated. [env: MKLDIST_DATA]",
+)
+def datasets(data_dirs: tuple[Path, ...]) -> None:
+    """List data sets by name: files, bundled and synthetic ones."""
+    from mkldist.data.catalogue import list_datasets
+
+    entries = list_datasets(existing_folders(data_dirs))
+    _print(("name", "kind", "description"), ((e.name, e.kind, e.description) for e in entries))
+
+
+@command.command("kernels")
+def kernels() -> None:
+    """List kernel functions and named families."""
+    from mkldist.kernels.families import NAMED_FAMILIES
+
+    functions = (
+        ("gaussian", "exp(-|x-z|^2 / (2 s^2))", "widths"),
+        ("polynomial", "(offset + x'z)^k", "degrees, offset"),
+        ("linear", "x'z", ""),
+        ("laplacian-rbf", "exp(-|x-z|_1 / s)", "widths"),
+    )
+    _print(("function", "k(x, z)", "parameters"), functions)
+    click.echo()
+    rows = []
+    for name, build in NAMED_FAMILIES.items():
+        parts = [f"{entry.function} on {_spelled(entry.features)}" for entry in build()]
+        rows.append((name, "; ".join(parts)))
+    rows.append(("precomputed", "the Gram matrices of a data set with grams = FILE"))
+    _print(("family", "kernels"), rows)
+
+
+@command.command("methods")
+def methods() -> None:
+    """List methods with problem, loss, regulariser, parameters and reference."""
+    from mkldist.solvers.registry import METHODS
+
+    for method in METHODS.values():
+        click.echo(click.style(f"{method.name}", bold=True) + f"  {method.title}")
+        click.echo(f"  problem       {method.problem}")
+        click.echo(f"  loss          {method.loss}")
+        click.echo(f"  regularizer   {method.regularizer}")
+        for i, (name, field) in enumerate(method.params.model_fields.items()):
+            default = "" if field.default is PydanticUndefined else f" = {field.default}"
+            head = "  parameters    " if i == 0 else " " * 16
+            click.echo(f"{head}{name}{default}: {field.description}")
+        click.echo(f"  reference     {method.reference}\n")
+
+
+@command.command("sweeps")
+@click.argument("folders", nargs=-1, type=click.Path(path_type=Path))
+def sweeps(folders: tuple[Path, ...]) -> None:
+    """List the sweep files in FOLDERS, by default in sweeps/."""
+    from mkldist.errors import SpecError
+    from mkldist.spec.load import load_sweep
+
+    rows = []
+    for folder in folders or (Path("sweeps"),):
+        if not folder.is_dir():
+            raise SpecError(str(folder), "no such folder", "a folder of sweep files")
+        for file in sorted(folder.glob("*.toml")):
+            try:
+                rows.append((str(file), load_sweep(file).description))
+            except SpecError as error:
+                rows.append((str(file), f"cannot be read: {error}"))
+    _print(("file", "description"), rows)
+
+
+def _spelled(features: object) -> str:
+    """Return the feature sets of a kernel entry in words."""
+    sets = features if isinstance(features, list | tuple) else [features]
+    words = {"all": "all features", "each": "each feature"}
+    return " and ".join(words.get(str(one), str(one)) for one in sets)
+
+
+def _print(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print a table that is cut nowhere, so that it can be searched and piped."""
+    table = [tuple(headings), *(tuple(row) for row in rows)]
+    widths = [max(len(row[j]) for row in table) for j in range(len(headings))]
+    for i, row in enumerate(table):
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        click.echo(click.style("  ".join(cells).rstrip(), bold=i == 0))

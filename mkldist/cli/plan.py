@@ -1,0 +1,97 @@
+"""``mkldist plan``: what a sweep would do, and nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from mkldist.cli.options import existing_folders, sweep_options, with_memory
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from mkldist.plan import Plan
+
+
+@click.command("plan")
+@sweep_options
+@click.option("--workers", type=click.IntRange(min=1), help="Worker processes to plan for.")
+@click.option("--memory", metavar="BYTES", help="Memory a worker may take, e.g. 2GiB.")
+def command(
+    file: Path,
+    overrides: tuple[str, ...],
+    data_dirs: tuple[Path, ...],
+    workers: int | None,
+    memory: str | None,
+) -> None:
+    """Print runs, kernels, bytes, memory and passes of FILE; write nothing."""
+    from rich.console import Console
+
+    from mkldist.plan import make_plan
+    from mkldist.run.cluster import default_workers
+    from mkldist.run.coordinator import parse_memory
+    from mkldist.run.resolve import resolve
+    from mkldist.spec.load import load_sweep
+
+    spec = load_sweep(file, with_memory(overrides, memory))
+    resolved = resolve(spec, existing_folders(data_dirs), file.parent)
+    n_workers = workers or default_workers(1)
+    plan = make_plan(
+        spec, resolved.facts, resolved.banks, resolved.grids, n_workers, parse_memory(spec.memory)
+    )
+    console = Console()
+    console.print(_banks(plan))
+    for line in _lines(plan, n_workers):
+        console.print(line, highlight=False, soft_wrap=True)
+
+
+def _banks(plan: Plan) -> Table:
+    """Return a table of the banks, those of one data set summed up."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    table.add_column("data set")
+    table.add_column("bank")
+    for heading in ("banks", "points", "kernels", "dtype", "backend", "on disk", "runs"):
+        table.add_column(heading, justify="right")
+    runs: dict[tuple[str, str], int] = {}
+    for run in plan.runs:
+        place = run.dataset, run.bank_label
+        runs[place] = runs.get(place, 0) + 1
+    for (dataset, label), n_runs in runs.items():
+        banks = [b for b in plan.banks if (b.dataset, b.spec.label) == (dataset, label)]
+        table.add_row(
+            dataset,
+            label,
+            f"{len(banks)}",
+            f"{max(b.n_points for b in banks)}",
+            f"{banks[0].n_kernels}",
+            banks[0].dtype,
+            banks[0].backend,
+            readable_bytes(sum(b.n_bytes for b in banks)),
+            f"{n_runs}",
+        )
+    return table
+
+
+def _lines(plan: Plan, n_workers: int) -> list[str]:
+    kept = "" if plan.spec.outputs.keep_banks else ", each deleted when its runs are recorded"
+    kernels = sum(bank.n_kernels for bank in plan.banks)
+    return [
+        f"\n{plan.spec.name}: {len(plan.runs)} runs in {len(plan.batches)} batches",
+        f"kernels:   {kernels} Gram matrices in {len(plan.banks)} banks",
+        f"disk:      {readable_bytes(plan.bank_bytes)} of Gram matrices{kept}",
+        f"memory:    {readable_bytes(plan.memory_per_worker)} per worker at its peak, "
+        f"{n_workers} workers",
+        f"passes:    about {plan.estimated_passes} over a bank, {plan.spec.execution} execution",
+    ]
+
+
+def readable_bytes(n_bytes: int) -> str:
+    """Return bytes with a unit."""
+    from dask.utils import format_bytes
+
+    return str(format_bytes(n_bytes))

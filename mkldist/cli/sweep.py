@@ -1,0 +1,100 @@
+"""``mkldist sweep``: do what is left of a sweep and show what came out."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from mkldist.cli.options import cluster_options, existing_folders, sweep_options, with_memory
+from mkldist.errors import EXIT_FAILED_RUNS
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from mkldist.run.coordinator import SweepOutcome
+
+
+@click.command("sweep")
+@sweep_options
+@cluster_options
+@click.option("--retry-failed", is_flag=True, help="Do runs again that are recorded as failed.")
+@click.option("--quiet", is_flag=True, help="No progress; only the table and messages.")
+def command(
+    file: Path,
+    overrides: tuple[str, ...],
+    data_dirs: tuple[Path, ...],
+    output: Path | None,
+    workers: int | None,
+    threads_per_worker: int,
+    scheduler: str | None,
+    cluster_file: Path | None,
+    memory: str | None,
+    retry_failed: bool,
+    quiet: bool,
+) -> None:
+    """Run all of FILE that is not recorded yet.
+
+    Runs that are recorded in the output folder are never done again; after an interruption the
+    same command does the rest.  Exit codes: 0 all done, 2 bad input, 3 some runs failed,
+    130 interrupted.
+    """
+    from rich.console import Console
+
+    from mkldist.run.cluster import ConnectOptions
+    from mkldist.run.coordinator import run_sweep
+    from mkldist.spec.load import load_sweep
+
+    spec = load_sweep(file, with_memory(overrides, memory))
+    console = Console(stderr=True)
+    outcome = run_sweep(
+        spec,
+        origin=file,
+        data_dirs=existing_folders(data_dirs),
+        output=output,
+        connect_options=ConnectOptions(scheduler, cluster_file, workers, threads_per_worker),
+        retry_failed=retry_failed,
+        console=None if quiet else console,
+        resume_command=shlex.join(["mkldist", *sys.argv[1:]]),
+    )
+    _show(outcome, Console())
+    if outcome.failed:
+        _show_failures(outcome, console)
+        sys.exit(EXIT_FAILED_RUNS)
+
+
+def _show(outcome: SweepOutcome, console: Console) -> None:
+    """Print the table and the way to the results."""
+    from mkldist.analysis.summary import summary
+    from mkldist.analysis.tables import summary_table
+    from mkldist.results.tree import open_results
+
+    if not outcome.computed:
+        console.print(
+            f"Nothing to do: all {outcome.skipped} runs of {outcome.plan.spec.name} are recorded."
+        )
+    else:
+        console.print()
+        console.print(summary_table(summary(open_results(outcome.path))))
+    console.print(f"\nresults: {outcome.path}", soft_wrap=True, highlight=False)
+    console.print(
+        f'open:    mkldist.open_results("{outcome.path}")', soft_wrap=True, highlight=False
+    )
+
+
+def _show_failures(outcome: SweepOutcome, console: Console) -> None:
+    """Say how many runs failed, why the first did, and how to try again."""
+    from mkldist.results.status import sweep_status
+
+    failures = sweep_status(outcome.path).failed
+    console.print(f"\n{outcome.failed} runs failed:", style="red", highlight=False)
+    for failure in failures[:3]:
+        console.print(f"  {failure.node}: {failure.error}", highlight=False)
+    console.print(
+        f"mkldist status {outcome.path} lists them; --retry-failed does them again",
+        soft_wrap=True,
+        highlight=False,
+    )
