@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mkldist.results.tree import open_results
-    from mkldist.solvers.solve import solve
     from mkldist.solvers.base import Solution
+    from mkldist.solvers.solve import solve
 
 _EXPORTS = {
     "Solution": "mkldist.solvers.base",

@@ -42,8 +42,9 @@ class LazyGroup(click.Group):
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
             hint = nearest(args[0], COMMANDS)
-            error.message = f"{error.message.rstrip('.')}. {hint}" if hint else error.message
-            raise
+            if not hint:
+                raise
+            raise click.UsageError(f"{error.message.rstrip('.')}. {hint}", ctx) from error
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})

@@ -7,20 +7,19 @@ in the output folder, and starts a cluster only for the rest.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mkldist.data.snapshot import save_snapshot
 from mkldist.errors import SpecError
-from mkldist.identity import content_id
 from mkldist.plan import BatchPlan, Plan, make_plan
 from mkldist.results.layout import TreeFacts
 from mkldist.results.records import RecordStore
 from mkldist.results.state import RunState
 from mkldist.results.tree import prepare
 from mkldist.results.writer import TreeWriter
+from mkldist.run.bank_refs import bank_refs
 from mkldist.run.batch import BatchSettings
 from mkldist.run.cluster import ConnectOptions, default_workers
 from mkldist.run.consolidate import Consolidator
@@ -198,7 +197,12 @@ class _Sweep:
         from mkldist.run.campaign import Campaign, Work
 
         n_runs = sum(len(batch.runs) for batch in batches)
-        work = Work(self._banks(batches), batches, self._settings(), self.spec.outputs.keep_banks)
+        work = Work(
+            self.banks({batch.bank for batch in batches}),
+            batches,
+            self._settings(),
+            self.spec.outputs.keep_banks,
+        )
         try:
             progress.note(self._opening(n_runs))
             with options.limited_to(n_runs).connect() as client:
@@ -215,30 +219,15 @@ class _Sweep:
             )
             raise
 
+    def banks(self, wanted: Collection[str]) -> dict[tuple[str, str], BankRef]:
+        """Return the banks of these ids by id and label."""
+        root = banks_root(self.spec, self.folder.path)
+        return bank_refs(self.plan, self.resolved, wanted, root, self.folder.snapshots)
+
     def _opening(self, n_runs: int) -> str:
         before = len(self.plan.runs) - n_runs
         already = f", {before} are recorded already" if before else ""
         return f"{self.spec.name}: {n_runs} runs to do{already}; output in {self.folder.path}"
-
-    def _banks(self, batches: tuple[BatchPlan, ...]) -> dict[tuple[str, str], BankRef]:
-        """Write the data sets that workers are to read; return the banks by id and label."""
-        wanted = {batch.bank for batch in batches}
-        root = banks_root(self.spec, self.folder.path)
-        banks: dict[tuple[str, str], BankRef] = {}
-        for plan in self.plan.banks:
-            if plan.id in wanted:
-                dataset, splits = self.resolved.datasets[plan.dataset]
-                name = content_id(
-                    data=dataset.fingerprint, splits=[split.fingerprint for split in splits]
-                )
-                path = (self.folder.snapshots / name).absolute()
-                if not path.exists():
-                    with writing(path):
-                        save_snapshot(path, dataset, splits)
-                banks[plan.id, plan.spec.label] = BankRef(
-                    plan, root, str(path), dataset.fingerprint
-                )
-        return banks
 
     def _settings(self) -> BatchSettings:
         return BatchSettings(

@@ -224,7 +224,7 @@ def _dual_simplex(
         unit[k] = 1.0
         primal = np.linalg.solve(_bordered(block), unit)
         dual = np.linalg.solve(column_system, unit)
-        p, w = primal[:k].copy(), dual[:k].copy()
+        p, w = primal[:k].astype(np.float64), dual[:k].astype(np.float64)
         row, highest = _worst_row(payoff, support, p)
         leaving = int(np.argmin(p))
         if highest - primal[k] <= _PAYOFF_TOLERANCE * scale:
@@ -238,7 +238,7 @@ def _dual_simplex(
             right[k] = -1.0
         else:
             right[leaving] = 1.0
-        change = np.linalg.solve(column_system, right)
+        change = np.linalg.solve(column_system, right).astype(np.float64)
         excess_drift = _weighted_rows(payoff, active, change[:k]) - change[k]
         if row >= 0:
             excess_drift += payoff[row]

@@ -1,0 +1,50 @@
+"""The banks of a plan as workers see them: with the snapshots of data that they are made from."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+
+from mkldist.data.snapshot import save_snapshot
+from mkldist.identity import content_id
+from mkldist.plan import Plan
+from mkldist.run.materials import BankRef
+from mkldist.run.output import writing
+from mkldist.run.resolve import Resolved
+
+
+def bank_refs(
+    plan: Plan, resolved: Resolved, wanted: Collection[str], root: str, snapshots: Path
+) -> dict[tuple[str, str], BankRef]:
+    """Write the data sets that workers are to read; return the banks by id and label.
+
+    Parameters
+    ----------
+    plan : Plan
+        The plan.
+    resolved : Resolved
+        Its data.
+    wanted : collection of str
+        Ids of the banks.
+    root : str
+        Folder or URL of all banks.
+    snapshots : Path
+        Folder of the snapshots.
+
+    Raises
+    ------
+    mkldist.errors.OutputError
+        When a snapshot cannot be written.
+    """
+    banks: dict[tuple[str, str], BankRef] = {}
+    for bank in plan.banks:
+        if bank.id not in wanted:
+            continue
+        dataset, splits = resolved.datasets[bank.dataset]
+        name = content_id(data=dataset.fingerprint, splits=[s.fingerprint for s in splits])
+        path = (snapshots / name).absolute()
+        if not path.exists():
+            with writing(path):
+                save_snapshot(path, dataset, splits)
+        banks[bank.id, bank.spec.label] = BankRef(bank, root, str(path), dataset.fingerprint)
+    return banks
