@@ -1,0 +1,50 @@
+"""Methods that misbehave; a file of its own because workers preload it by its path."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+import numpy as np
+
+from mkldist.gram.requests import Quadratic
+from mkldist.solvers import uniform
+from mkldist.solvers.base import Method
+from mkldist.solvers.registry import METHODS
+
+SECONDS = 0.4
+
+
+def raising(problem, params):
+    yield Quadratic(problem.y)
+    if params.C > 5:
+        raise ArithmeticError(f"no solution for C = {params.C:g}")
+    return (yield from uniform.solve(problem, params))
+
+
+def killing(problem, params):
+    yield Quadratic(problem.y)
+    if params.C > 5:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return (yield from uniform.solve(problem, params))
+
+
+def slow(problem, params):
+    yield Quadratic(np.abs(problem.y))
+    time.sleep(SECONDS)
+    return (yield from uniform.solve(problem, params))
+
+
+for solve in (raising, killing, slow):
+    METHODS[solve.__name__] = Method(
+        name=solve.__name__,
+        solve=solve,
+        params=uniform.METHOD.params,
+        title=solve.__name__,
+        problem="test",
+        loss="hinge",
+        regularizer="none",
+        reference="none",
+        hyperparameters=uniform.METHOD.hyperparameters,
+    )

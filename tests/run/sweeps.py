@@ -1,0 +1,129 @@
+"""Small sweeps for the tests of this folder, run in this process or as the command line."""
+
+from __future__ import annotations
+
+import os
+import runpy
+import signal
+import subprocess
+import sys
+import time
+import tomllib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import dask
+
+from mkldist.results.records import RecordStore, RunRecord
+from mkldist.run.cluster import ConnectOptions
+from mkldist.run.coordinator import SweepOutcome, run_sweep
+from mkldist.solvers.registry import METHODS
+from mkldist.spec.model import SweepSpec
+
+MISBEHAVING = Path(__file__).with_name("misbehaving.py")
+
+SWEEP = """
+name = "{name}"
+execution = "{execution}"
+[[datasets]]
+name = "two_moons"
+options = {{ n = 80, noise = 0.3 }}
+[preprocessing]
+fit = "{fit}"
+[splits]
+repeats = {repeats}
+[[banks]]
+normalisation = {normalisation}
+backend = "{backend}"
+[[banks.kernels]]
+function = "gaussian"
+widths = [0.1, 0.3, 1.0, 3.0]
+features = ["all", "each"]
+[outputs]
+predictions = true
+{methods}
+"""
+
+
+def sweep_text(methods: dict[str, list[float]], **changes: Any) -> str:
+    settings = {
+        "name": "small", "execution": "shared", "fit": "train", "repeats": 2, "backend": "auto",
+        "normalisation": '"trace"',
+    } | changes  # fmt: skip
+    entries = "\n".join(f'[[methods]]\nname = "{m}"\nC = {values}' for m, values in methods.items())
+    return SWEEP.format(methods=entries, **settings)
+
+
+def run_here(text: str, output: Path, n_workers: int = 1, **options: Any) -> SweepOutcome:
+    spec = SweepSpec.model_validate(tomllib.loads(text))
+    return run_sweep(
+        spec,
+        origin=output.parent / "sweep.toml",
+        output=output,
+        connect_options=ConnectOptions(n_workers=n_workers),
+        **options,
+    )
+
+
+@contextmanager
+def misbehaving_methods() -> Iterator[None]:
+    """Have the misbehaving methods here and in workers that start meanwhile."""
+    before = dict(METHODS)
+    runpy.run_path(str(MISBEHAVING))
+    try:
+        with dask.config.set({"distributed.worker.preload": [str(MISBEHAVING)]}):
+            yield
+    finally:
+        METHODS.clear()
+        METHODS.update(before)
+
+
+def start_process(text: str, output: Path, *arguments: str) -> subprocess.Popen[str]:
+    """Start the command line on a sweep, in a process group of its own as a terminal would."""
+    file = output.parent / f"{output.name}.toml"
+    file.write_text(text)
+    program = (
+        f"import runpy; runpy.run_path({str(MISBEHAVING)!r}); from mkldist.cli import main; main()"
+    )
+    return subprocess.Popen(
+        [sys.executable, "-c", program, "sweep", str(file), "--output", str(output), *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+        env=os.environ | {"DASK_DISTRIBUTED__WORKER__PRELOAD": str(MISBEHAVING)},
+    )
+
+
+def run_process(text: str, output: Path, *arguments: str) -> tuple[int, str]:
+    with start_process(text, output, "--workers", "1", *arguments) as process:
+        try:
+            said, _ = process.communicate(timeout=120)
+        finally:
+            end(process)
+    return process.returncode, said
+
+
+def end(process: subprocess.Popen[str]) -> None:
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def records(output: Path) -> dict[str, RunRecord]:
+    store = RecordStore(output / "records")
+    found = {run_id: store.read(run_id) for run_id in store.ids()}
+    return {run_id: record for run_id, record in found.items() if record is not None}
+
+
+def record_times(output: Path) -> dict[str, int]:
+    """Return when each record was written."""
+    return {path.name: path.stat().st_mtime_ns for path in (output / "records").rglob("*.npz")}
+
+
+def wait_until(condition: Callable[[], bool], what: str, seconds: float = 60) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"waited in vain until {what}"
+        time.sleep(0.05)

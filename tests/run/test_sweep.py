@@ -1,0 +1,137 @@
+"""The whole way of a sweep, against scikit-learn on kernels made by hand; and resuming it."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+from mkldist.data.snapshot import load_snapshot
+from mkldist.results.state import RunState
+from mkldist.results.tree import open_results
+from mkldist.solvers.solve import solve
+from tests.run.sweeps import record_times, records, run_here, sweep_text
+
+WIDTHS = (0.1, 0.3, 1.0, 3.0)
+
+
+def hand_made_kernels(x, split, fit):
+    """Return training and test kernels of unit trace on the training part."""
+    scaler = StandardScaler().fit(x[split.train] if fit == "train" else x)
+    train, test = scaler.transform(x[split.train]), scaler.transform(x[split.test])
+    pairs = [
+        (
+            rbf_kernel(train[:, columns], gamma=1 / (2 * width**2)),
+            rbf_kernel(test[:, columns], train[:, columns], gamma=1 / (2 * width**2)),
+        )
+        for columns in ([0, 1], [0], [1])
+        for width in WIDTHS
+    ]
+    traces = [np.trace(k) for k, _ in pairs]
+    return (
+        np.array([k / t for (k, _), t in zip(pairs, traces, strict=True)]),
+        np.array([k / t for (_, k), t in zip(pairs, traces, strict=True)]),
+    )
+
+
+@pytest.mark.parametrize(
+    ("fit", "backend", "execution"),
+    [("train", "memory", "shared"), ("all", "mmap", "isolated"), ("all", "stream", "shared")],
+)
+def test_results_are_those_of_other_software(tmp_path, monkeypatch, fit, backend, execution):
+    monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path / "cache"))
+    output = tmp_path / "out" / "small"
+    text = sweep_text(
+        {"uniform": [10.0, 1000.0], "level": [100.0]}, fit=fit, backend=backend, execution=execution
+    ).replace("[[datasets]]", "tol = 1e-6\n[[datasets]]", 1)
+    outcome = run_here(text, output)
+    assert outcome.counts[RunState.COMPLETE] == outcome.computed == 6
+    [snapshot] = (output / "snapshots").iterdir()
+    dataset, splits = load_snapshot(snapshot)
+    for record in records(output).values():
+        split = splits[record.split]
+        train, test = hand_made_kernels(dataset.x, split, fit)
+        y = dataset.y[split.train]
+        np.testing.assert_array_equal(record.test_rows, split.test)
+        if record.method == "uniform":
+            machine = SVC(C=record.params["C"], kernel="precomputed", tol=1e-8)
+            machine.fit(train.mean(axis=0), y)
+            expected = machine.decision_function(test.mean(axis=0))
+            np.testing.assert_allclose(record.decision_values, expected, atol=2e-3)
+        else:
+            solution = solve("level", train, y, C=record.params["C"], tol=1e-6)
+            assert record.objective == pytest.approx(solution.objective, rel=2e-6)
+            values = sum(
+                w * (k @ record.coefficients)
+                for w, k in zip(record.kernel_weights, test, strict=True)
+            )
+            np.testing.assert_allclose(record.decision_values, values + record.bias, atol=1e-8)
+        wrong = np.where(record.decision_values >= 0, 1, -1) != dataset.y[split.test]
+        assert record.scores["test_error"] == pytest.approx(wrong.mean())
+        assert record.provenance["blas_threads"] == 1
+    check_tree(output)
+
+
+def check_tree(output):
+    with open_results(output) as tree:
+        node = tree["two_moons/uniform"]
+        assert (node.state == "complete").all()
+        np.testing.assert_array_equal(node.C, [10.0, 1000.0])
+        for record in records(output).values():
+            found = tree[f"two_moons/{record.key}"].sel(split=record.split, C=record.params["C"])
+            assert found.test_error.item() == record.scores["test_error"]
+            np.testing.assert_array_equal(found.kernel_weights, record.kernel_weights)
+
+
+def test_a_finished_sweep_is_not_done_again_and_a_changed_one_only_where_it_changed(tmp_path):
+    output = tmp_path / "out" / "small"
+    run_here(sweep_text({"uniform": [1.0, 10.0]}), output)
+    before = record_times(output)
+    started = time.perf_counter()
+    again = run_here(sweep_text({"uniform": [1.0, 10.0]}), output)
+    assert time.perf_counter() - started < 3
+    assert (again.computed, again.skipped) == (0, 4)
+    assert record_times(output) == before
+    changed = run_here(sweep_text({"uniform": [10.0, 100.0]}), output)
+    assert (changed.computed, changed.skipped) == (2, 2)
+    assert {k: v for k, v in record_times(output).items() if k in before} == before
+    with open_results(output) as tree:
+        assert (tree["two_moons/uniform"].state == "complete").all()
+
+
+def test_a_damaged_record_is_computed_again(tmp_path):
+    output = tmp_path / "out" / "small"
+    run_here(sweep_text({"uniform": [1.0, 10.0]}), output)
+    path = sorted((output / "records").rglob("*.npz"))[0]
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    # A changed sweep makes its tree anew from the records.
+    outcome = run_here(sweep_text({"uniform": [1.0, 10.0, 100.0]}), output)
+    assert (outcome.computed, outcome.skipped) == (3, 3)
+    assert len(records(output)) == 6
+
+
+def test_banks_are_deleted_when_nobody_needs_them_if_asked(tmp_path):
+    output = tmp_path / "out" / "small"
+    text = sweep_text({"uniform": [1.0]}).replace("predictions = true", "keep_banks = false")
+    run_here(text, output)
+    assert not list((tmp_path / "out" / "banks").rglob("zarr.json"))
+
+
+def test_banks_that_differ_in_normalisation_alone_share_a_store_and_not_results(tmp_path):
+    output = tmp_path / "out" / "small"
+    bank = sweep_text({}, normalisation='"none"').partition("[[banks]]")[2]
+    plain = bank.partition("[outputs]")[0]
+    text = sweep_text({"uniform": [1.0]}, repeats=1).replace(
+        "[outputs]", f'[[banks]]\nname = "plain"{plain}[outputs]'
+    )
+    outcome = run_here(text, output)
+    assert len({plan.id for plan in outcome.plan.banks}) == 1
+    found = {record.bank: record.objective for record in records(output).values()}
+    assert len(found) == 2
+    assert found["plain"] != pytest.approx(found["bank"], rel=0.01)
