@@ -56,13 +56,15 @@ def sweep_text(methods: dict[str, list[float]], **changes: Any) -> str:
     return SWEEP.format(methods=entries, **settings)
 
 
-def run_here(text: str, output: Path, n_workers: int = 1, **options: Any) -> SweepOutcome:
+def run_here(text: str, output: Path, scheduler: str | None, **options: Any) -> SweepOutcome:
+    """Run a sweep on a scheduler, or on a cluster of its own."""
     spec = SweepSpec.model_validate(tomllib.loads(text))
+    connect_options = ConnectOptions(scheduler, n_workers=None if scheduler else 1)
     return run_sweep(
         spec,
         origin=output.parent / "sweep.toml",
         output=output,
-        connect_options=ConnectOptions(n_workers=n_workers),
+        connect_options=connect_options,
         **options,
     )
 
@@ -80,12 +82,15 @@ def misbehaving_methods() -> Iterator[None]:
         METHODS.update(before)
 
 
-def start_process(text: str, output: Path, *arguments: str) -> subprocess.Popen[str]:
+def start_process(
+    text: str, output: Path, *arguments: str, setup: str = ""
+) -> subprocess.Popen[str]:
     """Start the command line on a sweep, in a process group of its own as a terminal would."""
     file = output.parent / f"{output.name}.toml"
     file.write_text(text)
     program = (
-        f"import runpy; runpy.run_path({str(MISBEHAVING)!r}); from mkldist.cli import main; main()"
+        f"{setup}import runpy; runpy.run_path({str(MISBEHAVING)!r}); "
+        "from mkldist.cli import main; main()"
     )
     return subprocess.Popen(
         [sys.executable, "-c", program, "sweep", str(file), "--output", str(output), *arguments],

@@ -42,13 +42,12 @@ def hand_made_kernels(x, split, fit):
     ("fit", "backend", "execution"),
     [("train", "memory", "shared"), ("all", "mmap", "isolated"), ("all", "stream", "shared")],
 )
-def test_results_are_those_of_other_software(tmp_path, monkeypatch, fit, backend, execution):
-    monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path / "cache"))
+def test_results_are_those_of_other_software(tmp_path, scheduler, fit, backend, execution):
     output = tmp_path / "out" / "small"
     text = sweep_text(
         {"uniform": [10.0, 1000.0], "level": [100.0]}, fit=fit, backend=backend, execution=execution
     ).replace("[[datasets]]", "tol = 1e-6\n[[datasets]]", 1)
-    outcome = run_here(text, output)
+    outcome = run_here(text, output, scheduler)
     assert outcome.counts[RunState.COMPLETE] == outcome.computed == 6
     [snapshot] = (output / "snapshots").iterdir()
     dataset, splits = load_snapshot(snapshot)
@@ -87,50 +86,54 @@ def check_tree(output):
             np.testing.assert_array_equal(found.kernel_weights, record.kernel_weights)
 
 
-def test_a_finished_sweep_is_not_done_again_and_a_changed_one_only_where_it_changed(tmp_path):
+def test_a_finished_sweep_is_not_done_again_and_a_changed_one_only_where_it_changed(
+    tmp_path, scheduler
+):
     output = tmp_path / "out" / "small"
-    run_here(sweep_text({"uniform": [1.0, 10.0]}), output)
+    run_here(sweep_text({"uniform": [1.0, 10.0]}), output, scheduler)
     before = record_times(output)
     started = time.perf_counter()
-    again = run_here(sweep_text({"uniform": [1.0, 10.0]}), output)
+    again = run_here(sweep_text({"uniform": [1.0, 10.0]}), output, scheduler)
     assert time.perf_counter() - started < 3
     assert (again.computed, again.skipped) == (0, 4)
     assert record_times(output) == before
-    changed = run_here(sweep_text({"uniform": [10.0, 100.0]}), output)
+    changed = run_here(sweep_text({"uniform": [10.0, 100.0]}), output, scheduler)
     assert (changed.computed, changed.skipped) == (2, 2)
     assert {k: v for k, v in record_times(output).items() if k in before} == before
     with open_results(output) as tree:
         assert (tree["two_moons/uniform"].state == "complete").all()
 
 
-def test_a_damaged_record_is_computed_again(tmp_path):
+def test_a_damaged_record_is_computed_again(tmp_path, scheduler):
     output = tmp_path / "out" / "small"
-    run_here(sweep_text({"uniform": [1.0, 10.0]}), output)
+    run_here(sweep_text({"uniform": [1.0, 10.0]}), output, scheduler)
     path = sorted((output / "records").rglob("*.npz"))[0]
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1
     path.write_bytes(content)
     # A changed sweep makes its tree anew from the records.
-    outcome = run_here(sweep_text({"uniform": [1.0, 10.0, 100.0]}), output)
+    outcome = run_here(sweep_text({"uniform": [1.0, 10.0, 100.0]}), output, scheduler)
     assert (outcome.computed, outcome.skipped) == (3, 3)
     assert len(records(output)) == 6
 
 
-def test_banks_are_deleted_when_nobody_needs_them_if_asked(tmp_path):
+def test_banks_are_deleted_when_nobody_needs_them_if_asked(tmp_path, scheduler):
     output = tmp_path / "out" / "small"
     text = sweep_text({"uniform": [1.0]}).replace("predictions = true", "keep_banks = false")
-    run_here(text, output)
+    run_here(text, output, scheduler)
     assert not list((tmp_path / "out" / "banks").rglob("zarr.json"))
 
 
-def test_banks_that_differ_in_normalisation_alone_share_a_store_and_not_results(tmp_path):
+def test_banks_that_differ_in_normalisation_alone_share_a_store_and_not_results(
+    tmp_path, scheduler
+):
     output = tmp_path / "out" / "small"
     bank = sweep_text({}, normalisation='"none"').partition("[[banks]]")[2]
     plain = bank.partition("[outputs]")[0]
     text = sweep_text({"uniform": [1.0]}, repeats=1).replace(
         "[outputs]", f'[[banks]]\nname = "plain"{plain}[outputs]'
     )
-    outcome = run_here(text, output)
+    outcome = run_here(text, output, scheduler)
     assert len({plan.id for plan in outcome.plan.banks}) == 1
     found = {record.bank: record.objective for record in records(output).values()}
     assert len(found) == 2

@@ -1,0 +1,25 @@
+"""One cluster for all sweeps of this folder that do not have to end theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mkldist.run.cluster import connect
+from tests.run.sweeps import misbehaving_methods
+
+
+@pytest.fixture(scope="session")
+def node_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(scope="session")
+def scheduler(node_cache: Path) -> Iterator[str]:
+    """Address of a scheduler with one worker that knows the misbehaving methods."""
+    with pytest.MonkeyPatch.context() as patch, misbehaving_methods():
+        patch.setenv("MKLDIST_CACHE", str(node_cache))
+        with connect(n_workers=1) as client:
+            yield client.scheduler_info()["address"]

@@ -1,0 +1,237 @@
+"""What dies, fills up, flips or is interrupted in the middle of a sweep, for real."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+
+import psutil
+import pytest
+
+from mkldist.errors import EXIT_BAD_INPUT, EXIT_FAILED_RUNS, EXIT_INTERRUPTED, OutputError
+from mkldist.gram.store import GramStore
+from mkldist.results.state import RunState
+from tests.run.sweeps import (
+    end,
+    misbehaving_methods,
+    record_times,
+    records,
+    run_here,
+    run_process,
+    start_process,
+    sweep_text,
+    wait_until,
+)
+
+GRID = [float(c) for c in range(1, 9)]
+
+
+def workers_of(process: subprocess.Popen[str]) -> list[psutil.Process]:
+    """Return the worker processes of a local cluster: the spawned children that compute."""
+    children = psutil.Process(process.pid).children(recursive=True)
+    return [child for child in children if "spawn_main" in " ".join(child.cmdline())]
+
+
+def test_a_solver_that_raises_is_a_recorded_result_and_the_others_finish(tmp_path, scheduler):
+    output = tmp_path / "out" / "small"
+    with misbehaving_methods():
+        text = sweep_text({"raising": [1.0, 10.0], "uniform": [1.0]})
+        outcome = run_here(text, output, scheduler)
+        assert outcome.counts[RunState.FAILED] == outcome.failed == 2
+        assert outcome.counts[RunState.COMPLETE] == 4
+        failed = [r for r in records(output).values() if r.state is RunState.FAILED]
+        assert {r.error for r in failed} == {"ArithmeticError: no solution for C = 10"}
+        assert "misbehaving.py" in failed[0].provenance["traceback"]
+        again = run_here(text, output, scheduler)
+        assert (again.computed, again.failed) == (0, 2)
+        before = record_times(output)
+        retried = run_here(text, output, scheduler, retry_failed=True)
+        assert (retried.computed, retried.skipped, retried.failed) == (2, 4, 2)
+        after = record_times(output)
+        assert sum(after[name] != when for name, when in before.items()) == 2
+
+
+def test_failed_runs_show_in_the_exit_code(tmp_path):
+    output = tmp_path / "small"
+    code, said = run_process(sweep_text({"raising": [1.0, 10.0]}, repeats=1), output)
+    assert code == EXIT_FAILED_RUNS, said
+    assert "no solution for C = 10" in said
+    assert "Traceback" not in said
+
+
+@pytest.mark.slow
+def test_a_run_that_kills_its_worker_fails_alone(tmp_path):
+    output = tmp_path / "out" / "small"
+    with misbehaving_methods():
+        text = sweep_text({"killing": [1.0, 10.0], "uniform": [1.0, 10.0]}, repeats=1)
+        outcome = run_here(text, output, None)
+    assert outcome.counts[RunState.COMPLETE] == 3
+    [failed] = [r for r in records(output).values() if r.state is RunState.FAILED]
+    assert (failed.method, failed.params["C"]) == ("killing", 10.0)
+    assert "worker process died" in failed.error
+
+
+def test_a_worker_killed_in_the_middle_costs_nothing_that_was_recorded(tmp_path):
+    output = tmp_path / "small"
+    text = sweep_text({"slow": GRID}, execution="isolated", repeats=1)
+    with start_process(text, output, "--workers", "1") as process:
+        try:
+            wait_until(lambda: len(record_times(output)) >= 2, "two runs are recorded")
+            [worker] = workers_of(process)
+            worker.kill()
+            before = record_times(output)
+            said, _ = process.communicate(timeout=60)
+        finally:
+            end(process)
+    assert process.returncode == 0, said
+    assert {run.state for run in records(output).values()} == {RunState.COMPLETE}
+    after = record_times(output)
+    assert len(after) == len(GRID)
+    assert {name: after[name] for name in before} == before
+    assert len({r.provenance["pid"] for r in records(output).values()}) == 2
+
+
+def test_a_coordinator_killed_in_the_middle_resumes_and_repeats_nothing(tmp_path):
+    output = tmp_path / "small"
+    text = sweep_text({"slow": GRID}, execution="isolated", repeats=1)
+    with start_process(text, output, "--workers", "1") as process:
+        try:
+            wait_until(lambda: len(record_times(output)) >= 3, "three runs are recorded")
+            workers = workers_of(process)
+            assert workers
+            process.kill()
+            process.wait()
+            psutil.wait_procs(workers, timeout=10)
+            assert not any(worker.is_running() for worker in workers), "orphaned workers"
+        finally:
+            end(process)
+    before = record_times(output)
+    assert 3 <= len(before) < len(GRID)
+    code, said = run_process(text, output)
+    assert code == 0, said
+    after = record_times(output)
+    assert len(after) == len(GRID)
+    assert {name: after[name] for name in before} == before
+    assert f"{len(before)} are recorded already" in said
+
+
+def test_interrupting_keeps_what_is_recorded_and_says_how_to_resume(tmp_path):
+    output = tmp_path / "small"
+    text = sweep_text({"slow": GRID}, execution="isolated", repeats=1)
+    with start_process(text, output, "--workers", "1") as process:
+        try:
+            wait_until(lambda: len(record_times(output)) >= 2, "two runs are recorded")
+            workers = workers_of(process)
+            os.killpg(process.pid, signal.SIGINT)
+            said, _ = process.communicate(timeout=30)
+        finally:
+            end(process)
+    assert process.returncode == EXIT_INTERRUPTED, said
+    assert "resume with: mkldist sweep" in said
+    assert "Traceback" not in said
+    psutil.wait_procs(workers, timeout=10)
+    assert not any(worker.is_running() for worker in workers)
+    before = record_times(output)
+    code, said = run_process(text, output)
+    assert code == 0, said
+    after = record_times(output)
+    assert len(after) == len(GRID)
+    assert {name: after[name] for name in before} == before
+
+
+@pytest.mark.parametrize("backend", ["memory", "mmap", "stream"])
+def test_a_flipped_bit_in_a_block_is_found_and_the_block_built_again(
+    tmp_path, scheduler, node_cache, backend
+):
+    output = tmp_path / "out" / "small"
+    run_here(sweep_text({"uniform": [1.0]}, repeats=1, backend=backend), output, scheduler)
+    [folder] = [path.parent for path in (tmp_path / "out" / "banks").glob("*/zarr.json")]
+    store = GramStore.open(folder.parent, folder.name)
+    [block] = [path for path in (folder / "gram" / "c").rglob("*") if path.is_file()]
+    whole = block.read_bytes()
+    flipped = bytearray(whole)
+    flipped[1000] ^= 4
+    block.write_bytes(flipped)
+    assert len(store.verify()) == 1
+    if backend == "mmap":
+        # A whole copy in the node cache hides the damage, rightly.
+        for path in node_cache.glob("*.bank"):
+            path.unlink()
+    text = sweep_text({"uniform": [1.0, 10.0]}, repeats=1, backend=backend)
+    outcome = run_here(text, output, scheduler)
+    assert (outcome.computed, outcome.skipped, outcome.failed) == (1, 1, 0)
+    assert block.read_bytes() == whole
+    reference = tmp_path / "clean" / "small"
+    run_here(text, reference, scheduler)
+    clean = records(reference)
+    for run_id, record in records(output).items():
+        assert record.objective == clean[run_id].objective
+
+
+def test_two_coordinators_do_not_write_to_one_folder(tmp_path):
+    output = tmp_path / "small"
+    text = sweep_text({"slow": GRID}, execution="isolated", repeats=1)
+    with start_process(text, output, "--workers", "1") as first:
+        try:
+            wait_until((output / "sweep.json").exists, "the folder is claimed")
+            code, said = run_process(text, output)
+            assert code == EXIT_BAD_INPUT, said
+            assert f"in use by another mkldist process (pid {first.pid}" in said
+            assert first.poll() is None
+        finally:
+            end(first)
+
+
+def test_another_sweep_does_not_get_the_folder(tmp_path, scheduler):
+    output = tmp_path / "small"
+    run_here(sweep_text({"uniform": [1.0]}), output, scheduler)
+    before = record_times(output)
+    with pytest.raises(OutputError, match="folder of sweep 'small'"):
+        run_here(sweep_text({"uniform": [1.0]}, name="other"), output, scheduler)
+    assert record_times(output) == before
+
+
+@contextlib.contextmanager
+def small_disk(path: Path, kib: int):
+    """Mount a file system of some KiB."""
+    path.mkdir(parents=True)
+    if os.geteuid() != 0 or shutil.which("mount") is None:
+        pytest.skip("mounting a small file system needs root")
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"size={kib}k", "tmpfs", str(path)],
+        check=False,
+        capture_output=True,
+    )
+    if mounted.returncode:
+        pytest.skip(f"no file system can be mounted here: {mounted.stderr.decode().strip()}")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "-l", str(path)], check=True)
+
+
+@pytest.mark.parametrize("kib", [16, 256, 700])
+def test_a_full_disk_ends_the_sweep_with_words(tmp_path, scheduler, kib):
+    disk = tmp_path / "disk"
+    text = sweep_text({"uniform": [float(c) for c in range(1, 60)]}, repeats=2)
+    with small_disk(disk, kib), pytest.raises(OutputError) as caught:
+        run_here(text, disk / "small", scheduler)
+    assert "space" in str(caught.value)
+    assert str(disk) in caught.value.where
+
+
+def test_a_limit_on_file_sizes_is_a_full_disk_too(tmp_path):
+    output = tmp_path / "small"
+    limited = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, 30_000)); "
+    with start_process(sweep_text({"uniform": [1.0]}), output, setup=limited) as process:
+        try:
+            said, _ = process.communicate(timeout=60)
+        finally:
+            end(process)
+    assert process.returncode == EXIT_BAD_INPUT, said
+    assert "mkldist: bad output" in said
+    assert "Traceback" not in said
