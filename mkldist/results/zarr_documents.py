@@ -52,7 +52,9 @@ def array_document(
         Its attributes.
     """
     bytes_codec: Document = {"name": "bytes", "configuration": {"endian": "little"}}
-    if dtype == "string":
+    if dtype == "bool":
+        bytes_codec = {"name": "bytes"}
+    elif dtype == "string":
         bytes_codec = {"name": "vlen-utf8", "configuration": {}}
     return {
         "zarr_format": 3,

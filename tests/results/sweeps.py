@@ -50,9 +50,18 @@ def made_up_plan(
         bank_id = f"bank-{dataset}-{bank.label}"
         bank_plans.append(
             BankPlan(
-                bank_id, dataset, bank, spec.preprocessing, None, 0, n_points, n_kernels,
-                "float64", "memory", 8 * n_kernels * n_points**2,
-            )  # fmt: skip
+                bank_id,
+                dataset,
+                bank,
+                spec.preprocessing,
+                None,
+                0,
+                n_points,
+                n_kernels,
+                "float64",
+                "memory",
+                8 * n_kernels * n_points**2,
+            )
         )
         for split in range(n_splits):
             runs = tuple(

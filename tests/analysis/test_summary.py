@@ -1,0 +1,95 @@
+"""The summary, held against averages computed record by record."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from mkldist.analysis.summary import summary
+from mkldist.results.records import RecordStore, RunRecord
+from mkldist.results.tree import open_results, prepare
+from tests.results.sweeps import GRIDS, made_up_facts, made_up_plan, made_up_record
+
+PLAN = made_up_plan(n_splits=5)
+
+
+def tree_of(folder, records, plan=PLAN, grids=GRIDS):
+    store = RecordStore(folder / "records")
+    for record in records:
+        store.write(record)
+    prepare(folder / "results.zarr", plan, made_up_facts(plan, grids), store)
+    return open_results(folder)
+
+
+@pytest.fixture(scope="module")
+def records():
+    made = [made_up_record(run) for run in PLAN.runs[:-3]]
+    for i in (0, 17, 40):
+        made[i] = RunRecord.failed(PLAN.runs[i], "no memory")
+    return made
+
+
+@pytest.fixture(scope="module")
+def table(records, tmp_path_factory):
+    return summary(tree_of(tmp_path_factory.mktemp("sweep"), records))
+
+
+def test_summary_is_what_pandas_finds_in_the_records(records, table):
+    rows = pd.DataFrame(
+        {
+            "dataset": r.dataset, "method": r.key,
+            "point": str(r.params.get("C")) + str(r.params.get("variant")),
+            "error": r.scores["test_error"], "active": int((r.kernel_weights > 1e-3).sum()),
+            "seconds": r.times["own_seconds"] + r.times["pass_seconds"], "gap": r.gap,
+        }
+        for r in records if r.state == "complete"
+    )  # fmt: skip
+    by_hand = rows.groupby(["dataset", "method", "point"])
+    given = table.assign(
+        point=table["C"].map(lambda c: str(None if np.isnan(c) else c))
+        + table["variant"].map(lambda v: str(None if pd.isna(v) else v))
+    ).set_index(["dataset", "method", "point"])
+    assert len(given) == 16
+    for column, name, how in (
+        ("test_error_mean", "error", "mean"), ("test_error_sd", "error", "std"),
+        ("active_mean", "active", "mean"), ("active_sd", "active", "std"),
+        ("seconds_mean", "seconds", "mean"), ("seconds_sd", "seconds", "std"),
+        ("gap_max", "gap", "max"), ("complete", "error", "count"),
+    ):  # fmt: skip
+        expected = getattr(by_hand[name], how)().reindex(given.index)
+        np.testing.assert_allclose(given[column], expected, rtol=1e-12, err_msg=column)
+    assert given["failed"].sum() == 3
+    assert given["waiting"].sum() == 3
+    best = by_hand["error"].mean().groupby("dataset").idxmin()
+    assert set(given.index[given["best"]]) == set(best)
+
+
+def test_one_split_has_no_deviation(tmp_path):
+    plan = made_up_plan(n_splits=1)
+    table = summary(tree_of(tmp_path, [made_up_record(run) for run in plan.runs], plan))
+    assert table["test_error_sd"].isna().all()
+    assert table["test_error_mean"].notna().all()
+
+
+def test_before_any_outcome_everything_waits(tmp_path):
+    table = summary(tree_of(tmp_path, []))
+    assert table["waiting"].sum() == len(PLAN.runs)
+    assert table["test_error_mean"].isna().all()
+    assert not table["best"].any()
+
+
+def test_failed_runs_lend_no_numbers(tmp_path):
+    grids = {"uniform": {}}
+    plan = made_up_plan(grids, datasets=["d"], n_splits=2)
+    good = made_up_record(plan.runs[0])
+    bad = dataclasses.replace(
+        RunRecord.failed(plan.runs[1], "late"), scores={"test_error": 1.0},
+        times={"own_seconds": 1e9},
+    )  # fmt: skip
+    [row] = summary(tree_of(tmp_path, [good, bad], plan, grids)).to_dict("records")
+    assert (row["complete"], row["failed"]) == (1, 1)
+    assert row["test_error_mean"] == good.scores["test_error"]
+    assert row["seconds_mean"] < 10

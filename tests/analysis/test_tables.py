@@ -1,0 +1,111 @@
+"""The table at the end of a sweep, as a terminal shows it."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+from rich.console import Console
+
+from mkldist.analysis.tables import summary_table
+
+
+def made_up_summary(n_values: int = 3, *, banks=("xu2008",), second=None) -> pd.DataFrame:
+    draw = np.random.default_rng(0)
+    rows = [
+        {
+            "dataset": dataset, "bank": bank, "method": method, "C": C,
+            "complete": 20, "failed": 0, "waiting": 0,
+            "test_error_mean": draw.uniform(0.01, 0.4), "test_error_sd": 0.1234,
+            "active_mean": draw.uniform(1, 400), "active_sd": 12.345,
+            "seconds_mean": 10 ** draw.uniform(-2, 4), "seconds_sd": 1.0,
+            "gap_max": draw.uniform(0, 0.01),
+        }
+        for dataset in ("breast_wisconsin", "wdbc") for bank in banks
+        for method in ("simplemkl", "best_single") for C in np.geomspace(0.01, 1e4, n_values)
+    ]  # fmt: skip
+    table = pd.DataFrame(rows)
+    if second:
+        table.insert(4, second, np.where(table["method"] == "simplemkl", 0.5, np.nan))
+    least = table.groupby("dataset")["test_error_mean"].transform("min")
+    return table.assign(best=table["test_error_mean"] == least)
+
+
+def shown(table: pd.DataFrame, width: int = 80, **options) -> list[str]:
+    out = io.StringIO()
+    Console(file=out, width=width, color_system=None).print(summary_table(table, **options))
+    return [line.rstrip() for line in out.getvalue().splitlines()]
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_every_row_is_one_line_that_fits(width):
+    table = made_up_summary()
+    lines = shown(table, width)
+    assert max(map(len, lines)) <= width
+    assert sum(line.lstrip().startswith(("simplemkl", "best_single")) for line in lines) == 12
+    assert "breast_wisconsin" in lines
+    assert lines[0].split() == ["active", "largest", "failed"]
+    assert lines[1].split() == [
+        "method", "C", "test", "error", "%", "kernels", "seconds", "gap", "runs",
+    ]  # fmt: skip
+
+
+def test_a_row_says_what_the_summary_says():
+    table = made_up_summary(1).iloc[[0]].assign(
+        test_error_mean=0.0456, active_mean=17.25, seconds_mean=3.14159, gap_max=0.0099, failed=2,
+        complete=18,
+    )  # fmt: skip
+    [line] = [line for line in shown(table) if "simplemkl" in line]
+    assert line.split() == [
+        "simplemkl", "0.01", "4.56", "±", "12.34", "*", "17.2", "±", "12.3", "3.14", "9.9e-03",
+        "2/20",
+    ]  # fmt: skip
+
+
+def test_the_best_of_each_data_set_is_marked():
+    table = made_up_summary()
+    marked = [line.split()[:3] for line in shown(table) if "%" not in line and " * " in line]
+    best = table[table["best"]]
+    assert [m[0] for m in marked if m[0] != "Mean"] == best["method"].tolist()
+    assert [float(m[2]) for m in marked if m[0] != "Mean"] == [
+        round(100 * e, 2) for e in best["test_error_mean"]
+    ]
+
+
+def test_missing_numbers_are_a_dash_and_waiting_runs_are_told():
+    table = made_up_summary(1).assign(
+        test_error_mean=np.nan, active_mean=np.nan, seconds_mean=np.nan, gap_max=np.nan,
+        complete=0, waiting=20, best=False,
+    )  # fmt: skip
+    lines = shown(table)
+    [line] = [line for line in lines if line.startswith(" simplemkl")][:1]
+    assert line.split()[2:] == ["–"] * 4 + ["0/20"]  # noqa: RUF001
+    assert "80 runs have no outcome yet." in lines
+
+
+def test_a_long_table_shows_each_method_at_its_best():
+    table = made_up_summary(40)
+    lines = shown(table)
+    assert sum(line.startswith((" simplemkl", " best_single")) for line in lines) == 4
+    assert any("of 160 rows" in line for line in lines)
+    for dataset, method in (("wdbc", "best_single"), ("wdbc", "simplemkl")):
+        rows = table[(table["dataset"] == dataset) & (table["method"] == method)]
+        least = f"{100 * rows['test_error_mean'].min():.2f} ±"
+        [line] = [x for x in lines[lines.index(dataset) :] if x.startswith(f" {method}")]
+        assert least in line
+
+
+def test_several_hyperparameters_are_named_and_banks_are_told_apart():
+    table = made_up_summary(second="lam", banks=("xu2008", "hao2012-polynomial"))
+    assert max(map(len, shown(table))) <= 80
+    lines = shown(table, 100)
+    assert "breast_wisconsin · hao2012-polynomial" in lines
+    assert any("C=0.01 lam=0.5" in line for line in lines)
+    assert any(line.startswith(" best_single  C=0.01   ") for line in lines)
+
+
+def test_methods_without_hyperparameters_need_no_column():
+    lines = shown(made_up_summary(1).drop(columns="C"))
+    assert lines[1].split()[:2] == ["method", "test"]

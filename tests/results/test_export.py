@@ -1,0 +1,98 @@
+"""Exports hold what the tree holds, in all three formats."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+from mkldist.errors import InputError, OutputError
+from mkldist.results import export as module
+from mkldist.results.export import export
+from mkldist.results.records import RecordStore, RunRecord
+from mkldist.results.tree import open_results, prepare
+from tests.results.sweeps import made_up_facts, made_up_plan, made_up_record
+
+PLAN = made_up_plan(predictions=True, banks=("one", "two"), n_splits=2)
+RECORDS = {run.id: made_up_record(run) for run in PLAN.runs[:-2]}
+RECORDS[PLAN.runs[0].id] = RunRecord.failed(PLAN.runs[0], 'no "memory", or\nnone left')
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sweep")
+    store = RecordStore(folder / "records")
+    for record in RECORDS.values():
+        store.write(record)
+    prepare(folder / "results.zarr", PLAN, made_up_facts(PLAN), store)
+    return folder
+
+
+def test_netcdf_holds_the_tree(folder, tmp_path):
+    target = export(folder, "netcdf", tmp_path / "new" / "results.nc")
+    with xr.open_datatree(target, engine="netcdf4") as back:
+        xr.testing.assert_identical(back.load(), open_results(folder).load())
+
+
+@pytest.mark.parametrize("format", ["csv", "parquet"])
+def test_tables_hold_a_row_per_run(folder, tmp_path, format):
+    target = export(folder, format, tmp_path / f"results.{format}")
+    if format == "csv":
+        rows = pd.read_csv(target, keep_default_na=False, na_values={"gap": [""], "C": [""]})
+    else:
+        rows = pd.read_parquet(target)
+    assert list(rows.columns[:7]) == [
+        "dataset", "bank", "method", "split", "C", "variant", "state",
+    ]  # fmt: skip
+    assert len(rows) == len(PLAN.runs)
+    rows = rows.set_index("run_id")
+    for run in PLAN.runs:
+        row, record = rows.loc[run.id], RECORDS.get(run.id)
+        assert (row.dataset, row.bank, row.method) == (run.dataset, run.bank_label, run.key)
+        assert row.split == run.split
+        np.testing.assert_equal(row.C, run.params.get("C", np.nan))
+        assert run.params.get("variant") in (None, row.variant)
+        assert row.state == ("waiting" if record is None else record.state)
+        assert row.error == ("" if record is None else record.error)
+        np.testing.assert_equal(row.gap, np.nan if record is None else record.gap)
+        if record is not None and record.scores:
+            assert float(row.test_error) == record.scores["test_error"]
+            assert float(row.outer_iterations) == record.counters["outer_iterations"]
+
+
+def test_a_file_is_replaced_only_when_asked(folder, tmp_path):
+    target = tmp_path / "results.csv"
+    target.write_text("mine")
+    with pytest.raises(OutputError, match="already"):
+        export(folder, "csv", target)
+    assert target.read_text() == "mine"
+    export(folder, "csv", target, overwrite=True)
+    assert target.read_text().startswith("dataset,")
+    with pytest.raises(OutputError, match="a folder"):
+        export(folder, "csv", tmp_path, overwrite=True)
+
+
+def test_a_failed_export_leaves_nothing(folder, tmp_path, monkeypatch):
+    def full(tree, target):
+        target.write_text("half")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setitem(module.FORMATS, "csv", full)
+    with pytest.raises(OutputError, match="No space"):
+        export(folder, "csv", tmp_path / "results.csv")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_unknown_format_is_named_with_the_nearest(folder, tmp_path):
+    with pytest.raises(InputError, match=r"'netcd'.*Did you mean 'netcdf'"):
+        export(folder, "netcd", tmp_path / "x")
+
+
+def test_parquet_without_pyarrow_says_what_to_install(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "find_spec", lambda name: None)
+    assert importlib.util.find_spec("pyarrow") is not None
+    with pytest.raises(InputError, match="pip install pyarrow"):
+        export(folder, "parquet", tmp_path / "x")

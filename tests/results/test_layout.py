@@ -1,0 +1,96 @@
+"""Where runs stand in the tree."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mkldist.errors import SpecError
+from mkldist.results.layout import TreeFacts, tree_layout
+from tests.results.sweeps import GRIDS, made_up_facts, made_up_plan
+
+grids = st.dictionaries(
+    st.sampled_from(["level", "simplemkl", "uniform"]),
+    st.dictionaries(
+        st.sampled_from(["C", "lam", "tau"]),
+        st.lists(st.floats(0.01, 100), min_size=1, max_size=4, unique=True),
+        max_size=3,
+    ),
+    min_size=1,
+)
+
+
+@given(grids, st.integers(1, 4), st.integers(1, 3))
+@settings(max_examples=40, deadline=None)
+def test_every_run_has_one_place_and_its_own_coordinates(grids, n_splits, n_banks):
+    banks = [f"b{i}" for i in range(n_banks)]
+    plan = made_up_plan(grids, banks=banks, n_splits=n_splits)
+    layout = tree_layout(plan, made_up_facts(plan, grids))
+    runs = {run.id: run for run in plan.runs}
+    placed = {}
+    for node in layout.nodes:
+        for place, run_id in np.ndenumerate(node.run_ids):
+            placed[run_id] = node.path
+            run = runs[run_id]
+            assert place[0] == run.split
+            for index, (name, values) in zip(place[1:], node.coordinates.items(), strict=True):
+                assert values[index] == run.params[name]
+            parts = (
+                [run.dataset, run.key] if n_banks == 1 else [run.dataset, run.bank_label, run.key]
+            )
+            assert node.path == "/".join(parts)
+    assert placed.keys() == runs.keys()
+
+
+def test_coordinates_are_numbers_where_the_values_are():
+    grids = {
+        "level": {"a": [1, 2.5], "b": [1, 2], "c": [True, False], "d": ["x", "y"], "e": [1, "x"]}
+    }
+    plan = made_up_plan(grids)
+    coordinates = tree_layout(plan, made_up_facts(plan, grids)).nodes[0].coordinates
+    kinds = {name: values.dtype.kind for name, values in coordinates.items()}
+    assert kinds == {"a": "f", "b": "i", "c": "b", "d": "O", "e": "O"}
+    assert coordinates["e"].tolist() == ["1", "x"]
+
+
+def test_shared_settings_are_told_apart_from_hyperparameters():
+    plan = made_up_plan()
+    node = tree_layout(plan, made_up_facts(plan)).nodes[0]
+    assert node.attributes == {"method": "level", "bank": "xu2008", "settings": '{"tol": 0.01}'}
+
+
+def test_id_follows_what_is_laid_out():
+    plan = made_up_plan()
+    layout = tree_layout(plan, made_up_facts(plan))
+    again = tree_layout(made_up_plan(), made_up_facts(plan))
+    assert layout.id == again.id
+    for other in (
+        made_up_plan(n_splits=5),
+        made_up_plan(predictions=True),
+        made_up_plan(weights=False),
+    ):
+        assert tree_layout(other, made_up_facts(other)).id != layout.id
+
+
+@pytest.mark.parametrize("name", ["gap", "split", "kernel", "state"])
+def test_a_hyperparameter_cannot_take_the_name_of_a_variable(name):
+    grids = {"level": {name: [1.0]}}
+    plan = made_up_plan(grids)
+    with pytest.raises(ValueError, match=name):
+        tree_layout(plan, made_up_facts(plan, grids))
+
+
+def test_a_method_cannot_take_the_name_of_a_coordinate():
+    grids = {"kernel": {"C": [1.0]}}
+    plan = made_up_plan(grids)
+    with pytest.raises(SpecError, match="kernel"):
+        tree_layout(plan, made_up_facts(plan, grids))
+
+
+def test_kernels_without_names_have_no_coordinate():
+    plan = made_up_plan()
+    layout = tree_layout(plan, TreeFacts(GRIDS))
+    assert all(set(arrays) == {"split"} for arrays in layout.shared.values())
+    assert layout.nodes[0].vectors == {"kernel": 7}

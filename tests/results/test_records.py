@@ -1,0 +1,239 @@
+"""Records: whole or not there, whatever happens to the file or to its writer."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mkldist.plan import RunPlan
+from mkldist.results.record_format import decode, encode
+from mkldist.results.records import RecordStore, RunRecord
+from mkldist.results.state import RunState
+from mkldist.solvers.base import Counters, Solution, StopReason
+from tests.results.sweeps import made_up_plan, made_up_record
+
+RUNS = made_up_plan().runs
+
+
+def same(one: RunRecord | None, other: RunRecord | None) -> bool:
+    """Compare every field; arrays by dtype and values, NaN equal to itself."""
+    if one is None or other is None:
+        return one is other
+    for field in dataclasses.fields(RunRecord):
+        a, b = getattr(one, field.name), getattr(other, field.name)
+        if field.name == "trace":
+            if a.keys() != b.keys() or not all(np.array_equal(a[k], b[k]) for k in a):
+                return False
+        elif isinstance(a, np.ndarray):
+            if a.dtype != b.dtype or not np.array_equal(a, b, equal_nan=True):
+                return False
+        elif a != b and not (isinstance(a, float) and np.isnan(a) and np.isnan(b)):
+            return False
+    return True
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> RecordStore:
+    return RecordStore(tmp_path / "records")
+
+
+def file_of(store: RecordStore) -> Path:
+    return next(store.directory.glob("*/*.npz"))
+
+
+def test_a_record_comes_back_as_it_was(store):
+    record = dataclasses.replace(
+        made_up_record(RUNS[0]),
+        params={"C": 0.1, "time_limit": float("inf"), "variant": "ü"},
+        scores={"test_error": 0.25, "auc": float("nan")},
+    )
+    store.write(record)
+    back = store.read(record.id)
+    assert back is not None
+    assert np.isnan(back.scores.pop("auc"))
+    record.scores.pop("auc")
+    assert same(back, record)
+    assert store.ids() == {record.id: RunState.COMPLETE}
+
+
+def test_record_of_a_solution():
+    weights = np.array([0.0, 0.7, 0.0, 0.3, 5e-4])
+    solution = Solution(
+        weights, np.array([1.0, -2.0]), 0.5, np.array([1.0, 2.0]), 10.0, 9.0,
+        StopReason.MAX_ITER, Counters(outer_iterations=3), {"gap": np.ones(3)}, {"margin": 2.0},
+    )  # fmt: skip
+    record = RunRecord.from_solution(
+        RUNS[0], solution, scores={"test_error": 0.1}, times={"own_seconds": 1.0},
+        provenance={"host": "h"}, counters={"bytes_read": 5},
+    )  # fmt: skip
+    np.testing.assert_array_equal(record.kernel_weights, weights)
+    assert record.kernels.tolist() == [1, 3, 4]
+    assert record.n_active == 2
+    assert record.gap == pytest.approx(0.1)
+    assert record.stop_reason == "max_iter"
+    assert record.counters["outer_iterations"] == 3
+    assert record.counters["bytes_read"] == 5
+    assert same(decode(encode(record)), record)
+
+
+def test_failed_then_complete_leaves_one_outcome(store):
+    failed = RunRecord.failed(RUNS[0], "no memory", n_kernels=7)
+    store.write(failed)
+    assert same(store.read(failed.id), failed)
+    assert store.ids() == {failed.id: RunState.FAILED}
+    complete = made_up_record(RUNS[0])
+    store.write(complete)
+    assert store.ids() == {failed.id: RunState.COMPLETE}
+    assert len(list(store.directory.glob("*/*"))) == 1
+    store.remove(failed.id)
+    store.remove(failed.id)
+    assert store.ids() == {}
+    assert store.read(failed.id) is None
+
+
+def test_only_outcomes_are_recorded(store):
+    with pytest.raises(ValueError, match="waiting"):
+        store.write(dataclasses.replace(made_up_record(RUNS[0]), state=RunState.WAITING))
+    assert store.ids() == {}
+
+
+def test_every_truncation_is_noticed():
+    content = encode(made_up_record(RUNS[0]))
+    assert decode(content) is not None
+    assert all(decode(content[:length]) is None for length in range(len(content)))
+    assert decode(content + b"\0") is None
+
+
+def test_every_flipped_bit_is_noticed():
+    content = encode(made_up_record(RUNS[0]))
+    for position in range(len(content)):
+        flipped = bytearray(content)
+        flipped[position] ^= 1 << (position % 8)
+        assert decode(bytes(flipped)) is None, position
+
+
+@given(st.binary(max_size=300))
+@settings(max_examples=200, deadline=None)
+def test_anything_else_is_no_record(content):
+    assert decode(content) is None
+
+
+def test_damage_on_disk_counts_as_not_recorded(store):
+    for run in RUNS[:3]:
+        store.write(made_up_record(run))
+    path = file_of(store)
+    run_id = path.name.partition(".")[0]
+    path.write_bytes(path.read_bytes()[:-5])
+    assert store.read(run_id) is None
+    assert set(store.ids(verify=True)) == {run.id for run in RUNS[:3]} - {run_id}
+    assert store.remove_damaged() == [run_id]
+    assert set(store.ids()) == {run.id for run in RUNS[:3]} - {run_id}
+
+
+def test_a_record_under_another_id_is_not_that_run(store):
+    store.write(made_up_record(RUNS[0]))
+    path = file_of(store)
+    path.rename(path.with_name(f"{RUNS[0].id[:2]}other.complete.npz"))
+    assert store.read(f"{RUNS[0].id[:2]}other") is None
+
+
+def test_numpy_reads_a_record(store):
+    record = made_up_record(RUNS[0])
+    store.write(record)
+    with np.load(file_of(store), allow_pickle=False) as archive:
+        np.testing.assert_array_equal(archive["weights"], record.weights)
+        np.testing.assert_array_equal(archive["trace.objective"], record.trace["objective"])
+
+
+def test_thirty_thousand_records_are_listed_at_once(store):
+    ids = [f"{i * 2654435761 % 2**32:08x}{i:08x}" for i in range(30_000)]
+    for shard in {run_id[:2] for run_id in ids}:
+        (store.directory / shard).mkdir(parents=True)
+    for i, run_id in enumerate(ids):
+        state = "failed" if i % 10 == 0 else "complete"
+        (store.directory / run_id[:2] / f"{run_id}.{state}.npz").touch()
+    start = time.process_time()
+    found = store.ids()
+    assert time.process_time() - start < 0.5
+    assert set(found) == set(ids)
+    assert sum(state is RunState.FAILED for state in found.values()) == 3_000
+
+
+def test_what_killed_writers_left_is_cleared_when_it_is_old(store):
+    store.write(made_up_record(RUNS[0]))
+    folder = file_of(store).parent
+    old, new = folder / ".writing-old", folder / ".writing-new"
+    for path in (old, new):
+        path.write_bytes(b"half a rec")
+    os.utime(old, (0, 0))
+    assert set(store.ids()) == {RUNS[0].id}
+    assert store.remove_temporaries() == 1
+    assert new.exists()
+
+
+WRITER = """
+import dataclasses, sys
+from pathlib import Path
+import numpy as np
+from mkldist.results.records import RecordStore
+from tests.results.sweeps import made_up_plan, made_up_record
+
+store = RecordStore(Path(sys.argv[1]))
+runs = made_up_plan(n_splits=200).runs
+print("ready", flush=True)
+for i, run in enumerate(runs):
+    big = np.random.default_rng(i).normal(size=20_000 * (1 + i % 5))
+    store.write(dataclasses.replace(made_up_record(run), coefficients=big))
+"""
+
+
+@pytest.mark.parametrize("delay", [0.02, 0.1, 0.3])
+def test_a_writer_killed_at_any_moment_leaves_whole_records(store, delay):
+    root = Path(__file__).parents[2]
+    writer = subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(store.directory)],
+        stdout=subprocess.PIPE,
+        cwd=root,
+        env={**os.environ, "PYTHONPATH": str(root)},
+    )
+    with writer:
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == b"ready\n"
+        deadline = time.monotonic() + 20
+        while not store.ids() and time.monotonic() < deadline:
+            time.sleep(0.005)
+        time.sleep(delay)
+        writer.send_signal(signal.SIGKILL)
+    listed = store.ids()
+    assert listed
+    assert store.ids(verify=True) == listed
+    assert all(store.read(run_id) is not None for run_id in listed)
+
+
+def test_a_refused_write_leaves_nothing(store, monkeypatch):
+    def full(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    store.write(made_up_record(RUNS[0]))
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space"):
+        store.write(made_up_record(RUNS[1]))
+    names = [path.name for path in store.directory.glob("*/*")]
+    assert names == [f"{RUNS[0].id}.complete.npz"]
+
+
+def test_run_plan_is_copied_not_shared():
+    run = RunPlan("ab", "d", "b", "bank", 0, "level", "level", {"C": 1.0})
+    record = RunRecord.failed(run, "")
+    record.params["C"] = 2.0
+    assert run.params == {"C": 1.0}

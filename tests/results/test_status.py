@@ -1,0 +1,91 @@
+"""How a sweep stands, from its records."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+
+import pytest
+
+from mkldist.errors import StoreError
+from mkldist.results.records import RecordStore, RunRecord
+from mkldist.results.state import RunState
+from mkldist.results.status import sweep_status
+from mkldist.results.tree import prepare
+from tests.results.sweeps import made_up_facts, made_up_plan, made_up_record
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "sweep.json").write_text(json.dumps({"format": 1, "sweep": "made-up"}))
+    return tmp_path
+
+
+def test_runs_are_counted_by_state_and_node(folder):
+    plan = made_up_plan(n_splits=2)
+    records = RecordStore(folder / "records")
+    prepare(folder / "results.zarr", plan, made_up_facts(plan), records)
+    for run in plan.runs[:5]:
+        records.write(made_up_record(run))
+    records.write(RunRecord.failed(plan.runs[5], "worker lost"))
+    status = sweep_status(folder)
+    assert (status.name, status.n_runs, status.path) == ("made-up", len(plan.runs), folder)
+    assert status.counts == {RunState.COMPLETE: 5, RunState.FAILED: 1, RunState.WAITING: 26}
+    assert status.by_node["heart/level"] == {RunState.COMPLETE: 3, RunState.WAITING: 3}
+    assert sum(sum(counts.values()) for counts in status.by_node.values()) == status.n_runs
+    [failed] = status.failed
+    assert (failed.error, failed.id) == ("worker lost", plan.runs[5].id)
+    assert (failed.node, failed.split) == ("heart/simplemkl", 0)
+    assert failed.params == plan.runs[5].params
+    assert not status.is_finished
+    assert not status.is_active
+    for run in plan.runs[6:]:
+        records.write(made_up_record(run))
+    assert sweep_status(folder / "results.zarr").is_finished
+
+
+def test_a_sweep_that_has_not_planned_yet_has_no_runs(folder):
+    status = sweep_status(folder)
+    assert (status.n_runs, status.is_finished, dict(status.counts)) == (0, False, {})
+
+
+def test_a_living_owner_is_at_work_and_a_dead_one_is_not(folder):
+    child = subprocess.Popen([sys.executable, "-c", ""])
+    child.wait()
+    for pid, host, active in (
+        (os.getpid(), socket.gethostname(), True),
+        (child.pid, socket.gethostname(), False),
+        (os.getpid(), "another-machine", False),
+    ):
+        (folder / ".owner").write_text(json.dumps({"pid": pid, "host": host}))
+        assert sweep_status(folder).is_active is active
+    (folder / ".owner").write_text("{")
+    assert sweep_status(folder).is_active is False
+
+
+@pytest.mark.parametrize("name", ["", "missing"])
+def test_a_folder_of_no_sweep_is_an_error(tmp_path, name):
+    with pytest.raises(StoreError, match="output folder of a sweep"):
+        sweep_status(tmp_path / name)
+
+
+def test_a_tree_cut_short_is_an_error(folder):
+    plan = made_up_plan(n_splits=2)
+    prepare(folder / "results.zarr", plan, made_up_facts(plan), RecordStore(folder / "records"))
+    root = folder / "results.zarr" / "zarr.json"
+    root.write_bytes(root.read_bytes()[:200])
+    with pytest.raises(StoreError, match="cannot be read"):
+        sweep_status(folder)
+
+
+def test_a_damaged_record_of_a_failed_run_is_said_to_be(folder):
+    plan = made_up_plan(n_splits=1)
+    records = RecordStore(folder / "records")
+    prepare(folder / "results.zarr", plan, made_up_facts(plan), records)
+    records.write(RunRecord.failed(plan.runs[0], "worker lost"))
+    [path] = records.directory.glob("*/*")
+    path.write_bytes(b"")
+    assert "damaged" in sweep_status(folder).failed[0].error

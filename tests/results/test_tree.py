@@ -1,0 +1,337 @@
+"""The tree of results: values at their places, whoever reads, kills or damages."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import mkldist
+from mkldist.errors import StoreError
+from mkldist.results.layout import TreeFacts
+from mkldist.results.records import RecordStore, RunRecord
+from mkldist.results.schema import SCALARS, TEXTS
+from mkldist.results.state import RunState
+from mkldist.results.tree import create, open_results, prepare
+from mkldist.results.writer import TreeWriter
+from tests.results.sweeps import GRIDS, made_up_facts, made_up_plan, made_up_record
+
+
+def path_of(run, plan):
+    parts = [run.dataset, run.bank_label, run.key]
+    return "/".join(parts if len(plan.spec.banks) > 1 else (run.dataset, run.key))
+
+
+def where(run, grids=GRIDS):
+    return {"split": run.split, **{name: run.params[name] for name in grids[run.key]}}
+
+
+def assert_holds(tree: xr.DataTree, plan, records: list[RunRecord]) -> None:
+    """Compare every value of the tree with the record that it came from."""
+    by_id = {record.id: record for record in records}
+    nodes = {path_of(run, plan): None for run in plan.runs}
+    loaded = {path: tree[path].to_dataset().load() for path in nodes}
+    for run in plan.runs:
+        cell = loaded[path_of(run, plan)].sel(where(run))
+        assert cell.run_id.item() == run.id
+        record = by_id.get(run.id)
+        if record is None:
+            assert cell.state.item() == "waiting"
+            assert np.isnan(cell.gap)
+            assert np.isnan(cell.kernel_weights).all()
+            continue
+        assert cell.state.item() == record.state
+        assert cell.error.item() == record.error
+        assert cell.stop_reason.item() == record.stop_reason
+        for name in ("objective", "dual_objective", "gap", "bias"):
+            np.testing.assert_equal(cell[name].item(), getattr(record, name))
+        for given in (record.scores, record.times, record.counters, record.extra):
+            for name, value in given.items():
+                assert cell[name].item() == value
+        expected = record.kernel_weights
+        if record.state is RunState.FAILED:
+            expected = np.full(cell.sizes["kernel"], np.nan)
+        np.testing.assert_array_equal(cell.kernel_weights, expected)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> RecordStore:
+    return RecordStore(tmp_path / "records")
+
+
+@pytest.mark.parametrize("banks", [("xu2008",), ("one", "two")])
+def test_values_stand_at_their_places(tmp_path, store, banks):
+    plan = made_up_plan(banks=banks, predictions=True)
+    records = [made_up_record(run) for run in plan.runs]
+    records[3] = RunRecord.failed(plan.runs[3], "no memory", n_kernels=7)
+    for record in records[:30]:
+        store.write(record)
+    assert prepare(tmp_path / "results.zarr", plan, made_up_facts(plan), store) == 30
+    assert_holds(mkldist.open_results(tmp_path), plan, records[:30])
+    writer = TreeWriter(tmp_path / "results.zarr")
+    for record in records[30:35]:
+        assert writer.write([record]) == 1
+    writer.write(records[35:])
+    tree = mkldist.open_results(tmp_path / "results.zarr")
+    assert_holds(tree, plan, records)
+    record = records[-1]
+    cell = tree[path_of(plan.runs[-1], plan)].to_dataset().sel(where(plan.runs[-1]))
+    np.testing.assert_array_equal(
+        cell.decision_values.sel(sample=record.test_rows), record.decision_values
+    )
+    assert int(cell.decision_values.notnull().sum()) == len(record.test_rows)
+    assert cell.kernel[2].item() == "gaussian(2)[all]"
+    assert cell.active_kernels == record.n_active
+    assert cell.nonzero_kernels == len(record.kernels)
+    assert tree["heart"].label.values.tolist()[:3] == [-1.0, 1.0, 1.0]
+
+
+def test_the_tree_explains_itself(tmp_path, store):
+    plan = made_up_plan()
+    prepare(tmp_path / "results.zarr", plan, made_up_facts(plan), store, {"numpy": "2"})
+    tree = open_results(tmp_path)
+    assert tree.attrs["sweep"] == "made-up"
+    assert "dual_objective" in tree.attrs["gap_definition"]
+    assert json.loads(tree.attrs["provenance"]) == {"numpy": "2"}
+    assert json.loads(tree.attrs["spec"])["datasets"] == [{"name": "heart"}, {"name": "wdbc"}]
+    node = tree["wdbc/simplemkl"].to_dataset()
+    assert node.gap.attrs == {"long_name": "relative duality gap", "units": "1"}
+    assert node.wall_seconds.attrs["units"] == "s"
+    for variable in (*SCALARS, *TEXTS):
+        assert node[variable.name].attrs["long_name"]
+    assert node.sizes == {"split": 4, "C": 2, "variant": 2, "kernel": 7}
+
+
+def test_plain_xarray_reads_while_a_writer_is_at_work(tmp_path, store):
+    plan = made_up_plan(datasets=["wdbc"], n_splits=4)
+    path = tmp_path / "results.zarr"
+    prepare(path, plan, made_up_facts(plan), store)
+    records = {run.id: made_up_record(run) for run in plan.runs}
+    writer = TreeWriter(path)
+    seen: list[int] = []
+
+    def write() -> None:
+        for record in records.values():
+            writer.write([record])
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    while thread.is_alive() or not seen:
+        done = 0
+        for node in xr.open_datatree(path, engine="zarr").leaves:
+            read = node.to_dataset()[["state", "run_id", "gap", "test_error"]].load()
+            for place in np.argwhere(read.state.values == "complete"):
+                record = records[str(read.run_id.values[tuple(place)])]
+                assert read.run_id.values[tuple(place)] == record.id
+                done += 1
+        seen.append(done)
+    thread.join()
+    assert seen == sorted(seen)
+    assert len(seen) > 1
+    assert_holds(xr.open_datatree(path, engine="zarr"), plan, list(records.values()))
+
+
+def test_complete_is_said_after_the_values_are_there(tmp_path, store):
+    plan = made_up_plan({"level": {"C": [1.0]}}, datasets=["d"], n_splits=1)
+    path = tmp_path / "results.zarr"
+    prepare(path, plan, made_up_facts(plan, {"level": {"C": [1.0]}}), store)
+    TreeWriter(path).write([made_up_record(plan.runs[0])])
+    node = path / "d" / "level"
+    written = {
+        chunk: chunk.stat().st_mtime_ns for chunk in node.glob("*/c/**/*") if chunk.is_file()
+    }
+    state = written.pop(node / "state" / "c" / "0" / "0")
+    del written[node / "run_id" / "c" / "0" / "0"]
+    del written[node / "C" / "c" / "0"]
+    assert len(written) > 10
+    assert all(time_ <= state for time_ in written.values())
+
+
+def chunks(path: Path) -> dict[Path, int]:
+    found = (file for file in path.glob("*/*/*/c/**/*") if file.is_file())
+    return {file.relative_to(path): file.stat().st_mtime_ns for file in found}
+
+
+def test_a_write_touches_the_chunks_of_its_split_only(tmp_path, store):
+    plan = made_up_plan()
+    path = tmp_path / "results.zarr"
+    for run in plan.runs:
+        store.write(made_up_record(run))
+    prepare(path, plan, made_up_facts(plan), store)
+    before = chunks(path)
+    run = next(r for r in plan.runs if (r.dataset, r.key, r.split) == ("wdbc", "simplemkl", 2))
+    TreeWriter(path).write([dataclasses.replace(made_up_record(run), gap=0.5)])
+    after = chunks(path)
+    assert after.keys() == before.keys()
+    touched = {file for file in after if after[file] != before[file]}
+    assert {file.parts[:2] for file in touched} == {("wdbc", "simplemkl")}
+    assert {file.parts[4] for file in touched} == {"2"}
+    assert Path("wdbc/simplemkl/gap/c/2/0/0") in touched
+    assert Path("wdbc/simplemkl/kernel_weights/c/2/0/0/0") in touched
+
+
+def test_a_million_kernels_are_laid_out_without_being_there(tmp_path, store):
+    grids = {"level": {"C": list(np.geomspace(0.01, 100, 13))}}
+    plan = made_up_plan(grids, datasets=["big"], n_splits=20, n_kernels=1_000_000)
+    names = np.char.mod("gaussian(%d)[all]", np.arange(1_000_000)).tolist()
+    facts = TreeFacts(grids, {("big", "xu2008"): names})
+    path = tmp_path / "results.zarr"
+    start = time.process_time()
+    create(path, plan, facts)
+    assert time.process_time() - start < 10
+    assert sum(file.stat().st_size for file in path.rglob("*") if file.is_file()) < 10e6
+    record = made_up_record(plan.runs[7], n_kernels=1_000_000)
+    TreeWriter(path).write([record])
+    node = open_results(path)["big/level"].to_dataset()
+    assert node.kernel_weights.nbytes == 8 * 20 * 13 * 1_000_000
+    weights = node.kernel_weights[0, 7].load()
+    np.testing.assert_array_equal(np.flatnonzero(weights), record.kernels)
+    assert weights.kernel[record.kernels[0]].item() == f"gaussian({record.kernels[0]})[all]"
+    folder = path / "big" / "level" / "kernel_weights" / "c"
+    assert sorted(str(f.relative_to(folder)) for f in folder.rglob("*") if f.is_file()) == [
+        "0/7/0", "0/7/1",
+    ]  # fmt: skip
+
+
+def test_the_tree_catches_up_with_records_written_behind_its_back(tmp_path, store):
+    plan, path = made_up_plan(), tmp_path / "results.zarr"
+    facts = made_up_facts(plan)
+    assert prepare(path, plan, facts, store) == 0
+    before = path.stat().st_ino
+    records = [made_up_record(run) for run in plan.runs]
+    failed = RunRecord.failed(plan.runs[0], "no memory")
+    for record in [failed, *records[1:5]]:
+        store.write(record)
+    assert prepare(path, plan, facts, store) == 5
+    assert prepare(path, plan, facts, store) == 0
+    store.write(records[0])
+    store.write(dataclasses.replace(records[5], id="of-another-plan"))
+    assert prepare(path, plan, facts, store) == 1
+    assert path.stat().st_ino == before
+    assert_holds(open_results(tmp_path), plan, records[:5])
+
+
+def test_a_changed_plan_makes_the_tree_anew(tmp_path, store):
+    plan, path = made_up_plan(n_splits=3), tmp_path / "results.zarr"
+    for run in plan.runs:
+        store.write(made_up_record(run))
+    prepare(path, plan, made_up_facts(plan), store)
+    grids = {"level": {"C": [0.1, 0.5, 1.0]}, "uniform": {}}
+    changed = made_up_plan(grids, n_splits=4)
+    kept = {run.id for run in plan.runs} & {run.id for run in changed.runs}
+    (tmp_path / ".results-making-left").mkdir()
+    assert prepare(path, changed, made_up_facts(changed, grids), store) == len(kept) == 18
+    tree = open_results(tmp_path)
+    records = [made_up_record(run) for run in changed.runs if run.id in kept]
+    assert [node.path for node in tree["wdbc"].leaves] == ["/wdbc/level", "/wdbc/uniform"]
+    assert_holds(tree, changed, records)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["records", "results.zarr"]
+
+
+def test_a_killed_rebuild_leaves_the_old_tree(tmp_path, store, monkeypatch):
+    plan, path = made_up_plan(), tmp_path / "results.zarr"
+    for run in plan.runs[:4]:
+        store.write(made_up_record(run))
+    prepare(path, plan, made_up_facts(plan), store)
+
+    def full(self, records):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(TreeWriter, "write", full)
+    changed = made_up_plan(n_splits=6)
+    with pytest.raises(OSError, match="No space"):
+        prepare(path, changed, made_up_facts(changed), store)
+    assert_holds(open_results(path), plan, [made_up_record(run) for run in plan.runs[:4]])
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["records", "results.zarr"]
+
+
+def test_a_damaged_tree_is_an_error_for_readers_and_made_anew_by_the_sweep(tmp_path, store):
+    plan, path = made_up_plan(datasets=["heart"]), tmp_path / "results.zarr"
+    for run in plan.runs:
+        store.write(made_up_record(run))
+    records = [made_up_record(run) for run in plan.runs]
+
+    def cut(file: Path) -> None:
+        file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
+
+    for name in ("zarr.json", "heart/level/state/c/1/0", "heart/level/run_id/c/0/0"):
+        prepare(path, plan, made_up_facts(plan), store)
+        assert_holds(open_results(path), plan, records)
+        cut(path / name)
+        if name == "zarr.json":
+            with pytest.raises(StoreError, match="records"):
+                open_results(path)
+        with pytest.raises(StoreError, match="cannot be read"):
+            TreeWriter(path).states()
+    prepare(path, plan, made_up_facts(plan), store)
+    assert_holds(open_results(path), plan, records)
+
+
+def test_a_flipped_bit_in_a_chunk_is_noticed(tmp_path, store):
+    plan, path = made_up_plan(), tmp_path / "results.zarr"
+    for run in plan.runs:
+        store.write(made_up_record(run))
+    prepare(path, plan, made_up_facts(plan), store)
+    chunk = path / "heart" / "level" / "gap" / "c" / "0" / "0"
+    content = bytearray(chunk.read_bytes())
+    content[len(content) // 2] ^= 4
+    chunk.write_bytes(bytes(content))
+    with pytest.raises(RuntimeError):
+        open_results(path)["heart/level"].gap.load()
+    with pytest.raises(StoreError, match="gap"):
+        TreeWriter(path).write([made_up_record(plan.runs[0])])
+
+
+@pytest.mark.parametrize("name", ["nothing", "empty"])
+def test_no_results_is_an_error_that_says_so(tmp_path, name):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(StoreError, match=r"results\.zarr") as caught:
+        open_results(tmp_path / name)
+    assert caught.value.exit_code == 2
+
+
+def test_another_layout_version_is_refused(tmp_path, store):
+    plan, path = made_up_plan(), tmp_path / "results.zarr"
+    prepare(path, plan, made_up_facts(plan), store)
+    root = json.loads((path / "zarr.json").read_text())
+    root["attributes"]["layout_version"] = 99
+    (path / "zarr.json").write_text(json.dumps(root))
+    with pytest.raises(StoreError, match="99"):
+        open_results(path)
+
+
+def test_a_variable_of_other_dims_is_refused(tmp_path, store):
+    plan, path = made_up_plan(), tmp_path / "results.zarr"
+    prepare(path, plan, made_up_facts(plan), store)
+    root = json.loads((path / "zarr.json").read_text())
+    nodes = root["consolidated_metadata"]["metadata"]
+    nodes["heart/level/gap"]["dimension_names"] = ["C", "split"]
+    nodes["heart/level/gap"]["shape"].reverse()
+    (path / "zarr.json").write_text(json.dumps(root))
+    with pytest.raises(StoreError, match=r"heart/level/gap.*dims"):
+        open_results(path)
+
+
+def test_reported_scalars_keep_clear_of_the_names_that_are_taken(tmp_path, store):
+    plan, path = made_up_plan(), tmp_path / "results.zarr"
+    run = next(run for run in plan.runs if run.key == "level")
+    extra = {"C": 5.0, "kernel": 6.0, "a/b": 7.0, "state": 8.0}
+    store.write(dataclasses.replace(made_up_record(run), extra=extra))
+    prepare(path, plan, made_up_facts(plan), store)
+    cell = open_results(path)[path_of(run, plan)].to_dataset().sel(where(run))
+    names = ("reported_C", "reported_kernel", "a_b", "reported_state")
+    assert [cell[name].item() for name in names] == [5.0, 6.0, 7.0, 8.0]
+    assert cell.state.item() == "complete"
+
+
+def test_weights_are_left_out_when_the_sweep_says_so(tmp_path, store):
+    plan, path = made_up_plan(weights=False), tmp_path / "results.zarr"
+    store.write(made_up_record(plan.runs[0]))
+    prepare(path, plan, made_up_facts(plan), store)
+    assert "kernel" not in open_results(path)["heart/level"].to_dataset().dims
