@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from mkldist.errors import SpecError, nearest
 from mkldist.solvers.base import Method, SolverParams
+from mkldist.spec.expectations import expected
 
 
 @dataclass(frozen=True)
@@ -63,9 +64,7 @@ def validate(params: type[SolverParams], where: str, values: Mapping[str, Any]) 
     except ValidationError as error:
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"])
-        raise SpecError(
-            f"{where}.{name}", f"found {first['input']!r}", lower_first(first["msg"])
-        ) from None
+        raise SpecError(f"{where}.{name}", f"found {first['input']!r}", expected(first)) from None
 
 
 def expand(
@@ -117,22 +116,6 @@ def expand(
             raise SpecError(f"{where}.{name}", f"found {series}", "every value once")
         ordered[name] = distinct
     return MethodGrid(method.name, ordered, points)
-
-
-def lower_first(message: str) -> str:
-    """Return a message of pydantic as what stands behind 'expected'.
-
-    Examples
-    --------
-    >>> lower_first("Input should be greater than 0")
-    'a value greater than 0'
-    """
-    if message.startswith("Input should be "):
-        rest = message.removeprefix("Input should be ").removeprefix("a valid ")
-        if rest.startswith(("greater", "less")):
-            return f"a value {rest}"
-        return rest
-    return message.removeprefix("Value error, ")
 
 
 def _nearest_parameter(name: str, known: list[str]) -> str:

@@ -11,9 +11,8 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from mkldist.errors import SpecError, nearest
+from mkldist.spec.expectations import expected
 from mkldist.spec.model import SweepSpec
-
-NAMED_LISTS = {"datasets": ("name",), "banks": ("name", "family"), "methods": ("label", "name")}
 
 
 def load_sweep(path: Path, overrides: Sequence[str] = ()) -> SweepSpec:
@@ -65,7 +64,7 @@ def parse_sweep(document: dict[str, Any], where: str) -> SweepSpec:
     try:
         return SweepSpec.model_validate(document)
     except ValidationError as error:
-        raise _spec_error(error.errors()[0], document, where) from None
+        raise _spec_error(_most_telling(error.errors()), where) from None
 
 
 def _apply(document: dict[str, Any], override: str) -> None:
@@ -105,43 +104,61 @@ def _child(node: Any, part: str, where: str) -> Any:
     return child
 
 
-def _spec_error(error: ErrorDetails, document: dict[str, Any], where: str) -> SpecError:
+def _most_telling(errors: Sequence[ErrorDetails]) -> ErrorDetails:
+    """Return the first error; where a value may be of several kinds, that of the nearest kind."""
+    place = _place(errors[0])
+    same = [error for error in errors if _place(error)[: len(place)] == place]
+    return next((error for error in same if error["type"] in _TELLING), errors[0])
+
+
+def _place(error: ErrorDetails) -> list[int | str]:
+    """Return where an error is, without the names of union members that pydantic puts in."""
+    return [part for part in error["loc"] if not _is_type_tag(part)]
+
+
+def _spec_error(error: ErrorDetails, where: str) -> SpecError:
     """Return one error of pydantic in the words of the sweep file."""
-    location = [part for part in error["loc"] if not _is_type_tag(part)]
-    place = f"{where}: {_spelled(location, document)}" if location else where
-    found = error["input"]
+    location = _place(error)
+    place = f"{where}: {_spelled(location)}" if location else where
+    name, found = str(location[-1]) if location else "", error["input"]
     match error["type"]:
         case "extra_forbidden":
             known = _known_keys(location[:-1])
-            name = str(location[-1])
             return SpecError(
                 place, "unknown key", f"one of {', '.join(known)}", nearest(name, known)
             )
         case "missing":
-            return SpecError(place, "is missing", _described(location) or "a value")
+            return SpecError(place, "missing", _wanted_entry(name))
+        case "too_short":
+            return SpecError(place, "empty", _wanted_entry(name))
         case "literal_error":
             allowed = str(error["ctx"]["expected"])
-            names = [name.strip(" '") for name in allowed.replace(" or ", ",").split(",")]
+            names = [one.strip(" '") for one in allowed.replace(" or ", ",").split(",")]
             hint = nearest(found, names) if isinstance(found, str) else ""
             return SpecError(place, f"found {found!r}", f"one of {', '.join(names)}", hint)
         case "value_error":
-            message = error["msg"].removeprefix("Value error, ")
-            if "; expected " in message:
-                return SpecError(place, *message.split("; expected ", 1))
-            return SpecError(place, "cannot stand like this", message.removeprefix("expected "))
+            said, _, wanted = error["msg"].removeprefix("Value error, ").partition("; ")
+            return SpecError(place, said, wanted.removeprefix("expected "))
         case _:
-            expected = error["msg"].replace("Input should be ", "").replace("a valid ", "a ")
-            return SpecError(place, f"found {_short(found)}", expected)
+            return SpecError(place, f"found {_short(found)}", expected(error))
+
+
+_TELLING = ("value_error", "extra_forbidden", "missing", "literal_error")
+
+
+def _wanted_entry(name: str) -> str:
+    return f"at least one [[{name}]] entry" if name in _LISTS else "a value"
 
 
 def _is_type_tag(part: int | str) -> bool:
-    """Tell names of union members, which pydantic puts into locations, from keys."""
-    return isinstance(part, str) and (
-        part[:1].isupper() or "[" in part or part in ("float", "str", "int", "constrained-str")
-    )
+    return isinstance(part, str) and (part[:1].isupper() or "[" in part or part in _TAGS)
 
 
-def _spelled(location: Iterable[int | str], document: dict[str, Any]) -> str:
+_LISTS = ("datasets", "banks", "methods")
+_TAGS = ("float", "str", "int", "constrained-str", "literal")
+
+
+def _spelled(location: Iterable[int | str]) -> str:
     """Write a location as a path, items of lists by index."""
     text = ""
     for part in location:
@@ -170,12 +187,6 @@ def _model_in(annotation: Any) -> type[BaseModel] | None:
     return next(
         (found for part in get_args(annotation) if (found := _model_in(part)) is not None), None
     )
-
-
-def _described(location: Sequence[int | str]) -> str:
-    if len(location) == 1 and location[0] in NAMED_LISTS:
-        return f"at least one [[{location[0]}]] entry"
-    return ""
 
 
 def _short(value: Any, most: int = 60) -> str:

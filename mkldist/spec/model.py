@@ -88,19 +88,19 @@ class Range(Model):
         span = None not in (self.start, self.stop, self.num)
         geometric = self.base is not None and self.exponents is not None
         if span == geometric:
-            raise ValueError("expected {start, stop, num[, scale]} or {base, exponents}")
+            raise ValueError(
+                "found neither or both; expected {start, stop, num[, scale]} or {base, exponents}"
+            )
         if span and self.scale == "log" and min(self.start or 0, self.stop or 0) <= 0:
-            raise ValueError("a log scale needs start and stop above 0")
+            raise ValueError("found a log scale from or to 0; expected start and stop above 0")
         return self
 
     def values(self) -> tuple[float, ...]:
         """Return the numbers of the series in order."""
         if self.base is not None and self.exponents is not None:
             return tuple(float(self.base**e) for e in self.exponents)
-        assert_span = (self.start, self.stop, self.num)
-        start, stop, num = (v if v is not None else 0 for v in assert_span)
         space = np.geomspace if self.scale == "log" else np.linspace
-        return tuple(float(v) for v in space(start, stop, int(num)))
+        return tuple(float(v) for v in space(self.start or 0.0, self.stop or 0.0, self.num or 1))
 
 
 Series = float | list[float] | Range
@@ -148,7 +148,10 @@ class BankSpec(Model):
     @model_validator(mode="after")
     def _family_or_kernels(self) -> BankSpec:
         if (self.family is None) == (not self.kernels):
-            raise ValueError("expected either a family or [[banks.kernels]] entries")
+            found = "neither" if self.family is None else "both"
+            raise ValueError(f"found {found}; expected a family or [[banks.kernels]] entries")
+        if "cosine" in self.normalisations[1:]:
+            raise ValueError("found cosine after another normalisation; expected it first")
         return self
 
     @property
@@ -218,5 +221,7 @@ class SweepSpec(Model):
         ):
             twice = sorted({n for n in names if names.count(n) > 1})
             if twice:
-                raise ValueError(f"{what}: found {twice[0]!r} twice; give each a name of its own")
+                raise ValueError(
+                    f"found {twice[0]!r} twice among {what}; expected a name of its own for each"
+                )
         return self

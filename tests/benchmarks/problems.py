@@ -65,7 +65,7 @@ def bank(data_dir: Path | None) -> MemoryBank:
 
 @cache
 def grams(data_dir: Path | None) -> np.ndarray:
-    """The same kernels of unit trace as a dense (M, n, n) stack."""
+    """Return the same kernels of unit trace as a dense (M, n, n) stack."""
     ours = bank(data_dir)
     [view] = make_views(ours, [None], ("trace",))
     n_kernels = ours.n_kernels
