@@ -13,7 +13,7 @@ from mkldist.results.records import RecordStore, RunRecord
 from mkldist.results.tree import open_results, prepare
 from tests.results.sweeps import GRIDS, made_up_facts, made_up_plan, made_up_record
 
-PLAN = made_up_plan(n_splits=5)
+PLAN = made_up_plan(datasets=["heart", "wdbc"], n_splits=3)
 
 
 def tree_of(folder, records, plan=PLAN, grids=GRIDS):
@@ -27,7 +27,7 @@ def tree_of(folder, records, plan=PLAN, grids=GRIDS):
 @pytest.fixture(scope="module")
 def records():
     made = [made_up_record(run) for run in PLAN.runs[:-3]]
-    for i in (0, 17, 40):
+    for i in (0, 17, 30):
         made[i] = RunRecord.failed(PLAN.runs[i], "no memory")
     return made
 

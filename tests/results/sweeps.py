@@ -27,9 +27,9 @@ GRIDS: Grids = {
 def made_up_plan(
     grids: Grids = GRIDS,
     *,
-    datasets: Sequence[str] = ("heart", "wdbc"),
+    datasets: Sequence[str] = ("heart",),
     banks: Sequence[str] = ("xu2008",),
-    n_splits: int = 4,
+    n_splits: int = 3,
     n_kernels: int = 7,
     n_points: int = 10,
     **outputs: Any,

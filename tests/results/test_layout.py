@@ -26,7 +26,7 @@ grids = st.dictionaries(
 @settings(max_examples=40, deadline=None)
 def test_every_run_has_one_place_and_its_own_coordinates(grids, n_splits, n_banks):
     banks = [f"b{i}" for i in range(n_banks)]
-    plan = made_up_plan(grids, banks=banks, n_splits=n_splits)
+    plan = made_up_plan(grids, datasets=["heart", "wdbc"], banks=banks, n_splits=n_splits)
     layout = tree_layout(plan, made_up_facts(plan, grids))
     runs = {run.id: run for run in plan.runs}
     placed = {}

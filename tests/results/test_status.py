@@ -25,7 +25,7 @@ def folder(tmp_path):
 
 
 def test_runs_are_counted_by_state_and_node(folder):
-    plan = made_up_plan(n_splits=2)
+    plan = made_up_plan(datasets=["heart", "wdbc"], n_splits=2)
     records = RecordStore(folder / "records")
     prepare(folder / "results.zarr", plan, made_up_facts(plan), records)
     for run in plan.runs[:5]:
