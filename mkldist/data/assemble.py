@@ -56,7 +56,10 @@ def _of_grams(spec: DatasetSpec, raw: RawData, labelled: BinaryLabels, where: st
     for option, given in (("groups", spec.groups), ("impute", spec.impute)):
         if given:
             raise DataError(
-                where, f"{option} with precomputed Gram matrices", f"no {option}: no features"
+                where,
+                f"{option} with precomputed Gram matrices",
+                f"no {option}: no features",
+                "Remove it.",
             )
     grams, n_points = raw.grams, len(raw.labels)
     if grams is not None and len(labelled.rows) < n_points:
@@ -100,7 +103,10 @@ def _position(member: int | str, positions: Mapping[str, int], where: str) -> in
     if isinstance(member, int):
         if not 0 <= member < len(positions):
             raise DataError(
-                where, f"feature {member}", f"a number from 0 to {len(positions) - 1}, or a name"
+                where,
+                f"feature {member}",
+                f"a number from 0 to {len(positions) - 1}, or a name",
+                "Features are counted from 0, without the label column.",
             )
         return member
     if member not in positions:
@@ -116,13 +122,15 @@ def _renumbered(groups: Groups, kept: Ints, where: str) -> Groups:
     for group, members in groups.items():
         left = tuple(place[m] for m in members if m in place)
         if len(set(members)) < len(members):
-            raise DataError(f"{where}: groups.{group}", "a feature twice", "every feature once")
+            raise DataError(
+                f"{where}: groups.{group}", "a feature twice", "every feature once", "Remove it."
+            )
         if not left:
             raise DataError(
                 f"{where}: groups.{group}",
                 "only constant features" if members else "no features",
                 "at least one feature that varies",
-                "Set drop_constant = false to keep constant features." if members else "",
+                "Set drop_constant = false to keep constant features." if members else "Name some.",
             )
         renumbered[group] = left
     return renumbered

@@ -64,7 +64,9 @@ def load_dataset(spec: DatasetSpec, data_dirs: Sequence[Path], base: Path, seed:
     for folder in data_dirs:
         if not folder.is_dir():
             found = "a file" if folder.exists() else "no such directory"
-            raise DataError(f"data directory {folder}", found, "a directory of data files")
+            raise DataError(
+                f"data directory {folder}", found, "a directory of data files", "Check --data-dir."
+            )
     source = _of_source(spec, data_dirs, base, where) or _of_name(spec, data_dirs, seed, where)
     raw, place = source
     return assemble(spec, raw, place)
@@ -92,11 +94,16 @@ def _of_source(
 ) -> tuple[RawData, str] | None:
     """Read the source that the entry gives; None if it gives a name alone."""
     if spec.labels is not None and spec.grams is None:
-        raise DataError(where, "labels without grams", "labels beside precomputed Gram matrices")
+        raise DataError(
+            where,
+            "labels without grams",
+            "labels beside precomputed Gram matrices",
+            "For a column or array of labels, set label = its name.",
+        )
     if spec.file is None and spec.openml is None and spec.grams is None:
         return None
     if spec.options:
-        raise DataError(where, "options", "none: they are for synthetic data sets")
+        raise DataError(where, "options", "none: they are for synthetic data", "Remove them.")
     if spec.openml is not None:
         place = f"{where} (OpenML {spec.openml})"
         return read_openml(spec.openml, spec.label, place), place
@@ -107,7 +114,9 @@ def _of_source(
     path = _located(spec.grams or "", data_dirs, base)
     place = f"{where} ({path})"
     if isinstance(spec.label, int):
-        raise DataError(place, f"label = {spec.label}", "the name of the array of labels")
+        raise DataError(
+            place, f"label = {spec.label}", "the name of the array of labels", 'Set "y".'
+        )
     labels = None if spec.labels is None else _located(spec.labels, data_dirs, base)
     return read_grams(path, labels, spec.label, place), place
 
@@ -130,7 +139,7 @@ def _of_name(
     if name not in GENERATORS and (spec.options or name not in DESCRIPTIONS):
         raise _unknown(name, spec, data_dirs, where)
     if spec.label is not None:
-        raise DataError(where, f"label = {spec.label!r}", "no label option: its label is known")
+        raise DataError(where, f"label = {spec.label!r}", "none: its label is known", "Remove it.")
     if name in DESCRIPTIONS:
         return load_bundled(name), where
     return generate(name, spec.options, seed, where), where
@@ -159,7 +168,7 @@ def _unknown(name: str, spec: DatasetSpec, data_dirs: Sequence[Path], where: str
             where,
             f"options, but no synthetic data set {name!r}",
             f"one of {', '.join(GENERATORS)}",
-            nearest(name, GENERATORS),
+            nearest(name, GENERATORS) or "Options belong to synthetic data sets only.",
         )
     known = [entry.name for entry in list_datasets(data_dirs)]
     folders = ", ".join(str(folder) for folder in data_dirs) or "no data directory (--data-dir)"

@@ -13,7 +13,7 @@ import numpy as np
 
 from mkldist.data.columns import check_names, label_position
 from mkldist.data.missing import MISSING_VALUES
-from mkldist.data.opening import opened
+from mkldist.data.opening import REWRITE, opened
 from mkldist.data.raw import RawData
 from mkldist.errors import DataError
 
@@ -44,6 +44,8 @@ def read_csv(path: Path, label: str | int | None, where: str) -> RawData:
     with opened(path, where) as stream:
         text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
         first = text.readline()
+        if not first:
+            raise DataError(where, "an empty file", "a table with a header and rows", REWRITE)
         reader = csv.reader(chain([first], text), delimiter=_separator(first), strict=True)
         try:
             return _read_table(reader, label, where)
@@ -52,6 +54,7 @@ def read_csv(path: Path, label: str | int | None, where: str) -> RawData:
                 f"{where}, line {reader.line_num}",
                 f"not a row of a table ({error})",
                 "fields separated by one separator, quotes closed",
+                "Look for an open quotation mark in or before this line.",
             ) from error
 
 
@@ -62,7 +65,7 @@ def _separator(header: str) -> str:
 def _read_table(reader: Iterator[list[str]], label: str | int | None, where: str) -> RawData:
     names = [name.strip() for name in next(reader, [])]
     if not any(names):
-        raise DataError(where, "a blank first line", "a header of column names")
+        raise DataError(where, "a blank first line", "a header of column names", "Remove it.")
     _check_header(names, where)
     check_names(names, where)
     position = label_position(names, label, where)
@@ -83,7 +86,7 @@ def _read_table(reader: Iterator[list[str]], label: str | int | None, where: str
         labels.append(fields.pop(position).strip())
         values.fromlist(_numbers(fields, features, line))
     if not labels:
-        raise DataError(where, "a header and no rows", "at least one row of each class")
+        raise DataError(where, "a header and no rows", "at least one row of each class", REWRITE)
     x = np.frombuffer(values, dtype=np.float64).reshape(len(labels), len(features))
     return RawData(np.array(labels), x, tuple(features))
 
@@ -96,7 +99,8 @@ def _check_header(names: Sequence[str], where: str) -> None:
     numbers = [
         name
         for position, name in enumerate(names)
-        if _number(name) is not None and name not in (str(position), str(position + 1))
+        if name != str(position)
+        and (_number(name) is not None or name.casefold() in MISSING_VALUES)
     ]
     if 2 * len(numbers) > len(names):
         raise DataError(

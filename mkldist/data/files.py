@@ -45,7 +45,7 @@ def read_file(path: Path, label: str | int | None, where: str) -> RawData:
             f"a file ending in one of {', '.join(READERS)}",
             "Give Gram matrices by 'grams', not 'file'."
             if path.suffix in (".npy", ".zarr")
-            else "",
+            else "Rename or convert it.",
         )
     return replace(READERS[extension](path, label, where), origin=f"file {path.name}")
 

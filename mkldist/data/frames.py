@@ -20,11 +20,14 @@ SHOWN = 5
 def frame_features(frame: pd.DataFrame, where: str) -> Floats:
     """Return the columns of a frame as (n, d) float64; missing values become NaN.
 
+    Numbers written as text are numbers, as in a CSV file.
+
     Raises
     ------
     DataError
         Naming the columns that hold no numbers and some of what they hold.
     """
+    from pandas import to_numeric
     from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
     columns, words = [], []
@@ -32,6 +35,10 @@ def frame_features(frame: pd.DataFrame, where: str) -> Floats:
         column = frame[name]
         if is_bool_dtype(column.dtype) or is_numeric_dtype(column.dtype):
             columns.append(column.to_numpy(dtype=np.float64, na_value=np.nan))
+            continue
+        numbers = to_numeric(column.astype(object), errors="coerce")
+        if numbers.isna().equals(column.isna()):
+            columns.append(numbers.to_numpy(dtype=np.float64))
         else:
             words.append(f"{name!r} ({_some(column)})")
     if words:
@@ -44,7 +51,7 @@ def frame_features(frame: pd.DataFrame, where: str) -> Floats:
             "Encode categories as numbers (pandas.get_dummies) or drop the columns.",
         )
     if not columns:
-        raise DataError(where, "a label column alone", "at least one feature column")
+        raise DataError(where, "a label column alone", "at least one feature column", "Add one.")
     return np.ascontiguousarray(np.stack(columns, axis=1))
 
 

@@ -11,10 +11,10 @@ import numpy.typing as npt
 from mkldist.data.columns import LABEL_NAMES
 from mkldist.data.dataset import Split
 from mkldist.data.npz_files import array_of, column, opened_npz
-from mkldist.data.opening import check_file, opened
+from mkldist.data.opening import REWRITE, check_file, opened
 from mkldist.data.partitions import partitions_of
 from mkldist.data.raw import RawData, check_fits
-from mkldist.errors import DataError
+from mkldist.errors import DataError, nearest
 
 Array = npt.NDArray[Any]
 ZARR_MARKS = ("zarr.json", ".zarray", ".zgroup")
@@ -50,7 +50,10 @@ def read_grams(path: Path, labels_path: Path | None, label: str | None, where: s
     grams, y, partitions = _read_matrices(path, label or "y", where)
     if y is not None and labels_path is not None:
         raise DataError(
-            where, f"labels in {path.name} and in {labels_path.name}", "one of them", "Drop one."
+            where,
+            f"labels in {path.name} and in {labels_path.name}",
+            "one of them",
+            "Remove labels = …",
         )
     if labels_path is not None:
         y = _read_labels(labels_path, label or "y", f"{where}: labels {labels_path.name}")
@@ -78,7 +81,10 @@ def _read_matrices(
         return _read_npy(path, where, mapped=True), None, ()
     if path.suffix != ".npz":
         raise DataError(
-            where, f"a file ending in {path.suffix or 'nothing'!r}", ".npz, .npy or a zarr folder"
+            where,
+            f"a file ending in {path.suffix or 'nothing'!r}",
+            ".npz, .npy or a zarr folder",
+            "Convert it, for example with np.savez(file, grams=…, y=…).",
         )
     with opened_npz(path, where) as archive:
         grams = array_of(archive, "grams", "Gram matrices (M, n, n)", where)
@@ -95,8 +101,10 @@ def _read_npy(path: Path, where: str, *, mapped: bool) -> Array:
             where,
             f"a .npy file that is cut short, damaged or holds Python objects ({error})",
             "one array (np.save)",
+            REWRITE,
         ) from error
     if not isinstance(array, np.ndarray):
+        array.close()
         raise DataError(where, "an archive of arrays", "one array (np.save)", "Name it .npz.")
     return array
 
@@ -110,12 +118,20 @@ def _read_zarr(path: Path, label: str, where: str) -> tuple[Array, Array | None]
             return _zarr_array(node, where), None
         if "grams" not in node:
             names = ", ".join(sorted(node)) or "none"
-            raise DataError(where, f"a zarr group with {names}", "an array 'grams' (M, n, n)")
+            raise DataError(
+                where,
+                f"a zarr group with {names}",
+                "an array 'grams' (M, n, n)",
+                nearest("grams", node) or "Name the array of the matrices 'grams'.",
+            )
         y = _zarr_array(node[label], f"{where}, array {label!r}") if label in node else None
         return _zarr_array(node["grams"], f"{where}, array 'grams'"), y
     except (OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
         raise DataError(
-            where, f"a zarr store that is damaged or cut short ({error})", "a complete zarr store"
+            where,
+            f"a zarr store that is damaged or cut short ({error})",
+            "a complete zarr store",
+            REWRITE,
         ) from error
 
 
@@ -145,5 +161,5 @@ def _read_labels(path: Path, label: str, where: str) -> Array:
     if lines and lines[0].casefold() in LABEL_NAMES:
         lines = lines[1:]
     if not lines:
-        raise DataError(where, "no labels", "one label a line")
+        raise DataError(where, "no labels", "one label a line", REWRITE)
     return np.array(lines)

@@ -87,7 +87,9 @@ def binary_labels(
     if classes is not None:
         pair = (_known(classes[0], known, where), _known(classes[1], known, where))
         if pair[0] == pair[1]:
-            raise DataError(where, f"classes = {list(classes)}, twice the same", "two classes")
+            raise DataError(
+                where, f"classes = {list(classes)}, twice the same", "two classes", _ways_out(known)
+            )
         rows = np.flatnonzero(np.isin(names, pair))
         return BinaryLabels(rows, _signs(names[rows] == pair[1]), pair)
     if positive is not None:
@@ -108,14 +110,24 @@ def _signs(positive: npt.NDArray[np.bool_]) -> Floats:
 def _class_names(labels: npt.NDArray[Any], where: str) -> tuple[Names, bool]:
     """Return the class name of every row, and whether all of them are numbers."""
     if labels.ndim != 1:
-        raise DataError(where, f"labels of shape {labels.shape}", "one label a row")
+        raise DataError(
+            where,
+            f"labels of shape {labels.shape}",
+            "one label a row",
+            "Give one column of labels.",
+        )
     if labels.dtype.kind in "fiu":
         _refuse_missing(np.isnan(labels), where)
         return np.array([_number_name(v) for v in labels.tolist()]), _finite(labels, where)
     if labels.dtype.kind == "S":
         labels = np.char.decode(labels, "utf-8", "replace")
     if labels.dtype.kind not in "UTb":
-        raise DataError(where, f"labels of type {labels.dtype}", "numbers, text or true/false")
+        raise DataError(
+            where,
+            f"labels of type {labels.dtype}",
+            "numbers, text or true/false",
+            "Convert them to text first.",
+        )
     names = np.char.strip(labels.astype(np.str_))
     unique, inverse = np.unique(names, return_inverse=True)
     missing = np.array([str(name).casefold() in MISSING_LABELS for name in unique])
@@ -130,7 +142,9 @@ def _class_names(labels: npt.NDArray[Any], where: str) -> tuple[Names, bool]:
 def _finite(labels: npt.NDArray[Any], where: str) -> bool:
     if not np.isfinite(labels).all():
         row = int(np.flatnonzero(~np.isfinite(labels))[0])
-        raise DataError(where, f"label {labels[row]} in row {row} (from 0)", "finite labels")
+        raise DataError(
+            where, f"label {labels[row]} in row {row} (from 0)", "finite labels", "Correct it."
+        )
     return True
 
 

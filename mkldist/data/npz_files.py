@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mkldist.data.dataset import Floats
-from mkldist.data.opening import check_file
+from mkldist.data.opening import REWRITE, check_file
 from mkldist.data.partitions import partitions_of
 from mkldist.data.raw import RawData, as_features, check_fits, check_rows, numbered_features
 from mkldist.errors import DataError, nearest
@@ -46,7 +46,10 @@ def read_npz(path: Path, label: str | int | None, where: str) -> RawData:
     """
     if isinstance(label, int):
         raise DataError(
-            where, f"label = {label} for arrays", "the name of the array of labels, such as 'y'"
+            where,
+            f"label = {label} for arrays",
+            "the name of the array of labels",
+            'Set label = "y".',
         )
     with opened_npz(path, where) as archive:
         y = array_of(archive, label or "y", "labels", where)
@@ -74,17 +77,19 @@ def opened_npz(path: Path, where: str) -> Iterator[Mapping[str, npt.NDArray[Any]
     check_file(path, where)
     damaged = (zipfile.BadZipFile, zlib.error, EOFError, KeyError, NotImplementedError)
     try:
-        archive = np.load(path, allow_pickle=False)
-        if not isinstance(archive, np.lib.npyio.NpzFile):
-            raise DataError(where, "a single array", "an archive of arrays with x and y (np.savez)")
-        with archive:
-            yield archive
+        # NumPy would leave a damaged file open.
+        with path.open("rb") as stream:
+            archive = np.load(stream, allow_pickle=False)
+            if not isinstance(archive, np.lib.npyio.NpzFile):
+                raise DataError(where, "a single array", "an archive with x and y", "Use np.savez.")
+            with archive:
+                yield archive
     except damaged as error:
         raise DataError(
             where,
             f"a .npz file that is cut short or damaged ({error})",
             "an archive of arrays (np.savez)",
-            "Copy or write it again.",
+            REWRITE,
         ) from error
     except ValueError as error:
         raise DataError(
@@ -92,7 +97,10 @@ def opened_npz(path: Path, where: str) -> Iterator[Mapping[str, npt.NDArray[Any]
         ) from error
     except OSError as error:
         raise DataError(
-            where, f"cannot be read ({error.strerror or error})", "a readable file"
+            where,
+            f"cannot be read ({error.strerror or error})",
+            "a readable file",
+            "Check its permissions and the disk.",
         ) from error
 
 
@@ -106,8 +114,9 @@ def _reason(error: ValueError) -> str:
 
 
 def _remedy(error: ValueError) -> str:
-    objects = "Object arrays" in str(error)
-    return "Save numbers or text: np.savez(file, x=x.astype(float), y=y.astype(str))." * objects
+    if "Object arrays" in str(error):
+        return "Save numbers or text: np.savez(file, x=x.astype(float), y=y.astype(str))."
+    return REWRITE
 
 
 def array_of(
@@ -126,7 +135,7 @@ def array_of(
             where,
             f"no array {name!r} (the arrays are {there})",
             f"an array {name!r} of {what}",
-            nearest(name, archive),
+            nearest(name, archive) or f"Write one of that name: np.savez(file, {name}=…).",
         )
     return archive[name]
 
@@ -148,7 +157,7 @@ def _dense(archive: Mapping[str, npt.NDArray[Any]], where: str) -> Floats:
     shape = np.asarray(archive["shape"]).ravel().tolist()
     data, indices, indptr = (archive[part] for part in SPARSE_PARTS[:3])
     if len(shape) != 2 or not all(isinstance(size, int) and size >= 0 for size in shape):
-        raise DataError(f"{where}, array 'shape'", f"{shape}", "two sizes (n, d)")
+        raise DataError(f"{where}, array 'shape'", f"{shape}", "two sizes (n, d)", REWRITE)
     if "format" in archive and np.asarray(archive["format"]).item() not in (b"csr", "csr"):
         raise DataError(
             where, "a sparse matrix in another format", "compressed sparse rows", "Use .tocsr()."
@@ -162,6 +171,7 @@ def _dense(archive: Mapping[str, npt.NDArray[Any]], where: str) -> Floats:
             where,
             f"data, indices, indptr and shape that make no sparse matrix ({error})",
             "the parts of a scipy matrix in compressed sparse rows",
+            "Write them by scipy.sparse.save_npz of a csr_array, with y beside.",
         ) from error
     return as_features(matrix.toarray(), where)
 
@@ -177,5 +187,6 @@ def _feature_names(
             f"{where}, array 'feature_names'",
             f"{len(names)} names, {len(set(names))} of them distinct",
             f"{n_features} distinct names, one a feature",
+            "Correct the array or leave it out.",
         )
     return names

@@ -12,6 +12,7 @@ from typing import BinaryIO, cast
 from mkldist.errors import DataError, nearest
 
 GZIP_MAGIC = b"\x1f\x8b"
+REWRITE = "Write or copy it again."
 
 
 @contextmanager
@@ -50,7 +51,10 @@ def opened(path: Path, where: str) -> Iterator[BinaryIO]:
         ) from error
     except OSError as error:
         raise DataError(
-            where, f"cannot be read ({error.strerror or error})", "a readable file"
+            where,
+            f"cannot be read ({error.strerror or error})",
+            "a readable file",
+            "Check its permissions and the disk.",
         ) from error
 
 
@@ -71,6 +75,8 @@ def check_file(path: Path, where: str) -> None:
         hint = nearest(path.name, near) or "Paths are relative to the sweep file."
         raise DataError(where, "no such file", "an existing file", hint)
     if not path.is_file():
-        raise DataError(where, "neither a file nor a directory", "a regular file")
+        raise DataError(
+            where, "neither a file nor a directory", "a regular file", "Copy it to one."
+        )
     if path.stat().st_size == 0:
-        raise DataError(where, "an empty file", "a table with a header and rows")
+        raise DataError(where, "an empty file", "a file of data", REWRITE)

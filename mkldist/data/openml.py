@@ -33,7 +33,7 @@ def read_openml(identity: str | int, label: str | int | None, where: str) -> Raw
         feature is no number.
     """
     if isinstance(label, int):
-        raise DataError(where, f"label = {label}", "the name of the target column")
+        raise DataError(where, f"label = {label}", "the name of the target column", "Set its name.")
     bunch = _fetch(identity, label, where)
     if bunch.target is None or getattr(bunch.target, "ndim", 1) != 1:
         names = ", ".join(bunch.target_names or ()) or "none"
@@ -78,7 +78,13 @@ def _fetch(identity: str | int, label: str | None, where: str) -> Any:
         with warnings.catch_warnings():
             # Retries and several versions: the error or the origin tells what came of them.
             warnings.simplefilter("ignore")
-            return fetch_openml(**which, target_column=label or "default-target", as_frame="auto")
+            # The other parser fails on categories that are numbers, with pandas 3.
+            return fetch_openml(
+                **which,
+                target_column=label or "default-target",
+                as_frame="auto",
+                parser="liac-arff",
+            )
     except urllib.error.HTTPError as error:
         raise DataError(
             where,
@@ -94,7 +100,8 @@ def _fetch(identity: str | int, label: str | None, where: str) -> Any:
             "a connection to www.openml.org, or the data set in scikit-learn's cache",
             "Check the network, or download the data and give it by 'file'.",
         ) from error
-    except (ValueError, KeyError) as error:
+    except Exception as error:
+        # Not only what is not there: what comes back is parsed, and any of it may be amiss.
         text = str(error).strip("'\"")
         raise DataError(
             where,

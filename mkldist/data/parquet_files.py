@@ -6,7 +6,7 @@ from pathlib import Path
 
 from mkldist.data.columns import check_names, label_position
 from mkldist.data.frames import frame_features, frame_labels
-from mkldist.data.opening import check_file
+from mkldist.data.opening import REWRITE, check_file
 from mkldist.data.raw import RawData
 from mkldist.errors import DataError
 
@@ -44,13 +44,16 @@ def read_parquet(path: Path, label: str | int | None, where: str) -> RawData:
         table = parquet.ParquetFile(path).read()
     except (pyarrow.ArrowException, OSError) as error:
         raise DataError(
-            where, f"a Parquet file that cannot be read ({error})", "a complete Parquet file"
+            where,
+            f"a Parquet file that cannot be read ({error})",
+            "a complete Parquet file",
+            REWRITE,
         ) from error
     names = [str(name) for name in table.column_names if name != "__index_level_0__"]
     check_names(names, where)
     position = label_position(names, label, where)
     if not table.num_rows:
-        raise DataError(where, "no rows", "at least one row of each class")
+        raise DataError(where, "no rows", "at least one row of each class", REWRITE)
     frame = table.to_pandas(ignore_metadata=True)
     features = names[:position] + names[position + 1 :]
     x = frame_features(frame[features], where)

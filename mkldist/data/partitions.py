@@ -74,10 +74,14 @@ def _rows(array: npt.NDArray[Any], where: str) -> npt.NDArray[Any]:
             where,
             f"an array of {array.dtype}",
             "integers: indices of rows from 0",
-            "np.flatnonzero turns a mask into indices." if array.dtype.kind == "b" else "",
+            "np.flatnonzero turns a mask into indices."
+            if array.dtype.kind == "b"
+            else "Save them as integers: indices.astype(int).",
         )
     if array.ndim not in (1, 2):
-        raise DataError(where, f"shape {array.shape}", "one row of indices a partition")
+        raise DataError(
+            where, f"shape {array.shape}", "one row of indices a partition", "Reshape it."
+        )
     return np.atleast_2d(array)
 
 
@@ -93,6 +97,7 @@ def _paired(
             where,
             f"{len(train)} rows in {names[0]!r} but {len(test)} in {names[1]!r}",
             "one row of each a partition",
+            "Add the rows that are missing.",
         )
     for number, (one, other) in enumerate(zip(train, test, strict=True)):
         for name, part in zip(names, (one, other), strict=True):
@@ -103,6 +108,7 @@ def _paired(
                 f"{where}, row {number} of {names[0]!r} and {names[1]!r}",
                 f"{len(common)} points in both, such as {common[0]}",
                 "training and test parts without a common point",
+                "Take them out of one of the parts.",
             )
     return tuple(
         Split(one.astype(np.intp), other.astype(np.intp))
@@ -117,8 +123,12 @@ def _check_indices(part: npt.NDArray[Any], n_points: int, where: str) -> None:
             where,
             f"index {outside[0]} in a data set of {n_points} points",
             f"indices from 0 to {n_points - 1}",
-            "Indices start at 0: subtract 1." if outside[0] == n_points else "",
+            "Indices start at 0: subtract 1."
+            if outside[0] == n_points
+            else "Check that they belong to these data.",
         )
     values, counts = np.unique(part, return_counts=True)
     if len(values) < len(part):
-        raise DataError(where, f"index {values[counts > 1][0]} twice", "every index once")
+        raise DataError(
+            where, f"index {values[counts > 1][0]} twice", "every index once", "Remove it."
+        )

@@ -98,7 +98,7 @@ def check_rows(n_rows: int, n_labels: int, where: str) -> None:
             "Check that both come from the same version of the data.",
         )
     if not n_rows:
-        raise DataError(where, "no rows", "at least one point of each class")
+        raise DataError(where, "no rows", "at least one point of each class", "Write it again.")
 
 
 def as_features(values: npt.NDArray[Any], where: str) -> Floats:
@@ -117,5 +117,10 @@ def as_features(values: npt.NDArray[Any], where: str) -> Floats:
             "Convert text and categories to numbers first.",
         )
     if values.ndim != 2 or values.shape[1] == 0:
-        raise DataError(where, f"an array of shape {values.shape}", "(n points, d ≥ 1 features)")
+        raise DataError(
+            where,
+            f"an array of shape {values.shape}",
+            "(n points, d ≥ 1 features)",
+            "Reshape it: one row a point.",
+        )
     return np.ascontiguousarray(values, dtype=np.float64)

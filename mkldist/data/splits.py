@@ -51,7 +51,10 @@ def make_splits(spec: SplitsSpec, dataset: Dataset, seed: int) -> tuple[Split, .
     if spec.first is not None:
         if spec.first > len(splits):
             raise DataError(
-                f"{where}: first", f"{spec.first}", f"at most {len(splits)}, all splits"
+                f"{where}: first",
+                f"{spec.first}",
+                f"at most {len(splits)}, all splits",
+                "Lower or remove it.",
             )
         splits = splits[: spec.first]
     for number, split in enumerate(splits):
@@ -109,7 +112,7 @@ def _check_folds(spec: SplitsSpec, y: Floats, classes: tuple[str, str], where: s
 def _check(split: Split, number: int, total: int, dataset: Dataset, where: str) -> None:
     place = f"{where}, split {number} of {total} (from 0)"
     if not len(split.test):
-        raise DataError(place, "no test point", "at least one")
+        raise DataError(place, "no test point", "at least one", "Correct or leave out this split.")
     labels = dataset.y[split.train]
     for sign, name in zip((-1.0, 1.0), dataset.classes, strict=True):
         if not np.any(labels == sign):

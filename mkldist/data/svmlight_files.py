@@ -7,11 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
-from mkldist.data.opening import opened
+from mkldist.data.opening import REWRITE, opened
 from mkldist.data.raw import RawData, check_fits, numbered_features
 from mkldist.errors import DataError
 
 MAX_INDEX = 2**31
+CORRECT = "Correct this line; scikit-learn's dump_svmlight_file writes such files."
 
 
 def read_svmlight(path: Path, label: str | int | None, where: str) -> RawData:
@@ -35,7 +36,10 @@ def read_svmlight(path: Path, label: str | int | None, where: str) -> RawData:
     """
     if label is not None:
         raise DataError(
-            where, f"label = {label!r}", "no label option: it stands first in every line"
+            where,
+            f"label = {label!r}",
+            "no label option: the label stands first in every line",
+            "Remove it.",
         )
     labels: list[str] = []
     rows, columns, values = array("q"), array("q"), array("d")
@@ -50,7 +54,7 @@ def read_svmlight(path: Path, label: str | int | None, where: str) -> RawData:
                 rows.extend([len(labels)] * len(entries))
                 labels.append(_label(words[0], place))
     if not columns:
-        raise DataError(where, "no features", "lines such as '+1 1:0.5 3:2'")
+        raise DataError(where, "no features", "lines such as '+1 1:0.5 3:2'", REWRITE)
     index = np.frombuffer(columns, dtype=np.int64)
     index = index - (1 if index.min() else 0)
     shape = (len(labels), int(index.max()) + 1)
@@ -63,9 +67,9 @@ def read_svmlight(path: Path, label: str | int | None, where: str) -> RawData:
 def _label(word: bytes, place: str) -> str:
     text = word.decode("utf-8")
     if ":" in text:
-        raise DataError(place, f"{text!r} where the label should stand", "a label first")
+        raise DataError(place, f"{text!r} where the label should stand", "a label first", CORRECT)
     if "," in text:
-        raise DataError(place, f"several labels {text!r}", "one label a line")
+        raise DataError(place, f"several labels {text!r}", "one label a line", CORRECT)
     return text
 
 
@@ -81,9 +85,14 @@ def _entries(words: list[bytes], place: str) -> dict[int, float]:
             index, number = -1, 0.0
         if not colon or not 0 <= index < MAX_INDEX:
             raise DataError(
-                place, f"{word.decode('utf-8', 'replace')!r}", "index:value, such as 3:0.25"
+                place,
+                f"{word.decode('utf-8', 'replace')!r}",
+                "index:value, such as 3:0.25",
+                CORRECT,
             )
         if index in entries:
-            raise DataError(place, f"index {index} twice", "every index at most once a line")
+            raise DataError(
+                place, f"index {index} twice", "every index at most once a line", CORRECT
+            )
         entries[index] = number
     return entries

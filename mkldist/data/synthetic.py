@@ -145,7 +145,7 @@ LEAST: dict[str, tuple[float, bool]] = {
     "noise": (0, True),
     "factor": (0, False),
     "points": (3, True),
-    "inner": (0, False),
+    "inner": (0.05, True),
     "support": (1, True),
     "seed": (0, True),
 }
@@ -182,7 +182,10 @@ def generate(name: str, options: Mapping[str, int | float | str], seed: int, whe
     chosen = {k: type(v)(options.get(k, v)) for k, v in defaults.items()}
     if chosen.get("support", 0) > chosen.get("d", np.inf):
         raise DataError(
-            f"{where}: options.support", f"{chosen['support']}", f"at most d = {chosen['d']}"
+            f"{where}: options.support",
+            f"{chosen['support']}",
+            f"at most d = {chosen['d']}",
+            "Raise d.",
         )
     check_fits(8 * chosen["n"] * chosen.get("d", 21), where, "Draw fewer points.")
     rng = np.random.default_rng([chosen.pop("seed"), zlib.crc32(name.encode())])
@@ -199,17 +202,19 @@ def generate(name: str, options: Mapping[str, int | float | str], seed: int, whe
 
 def _check_option(option: str, value: object, defaults: Mapping[str, Any], where: str) -> None:
     place = f"{where}.{option}"
+    change = "Change or remove it."
     if option not in defaults:
-        hint = nearest(option, defaults)
+        hint = nearest(option, defaults) or change
         raise DataError(place, "no such option", f"one of {', '.join(defaults)}", hint)
     whole = isinstance(defaults[option], int)
     if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)):
         kind = "a whole number" if whole else "a number"
-        raise DataError(place, f"{value!r}", kind)
+        raise DataError(place, f"{value!r}", kind, change)
     (least, attained), most = LEAST[option], MOST.get(option, np.inf)
     if not least <= value <= most or (value == least and not attained) or value == np.inf:
         low = f"at least {least:g}" if attained else f"above {least:g}"
-        raise DataError(place, f"{value}", low + (f", at most {most:g}" if most < np.inf else ""))
+        high = f", at most {most:g}" if most < np.inf else ""
+        raise DataError(place, f"{value}", low + high, change)
 
 
 def _halves(n: int) -> Ints:

@@ -1,0 +1,21 @@
+"""A mistake in the input must give one message with all four parts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from mkldist.errors import DataError, MkldistError
+
+
+@contextmanager
+def mistake(*words: str, error: type[MkldistError] = DataError) -> Iterator[None]:
+    """Expect an error that says where, found, expected and what to do, with these words."""
+    with pytest.raises(error) as caught:
+        yield
+    raised = caught.value
+    assert all((raised.where, raised.found, raised.expected, raised.hint)), str(raised)
+    missing = [word for word in words if word not in str(raised)]
+    assert not missing, f"{missing} not in: {raised}"

@@ -1,0 +1,87 @@
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mkldist.data.assemble import assemble
+from mkldist.data.dataset import Dataset, Split
+from mkldist.data.raw import RawData
+from mkldist.spec.model import DatasetSpec
+from tests.data.mistakes import mistake
+
+NAMES = ("age", "flat", "size")
+X = np.array([[1.0, 5, 3], [2, 5, 2], [4, 5, 1], [8, 5, np.nan]])
+LABELS = np.array(["a", "b", "c", "a"])
+PARTITION = Split(np.array([3, 1]), np.array([2, 0]))
+
+
+def made(x: np.ndarray = X, **options: Any) -> Dataset:
+    options = {"classes": ("a", "b"), "impute": "median", **options}
+    if "positive" in options:
+        del options["classes"]
+    spec = DatasetSpec(name="t", **options)
+    raw = RawData(LABELS, x, NAMES, (PARTITION,), {"all_of_it": (0, 1, 2)}, origin="here")
+    return assemble(spec, raw, "data set 't'")
+
+
+def test_rows_columns_names_and_partitions_stay_together() -> None:
+    found = made(groups={"g": ["size", 0], "n": [2]})
+    np.testing.assert_array_equal(found.x, [[1, 3], [2, 2], [8, 2.5]])
+    assert found.y.tolist() == [-1, 1, -1]
+    assert found.feature_names == ("age", "size")
+    assert found.groups == {"all_of_it": (0, 1), "g": (1, 0), "n": (1,)}
+    assert found.predefined[0].train.tolist() == [2, 1]
+    assert found.predefined[0].test.tolist() == [0]
+    assert (found.name, found.classes, found.origin) == ("t", ("a", "b"), "here")
+
+
+def test_constant_features_may_stay() -> None:
+    found = made(drop_constant=False, groups={"g": ["flat"]})
+    assert found.feature_names == NAMES
+    assert found.groups["g"] == (1,)
+
+
+def test_medians_are_of_the_rows_that_are_kept() -> None:
+    assert made(positive="a").x[3, 1] == 2.0
+
+
+def test_missing_and_infinite_values_are_refused() -> None:
+    with mistake("'size' (1)", "of 3 rows", "impute"):
+        made(impute=None)
+    with mistake("infinite values in 'age' (4)"):
+        made(X * [np.inf, 1, 1], positive="a")
+
+
+def test_features_that_are_all_constant() -> None:
+    with mistake("3 features, all of them constant", "label"):
+        made(np.ones((4, 3)))
+
+
+@pytest.mark.parametrize(
+    ("members", "words"),
+    [
+        (["siz"], ("no feature 'siz'", "Did you mean 'size'?")),
+        ([3], ("feature 3", "from 0 to 2")),
+        ([-1], ("feature -1",)),
+        ([0, "age"], ("a feature twice",)),
+        (["flat"], ("only constant features", "drop_constant = false")),
+        ([], ("no features",)),
+    ],
+)
+def test_wrong_groups(members: list[int | str], words: tuple[str, ...]) -> None:
+    with mistake("groups.g", *words):
+        made(groups={"g": members})
+
+
+def test_gram_matrices_are_cut_to_the_classes() -> None:
+    grams = np.arange(32.0).reshape(2, 4, 4)
+    raw = RawData(LABELS, None, partitions=(PARTITION,), grams=grams)
+    found = assemble(DatasetSpec(name="t", grams="g", classes=("a", "b")), raw, "t")
+    kept = [0, 1, 3]
+    np.testing.assert_array_equal(found.grams, grams[np.ix_([0, 1], kept, kept)])
+    assert (found.n_points, found.n_features) == (3, 0)
+    whole = assemble(DatasetSpec(name="t", grams="g", positive="a"), raw, "t")
+    assert whole.grams is grams
+    for option in ({"groups": {"g": [0]}}, {"impute": "median"}):
+        with mistake(next(iter(option)), "no features"):
+            assemble(DatasetSpec(name="t", grams="g", positive="a", **option), raw, "t")

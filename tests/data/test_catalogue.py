@@ -1,0 +1,162 @@
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mkldist.data.catalogue as catalogue
+from mkldist.data.catalogue import list_datasets, load_dataset
+from mkldist.data.dataset import Dataset
+from mkldist.data.raw import RawData
+from mkldist.spec.model import DatasetSpec
+from tests.data.mistakes import mistake
+
+TABLE = "a,b,label\n1,2,x\n2,1,y\n"
+
+
+def load(*data_dirs: Path, base: Path = Path(), seed: int = 0, **spec: Any) -> Dataset:
+    return load_dataset(DatasetSpec(**spec), data_dirs, base, seed)
+
+
+def test_a_data_directory_comes_before_what_is_built_in(tmp_path: Path) -> None:
+    (tmp_path / "wdbc.csv").write_text(TABLE)
+    assert load(tmp_path, name="wdbc").n_points == 2
+    assert load(name="wdbc").n_points == 569
+    assert load(tmp_path, name="two_moons").n_points == 200
+
+
+def test_the_first_directory_wins(tmp_path: Path) -> None:
+    first, second = tmp_path / "1", tmp_path / "2"
+    for folder, rows in ((first, ""), (second, "3,3,x\n")):
+        folder.mkdir()
+        (folder / "t.csv").write_text(TABLE + rows)
+    assert load(first, second, name="t").n_points == 2
+    assert load(second, first, name="t").n_points == 3
+
+
+def test_two_files_of_one_name(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text(TABLE)
+    np.savez(tmp_path / "t.npz", x=np.eye(2), y=[0, 1])
+    with mistake("t.csv and t.npz", 'file = "t.csv"'):
+        load(tmp_path, name="t")
+    assert load(tmp_path, name="t", file="t.npz").classes == ("0", "1")
+
+
+def test_a_source_lets_one_data_set_serve_several_tasks() -> None:
+    seven = load(name="one-seven", source="digits", classes=("1", "7"))
+    eight = load(name="three-eight", source="digits", classes=("3", "8"))
+    assert (seven.name, eight.name) == ("one-seven", "three-eight")
+    assert seven.fingerprint != eight.fingerprint
+    small = load(name="small", source="two_moons", options={"n": 50})
+    assert (small.name, small.n_points) == ("small", 50)
+
+
+def test_files_are_found_from_the_sweep_then_in_data_directories(tmp_path: Path) -> None:
+    base, data = tmp_path / "sweeps", tmp_path / "data"
+    for folder, text in ((base, TABLE), (data, TABLE + "3,3,x\n")):
+        folder.mkdir()
+        (folder / "t.csv").write_text(text)
+    assert load(data, base=base, name="u", file="t.csv").n_points == 2
+    (base / "t.csv").unlink()
+    assert load(data, base=base, name="u", file="t.csv").n_points == 3
+    assert load(base=base, name="u", file=str(data / "t.csv")).n_points == 3
+    with mistake("data set 'u'", str(base / "absent.csv"), "no such file"):
+        load(data, base=base, name="u", file="absent.csv")
+    with mistake("a directory"):
+        load(base=tmp_path, name="u", file="data")
+
+
+def test_gram_matrices_and_labels_are_found(tmp_path: Path) -> None:
+    np.save(tmp_path / "g.npy", np.stack([np.eye(3), np.ones((3, 3))]))
+    (tmp_path / "y.txt").write_text("a\nb\na\n")
+    found = load(base=tmp_path, name="g", grams="g.npy", labels="y.txt")
+    assert found.grams is not None
+    assert found.grams.shape == (2, 3, 3)
+    assert found.y.tolist() == [-1, 1, -1]
+    with mistake("label = 0", "array of labels"):
+        load(base=tmp_path, name="g", grams="g.npy", labels="y.txt", label=0)
+
+
+def test_openml_gets_its_number_and_target(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[object] = []
+
+    def read(*request: object) -> RawData:
+        asked.extend(request)
+        return RawData(np.array([0, 1]), np.eye(2), ("a", "b"))
+
+    monkeypatch.setattr(catalogue, "read_openml", read)
+    assert load(name="t", openml=40, label="Class").n_points == 2
+    assert asked == [40, "Class", "data set 't' (OpenML 40)"]
+
+
+def test_seeds_of_synthetic_data() -> None:
+    one, other = load(name="two_moons", seed=1), load(name="two_moons", seed=2)
+    assert one.fingerprint != other.fingerprint
+    assert load(name="two_moons", seed=1).fingerprint == one.fingerprint
+    assert load(name="m", source="two_moons", seed=2, options={"seed": 1}).fingerprint == (
+        one.fingerprint
+    )
+
+
+def test_options_choose_the_generator_even_if_a_file_has_its_name(tmp_path: Path) -> None:
+    (tmp_path / "ringnorm.csv").write_text(TABLE)
+    assert load(tmp_path, name="ringnorm").n_points == 2
+    assert load(tmp_path, name="ringnorm", options={"n": 30}).n_points == 30
+
+
+def test_unknown_names(tmp_path: Path) -> None:
+    (tmp_path / "ionosphere.csv").write_text(TABLE)
+    with mistake("'ionosfere'", str(tmp_path), "Did you mean 'ionosphere'?"):
+        load(tmp_path, name="ionosfere")
+    with mistake("no data directory (--data-dir)", "Did you mean 'breast_cancer'?"):
+        load(name="breastcancer")
+    with mistake("'qqq'", "mkldist list datasets"):
+        load(name="qqq")
+    with mistake("data set 'mine'", "'wdcb'", "Did you mean 'wdbc'?"):
+        load(name="mine", source="wdcb")
+
+
+def test_options_that_do_not_belong(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text(TABLE)
+    with mistake("no synthetic data set 'wdbc'", "two_moons"):
+        load(name="wdbc", options={"n": 5})
+    with mistake("options", "synthetic"):
+        load(base=tmp_path, name="t", file="t.csv", options={"n": 5})
+    with mistake("label = 'x'", "its label is known"):
+        load(name="wdbc", label="x")
+    with mistake("labels without grams", "set label"):
+        load(base=tmp_path, name="t", file="t.csv", labels="x")
+
+
+def test_data_directories_must_be_there(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text(TABLE)
+    with mistake(str(tmp_path / "absent"), "no such directory"):
+        load(tmp_path / "absent", name="wdbc")
+    with mistake("a file", "a directory"):
+        load(tmp_path / "t.csv", name="wdbc")
+
+
+def test_the_list_opens_no_file(tmp_path: Path) -> None:
+    (tmp_path / "broken.csv.gz").write_bytes(b"\x1f\x8b")
+    (tmp_path / "wine.parquet").touch()
+    (tmp_path / "notes.md").touch()
+    (tmp_path / "folder.csv").mkdir()
+    entries = {entry.name: entry for entry in list_datasets([tmp_path])}
+    assert (entries["broken"].kind, entries["wine"].kind) == ("file", "file")
+    assert entries["iris"].kind == "bundled"
+    assert entries["waveform"].kind == "synthetic"
+    assert not entries.keys() & {"notes", "folder"}
+    assert all(entry.description for entry in entries.values())
+    assert len(entries) == len(list_datasets([tmp_path, tmp_path]))
+
+
+@pytest.mark.parametrize(
+    "name", [e.name for e in list_datasets([]) if e.name not in ("iris", "wine", "digits")]
+)
+def test_every_binary_data_set_of_the_list_loads_by_its_name(name: str) -> None:
+    options = {"positive": "1"} if name == "waveform" else {}
+    found = load(name=name, **options)
+    assert found.x is not None
+    assert found.x.dtype == np.float64
+    assert set(found.y) == {-1.0, 1.0}
+    assert len(found.feature_names) == found.n_features

@@ -1,0 +1,155 @@
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mkldist.data.csv_files import read_csv
+from mkldist.data.raw import RawData
+from tests.data.mistakes import mistake
+
+GOOD = "a,b,label\n1,2.5,yes\n-3,4e2,no\n"
+
+
+def write(folder: Path, text: str | bytes, name: str = "t.csv") -> Path:
+    path = folder / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+def read(folder: Path, text: str | bytes, label: str | int | None = None) -> RawData:
+    return read_csv(write(folder, text), label, "data set 't'")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        GOOD,
+        GOOD.replace(",", ";"),
+        GOOD.replace(",", "\t"),
+        GOOD.replace("\n", "\r\n"),
+        GOOD.replace("\n", "\r"),
+        GOOD.replace("\n", "\n\n"),
+        GOOD.rstrip("\n"),
+        "\ufeff" + GOOD,
+        GOOD.replace("yes", '" yes "').replace("a,", ' "a" ,'),
+        gzip.compress(GOOD.encode()),
+    ],
+)
+def test_equal_tables_however_they_are_written(tmp_path: Path, text: str | bytes) -> None:
+    raw = read(tmp_path, text)
+    np.testing.assert_array_equal(raw.x, [[1, 2.5], [-3, 400]])
+    assert raw.labels.tolist() == ["yes", "no"]
+    assert [name.strip('"') for name in raw.feature_names] == ["a", "b"]
+
+
+@pytest.mark.parametrize("label", ["a", 0, -3])
+def test_the_label_may_stand_in_any_column(tmp_path: Path, label: str | int) -> None:
+    raw = read(tmp_path, "a,b,c\n1,2,3\n4,5,6\n", label)
+    assert raw.feature_names == ("b", "c")
+    np.testing.assert_array_equal(raw.x, [[2, 3], [5, 6]])
+    assert raw.labels.tolist() == ["1", "4"]
+
+
+def test_missing_values_become_nan(tmp_path: Path) -> None:
+    raw = read(tmp_path, "a,b,c,d,label\n,?,NA, nan ,1\n1,2,3,None,0\n")
+    np.testing.assert_array_equal(raw.x, [[np.nan] * 4, [1, 2, 3, np.nan]])
+
+
+def test_column_numbers_of_pandas_are_names(tmp_path: Path) -> None:
+    assert read(tmp_path, "0,1,2,label\n5,6,7,a\n").feature_names == ("0", "1", "2")
+
+
+@settings(deadline=None)
+@given(
+    st.lists(
+        st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=2, max_size=2),
+        min_size=1,
+        max_size=5,
+    )
+)
+def test_every_float_is_read_exactly(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[list[float]]
+) -> None:
+    text = "a,b,label\n" + "".join(f"{p!r},{q!r},1\n" for p, q in rows)
+    raw = read(tmp_path_factory.mktemp("csv"), text)
+    np.testing.assert_array_equal(raw.x, rows)
+
+
+def test_ragged_rows_are_refused_by_line(tmp_path: Path) -> None:
+    with mistake("line 3", "2 fields", "3, as in the header"):
+        read(tmp_path, "a,b,label\n1,2,x\n1,2\n")
+    with mistake("line 2", "4 fields"):
+        read(tmp_path, "a,b,label\n1,2,3,x\n")
+    with mistake("line 4", "2 fields"):
+        read(tmp_path, 'a,b,label\n1,2,"x\ny"\n1,2\n')
+
+
+@pytest.mark.parametrize("row", ["5.1,3.5,1.4,0.2,setosa", "1,2,3,4,5.5", "-1,?,2.5,3,4"])
+def test_a_first_line_of_data_is_not_lost(tmp_path: Path, row: str) -> None:
+    with mistake("line 1", "numbers", "a header", "line of column names"):
+        read(tmp_path, f"{row}\n{row}\n")
+
+
+@pytest.mark.parametrize("text", ["red", "1_000", "0x1F", "1,5"])
+def test_text_in_a_feature_column_is_refused_by_line_and_column(tmp_path: Path, text: str) -> None:
+    with mistake("line 3", "column 'b'", repr(text), "a number"):
+        read(tmp_path, f'a,b,label\n1,2,x\n1,"{text}",y\n')
+
+
+def test_a_decimal_comma_gets_its_own_hint(tmp_path: Path) -> None:
+    with mistake("'1,5'", "decimals with a point"):
+        read(tmp_path, "a;b;label\n1,5;2;x\n")
+
+
+def test_files_that_hold_no_table(tmp_path: Path) -> None:
+    with mistake("an empty file"):
+        read(tmp_path, "")
+    with mistake("an empty file"):
+        read(tmp_path, gzip.compress(b""))
+    with mistake("a blank first line"):
+        read(tmp_path, "\n\n1,2\n")
+    with mistake("a header and no rows"):
+        read(tmp_path, "a,b,label\n\n")
+    with mistake("1 column (a b label)", "comma, semicolon or tab"):
+        read(tmp_path, "a b label\n1 2 x\n")
+
+
+def test_a_gzip_file_cut_short_or_damaged(tmp_path: Path) -> None:
+    table = "a,b,label\n" + "".join(f"{i},{i * i % 97},{i % 2}\n" for i in range(2000))
+    packed = gzip.compress(table.encode())
+    with mistake("cut short or damaged"):
+        read(tmp_path, packed[: len(packed) // 2])
+    with mistake("cut short or damaged"):
+        read(tmp_path, packed[:8])
+    middle = len(packed) // 2
+    flipped = packed[:middle] + bytes([packed[middle] ^ 0xFF]) + packed[middle + 1 :]
+    with mistake():
+        read(tmp_path, flipped)
+
+
+def test_bytes_that_are_no_text(tmp_path: Path) -> None:
+    with mistake("not UTF-8", "iconv"):
+        read(tmp_path, "größe,b,label\n1,2,x\n".encode("latin1"))
+    with mistake("line 2"):
+        read(tmp_path, 'a,b,label\n1,2,"x\n')
+
+
+def test_names_that_are_missing_or_twice(tmp_path: Path) -> None:
+    with mistake("columns 1, 3 have the same name 'a'", "Rename"):
+        read(tmp_path, "a,b,a,label\n1,2,3,x\n")
+    with mistake("column 1 of 3 has no name", "index=False"):
+        read(tmp_path, ",b,label\n0,2,x\n")
+
+
+def test_the_label_column_must_be_there(tmp_path: Path) -> None:
+    with mistake("no column 'labl'", "Did you mean 'label'?"):
+        read(tmp_path, GOOD, "labl")
+    with mistake("no column 'zzz'", "The columns are a, b, label"):
+        read(tmp_path, GOOD, "zzz")
+    with mistake("label = 3, but 3 columns", "from -3 to 2"):
+        read(tmp_path, GOOD, 3)
+    with mistake("'class'", "'b' stands last", 'label = "class"'):
+        read(tmp_path, "class,a,b\nx,1,0\n")

@@ -1,0 +1,134 @@
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.sparse import random_array, save_npz
+
+from mkldist.data import raw
+from mkldist.data.npz_files import read_npz
+from tests.data.mistakes import mistake
+
+X, Y = np.arange(12.0).reshape(6, 2), np.array([1, -1, 1, -1, 1, -1])
+PARTS = ("data", "indices", "indptr")
+
+
+def save(folder: Path, **arrays: Any) -> Path:
+    np.savez(folder / "t.npz", **arrays)
+    return folder / "t.npz"
+
+
+def read(path: Path, label: str | int | None = None) -> raw.RawData:
+    return read_npz(path, label, "data set 't'")
+
+
+def sparse_parts() -> tuple[np.ndarray, dict[str, Any]]:
+    matrix = random_array((6, 9), density=0.3, format="csr", random_state=0)
+    return matrix.toarray(), {**{p: getattr(matrix, p) for p in PARTS}, "shape": matrix.shape}
+
+
+def test_arrays_of_any_number_type(tmp_path: Path) -> None:
+    for dtype in ("f4", "i2", "u1", ">f8"):
+        found = read(save(tmp_path, x=X.astype(dtype), y=Y.reshape(6, 1)))
+        assert found.x is not None
+        assert found.x.dtype == np.float64
+        np.testing.assert_array_equal(found.x, X)
+        np.testing.assert_array_equal(found.labels, Y)
+        assert found.feature_names == ("f0", "f1")
+        assert found.partitions == ()
+
+
+def test_sparse_parts_are_read_dense(tmp_path: Path) -> None:
+    dense, parts = sparse_parts()
+    np.testing.assert_array_equal(read(save(tmp_path, y=Y, **parts)).x, dense)
+
+
+def test_names_labels_and_partitions(tmp_path: Path) -> None:
+    train, test = np.array([[0, 1, 2], [3, 4, 5]]), np.array([[3, 4], [0, 1]])
+    names = np.array(["age", "size"])
+    path = save(tmp_path, x=X, target=Y.astype("S2"), feature_names=names, train=train, test=test)
+    found = read(path, "target")
+    assert found.feature_names == ("age", "size")
+    assert [s.train.tolist() for s in found.partitions] == train.tolist()
+    assert [s.test.tolist() for s in found.partitions] == test.tolist()
+
+
+def test_arrays_that_are_not_there(tmp_path: Path) -> None:
+    with mistake("no array 'y'", "the arrays are x, Y", "np.savez(file, y="):
+        read(save(tmp_path, x=X, Y=Y))
+    with mistake("no array 'y'", "the arrays are x"):
+        read(save(tmp_path, x=X))
+    with mistake("no array 'x'", "the arrays are y, X"):
+        read(save(tmp_path, y=Y, X=X))
+    with mistake("no array 'labels'"):
+        read(save(tmp_path, x=X, y=Y), "labels")
+    with mistake("label = 2 for arrays"):
+        read(save(tmp_path, x=X, y=Y), 2)
+
+
+def test_python_objects_are_never_unpickled(tmp_path: Path) -> None:
+    with mistake("Python objects", "astype"):
+        read(save(tmp_path, x=X, y=np.array(["a", None] * 3, dtype=object)))
+    with mistake("Python objects"):
+        read(save(tmp_path, x=X.astype(object), y=Y))
+
+
+def test_rows_and_labels_must_fit(tmp_path: Path) -> None:
+    with mistake("6 rows of features but 4 labels"):
+        read(save(tmp_path, x=X, y=Y[:4]))
+    with mistake("no rows"):
+        read(save(tmp_path, x=X[:0], y=Y[:0]))
+    with mistake("array 'x'", "shape (6,)", "(n points, d ≥ 1 features)"):
+        read(save(tmp_path, x=X[:, 0], y=Y))
+    with mistake("array 'x'", "real numbers"):
+        read(save(tmp_path, x=X.astype(complex), y=Y))
+    with mistake("'feature_names'", "2 names, 1 of them distinct"):
+        read(save(tmp_path, x=X, y=Y, feature_names=["a", "a"]))
+
+
+def test_damaged_archives(tmp_path: Path) -> None:
+    path = save(tmp_path, x=np.random.default_rng(0).normal(size=(6, 500)), y=Y)
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+    with mistake("cut short or damaged"):
+        read(path)
+    middle = len(whole) // 2
+    path.write_bytes(whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1 :])
+    with mistake("cut short or damaged"):
+        read(path)
+    path.write_text("x,y\n1,2\n")
+    with mistake("not a NumPy file"):
+        read(path)
+    path.write_bytes(b"")
+    with mistake("an empty file"):
+        read(path)
+    with path.open("wb") as stream:
+        np.save(stream, X)
+    with mistake("a single array"):
+        read(path)
+    with mistake("a directory"):
+        read(tmp_path)
+
+
+def test_sparse_parts_that_make_no_matrix(tmp_path: Path) -> None:
+    _, parts = sparse_parts()
+    with mistake("make no sparse matrix"):
+        read(save(tmp_path, y=Y, **{**parts, "indices": parts["indices"] + 100}))
+    with mistake("make no sparse matrix"):
+        read(save(tmp_path, y=Y, **{**parts, "indptr": parts["indptr"][:-2]}))
+    with mistake("array 'shape'", "two sizes"):
+        read(save(tmp_path, y=Y, **{**parts, "shape": (6,)}))
+    save_npz(tmp_path / "c.npz", random_array((6, 9), density=0.3, format="csc", random_state=0))
+    with np.load(tmp_path / "c.npz") as archive:
+        arrays = dict(archive)
+    with mistake("another format", ".tocsr()"):
+        read(save(tmp_path, y=Y, **arrays))
+
+
+def test_what_does_not_fit_into_memory_is_refused_before_it_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(raw, "physical_memory", lambda: 800)
+    _, parts = sparse_parts()
+    with mistake("half of this machine's memory"):
+        read(save(tmp_path, y=Y, **parts))

@@ -1,0 +1,89 @@
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from mkldist.data.parquet_files import read_parquet
+from mkldist.data.raw import RawData
+from tests.data.mistakes import mistake
+
+pytest.importorskip("pyarrow")
+
+FRAME = pd.DataFrame(
+    {
+        "a": [1, 2, 3],
+        "b": [0.5, None, -1],
+        "c": [True, False, True],
+        "d": pd.array([1, None, 3], "Int64"),
+        "label": ["x", "y", None],
+    }
+)
+
+
+def read(folder: Path, frame: pd.DataFrame, label: str | int | None = None) -> RawData:
+    frame.to_parquet(folder / "t.parquet")
+    return read_parquet(folder / "t.parquet", label, "data set 't'")
+
+
+def test_columns_of_all_kinds(tmp_path: Path) -> None:
+    nan = np.nan
+    found = read(tmp_path, FRAME)
+    np.testing.assert_array_equal(found.x, [[1, 0.5, 1, 1], [2, nan, 0, nan], [3, -1, 1, 3]])
+    assert found.labels.tolist() == ["x", "y", ""]
+    assert found.feature_names == ("a", "b", "c", "d")
+
+
+def test_labels_of_all_kinds(tmp_path: Path) -> None:
+    assert read(tmp_path, FRAME.drop(columns="label"), "c").labels.tolist() == [
+        "True",
+        "False",
+        "True",
+    ]
+    np.testing.assert_array_equal(read(tmp_path, FRAME[["a", "d"]]).labels, [1, np.nan, 3])
+    categories = FRAME[["a"]].assign(y=pd.Categorical(["p", "q", "p"]))
+    assert read(tmp_path, categories).labels.tolist() == ["p", "q", "p"]
+
+
+def test_numbers_written_as_text_are_numbers(tmp_path: Path) -> None:
+    text = FRAME[["a", "label"]].assign(a=["1", None, "2.5"])
+    np.testing.assert_array_equal(read(tmp_path, text).x, [[1], [np.nan], [2.5]])
+
+
+def test_an_index_of_pandas_is_no_feature(tmp_path: Path) -> None:
+    assert read(tmp_path, FRAME.iloc[[2, 0]]).feature_names == ("a", "b", "c", "d")
+
+
+def test_text_in_a_feature_column(tmp_path: Path) -> None:
+    with mistake("'colour' (red, blue)", "numbers in every feature column", "get_dummies"):
+        read(tmp_path, FRAME.assign(colour=["red", "blue", "red"]), "label")
+
+
+def test_label_columns_and_rows(tmp_path: Path) -> None:
+    with mistake("no column 'lable'", "'label'"):
+        read(tmp_path, FRAME, "lable")
+    with mistake("no rows"):
+        read(tmp_path, FRAME.iloc[:0])
+    with mistake("1 column"):
+        read(tmp_path, FRAME[["label"]])
+
+
+def test_damaged_files(tmp_path: Path) -> None:
+    read(tmp_path, FRAME)
+    path = tmp_path / "t.parquet"
+    path.write_bytes(path.read_bytes()[:-20])
+    with mistake("cannot be read"):
+        read_parquet(path, None, "t")
+    path.write_text("a,b\n")
+    with mistake("cannot be read"):
+        read_parquet(path, None, "t")
+    with mistake("a directory"):
+        read_parquet(tmp_path, None, "t")
+
+
+def test_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    FRAME.to_parquet(tmp_path / "t.parquet")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with mistake("pyarrow is not installed", "pip install 'mkldist[parquet]'"):
+        read_parquet(tmp_path / "t.parquet", None, "t")

@@ -1,0 +1,69 @@
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
+
+from mkldist.data.dataset import Split
+from mkldist.data.preprocessing import scaled
+from mkldist.spec.model import PreprocessingSpec
+from tests.data.mistakes import mistake
+
+X = np.random.default_rng(0).normal(3, 2, (20, 4))
+SPLIT = Split(np.arange(3, 14), np.array([0, 1, 2, 14, 15, 16]))
+ORACLES = {"zscore": StandardScaler(), "minmax": MinMaxScaler((-1, 1))}
+
+
+def spec(**options: Any) -> PreprocessingSpec:
+    return PreprocessingSpec(**options)
+
+
+@pytest.mark.parametrize("scale", ORACLES)
+@pytest.mark.parametrize("fit", ["train", "all"])
+def test_agrees_with_scikit_learn(scale: str, fit: str) -> None:
+    fitted = X[SPLIT.train] if fit == "train" else X
+    expected = ORACLES[scale].fit(fitted).transform(X)
+    np.testing.assert_allclose(scaled(spec(scale=scale, fit=fit), X, SPLIT), expected, atol=1e-13)
+
+
+@pytest.mark.parametrize("scale", ORACLES)
+def test_test_rows_have_no_part_in_it(scale: str) -> None:
+    changed = X.copy()
+    changed[SPLIT.test] *= 1000
+    first, second = (scaled(spec(scale=scale), x, SPLIT)[SPLIT.train] for x in (X, changed))
+    np.testing.assert_array_equal(first, second)
+    assert not np.array_equal(first, scaled(spec(scale=scale, fit="all"), X, SPLIT)[SPLIT.train])
+
+
+@pytest.mark.parametrize("scale", ORACLES)
+@pytest.mark.parametrize("value", [0.0, 0.1, -1e9])
+def test_features_constant_in_training_are_only_shifted(scale: str, value: float) -> None:
+    x = X.copy()
+    x[:, 1] = value
+    x[0, 1] = value + 2
+    result = scaled(spec(scale=scale), x, SPLIT)
+    assert (result[SPLIT.train, 1] == 0).all()
+    assert result[0, 1] == pytest.approx(2)
+
+
+def test_none_passes_features_on() -> None:
+    assert scaled(spec(scale="none"), X, SPLIT) is X
+
+
+@settings(deadline=None)
+@given(arrays(np.float64, (8, 2), elements=st.floats(-1e100, 1e100)))
+def test_every_finite_table_stays_finite(x: np.ndarray) -> None:
+    split = Split(np.arange(5), np.arange(5, 8))
+    for scale in ORACLES:
+        for fit in ("train", "all"):
+            assert np.isfinite(scaled(spec(scale=scale, fit=fit), x, split)[split.train]).all()
+
+
+def test_values_beyond_the_range_of_numbers() -> None:
+    x = X.copy()
+    x[4, 2] = 1e300
+    with mistake("feature 2", "1e+300", "Rescale"):
+        scaled(spec(), x, SPLIT)

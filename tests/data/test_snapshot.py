@@ -1,0 +1,120 @@
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mkldist.data.dataset import Dataset, Split
+from mkldist.data.snapshot import HEADER, load_snapshot, save_snapshot
+from mkldist.errors import OutputError, StoreError
+from tests.data.mistakes import mistake
+
+X = np.random.default_rng(0).normal(size=(6, 3))
+Y = np.array([1.0, -1, 1, -1, 1, -1])
+SPLITS = (
+    Split(np.array([0, 1, 2]), np.array([5, 3])),
+    Split(np.array([4, 5]), np.array([0])),
+)
+DATASET = Dataset(
+    "größe", X, Y, ("nein", "ja"), ("a", "b", "c"), SPLITS, {"g": (2, 0)}, origin="file t.csv"
+)
+GRAMS = Dataset("g", None, Y, ("a", "b"), grams=np.stack([X @ X.T, np.eye(6)]).astype(np.float32))
+
+
+@pytest.mark.parametrize("mmap", [True, False])
+@pytest.mark.parametrize("dataset", [DATASET, GRAMS])
+def test_all_comes_back(tmp_path: Path, dataset: Dataset, mmap: bool) -> None:
+    save_snapshot(tmp_path / "s", dataset, SPLITS)
+    found, splits = load_snapshot(tmp_path / "s", mmap=mmap)
+    assert found.fingerprint == dataset.fingerprint
+    for name in ("name", "classes", "feature_names", "groups", "origin"):
+        assert getattr(found, name) == getattr(dataset, name)
+    assert [s.fingerprint for s in splits] == [s.fingerprint for s in SPLITS]
+    large = found.x if dataset.x is not None else found.grams
+    assert isinstance(large, np.memmap) == mmap
+
+
+@settings(deadline=None, max_examples=25)
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), max_size=4))
+def test_splits_of_any_size(
+    tmp_path_factory: pytest.TempPathFactory, sizes: list[tuple[int, int]]
+) -> None:
+    path = tmp_path_factory.mktemp("snapshot")
+    splits = [Split(np.arange(a), np.arange(a, a + b)) for a, b in sizes]
+    save_snapshot(path, DATASET, splits)
+    assert [s.fingerprint for s in load_snapshot(path)[1]] == [s.fingerprint for s in splits]
+
+
+def test_nothing_is_written_twice(tmp_path: Path) -> None:
+    save_snapshot(tmp_path, DATASET, SPLITS)
+    before = {p.name: p.stat().st_mtime_ns for p in tmp_path.iterdir()}
+    save_snapshot(tmp_path, DATASET, SPLITS)
+    assert {p.name: p.stat().st_mtime_ns for p in tmp_path.iterdir()} == before
+
+
+def test_a_reader_of_the_old_snapshot_is_not_disturbed(tmp_path: Path) -> None:
+    save_snapshot(tmp_path, DATASET, SPLITS)
+    old, _ = load_snapshot(tmp_path, mmap=True)
+    changed = Dataset("n", X + 1, Y, ("a", "b"), ("a", "b", "c"))
+    save_snapshot(tmp_path, changed, SPLITS[:1])
+    np.testing.assert_array_equal(old.x, X)
+    found, splits = load_snapshot(tmp_path)
+    np.testing.assert_array_equal(found.x, X + 1)
+    assert len(splits) == 1
+    assert len(list(tmp_path.glob("x-*.npy"))) == 1
+    assert not list(tmp_path.glob("*.partial"))
+
+
+def test_a_writer_that_dies_leaves_the_old_snapshot(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save_snapshot(tmp_path, DATASET, SPLITS)
+
+    def die(*args: object, **kwargs: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(np, "save", die)
+        with pytest.raises(OutputError, match="No space left on device"):
+            save_snapshot(tmp_path, Dataset("n", X + 1, Y, ("a", "b")), SPLITS)
+    assert load_snapshot(tmp_path)[0].fingerprint == DATASET.fingerprint
+    assert not [p for p in tmp_path.iterdir() if "partial" in p.name]
+
+
+def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(OutputError, match="cannot be written"):
+        save_snapshot(tmp_path / "file" / "s", DATASET, SPLITS)
+
+
+def test_damage_is_found(tmp_path: Path) -> None:
+    with mistake("missing, cut short or damaged", "Run the sweep again", error=StoreError):
+        load_snapshot(tmp_path / "absent")
+    save_snapshot(tmp_path, DATASET, SPLITS)
+    array = next(tmp_path.glob("x-*.npy"))
+    header = tmp_path / HEADER
+    whole, text = array.read_bytes(), header.read_bytes()
+    array.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    with mistake("does not match its checksum", error=StoreError):
+        load_snapshot(tmp_path)
+    array.write_bytes(whole[:-8])
+    for mmap in (True, False):
+        with mistake("damaged", error=StoreError):
+            load_snapshot(tmp_path, mmap=mmap)
+    array.unlink()
+    with mistake("No such file", error=StoreError):
+        load_snapshot(tmp_path)
+    array.write_bytes(whole)
+    load_snapshot(tmp_path)
+    for damaged in (b"{", b"[]", b"{}", text.replace(b'"files"', b'"file"')):
+        header.write_bytes(damaged)
+        with mistake("damaged", error=StoreError):
+            load_snapshot(tmp_path)
+    header.write_text(json.dumps({**json.loads(text), "version": 0}))
+    with mistake("version 0", error=StoreError):
+        load_snapshot(tmp_path)
+    header.write_text(json.dumps({**json.loads(text), "train_sizes": [1, 1]}))
+    with mistake("indices for splits", error=StoreError):
+        load_snapshot(tmp_path)

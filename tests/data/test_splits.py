@@ -1,0 +1,154 @@
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from sklearn.model_selection import (
+    RepeatedKFold,
+    RepeatedStratifiedKFold,
+    ShuffleSplit,
+    StratifiedShuffleSplit,
+)
+
+from mkldist.data.dataset import Dataset, Split
+from mkldist.data.splits import make_splits
+from mkldist.errors import DataError
+from mkldist.spec.model import SplitsSpec
+from tests.data.mistakes import mistake
+
+
+def dataset(negative: int, positive: int, *predefined: tuple[list[int], list[int]]) -> Dataset:
+    y = np.repeat([-1.0, 1.0], [negative, positive])
+    splits = tuple(Split(np.array(a, np.intp), np.array(b, np.intp)) for a, b in predefined)
+    return Dataset("t", np.arange(len(y))[:, None] * 1.0, y, ("no", "yes"), ("f",), splits)
+
+
+def made(data: Dataset, seed: int = 0, **spec: Any) -> tuple[Split, ...]:
+    return make_splits(SplitsSpec(**spec), data, seed)
+
+
+def made_or_refused(
+    data: Dataset, seed: int, **spec: Any
+) -> tuple[tuple[Split, ...], DataError | None]:
+    try:
+        return made(data, seed, **spec), None
+    except DataError as error:
+        return (), error
+
+
+@pytest.mark.parametrize("seed", [0, 7])
+@pytest.mark.parametrize("stratified", [True, False])
+def test_these_are_the_splits_of_scikit_learn(seed: int, stratified: bool) -> None:
+    data = dataset(14, 9)
+    shuffle = StratifiedShuffleSplit if stratified else ShuffleSplit
+    folds = RepeatedStratifiedKFold if stratified else RepeatedKFold
+    for splitter, spec in (
+        (shuffle(4, train_size=0.6, random_state=seed), {"train_fraction": 0.6, "repeats": 4}),
+        (folds(n_splits=3, n_repeats=2, random_state=seed),
+         {"kind": "kfold", "folds": 3, "repeats": 2}),
+    ):  # fmt: skip
+        found = made(data, seed, stratified=stratified, **spec)
+        expected = list(splitter.split(data.x, data.y))
+        assert len(found) == len(expected)
+        for split, (train, test) in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(split.train, np.sort(train))
+            np.testing.assert_array_equal(split.test, np.sort(test))
+
+
+SIZES = st.integers(1, 30)
+
+
+@settings(deadline=None)
+@given(SIZES, SIZES, st.integers(0, 2**40), st.floats(0.05, 0.95), st.booleans(), st.integers(1, 3))
+def test_holdouts_partition_the_points_or_say_why_not(
+    negative: int, positive: int, seed: int, fraction: float, stratified: bool, repeats: int
+) -> None:
+    data = dataset(negative, positive)
+    spec = {"train_fraction": fraction, "stratified": stratified, "repeats": repeats}
+    splits, refusal = made_or_refused(data, seed, **spec)
+    if refusal is not None:
+        assert all((refusal.where, refusal.found, refusal.expected, refusal.hint))
+        return
+    assert len(splits) == repeats
+    for split in splits:
+        check_partition(split, data)
+        assert len(split.train) == int(fraction * data.n_points)
+        if stratified:
+            share = np.mean(data.y[split.train] > 0) * len(split.train)
+            assert abs(share - positive / data.n_points * len(split.train)) < 1 + 1e-9
+    assert [s.fingerprint for s in splits] == [s.fingerprint for s in made(data, seed, **spec)]
+
+
+@settings(deadline=None)
+@given(SIZES, SIZES, st.integers(0, 2**40), st.integers(2, 8), st.booleans(), st.integers(1, 3))
+def test_folds_cover_every_point_once(
+    negative: int, positive: int, seed: int, folds: int, stratified: bool, repeats: int
+) -> None:
+    data = dataset(negative, positive)
+    assume(folds <= min(negative, positive))
+    spec = {"kind": "kfold", "folds": folds, "repeats": repeats, "stratified": stratified}
+    splits, refusal = made_or_refused(data, seed, **spec)
+    if refusal is not None:
+        # Only folds drawn without regard to classes may leave one out.
+        assert not stratified
+        assert "no point of class" in refusal.found
+        return
+    assert len(splits) == folds * repeats
+    for repetition in range(repeats):
+        group = splits[repetition * folds : (repetition + 1) * folds]
+        together = np.sort(np.concatenate([split.test for split in group]))
+        np.testing.assert_array_equal(together, np.arange(data.n_points))
+        sizes = [len(split.test) for split in group]
+        assert max(sizes) - min(sizes) <= (2 if stratified else 1)
+        if stratified:
+            positives = [np.count_nonzero(data.y[split.test] > 0) for split in group]
+            assert max(positives) - min(positives) <= 1
+    for split in splits:
+        check_partition(split, data)
+
+
+def check_partition(split: Split, data: Dataset) -> None:
+    assert split.train.dtype == split.test.dtype == np.intp
+    both = np.sort(np.concatenate([split.train, split.test]))
+    np.testing.assert_array_equal(both, np.arange(data.n_points))
+    assert {-1.0, 1.0} == set(data.y[split.train])
+    assert len(split.test)
+
+
+def test_predefined_partitions_are_taken_as_they_are() -> None:
+    data = dataset(2, 2, ([2, 0], [1]), ([3, 1], [0, 2]), ([1, 2], [3]))
+    found = made(data, kind="predefined")
+    assert [s.train.tolist() for s in found] == [[2, 0], [3, 1], [1, 2]]
+    assert made(data, kind="predefined", first=2) == data.predefined[:2]
+    with mistake("first", "4", "at most 3"):
+        made(data, kind="predefined", first=4)
+
+
+def test_data_without_partitions() -> None:
+    with mistake("data set 't'", "no predefined partitions", "train and test", "kfold"):
+        made(dataset(3, 3), kind="predefined")
+
+
+def test_a_split_that_leaves_a_class_out_is_named() -> None:
+    data = dataset(2, 2, ([0, 2], [1]), ([0, 1], [2]))
+    with mistake("split 1 of 2", "no point of class 'yes'", "training part of 2"):
+        made(data, kind="predefined")
+    with mistake("no point of class 'no'", "both classes", "stratified"):
+        made(dataset(1, 60), stratified=False, repeats=30, train_fraction=0.1)
+
+
+def test_a_split_without_test_points_is_named() -> None:
+    with mistake("split 0 of 1", "no test point"):
+        made(dataset(1, 1, ([0, 1], [])), kind="predefined")
+
+
+def test_too_few_points() -> None:
+    with mistake("5 folds", "4 points of class 'no', 9 of class 'yes'", "at most 4", "fewer"):
+        made(dataset(4, 9), kind="kfold")
+    with mistake("at most 5 folds"):
+        made(dataset(2, 3), kind="kfold", folds=6, stratified=False)
+    with mistake("cannot be divided", "1 points of class 'no'"):
+        made(dataset(1, 9))
+    with mistake("cannot be divided"):
+        made(dataset(2, 2), train_fraction=0.1, stratified=False)
