@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from mkldist.gram.layout import LAYOUT_VERSION, TileLayout
 from mkldist.identity import content_id
+from mkldist.plan_costs import peak_memory, typical_passes
 from mkldist.spec.model import BankSpec, PreprocessingSpec, SweepSpec
 
 IDENTITY_VERSION = 1
@@ -23,12 +24,9 @@ IDENTITY_VERSION = 1
 FLOAT32_ABOVE_BYTES = 2**30
 FLOAT32_ABOVE_TOL = 1e-5
 DEFAULT_WORKER_BYTES = 2 * 2**30
-WORKER_BASE_BYTES = 300 * 2**20
-STREAM_BUFFER_BYTES = 64 * 2**20
-MATRICES_PER_SOLVER = 4
-LIVE_SOLVER_BYTES = 2**30
 BATCHES_PER_WORKER = 2
-TYPICAL_ROUNDS = 40
+
+Place = tuple[str, str, str, int]
 
 
 @dataclass(frozen=True)
@@ -109,6 +107,11 @@ class RunPlan:
     key: str
     params: dict[str, Any]
 
+    @property
+    def place(self) -> Place:
+        """Where its results go, but for the point of the grid."""
+        return self.dataset, self.bank_label, self.key, self.split
+
 
 @dataclass(frozen=True)
 class BatchPlan:
@@ -137,8 +140,8 @@ class Plan:
 
     @property
     def bank_bytes(self) -> int:
-        """Bytes of Gram matrices on disk."""
-        return sum(bank.n_bytes for bank in self.banks)
+        """Bytes of Gram matrices on disk; banks of one id share them."""
+        return sum({bank.id: bank.n_bytes for bank in self.banks}.values())
 
 
 def make_plan(
@@ -180,14 +183,43 @@ def make_plan(
             for plan, groups in planner.banks(dataset.name, facts, bank, kernels):
                 bank_plans.append(plan)
                 batches.extend(planner.batches(plan, facts, groups))
+    batches = _with_distinct_ids(batches)
     return Plan(
         id=content_id(name=spec.name, runs=sorted(run.id for b in batches for run in b.runs)),
         spec=spec,
         banks=tuple(bank_plans),
         batches=tuple(batches),
-        memory_per_worker=planner.memory_per_worker(bank_plans, batches),
-        estimated_passes=planner.estimated_passes(batches),
+        memory_per_worker=peak_memory(spec.execution, bank_plans, batches, memory_limit),
+        estimated_passes=typical_passes(spec.execution, bank_plans, batches),
     )
+
+
+def _with_distinct_ids(batches: Sequence[BatchPlan]) -> list[BatchPlan]:
+    """Tell apart runs that differ in nothing but where their results go.
+
+    Two labels of one method, two names of one data set or two equal draws of a split have the
+    same content; the least of such places keeps the id of the content.
+    """
+    owners: dict[str, Place] = {}
+    for batch in batches:
+        for run in batch.runs:
+            owners[run.id] = min(run.place, owners.get(run.id, run.place))
+    return [
+        _batch(
+            batch.bank,
+            tuple(
+                run
+                if run.place == owners[run.id]
+                else replace(run, id=content_id(content=run.id, place=list(run.place)))
+                for run in batch.runs
+            ),
+        )
+        for batch in batches
+    ]
+
+
+def _batch(bank: str, runs: tuple[RunPlan, ...]) -> BatchPlan:
+    return BatchPlan(content_id(runs=[run.id for run in runs]), bank, runs)
 
 
 @dataclass(frozen=True)
@@ -222,37 +254,11 @@ class _Planner:
                 for key, grid in self.grids.items()
                 for params in grid.points
             )
-            yield BatchPlan(content_id(runs=[run.id for run in runs]), bank.id, runs)
-
-    def memory_per_worker(self, banks: Sequence[BankPlan], batches: Sequence[BatchPlan]) -> int:
-        """Return the bytes that a worker is expected to take at its peak."""
-        by_id = {bank.id: bank for bank in banks}
-        peak = 0
-        for batch in batches:
-            bank = by_id[batch.bank]
-            held = bank.n_bytes if bank.backend == "memory" else STREAM_BUFFER_BYTES
-            solver = MATRICES_PER_SOLVER * 8 * bank.n_points**2
-            alive = 1 if self.spec.execution == "isolated" else len(batch.runs)
-            peak = max(peak, held + min(alive * solver, max(self._live_bytes, solver)))
-        return WORKER_BASE_BYTES + peak
-
-    def estimated_passes(self, batches: Sequence[BatchPlan]) -> int:
-        """Return passes over banks if every solver takes a typical number of rounds."""
-        iterative = {key for key, grid in self.grids.items() if grid.method != "majority"}
-        passes = 0
-        for batch in batches:
-            n_runs = sum(run.key in iterative for run in batch.runs)
-            shared = min(n_runs, 1)
-            passes += TYPICAL_ROUNDS * (n_runs if self.spec.execution == "isolated" else shared)
-        return passes
+            yield _batch(bank.id, runs)
 
     @property
     def _worker_bytes(self) -> int:
         return DEFAULT_WORKER_BYTES if self.memory_limit is None else self.memory_limit
-
-    @property
-    def _live_bytes(self) -> int:
-        return LIVE_SOLVER_BYTES if self.memory_limit is None else self.memory_limit // 4
 
     def _groups(self, n_splits: int) -> list[list[int]]:
         """Divide splits so that every worker has a few batches of one shared bank."""

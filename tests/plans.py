@@ -1,0 +1,58 @@
+"""Plans of made-up data sets, banks and methods, for the tests of planning."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mkldist.plan import BankFacts, DatasetFacts, GridFacts, Plan, make_plan
+from mkldist.spec.model import SweepSpec
+
+FIXED = {"tol": 0.01, "max_iter": 500}
+
+
+def grid(method: str, *values: float, **fixed: Any) -> GridFacts:
+    """Return a method at some values of C."""
+    return GridFacts(method, tuple(FIXED | fixed | {"C": C} for C in values))
+
+
+def dataset(name: str, n_points: int = 60, n_splits: int = 3) -> DatasetFacts:
+    """Return a data set that is divided into halves."""
+    return DatasetFacts(
+        fingerprint=f"data of {name}",
+        n_points=n_points,
+        split_fingerprints=tuple(f"{name} split {i}" for i in range(n_splits)),
+        train_fingerprints=tuple(f"{name} train {i}" for i in range(n_splits)),
+        train_sizes=(n_points // 2,) * n_splits,
+    )
+
+
+def plan_of(
+    datasets: dict[str, DatasetFacts],
+    grids: dict[str, GridFacts],
+    *,
+    n_kernels: int = 40,
+    n_workers: int = 2,
+    memory_limit: int | None = None,
+    **words: Any,
+) -> Plan:
+    """Return a plan on the bank xu2008; `words` replace those of the sweep file."""
+    spec = SweepSpec.model_validate(
+        {
+            "name": "s",
+            "datasets": [{"name": name} for name in datasets],
+            "banks": [{"family": "xu2008"}],
+            "methods": [{"name": g.method, "label": key} for key, g in grids.items()],
+        }
+        | words
+    )
+    banks = {
+        (name, bank.label): BankFacts(n_kernels, f"kernels of {bank.family}")
+        for name in datasets
+        for bank in spec.banks
+    }
+    return make_plan(spec, datasets, banks, grids, n_workers, memory_limit)
+
+
+def ids(plan: Plan) -> set[str]:
+    """Return the ids of a plan's runs."""
+    return {run.id for run in plan.runs}

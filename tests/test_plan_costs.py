@@ -1,0 +1,56 @@
+"""What a plan says it costs: bytes, memory of a worker, passes."""
+
+from __future__ import annotations
+
+from mkldist.gram.layout import TileLayout
+from tests.plans import dataset, grid, plan_of
+
+
+def test_bytes_are_those_of_the_upper_tiles():
+    plan = plan_of({"a": dataset("a", n_points=400)}, {"level": grid("level", 1)}, n_kernels=7)
+    assert [bank.n_points for bank in plan.banks] == [200] * 3
+    assert plan.bank_bytes == 3 * 7 * TileLayout.for_points(200).n_entries * 8
+    assert plan.bank_bytes < 0.6 * 3 * 7 * 200**2 * 8
+
+
+def test_banks_that_differ_in_normalisation_alone_are_counted_once():
+    banks = [
+        {"name": "plain", "family": "xu2008", "normalisation": "none"},
+        {"name": "scaled", "family": "xu2008", "normalisation": "trace"},
+    ]
+    plan = plan_of({"a": dataset("a")}, {"level": grid("level", 1)}, banks=banks)
+    assert len(plan.banks) == 2 * len({bank.id for bank in plan.banks}) == 6
+    assert 2 * plan.bank_bytes == sum(bank.n_bytes for bank in plan.banks)
+
+
+def test_shared_runs_cost_the_passes_of_one():
+    data = {"a": dataset("a")}
+    one, eight = {"level": grid("level", 1)}, {"level": grid("level", *range(1, 9))}
+    passes = plan_of(data, one).estimated_passes
+    assert plan_of(data, eight).estimated_passes == passes
+    assert plan_of(data, eight, execution="isolated").estimated_passes > 7 * passes
+    assert 0 < plan_of(data, {"uniform": grid("uniform", 1)}).estimated_passes < passes
+
+
+def test_fitting_a_normalisation_costs_a_pass_per_batch():
+    data, grids = {"a": dataset("a")}, {"level": grid("level", 1)}
+
+    def passes(*normalisation):
+        bank = {"family": "xu2008", "normalisation": normalisation}
+        return plan_of(data, grids, banks=[bank]).estimated_passes
+
+    assert passes("trace") == passes("cosine", "centre", "trace") == passes("none") + 3
+    assert passes("cosine") == passes("none")
+
+
+def test_memory_counts_the_bank_and_the_living_solvers():
+    data, grids = {"a": dataset("a", 2000)}, {"level": grid("level", *range(1, 9))}
+    plan = plan_of(data, grids)
+    bank, matrix = plan.banks[0].n_bytes, 8 * 1000**2
+    assert plan.banks[0].backend == "memory"
+    assert plan.memory_per_worker > bank + 8 * matrix
+    isolated = plan_of(data, grids, execution="isolated")
+    assert isolated.memory_per_worker < plan.memory_per_worker - 7 * matrix
+    tight = plan_of(data, grids, memory_limit=2**28)
+    assert tight.banks[0].backend == "stream"
+    assert tight.memory_per_worker < plan.memory_per_worker - bank / 2

@@ -1,0 +1,69 @@
+"""Ids: a run has a new one if and only if its outcome may change, and no two share one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.plans import dataset, grid, ids, plan_of
+
+
+@pytest.mark.parametrize(
+    ("change", "new_runs", "new_banks"),
+    [
+        ({"name": "other"}, False, False),
+        ({"description": "words"}, False, False),
+        ({"outputs": {"predictions": True}}, False, False),
+        ({"memory": "8GiB"}, False, False),
+        ({"execution": "isolated"}, True, False),
+        ({"preprocessing": {"scale": "minmax"}}, True, True),
+        ({"preprocessing": {"fit": "all"}}, True, True),
+        ({"banks": [{"family": "xu2008", "normalisation": "none"}]}, True, False),
+        ({"banks": [{"family": "xu2008", "normalisation": "cosine"}]}, True, True),
+        ({"banks": [{"family": "xu2008", "dtype": "float32"}]}, True, True),
+        ({"banks": [{"family": "xu2008", "backend": "stream"}]}, False, False),
+        ({"banks": [{"name": "renamed", "family": "xu2008"}]}, False, False),
+    ],
+)
+def test_a_run_is_new_if_and_only_if_its_outcome_may_change(change, new_runs, new_banks):
+    data, grids = {"a": dataset("a")}, {"level": grid("level", 1)}
+    before, after = plan_of(data, grids), plan_of(data, grids, **change)
+    assert bool(ids(before) - ids(after)) is new_runs
+    assert not new_runs or not ids(before) & ids(after)
+    assert ({b.id for b in before.banks} != {b.id for b in after.banks}) is new_banks
+
+
+@pytest.mark.parametrize(
+    ("facts", "new_banks"),
+    [
+        ({"fingerprint": "other data"}, True),
+        ({"train_fingerprints": ("x", "y", "z"), "split_fingerprints": ("x", "y", "z")}, True),
+        ({"split_fingerprints": ("x", "y", "z")}, False),
+    ],
+)
+def test_other_data_or_splits_are_other_runs(facts, new_banks):
+    grids = {"level": grid("level", 1)}
+    before = plan_of({"a": dataset("a")}, grids)
+    after = plan_of({"a": replace(dataset("a"), **facts)}, grids)
+    assert not ids(before) & ids(after)
+    assert bool({b.id for b in before.banks} - {b.id for b in after.banks}) is new_banks
+
+
+def test_runs_alike_in_all_but_their_place_have_ids_of_their_own():
+    # Small data draw the same split more than once.
+    same = replace(dataset("a"), split_fingerprints=("s",) * 3, train_fingerprints=("t",) * 3)
+    grids = {"one": grid("level", 1), "two": grid("level", 1)}
+    plan = plan_of({"first": same, "second": same}, grids)
+    assert len(plan.runs) == len(ids(plan)) == 12
+    assert len({batch.id for batch in plan.batches}) == len(plan.batches)
+    turned = plan_of({"second": same, "first": same}, dict(reversed(grids.items())))
+    places = {run.id: run.place for run in plan.runs}
+    assert places == {run.id: run.place for run in turned.runs}
+    assert ids(plan_of({"first": same}, {"one": grids["one"]})) <= ids(plan)
+
+
+def test_a_new_name_makes_no_new_runs():
+    before = plan_of({"a": dataset("a")}, {"level": grid("level", 1)})
+    after = plan_of({"b": dataset("a")}, {"renamed": grid("level", 1)})
+    assert ids(before) == ids(after)
