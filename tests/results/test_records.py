@@ -237,3 +237,18 @@ def test_run_plan_is_copied_not_shared():
     record = RunRecord.failed(run, "")
     record.params["C"] = 2.0
     assert run.params == {"C": 1.0}
+
+
+def test_the_file_that_was_made_durable_is_the_record(store, monkeypatch):
+    synced: dict[int, dict[str, RunState]] = {}
+    fsync = os.fsync
+
+    def note(descriptor: int) -> None:
+        fsync(descriptor)
+        synced[os.fstat(descriptor).st_ino] = store.ids()
+
+    monkeypatch.setattr(os, "fsync", note)
+    store.write(made_up_record(RUNS[0]))
+    path = file_of(store)
+    assert synced[path.stat().st_ino] == {}
+    assert synced[path.parent.stat().st_ino] == {RUNS[0].id: RunState.COMPLETE}
