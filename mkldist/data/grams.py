@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mkldist.data.archives import opened_npz
 from mkldist.data.columns import LABEL_NAMES
 from mkldist.data.dataset import Split
-from mkldist.data.npz_files import array_of, column, opened_npz
+from mkldist.data.npz_files import SET_LABEL, column
 from mkldist.data.opening import REWRITE, check_file, opened
 from mkldist.data.partitions import partitions_of
 from mkldist.data.raw import RawData, check_fits
@@ -87,7 +88,7 @@ def _read_matrices(
             "Convert it, for example with np.savez(file, grams=…, y=…).",
         )
     with opened_npz(path, where) as archive:
-        grams = array_of(archive, "grams", "Gram matrices (M, n, n)", where)
+        grams = archive.required("grams", "Gram matrices (M, n, n)")
         y = archive.get(label)
         arrays = {name: archive[name] for name in ("train", "test") if name in archive}
     return grams, y, partitions_of(arrays, grams.shape[-1] if grams.ndim else 0, where)
@@ -153,7 +154,7 @@ def _read_labels(path: Path, label: str, where: str) -> Array:
         return _read_npy(path, where, mapped=False)
     if path.suffix == ".npz":
         with opened_npz(path, where) as archive:
-            return array_of(archive, label, "labels", where)
+            return archive.required(label, "labels", SET_LABEL)
     with opened(path, where) as stream:
         lines = [line.strip() for line in stream.read().decode("utf-8-sig").splitlines()]
     while lines and not lines[-1]:

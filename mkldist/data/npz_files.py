@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import zipfile
-import zlib
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from mkldist.data.archives import Archive, opened_npz
 from mkldist.data.dataset import Floats
-from mkldist.data.opening import REWRITE, check_file
+from mkldist.data.opening import REWRITE
 from mkldist.data.partitions import partitions_of
 from mkldist.data.raw import RawData, as_features, check_fits, check_rows, numbered_features
-from mkldist.errors import DataError, nearest
+from mkldist.errors import DataError
 
 SPARSE_PARTS = ("data", "indices", "indptr", "shape")
-
-Arrays = dict[str, npt.NDArray[Any]]
+SET_LABEL = "Set label = the name of the array of labels, or write one: np.savez(file, y=…)."
 
 
 def read_npz(path: Path, label: str | int | None, where: str) -> RawData:
@@ -52,7 +48,7 @@ def read_npz(path: Path, label: str | int | None, where: str) -> RawData:
             'Set label = "y".',
         )
     with opened_npz(path, where) as archive:
-        y = array_of(archive, label or "y", "labels", where)
+        y = archive.required(label or "y", "labels", SET_LABEL)
         x = _features(archive, where)
         check_rows(len(x), len(np.atleast_1d(y)), where)
         names = _feature_names(archive, x.shape[1], where)
@@ -65,93 +61,18 @@ def read_npz(path: Path, label: str | int | None, where: str) -> RawData:
     return RawData(column(y), x, names, partitions)
 
 
-@contextmanager
-def opened_npz(path: Path, where: str) -> Iterator[Mapping[str, npt.NDArray[Any]]]:
-    """Open a ``.npz`` file; reading an array inside the ``with`` block may raise too.
-
-    Raises
-    ------
-    DataError
-        If it is no such file, is cut short or damaged, or holds Python objects.
-    """
-    check_file(path, where)
-    damaged = (zipfile.BadZipFile, zlib.error, EOFError, KeyError, NotImplementedError)
-    try:
-        # NumPy would leave a damaged file open.
-        with path.open("rb") as stream:
-            archive = np.load(stream, allow_pickle=False)
-            if not isinstance(archive, np.lib.npyio.NpzFile):
-                raise DataError(where, "a single array", "an archive with x and y", "Use np.savez.")
-            with archive:
-                yield archive
-    except damaged as error:
-        raise DataError(
-            where,
-            f"a .npz file that is cut short or damaged ({error})",
-            "an archive of arrays (np.savez)",
-            REWRITE,
-        ) from error
-    except ValueError as error:
-        raise DataError(
-            where, _reason(error), "an archive of plain arrays (np.savez)", _remedy(error)
-        ) from error
-    except OSError as error:
-        raise DataError(
-            where,
-            f"cannot be read ({error.strerror or error})",
-            "a readable file",
-            "Check its permissions and the disk.",
-        ) from error
-
-
-def _reason(error: ValueError) -> str:
-    text = str(error)
-    if "Object arrays" in text:
-        return "an array of Python objects, which could run code when read"
-    if "pickled" in text:
-        return "not a NumPy file"
-    return f"an array that is damaged ({text})"
-
-
-def _remedy(error: ValueError) -> str:
-    if "Object arrays" in str(error):
-        return "Save numbers or text: np.savez(file, x=x.astype(float), y=y.astype(str))."
-    return REWRITE
-
-
-def array_of(
-    archive: Mapping[str, npt.NDArray[Any]], name: str, what: str, where: str
-) -> npt.NDArray[Any]:
-    """Return an array of an open archive.
-
-    Raises
-    ------
-    DataError
-        If it is not there, with the names of those that are.
-    """
-    if name not in archive:
-        there = ", ".join(archive) or "none"
-        raise DataError(
-            where,
-            f"no array {name!r} (the arrays are {there})",
-            f"an array {name!r} of {what}",
-            nearest(name, archive) or f"Write one of that name: np.savez(file, {name}=…).",
-        )
-    return archive[name]
-
-
 def column(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return labels of shape (n, 1) as (n,), others as they are."""
     return y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
 
 
-def _features(archive: Mapping[str, npt.NDArray[Any]], where: str) -> Floats:
+def _features(archive: Archive, where: str) -> Floats:
     if "x" not in archive and all(part in archive for part in SPARSE_PARTS):
         return _dense(archive, where)
-    return as_features(array_of(archive, "x", "features", where), f"{where}, array 'x'")
+    return as_features(archive.required("x", "features"), f"{where}, array 'x'")
 
 
-def _dense(archive: Mapping[str, npt.NDArray[Any]], where: str) -> Floats:
+def _dense(archive: Archive, where: str) -> Floats:
     from scipy.sparse import csr_array
 
     shape = np.asarray(archive["shape"]).ravel().tolist()
@@ -163,6 +84,16 @@ def _dense(archive: Mapping[str, npt.NDArray[Any]], where: str) -> Floats:
             where, "a sparse matrix in another format", "compressed sparse rows", "Use .tocsr()."
         )
     check_fits(8 * shape[0] * shape[1], where, "Select or combine features first.")
+    for name, array, kinds in (
+        ("data", data, "fiub"),
+        ("indices", indices, "iu"),
+        ("indptr", indptr, "iu"),
+    ):
+        if array.dtype.kind not in kinds:
+            expected = "real numbers" if name == "data" else "integers"
+            raise DataError(
+                f"{where}, array {name!r}", f"an array of {array.dtype}", expected, REWRITE
+            )
     try:
         matrix = csr_array((data, indices, indptr), shape=tuple(shape))
         matrix.check_format(full_check=True)
@@ -176,9 +107,7 @@ def _dense(archive: Mapping[str, npt.NDArray[Any]], where: str) -> Floats:
     return as_features(matrix.toarray(), where)
 
 
-def _feature_names(
-    archive: Mapping[str, npt.NDArray[Any]], n_features: int, where: str
-) -> tuple[str, ...]:
+def _feature_names(archive: Archive, n_features: int, where: str) -> tuple[str, ...]:
     if "feature_names" not in archive:
         return numbered_features(n_features)
     names = tuple(str(name) for name in np.atleast_1d(archive["feature_names"]).ravel())

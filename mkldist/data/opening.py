@@ -45,7 +45,7 @@ def opened(path: Path, where: str) -> Iterator[BinaryIO]:
     except UnicodeDecodeError as error:
         raise DataError(
             where,
-            f"bytes that are not UTF-8 text (byte {error.start} of a block)",
+            f"bytes that are not UTF-8 text (such as 0x{error.object[error.start]:02x})",
             "a text file in UTF-8",
             "Save it as UTF-8, for example with 'iconv -f latin1 -t utf-8'.",
         ) from error

@@ -54,7 +54,7 @@ def test_names_labels_and_partitions(tmp_path: Path) -> None:
 
 
 def test_arrays_that_are_not_there(tmp_path: Path) -> None:
-    with mistake("no array 'y'", "the arrays are x, Y", "np.savez(file, y="):
+    with mistake("no array 'y'", "the arrays are x, Y", "Set label", "np.savez(file, y="):
         read(save(tmp_path, x=X, Y=Y))
     with mistake("no array 'y'", "the arrays are x"):
         read(save(tmp_path, x=X))
@@ -67,9 +67,9 @@ def test_arrays_that_are_not_there(tmp_path: Path) -> None:
 
 
 def test_python_objects_are_never_unpickled(tmp_path: Path) -> None:
-    with mistake("Python objects", "astype"):
+    with mistake("array 'y'", "Python objects", "astype"):
         read(save(tmp_path, x=X, y=np.array(["a", None] * 3, dtype=object)))
-    with mistake("Python objects"):
+    with mistake("array 'x'", "Python objects"):
         read(save(tmp_path, x=X.astype(object), y=Y))
 
 
@@ -116,6 +116,10 @@ def test_sparse_parts_that_make_no_matrix(tmp_path: Path) -> None:
         read(save(tmp_path, y=Y, **{**parts, "indices": parts["indices"] + 100}))
     with mistake("make no sparse matrix"):
         read(save(tmp_path, y=Y, **{**parts, "indptr": parts["indptr"][:-2]}))
+    with mistake("array 'indices'", "float64", "integers"):
+        read(save(tmp_path, y=Y, **{**parts, "indices": parts["indices"] + 0.5}))
+    with mistake("array 'data'", "real numbers"):
+        read(save(tmp_path, y=Y, **{**parts, "data": parts["data"].astype(str)}))
     with mistake("array 'shape'", "two sizes"):
         read(save(tmp_path, y=Y, **{**parts, "shape": (6,)}))
     save_npz(tmp_path / "c.npz", random_array((6, 9), density=0.3, format="csc", random_state=0))

@@ -1,0 +1,104 @@
+"""NumPy ``.npz`` archives, read without unpickling and with errors that name the array."""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mkldist.data.opening import REWRITE, opened
+from mkldist.errors import DataError, nearest
+
+DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, KeyError, NotImplementedError, ValueError)
+
+
+class Archive(Mapping[str, npt.NDArray[Any]]):
+    """The arrays of an open ``.npz`` file; each is read when it is asked for.
+
+    Parameters
+    ----------
+    npz : mapping of str to array
+        The open file.
+    where : str
+        The place to name in a message.
+    """
+
+    def __init__(self, npz: Mapping[str, npt.NDArray[Any]], where: str) -> None:
+        self._npz, self.where = npz, where
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._npz)
+
+    def __len__(self) -> int:
+        return len(self._npz)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._npz
+
+    def __getitem__(self, name: str) -> npt.NDArray[Any]:
+        if name not in self._npz:
+            raise KeyError(name)
+        try:
+            return self._npz[name]
+        except DAMAGE as error:
+            place = f"{self.where}, array {name!r}"
+            if "Object arrays" in str(error):
+                raise DataError(
+                    place,
+                    "Python objects, which could run code when read",
+                    "numbers or text",
+                    "Save it as such: array.astype(float) or array.astype(str).",
+                ) from error
+            raise DataError(
+                place, f"cut short or damaged ({error})", "a complete array", REWRITE
+            ) from error
+
+    def required(self, name: str, what: str, hint: str = "") -> npt.NDArray[Any]:
+        """Return an array that must be there.
+
+        Raises
+        ------
+        DataError
+            If it is not, with the names of those that are.
+        """
+        if name not in self:
+            raise DataError(
+                self.where,
+                f"no array {name!r} (the arrays are {', '.join(self) or 'none'})",
+                f"an array {name!r} of {what}",
+                nearest(name, self) or hint or f"Write one: np.savez(file, {name}=…).",
+            )
+        return self[name]
+
+
+@contextmanager
+def opened_npz(path: Path, where: str) -> Iterator[Archive]:
+    """Open a ``.npz`` file; its arrays can be read inside the ``with`` block.
+
+    Raises
+    ------
+    DataError
+        If it is no such file, or is cut short or damaged.
+    """
+    # NumPy would leave a damaged file open.
+    with opened(path, where) as stream:
+        try:
+            npz = np.load(stream, allow_pickle=False)
+        except DAMAGE as error:
+            pickled = "pickled" in str(error)
+            raise DataError(
+                where,
+                "not a NumPy file" if pickled else f"cut short or damaged ({error})",
+                "an archive of arrays (np.savez)",
+                REWRITE,
+            ) from error
+        if not isinstance(npz, np.lib.npyio.NpzFile):
+            raise DataError(where, "a single array", "an archive of arrays", "Use np.savez.")
+        with npz:
+            yield Archive(npz, where)
