@@ -65,7 +65,8 @@ def show(folder: str) -> None:
     from mkldist.gram.store import GramStore
 
     table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    for heading in ("bank", "data set", "kernels"):
+    table.add_column("bank", no_wrap=True)
+    for heading in ("data set", "kernels"):
         table.add_column(heading)
     for heading in ("M", "n", "dtype", "bytes", "blocks"):
         table.add_column(heading, justify="right")
@@ -79,7 +80,7 @@ def show(folder: str) -> None:
         table.add_row(
             bank,
             str(store.attrs.get("dataset", "")),
-            str(store.attrs.get("bank", "")),
+            str(store.attrs.get("label", "")),
             str(store.n_kernels),
             str(store.layout.n_points),
             store.dtype.name,

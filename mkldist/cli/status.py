@@ -10,7 +10,7 @@ import click
 @click.command("status")
 @click.argument("path", type=click.Path(path_type=Path))
 def command(path: Path) -> None:
-    """Print the runs of the sweep in folder PATH by state, and the errors of failed ones."""
+    """Print runs by state, errors and the summary so far of the sweep in folder PATH."""
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
@@ -30,5 +30,11 @@ def command(path: Path) -> None:
     table.add_row("all", *(str(status.counts.get(state, 0)) for state in RunState))
     console.print(f"{status.name} in {status.path}\n", highlight=False, soft_wrap=True)
     console.print(table)
+    if status.counts.get(RunState.COMPLETE, 0):
+        from mkldist.analysis.summary import summary
+        from mkldist.analysis.tables import summary_table
+        from mkldist.results.tree import open_results
+
+        console.print(summary_table(summary(open_results(path))))
     for failure in status.failed:
         console.print(f"failed {failure.node}: {failure.error}", highlight=False, soft_wrap=True)

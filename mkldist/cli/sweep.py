@@ -74,7 +74,10 @@ def _show(outcome: SweepOutcome, console: Console) -> None:
 
     if not outcome.computed:
         console.print(
-            f"Nothing to do: all {outcome.skipped} runs of {outcome.plan.spec.name} are recorded."
+            f"Nothing to do: all {outcome.skipped} runs of {outcome.plan.spec.name} are recorded. "
+            f"mkldist status {outcome.path} shows them.",
+            highlight=False,
+            soft_wrap=True,
         )
     else:
         console.print()

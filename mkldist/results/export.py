@@ -62,7 +62,7 @@ def export(
     target = Path(destination)
     if target.is_dir() or (target.exists() and not overwrite):
         found = "a folder" if target.is_dir() else "a file that is there already"
-        hint = "" if target.is_dir() else "Choose another name, or overwrite it"
+        hint = "" if target.is_dir() else "Choose another name, or replace it by --overwrite"
         raise OutputError(str(target), found, "the name of a new file", hint)
     tree = open_results(path)
     with _replacing(target) as temporary:

@@ -103,7 +103,8 @@ def _build(
     with make_progress(console) as progress, options.limited_to(len(tasks)).connect() as client:
         waiting = iter(tasks)
         first = [next(waiting, None) for _ in range(2 * max(1, sum(client.nthreads().values())))]
-        running = as_completed([client.submit(build, t, pure=False) for t in first if t])
+        futures = [client.submit(build, task, pure=False) for task in first if task]
+        running = as_completed(futures, loop=client.loop)
         for future in running:
             try:
                 receipt = future.result()

@@ -1,0 +1,157 @@
+"""The command line as a user meets it: what is printed, what is returned, what is left alone."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SWEEP = """
+name = "tiny"
+description = "two methods on two moons"
+[[datasets]]
+name = "two_moons"
+options = { n = 60 }
+[splits]
+repeats = 2
+[[banks]]
+family = "do2009"
+[[methods]]
+name = "level"
+C = [1, 10]
+[[methods]]
+name = "majority"
+"""
+
+
+def run(folder: Path, *words: str, code: int = 0) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "mkldist", *words],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == code, done.stderr + done.stdout
+    assert "Traceback" not in done.stderr
+    return done
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("sweep")
+    (folder / "tiny.toml").write_text(SWEEP)
+    done = run(folder, "sweep", "tiny.toml", "--workers", "1")
+    assert "test error" in done.stdout
+    assert "results/tiny" in done.stdout
+    assert 'mkldist.open_results("results/tiny")' in done.stdout
+    assert "6 of 6 runs" in done.stderr
+    return folder
+
+
+def test_a_finished_sweep_computes_nothing_and_says_so(finished):
+    before = {p: p.stat().st_mtime_ns for p in (finished / "results/tiny").rglob("*.npz")}
+    done = run(finished, "sweep", "tiny.toml")
+    assert "Nothing to do: all 6 runs of tiny are recorded." in done.stdout
+    assert "dashboard" not in done.stderr
+    after = {p: p.stat().st_mtime_ns for p in (finished / "results/tiny").rglob("*.npz")}
+    assert before == after
+
+
+def test_a_changed_value_runs_only_what_changed(finished):
+    done = run(finished, "sweep", "tiny.toml", "--set", "methods.level.C=[1,10,100]",
+               "--workers", "1")  # fmt: skip
+    assert "tiny: 2 runs to do, 6 are recorded already" in done.stderr
+
+
+def test_status_counts_runs(finished):
+    done = run(finished, "status", "results/tiny")
+    assert "two_moons/level" in done.stdout
+    assert "complete" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("kind", "suffix"), [("netcdf", "nc"), ("csv", "csv"), ("parquet", "parquet")]
+)
+def test_export_writes_one_file_and_overwrites_none(finished, kind, suffix):
+    run(finished, "export", "results/tiny", "--format", kind)
+    content = (finished / f"tiny.{suffix}").read_bytes()
+    again = run(finished, "export", "results/tiny", "--format", kind, code=2)
+    assert "--overwrite" in again.stderr
+    assert (finished / f"tiny.{suffix}").read_bytes() == content
+
+
+def test_banks_are_shown_verified_damaged_and_rebuilt(finished):
+    shown = run(finished, "bank", "show", "results/banks")
+    assert "do2009" in shown.stdout
+    assert "sound" in run(finished, "bank", "verify", "results/banks").stdout
+    chunk = next(p for p in (finished / "results/banks").rglob("gram/c/0/*") if p.is_file())
+    content = bytearray(chunk.read_bytes())
+    content[len(content) // 2] ^= 1
+    chunk.write_bytes(content)
+    verified = run(finished, "bank", "verify", "results/banks", code=2)
+    assert "1 damaged" in verified.stdout
+    built = run(finished, "bank", "build", "tiny.toml", "--workers", "1")
+    assert "computed 1 blocks" in built.stdout
+    run(finished, "bank", "verify", "results/banks")
+
+
+def test_plan_prints_and_writes_nothing(tmp_path):
+    (tmp_path / "tiny.toml").write_text(SWEEP)
+    done = run(tmp_path, "plan", "tiny.toml")
+    for word in ("6 runs", "20", "disk", "memory", "passes"):
+        assert word in done.stdout
+    assert [p.name for p in tmp_path.iterdir()] == ["tiny.toml"]
+
+
+@pytest.mark.parametrize(
+    ("what", "words"),
+    [
+        ("datasets", ("wdbc", "two_moons", "synthetic")),
+        ("kernels", ("gaussian", "suzuki2011")),
+        ("methods", ("level", "regularizer", "C = 1.0", "Xu, Jin, King & Lyu 2008")),
+    ],
+)
+def test_lists(tmp_path, what, words):
+    done = run(tmp_path, "list", what)
+    for word in words:
+        assert word in done.stdout
+
+
+def test_list_of_sweeps_shows_descriptions(tmp_path):
+    (tmp_path / "sweeps").mkdir()
+    (tmp_path / "sweeps" / "tiny.toml").write_text(SWEEP)
+    assert "two methods on two moons" in run(tmp_path, "list", "sweeps").stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("sweep", "none.toml"), "no such file"),
+        (("sweep", "tiny.toml", "--set", "tolx=1"), "tolx: unknown key"),
+        (("sweep", "tiny.toml", "--set", "methods.level.C=[]"), "at least one value"),
+        (("sweep", "tiny.toml", "--set", "datasets.two_moons.source=two_mons"), "two_moons"),
+        (("sweep", "tiny.toml", "--data-dir", "nowhere"), "--data-dir nowhere"),
+        (("sweep", "tiny.toml", "--memory", "plenty"), "memory"),
+        (("swep", "tiny.toml"), "Did you mean 'sweep'?"),
+        (("status", "nowhere"), "nowhere"),
+        (("export", "nowhere"), "nowhere"),
+        (("bank", "show", "nowhere"), "nowhere"),
+        (("plan", "tiny.toml", "--set", "splits.train_fraction=0.999"), "two_moons"),
+    ],
+)
+def test_mistakes_exit_with_2_one_message_and_no_output_folder(tmp_path, words, said):
+    (tmp_path / "tiny.toml").write_text(SWEEP)
+    done = run(tmp_path, *words, code=2)
+    assert said in done.stderr
+    assert len([line for line in done.stderr.splitlines() if line.startswith("mkldist:")]) <= 1
+    assert [p.name for p in tmp_path.iterdir()] == ["tiny.toml"]
+
+
+def test_help_names_every_command(tmp_path):
+    done = run(tmp_path, "--help")
+    for command in ("sweep", "plan", "bank", "status", "export", "list"):
+        assert command in done.stdout
