@@ -128,7 +128,7 @@ class KernelSpec(Model):
     features: list[Features] | Features = "all"
 
 
-Normalisation = Literal["none", "trace", "cosine", "centre", "variance"]
+Normalisation = Literal["none", "trace", "cosine", "centre", "variance", "multiplicative variance"]
 FAMILIES = ("xu2008", "suzuki2011", "hao2012", "hao2012-polynomial", "do2009", "do2009-gaussian",
             "guo2011", "precomputed")  # fmt: skip
 Family = Literal["xu2008", "suzuki2011", "hao2012", "hao2012-polynomial", "do2009",
@@ -161,10 +161,13 @@ class BankSpec(Model):
 
     @property
     def normalisations(self) -> tuple[str, ...]:
-        """Normalisations in the order in which they apply; empty for none."""
+        """Normalisations in the order in which they apply; empty for none.
+
+        ``variance`` is short for ``multiplicative variance``.
+        """
         given = self.normalisation
         steps = (given,) if isinstance(given, str) else given
-        return tuple(step for step in steps if step != "none")
+        return tuple(step.split()[-1] for step in steps if step != "none")
 
 
 class MethodSpec(BaseModel):

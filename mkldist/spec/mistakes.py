@@ -1,0 +1,141 @@
+"""Mistakes that the models find, in the words of the sweep file instead of pydantic's."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, get_args
+
+from pydantic import BaseModel
+from pydantic_core import ErrorDetails
+
+from mkldist.errors import SpecError, nearest
+from mkldist.spec.model import SHAPES, SweepSpec
+from mkldist.spec.values import spelled
+
+Location = tuple[int | str, ...]
+
+_SECTIONS = {"preprocessing": "[preprocessing]", "splits": "[splits]", "outputs": "[outputs]"}
+_ENTRIES = {"datasets": "[[datasets]]", "banks": "[[banks]]", "methods": "[[methods]]"}
+
+_WORDS = {
+    "float_type": "a number",
+    "float_parsing": "a number",
+    "int_type": "a whole number",
+    "int_parsing": "a whole number",
+    "int_from_float": "a whole number",
+    "bool_type": "true or false",
+    "bool_parsing": "true or false",
+    "string_type": "a text in quotes",
+    "model_type": "a table",
+    "model_attributes_type": "a table",
+    "dict_type": "a table",
+    "tuple_type": "a list",
+    "list_type": "a list",
+    "too_short": "at least one entry",
+    "finite_number": "a finite number",
+    "string_pattern_mismatch": "a name of letters, digits and the signs _ . + -",
+    "string_too_long": "a name of at most 100 letters",
+}
+_LIMITS = {
+    "greater_than": ("a number above", "gt"),
+    "greater_than_equal": ("a number of at least", "ge"),
+    "less_than": ("a number below", "lt"),
+    "less_than_equal": ("a number of at most", "le"),
+}
+
+
+def location_of(error: ErrorDetails) -> Location:
+    """Return where in the document an error is, without pydantic's names of union members."""
+    return tuple(part for part in error["loc"] if part not in SHAPES)
+
+
+def spec_error(error: ErrorDetails, where: str) -> SpecError:
+    """Return an error of pydantic as one that names place, found, expected and what to do.
+
+    Parameters
+    ----------
+    error : dict
+        One of ``ValidationError.errors()`` of :class:`mkldist.spec.model.SweepSpec`.
+    where : str
+        The place, spelled out.
+    """
+    location = location_of(error)
+    match error["type"]:
+        case "extra_forbidden":
+            known = list(_model_at(location[:-1]).model_fields)
+            return unknown_key(where, "key", str(location[-1]), known)
+        case "missing":
+            key = str(location[-1])
+            wanted = f"at least one {_ENTRIES[key]} entry" if key in _ENTRIES else f"{key} = ..."
+            return SpecError(where, "missing", wanted)
+        case "literal_error":
+            return _not_among(where, error)
+        case "value_error":
+            said, _, wanted = error["msg"].removeprefix("Value error, ").partition("; expected ")
+            return SpecError(where, said, wanted)
+        case _:
+            return SpecError(where, f"found {spelled(error['input'])}", expected(error, location))
+
+
+def expected(error: ErrorDetails, location: Location = ()) -> str:
+    """Return what stands behind "expected" in the message of a validation error."""
+    kind = error["type"]
+    if location and str(location[-1]) in _ENTRIES:
+        return f"at least one {_ENTRIES[str(location[-1])]} entry"
+    if kind in _LIMITS:
+        words, limit = _LIMITS[kind]
+        return f"{words} {error['ctx'][limit]:g}"
+    message = error["msg"].removeprefix("Input should be ").removeprefix("a valid ")
+    return _WORDS.get(kind, message)
+
+
+def unknown_key(where: str, what: str, name: str, known: Sequence[str]) -> SpecError:
+    """Return the error of a key that is not known where it stands.
+
+    A key that is known elsewhere has most likely slipped under the wrong header.
+    """
+    hint = nearest(name, known) or _other_case(name, known)
+    if name in SweepSpec.model_fields:
+        hint = f"Move {name!r} to the top of the file, above the first [section]"
+        if name in _SECTIONS or name in _ENTRIES:
+            hint = f"Write it as {(_SECTIONS | _ENTRIES)[name]}"
+    else:
+        for section, header in _SECTIONS.items():
+            if name in _model_at((section,)).model_fields:
+                hint = f"Move {name!r} under {header}"
+    return SpecError(where, f"unknown {what}", f"one of {', '.join(known)}", hint)
+
+
+def _other_case(name: str, known: Sequence[str]) -> str:
+    """Return the key meant if upper and lower case are one."""
+    folded = {candidate.lower(): candidate for candidate in known}
+    return f"Did you mean {folded[name.lower()]!r}?" if name.lower() in folded else ""
+
+
+def _not_among(where: str, error: ErrorDetails) -> SpecError:
+    """Return the error of a word that is none of a few."""
+    words = re.findall(r"'([^']*)'", str(error["ctx"]["expected"]))
+    found = error["input"]
+    hint = nearest(found, words) if isinstance(found, str) else ""
+    choice = ", ".join(map(spelled, words))
+    wanted = f"one of {choice}" if len(words) > 1 else choice
+    return SpecError(where, f"found {spelled(found)}", wanted, hint)
+
+
+def _model_at(location: Location) -> type[BaseModel]:
+    """Return the model of the table at a location."""
+    model: type[BaseModel] = SweepSpec
+    for part in location:
+        if isinstance(part, str) and part in model.model_fields:
+            model = _model_in(model.model_fields[part].annotation) or model
+    return model
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    """Return the model that an annotation holds, however deep."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next(
+        (found for part in get_args(annotation) if (found := _model_in(part)) is not None), None
+    )

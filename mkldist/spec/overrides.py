@@ -1,0 +1,138 @@
+"""Overrides of a sweep file: ``path.to.key=value``."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Sequence
+from typing import Any
+
+from mkldist.errors import SpecError, nearest
+from mkldist.spec.values import spelled
+
+Location = tuple[int | str, ...]
+
+NAMES = ("label", "name", "family")
+"""Keys by which items of lists are called, the strongest first."""
+
+
+def apply_override(document: dict[str, Any], override: str) -> Location:
+    """Set one value of a document.
+
+    Parameters
+    ----------
+    document : dict
+        What the file holds; it is changed.
+    override : str
+        ``path.to.key=value``.  Items of lists are called by their name or their index from 0; keys
+        are quoted as in TOML where they hold dots.  A value that is not TOML is taken as text.
+
+    Returns
+    -------
+    tuple of int and str
+        Where the value stands.
+
+    Raises
+    ------
+    mkldist.errors.SpecError
+        For a path that leads nowhere.
+    """
+    key, equals, text = override.partition("=")
+    where = f"--set {override}"
+    if not equals:
+        raise SpecError(where, "no '='", "path.to.key=value")
+    try:
+        value = tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        value = text.strip()
+    *parents, last = _parts(key, where)
+    node: Any = document
+    location: list[int | str] = []
+    for part in parents:
+        step = _step(node, part, where, ".".join(map(str, location)))
+        if isinstance(node, dict):
+            node.setdefault(step, {})
+        node = node[step]
+        location.append(step)
+    step = _step(node, last, where, ".".join(map(str, location)))
+    node[step] = value
+    return (*location, step)
+
+
+def _parts(key: str, where: str) -> list[str]:
+    """Divide a path as TOML divides a dotted key; ``[0]`` is taken as ``.0``."""
+    try:
+        node: Any = tomllib.loads(re.sub(r"\[(\d+)\]", r".\1", key) + " = 0")
+    except tomllib.TOMLDecodeError:
+        raise SpecError(
+            where, f"found the path {key!r}", "keys with dots between them, as in splits.repeats=5"
+        ) from None
+    parts = []
+    while isinstance(node, dict):
+        ((part, node),) = node.items()
+        parts.append(part)
+    return parts
+
+
+def _step(node: Any, part: str, where: str, path: str) -> int | str:
+    """Return the key or index that `part` stands for in a table or list."""
+    if isinstance(node, dict):
+        return part
+    if not isinstance(node, list):
+        raise SpecError(where, f"{path} is the value {spelled(node)}", "a table or list")
+    if part.isdigit() and int(part) < len(node):
+        return int(part)
+    for name in NAMES:
+        called = [
+            i for i, item in enumerate(node) if isinstance(item, dict) and item.get(name) == part
+        ]
+        if len(called) == 1:
+            return called[0]
+        if called:
+            items = " and ".join(f"{path}[{i}]" for i in called)
+            raise SpecError(where, f"{items} are both {part!r}", "the index instead of the name")
+    names = [str(name) for item in node if (name := name_of(item))]
+    raise SpecError(
+        where,
+        f"no item {part!r} in {path}",
+        f"one of {', '.join(names)}" if names else f"an index below {len(node)}",
+        nearest(part, names),
+    )
+
+
+def name_of(item: Any) -> Any:
+    """Return what an item of a list is called by, None if it has no name."""
+    if not isinstance(item, dict):
+        return None
+    return next((item[key] for key in NAMES if isinstance(item.get(key), str)), None)
+
+
+def spelled_location(location: Sequence[int | str], document: dict[str, Any]) -> str:
+    """Write a location as a path that an override understands.
+
+    Examples
+    --------
+    >>> document = {"methods": [{"name": "level"}], "banks": [{"kernels": [{}]}]}
+    >>> spelled_location(("methods", 0, "C"), document)
+    'methods.level.C'
+    >>> spelled_location(("banks", 0, "kernels", 0), document)
+    'banks[0].kernels[0]'
+    """
+    text, node = "", document
+    for part in location:
+        items, node = node, _item(node, part)
+        if not isinstance(part, int):
+            text += f".{part}" if text else part
+            continue
+        names = [name_of(item) for item in items] if isinstance(items, list) else []
+        name = names[part] if part < len(names) else None
+        plain = name is not None and re.fullmatch(r"[A-Za-z0-9_-]+", name)
+        text += f".{name}" if plain and names.count(name) == 1 else f"[{part}]"
+    return text
+
+
+def _item(node: Any, part: int | str) -> Any:
+    try:
+        return node[part]
+    except (KeyError, IndexError, TypeError):
+        return None
