@@ -78,10 +78,8 @@ def chunk_path(store, block):
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("remote", [False, True])
 @pytest.mark.parametrize(("n_kernels", "n_points", "tile"), [(41, 30, 4), (1, 1, 1), (3, 9, 9)])
-def test_zarr_itself_reads_what_was_written(
-    tmp_path, dtype, remote, n_kernels, n_points, tile, request
-):
-    root = f"memory://{request.node.name}" if remote else tmp_path
+def test_zarr_itself_reads_what_was_written(tmp_path, dtype, remote, n_kernels, n_points, tile):
+    root = f"memory://{dtype}-{n_kernels}-{n_points}" if remote else tmp_path
     layout = TileLayout(n_points, tile)
     store = GramStore.create(root, "b", n_kernels, layout, dtype, {"kernels": "abc"})
     values = np.random.default_rng(0).normal(size=(n_kernels, layout.n_entries)).astype(dtype)
