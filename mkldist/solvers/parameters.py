@@ -9,9 +9,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from mkldist.errors import SpecError, nearest
+from mkldist.errors import SpecError
 from mkldist.solvers.base import Method, SolverParams
-from mkldist.spec.expectations import expected
+from mkldist.spec.mistakes import expected, spec_error, unknown_key
+from mkldist.spec.model import Range
+from mkldist.spec.values import spelled
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,16 @@ class MethodGrid:
     method: str
     dims: dict[str, list[Any]]
     points: tuple[SolverParams, ...]
+
+
+def _series(where: str, table: dict[str, Any]) -> list[float]:
+    """Return the numbers of ``{start, stop, num[, scale]}`` or ``{base, exponents}``."""
+    try:
+        return list(Range.model_validate(table).values())
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join([where, *map(str, first["loc"])])
+        raise spec_error(first, place, Range) from None
 
 
 def validate(params: type[SolverParams], where: str, values: Mapping[str, Any]) -> SolverParams:
@@ -53,18 +65,14 @@ def validate(params: type[SolverParams], where: str, values: Mapping[str, Any]) 
     known = list(params.model_fields)
     for name in values:
         if name not in params.model_fields:
-            raise SpecError(
-                f"{where}.{name}",
-                "unknown parameter",
-                f"one of {', '.join(known)}",
-                _nearest_parameter(name, known),
-            )
+            raise unknown_key(f"{where}.{name}", "parameter", name, known)
     try:
-        return params.model_validate(dict(values))
+        return params.model_validate(dict(values), strict=True)
     except ValidationError as error:
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"])
-        raise SpecError(f"{where}.{name}", f"found {first['input']!r}", expected(first)) from None
+        found = f"found {spelled(first['input'])}"
+        raise SpecError(f"{where}.{name}", found, expected(first)) from None
 
 
 def expand(
@@ -79,7 +87,7 @@ def expand(
     where : str
         Its place in the sweep file, for messages.
     settings : mapping
-        Values, or lists of values, by parameter.
+        Values, lists of values, or tables that stand for a series of numbers, by parameter.
     tol : float or None
         Tolerance where `settings` name none.
 
@@ -93,6 +101,8 @@ def expand(
         given.setdefault("tol", tol)
     dims: dict[str, list[Any]] = {}
     for name, value in given.items():
+        if isinstance(value, dict):
+            value = _series(f"{where}.{name}", value)
         if not isinstance(value, list):
             continue
         if not value:
@@ -113,14 +123,6 @@ def expand(
     for name, series in ordered.items():
         distinct = list(dict.fromkeys(values_of[name]))
         if len(distinct) < len(series):
-            raise SpecError(f"{where}.{name}", f"found {series}", "every value once")
+            raise SpecError(f"{where}.{name}", f"found {spelled(series)}", "every value once")
         ordered[name] = distinct
     return MethodGrid(method.name, ordered, points)
-
-
-def _nearest_parameter(name: str, known: list[str]) -> str:
-    """Return the parameter meant, upper and lower case being one."""
-    folded = {candidate.lower(): candidate for candidate in known}
-    if name.lower() in folded:
-        return f"Did you mean {folded[name.lower()]!r}?"
-    return nearest(name, known)

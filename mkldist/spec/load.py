@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from mkldist.errors import SpecError, nearest
-from mkldist.spec.mistakes import location_of, spec_error
+from mkldist.spec.mistakes import location_of, most_telling, spec_error
 from mkldist.spec.model import SweepSpec
 from mkldist.spec.overrides import apply_override, spelled_location
 
@@ -37,7 +37,7 @@ def load_sweep(path: Path, overrides: Sequence[str] = ()) -> SweepSpec:
     try:
         return SweepSpec.model_validate(document)
     except ValidationError as error:
-        first = error.errors()[0]
+        first = most_telling(error.errors())
         location = location_of(first)
         where = f"{path}: {spelled_location(location, document)}" if location else str(path)
         for place, override in places.items():
@@ -69,16 +69,15 @@ def _not_toml(path: Path, text: str, message: str) -> SpecError:
     found = re.match(r"line (\d+), column", position)
     lines = text.splitlines()
     if found is None or int(found[1]) > len(lines):
-        return SpecError(str(path), f"not TOML: {message}", "a sweep file in TOML")
+        return SpecError(str(path), f"not TOML: {message}")
     line = lines[int(found[1]) - 1].strip()
     hint = "Write text in quotes" if said == "Invalid value" else ""
     if said == "Cannot overwrite a value":
         hint = (
             "Give each key once; entries of a list each have a header of their own, [[like.this]]"
         )
-    return SpecError(
-        f"{path}, line {found[1]}", f"found {line!r}", f"TOML ({said[:1].lower()}{said[1:]})", hint
-    )
+    said = said[:1].lower() + said[1:]
+    return SpecError(f"{path}, line {found[1]}", f"not TOML: {said}, in {line!r}", hint=hint)
 
 
 def _nearby(path: Path) -> str:

@@ -34,7 +34,7 @@ _WORDS = {
     "list_type": "a list",
     "too_short": "at least one entry",
     "finite_number": "a finite number",
-    "string_pattern_mismatch": "a name of letters, digits and the signs _ . + -",
+    "string_pattern_mismatch": "a name of letters, digits and _ . + - without blanks",
     "string_too_long": "a name of at most 100 letters",
 }
 _LIMITS = {
@@ -50,20 +50,33 @@ def location_of(error: ErrorDetails) -> Location:
     return tuple(part for part in error["loc"] if part not in SHAPES)
 
 
-def spec_error(error: ErrorDetails, where: str) -> SpecError:
+def most_telling(errors: Sequence[ErrorDetails]) -> ErrorDetails:
+    """Return the first error; where a key is missing, an unknown key in its place comes first."""
+    first = errors[0]
+    if first["type"] == "missing":
+        table = location_of(first)[:-1]
+        for error in errors:
+            if error["type"] == "extra_forbidden" and location_of(error)[:-1] == table:
+                return error
+    return first
+
+
+def spec_error(error: ErrorDetails, where: str, model: type[BaseModel] = SweepSpec) -> SpecError:
     """Return an error of pydantic as one that names place, found, expected and what to do.
 
     Parameters
     ----------
     error : dict
-        One of ``ValidationError.errors()`` of :class:`mkldist.spec.model.SweepSpec`.
+        One of ``ValidationError.errors()``.
     where : str
         The place, spelled out.
+    model : type
+        The model that found it.
     """
     location = location_of(error)
     match error["type"]:
         case "extra_forbidden":
-            known = list(_model_at(location[:-1]).model_fields)
+            known = list(_model_at(location[:-1], model).model_fields)
             return unknown_key(where, "key", str(location[-1]), known)
         case "missing":
             key = str(location[-1])
@@ -80,9 +93,13 @@ def spec_error(error: ErrorDetails, where: str) -> SpecError:
 
 def expected(error: ErrorDetails, location: Location = ()) -> str:
     """Return what stands behind "expected" in the message of a validation error."""
-    kind = error["type"]
-    if location and str(location[-1]) in _ENTRIES:
-        return f"at least one {_ENTRIES[str(location[-1])]} entry"
+    kind, key = error["type"], str(location[-1]) if location else ""
+    if key in _ENTRIES:
+        return f"at least one {_ENTRIES[key]} entry"
+    if key in _SECTIONS:
+        return f"one table, {_SECTIONS[key]}"
+    if kind == "model_type" and isinstance(error["input"], str):
+        return f"a table such as {{name = {spelled(error['input'])}}}"
     if kind in _LIMITS:
         words, limit = _LIMITS[kind]
         return f"{words} {error['ctx'][limit]:g}"
@@ -102,7 +119,7 @@ def unknown_key(where: str, what: str, name: str, known: Sequence[str]) -> SpecE
             hint = f"Write it as {(_SECTIONS | _ENTRIES)[name]}"
     else:
         for section, header in _SECTIONS.items():
-            if name in _model_at((section,)).model_fields:
+            if name in _model_at((section,), SweepSpec).model_fields:
                 hint = f"Move {name!r} under {header}"
     return SpecError(where, f"unknown {what}", f"one of {', '.join(known)}", hint)
 
@@ -123,9 +140,8 @@ def _not_among(where: str, error: ErrorDetails) -> SpecError:
     return SpecError(where, f"found {spelled(found)}", wanted, hint)
 
 
-def _model_at(location: Location) -> type[BaseModel]:
-    """Return the model of the table at a location."""
-    model: type[BaseModel] = SweepSpec
+def _model_at(location: Location, model: type[BaseModel]) -> type[BaseModel]:
+    """Return the model of the table at a location in a table of `model`."""
     for part in location:
         if isinstance(part, str) and part in model.model_fields:
             model = _model_in(model.model_fields[part].annotation) or model

@@ -5,19 +5,78 @@ The models say what is well-formed; they do no I/O and know nothing of how anyth
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Strict,
+    Tag,
+    model_validator,
+)
+
+from mkldist.spec.values import spelled
+
+TEXT, NUMBER, LIST, TABLE = SHAPES = ("<text>", "<number>", "<list>", "<table>")
+"""Kinds of values between which a key may choose.  No key of a sweep file looks like these."""
+
+
+def _shape(value: Any) -> str | None:
+    """Return the kind of a value, so that a mistake is told in terms of the kind that was meant."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, str):
+        return TEXT
+    if isinstance(value, int | float):
+        return NUMBER
+    return LIST if isinstance(value, list | tuple) else TABLE
+
+
+def _series_shape(value: Any) -> str | None:
+    return None if isinstance(value, str) and value != "chi2" else _shape(value)
+
+
+def _either(expected: str, shape: Callable[[Any], str | None] = _shape) -> Discriminator:
+    """Choose the member of a union by the kind of the value; `expected` says what there is."""
+    return Discriminator(shape, custom_error_type="shape", custom_error_message=expected)
+
+
+def _class_name(value: Any) -> Any:
+    """Let classes that are numbers in the data be numbers in the sweep file."""
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _two(value: Any) -> Any:
+    if isinstance(value, list | tuple) and len(value) != 2:
+        raise ValueError(f"found {spelled(value)}; expected two classes, the second one is +1")
+    return value
+
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.+-]*$", max_length=100)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+ClassName = Annotated[str, BeforeValidator(_class_name)]
+NameOrNumber = Annotated[
+    Annotated[str, Tag(TEXT)] | Annotated[int, Tag(NUMBER)],
+    _either("a name in quotes or a whole number"),
+]
 
 
 class Model(BaseModel):
-    """Base of all models: closed vocabulary, immutable."""
+    """Base of all models: closed vocabulary, immutable, "5" is no number and 1 is not true."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+Option = Annotated[
+    Annotated[str, Tag(TEXT)] | Annotated[int | float, Tag(NUMBER)],
+    _either("a number or a text in quotes"),
+]
 
 
 class DatasetSpec(Model):
@@ -30,16 +89,20 @@ class DatasetSpec(Model):
     name: Name
     source: str | None = Field(None, description="name to look up; default the name itself")
     file: str | None = None
-    openml: str | int | None = None
+    openml: NameOrNumber | None = None
     grams: str | None = None
     labels: str | None = Field(None, description="file of labels beside `grams` without a y")
-    label: str | int | None = Field(None, description="label column of a table; default the last")
-    classes: tuple[str, str] | None = Field(None, description="keep only these two classes")
-    positive: str | None = Field(None, description="this class against the rest")
+    label: NameOrNumber | None = Field(
+        None, description="label column of a table; default the last"
+    )
+    classes: Annotated[tuple[ClassName, ClassName], Strict(False), BeforeValidator(_two)] | None = (
+        Field(None, description="keep only these two classes; the second is +1")
+    )
+    positive: ClassName | None = Field(None, description="this class against the rest")
     impute: Literal["median"] | None = None
     drop_constant: bool = Field(True, description="drop features constant over the data set")
-    groups: dict[str, list[int | str]] = Field(default_factory=dict)
-    options: dict[str, int | float | str] = Field(
+    groups: dict[str, list[NameOrNumber]] = Field(default_factory=dict)
+    options: dict[str, Option] = Field(
         default_factory=dict, description="parameters of a synthetic generator"
     )
 
@@ -76,21 +139,20 @@ class SplitsSpec(Model):
 class Range(Model):
     """A series of numbers: ``{start, stop, num, scale}`` or ``{base, exponents}``."""
 
-    start: float | None = None
-    stop: float | None = None
+    start: Finite | None = None
+    stop: Finite | None = None
     num: int | None = Field(None, ge=1)
     scale: Literal["linear", "log"] = "linear"
     base: Positive | None = None
-    exponents: list[float] | None = None
+    exponents: Annotated[list[Finite], Field(min_length=1)] | None = None
 
     @model_validator(mode="after")
     def _complete(self) -> Range:
         span = None not in (self.start, self.stop, self.num)
         geometric = self.base is not None and self.exponents is not None
         if span == geometric:
-            raise ValueError(
-                "found neither or both; expected {start, stop, num[, scale]} or {base, exponents}"
-            )
+            found = ", ".join(sorted(self.model_fields_set)) or "nothing"
+            raise ValueError(f"found {found}; expected start, stop and num, or base and exponents")
         if span and self.scale == "log" and min(self.start or 0, self.stop or 0) <= 0:
             raise ValueError("found a log scale from or to 0; expected start and stop above 0")
         return self
@@ -103,7 +165,16 @@ class Range(Model):
         return tuple(float(v) for v in space(self.start or 0.0, self.stop or 0.0, self.num or 1))
 
 
-Series = float | list[float] | Range
+Series = Annotated[
+    Annotated[Positive, Tag(NUMBER)]
+    | Annotated[list[Positive], Field(min_length=1), Tag(LIST)]
+    | Annotated[Range, Tag(TABLE)]
+    | Annotated[Literal["chi2"], Tag(TEXT)],
+    _either(
+        'a number, a list of numbers, {start, stop, num}, {base, exponents}, or "chi2"',
+        _series_shape,
+    ),
+]
 
 
 class RandomSubsets(Model):
@@ -113,22 +184,45 @@ class RandomSubsets(Model):
     size: int | None = Field(None, ge=1)
 
 
-Features = Literal["all", "each"] | RandomSubsets | list[str]
+Features = Annotated[
+    Annotated[str, Tag(TEXT)] | Annotated[RandomSubsets, Tag(TABLE)],
+    _either('"all", "each", {count = ...}, or the name of a feature or feature group'),
+]
+
+
+FeatureSets = Annotated[
+    Annotated[str, Tag(TEXT)]
+    | Annotated[RandomSubsets, Tag(TABLE)]
+    | Annotated[list[Features], Field(min_length=1), Tag(LIST)],
+    _either('"all", "each", {count = ...}, or a list of such and of names of features'),
+]
+Degree = Annotated[int, Field(ge=1)]
+Degrees = Annotated[
+    Annotated[Degree, Tag(NUMBER)] | Annotated[list[Degree], Field(min_length=1), Tag(LIST)],
+    _either("a whole number or a list of them"),
+]
 
 
 class KernelSpec(Model):
     """One ``[[banks.kernels]]`` entry: a kernel function over parameter and feature sets."""
 
     function: Literal["gaussian", "polynomial", "linear", "laplacian-rbf"]
-    widths: Series | Literal["chi2"] | None = Field(
+    widths: Series | None = Field(
         None, description="gaussian, laplacian-rbf; 'chi2' draws one per random subset"
     )
-    degrees: list[int] | int | None = Field(None, description="polynomial")
-    offset: float = Field(1.0, ge=0, description="polynomial: (offset + x'z)^degree")
-    features: list[Features] | Features = "all"
+    degrees: Degrees | None = Field(None, description="polynomial")
+    offset: float = Field(
+        1.0, ge=0, allow_inf_nan=False, description="polynomial: (offset + x'z)^degree"
+    )
+    features: FeatureSets = "all"
 
 
 Normalisation = Literal["none", "trace", "cosine", "centre", "variance", "multiplicative variance"]
+Normalisations = Annotated[
+    Annotated[Normalisation, Tag(TEXT)]
+    | Annotated[tuple[Normalisation, ...], Strict(False), Tag(LIST)],
+    _either("the name of a normalisation or a list of them"),
+]
 FAMILIES = ("xu2008", "suzuki2011", "hao2012", "hao2012-polynomial", "do2009", "do2009-gaussian",
             "guo2011", "precomputed")  # fmt: skip
 Family = Literal["xu2008", "suzuki2011", "hao2012", "hao2012-polynomial", "do2009",
@@ -140,16 +234,20 @@ class BankSpec(Model):
 
     name: Name | None = None
     family: Family | None = None
-    kernels: tuple[KernelSpec, ...] = ()
-    normalisation: Normalisation | tuple[Normalisation, ...] = "trace"
+    kernels: Annotated[tuple[KernelSpec, ...], Strict(False)] = ()
+    normalisation: Normalisations = "trace"
     dtype: Literal["auto", "float32", "float64"] = "auto"
     backend: Literal["auto", "memory", "mmap", "stream"] = "auto"
 
     @model_validator(mode="after")
     def _family_or_kernels(self) -> BankSpec:
         if (self.family is None) == (not self.kernels):
-            found = "neither" if self.family is None else "both"
-            raise ValueError(f"found {found}; expected a family or [[banks.kernels]] entries")
+            if self.family is None:
+                raise ValueError(
+                    'found neither family nor kernels; expected family = "xu2008" or the like, '
+                    "or [[banks.kernels]] entries"
+                )
+            raise ValueError("found family and kernels; expected one of them")
         if "cosine" in self.normalisations[1:]:
             raise ValueError("found cosine after another normalisation; expected it first")
         return self
@@ -173,7 +271,7 @@ class BankSpec(Model):
 class MethodSpec(BaseModel):
     """One ``[[methods]]`` entry: a method, and a value or list of values for its parameters."""
 
-    model_config = ConfigDict(extra="allow", frozen=True)
+    model_config = ConfigDict(extra="allow", frozen=True, strict=True)
 
     name: str
     label: Name | None = None
@@ -205,14 +303,14 @@ class SweepSpec(Model):
     name: Name
     description: str = ""
     seed: int = Field(0, ge=0)
-    tol: float | None = Field(None, gt=0, description="default tolerance of every method")
+    tol: Positive | None = Field(None, description="default tolerance of every method")
     execution: Literal["shared", "isolated"] = "shared"
     memory: str | None = Field(None, description="limit per worker, e.g. '2GiB'")
-    datasets: tuple[DatasetSpec, ...] = Field(min_length=1)
+    datasets: Annotated[tuple[DatasetSpec, ...], Strict(False)] = Field(min_length=1)
     preprocessing: PreprocessingSpec = PreprocessingSpec()
     splits: SplitsSpec = SplitsSpec()
-    banks: tuple[BankSpec, ...] = Field(min_length=1)
-    methods: tuple[MethodSpec, ...] = Field(min_length=1)
+    banks: Annotated[tuple[BankSpec, ...], Strict(False)] = Field(min_length=1)
+    methods: Annotated[tuple[MethodSpec, ...], Strict(False)] = Field(min_length=1)
     outputs: OutputsSpec = OutputsSpec()
 
     @model_validator(mode="after")
@@ -224,7 +322,8 @@ class SweepSpec(Model):
         ):
             twice = sorted({n for n in names if names.count(n) > 1})
             if twice:
+                key = "label" if what == "methods" else "name"
                 raise ValueError(
-                    f"found {twice[0]!r} twice among {what}; expected a name of its own for each"
+                    f"found {twice[0]!r} twice in [[{what}]]; expected a {key} of its own for each"
                 )
         return self

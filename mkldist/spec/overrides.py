@@ -82,10 +82,10 @@ def _step(node: Any, part: str, where: str, path: str) -> int | str:
         raise SpecError(where, f"{path} is the value {spelled(node)}", "a table or list")
     if part.isdigit() and int(part) < len(node):
         return int(part)
-    for name in NAMES:
-        called = [
-            i for i, item in enumerate(node) if isinstance(item, dict) and item.get(name) == part
-        ]
+    for called in (
+        [i for i, item in enumerate(node) if name_of(item) == part],
+        [i for i, item in enumerate(node) if isinstance(item, dict) and part in _names(item)],
+    ):
         if len(called) == 1:
             return called[0]
         if called:
@@ -98,6 +98,10 @@ def _step(node: Any, part: str, where: str, path: str) -> int | str:
         f"one of {', '.join(names)}" if names else f"an index below {len(node)}",
         nearest(part, names),
     )
+
+
+def _names(item: dict[str, Any]) -> list[Any]:
+    return [item.get(key) for key in NAMES]
 
 
 def name_of(item: Any) -> Any:
@@ -124,7 +128,7 @@ def spelled_location(location: Sequence[int | str], document: dict[str, Any]) ->
         if not isinstance(part, int):
             text += f".{part}" if text else part
             continue
-        names = [name_of(item) for item in items] if isinstance(items, list) else []
+        names: list[Any] = [name_of(item) for item in items] if isinstance(items, list) else []
         name = names[part] if part < len(names) else None
         plain = name is not None and re.fullmatch(r"[A-Za-z0-9_-]+", name)
         text += f".{name}" if plain and names.count(name) == 1 else f"[{part}]"

@@ -131,7 +131,7 @@ def test_list_of_sweeps_shows_descriptions(tmp_path):
     ("words", "said"),
     [
         (("sweep", "none.toml"), "no such file"),
-        (("sweep", "tiny.toml", "--set", "tolx=1"), "tolx: unknown key"),
+        (("sweep", "tiny.toml", "--set", "tolx=1"), "--set tolx=1: unknown key"),
         (("sweep", "tiny.toml", "--set", "methods.level.C=[]"), "at least one value"),
         (("sweep", "tiny.toml", "--set", "datasets.two_moons.source=two_mons"), "two_moons"),
         (("sweep", "tiny.toml", "--data-dir", "nowhere"), "--data-dir nowhere"),

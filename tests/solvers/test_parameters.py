@@ -1,0 +1,70 @@
+"""Grids of parameters."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from mkldist.errors import SpecError
+from mkldist.solvers.parameters import expand
+from mkldist.solvers.registry import METHODS
+
+LEVEL = METHODS["level"]
+
+
+def test_hyperparameters_are_dims_and_other_settings_only_as_lists():
+    grid = expand(LEVEL, "m", {"C": 10, "far": 0.95, "near": [0.8, 0.9]}, None)
+    assert grid.dims == {"C": [10.0], "near": [0.8, 0.9]}
+    assert [(p.C, p.far, p.near) for p in grid.points] == [(10, 0.95, 0.8), (10, 0.95, 0.9)]
+
+
+def test_without_settings_the_defaults_are_one_point():
+    grid = expand(LEVEL, "m", {}, None)
+    assert grid.points == (LEVEL.params(),)
+    assert grid.dims == {"C": [LEVEL.params().C]}
+
+
+def test_points_are_the_product_with_the_last_dim_fastest():
+    grid = expand(LEVEL, "m", {"near": [0.8, 0.9, 0.99], "C": [1, 10]}, None)
+    assert list(grid.dims) == ["C", "near"]
+    assert [(p.C, p.near) for p in grid.points] == list(
+        itertools.product([1.0, 10.0], [0.8, 0.9, 0.99])
+    )
+
+
+def test_the_sweeps_tolerance_is_that_of_methods_without_their_own():
+    assert {p.tol for p in expand(LEVEL, "m", {}, 1e-3).points} == {1e-3}
+    assert {p.tol for p in expand(LEVEL, "m", {"tol": 1e-5}, 1e-3).points} == {1e-5}
+    assert expand(LEVEL, "m", {"tol": [1e-5, 1e-4]}, 1e-3).dims["tol"] == [1e-5, 1e-4]
+
+
+@pytest.mark.parametrize(
+    ("series", "values"),
+    [
+        ({"start": 1, "stop": 100, "num": 3, "scale": "log"}, [1, 10, 100]),
+        ({"start": 1, "stop": 3, "num": 3}, [1, 2, 3]),
+        ({"base": 2, "exponents": [-1, 0, 3]}, [0.5, 1, 8]),
+    ],
+)
+def test_a_series_stands_for_its_numbers(series, values):
+    assert expand(LEVEL, "m", {"C": series}, None).dims["C"] == pytest.approx(values)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"C": []}, "m.C: found an empty list; expected at least one value"),
+        ({"C": [1, 1.0]}, "m.C: found [1, 1.0]; expected every value once"),
+        ({"C": [1, "a"]}, 'm.C: found "a"; expected a number'),
+        ({"C": [-1]}, "m.C: found -1; expected a number above 0"),
+        ({"C": {"start": 1}}, "m.C: found start; expected start, stop and num, or base and "
+         "exponents"),
+        ({"max_iter": 0}, "m.max_iter: found 0; expected a number of at least 1"),
+        ({"trace": 1}, "m.trace: found 1; expected true or false"),
+    ],
+)  # fmt: skip
+def test_mistakes_are_named(settings, message):
+    with pytest.raises(SpecError) as caught:
+        expand(LEVEL, "m", settings, None)
+    assert str(caught.value) == message

@@ -1,0 +1,77 @@
+"""Overrides: what they reach, and what is said of those that lead nowhere."""
+
+from __future__ import annotations
+
+import tomllib
+
+import pytest
+
+from mkldist.errors import SpecError
+from mkldist.spec.load import load_sweep
+from mkldist.spec.overrides import apply_override
+from tests.spec.test_load import SWEEP
+
+
+@pytest.mark.parametrize(
+    ("override", "location", "value"),
+    [
+        ("tol=1e-4", ("tol",), 1e-4),
+        ("splits.repeats=9", ("splits", "repeats"), 9),
+        ("splits.kind=kfold", ("splits", "kind"), "kfold"),
+        ("splits.kind = kfold", ("splits", "kind"), "kfold"),
+        ("outputs.predictions=true", ("outputs", "predictions"), True),
+        ("description=two words", ("description",), "two words"),
+        ("methods.level.C=[3]", ("methods", 0, "C"), [3]),
+        ("methods.level.C.1=7", ("methods", 0, "C", 1), 7),
+        ("methods.slow.C=7", ("methods", 1, "C"), 7),
+        ("methods.1.C=7", ("methods", 1, "C"), 7),
+        ("methods[1].C=7", ("methods", 1, "C"), 7),
+        ("methods.1={name='uniform'}", ("methods", 1), {"name": "uniform"}),
+        ("banks.xu2008.dtype=float32", ("banks", 0, "dtype"), "float32"),
+        ("banks.mine.kernels.0.widths=[1]", ("banks", 1, "kernels", 0, "widths"), [1]),
+        ("datasets.wdbc.options.noise=.5", ("datasets", 0, "options", "noise"), ".5"),
+        ('banks."mine".dtype=float32', ("banks", 1, "dtype"), "float32"),
+    ],
+)
+def test_an_override_reaches_its_place(override, location, value):
+    document = tomllib.loads(SWEEP)
+    assert apply_override(document, override) == location
+    node = document
+    for part in location:
+        node = node[part]
+    assert node == value
+
+
+MISTAKES = [
+    ("tol", "no '='; expected path.to.key=value"),
+    ("=3", "found the path ''; expected keys with dots between them, as in splits.repeats=5"),
+    ("a b=3", "found the path 'a b'; expected keys with dots between them, as in splits.repeats=5"),
+    ("tol=small", 'found "small"; expected a number'),
+    ("methods.levl.C=5",
+     "no item 'levl' in methods; expected one of level, slow. Did you mean 'level'?"),
+    ("methods.C=5", "no item 'C' in methods; expected one of level, slow"),
+    ("methods.7.C=5", "no item '7' in methods; expected one of level, slow"),
+    ("methods.level.C.9=5", "no item '9' in methods.0.C; expected an index below 2"),
+    ("name.first=5", 'name is the value "s"; expected a table or list'),
+    ("banks.mine.kernels[0].widths=[1,", 'found "[1,"; expected a number, a list of numbers, '
+     '{start, stop, num}, {base, exponents}, or "chi2"'),
+    ("methods=5", "found 5; expected at least one [[methods]] entry"),
+    ("splits.repeets=5", "unknown key; expected one of kind, repeats, train_fraction, folds, "
+     "stratified, first. Did you mean 'repeats'?"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("override", "message"), MISTAKES, ids=[m[0] for m in MISTAKES])
+def test_a_mistaken_override_is_named(tmp_path, override, message):
+    file = tmp_path / "s.toml"
+    file.write_text(SWEEP)
+    with pytest.raises(SpecError) as caught:
+        load_sweep(file, [override])
+    assert str(caught.value) == f"--set {override}: {message}"
+
+
+def test_items_of_one_name_are_told_apart_by_index():
+    document = {"methods": [{"name": "level", "label": "a"}, {"name": "level", "label": "b"}]}
+    with pytest.raises(SpecError, match=r"methods\[0\] and methods\[1\] are both 'level'"):
+        apply_override(document, "methods.level.C=1")
+    assert apply_override(document, "methods.b.C=1") == ("methods", 1, "C")
