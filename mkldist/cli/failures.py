@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -28,22 +29,25 @@ def reporting() -> Iterator[None]:
         error.show()
         sys.exit(EXIT_BAD_INPUT)
     except (KeyboardInterrupt, click.Abort):
-        _say("interrupted; the same command resumes", EXIT_INTERRUPTED)
+        _say("interrupted", EXIT_INTERRUPTED)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(EXIT_INTERNAL)
     except MkldistError as error:
-        if os.environ.get(DEBUG_VARIABLE):
-            raise
+        _show_traceback()
         _say(f"{error.kind}: {error}", error.exit_code)
     except Exception as error:
-        if os.environ.get(DEBUG_VARIABLE):
-            raise
+        _show_traceback()
         _say(
             f"internal error: {type(error).__name__}: {error}. "
             f"Set {DEBUG_VARIABLE}=1 to see where, and please report it",
             EXIT_INTERNAL,
         )
+
+
+def _show_traceback() -> None:
+    if os.environ.get(DEBUG_VARIABLE):
+        traceback.print_exc()
 
 
 def _say(message: str, code: int) -> None:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from pydantic_core import PydanticUndefined
 
 from mkldist.cli.options import existing_folders
+
+if TYPE_CHECKING:
+    from mkldist.spec.model import KernelSpec
 
 
 @click.group("list")
@@ -48,8 +52,7 @@ def kernels() -> None:
     click.echo()
     rows = []
     for name, build in NAMED_FAMILIES.items():
-        parts = [f"{entry.function} on {_spelled(entry.features)}" for entry in build()]
-        rows.append((name, "; ".join(parts)))
+        rows.append((name, _family(build())))
     rows.append(("precomputed", "the Gram matrices of a data set with grams = FILE"))
     _print(("family", "kernels"), rows)
 
@@ -88,6 +91,16 @@ def sweeps(folders: tuple[Path, ...]) -> None:
             except SpecError as error:
                 rows.append((str(file), f"cannot be read: {error}"))
     _print(("file", "description"), rows)
+
+
+def _family(entries: Sequence[KernelSpec]) -> str:
+    """Return the kernels of a family in words: how many on which features."""
+    words: dict[str, list[str]] = {}
+    for entry in entries:
+        values = entry.widths if entry.function == "gaussian" else entry.degrees
+        count = len(values) if isinstance(values, list) else 1
+        words.setdefault(_spelled(entry.features), []).append(f"{count} {entry.function}")
+    return "; ".join(f"{', '.join(kinds)} on {features}" for features, kinds in words.items())
 
 
 def _spelled(features: object) -> str:

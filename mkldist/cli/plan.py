@@ -52,11 +52,11 @@ def _banks(plan: Plan) -> Table:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    table.add_column("data set")
-    table.add_column("bank")
-    for heading in ("banks", "points", "kernels", "dtype", "backend", "on disk", "runs"):
-        table.add_column(heading, justify="right")
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("data set", overflow="fold")
+    table.add_column("bank", overflow="fold")
+    for heading in ("banks", "points", "kernels", "dtype", "backend", "disk", "runs"):
+        table.add_column(heading, justify="right", no_wrap=True)
     runs: dict[tuple[str, str], int] = {}
     for run in plan.runs:
         place = run.dataset, run.bank_label

@@ -10,7 +10,8 @@ from pydantic import BaseModel
 from pydantic_core import ErrorDetails
 
 from mkldist.errors import SpecError, nearest
-from mkldist.spec.model import SHAPES, SweepSpec
+from mkldist.spec.kinds import SHAPES
+from mkldist.spec.model import SweepSpec
 from mkldist.spec.values import spelled
 
 Location = tuple[int | str, ...]

@@ -5,7 +5,6 @@ The models say what is well-formed; they do no I/O and know nothing of how anyth
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -13,70 +12,33 @@ from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
-    Discriminator,
     Field,
     Strict,
     Tag,
     model_validator,
 )
 
-from mkldist.spec.values import spelled
-
-TEXT, NUMBER, LIST, TABLE = SHAPES = ("<text>", "<number>", "<list>", "<table>")
-"""Kinds of values between which a key may choose.  No key of a sweep file looks like these."""
-
-
-def _shape(value: Any) -> str | None:
-    """Return the kind of a value, so that a mistake is told in terms of the kind that was meant."""
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, str):
-        return TEXT
-    if isinstance(value, int | float):
-        return NUMBER
-    return LIST if isinstance(value, list | tuple) else TABLE
-
-
-def _series_shape(value: Any) -> str | None:
-    return None if isinstance(value, str) and value != "chi2" else _shape(value)
-
-
-def _either(expected: str, shape: Callable[[Any], str | None] = _shape) -> Discriminator:
-    """Choose the member of a union by the kind of the value; `expected` says what there is."""
-    return Discriminator(shape, custom_error_type="shape", custom_error_message=expected)
-
-
-def _class_name(value: Any) -> Any:
-    """Let classes that are numbers in the data be numbers in the sweep file."""
-    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
-
-
-def _two(value: Any) -> Any:
-    if isinstance(value, list | tuple) and len(value) != 2:
-        raise ValueError(f"found {spelled(value)}; expected two classes, the second one is +1")
-    return value
-
-
-Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.+-]*$", max_length=100)]
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-Finite = Annotated[float, Field(allow_inf_nan=False)]
-ClassName = Annotated[str, BeforeValidator(_class_name)]
-NameOrNumber = Annotated[
-    Annotated[str, Tag(TEXT)] | Annotated[int, Tag(NUMBER)],
-    _either("a name in quotes or a whole number"),
-]
+from mkldist.spec.kinds import (
+    LIST,
+    NUMBER,
+    TABLE,
+    TEXT,
+    ClassName,
+    Finite,
+    Name,
+    NameOrNumber,
+    Option,
+    Positive,
+    either,
+    series_shape,
+    two,
+)
 
 
 class Model(BaseModel):
     """Base of all models: closed vocabulary, immutable, "5" is no number and 1 is not true."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-
-Option = Annotated[
-    Annotated[str, Tag(TEXT)] | Annotated[int | float, Tag(NUMBER)],
-    _either("a number or a text in quotes"),
-]
 
 
 class DatasetSpec(Model):
@@ -95,7 +57,7 @@ class DatasetSpec(Model):
     label: NameOrNumber | None = Field(
         None, description="label column of a table; default the last"
     )
-    classes: Annotated[tuple[ClassName, ClassName], Strict(False), BeforeValidator(_two)] | None = (
+    classes: Annotated[tuple[ClassName, ClassName], Strict(False), BeforeValidator(two)] | None = (
         Field(None, description="keep only these two classes; the second is +1")
     )
     positive: ClassName | None = Field(None, description="this class against the rest")
@@ -170,9 +132,9 @@ Series = Annotated[
     | Annotated[list[Positive], Field(min_length=1), Tag(LIST)]
     | Annotated[Range, Tag(TABLE)]
     | Annotated[Literal["chi2"], Tag(TEXT)],
-    _either(
+    either(
         'a number, a list of numbers, {start, stop, num}, {base, exponents}, or "chi2"',
-        _series_shape,
+        series_shape,
     ),
 ]
 
@@ -186,7 +148,7 @@ class RandomSubsets(Model):
 
 Features = Annotated[
     Annotated[str, Tag(TEXT)] | Annotated[RandomSubsets, Tag(TABLE)],
-    _either('"all", "each", {count = ...}, or the name of a feature or feature group'),
+    either('"all", "each", {count = ...}, or the name of a feature or feature group'),
 ]
 
 
@@ -194,12 +156,12 @@ FeatureSets = Annotated[
     Annotated[str, Tag(TEXT)]
     | Annotated[RandomSubsets, Tag(TABLE)]
     | Annotated[list[Features], Field(min_length=1), Tag(LIST)],
-    _either('"all", "each", {count = ...}, or a list of such and of names of features'),
+    either('"all", "each", {count = ...}, or a list of such and of names of features'),
 ]
 Degree = Annotated[int, Field(ge=1)]
 Degrees = Annotated[
     Annotated[Degree, Tag(NUMBER)] | Annotated[list[Degree], Field(min_length=1), Tag(LIST)],
-    _either("a whole number or a list of them"),
+    either("a whole number or a list of them"),
 ]
 
 
@@ -221,7 +183,7 @@ Normalisation = Literal["none", "trace", "cosine", "centre", "variance", "multip
 Normalisations = Annotated[
     Annotated[Normalisation, Tag(TEXT)]
     | Annotated[tuple[Normalisation, ...], Strict(False), Tag(LIST)],
-    _either("the name of a normalisation or a list of them"),
+    either("the name of a normalisation or a list of them"),
 ]
 FAMILIES = ("xu2008", "suzuki2011", "hao2012", "hao2012-polynomial", "do2009", "do2009-gaussian",
             "guo2011", "precomputed")  # fmt: skip

@@ -1,0 +1,61 @@
+"""Kinds of values in a sweep file, and how a key chooses between them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Discriminator, Field, Tag
+
+from mkldist.spec.values import spelled
+
+TEXT, NUMBER, LIST, TABLE = SHAPES = ("<text>", "<number>", "<list>", "<table>")
+"""Kinds of values between which a key may choose.  No key of a sweep file looks like these."""
+
+
+def shape_of(value: Any) -> str | None:
+    """Return the kind of a value, so that a mistake is told in terms of the kind that was meant."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, str):
+        return TEXT
+    if isinstance(value, int | float):
+        return NUMBER
+    return LIST if isinstance(value, list | tuple) else TABLE
+
+
+def series_shape(value: Any) -> str | None:
+    """Return the kind of a value where "chi2" is the only text."""
+    return None if isinstance(value, str) and value != "chi2" else shape_of(value)
+
+
+def either(expected: str, shape: Callable[[Any], str | None] = shape_of) -> Discriminator:
+    """Choose the member of a union by the kind of the value; `expected` says what there is."""
+    return Discriminator(shape, custom_error_type="shape", custom_error_message=expected)
+
+
+def _class_name(value: Any) -> Any:
+    """Let classes that are numbers in the data be numbers in the sweep file."""
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def two(value: Any) -> Any:
+    """Refuse lists of other than two classes."""
+    if isinstance(value, list | tuple) and len(value) != 2:
+        raise ValueError(f"found {spelled(value)}; expected two classes, the second one is +1")
+    return value
+
+
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.+-]*$", max_length=100)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+ClassName = Annotated[str, BeforeValidator(_class_name)]
+NameOrNumber = Annotated[
+    Annotated[str, Tag(TEXT)] | Annotated[int, Tag(NUMBER)],
+    either("a name in quotes or a whole number"),
+]
+
+Option = Annotated[
+    Annotated[str, Tag(TEXT)] | Annotated[int | float, Tag(NUMBER)],
+    either("a number or a text in quotes"),
+]
