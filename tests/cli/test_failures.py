@@ -1,0 +1,53 @@
+"""Every way to fail ends in one message and an exit code."""
+
+from __future__ import annotations
+
+import errno
+
+import click
+import pytest
+
+from mkldist.cli.failures import DEBUG_VARIABLE, reporting
+from mkldist.errors import ClusterError, DataError, SpecError
+
+ENDS = [
+    (SpecError("s.toml: tol", "found -1", "a number above 0", "Leave it out"), 2,
+     "mkldist: bad sweep: s.toml: tol: found -1; expected a number above 0. Leave it out\n"),
+    (DataError("a.csv", "no rows"), 2, "mkldist: bad data: a.csv: no rows\n"),
+    (ClusterError("scheduler tcp://x", "no answer"), 1,
+     "mkldist: cluster: scheduler tcp://x: no answer\n"),
+    (KeyboardInterrupt(), 130, "mkldist: interrupted\n"),
+    (click.Abort(), 130, "mkldist: interrupted\n"),
+    (click.UsageError("No such option"), 2, "Error: No such option\n"),
+    (ZeroDivisionError("division by zero"), 1,
+     "mkldist: internal error: ZeroDivisionError: division by zero. "
+     "Set MKLDIST_DEBUG=1 to see where, and please report it\n"),
+    (OSError(errno.EIO, "Input/output error"), 1,
+     "mkldist: internal error: OSError: [Errno 5] Input/output error. "
+     "Set MKLDIST_DEBUG=1 to see where, and please report it\n"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("error", "code", "said"), ENDS, ids=[repr(end[0])[:20] for end in ENDS])
+def test_a_failure_is_one_message_and_a_code(monkeypatch, capsys, error, code, said):
+    monkeypatch.delenv(DEBUG_VARIABLE, raising=False)
+    with pytest.raises(SystemExit) as caught, reporting():
+        raise error
+    assert caught.value.code == code
+    assert capsys.readouterr().err == said
+
+
+def test_a_traceback_is_shown_on_demand_and_keeps_the_code(monkeypatch, capsys):
+    monkeypatch.setenv(DEBUG_VARIABLE, "1")
+    with pytest.raises(SystemExit) as caught, reporting():
+        raise SpecError("s.toml", "no such file")
+    assert caught.value.code == 2
+    said = capsys.readouterr().err
+    assert said.startswith("Traceback")
+    assert said.endswith("mkldist: bad sweep: s.toml: no such file\n")
+
+
+def test_success_says_nothing(capsys):
+    with reporting():
+        pass
+    assert capsys.readouterr().err == ""
