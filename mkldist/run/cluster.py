@@ -10,6 +10,7 @@ A cluster file is YAML::
 from __future__ import annotations
 
 import importlib
+import logging
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -126,10 +127,13 @@ def connect(
         raise SpecError("--scheduler and --cluster", "found both", "one of them")
     import dask
     from distributed import Client
+    from distributed.utils import silence_logging_cmgr
 
     description = read_cluster_file(cluster_file) if cluster_file else None
     with ExitStack() as stack:
         stack.enter_context(dask.config.set(DASK_CONFIG))
+        # What matters of a lost worker or scheduler is said by the coordinator, in its own words.
+        stack.enter_context(silence_logging_cmgr(logging.CRITICAL))
         target: Any = scheduler
         if scheduler is None:
             target = _start(description, n_workers, threads_per_worker)

@@ -120,7 +120,7 @@ class LineProgress:
     def _print(self) -> None:
         self._last = self.clock()
         line = describe(self._counts, self._last - self._start)
-        if line != self._shown:
+        if self._counts.runs and line != self._shown:
             self.note(f"[{duration(self._last - self._start)}] {line}")
         self._shown = line
 

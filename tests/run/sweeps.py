@@ -127,8 +127,17 @@ def record_times(output: Path) -> dict[str, int]:
     return {path.name: path.stat().st_mtime_ns for path in (output / "records").rglob("*.npz")}
 
 
-def wait_until(condition: Callable[[], bool], what: str, seconds: float = 60) -> None:
+def wait_until(
+    condition: Callable[[], bool],
+    what: str,
+    process: subprocess.Popen[str] | None = None,
+    seconds: float = 60,
+) -> None:
+    """Wait for a condition, not longer than a process lives that is to bring it about."""
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, f"waited in vain until {what}"
+        if process is not None and process.poll() is not None:
+            said = process.stdout.read() if process.stdout else ""
+            raise AssertionError(f"ended with {process.returncode} before {what}: {said}")
         time.sleep(0.05)

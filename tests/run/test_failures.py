@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import shutil
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import psutil
 import pytest
 
-from mkldist.errors import EXIT_BAD_INPUT, EXIT_FAILED_RUNS, EXIT_INTERRUPTED, OutputError
+from mkldist.errors import (
+    EXIT_BAD_INPUT,
+    EXIT_FAILED_RUNS,
+    EXIT_INTERNAL,
+    EXIT_INTERRUPTED,
+    OutputError,
+)
 from mkldist.gram.store import GramStore
 from mkldist.results.state import RunState
 from tests.run.sweeps import (
+    MISBEHAVING,
     end,
     misbehaving_methods,
     record_times,
@@ -75,12 +84,13 @@ def test_a_run_that_kills_its_worker_fails_alone(tmp_path):
     assert "worker process died" in failed.error
 
 
+@pytest.mark.slow
 def test_a_worker_killed_in_the_middle_costs_nothing_that_was_recorded(tmp_path):
     output = tmp_path / "small"
     text = sweep_text({"slow": GRID}, execution="isolated", repeats=1)
     with start_process(text, output, "--workers", "1") as process:
         try:
-            wait_until(lambda: len(record_times(output)) >= 2, "two runs are recorded")
+            wait_until(lambda: len(record_times(output)) >= 2, "two runs are recorded", process)
             [worker] = workers_of(process)
             worker.kill()
             before = record_times(output)
@@ -95,12 +105,13 @@ def test_a_worker_killed_in_the_middle_costs_nothing_that_was_recorded(tmp_path)
     assert len({r.provenance["pid"] for r in records(output).values()}) == 2
 
 
+@pytest.mark.slow
 def test_a_coordinator_killed_in_the_middle_resumes_and_repeats_nothing(tmp_path):
     output = tmp_path / "small"
     text = sweep_text({"slow": GRID}, execution="isolated", repeats=1)
     with start_process(text, output, "--workers", "1") as process:
         try:
-            wait_until(lambda: len(record_times(output)) >= 3, "three runs are recorded")
+            wait_until(lambda: len(record_times(output)) >= 3, "three runs are recorded", process)
             workers = workers_of(process)
             assert workers
             process.kill()
@@ -124,7 +135,7 @@ def test_interrupting_keeps_what_is_recorded_and_says_how_to_resume(tmp_path):
     text = sweep_text({"slow": GRID}, execution="isolated", repeats=1)
     with start_process(text, output, "--workers", "1") as process:
         try:
-            wait_until(lambda: len(record_times(output)) >= 2, "two runs are recorded")
+            wait_until(lambda: len(record_times(output)) >= 2, "two runs are recorded", process)
             workers = workers_of(process)
             os.killpg(process.pid, signal.SIGINT)
             said, _ = process.communicate(timeout=30)
@@ -177,7 +188,7 @@ def test_two_coordinators_do_not_write_to_one_folder(tmp_path):
     text = sweep_text({"slow": GRID}, execution="isolated", repeats=1)
     with start_process(text, output, "--workers", "1") as first:
         try:
-            wait_until((output / "sweep.json").exists, "the folder is claimed")
+            wait_until((output / "sweep.json").exists, "the folder is claimed", first)
             code, said = run_process(text, output)
             assert code == EXIT_BAD_INPUT, said
             assert f"in use by another mkldist process (pid {first.pid}" in said
@@ -235,3 +246,56 @@ def test_a_limit_on_file_sizes_is_a_full_disk_too(tmp_path):
     assert process.returncode == EXIT_BAD_INPUT, said
     assert "mkldist: bad output" in said
     assert "Traceback" not in said
+
+
+@pytest.mark.slow
+def test_a_lost_scheduler_ends_the_sweep_with_words_and_keeps_the_records(tmp_path):
+    output = tmp_path / "small"
+    text = sweep_text({"slow": GRID}, execution="isolated", repeats=1)
+    with (
+        own_scheduler(tmp_path) as (scheduler, address),
+        start_process(text, output, "--scheduler", address) as process,
+    ):
+        try:
+            wait_until(lambda: len(record_times(output)) >= 2, "two runs are recorded", process)
+            scheduler.kill()
+            said, _ = process.communicate(timeout=90)
+        finally:
+            end(process)
+    assert process.returncode == EXIT_INTERNAL, said
+    assert "the connection was lost" in said
+    assert "Traceback" not in said
+    before = record_times(output)
+    code, said = run_process(text, output)
+    assert code == 0, said
+    after = record_times(output)
+    assert len(after) == len(GRID)
+    assert {name: after[name] for name in before} == before
+
+
+@contextlib.contextmanager
+def own_scheduler(folder: Path):
+    """Start a scheduler and a worker as processes; yield the scheduler's and its address."""
+    address_file = folder / "scheduler.json"
+    common = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": folder}
+    run = [sys.executable, "-m"]
+    host = ["--host", "127.0.0.1", "--dashboard-address", "127.0.0.1:0"]
+    file = ["--scheduler-file", str(address_file)]
+    scheduler = subprocess.Popen(
+        [*run, "distributed.cli.dask_scheduler", "--port", "0", *host, *file], **common
+    )
+    worker = subprocess.Popen(
+        [
+            *run, "distributed.cli.dask_worker", "--nthreads", "1", "--no-nanny",
+            "--preload", str(MISBEHAVING), *host, *file,
+        ],
+        **common,
+    )  # fmt: skip
+    try:
+        wait_until(address_file.exists, "the scheduler is there")
+        wait_until(lambda: b"address" in address_file.read_bytes(), "it has an address")
+        yield scheduler, json.loads(address_file.read_text())["address"]
+    finally:
+        for process in (worker, scheduler):
+            process.kill()
+            process.wait()

@@ -138,3 +138,40 @@ def test_banks_that_differ_in_normalisation_alone_share_a_store_and_not_results(
     found = {record.bank: record.objective for record in records(output).values()}
     assert len(found) == 2
     assert found["plain"] != pytest.approx(found["bank"], rel=0.01)
+
+
+@pytest.mark.parametrize("normalisation", ["trace", "cosine"])
+def test_precomputed_matrices_go_the_same_way(tmp_path, scheduler, normalisation):
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=(40, 3))
+    y = np.where(x[:, 0] * x[:, 1] + 0.3 * rng.normal(size=40) > 0, 1, -1)
+    grams = np.array([(1 + x @ x.T) ** k for k in (1, 2, 3)])
+    np.savez(tmp_path / "mine.npz", grams=grams, y=y)
+    text = f"""
+        name = "given"
+        tol = 1e-6
+        datasets = [{{ name = "mine", grams = "mine.npz" }}]
+        splits = {{ repeats = 2, train_fraction = 0.7 }}
+        banks = [{{ family = "precomputed", normalisation = "{normalisation}" }}]
+        methods = [{{ name = "level", C = 10.0 }}]
+        outputs = {{ predictions = true }}
+    """
+    output = tmp_path / "given"
+    run_here(text, output, scheduler)
+    [snapshot] = (output / "snapshots").iterdir()
+    _, splits = load_snapshot(snapshot)
+    found = records(output).values()
+    assert len(found) == 2
+    for record in found:
+        train, test = splits[record.split].train, splits[record.split].test
+        if normalisation == "cosine":
+            roots = np.sqrt(np.einsum("mii->mi", grams))
+            scaled = grams / roots[:, :, None] / roots[:, None, :]
+        else:
+            scaled = grams / np.einsum("mii->m", grams[:, train][:, :, train])[:, None, None]
+        solution = solve("level", scaled[:, train][:, :, train], y[train], C=10.0, tol=1e-6)
+        assert record.objective == pytest.approx(solution.objective, rel=2e-6)
+        values = np.einsum(
+            "m,mts,s->t", record.kernel_weights, scaled[:, test][:, :, train], record.coefficients
+        )
+        np.testing.assert_allclose(record.decision_values, values + record.bias, atol=1e-9)
