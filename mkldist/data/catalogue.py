@@ -171,7 +171,7 @@ def _unknown(name: str, spec: DatasetSpec, data_dirs: Sequence[Path], where: str
             nearest(name, GENERATORS) or "Options belong to synthetic data sets only.",
         )
     known = [entry.name for entry in list_datasets(data_dirs)]
-    folders = ", ".join(str(folder) for folder in data_dirs) or "no data directory (--data-dir)"
+    folders = ", ".join(str(folder) for folder in data_dirs) or "a folder named by --data-dir"
     return DataError(
         where,
         f"no data set {name!r}",

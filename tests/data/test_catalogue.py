@@ -108,7 +108,7 @@ def test_unknown_names(tmp_path: Path) -> None:
     (tmp_path / "ionosphere.csv").write_text(TABLE)
     with mistake("'ionosfere'", str(tmp_path), "Did you mean 'ionosphere'?"):
         load(tmp_path, name="ionosfere")
-    with mistake("no data directory (--data-dir)", "Did you mean 'breast_cancer'?"):
+    with mistake("a data file in a folder named by --data-dir", "Did you mean 'breast_cancer'?"):
         load(name="breastcancer")
     with mistake("'qqq'", "mkldist list datasets"):
         load(name="qqq")
