@@ -11,12 +11,12 @@ from mkldist.run.cluster import connect
 from tests.run.sweeps import misbehaving_methods
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def node_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("cache")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def scheduler(node_cache: Path) -> Iterator[str]:
     """Address of a scheduler with one worker that knows the misbehaving methods."""
     with pytest.MonkeyPatch.context() as patch, misbehaving_methods():
