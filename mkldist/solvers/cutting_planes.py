@@ -82,4 +82,4 @@ class CuttingPlanes:
             self.payoff, centre, level, slack, self._multipliers
         )
         self._multipliers = multipliers
-        return point if reached else None
+        return point / point.sum() if reached else None
