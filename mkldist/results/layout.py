@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -167,7 +168,9 @@ def _node(
     sizes = {SPLIT: n_splits} | {name: len(series) for name, series in values.items()}
     run_ids = np.full(tuple(sizes.values()), "", dtype=object)
     for run in runs:
-        place = tuple(series.index(run.params[name]) for name, series in values.items())
+        place = tuple(
+            series.index(run.params.get(name, math.inf)) for name, series in values.items()
+        )
         run_ids[run.split, *place] = run.id
     settings = {name: v for name, v in runs[0].params.items() if name not in dims}
     return MethodNode(

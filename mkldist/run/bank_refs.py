@@ -43,8 +43,7 @@ def bank_refs(
         dataset, splits = resolved.datasets[bank.dataset]
         name = content_id(data=dataset.fingerprint, splits=[s.fingerprint for s in splits])
         path = (snapshots / name).absolute()
-        if not path.exists():
-            with writing(path):
-                save_snapshot(path, dataset, splits)
+        with writing(path):
+            save_snapshot(path, dataset, splits)
         banks[bank.id, bank.spec.label] = BankRef(bank, root, str(path), dataset.fingerprint)
     return banks

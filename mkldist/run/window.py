@@ -100,7 +100,9 @@ class Window:
                 return Outcome(item, receipt=future.result())
             if future.status == "error":
                 return Outcome(item, error=future.exception())
-            raise _lost()
+            if self._client.status != "running":
+                raise _lost()
+            return Outcome(item, error=RuntimeError("its worker left before its receipt was taken"))
         finally:
             future.release()
 
