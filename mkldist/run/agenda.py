@@ -159,7 +159,10 @@ class Agenda:
         """
         state = self._banks[item.bank]
         left = tuple(run for run in item.runs if not self._is_recorded(run.id))
-        state.waiting.append(replace(item, runs=left))
+        if left:
+            state.waiting.append(replace(item, runs=left))
+        else:
+            self._end(item.bank, state)
         still = [ready for ready in self._ready if ready.bank == item.bank]
         state.waiting.extend(still)
         self._ready = deque(ready for ready in self._ready if ready.bank != item.bank)
