@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cache as memoised
+from pathlib import Path
 from typing import Literal
 
 from mkldist.gram.bank import Bank, MemoryBank
-from mkldist.gram.cache import NodeCache
+from mkldist.gram.cache import NodeCache, default_directory
 from mkldist.gram.loading import load_entries
 from mkldist.gram.store import GramStore
 from mkldist.gram.streamed import StreamedBank
@@ -47,8 +49,16 @@ def open_bank(
     if backend == "memory":
         return MemoryBank(load_entries(store), store.layout)
     if backend == "mmap":
-        mapped = (cache or NodeCache()).open(store, resident_limit=memory_limit)
+        mapped = (cache or _node_cache(default_directory())).open(
+            store, resident_limit=memory_limit
+        )
         if mapped is not None:
             return mapped
     share = ROW_CACHE_BYTES if memory_limit is None else memory_limit // ROW_CACHE_SHARE
     return StreamedBank(store, min(share, ROW_CACHE_BYTES))
+
+
+@memoised
+def _node_cache(directory: Path) -> NodeCache:
+    """Return this process's view of a node cache, which checks each of its files once."""
+    return NodeCache(directory)
