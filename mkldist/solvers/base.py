@@ -75,6 +75,17 @@ class Clock:
         self._spent += seconds
 
 
+class Target(enum.StrEnum):
+    """What a method's labels may be; its parameters decide, see :attr:`SolverParams.target`."""
+
+    CLASSES = "classes"
+    """Both of -1 and +1."""
+    VALUES = "values"
+    """Any finite real numbers; -1 and +1 among them."""
+    ONE_CLASS = "one class"
+    """+1, and -1 for known outliers, which take no part in training; at least one +1."""
+
+
 @dataclass(frozen=True, eq=False)
 class Problem:
     """What a solver is given besides its parameters.
@@ -82,7 +93,7 @@ class Problem:
     Parameters
     ----------
     y : (n,) float64
-        Labels in {-1, +1}.
+        Labels, as the parameters' ``target`` says.
     n_kernels : int
         Number M of kernels in the bank that answers the requests.
     clock : Clock
@@ -117,6 +128,11 @@ class SolverParams(BaseModel):
     max_iter: int = Field(500, ge=1, description="limit on outer iterations")
     time_limit: float = Field(math.inf, gt=0, description="limit on seconds of the solver's time")
     trace: bool = Field(False, description="record objective, bounds and weights per iteration")
+
+    @property
+    def target(self) -> Target:
+        """What the labels may be; a method with several losses overrides it."""
+        return Target.CLASSES
 
 
 @dataclass

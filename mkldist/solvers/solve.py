@@ -11,10 +11,12 @@ from mkldist.errors import GramError, SpecError, nearest
 from mkldist.gram.bank import MemoryBank
 from mkldist.gram.validate import check_grams
 from mkldist.gram.view import make_views
-from mkldist.solvers.base import Problem, Solution
+from mkldist.solvers.base import Problem, Solution, Target
 from mkldist.solvers.lockstep import Job, solve_alone
 from mkldist.solvers.parameters import validate
 from mkldist.solvers.registry import METHODS
+
+Floats = npt.NDArray[np.float64]
 
 
 def solve(method: str, grams: npt.ArrayLike, y: npt.ArrayLike, **params: Any) -> Solution:
@@ -29,7 +31,7 @@ def solve(method: str, grams: npt.ArrayLike, y: npt.ArrayLike, **params: Any) ->
     grams : (M, n, n) array-like
         Symmetric positive semi-definite Gram matrices, used as they are: normalise before.
     y : (n,) array-like
-        Labels in {-1, +1}.
+        Labels in {-1, +1}, or real values for methods and losses of regression.
     **params
         The method's parameters, e.g. ``C``, ``tol``, ``max_iter``, ``time_limit``, ``trace``.
 
@@ -65,10 +67,19 @@ def solve(method: str, grams: npt.ArrayLike, y: npt.ArrayLike, **params: Any) ->
     stack = np.asarray(grams, dtype=np.float64)
     labels = np.asarray(y, dtype=np.float64).ravel()
     check_grams(stack, labels, where="grams")
-    if not np.isin(labels, (-1.0, 1.0)).all() or len(np.unique(labels)) != 2:
-        found = ", ".join(f"{value:g}" for value in np.unique(labels)[:5])
-        raise GramError("y", f"found labels {{{found}}}", "both classes, as -1 and +1")
+    _check_labels(labels, settings.target)
     bank = MemoryBank.from_grams(stack)
     problem = Problem(y=labels, n_kernels=len(stack))
     view = make_views(bank, [None], ())[0]
     return solve_alone(bank, Job(method, view, problem, chosen.solve(problem, settings)))
+
+
+def _check_labels(y: Floats, target: Target) -> None:
+    """Refuse labels that the method cannot learn from."""
+    distinct = np.unique(y)
+    found = f"found labels {{{', '.join(f'{value:g}' for value in distinct[:5])}}}"
+    signs = bool(np.isin(distinct, (-1.0, 1.0)).all())
+    if target is Target.CLASSES and not (signs and len(distinct) == 2):
+        raise GramError("y", found, "both classes, as -1 and +1")
+    if target is Target.ONE_CLASS and not (signs and distinct[-1] == 1.0):
+        raise GramError("y", found, "+1, and -1 for known outliers; at least one +1")
