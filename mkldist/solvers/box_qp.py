@@ -90,9 +90,10 @@ def newton_steps(
 ) -> int:
     """Maximise over the free variables by Newton steps that stop at the box; return the steps.
 
-    Overwrites `beta` and `slack`, as :func:`pair_updates` does.  A step solves ``[[K_FF, 1], [1', 0]] [d, b] = [slack_F, 0]`` for the free set F.  The tiny
-    ridge keeps the system solvable for dependent columns; the exact line search keeps every step
-    an ascent, ridge or not.
+    Overwrites `beta` and `slack`, as :func:`pair_updates` does.  A step solves
+    ``[[K_FF, 1], [1', 0]] [d, b] = [slack_F, 0]`` for the free set F.  The tiny ridge keeps the
+    system solvable for dependent columns; the exact line search keeps every step an ascent,
+    ridge or not.
     """
     for step in range(limit):
         free = np.flatnonzero((beta > lower) & (beta < upper))

@@ -83,7 +83,8 @@ def _start(y: Floats, start: Floats | None) -> Floats:
     totals = np.array([alpha[y > 0].sum(), alpha[y < 0].sum()])
     if totals.min() <= 0.0:
         alpha, totals = np.ones(len(y)), np.array([(y > 0).sum(), (y < 0).sum()], dtype=float)
-    return alpha * np.where(y > 0, totals.min() / totals[0], -totals.min() / totals[1])
+    beta: Floats = alpha * np.where(y > 0, 1.0 / totals[0], -1.0 / totals[1]) * totals.min()
+    return beta
 
 
 def _scaled(beta: Floats, ridged: Floats, y: Floats) -> Floats:
