@@ -1,13 +1,14 @@
-"""From what a reader found to a data set of two classes without missing values."""
+"""From what a reader found to a data set of two classes or real values, without gaps."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from mkldist.data.dataset import Dataset, Floats, Ints
-from mkldist.data.labels import BinaryLabels, binary_labels
+from mkldist.data.labels import binary_labels, real_values
 from mkldist.data.missing import complete
 from mkldist.data.partitions import restricted
 from mkldist.data.raw import RawData
@@ -17,8 +18,17 @@ from mkldist.spec.model import DatasetSpec
 Groups = dict[str, tuple[int, ...]]
 
 
+@dataclass(frozen=True, eq=False)
+class _Labelled:
+    """The rows that are kept and their labels."""
+
+    rows: Ints
+    y: Floats
+    classes: tuple[str, str] | None
+
+
 def assemble(spec: DatasetSpec, raw: RawData, where: str) -> Dataset:
-    """Choose classes, fill or refuse missing values, drop constant features, name groups.
+    """Settle labels, fill or refuse missing values, drop constant features, name groups.
 
     Parameters
     ----------
@@ -34,7 +44,7 @@ def assemble(spec: DatasetSpec, raw: RawData, where: str) -> Dataset:
     DataError
         If labels, features or groups cannot be used as asked.
     """
-    labelled = binary_labels(raw.labels, where, spec.classes, spec.positive)
+    labelled = _labelled(spec, raw, where)
     if raw.x is None:
         return _of_grams(spec, raw, labelled, where)
     x = complete(raw.x[labelled.rows], raw.feature_names, spec.impute, where)
@@ -52,7 +62,24 @@ def assemble(spec: DatasetSpec, raw: RawData, where: str) -> Dataset:
     )
 
 
-def _of_grams(spec: DatasetSpec, raw: RawData, labelled: BinaryLabels, where: str) -> Dataset:
+def _labelled(spec: DatasetSpec, raw: RawData, where: str) -> _Labelled:
+    """Take the labels for classes or for values, as the user or else the source says."""
+    task = raw.task if spec.task is None else spec.task
+    if task == "classification":
+        labels = binary_labels(raw.labels, where, spec.classes, spec.positive)
+        return _Labelled(labels.rows, labels.y, labels.classes)
+    if spec.classes or spec.positive is not None:
+        raise DataError(
+            where,
+            f"{'classes' if spec.classes else 'positive'} for a data set of regression",
+            "real values",
+            'Remove it, or set task = "classification".',
+        )
+    y = real_values(raw.labels, where)
+    return _Labelled(np.arange(len(y)), y, None)
+
+
+def _of_grams(spec: DatasetSpec, raw: RawData, labelled: _Labelled, where: str) -> Dataset:
     for option, given in (("groups", spec.groups), ("impute", spec.impute)):
         if given:
             raise DataError(

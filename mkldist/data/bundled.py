@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from mkldist.data.raw import RawData
+from mkldist.spec.kinds import Task
 
 DESCRIPTIONS = {
     "breast_cancer": "569 points, 30 features; benign, malignant (Wisconsin diagnostic, UCI)",
@@ -15,22 +16,27 @@ DESCRIPTIONS = {
     "iris": "150 points, 4 features; setosa, versicolor, virginica: set classes or positive",
     "wine": "178 points, 13 features; class_0, class_1, class_2: set classes or positive",
     "digits": "1797 points, 64 features; 0 to 9: set classes or positive",
+    "diabetes": "442 points, 10 features; regression: progression of the disease in a year",
 }
 LOADERS = {"wdbc": "breast_cancer"}
+# scikit-learn's own scaling of the features takes the rows of the test part into account.
+OPTIONS: dict[str, dict[str, Any]] = {"diabetes": {"scaled": False}}
 
 
 def load_bundled(name: str) -> RawData:
-    """Return a data set of :data:`DESCRIPTIONS` with its class names as labels."""
+    """Return a data set of :data:`DESCRIPTIONS`, labelled by its class names or real values."""
     import sklearn
     from sklearn import datasets
 
     loader = f"load_{LOADERS.get(name, name)}"
     load: Callable[[], Any] = getattr(datasets, loader)
-    bunch = load()
-    classes = np.array([str(name) for name in bunch.target_names])
+    bunch = load(**OPTIONS.get(name, {}))
+    names = bunch.get("target_names")
+    task: Task = "regression" if names is None else "classification"
     return RawData(
-        labels=classes[bunch.target],
+        labels=bunch.target if names is None else np.array([str(n) for n in names])[bunch.target],
         x=np.ascontiguousarray(bunch.data, dtype=np.float64),
         feature_names=tuple(str(name) for name in bunch.feature_names),
         origin=f"scikit-learn {sklearn.__version__}, {loader}",
+        task=task,
     )

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mkldist.identity import array_id
+from mkldist.spec.kinds import Task
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.intp]
@@ -29,7 +30,7 @@ class Split:
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """A binary classification data set, ready for kernels.
+    """A data set of two classes or of real values, ready for kernels.
 
     Parameters
     ----------
@@ -38,9 +39,9 @@ class Dataset:
     x : (n, d) float64, or None when `grams` is given
         Features, finite.
     y : (n,) float64
-        Labels in {-1, +1}.
-    classes : (str, str)
-        The user's names of the labels -1 and +1.
+        Labels in {-1, +1}, or any finite values of regression in the user's units.
+    classes : (str, str) or None
+        The user's names of the labels -1 and +1; None for regression.
     feature_names : tuple of str
         d names.
     predefined : tuple of Split
@@ -56,12 +57,17 @@ class Dataset:
     name: str
     x: Floats | None
     y: Floats
-    classes: tuple[str, str]
+    classes: tuple[str, str] | None
     feature_names: tuple[str, ...] = ()
     predefined: tuple[Split, ...] = ()
     groups: dict[str, tuple[int, ...]] = field(default_factory=dict)
     grams: npt.NDArray[np.floating] | None = None
     origin: str = ""
+
+    @property
+    def task(self) -> Task:
+        """``"classification"`` or ``"regression"``."""
+        return "regression" if self.classes is None else "classification"
 
     @property
     def n_points(self) -> int:
@@ -75,5 +81,6 @@ class Dataset:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Content hash of features (or Gram matrices) and labels."""
-        return array_id(self.x, self.y, self.grams)
+        """Content hash of features (or Gram matrices) and labels, and of what the labels are."""
+        task = () if self.classes is not None else (np.array([self.task]),)
+        return array_id(self.x, self.y, self.grams, *task)

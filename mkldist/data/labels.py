@@ -1,4 +1,4 @@
-"""From a user's class names to labels in {-1, +1}."""
+"""From a user's labels to -1 and +1 for two classes, or to the real values of regression."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from mkldist.errors import DataError, nearest
 
 MISSING_LABELS = frozenset({"", "?", "na", "n/a", "nan"})
 SHOWN = 10
+# Sums of squares of some million such values stay within the range of float64.
+LARGEST_VALUE = 1e150
 REST = "rest"
 
 Names = npt.NDArray[np.str_]
@@ -98,9 +100,70 @@ def binary_labels(
         pair = (others[0] if len(others) == 1 else REST, chosen)
         return BinaryLabels(np.arange(len(names)), _signs(names == chosen), pair)
     if len(known) > 2:
-        raise DataError(where, f"{len(known)} classes: {_listed(known)}", "two", _ways_out(known))
+        hint = _ways_out(known) + (' To learn numbers, set task = "regression".' * numeric)
+        raise DataError(where, f"{len(known)} classes: {_listed(known)}", "two", hint)
     low, high = known
     return BinaryLabels(np.arange(len(names)), _signs(names == high), (low, high))
+
+
+def real_values(labels: npt.NDArray[Any], where: str) -> Floats:
+    """Return labels as the finite real values of a regression problem, in the user's units.
+
+    Parameters
+    ----------
+    labels : (n,) array of numbers, or of text that holds numbers
+        Labels in the user's own terms.
+    where : str
+        The place to name in a message.
+
+    Raises
+    ------
+    DataError
+        For missing labels, labels that are not numbers or whose squares are not finite, and
+        labels that are all the same.
+
+    Examples
+    --------
+    >>> real_values(np.array(["1.5", "-2", "0"]), "t.csv")
+    array([ 1.5, -2. ,  0. ])
+    """
+    _one_a_row(labels, where)
+    if labels.dtype.kind in "fiu":
+        y = labels.astype(np.float64)
+        _refuse_missing(np.isnan(y), where)
+    else:
+        y = _numbers(_texts(labels, where), where)
+    large = np.flatnonzero(~(np.abs(y) <= LARGEST_VALUE))
+    if len(large):
+        raise DataError(
+            where,
+            f"label {labels[large[0]]} in row {large[0]} (from 0)",
+            f"finite labels of at most {LARGEST_VALUE:g}",
+            "Correct or rescale it.",
+        )
+    if (y == y[0]).all():
+        raise DataError(
+            where,
+            f"one value only, {y[0]:g}, in {len(y)} rows",
+            "labels that vary",
+            "Check that the label column is the right one (label = …).",
+        )
+    return y
+
+
+def _numbers(texts: Names, where: str) -> Floats:
+    """Return texts as numbers."""
+    _refuse_missing(_missing(texts), where)
+    numbers = [_parsed(text) for text in texts.tolist()]
+    wrong = [row for row, number in enumerate(numbers) if number is None]
+    if wrong:
+        raise DataError(
+            where,
+            f"label {str(texts[wrong[0]])!r} in row {wrong[0]} (from 0)",
+            'numbers, as task = "regression" learns them',
+            'For classes set task = "classification"; or name another column by label = …',
+        )
+    return np.array(numbers, dtype=np.float64)
 
 
 def _signs(positive: npt.NDArray[np.bool_]) -> Floats:
@@ -109,6 +172,21 @@ def _signs(positive: npt.NDArray[np.bool_]) -> Floats:
 
 def _class_names(labels: npt.NDArray[Any], where: str) -> tuple[Names, bool]:
     """Return the class name of every row, and whether all of them are numbers."""
+    _one_a_row(labels, where)
+    if labels.dtype.kind in "fiu":
+        _refuse_missing(np.isnan(labels), where)
+        return np.array([_number_name(v) for v in labels.tolist()]), _finite(labels, where)
+    names = _texts(labels, where)
+    _refuse_missing(_missing(names), where)
+    unique, inverse = np.unique(names, return_inverse=True)
+    numbers = [_parsed(str(name)) for name in unique]
+    if any(number is None for number in numbers):
+        return names, False
+    same = np.array([_number_name(number) for number in numbers if number is not None])
+    return same[inverse], True
+
+
+def _one_a_row(labels: npt.NDArray[Any], where: str) -> None:
     if labels.ndim != 1:
         raise DataError(
             where,
@@ -116,9 +194,10 @@ def _class_names(labels: npt.NDArray[Any], where: str) -> tuple[Names, bool]:
             "one label a row",
             "Give one column of labels.",
         )
-    if labels.dtype.kind in "fiu":
-        _refuse_missing(np.isnan(labels), where)
-        return np.array([_number_name(v) for v in labels.tolist()]), _finite(labels, where)
+
+
+def _texts(labels: npt.NDArray[Any], where: str) -> Names:
+    """Return labels that are no numbers as text without blanks around it."""
     if labels.dtype.kind == "S":
         labels = np.char.decode(labels, "utf-8", "replace")
     if labels.dtype.kind not in "UTb":
@@ -128,15 +207,14 @@ def _class_names(labels: npt.NDArray[Any], where: str) -> tuple[Names, bool]:
             "numbers, text or true/false",
             "Convert them to text first.",
         )
-    names = np.char.strip(labels.astype(np.str_))
+    stripped: Names = np.char.strip(labels.astype(np.str_))
+    return stripped
+
+
+def _missing(names: Names) -> npt.NDArray[np.bool_]:
     unique, inverse = np.unique(names, return_inverse=True)
     missing = np.array([str(name).casefold() in MISSING_LABELS for name in unique])
-    _refuse_missing(missing[inverse], where)
-    numbers = [_parsed(str(name)) for name in unique]
-    if any(number is None for number in numbers):
-        return names, False
-    same = np.array([_number_name(number) for number in numbers if number is not None])
-    return same[inverse], True
+    return missing[inverse]
 
 
 def _finite(labels: npt.NDArray[Any], where: str) -> bool:

@@ -1,10 +1,12 @@
-"""Feature scaling, fitted on training rows or on all."""
+"""Scaling of features, fitted on training rows or on all, and of the values of regression."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from mkldist.data.dataset import Floats, Split
+from mkldist.data.dataset import Dataset, Floats, Split
 from mkldist.errors import DataError
 from mkldist.spec.model import PreprocessingSpec
 
@@ -56,3 +58,48 @@ def scaled(spec: PreprocessingSpec, x: Floats, split: Split | None = None) -> Fl
             "Rescale this feature in the data.",
         )
     return np.asarray(result)
+
+
+@dataclass(frozen=True)
+class TargetScale:
+    """The units in which a solver sees the labels: ``(y - centre) / spread``.
+
+    Parameters
+    ----------
+    centre, spread : float
+        In the user's units; 0 and 1 for labels as they are.
+    """
+
+    centre: float = 0.0
+    spread: float = 1.0
+
+    def scaled(self, y: Floats) -> Floats:
+        """Return labels in the solver's units."""
+        return (y - self.centre) / self.spread
+
+    def restored(self, values: Floats) -> Floats:
+        """Return values of a decision function in the user's units."""
+        return self.centre + self.spread * values
+
+
+def target_scale(spec: PreprocessingSpec, dataset: Dataset, split: Split) -> TargetScale:
+    """Return the units of the labels that a solver learns.
+
+    ``zscore`` takes mean and standard deviation (of the population) of the training labels;
+    labels that are constant there are only shifted.  Labels of classes stay as they are.
+
+    Parameters
+    ----------
+    spec : PreprocessingSpec
+        What to do.
+    dataset : Dataset
+        The labels.
+    split : Split
+        Whose training rows to fit on, whatever the features are fitted on.
+    """
+    if spec.target == "none" or dataset.task == "classification":
+        return TargetScale()
+    y = dataset.y[split.train]
+    spread = float(y.std())
+    constant = spread == 0 or bool((y == y[0]).all())
+    return TargetScale(float(y[0] if constant else y.mean()), 1.0 if constant else spread)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from mkldist.data.dataset import Floats, Split
 from mkldist.errors import DataError
+from mkldist.spec.kinds import Task
 
 GIB = 2**30
 # Reading may hold the file's own form and the dense array at once.
@@ -37,6 +38,8 @@ class RawData:
         Gram matrices over all points.
     origin : str
         Where the data came from.
+    task : {"classification", "regression"}
+        What the labels are unless the user says otherwise.
     """
 
     labels: npt.NDArray[Any]
@@ -46,6 +49,7 @@ class RawData:
     groups: dict[str, tuple[int, ...]] = field(default_factory=dict)
     grams: npt.NDArray[Any] | None = None
     origin: str = ""
+    task: Task = "classification"
 
 
 def numbered_features(n_features: int) -> tuple[str, ...]:
@@ -98,7 +102,7 @@ def check_rows(n_rows: int, n_labels: int, where: str) -> None:
             "Check that both come from the same version of the data.",
         )
     if not n_rows:
-        raise DataError(where, "no rows", "at least one point of each class", "Write it again.")
+        raise DataError(where, "no rows", "at least one point", "Write it again.")
 
 
 def as_features(values: npt.NDArray[Any], where: str) -> Floats:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mkldist.data.dataset import Dataset, Floats, Split
+from mkldist.data.dataset import Dataset, Split
 from mkldist.errors import DataError
 from mkldist.spec.model import SplitsSpec
 
@@ -19,7 +19,8 @@ def make_splits(spec: SplitsSpec, dataset: Dataset, seed: int) -> tuple[Split, .
 
     ``holdout`` is ``(Stratified)ShuffleSplit`` and ``kfold`` is ``Repeated(Stratified)KFold`` of
     scikit-learn with ``random_state=seed`` (modulo 2³²), folds of one repetition adjacent; their
-    indices are sorted.  ``predefined`` takes the partitions that came with the data, as they are.
+    indices are sorted.  Parts are stratified by class unless the sweep says otherwise; values of
+    regression cannot be.  ``predefined`` takes the partitions that came with the data, as they are.
 
     Parameters
     ----------
@@ -33,8 +34,8 @@ def make_splits(spec: SplitsSpec, dataset: Dataset, seed: int) -> tuple[Split, .
     Raises
     ------
     DataError
-        If there are too few points for it, no predefined partitions, or a split leaves a class
-        out of its training part or has no test point.
+        If there are too few points for it, no predefined partitions, regression is to be
+        stratified, or a split has no training or test point or leaves a class out of training.
     """
     where = f"splits of data set {dataset.name!r}"
     if spec.kind == "predefined":
@@ -64,57 +65,70 @@ def make_splits(spec: SplitsSpec, dataset: Dataset, seed: int) -> tuple[Split, .
 
 def _drawn(spec: SplitsSpec, dataset: Dataset, seed: int, where: str) -> tuple[Split, ...]:
     y, rows = dataset.y, np.zeros((dataset.n_points, 1))
-    splitter = _splitter(spec, seed % SEEDS)
+    stratified = _stratified(spec, dataset, where)
+    splitter = _splitter(spec, seed % SEEDS, stratified=stratified)
     if spec.kind == "kfold":
-        _check_folds(spec, y, dataset.classes, where)
+        _check_folds(spec, dataset, where, stratified=stratified)
     try:
         pairs = list(splitter.split(rows, y))
     except ValueError as error:
         raise DataError(
             where,
             f"{dataset.n_points} points cannot be divided so ({error})",
-            f"at least one point a part, and of each class ({_counts(y, dataset.classes)})",
-            "Change train_fraction, or set stratified = false.",
+            f"at least one point a part{_of_each_class(dataset)}",
+            "Change train_fraction" + (", or set stratified = false." if stratified else "."),
         ) from error
     return tuple(Split(*(np.sort(part).astype(np.intp) for part in pair)) for pair in pairs)
 
 
-def _splitter(spec: SplitsSpec, seed: int) -> Any:
+def _stratified(spec: SplitsSpec, dataset: Dataset, where: str) -> bool:
+    """Return whether each class is divided in proportion."""
+    if dataset.task == "classification":
+        return spec.stratified is None or spec.stratified
+    if spec.stratified:
+        raise DataError(
+            where,
+            "stratified = true for a data set of regression",
+            "classes to stratify by",
+            "Remove it: data sets of classification are stratified without it.",
+        )
+    return False
+
+
+def _splitter(spec: SplitsSpec, seed: int, *, stratified: bool) -> Any:
     from sklearn import model_selection
 
     if spec.kind == "holdout":
         shuffle = (
-            model_selection.StratifiedShuffleSplit
-            if spec.stratified
-            else model_selection.ShuffleSplit
+            model_selection.StratifiedShuffleSplit if stratified else model_selection.ShuffleSplit
         )
         return shuffle(spec.repeats, train_size=spec.train_fraction, random_state=seed)
-    folds = (
-        model_selection.RepeatedStratifiedKFold
-        if spec.stratified
-        else model_selection.RepeatedKFold
-    )
+    folds = model_selection.RepeatedStratifiedKFold if stratified else model_selection.RepeatedKFold
     return folds(n_splits=spec.folds, n_repeats=spec.repeats, random_state=seed)
 
 
-def _check_folds(spec: SplitsSpec, y: Floats, classes: tuple[str, str], where: str) -> None:
+def _check_folds(spec: SplitsSpec, dataset: Dataset, where: str, *, stratified: bool) -> None:
+    y = dataset.y
     smallest = min(np.count_nonzero(y < 0), np.count_nonzero(y > 0))
-    available = smallest if spec.stratified else len(y)
+    available = smallest if stratified else len(y)
     if spec.folds > available:
         raise DataError(
             where,
-            f"{spec.folds} folds of {_counts(y, classes)}",
+            f"{spec.folds} folds of {_counts(dataset)}",
             f"at most {available} folds",
-            "Set stratified = false or fewer folds." if spec.stratified else "Set fewer folds.",
+            "Set stratified = false or fewer folds." if stratified else "Set fewer folds.",
         )
 
 
 def _check(split: Split, number: int, total: int, dataset: Dataset, where: str) -> None:
     place = f"{where}, split {number} of {total} (from 0)"
-    if not len(split.test):
-        raise DataError(place, "no test point", "at least one", "Correct or leave out this split.")
+    for part, name in ((split.train, "training"), (split.test, "test")):
+        if not len(part):
+            raise DataError(
+                place, f"no {name} point", "at least one", "Correct or leave out this split."
+            )
     labels = dataset.y[split.train]
-    for sign, name in zip((-1.0, 1.0), dataset.classes, strict=True):
+    for sign, name in zip((-1.0, 1.0), dataset.classes or (), strict=bool(dataset.classes)):
         if not np.any(labels == sign):
             raise DataError(
                 place,
@@ -124,6 +138,12 @@ def _check(split: Split, number: int, total: int, dataset: Dataset, where: str) 
             )
 
 
-def _counts(y: Floats, classes: tuple[str, str]) -> str:
-    low, high = np.count_nonzero(y < 0), np.count_nonzero(y > 0)
-    return f"{low} points of class {classes[0]!r}, {high} of class {classes[1]!r}"
+def _of_each_class(dataset: Dataset) -> str:
+    return "" if dataset.classes is None else f", and of each class ({_counts(dataset)})"
+
+
+def _counts(dataset: Dataset) -> str:
+    if dataset.classes is None:
+        return f"{dataset.n_points} points"
+    low, high = np.count_nonzero(dataset.y < 0), np.count_nonzero(dataset.y > 0)
+    return f"{low} points of class {dataset.classes[0]!r}, {high} of class {dataset.classes[1]!r}"

@@ -5,6 +5,7 @@ References
 L. Breiman, J. Friedman, R. Olshen, C. Stone, Classification and Regression Trees, 1984 (waveform).
 L. Breiman, Bias, variance, and arcing classifiers, Technical report 460, Statistics Department,
 University of California, Berkeley, 1996 (ringnorm, twonorm).
+J. Friedman, Multivariate adaptive regression splines, Annals of Statistics 19, 1991 (friedman1).
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ from mkldist.errors import DataError, nearest
 
 @dataclass(frozen=True, eq=False)
 class Draw:
-    """Points of a generator, with the number of each point's class (from 0)."""
+    """Points of a generator, with the number of each point's class (from 0) or its real value."""
 
     x: Floats
-    number: Ints
+    labels: Ints | Floats
     feature_names: tuple[str, ...] = ()
     groups: dict[str, tuple[int, ...]] = field(default_factory=dict)
 
@@ -126,17 +127,42 @@ def mkl_known_support(
     """
     x = rng.uniform(-1, 1, (n, d))
     score = np.sin(np.pi * x[:, :support]).sum(axis=1) + noise * rng.standard_normal(n)
+    return Draw(x, (score > 0).astype(np.intp), *_named(d, support))
+
+
+def friedman1(rng: np.random.Generator, n: int = 400, d: int = 10, noise: float = 1.0) -> Draw:
+    """Regression on five of d uniform features on [0, 1] (Friedman 1991).
+
+    ``10 sin(π x₀ x₁) + 20 (x₂ - 1/2)² + 10 x₃ + 5 x₄`` plus normal noise of standard deviation
+    `noise`.  The features are called support_0, … and noise_0, …, and so are the feature groups
+    ``support`` and ``noise``.
+    """
+    x = rng.uniform(size=(n, d))
+    score = 10 * np.sin(np.pi * x[:, 0] * x[:, 1]) + 20 * (x[:, 2] - 0.5) ** 2
+    score += 10 * x[:, 3] + 5 * x[:, 4] + noise * rng.standard_normal(n)
+    return Draw(x, score, *_named(d, 5))
+
+
+def _named(d: int, support: int) -> tuple[tuple[str, ...], dict[str, tuple[int, ...]]]:
+    """Return names and groups of features, the first `support` of which bear on the label."""
     names = [f"support_{j}" for j in range(support)] + [f"noise_{j}" for j in range(d - support)]
     groups = {"support": tuple(range(support)), "noise": tuple(range(support, d))}
-    return Draw(
-        x, (score > 0).astype(np.intp), tuple(names), {k: g for k, g in groups.items() if g}
-    )
+    return tuple(names), {name: group for name, group in groups.items() if group}
 
 
 Generator = Callable[..., Draw]
 GENERATORS: dict[str, Generator] = {
     g.__name__: g
-    for g in (two_moons, two_circles, star, ringnorm, twonorm, waveform, mkl_known_support)
+    for g in (
+        two_moons,
+        two_circles,
+        star,
+        ringnorm,
+        twonorm,
+        waveform,
+        mkl_known_support,
+        friedman1,
+    )
 }
 # The least value of each option, and whether the option may take it.
 LEAST: dict[str, tuple[float, bool]] = {
@@ -187,16 +213,20 @@ def generate(name: str, options: Mapping[str, int | float | str], seed: int, whe
             f"at most d = {chosen['d']}",
             "Raise d.",
         )
+    if name == "friedman1" and chosen["d"] < 5:
+        raise DataError(f"{where}: options.d", f"{chosen['d']}", "at least 5", "Raise it.")
     check_fits(8 * chosen["n"] * chosen.get("d", 21), where, "Draw fewer points.")
     rng = np.random.default_rng([chosen.pop("seed"), zlib.crc32(name.encode())])
     draw = generator(rng, **chosen)
     given = ", ".join(f"{k}={v}" for k, v in chosen.items())
+    real = draw.labels.dtype.kind == "f"
     return RawData(
-        labels=draw.number + 1,
+        labels=draw.labels if real else draw.labels + 1,
         x=draw.x,
         feature_names=draw.feature_names or numbered_features(draw.x.shape[1]),
         groups=draw.groups,
         origin=f"synthetic {name}({given})",
+        task="regression" if real else "classification",
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag
 
@@ -48,6 +48,7 @@ def two(value: Any) -> Any:
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.+-]*$", max_length=100)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Task = Literal["classification", "regression"]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 ClassName = Annotated[str, BeforeValidator(_class_name)]
 NameOrNumber = Annotated[

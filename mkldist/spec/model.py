@@ -29,6 +29,7 @@ from mkldist.spec.kinds import (
     NameOrNumber,
     Option,
     Positive,
+    Task,
     either,
     series_shape,
     two,
@@ -54,6 +55,9 @@ class DatasetSpec(Model):
     openml: NameOrNumber | None = None
     grams: str | None = None
     labels: str | None = Field(None, description="file of labels beside `grams` without a y")
+    task: Task | None = Field(
+        None, description="what the labels are: classes or real values; default by the source"
+    )
     label: NameOrNumber | None = Field(
         None, description="label column of a table; default the last"
     )
@@ -75,15 +79,23 @@ class DatasetSpec(Model):
             raise ValueError(f"found {' and '.join(sources)}; expected one source of data")
         if self.classes and self.positive is not None:
             raise ValueError("found classes and positive; expected one of them")
+        if self.task == "regression" and (self.classes or self.positive is not None):
+            found = "classes" if self.classes else "positive"
+            raise ValueError(f'found {found} and task = "regression"; expected one of them')
         return self
 
 
 class PreprocessingSpec(Model):
-    """``[preprocessing]``: feature scaling and on which rows it is fitted."""
+    """``[preprocessing]``: scaling of features and targets, and on which rows it is fitted."""
 
     scale: Literal["zscore", "minmax", "none"] = "zscore"
     fit: Literal["train", "all"] = Field(
         "train", description="fit per training split, or once on all rows (one shared bank)"
+    )
+    target: Literal["none", "zscore"] = Field(
+        "none",
+        description="regression: learn values as they are, or centred and scaled to unit standard "
+        "deviation on the training rows; predictions and scores keep the units of the data",
     )
 
 
@@ -94,7 +106,9 @@ class SplitsSpec(Model):
     repeats: int = Field(1, ge=1, description="repetitions (holdout, kfold)")
     train_fraction: float = Field(0.5, gt=0, lt=1, description="holdout")
     folds: int = Field(5, ge=2, description="kfold")
-    stratified: bool = True
+    stratified: bool | None = Field(
+        None, description="draw from each class in proportion; default for classification alone"
+    )
     first: int | None = Field(None, ge=1, description="use only the first splits (predefined)")
 
 

@@ -85,3 +85,40 @@ def test_gram_matrices_are_cut_to_the_classes() -> None:
     for option in ({"groups": {"g": [0]}}, {"impute": "median"}):
         with mistake(next(iter(option)), "no features"):
             assemble(DatasetSpec(name="t", grams="g", positive="a", **option), raw, "t")
+
+
+def test_values_are_labels_of_every_row() -> None:
+    raw = RawData(np.array(["1.5", "-2", "30", "4"]), X, NAMES, (PARTITION,))
+    spec = DatasetSpec(name="t", task="regression", impute="median")
+    found = assemble(spec, raw, "data set 't'")
+    assert found.task == "regression"
+    assert found.classes is None
+    assert found.y.tolist() == [1.5, -2.0, 30.0, 4.0]
+    assert found.predefined[0].train.tolist() == [3, 1]
+
+
+def test_the_source_says_what_its_labels_are_unless_the_user_does() -> None:
+    raw = RawData(np.array([1.0, 0.0, 1.0, 0.0]), X[:, :2], NAMES[:2], task="regression")
+    assert assemble(DatasetSpec(name="t"), raw, "t").y.tolist() == [1.0, 0.0, 1.0, 0.0]
+    as_classes = assemble(DatasetSpec(name="t", task="classification"), raw, "t")
+    assert as_classes.y.tolist() == [1.0, -1.0, 1.0, -1.0]
+    with mistake("positive for a data set of regression", "Remove it"):
+        assemble(DatasetSpec(name="t", positive="1"), raw, "t")
+
+
+def test_the_same_numbers_as_classes_and_as_values_are_two_data_sets() -> None:
+    raw = RawData(np.array([1.0, -1.0, 1.0, -1.0]), X[:, :2], NAMES[:2])
+    one, other = (
+        assemble(DatasetSpec(name="t", task=task), raw, "t")
+        for task in ("classification", "regression")
+    )
+    np.testing.assert_array_equal(one.y, other.y)
+    assert one.fingerprint != other.fingerprint
+
+
+def test_gram_matrices_of_values() -> None:
+    grams = np.stack([np.eye(3), 2 * np.eye(3)])
+    raw = RawData(np.array([1.0, 2.0, 4.0]), None, grams=grams)
+    found = assemble(DatasetSpec(name="t", task="regression"), raw, "t")
+    assert found.task == "regression"
+    assert found.grams is grams

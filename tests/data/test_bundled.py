@@ -16,6 +16,9 @@ def test_descriptions_say_what_is_there(name: str) -> None:
     assert np.isfinite(raw.x).all()
     text = DESCRIPTIONS["breast_cancer" if name == "wdbc" else name]
     assert text.startswith(f"{len(raw.x)} points, {raw.x.shape[1]} features; ")
+    if raw.task == "regression":
+        assert "regression" in text
+        return
     assert name in ("digits", "wdbc") or set(np.unique(raw.labels)) <= {
         word.strip(" :(;,") for word in text.split()
     }

@@ -2,7 +2,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
+import sklearn.datasets
+from sklearn.datasets import dump_svmlight_file
+from sklearn.utils import Bunch
 
 import mkldist.data.catalogue as catalogue
 from mkldist.data.catalogue import list_datasets, load_dataset
@@ -153,10 +157,55 @@ def test_the_list_opens_no_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "name", [e.name for e in list_datasets([]) if e.name not in ("iris", "wine", "digits")]
 )
-def test_every_binary_data_set_of_the_list_loads_by_its_name(name: str) -> None:
+def test_every_data_set_of_the_list_loads_by_its_name(name: str) -> None:
     options = {"positive": "1"} if name == "waveform" else {}
     found = load(name=name, **options)
     assert found.x is not None
     assert found.x.dtype == np.float64
-    assert set(found.y) == {-1.0, 1.0}
+    if name in ("diabetes", "friedman1"):
+        assert found.task == "regression"
+        assert len(np.unique(found.y)) > 100
+    else:
+        assert set(found.y) == {-1.0, 1.0}
     assert len(found.feature_names) == found.n_features
+
+
+Y = np.array([1.5, -2.0, 300.0, 0.25])
+
+
+@pytest.mark.parametrize(
+    "kind", ["csv", "tsv", "npz", "svm", "parquet", "grams", "grams.npy", "openml"]
+)
+def test_every_reader_takes_real_values(
+    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x = np.array([[1.0, 2.0], [3.0, 5.0], [4.0, 4.0], [0.5, 1.0]])
+    frame = pd.DataFrame({"a": x[:, 0], "b": x[:, 1], "target": Y})
+    source: dict[str, Any] = {"file": f"t.{kind}"}
+    path = tmp_path / f"t.{kind}"
+    if kind in ("csv", "tsv"):
+        frame.to_csv(path, index=False, sep="," if kind == "csv" else "\t")
+    elif kind == "npz":
+        np.savez(path, x=x, y=Y)
+    elif kind == "svm":
+        dump_svmlight_file(x, Y, str(path), zero_based=False)
+    elif kind == "parquet":
+        frame.to_parquet(path)
+    elif kind == "grams":
+        np.savez(tmp_path / "t.npz", grams=(x @ x.T)[None], y=Y)
+        source = {"grams": "t.npz"}
+    elif kind == "grams.npy":
+        np.save(tmp_path / "t.npy", (x @ x.T)[None])
+        (tmp_path / "y.txt").write_text("\n".join(map(repr, Y.tolist())))
+        source = {"grams": "t.npy", "labels": "y.txt"}
+    else:
+        details = {"id": "1", "name": "t", "version": "1"}
+        bunch = Bunch(data=frame[["a", "b"]], target=frame["target"], target_names=["target"],
+                      feature_names=["a", "b"], details=details)  # fmt: skip
+        monkeypatch.setattr(sklearn.datasets, "fetch_openml", lambda **_: bunch)
+        source = {"openml": 1}
+    found = load(base=tmp_path, name="t", task="regression", **source)
+    assert found.task == "regression"
+    np.testing.assert_array_equal(found.y, Y)
+    with mistake("4 classes", 'task = "regression"'):
+        load(base=tmp_path, name="t", **source)

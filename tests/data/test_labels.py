@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mkldist.data.labels import binary_labels
+from mkldist.data.labels import binary_labels, real_values
 from tests.data.mistakes import mistake
 
 
@@ -61,7 +61,7 @@ def test_three_classes_get_both_ways_out() -> None:
 
 
 def test_many_classes_may_be_the_wrong_column() -> None:
-    with mistake("500 classes", "490 more", "another column"):
+    with mistake("500 classes", "490 more", "another column", 'task = "regression"'):
         binary_labels(np.arange(500) / 7, "t")
 
 
@@ -97,3 +97,45 @@ def test_unknown_classes() -> None:
         binary_labels(labels, "t", classes=("setosa", "4"))
     with mistake("twice the same"):
         binary_labels(labels, "t", classes=("setosa", "setosa"))
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        np.array([1.5, -2, 0]),
+        np.array(["1.5", " -2", "0.0"]),
+        np.array([b"1.5", b"-2", b"0"]),
+        np.array([1.5, -2, 0], dtype=np.float32),
+    ],
+)
+def test_real_values_are_taken_as_they_are(labels: np.ndarray[Any, Any]) -> None:
+    assert real_values(labels, "t").tolist() == [1.5, -2.0, 0.0]
+
+
+def test_two_numbers_may_be_values() -> None:
+    assert real_values(np.array([1, 0, 1]), "t").dtype == np.float64
+
+
+@pytest.mark.parametrize(
+    ("labels", "words"),
+    [
+        (["1", "", "2"], ("no label in 1 of 3 rows", "row 1")),
+        ([1.0, np.nan, 2.0], ("no label in 1 of 3 rows", "row 1")),
+        (["1", "two", "3"], ("label 'two' in row 1", "numbers", "classification")),
+        (["1", "inf", "3"], ("label 'inf' in row 1",)),
+        ([1.0, 2.0, -np.inf], ("label -inf in row 2", "finite")),
+        ([1.0, 1e200, 3.0], ("label 1e+200 in row 1", "rescale")),
+        ([True, False, True], ("label 'True' in row 0",)),
+        ([4.0, 4.0, 4.0], ("one value only, 4, in 3 rows", "labels that vary")),
+        ([[1.0, 2.0], [3.0, 4.0]], ("shape (2, 2)",)),
+    ],
+)
+def test_values_that_cannot_be_learnt(labels: list[Any], words: tuple[str, ...]) -> None:
+    with mistake(*words):
+        real_values(np.array(labels), "t")
+
+
+@given(st.lists(st.floats(-1e150, 1e150), min_size=2).filter(lambda y: len({*y}) > 1))
+def test_numbers_in_text_are_the_same_numbers(values: list[float]) -> None:
+    found = real_values(np.array([repr(value) for value in values]), "t")
+    np.testing.assert_array_equal(found, values)

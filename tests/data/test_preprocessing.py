@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
-from mkldist.data.dataset import Split
-from mkldist.data.preprocessing import scaled
+from mkldist.data.dataset import Dataset, Split
+from mkldist.data.preprocessing import TargetScale, scaled, target_scale
 from mkldist.spec.model import PreprocessingSpec
 from tests.data.mistakes import mistake
 
@@ -67,3 +67,24 @@ def test_values_beyond_the_range_of_numbers() -> None:
     x[4, 2] = 1e300
     with mistake("feature 2", "1e+300", "Rescale"):
         scaled(spec(), x, SPLIT)
+
+
+def test_targets_are_scaled_on_the_training_rows_and_back() -> None:
+    y = np.random.default_rng(1).normal(150, 70, 20)
+    values = Dataset("t", X, y, None)
+    for fit in ("train", "all"):
+        scale = target_scale(spec(target="zscore", fit=fit), values, SPLIT)
+        expected = StandardScaler().fit(y[SPLIT.train, None]).transform(y[:, None]).ravel()
+        np.testing.assert_allclose(scale.scaled(y), expected)
+        np.testing.assert_allclose(scale.restored(scale.scaled(y)), y)
+    assert target_scale(spec(), values, SPLIT) == TargetScale(0.0, 1.0)
+    signs = Dataset("t", X, np.sign(y - 150), ("a", "b"))
+    assert target_scale(spec(target="zscore"), signs, SPLIT) == TargetScale(0.0, 1.0)
+
+
+@pytest.mark.parametrize("constant", [0.1, 3.0, 1e150])
+def test_targets_that_do_not_vary_are_only_shifted(constant: float) -> None:
+    y = np.full(20, constant)
+    y[0] = -1.0
+    scale = target_scale(spec(target="zscore"), Dataset("t", X, y, None), SPLIT)
+    assert scale == TargetScale(constant, 1.0)

@@ -152,3 +152,35 @@ def test_too_few_points() -> None:
         made(dataset(1, 9))
     with mistake("cannot be divided"):
         made(dataset(2, 2), train_fraction=0.1, stratified=False)
+
+
+def values(n: int, *predefined: tuple[list[int], list[int]]) -> Dataset:
+    splits = tuple(Split(np.array(a, np.intp), np.array(b, np.intp)) for a, b in predefined)
+    x = np.arange(n)[:, None] * 1.0
+    return Dataset("t", x, np.linspace(-5, 300, n), None, ("f",), splits)
+
+
+@pytest.mark.parametrize("stratified", [None, False])
+def test_values_are_divided_without_strata(stratified: bool | None) -> None:
+    for splitter, spec in (
+        (ShuffleSplit(4, train_size=0.6, random_state=3), {"train_fraction": 0.6, "repeats": 4}),
+        (RepeatedKFold(n_splits=3, n_repeats=1, random_state=3), {"kind": "kfold", "folds": 3}),
+    ):
+        data = values(20)
+        found = made(data, 3, stratified=stratified, **spec)
+        for split, (train, test) in zip(found, splitter.split(data.x), strict=True):
+            np.testing.assert_array_equal(split.train, np.sort(train))
+            np.testing.assert_array_equal(split.test, np.sort(test))
+
+
+def test_what_values_cannot_be_divided_into() -> None:
+    with mistake("'t'", "stratified = true", "regression", "Remove it"):
+        made(values(20), stratified=True)
+    with mistake("21 folds of 20 points", "at most 20 folds", "fewer folds"):
+        made(values(20), kind="kfold", folds=21)
+    with mistake("no training point"):
+        made(values(6, ([], [1])), kind="predefined")
+    with mistake("no test point"):
+        made(values(6, ([1, 2], [])), kind="predefined")
+    with mistake("cannot be divided so", "Change train_fraction."):
+        made(values(2), train_fraction=0.1)

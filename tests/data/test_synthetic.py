@@ -2,7 +2,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.datasets import make_moons
+from sklearn.datasets import make_friedman1, make_moons
 
 from mkldist.data import raw
 from mkldist.data.raw import RawData
@@ -131,3 +131,16 @@ def test_too_many_points_for_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(raw, "physical_memory", lambda: 10**6)
     with mistake("half of this machine's memory", "fewer points"):
         generate("ringnorm", {}, 0, "t")
+
+
+def test_friedman1_is_that_of_scikit_learn_but_for_the_noise() -> None:
+    x, y, found = draw("friedman1", n=200, d=7, noise=0)
+    expected = 10 * np.sin(np.pi * x[:, 0] * x[:, 1]) + 20 * (x[:, 2] - 0.5) ** 2
+    np.testing.assert_allclose(y, expected + 10 * x[:, 3] + 5 * x[:, 4])
+    assert found.task == "regression"
+    assert found.groups == {"support": (0, 1, 2, 3, 4), "noise": (5, 6)}
+    noisy = draw("friedman1", n=MANY, noise=3)
+    _, clean = make_friedman1(MANY, noise=0, random_state=0)
+    assert noisy[1].var() == pytest.approx(clean.var() + 9, rel=0.05)
+    with mistake("options.d", "at least 5"):
+        generate("friedman1", {"d": 4}, 0, "t")

@@ -61,7 +61,7 @@ TOP = (
     "splits, banks, methods, outputs"
 )
 DATASET = (
-    "one of name, source, file, openml, grams, labels, label, classes, positive, impute, "
+    "one of name, source, file, openml, grams, labels, task, label, classes, positive, impute, "
     "drop_constant, groups, options"
 )
 SPLITS = "one of kind, repeats, train_fraction, folds, stratified, first"
