@@ -1,17 +1,23 @@
-"""All methods by name.  To add one: a file with a ``METHOD``, and its line here."""
+"""All methods by name.  To add one: a file with a ``METHOD``, and its name here."""
 
 from __future__ import annotations
 
-from mkldist.solvers import best_single, level, majority, simplemkl, uniform
+from importlib import import_module
+
 from mkldist.solvers.base import Method
+
+MODULES = (
+    "spicymkl",
+    "elastmkl",
+    "level",
+    "simplemkl",
+    "lp_mkl",
+    "uniform",
+    "best_single",
+    "majority",
+)
 
 METHODS: dict[str, Method] = {
     method.name: method
-    for method in (
-        level.METHOD,
-        simplemkl.METHOD,
-        uniform.METHOD,
-        best_single.METHOD,
-        majority.METHOD,
-    )
+    for method in (import_module(f"mkldist.solvers.{module}").METHOD for module in MODULES)
 }
