@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mkldist.gram.layout import TileLayout
+from mkldist.gram.radius_cache import KnownRadii
 
 Values = npt.NDArray[np.floating]
 Ints = npt.NDArray[np.intp]
@@ -69,6 +70,8 @@ class PassCounter:
         Combinations that were read kernel by kernel because few weights were not zero.
     matvecs : int
         Products of one kernel with one request's vectors.
+    radii : int
+        Sets of points on which the radii of all kernels were computed.
     bytes_read : int
         Bytes of stored entries read.
     seconds : float
@@ -78,6 +81,7 @@ class PassCounter:
     passes: int = 0
     combines: int = 0
     matvecs: int = 0
+    radii: int = 0
     bytes_read: int = 0
     seconds: float = 0.0
 
@@ -112,6 +116,7 @@ class Bank(abc.ABC):
     layout: TileLayout
     dtype: np.dtype[np.floating]
     counter: PassCounter = field(default_factory=PassCounter, init=False)
+    known_radii: KnownRadii = field(default_factory=KnownRadii, init=False)
 
     @property
     def n_points(self) -> int:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mkldist.gram.bank import ArrayBank, Chunk
+from mkldist.gram.bank import ArrayBank, Chunk, Ints, Rows
 from mkldist.gram.layout import TileLayout
 
 
@@ -60,6 +60,13 @@ class MappedBank(ArrayBank):
         for chunk in super().chunks():
             yield chunk
             if self._gives_back:
+                self.give_back()
+
+    def rows(self, kernels: Ints) -> Iterator[Rows]:
+        """Read some kernels; many are a traversal, after which pages are given back too."""
+        for rows in super().rows(kernels):
+            yield rows
+            if self._gives_back and len(kernels) > self.sparse_limit:
                 self.give_back()
 
     def give_back(self) -> None:

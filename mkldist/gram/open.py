@@ -11,6 +11,7 @@ from mkldist.gram.cache import NodeCache, default_directory
 from mkldist.gram.loading import load_entries
 from mkldist.gram.store import GramStore
 from mkldist.gram.streamed import StreamedBank
+from mkldist.identity import content_id
 
 Backend = Literal["memory", "mmap", "stream"]
 
@@ -24,7 +25,7 @@ def open_bank(
     memory_limit: int | None = None,
     cache: NodeCache | None = None,
 ) -> Bank:
-    """Return the bank of a store.
+    """Return the bank of a store, which knows the radii that are kept beside it.
 
     Parameters
     ----------
@@ -46,6 +47,15 @@ def open_bank(
         If blocks cannot be read; its ``blocks`` names them.  A streamed bank finds them when it
         is read.
     """
+    bank = _opened(store, backend, memory_limit, cache)
+    identity = content_id(shape=str(store.shape), attrs=dict(store.attrs))
+    bank.known_radii.keep_in(store.blobs, store.n_kernels, identity)
+    return bank
+
+
+def _opened(
+    store: GramStore, backend: Backend, memory_limit: int | None, cache: NodeCache | None
+) -> Bank:
     if backend == "memory":
         return MemoryBank(load_entries(store), store.layout)
     if backend == "mmap":

@@ -16,7 +16,9 @@ import numpy.typing as npt
 
 from mkldist.gram.bank import Bank, Chunk
 from mkldist.gram.operands import WIDTH, ColumnRequest, Columns, Diagonal
-from mkldist.gram.requests import Combine, Inner, Matvec, Quadratic, Request
+from mkldist.gram.radii import answer_radii
+from mkldist.gram.radius_cache import points_id
+from mkldist.gram.requests import Combine, Inner, Matvec, Quadratic, Radii, Request
 
 Floats = npt.NDArray[np.float64]
 AnyRequest = Request | Diagonal
@@ -31,6 +33,7 @@ BLOCK_ENTRIES = 2048
 def answer(bank: Bank, requests: Sequence[AnyRequest]) -> list[Floats]:
     """Answer requests; all that need every kernel share one traversal of the bank.
 
+    Radii that nobody asked for before take a traversal of their own, kernel by kernel.
     Combinations with at most ``bank.sparse_limit`` non-zero weights, and `Matvec`, read only
     their kernels.  The answer to a request is the same to the last bit whatever requests share
     the pass with it, provided that the BLAS in use computes a column of a product of fixed shape
@@ -52,6 +55,7 @@ def answer(bank: Bank, requests: Sequence[AnyRequest]) -> list[Floats]:
     answers: dict[int, Floats] = {}
     columns: dict[int, ColumnRequest] = {}
     weights: dict[int, Combine] = {}
+    radii: dict[int, Radii] = {}
     for position, request in enumerate(requests):
         check(bank, request)
         match request:
@@ -59,9 +63,12 @@ def answer(bank: Bank, requests: Sequence[AnyRequest]) -> list[Floats]:
                 weights[position] = request
             case Matvec():
                 answers[position] = _matvec(bank, request)
+            case Radii():
+                radii[position] = request
             case _:
                 columns[position] = request
     answers |= _combinations(bank, weights, columns)
+    answers |= zip(radii, answer_radii(bank, list(radii.values())), strict=True)
     bank.counter.seconds += time.perf_counter() - started
     return [answers[position] for position in range(len(requests))]
 
@@ -74,6 +81,8 @@ def needs_pass(bank: Bank, request: AnyRequest) -> bool:
         case Combine(weights):
             rows = np.atleast_2d(weights)
             return any(np.count_nonzero(row) > bank.sparse_limit for row in rows)
+        case Radii(index):
+            return points_id(index, bank.n_points) not in bank.known_radii
         case _:
             return True
 
@@ -82,6 +91,9 @@ def check(bank: Bank, request: AnyRequest) -> None:
     """Raise ValueError when a request does not fit the bank."""
     n, m = bank.n_points, bank.n_kernels
     match request:
+        case Radii(index):
+            _check_points(index, n)
+            return
         case Combine(weights):
             found, good, expected = weights.shape, weights.shape[-1:] == (m,), f"(..., {m})"
         case Quadratic(vectors) | Matvec(_, vectors) | Diagonal(vectors):
@@ -91,6 +103,14 @@ def check(bank: Bank, request: AnyRequest) -> None:
             found, expected = matrices.shape, f"(R, {n}, {n})"
     if not good or len(found) > (3 if isinstance(request, Inner) else 2):
         raise ValueError(f"{type(request).__name__}: found shape {found}; expected {expected}")
+
+
+def _check_points(index: npt.NDArray[np.intp] | None, n: int) -> None:
+    """Raise ValueError when these are not some of n points."""
+    if index is None:
+        return
+    if index.ndim != 1 or not len(index) or index.min() < 0 or index.max() >= n:
+        raise ValueError(f"Radii: found points of shape {index.shape}; expected some of 0..{n - 1}")
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,8 +1,9 @@
 """What a solver may ask of a kernel bank; the only language between solvers and storage.
 
-With a bank of M Gram matrices ``K_m`` (n × n, symmetric, positive semi-definite) there are four
+With a bank of M Gram matrices ``K_m`` (n × n, symmetric, positive semi-definite) there are five
 questions.  `Quadratic` and `Inner` visit every kernel: they are *passes*.  `Combine` reads the
 kernels of non-zero weight; with dense weights it is a pass too.  `Matvec` reads what it names.
+`Radii` is a pass for whoever asks first; the bank remembers the answer.
 """
 
 from __future__ import annotations
@@ -72,4 +73,20 @@ class Matvec:
     vectors: Floats
 
 
-Request = Combine | Quadratic | Inner | Matvec
+@dataclass(frozen=True, eq=False)
+class Radii:
+    """Ask for the squared radius of the smallest ball around the points, for every kernel m.
+
+    ``R_m^2 = max { sum_i beta_i K_m[i, i] - beta' K_m beta : beta >= 0, 1'beta = 1 }``, answered
+    by (M,) float64, lower bounds to a relative 1e-10.
+
+    Parameters
+    ----------
+    index : (n,) intp, optional
+        Points that the ball encloses, each at most once; all by default.
+    """
+
+    index: Ints | None = None
+
+
+Request = Combine | Quadratic | Inner | Matvec | Radii

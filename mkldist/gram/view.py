@@ -19,7 +19,7 @@ from mkldist.errors import SpecError, nearest
 from mkldist.gram.bank import Bank
 from mkldist.gram.operands import Diagonal
 from mkldist.gram.passes import answer
-from mkldist.gram.requests import Combine, Inner, Matvec, Quadratic, Request
+from mkldist.gram.requests import Combine, Inner, Matvec, Quadratic, Radii, Request
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.intp]
@@ -93,6 +93,8 @@ class BankView:
                 return Matvec(kernels, self._spread(vectors))
             case Inner(matrices):
                 return Inner(self._spread_matrices(matrices))
+            case Radii(index):  # distances do not change when the view is centred
+                return Radii(self._points(index))
 
     def interpret(self, request: Request, bank_answer: Floats) -> Floats:
         """Return the view's answer to `request`, given the bank's to the translated one.
@@ -102,7 +104,7 @@ class BankView:
         match request:
             case Combine():
                 return self._gather_matrices(bank_answer)
-            case Quadratic() | Inner():
+            case Quadratic() | Inner() | Radii():
                 return (self.scale * bank_answer.T).T
             case Matvec(kernels, _):
                 taken = bank_answer if self.index is None else bank_answer[:, self.index]
@@ -143,6 +145,12 @@ class BankView:
 
     def _rows(self) -> Ints | slice:
         return slice(None) if self.index is None else self.index
+
+    def _points(self, index: Ints | None) -> Ints | None:
+        """Return which of the bank's points these points of the view are."""
+        if self.index is None or index is None:
+            return index if self.index is None else self.index
+        return self.index[index]
 
     def _pad(self, vectors: Floats) -> Floats:
         """Put (n, ...) vectors on the bank's points."""

@@ -16,8 +16,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from mkldist.box_qp import newton_steps, pair_updates
 from mkldist.solvers.base import relative_gap
-from mkldist.solvers.box_qp import newton_steps, pair_updates
 from mkldist.solvers.svm import TOLERANCE_FLOOR, SvmSolution
 
 Floats = npt.NDArray[np.float64]

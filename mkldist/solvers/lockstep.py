@@ -16,9 +16,11 @@ import numpy as np
 
 from mkldist.gram.bank import Bank
 from mkldist.gram.passes import answer, needs_pass
-from mkldist.gram.requests import Combine, Inner, Matvec, Quadratic, Request
+from mkldist.gram.requests import Combine, Inner, Matvec, Quadratic, Radii, Request
 from mkldist.gram.view import BankView
 from mkldist.solvers.base import Problem, Solution, Steps
+
+RADIUS_COST = 100.0  # quadratic forms that take about as long as the ball of the same kernel
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,3 +185,5 @@ def _cost(request: Request, n_kernels: int) -> float:
             return float(n_kernels * (1 if vectors.ndim == 1 else vectors.shape[1]))
         case Inner(matrices):
             return float(n_kernels * len(matrices))
+        case Radii():
+            return RADIUS_COST * n_kernels

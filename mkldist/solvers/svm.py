@@ -21,8 +21,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from mkldist.box_qp import newton_steps, pair_updates
 from mkldist.solvers.base import relative_gap
-from mkldist.solvers.box_qp import newton_steps, pair_updates
 
 Floats = npt.NDArray[np.float64]
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from mkldist.gram.requests import Combine, Inner, Matvec, Quadratic, Request
+from mkldist.gram.requests import Combine, Inner, Matvec, Quadratic, Radii, Request
 from mkldist.solvers.base import Problem, Solution, Steps
+from tests.solvers.balls import squared_radii
 
 
 def reply(grams: np.ndarray, request: Request) -> np.ndarray:
@@ -23,6 +24,8 @@ def reply(grams: np.ndarray, request: Request) -> np.ndarray:
             return np.einsum("mij,rij->mr", grams, matrices)
         case Matvec(kernels, vectors):
             return grams[kernels] @ vectors
+        case Radii(index):
+            return squared_radii(grams if index is None else grams[:, index[:, None], index])
 
 
 def run(

@@ -1,0 +1,145 @@
+"""Quadratic programs over a box with one equality: the core of the single-kernel machines.
+
+    max_beta  linear'beta - 1/2 beta' K beta   s.t.  lower <= beta <= upper,  1'beta = const
+
+Sequential minimal optimisation with second-order working sets (Fan, Chen & Lin 2005) moves pairs
+of variables and so keeps the sum; Newton steps on the free variables finish what is left.  Both
+work in place on a feasible point and its gradient.
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+import numpy.typing as npt
+import scipy.linalg
+
+Floats = npt.NDArray[np.float64]
+
+_CURVATURE_FLOOR = 1e-12
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+def _working_pair(
+    K: Floats, diagonal: Floats, beta: Floats, slack: Floats, lower: Floats, upper: Floats
+) -> tuple[int, int, float]:
+    """Return the pair (i up, j down) of largest second-order promise and the largest violation.
+
+    With ``slack = y - K beta``, moving beta from j to i climbs as long as slack_i > slack_j.
+    """
+    i, highest = -1, -np.inf
+    for k in range(len(beta)):
+        if beta[k] < upper[k] and slack[k] > highest:
+            i, highest = k, slack[k]
+    j, promise, lowest = -1, 0.0, np.inf
+    for k in range(len(beta)):
+        if beta[k] > lower[k]:
+            lowest = min(lowest, slack[k])
+            slope = highest - slack[k]
+            if slope > 0.0:
+                curvature = max(diagonal[i] + diagonal[k] - 2.0 * K[i, k], _CURVATURE_FLOOR)
+                if slope * slope > promise * curvature:
+                    j, promise = k, slope * slope / curvature
+    return i, j, highest - lowest
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+def pair_updates(
+    K: Floats,
+    diagonal: Floats,
+    beta: Floats,
+    slack: Floats,
+    lower: Floats,
+    upper: Floats,
+    violation: float,
+    max_iter: int,
+) -> int:
+    """Improve `beta` and ``slack = linear - K beta`` in place by pair updates; return their number.
+
+    Parameters
+    ----------
+    K : (n, n) float64
+        Symmetric positive semi-definite matrix, C-contiguous.
+    diagonal : (n,) float64
+        Its diagonal.
+    beta, slack : (n,) float64
+        A feasible point and the gradient there; both are overwritten.
+    lower, upper : (n,) float64
+        Bounds; may be infinite.
+    violation : float
+        Largest difference of slacks at which to stop.
+    max_iter : int
+        Limit on updates.
+    """
+    for step in range(max_iter):
+        i, j, worst = _working_pair(K, diagonal, beta, slack, lower, upper)
+        if i < 0 or j < 0 or worst <= violation:
+            return step
+        curvature = max(diagonal[i] + diagonal[j] - 2.0 * K[i, j], _CURVATURE_FLOOR)
+        room_up, room_down = upper[i] - beta[i], beta[j] - lower[j]
+        move = min((slack[i] - slack[j]) / curvature, room_up, room_down)
+        beta[i] = upper[i] if move == room_up else beta[i] + move
+        beta[j] = lower[j] if move == room_down else beta[j] - move
+        for k in range(len(beta)):
+            slack[k] -= move * (K[i, k] - K[j, k])
+    return max_iter
+
+
+def newton_steps(
+    K: Floats, beta: Floats, slack: Floats, lower: Floats, upper: Floats, limit: int = 25
+) -> int:
+    """Maximise over the free variables by Newton steps that stop at the box; return the steps.
+
+    Overwrites `beta` and `slack`, as :func:`pair_updates` does.  A step solves
+    ``[[K_FF, 1], [1', 0]] [d, b] = [slack_F, 0]`` for the free set F.  The tiny ridge keeps the
+    system solvable for dependent columns; the exact line search keeps every step an ascent,
+    ridge or not.
+    """
+    for step in range(limit):
+        free = np.flatnonzero((beta > lower) & (beta < upper))
+        if len(free) < 2:
+            return step
+        direction = _newton_direction(K, free, slack[free])
+        if direction is None:
+            return step
+        f_change = K[:, free] @ direction
+        slope = float(slack[free] @ direction)
+        curvature = float(direction @ f_change[free])
+        if slope <= 0.0:
+            return step
+        length = slope / curvature if curvature > 0.0 else np.inf
+        with np.errstate(divide="ignore", invalid="ignore"):
+            room = np.where(
+                direction > 0,
+                (upper[free] - beta[free]) / direction,
+                np.where(direction < 0, (lower[free] - beta[free]) / direction, np.inf),
+            )
+        nearest = int(np.argmin(room))
+        blocked = bool(room[nearest] <= length)
+        length = min(length, float(room[nearest]))
+        beta[free] += length * direction
+        np.clip(beta, lower, upper, out=beta)
+        if blocked:
+            stop = free[nearest]
+            beta[stop] = upper[stop] if direction[nearest] > 0 else lower[stop]
+        slack -= length * f_change
+        if not blocked:
+            return step + 1
+    return limit
+
+
+def _newton_direction(K: Floats, free: npt.NDArray[np.intp], residual: Floats) -> Floats | None:
+    """Return the Newton direction on the free variables, summing to zero, or None."""
+    block = K[np.ix_(free, free)]
+    ridge = max(_CURVATURE_FLOOR * float(np.trace(block)) / len(free), np.finfo(np.float64).tiny)
+    block[np.diag_indices_from(block)] += ridge
+    try:
+        factor = scipy.linalg.cho_factor(block, overwrite_a=True, check_finite=False)
+    except scipy.linalg.LinAlgError:
+        return None
+    solved = scipy.linalg.cho_solve(
+        factor, np.column_stack([residual, np.ones(len(free))]), check_finite=False
+    )
+    direction: Floats = solved[:, 0] - solved[:, 1] * (solved[:, 0].sum() / solved[:, 1].sum())
+    centred: Floats = direction - direction.mean()
+    return centred

@@ -1,0 +1,120 @@
+"""Smallest balls that enclose the points of a kernel's feature space.
+
+The squared radius of Gram matrix K is (Do, Kalousis, Woznica & Hilario 2009, (6) and (18))
+
+    R^2 = max_beta { sum_i beta_i K_ii - beta' K beta : beta >= 0, 1'beta = 1 }.
+
+It is homogeneous, ``R^2(s K) = s R^2(K)``, and does not change when K is centred in feature space,
+because ``sum_i beta_i K_ii - beta' K beta`` depends on distances only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from mkldist.box_qp import newton_steps, pair_updates
+from mkldist.gram.bank import Bank
+from mkldist.gram.radius_cache import points_id
+from mkldist.gram.requests import Radii
+
+Floats = npt.NDArray[np.float64]
+
+TOLERANCE = 1e-11
+ROUNDS = 60
+FIRST_VIOLATION = 1e-4
+
+
+def squared_radius(K: Floats) -> float:
+    """Return the squared radius of the smallest ball around the points of a Gram matrix.
+
+    Parameters
+    ----------
+    K : (n, n) float64
+        Symmetric positive semi-definite.
+
+    Returns
+    -------
+    float
+        A lower bound, to a relative 1e-10 of the squared radius where rounding of K permits it;
+        0 if the points coincide up to rounding.
+    """
+    n, trace = len(K), float(np.trace(K))
+    means = K.mean(axis=0)
+    centred = K - means - means[:, None] + means.mean()
+    spread = float(np.trace(centred)) / n
+    if not spread > np.finfo(np.float64).eps * abs(trace):
+        return 0.0
+    beta = _centre(centred / spread)
+    dual = float(beta @ (np.diagonal(centred) - centred @ beta))
+    return max(dual, 0.0)
+
+
+def _centre(centred: Floats) -> Floats:
+    """Return the convex combination of the points that is the centre of their ball.
+
+    The matrix is centred and has mean diagonal 1, the scale that the pair updates expect.  As the
+    coefficients sum to one, a constant may be added to it: with it the Newton steps' system stays
+    regular when all points are on the sphere.
+    """
+    n = len(centred)
+    linear, K = 0.5 * np.diagonal(centred), centred + 1.0
+    diagonal = np.ascontiguousarray(np.diagonal(K))
+    beta, lower, upper = np.full(n, 1.0 / n), np.zeros(n), np.full(n, np.inf)
+    violation = FIRST_VIOLATION
+    for _ in range(ROUNDS):
+        slack = linear - K @ beta
+        if _gap(slack, beta) <= TOLERANCE:
+            break
+        pair_updates(K, diagonal, beta, slack, lower, upper, violation, 50 * n + 1000)
+        if _gap(slack, beta) > TOLERANCE:
+            newton_steps(K, beta, slack, lower, upper)
+        beta /= beta.sum()
+        violation = max(0.1 * min(violation, _gap(slack, beta)), 1e-15)
+    return beta
+
+
+def _gap(slack: Floats, beta: Floats) -> float:
+    """Return the squared distance of the farthest point from the centre, less the dual value."""
+    return 2.0 * float(slack.max() - slack @ beta)
+
+
+def answer_radii(bank: Bank, requests: Sequence[Radii]) -> list[Floats]:
+    """Answer requests for radii, by one traversal for all sets of points that are not known yet.
+
+    Parameters
+    ----------
+    bank : Bank
+        The bank; its counter is advanced, and it remembers the answers.
+    requests : sequence of Radii
+        Of any sets of points.
+
+    Returns
+    -------
+    list of (M,) float64
+    """
+    wanted = {points_id(r.index, bank.n_points): r.index for r in requests}
+    unknown = {name: i for name, i in wanted.items() if bank.known_radii.get(name) is None}
+    if unknown:
+        computed = _computed(bank, list(unknown.values()))
+        for name, squared_radii in zip(unknown, computed, strict=True):
+            bank.known_radii.put(name, squared_radii)
+    answers = [bank.known_radii.get(points_id(r.index, bank.n_points)) for r in requests]
+    return [known.copy() for known in answers if known is not None]
+
+
+def _computed(bank: Bank, indices: Sequence[npt.NDArray[np.intp] | None]) -> Floats:
+    """Return the (sets, M) squared radii of all kernels on some sets of points."""
+    squared_radii = np.empty((len(indices), bank.n_kernels))
+    matrix = np.empty((bank.n_points, bank.n_points))
+    for rows in bank.rows(np.arange(bank.n_kernels)):
+        for kernel, packed in zip(rows.positions, rows.values, strict=True):
+            bank.layout.unpack(packed, out=matrix)
+            for found, index in zip(squared_radii, indices, strict=True):
+                part = matrix if index is None else matrix[index[:, None], index]
+                found[kernel] = squared_radius(part)
+    bank.counter.passes += 1
+    bank.counter.radii += len(indices)
+    return squared_radii
