@@ -47,6 +47,8 @@ class DatasetFacts:
         Training rows of each split.
     precomputed : bool
         Whether the data are Gram matrices.
+    target : str
+        How the values of regression are preprocessed; ``"none"`` if they are not.
     """
 
     fingerprint: str
@@ -55,6 +57,7 @@ class DatasetFacts:
     train_fingerprints: tuple[str, ...]
     train_sizes: tuple[int, ...]
     precomputed: bool = False
+    target: str = "none"
 
 
 @dataclass(frozen=True)
@@ -257,6 +260,11 @@ class _Planner:
             yield _batch(bank.id, runs)
 
     @property
+    def _features(self) -> dict[str, Any]:
+        """Return what is done to features; what is done to labels leaves a bank as it is."""
+        return self.spec.preprocessing.model_dump(exclude={"target"})
+
+    @property
     def _worker_bytes(self) -> int:
         return DEFAULT_WORKER_BYTES if self.memory_limit is None else self.memory_limit
 
@@ -282,7 +290,7 @@ class _Planner:
             version=IDENTITY_VERSION,
             layout=[LAYOUT_VERSION, layout.n_points, layout.tile],
             data=facts.fingerprint,
-            preprocessing=None if facts.precomputed else self.spec.preprocessing.model_dump(),
+            preprocessing=None if facts.precomputed else self._features,
             train=None if split is None else facts.train_fingerprints[split],
             kernels=kernels.fingerprint,
             cosine="cosine" in spec.normalisations,
@@ -336,5 +344,6 @@ class _Planner:
             method=method,
             params=params,
             execution=self.spec.execution,
+            **({} if facts.target == "none" else {"target": facts.target}),
         )
         return RunPlan(identity, bank.dataset, bank.id, bank.spec.label, split, method, key, params)

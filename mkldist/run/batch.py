@@ -5,16 +5,18 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from mkldist.data.preprocessing import TargetScale, target_scale
 from mkldist.gram.bank import Bank
 from mkldist.gram.view import BankView, make_views
 from mkldist.plan import RunPlan
 from mkldist.results.records import RecordStore, RunRecord
 from mkldist.run.materials import BankRef, Materials, materials
-from mkldist.run.predict import TestPart, scores
+from mkldist.run.predict import TestPart
+from mkldist.run.scores import scores
 from mkldist.run.telemetry import environment, provenance
 from mkldist.solvers.base import Problem, Solution
 from mkldist.solvers.lockstep import Job, JobTimes, drive
@@ -66,6 +68,11 @@ class _Batch:
     done: Report
     store: RecordStore
     parts: dict[int, TestPart] = field(default_factory=dict)
+
+    def target_scale(self, split: int) -> TargetScale:
+        """Return the units in which solvers see the labels of a split."""
+        given = self.given
+        return target_scale(self.ref.plan.preprocessing, given.dataset, given.splits[split])
 
 
 def solve_runs(
@@ -151,9 +158,8 @@ def _job(batch: _Batch, run: RunPlan) -> Job:
     """Return the solver of a run, not yet started."""
     method = METHODS[run.method]
     given = batch.given
-    problem = Problem(
-        y=given.dataset.y[given.splits[run.split].train], n_kernels=batch.ref.plan.n_kernels
-    )
+    y = given.dataset.y[given.splits[run.split].train]
+    problem = Problem(y=batch.target_scale(run.split).scaled(y), n_kernels=batch.ref.plan.n_kernels)
     steps = method.solve(problem, method.params(**run.params))
     return Job(run.id, batch.views[run.split], problem, steps)
 
@@ -180,6 +186,7 @@ def _complete(batch: _Batch, run: RunPlan, solution: Solution, times: JobTimes |
             batch.parts.clear()
         batch.parts[run.split] = TestPart(batch.given, run.split)
     part = batch.parts[run.split]
+    solution = _in_units(solution, batch.target_scale(run.split))
     predictor = batch.views[run.split].raw_predictor(
         solution.kernel_weights, solution.coefficients, solution.bias
     )
@@ -188,12 +195,24 @@ def _complete(batch: _Batch, run: RunPlan, solution: Solution, times: JobTimes |
     return RunRecord.from_solution(
         run,
         solution,
-        scores=scores(values, part.y),
+        scores=scores(values, part.y, batch.given.dataset.task),
         times=_seconds(times),
         provenance=_provenance(batch, run),
         test_rows=batch.given.splits[run.split].test if keep else None,
         decision_values=values if keep else None,
         counters=_counts(times),
+    )
+
+
+def _in_units(solution: Solution, scale: TargetScale) -> Solution:
+    """Return a solution whose decision function predicts in the user's units.
+
+    Objective and bounds stay those of the problem that was solved.
+    """
+    return replace(
+        solution,
+        coefficients=scale.spread * solution.coefficients,
+        bias=scale.centre + scale.spread * solution.bias,
     )
 
 

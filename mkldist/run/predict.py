@@ -1,4 +1,4 @@
-"""Test points: decision values from the active kernels alone, and the scores of a run."""
+"""Test points: decision values from the active kernels alone."""
 
 from __future__ import annotations
 
@@ -108,39 +108,3 @@ def _part_of_gram(
         inverse = np.divide(1.0, roots, out=np.zeros_like(roots), where=roots > 0)
         values = values * inverse[rows, None] * inverse[columns]
     return values
-
-
-def scores(decision_values: Floats, y: Floats) -> dict[str, float]:
-    """Return the scores of decision values, each in [0, 1].
-
-    Parameters
-    ----------
-    decision_values : (n,) float64
-        Values of f; f(x) >= 0 means the class +1.
-    y : (n,) float64
-        Labels in {-1, +1}.
-
-    Returns
-    -------
-    dict of str to float
-        ``test_error``, the share of wrong labels; ``balanced_error``, its mean over the classes;
-        ``auc``, the probability that a positive point scores above a negative one, ties counting
-        one half.  The last two are NaN when the test part lacks a class.
-
-    Examples
-    --------
-    >>> scores(np.array([1.0, -1.0, 2.0]), np.array([1.0, -1.0, -1.0]))["auc"]
-    0.5
-    """
-    wrong = np.where(decision_values >= 0, 1.0, -1.0) != y
-    positive = y > 0
-    result = {"test_error": float(wrong.mean()), "balanced_error": np.nan, "auc": np.nan}
-    n_positive, n_negative = int(positive.sum()), int((~positive).sum())
-    if n_positive and n_negative:
-        from scipy.stats import rankdata
-
-        result["balanced_error"] = float((wrong[positive].mean() + wrong[~positive].mean()) / 2)
-        ranks = rankdata(decision_values)[positive].sum()
-        above = ranks - n_positive * (n_positive + 1) / 2
-        result["auc"] = float(above / (n_positive * n_negative))
-    return result

@@ -18,6 +18,7 @@ from mkldist.identity import array_id
 from mkldist.kernels.families import kernel_list
 from mkldist.kernels.kernel_list import KernelList
 from mkldist.plan import BankFacts, DatasetFacts, GridFacts
+from mkldist.run.label_check import check_labels
 from mkldist.solvers.base import SolverParams
 from mkldist.solvers.parameters import MethodGrid, expand
 from mkldist.solvers.registry import METHODS
@@ -83,9 +84,10 @@ def resolve(spec: SweepSpec, data_dirs: Sequence[Path], base: Path) -> Resolved:
     datasets, facts, banks, kernels = {}, {}, {}, {}
     for entry in spec.datasets:
         dataset = load_dataset(entry, data_dirs, base, spec.seed)
+        check_labels(grids, dataset)
         splits = make_splits(spec.splits, dataset, spec.seed)
         datasets[entry.name] = dataset, splits
-        facts[entry.name] = _dataset_facts(dataset, splits)
+        facts[entry.name] = _dataset_facts(dataset, splits, spec)
         for bank in spec.banks:
             found = _kernels(bank, dataset, spec.seed)
             if isinstance(found, KernelList):
@@ -123,7 +125,7 @@ def run_params(params: SolverParams) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value != math.inf}
 
 
-def _dataset_facts(dataset: Dataset, splits: Sequence[Split]) -> DatasetFacts:
+def _dataset_facts(dataset: Dataset, splits: Sequence[Split], spec: SweepSpec) -> DatasetFacts:
     return DatasetFacts(
         fingerprint=dataset.fingerprint,
         n_points=dataset.n_points,
@@ -131,6 +133,7 @@ def _dataset_facts(dataset: Dataset, splits: Sequence[Split]) -> DatasetFacts:
         train_fingerprints=tuple(array_id(split.train) for split in splits),
         train_sizes=tuple(len(split.train) for split in splits),
         precomputed=dataset.x is None,
+        target=spec.preprocessing.target if dataset.task == "regression" else "none",
     )
 
 

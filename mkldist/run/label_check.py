@@ -1,0 +1,69 @@
+"""Whether the methods of a sweep can learn the labels of its data sets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from mkldist.data.dataset import Dataset
+from mkldist.errors import SpecError
+from mkldist.solvers.base import SolverParams, Target
+from mkldist.solvers.parameters import MethodGrid
+from mkldist.solvers.registry import METHODS
+from mkldist.solvers.targets import losses_by_target
+
+_LEARNS = {
+    Target.CLASSES: "learns two classes",
+    Target.ONE_CLASS: "learns one class",
+    Target.VALUES: "learns real values",
+}
+
+
+def check_labels(grids: Mapping[str, MethodGrid], dataset: Dataset) -> None:
+    """Refuse methods that cannot learn the labels of a data set.
+
+    Every method can learn -1 and +1; real values only those whose loss is one of regression.
+
+    Parameters
+    ----------
+    grids : mapping of str to MethodGrid
+        All settings of the sweep's methods by their keys.
+    dataset : Dataset
+        The data set.
+
+    Raises
+    ------
+    mkldist.errors.SpecError
+        Naming the first method and loss that cannot, and what can.
+    """
+    if dataset.task == "classification":
+        return
+    for key, grid in grids.items():
+        for point in grid.points:
+            if point.target is not Target.VALUES:
+                raise _mistake(key, grid.method, point, dataset)
+
+
+def _mistake(key: str, name: str, params: SolverParams, dataset: Dataset) -> SpecError:
+    loss = getattr(params, "loss", METHODS[name].loss)
+    able = losses_by_target(METHODS[name].params).get(Target.VALUES, [])
+    if able:
+        wanted = "loss = " + _one_of([f'"{word}"' for word in able])
+    else:
+        others = [
+            other
+            for other, method in METHODS.items()
+            if Target.VALUES in losses_by_target(method.params)
+        ]
+        wanted = f"a method that learns real values: {_one_of(others)}"
+    return SpecError(
+        f"methods.{key}",
+        f"{name} with loss {loss} {_LEARNS[params.target]}, "
+        f"but data set {dataset.name!r} is one of regression",
+        wanted,
+        "Or remove the method or the data set",
+    )
+
+
+def _one_of(words: list[str]) -> str:
+    *first, last = words or ["none is registered"]
+    return f"{', '.join(first)} or {last}" if first else last

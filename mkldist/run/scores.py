@@ -1,0 +1,102 @@
+"""How well decision values agree with the labels of a test part."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from mkldist.spec.kinds import Task
+
+Floats = npt.NDArray[np.float64]
+
+
+def scores(decision_values: Floats, y: Floats, task: Task) -> dict[str, float]:
+    """Return the scores of decision values on one test part.
+
+    Parameters
+    ----------
+    decision_values : (n,) float64
+        Values of f.
+    y : (n,) float64
+        Labels.
+    task : {"classification", "regression"}
+        What the labels are.
+
+    Returns
+    -------
+    dict of str to float
+        As :func:`classification_scores` or :func:`regression_scores` says.
+    """
+    if task == "regression":
+        return regression_scores(decision_values, y)
+    return classification_scores(decision_values, y)
+
+
+def classification_scores(decision_values: Floats, y: Floats) -> dict[str, float]:
+    """Return the scores of a classifier, each in [0, 1].
+
+    Parameters
+    ----------
+    decision_values : (n,) float64
+        Values of f; f(x) >= 0 means the class +1.
+    y : (n,) float64
+        Labels in {-1, +1}.
+
+    Returns
+    -------
+    dict of str to float
+        ``test_error``, the share of wrong labels; ``balanced_error``, its mean over the classes;
+        ``auc``, the probability that a positive point scores above a negative one, ties counting
+        one half.  The last two are NaN when the test part lacks a class.
+
+    Examples
+    --------
+    >>> classification_scores(np.array([1.0, -1.0, 2.0]), np.array([1.0, -1.0, -1.0]))["auc"]
+    0.5
+    """
+    wrong = np.where(decision_values >= 0, 1.0, -1.0) != y
+    positive = y > 0
+    result = {"test_error": float(wrong.mean()), "balanced_error": np.nan, "auc": np.nan}
+    n_positive, n_negative = int(positive.sum()), int((~positive).sum())
+    if n_positive and n_negative:
+        from scipy.stats import rankdata
+
+        result["balanced_error"] = float((wrong[positive].mean() + wrong[~positive].mean()) / 2)
+        ranks = rankdata(decision_values)[positive].sum()
+        above = ranks - n_positive * (n_positive + 1) / 2
+        result["auc"] = float(above / (n_positive * n_negative))
+    return result
+
+
+def regression_scores(decision_values: Floats, y: Floats) -> dict[str, float]:
+    """Return the scores of a regression.
+
+    Parameters
+    ----------
+    decision_values : (n,) float64
+        Values of f, in the units of the labels.
+    y : (n,) float64
+        Real values.
+
+    Returns
+    -------
+    dict of str to float
+        ``rmse`` and ``mae``, the root mean square and the mean of the absolute errors, in the
+        units of the labels; ``r2``, the share of the variance of `y` that f explains, which is
+        NaN for labels that do not vary.
+
+    Examples
+    --------
+    >>> regression_scores(np.array([1.0, 2.0, 6.0]), np.array([1.0, 2.0, 3.0]))
+    {'rmse': 1.7320508075688772, 'mae': 1.0, 'r2': -3.5}
+    """
+    from sklearn import metrics
+
+    varies = bool((y != y[0]).any())
+    return {
+        "rmse": float(metrics.root_mean_squared_error(y, decision_values)),
+        "mae": float(metrics.mean_absolute_error(y, decision_values)),
+        "r2": float(metrics.r2_score(y, decision_values)) if varies else math.nan,
+    }

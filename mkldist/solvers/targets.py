@@ -1,0 +1,46 @@
+"""Which labels a method learns, and by which of its losses."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, get_args, get_origin
+
+from mkldist.solvers.base import SolverParams, Target
+
+
+def losses_by_target(params: type[SolverParams]) -> dict[Target, list[str]]:
+    """Return what a method's labels may be, with the losses that decide it.
+
+    Parameters
+    ----------
+    params : type
+        The method's parameter class; a parameter ``loss`` of several values decides, if there is
+        one.
+
+    Returns
+    -------
+    dict of Target to list of str
+        The values of ``loss`` for each; an empty list where there is nothing to choose.
+
+    Examples
+    --------
+    >>> from mkldist.solvers.level import METHOD
+    >>> losses_by_target(METHOD.params)
+    {<Target.CLASSES: 'classes'>: []}
+    """
+    default = params.model_construct()
+    field = params.model_fields.get("loss")
+    losses = [] if field is None else _words(field.annotation)
+    if not losses:
+        return {default.target: []}
+    found: dict[Target, list[str]] = {}
+    for loss in losses:
+        target = default.model_copy(update={"loss": loss}).target
+        found.setdefault(target, []).append(loss)
+    return found
+
+
+def _words(annotation: Any) -> list[str]:
+    """Return the texts among which an annotation chooses."""
+    if get_origin(annotation) is Literal:
+        return [word for word in get_args(annotation) if isinstance(word, str)]
+    return [word for part in get_args(annotation) for word in _words(part)]
