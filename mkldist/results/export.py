@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import shutil
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mkldist.errors import InputError, OutputError, nearest
 from mkldist.results.rows import method_nodes, run_rows
-from mkldist.results.schema import DECISION_VALUES, WEIGHTS
+from mkldist.results.schema import VECTORS
 from mkldist.results.tree import open_results
 from mkldist.run.output import writing
 
@@ -71,16 +71,18 @@ def export(
 
 
 def _to_netcdf(tree: xr.DataTree, target: Path) -> None:
-    # Vectors are mostly zeros, or not there yet; the rest is small.
-    encoding = {
-        node.path: {
-            name: {"zlib": True, "complevel": 1}
-            for name in (WEIGHTS.name, DECISION_VALUES.name)
-            if name in node.ds
-        }
-        for node in method_nodes(tree)
-    }
+    # Vectors and traces are mostly zeros, or not there yet; the rest is small.
+    large = {variable.name for variable in VECTORS}
+    encoding = {}
+    for node in method_nodes(tree):
+        encoding[node.path] = _packed(name for name in node.ds.data_vars if name in large)
+        for child in node.children.values():
+            encoding[child.path] = _packed(child.ds.data_vars)
     tree.to_netcdf(target, engine="netcdf4", encoding=encoding)
+
+
+def _packed(names: Iterable[Hashable]) -> dict[Hashable, dict[str, Any]]:
+    return {name: {"zlib": True, "complevel": 1} for name in names}
 
 
 def _to_csv(tree: xr.DataTree, target: Path) -> None:

@@ -15,15 +15,20 @@ from mkldist.errors import SpecError
 from mkldist.identity import content_id
 from mkldist.plan import Plan, RunPlan
 from mkldist.results.schema import (
+    COEFFICIENTS,
+    DECISION_VALUES,
     KERNEL,
     LABEL,
     LAYOUT_VERSION,
     RESERVED,
     SAMPLE,
     SPLIT,
+    WEIGHTS,
     Variable,
     node_variables,
 )
+from mkldist.spec.kinds import Task
+from mkldist.spec.model import OutputsSpec
 
 Array = npt.NDArray[Any]
 
@@ -40,12 +45,15 @@ class TreeFacts:
         Names of the kernels by data set and bank label; a bank that is left out has kernels
         without names.
     labels : mapping of str to (n,) array
-        Labels of all rows by data set; needed where predictions are kept.
+        Labels of all rows by data set; needed where predictions or coefficients are kept.
+    tasks : mapping of str to {"classification", "regression"}
+        What the labels are, by data set; one that is left out is one of classification.
     """
 
     dims: Mapping[str, Mapping[str, Sequence[Any]]]
     kernel_names: Mapping[tuple[str, str], Sequence[str]] = field(default_factory=dict)
     labels: Mapping[str, Array] = field(default_factory=dict)
+    tasks: Mapping[str, Task] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +73,11 @@ class MethodNode:
     run_ids : array of str, of the shape of `dims`
         The run at each place; empty where there is none.
     attributes : dict of str to str
-        Method, bank, and the parameters that all runs share.
+        Method, bank, task, and the parameters that all runs share.
+    variables : tuple of Variable
+        Its variables.
+    traced : bool
+        Whether some of its runs record their convergence.
     """
 
     path: str
@@ -74,6 +86,8 @@ class MethodNode:
     vectors: dict[str, int]
     run_ids: Array
     attributes: dict[str, str]
+    variables: tuple[Variable, ...]
+    traced: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,16 +97,13 @@ class TreeLayout:
     Parameters
     ----------
     nodes : tuple of MethodNode
-        Its leaves.
+        The nodes that hold runs.
     shared : dict of str to dict of str to array
-        Coordinates that the leaves below a group inherit, by the group's path.
-    variables : tuple of Variable
-        Variables of every leaf.
+        Coordinates that the nodes below a group inherit, by the group's path.
     """
 
     nodes: tuple[MethodNode, ...]
     shared: dict[str, dict[str, Array]]
-    variables: tuple[Variable, ...]
 
     @property
     def id(self) -> str:
@@ -101,7 +112,7 @@ class TreeLayout:
             version=LAYOUT_VERSION,
             nodes=[[n.path, n.dims, n.vectors, n.run_ids.ravel().tolist()] for n in self.nodes],
             shared=[[path, sorted(arrays)] for path, arrays in self.shared.items()],
-            variables=[v.name for v in self.variables],
+            variables=[[v.name for v in n.variables] + [n.traced] for n in self.nodes],
             attributes=[n.attributes for n in self.nodes],
         )
 
@@ -138,34 +149,44 @@ def tree_layout(plan: Plan, facts: TreeFacts) -> TreeLayout:
     for (dataset, bank, key), runs in sorted(groups.items()):
         _check_names(bank if not one_bank else "", key)
         above = dataset if one_bank else f"{dataset}/{bank}"
-        vectors = {KERNEL: kernels[dataset, bank]} if outputs.weights else {}
-        if outputs.predictions:
-            vectors[SAMPLE] = len(facts.labels[dataset])
-        nodes.append(_node(f"{above}/{key}", runs, facts.dims[key], n_splits[dataset], vectors))
+        variables = node_variables(facts.tasks.get(dataset, "classification"), _vectors(outputs))
+        sizes = {SPLIT: n_splits[dataset], KERNEL: kernels[dataset, bank]}
         shared.setdefault(dataset, {SPLIT: np.arange(n_splits[dataset])})
-        if outputs.predictions:
+        if outputs.predictions or outputs.coefficients:
             labels = np.asarray(facts.labels[dataset], dtype=np.float64)
             shared[dataset] |= {SAMPLE: np.arange(len(labels)), LABEL: labels}
+            sizes[SAMPLE] = len(labels)
+        nodes.append(_node(f"{above}/{key}", runs, facts, sizes, variables))
         names = facts.kernel_names.get((dataset, bank))
         if outputs.weights and names is not None:
             shared.setdefault(above, {})[KERNEL] = np.array(names, dtype=object)
-    variables = node_variables(weights=outputs.weights, predictions=outputs.predictions)
-    return TreeLayout(tuple(nodes), shared, variables)
+    return TreeLayout(tuple(nodes), shared)
+
+
+def _vectors(outputs: OutputsSpec) -> list[Variable]:
+    """Return the vectors per run that a sweep keeps."""
+    asked = (
+        (WEIGHTS, outputs.weights),
+        (DECISION_VALUES, outputs.predictions),
+        (COEFFICIENTS, outputs.coefficients),
+    )
+    return [variable for variable, wanted in asked if wanted]
 
 
 def _node(
     path: str,
     runs: Sequence[RunPlan],
-    dims: Mapping[str, Sequence[Any]],
-    n_splits: int,
-    vectors: dict[str, int],
+    facts: TreeFacts,
+    sizes_of: Mapping[str, int],
+    variables: tuple[Variable, ...],
 ) -> MethodNode:
     """Place the runs of one method on one bank."""
+    dims = facts.dims[runs[0].key]
     taken = sorted(RESERVED.intersection(dims))
     if taken:
         raise ValueError(f"{path}: a hyperparameter cannot be called {taken[0]!r}")
     values = {name: list(series) for name, series in dims.items()}
-    sizes = {SPLIT: n_splits} | {name: len(series) for name, series in values.items()}
+    sizes = {SPLIT: sizes_of[SPLIT]} | {name: len(series) for name, series in values.items()}
     run_ids = np.full(tuple(sizes.values()), "", dtype=object)
     for run in runs:
         place = tuple(
@@ -177,13 +198,16 @@ def _node(
         path=path,
         dims=sizes,
         coordinates={name: _coordinate(series) for name, series in values.items()},
-        vectors=vectors,
+        vectors={dim: sizes_of[dim] for variable in variables for dim in variable.dims},
         run_ids=run_ids,
         attributes={
             "method": runs[0].method,
             "bank": runs[0].bank_label,
+            "task": facts.tasks.get(runs[0].dataset, "classification"),
             "settings": json.dumps(settings, sort_keys=True, default=str),
         },
+        variables=variables,
+        traced=any(run.params.get("trace") for run in runs),
     )
 
 

@@ -21,7 +21,7 @@ from mkldist.results.state import RunState
 
 FORMAT = 1
 DIGEST_BYTES = 16
-_ARRAYS = ("kernels", "weights", "coefficients", "test_rows", "decision_values")
+_ARRAYS = ("kernels", "weights", "coefficients", "test_rows", "decision_values", "train_rows")
 _TRACE = "trace."
 
 
@@ -57,7 +57,8 @@ def decode(content: bytes) -> RunRecord | None:
         return None
     header["state"] = RunState(header["state"])
     trace = {name.removeprefix(_TRACE): a for name, a in arrays.items() if name.startswith(_TRACE)}
-    return RunRecord(**header, **{name: arrays[name] for name in _ARRAYS}, trace=trace)
+    given = {name: arrays[name] for name in _ARRAYS if name in arrays}
+    return RunRecord(**header, **given, trace=trace)
 
 
 def _seal(archive: bytes) -> bytes:

@@ -51,7 +51,7 @@ def run_rows(tree: xr.DataTree, names: Collection[str] | None = None) -> pd.Data
 
 def method_nodes(tree: xr.DataTree) -> list[xr.DataTree]:
     """Return the nodes that hold runs."""
-    return [node for node in tree.leaves if RUN_ID.name in node.ds]
+    return [node for node in tree.subtree if RUN_ID.name in node.ds]
 
 
 def hyperparameters(node: xr.DataTree) -> list[str]:

@@ -47,7 +47,7 @@ class RunRecord:
     weights : (k,) float64
         Their weights.
     coefficients : (n,) float64
-        Expansion coefficients over the training rows.
+        Expansion coefficients over the training rows, in the order of the split.
     bias : float
         Intercept.
     objective, dual_objective, gap : float
@@ -57,7 +57,8 @@ class RunRecord:
     counters : dict of str to int
         Work done by the solver.
     scores : dict of str to float
-        Test scores by name; ``test_error`` is the fraction of misclassified test rows.
+        Test scores by name, e.g. ``test_error``, the fraction of misclassified test rows, or
+        ``rmse``, the root mean square error.
     times : dict of str to float
         Seconds by name: ``wall_seconds``, ``cpu_seconds``, ``own_seconds``, ``pass_seconds``.
     trace : dict of str to array
@@ -68,6 +69,8 @@ class RunRecord:
         Rows of the data set in the test part; empty unless predictions are kept.
     decision_values : (t,) float64
         Decision function at the test rows; empty unless predictions are kept.
+    train_rows : (n,) intp
+        Rows of the data set that `coefficients` belong to; empty unless they are asked for.
     provenance : dict
         Versions, machine, threads, seed and fingerprints; JSON-serialisable.
     """
@@ -97,6 +100,7 @@ class RunRecord:
     extra: dict[str, float] = field(default_factory=dict)
     test_rows: Ints = field(default_factory=_no_ints)
     decision_values: Floats = field(default_factory=_no_floats)
+    train_rows: Ints = field(default_factory=_no_ints)
     provenance: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
@@ -110,6 +114,7 @@ class RunRecord:
         provenance: Mapping[str, Any],
         test_rows: Ints | None = None,
         decision_values: Floats | None = None,
+        train_rows: Ints | None = None,
         counters: Mapping[str, int] | None = None,
     ) -> RunRecord:
         """Return the record of a run that a solver finished.
@@ -124,6 +129,8 @@ class RunRecord:
             As in the record.
         test_rows, decision_values : array, optional
             Predictions, when they are to be kept.
+        train_rows : array, optional
+            Rows of the coefficients, when these are to stand in the results.
         counters : mapping of str to int, optional
             Counts beyond those of the solver, e.g. ``bytes_read``.
         """
@@ -151,6 +158,7 @@ class RunRecord:
                 if decision_values is None
                 else np.asarray(decision_values, dtype=np.float64)
             ),
+            train_rows=_no_ints() if train_rows is None else np.asarray(train_rows, dtype=np.intp),
             provenance=dict(provenance),
         )
 

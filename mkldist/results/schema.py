@@ -2,20 +2,28 @@
 
 A node ``/<dataset>/<method>`` (``/<dataset>/<bank>/<method>`` in a sweep of several banks) holds
 one value per run in variables of dims ``(split, *hyperparameters)``, and one vector per run in
-those with a further dim ``kernel`` or ``sample``.  What a run has not reported (yet) is NaN, or
-an empty string.
+those with a further dim ``kernel`` or ``sample``.  The scores are those of the data set's task.
+
+Where runs of a method have the setting ``trace``, its node has a child ``convergence`` whose
+variables have the further dim ``iteration``, or the two ``iteration`` and ``rank``; it is as long
+as the longest run recorded so far.
+
+What a run has not reported (yet), iterations that it did not take among it, is NaN, or an empty
+string.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mkldist.errors import StoreError
 from mkldist.results.run_record import ACTIVE_THRESHOLD, RunRecord
 from mkldist.results.state import RunState
+from mkldist.solvers.trace import N_LARGEST
+from mkldist.spec.kinds import Task
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -26,6 +34,8 @@ GAP_DEFINITION = (
     "returned point and dual_objective a lower bound of the optimum, both in float64"
 )
 SPLIT, KERNEL, SAMPLE, LABEL = "split", "kernel", "sample", "label"
+CONVERGENCE, ITERATION, RANK = "convergence", "iteration", "rank"
+N_RANKS = N_LARGEST
 
 
 @dataclass(frozen=True)
@@ -42,8 +52,8 @@ class Variable:
         What it means.
     dtype : str
         ``"float64"`` or ``"string"``.
-    dim : str
-        Its dim after those of the runs: ``"kernel"``, ``"sample"``, or empty.
+    dims : tuple of str
+        Its dims after those of the runs: ``kernel`` or ``sample``, ``iteration`` and ``rank``.
     fill : str
         What text stands for a run without an outcome.
     """
@@ -52,7 +62,7 @@ class Variable:
     units: str
     description: str
     dtype: str = "float64"
-    dim: str = ""
+    dims: tuple[str, ...] = ()
     fill: str = ""
 
     @property
@@ -71,19 +81,39 @@ STATE = Variable(
 )
 RUN_ID = Variable("run_id", "", "content hash that names the run and its record", "string")
 WEIGHTS = Variable(
-    "kernel_weights", "1", "weight of each kernel of the bank, normalised as asked", dim=KERNEL
+    "kernel_weights", "1", "weight of each kernel of the bank, normalised as asked", dims=(KERNEL,)
 )
 DECISION_VALUES = Variable(
-    "decision_values", "1", "decision function at the test rows; NaN at training rows", dim=SAMPLE
+    "decision_values",
+    "1",
+    "decision function at the test rows; NaN at training rows",
+    dims=(SAMPLE,),
 )
+COEFFICIENTS = Variable(
+    "coefficients",
+    "1",
+    "c of f(x) = sum_m d_m sum_i c_i k_m(x, x_i) + bias over normalised kernels k_m with weights "
+    "d_m, at the training rows; NaN at test rows",
+    dims=(SAMPLE,),
+)
+VECTORS = (WEIGHTS, DECISION_VALUES, COEFFICIENTS)
 TEXTS = (
     Variable("stop_reason", "", "why the solver returned", "string"),
     Variable("error", "", "why the run failed; empty for any other", "string"),
 )
+SCORES: Mapping[Task, tuple[Variable, ...]] = {
+    "classification": (
+        Variable("test_error", "1", "fraction of misclassified test rows"),
+        Variable("balanced_error", "1", "mean over the classes of the fraction misclassified"),
+        Variable("auc", "1", "area under the ROC curve of the test rows"),
+    ),
+    "regression": (
+        Variable("rmse", "1", "root mean square error of the test rows, in units of the labels"),
+        Variable("mae", "1", "mean absolute error of the test rows, in units of the labels"),
+        Variable("r2", "1", "1 - mean square error / variance of the labels of the test rows"),
+    ),
+}
 SCALARS = (
-    Variable("test_error", "1", "fraction of misclassified test rows"),
-    Variable("balanced_error", "1", "mean over the classes of the fraction misclassified"),
-    Variable("auc", "1", "area under the ROC curve of the test rows"),
     Variable("objective", "1", "primal value of the method's objective, an upper bound"),
     Variable("dual_objective", "1", "lower bound of the optimum"),
     Variable("gap", "1", "relative duality gap"),
@@ -101,14 +131,43 @@ SCALARS = (
     Variable("passes", "1", "full passes over the bank asked for"),
     Variable("combines", "1", "combined Gram matrices asked for"),
 )
-_BY_NAME = {v.name: v for v in (STATE, RUN_ID, WEIGHTS, DECISION_VALUES, *TEXTS, *SCALARS)}
-RESERVED = frozenset({*_BY_NAME, SPLIT, KERNEL, SAMPLE, LABEL})
+TRACES = (
+    Variable("seconds", "s", "the run's own time and share of the passes", dims=(ITERATION,)),
+    Variable("objective", "1", "best primal value so far", dims=(ITERATION,)),
+    Variable("dual_objective", "1", "best lower bound so far", dims=(ITERATION,)),
+    Variable("gap", "1", "relative duality gap", dims=(ITERATION,)),
+    Variable(
+        "active_kernels",
+        "1",
+        f"number of kernels with weight > {ACTIVE_THRESHOLD:g}",
+        dims=(ITERATION,),
+    ),
+    Variable(
+        "largest_weights", "1", f"the {N_RANKS} largest kernel weights", dims=(ITERATION, RANK)
+    ),
+    Variable(
+        "largest_kernels",
+        "1",
+        "positions along dim kernel of the kernels of largest_weights",
+        dims=(ITERATION, RANK),
+    ),
+)
+_SCORES = tuple(variable for scores in SCORES.values() for variable in scores)
+_NAMES = frozenset(v.name for v in (STATE, RUN_ID, *VECTORS, *TEXTS, *_SCORES, *SCALARS))
+RESERVED = _NAMES | {SPLIT, KERNEL, SAMPLE, LABEL, CONVERGENCE, ITERATION, RANK}
 
 
-def node_variables(*, weights: bool, predictions: bool) -> tuple[Variable, ...]:
-    """Return the variables of every method's node of a sweep, in the order in which they stand."""
-    vectors = ((WEIGHTS,) if weights else ()) + ((DECISION_VALUES,) if predictions else ())
-    return (STATE, *SCALARS, *TEXTS, RUN_ID, *vectors)
+def node_variables(task: Task, vectors: Iterable[Variable] = ()) -> tuple[Variable, ...]:
+    """Return the variables of a method's node in the order in which they stand.
+
+    Parameters
+    ----------
+    task : {"classification", "regression"}
+        Of the data set, whose scores there are.
+    vectors : iterable of Variable, optional
+        Those of :data:`VECTORS` that the sweep asked for.
+    """
+    return (STATE, *SCORES[task], *SCALARS, *TEXTS, RUN_ID, *vectors)
 
 
 def reported(name: str) -> Variable:
@@ -126,8 +185,8 @@ def scalars(record: RunRecord, dims: Iterable[str] = ()) -> dict[str, float]:
     dims : iterable of str, optional
         Names that are taken by hyperparameters of the run's node.
     """
-    taken = {*dims, SPLIT, KERNEL, SAMPLE, LABEL, STATE.name, RUN_ID.name}
-    taken |= {v.name for v in TEXTS} | {WEIGHTS.name, DECISION_VALUES.name}
+    taken = {*dims, SPLIT, KERNEL, SAMPLE, LABEL, CONVERGENCE, STATE.name, RUN_ID.name}
+    taken |= {v.name for v in (*TEXTS, *VECTORS)}
     given = {**record.extra, **record.counters, **record.times, **record.scores}
     values = {_admissible(name, taken): float(value) for name, value in given.items()}
     if record.state is RunState.COMPLETE:
@@ -142,13 +201,13 @@ def scalars(record: RunRecord, dims: Iterable[str] = ()) -> dict[str, float]:
     return values
 
 
-def check(dataset: xr.Dataset, where: str) -> None:
-    """Hold a method's node against the schema.
+def check(node: xr.DataTree, where: str) -> None:
+    """Hold a method's node and its traces against the schema.
 
     Parameters
     ----------
-    dataset : xarray.Dataset
-        The node, inherited coordinates included.
+    node : xarray.DataTree
+        The node.
     where : str
         Its path, for the message.
 
@@ -157,23 +216,35 @@ def check(dataset: xr.Dataset, where: str) -> None:
     mkldist.errors.StoreError
         When a variable is missing or of other dims or dtype.
     """
-    dims = dataset[RUN_ID.name].dims
-    for variable in (STATE, *SCALARS, *TEXTS, RUN_ID, WEIGHTS, DECISION_VALUES):
-        optional = bool(variable.dim)
+    dims = node.ds[RUN_ID.name].dims
+    wanted = node_variables(task_of(node))
+    given = tuple(variable for variable in VECTORS if variable.name in node.ds)
+    _check_variables(node.ds, (*wanted, *given), dims, where)
+    if CONVERGENCE in node.children:
+        _check_variables(node[CONVERGENCE].ds, TRACES, dims, f"{where}/{CONVERGENCE}")
+
+
+def task_of(node: xr.DataTree) -> Task:
+    """Return what the labels are that a method's node is about."""
+    return "regression" if node.attrs.get("task") == "regression" else "classification"
+
+
+def _check_variables(
+    dataset: Mapping[Any, xr.DataArray],
+    wanted: Iterable[Variable],
+    dims: tuple[Any, ...],
+    where: str,
+) -> None:
+    """Raise unless the variables are there, of the dims of the runs and their own."""
+    for variable in wanted:
+        place = f"{where}/{variable.name}"
         if variable.name not in dataset:
-            if optional:
-                continue
-            raise StoreError(f"{where}/{variable.name}", "found nothing", "a variable")
-        array = dataset[variable.name]
-        expected = dims + ((variable.dim,) if variable.dim else ())
+            raise StoreError(place, "found nothing", "a variable")
+        array, expected = dataset[variable.name], dims + variable.dims
         if array.dims != expected:
-            raise StoreError(
-                f"{where}/{variable.name}", f"found dims {array.dims}", f"dims {expected}"
-            )
+            raise StoreError(place, f"found dims {array.dims}", f"dims {expected}")
         if not _is_of(array.dtype, variable.dtype):
-            raise StoreError(
-                f"{where}/{variable.name}", f"found dtype {array.dtype}", variable.dtype
-            )
+            raise StoreError(place, f"found dtype {array.dtype}", variable.dtype)
 
 
 def _admissible(name: str, taken: set[str]) -> str:

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from mkldist.errors import StoreError
 from mkldist.plan import Plan
+from mkldist.results.convergence import convergence_documents
 from mkldist.results.layout import Array, TreeFacts, TreeLayout, tree_layout
 from mkldist.results.records import RecordStore
+from mkldist.results.rows import method_nodes
 from mkldist.results.schema import GAP_DEFINITION, LAYOUT_VERSION, RUN_ID, check
 from mkldist.results.tree_index import damaged
 from mkldist.results.writer import TreeWriter, variable_document
@@ -38,7 +40,7 @@ _DESCRIPTIONS = {
     "split": "index of the train/test split",
     "kernel": "kernel of the bank",
     "sample": "row of the data set",
-    "label": "class of the row",
+    "label": "label of the row: -1 or +1 for classes, else its value",
 }
 
 
@@ -118,6 +120,8 @@ def open_results(path: str | Path) -> xr.DataTree:
         ``tree["<dataset>/<method>"]`` (``"<dataset>/<bank>/<method>"`` for a sweep of several
         banks) has dims ``split`` and the method's hyperparameters; arrays are read when used.
         What a run has not reported (yet) is NaN; its ``state`` says why.
+        ``tree["<dataset>/<method>/convergence"]`` holds the traces of methods with the setting
+        ``trace = true``, along dim ``iteration``.
 
     Raises
     ------
@@ -140,9 +144,8 @@ def open_results(path: str | Path) -> xr.DataTree:
                 str(store), f"layout version {version}", f"layout version {LAYOUT_VERSION}"
             )
         tree = xr.open_datatree(store, engine="zarr", consolidated=True)
-        for node in tree.leaves:
-            if RUN_ID.name in node.ds:
-                check(node.to_dataset(), f"{store}{node.path}")
+        for node in method_nodes(tree):
+            check(node, f"{store}{node.path}")
     except (ValueError, OSError, KeyError, TypeError, AttributeError, RuntimeError) as error:
         raise damaged(store, error) from error
     return tree
@@ -223,9 +226,11 @@ def _documents(layout: TreeLayout) -> tuple[dict[str, Document], dict[str, Array
         for name, values in node.coordinates.items():
             documents[f"{node.path}/{name}"] = _coordinate_document(name, name, values)
             arrays[f"{node.path}/{name}"] = values
-        for variable in layout.variables:
+        for variable in node.variables:
             document = variable_document(variable, node.dims, node.vectors)
             documents[f"{node.path}/{variable.name}"] = document
+        if node.traced:
+            documents |= convergence_documents(node.path, node.dims)
         arrays[f"{node.path}/{RUN_ID.name}"] = node.run_ids
     return documents, arrays
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from mkldist.errors import StoreError
 from mkldist.results.schema import RUN_ID, STATE
 from mkldist.results.state import RunState
-from mkldist.results.zarr_documents import read_root
+from mkldist.results.zarr_documents import Document, read_root
 
 Array = npt.NDArray[Any]
 Place = tuple[int, ...]
@@ -81,9 +81,18 @@ class TreeIndex:
         """Return whether a node has a variable."""
         return f"{node}/{name}" in self._documents
 
+    def document(self, path: str) -> Document | None:
+        """Return the metadata of an array or group; None if there is none."""
+        document: Document | None = self._documents.get(path)
+        return document
+
     def array(self, node: str, name: str) -> Any:
         """Return the zarr array of a node's variable."""
-        return self._group[f"{node}/{name}"]
+        return self.array_at(f"{node}/{name}")
+
+    def array_at(self, path: str) -> Any:
+        """Return the zarr array of a path."""
+        return self._group[path]
 
     def states(self) -> dict[str, RunState]:
         """Return the state of every run as the tree has it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -9,12 +10,15 @@ from typing import Any
 
 import numpy as np
 
+from mkldist.results.convergence import make_room, trace_array, traces_of
 from mkldist.results.run_record import RunRecord
 from mkldist.results.schema import (
+    COEFFICIENTS,
     DECISION_VALUES,
     RUN_ID,
     STATE,
     TEXTS,
+    TRACES,
     WEIGHTS,
     Variable,
     reported,
@@ -72,6 +76,7 @@ class TreeWriter:
             if record.id in self:
                 node, place = self._index.places[record.id]
                 by_node[node][place] = record
+        make_room(self._index, {node: list(placed.values()) for node, placed in by_node.items()})
         for node, placed in by_node.items():
             self._write_node(node, placed)
         return sum(len(placed) for placed in by_node.values())
@@ -87,15 +92,24 @@ class TreeWriter:
         for variable in (*TEXTS, STATE):
             if variable is STATE:
                 self._write_vectors(node, placed)
+                self._write_traces(node, placed)
             texts = {place: str(getattr(r, variable.name)) for place, r in placed.items()}
             region.write(self._index.array(node, variable.name), texts)
 
     def _write_vectors(self, node: str, placed: Mapping[Place, RunRecord]) -> None:
-        for variable, vector in ((WEIGHTS, _weights), (DECISION_VALUES, _decision_values)):
+        for variable, vector in _VECTORS.items():
             if self._index.holds(node, variable.name):
                 array = self._index.array(node, variable.name)
                 length = array.shape[-1]
-                _write_vectors(array, {place: vector(r, length) for place, r in placed.items()})
+                _write_arrays(array, {place: vector(r, length) for place, r in placed.items()})
+
+    def _write_traces(self, node: str, placed: Mapping[Place, RunRecord]) -> None:
+        n_dims = len(self._index.nodes[node])
+        for variable in TRACES:
+            array = trace_array(self._index, node, variable)
+            if array is not None:
+                shape = array.shape[n_dims:]
+                _write_arrays(array, {p: traces_of(r, variable, shape) for p, r in placed.items()})
 
     def _add_missing(self, node: str, names: set[str]) -> None:
         """Add variables for scalars that the schema does not know."""
@@ -132,20 +146,22 @@ class _Region:
         array.set_orthogonal_selection(selection, block)
 
 
-def _write_vectors(array: Any, vectors: Mapping[Place, Array]) -> None:
-    """Put one vector per run, each chunk read and written once at most."""
-    if array.chunks[1:-1] != array.shape[1:-1]:
-        for run, vector in vectors.items():
-            array[run] = vector
+def _write_arrays(array: Any, values: Mapping[Place, Array]) -> None:
+    """Put a vector or matrix per run, each chunk read and written once at most."""
+    n_dims = max(len(run) for run in values)
+    grid = array.shape[1:n_dims]
+    if array.chunks[1:n_dims] != grid:
+        for run, value in values.items():
+            array[run] = value
         return
     by_split: dict[int, dict[Place, Array]] = defaultdict(dict)
-    for (split, *rest), vector in vectors.items():
-        by_split[split][tuple(rest)] = vector
+    for (split, *rest), value in values.items():
+        by_split[split][tuple(rest)] = value
     for split, placed in by_split.items():
-        whole = len(placed) == int(np.prod(array.shape[1:-1]))
+        whole = len(placed) == int(np.prod(grid))
         block = np.empty(array.shape[1:]) if whole else load(array, (split,))
-        for place, vector in placed.items():
-            block[place] = vector
+        for place, value in placed.items():
+            block[place] = value
         array[split] = block
 
 
@@ -159,6 +175,16 @@ def _decision_values(record: RunRecord, length: int) -> Array:
     values = np.full(length, np.nan)
     values[record.test_rows] = record.decision_values
     return values
+
+
+def _coefficients(record: RunRecord, length: int) -> Array:
+    values = np.full(length, np.nan)
+    if len(record.train_rows):
+        values[record.train_rows] = record.coefficients
+    return values
+
+
+_VECTORS = {WEIGHTS: _weights, DECISION_VALUES: _decision_values, COEFFICIENTS: _coefficients}
 
 
 def variable_document(
@@ -175,10 +201,9 @@ def variable_document(
     vectors : mapping of str to int
         Sizes of the further dims.
     """
-    sizes = dict(dims)
-    if variable.dim:
-        sizes[variable.dim] = vectors[variable.dim]
-    chunks = run_chunks(dims, vectors[variable.dim] if variable.dim else None)
+    further = {dim: vectors[dim] for dim in variable.dims}
+    sizes = {**dims, **further}
+    chunks = run_chunks(dims, math.prod(further.values()) if further else None)
     if variable is RUN_ID:
         chunks = tuple(max(size, 1) for size in dims.values())
     fill = variable.fill if variable.dtype == "string" else None

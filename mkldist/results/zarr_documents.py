@@ -118,7 +118,7 @@ def write_documents(root: Path, documents: Mapping[str, Document]) -> None:
 
 
 def add_arrays(root: Path, documents: Mapping[str, Document]) -> None:
-    """Add arrays to a tree that others may be reading."""
+    """Add arrays to a tree that others may be reading, or replace the metadata of some."""
     for path, document in documents.items():
         (root / path).mkdir(parents=True, exist_ok=True)
         _replace(root / path / DOCUMENT, document)

@@ -45,6 +45,8 @@ class BatchSettings:
         Bytes that a worker may take.
     predictions : bool
         Whether records hold decision values of test points.
+    coefficients : bool
+        Whether records say which rows their coefficients belong to.
     topic : str
         Dask topic on which finished runs are announced; empty for none.
     """
@@ -54,6 +56,7 @@ class BatchSettings:
     seed: int = 0
     memory_limit: int | None = None
     predictions: bool = False
+    coefficients: bool = False
     topic: str = ""
 
 
@@ -191,15 +194,16 @@ def _complete(batch: _Batch, run: RunPlan, solution: Solution, times: JobTimes |
         solution.kernel_weights, solution.coefficients, solution.bias
     )
     values = part.decision_values(predictor)
-    keep = batch.settings.predictions
+    rows, settings = batch.given.splits[run.split], batch.settings
     return RunRecord.from_solution(
         run,
         solution,
         scores=scores(values, part.y, batch.given.dataset.task),
         times=_seconds(times),
         provenance=_provenance(batch, run),
-        test_rows=batch.given.splits[run.split].test if keep else None,
-        decision_values=values if keep else None,
+        test_rows=rows.test if settings.predictions else None,
+        decision_values=values if settings.predictions else None,
+        train_rows=rows.train if settings.coefficients else None,
         counters=_counts(times),
     )
 

@@ -179,12 +179,13 @@ class _Sweep:
 
     def _tree_facts(self) -> TreeFacts:
         labels = {}
-        if self.spec.outputs.predictions:
+        if self.spec.outputs.predictions or self.spec.outputs.coefficients:
             labels = {name: data.y for name, (data, _) in self.resolved.datasets.items()}
         names = {}
         if self.spec.outputs.weights:
             names = {pair: self.resolved.kernel_names(*pair) for pair in self.resolved.banks}
-        return TreeFacts(self.resolved.dims, names, labels)
+        tasks = {name: data.task for name, (data, _) in self.resolved.datasets.items()}
+        return TreeFacts(self.resolved.dims, names, labels, tasks)
 
     def work(
         self,
@@ -236,6 +237,7 @@ class _Sweep:
             seed=self.spec.seed,
             memory_limit=self.memory_limit,
             predictions=self.spec.outputs.predictions,
+            coefficients=self.spec.outputs.coefficients,
             topic=f"{TOPIC}-{self.plan.id}",
         )
 

@@ -270,6 +270,7 @@ class OutputsSpec(Model):
     banks: str | None = Field(None, description="default <path>/../banks")
     keep_banks: bool = Field(True, description="keep Gram matrices after their runs are recorded")
     predictions: bool = Field(False, description="store decision values of test points")
+    coefficients: bool = Field(False, description="store expansion coefficients")
     weights: bool = Field(True, description="store kernel weights")
 
 

@@ -58,7 +58,9 @@ def test_coordinates_are_numbers_where_the_values_are():
 def test_shared_settings_are_told_apart_from_hyperparameters():
     plan = made_up_plan()
     node = tree_layout(plan, made_up_facts(plan)).nodes[0]
-    assert node.attributes == {"method": "level", "bank": "xu2008", "settings": '{"tol": 0.01}'}
+    assert node.attributes == {
+        "method": "level", "bank": "xu2008", "task": "classification", "settings": '{"tol": 0.01}',
+    }  # fmt: skip
 
 
 def test_id_follows_what_is_laid_out():
