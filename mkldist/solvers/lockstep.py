@@ -128,11 +128,11 @@ class _Runner:
         wall, cpu = time.perf_counter(), time.thread_time()
         self.job.problem.clock.resume()
         try:
-            self.request = self.job.steps.send(reply)
+            self.request = _asked(self.job.steps.send(reply))
             self.translated = self.job.view.translate(self.request)
             self._rounds += 1
         except StopIteration as end:
-            outcome = end.value
+            outcome = _ended(end.value)
         except Exception as error:  # a failed run is a result: it is recorded, the others go on
             outcome = error
         self.job.problem.clock.pause()
@@ -157,6 +157,20 @@ class _Runner:
             rounds=self._rounds,
             bytes_read=self.bytes_read,
         )
+
+
+def _asked(request: Any) -> Request:
+    """Return what a solver yielded if it is a request."""
+    if not isinstance(request, Request):
+        raise TypeError(f"the solver asked with {type(request).__name__} instead of a request")
+    return request
+
+
+def _ended(outcome: Any) -> Solution | TypeError:
+    """Return what a solver ended with, or what is wrong with it."""
+    if isinstance(outcome, Solution):
+        return outcome
+    return TypeError(f"the solver ended with {type(outcome).__name__} instead of a Solution")
 
 
 def _answer(bank: Bank, runners: Sequence[_Runner]) -> None:

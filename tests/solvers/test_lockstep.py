@@ -8,7 +8,7 @@ import pytest
 from mkldist.gram.bank import MemoryBank
 from mkldist.gram.requests import Quadratic
 from mkldist.gram.view import make_views
-from mkldist.solvers.base import Problem, StopReason
+from mkldist.solvers.base import Problem, Solution, StopReason
 from mkldist.solvers.lockstep import Job, drive, solve_alone
 from mkldist.solvers.registry import METHODS
 from tests.solvers import instances
@@ -142,3 +142,31 @@ def test_shares_of_a_pass_add_up_to_what_was_read():
     assert sum(spent.bytes_read for spent in times.values()) == pytest.approx(
         bank.counter.bytes_read
     )
+
+
+@pytest.mark.parametrize(
+    ("asked", "end", "words"),
+    [
+        ([], None, "ended with NoneType instead of a Solution"),
+        (["balls"], None, "asked with str instead of a request"),
+        ([None], None, "asked with NoneType instead of a request"),
+        ([], 3.0, "ended with float instead of a Solution"),
+    ],
+)
+def test_a_solver_that_breaks_its_contract_fails_alone(asked, end, words):
+    instance = instances.balanced()
+    bank = MemoryBank.from_grams(instance.grams)
+    view = make_views(bank, [None], ())[0]
+
+    def steps():
+        yield Quadratic(instance.y)
+        yield from asked
+        return end
+
+    problem = Problem(y=instance.y, n_kernels=bank.n_kernels)
+    broken = Job("broken", view, problem, steps())
+    sound = make_job(view, instance.y, bank.n_kernels, "uniform", C=1.0)
+    outcomes, _ = run_all(bank, [broken, sound])
+    assert isinstance(outcomes["broken"], TypeError)
+    assert words in str(outcomes["broken"])
+    assert isinstance(outcomes["uniform"], Solution)
