@@ -171,7 +171,8 @@ class _LpMkl:
 def normalised(log_d: Floats, p: float) -> Floats:
     """Return the logarithms of d / ||d||_p, from those of d; -inf stands for a weight of zero."""
     largest = log_d.max()
-    return log_d - (largest + np.log(np.exp(p * (log_d - largest)).sum()) / p)
+    unit: Floats = log_d - (largest + np.log(np.exp(p * (log_d - largest)).sum()) / p)
+    return unit
 
 
 def updated(log_d: Floats, q: Floats, p: float) -> Floats:

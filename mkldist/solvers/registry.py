@@ -13,6 +13,8 @@ MODULES = (
     "simplemkl",
     "rmkl",
     "lp_mkl",
+    "smo_mkl",
+    "skm",
     "primalmkl",
     "uniform",
     "best_single",

@@ -19,15 +19,18 @@ def conic_optimum(
     instance: Instance,
     y: np.ndarray,
     C: float,
-    penalty: Callable[[cp.Expression, float], cp.Expression],
+    unit: float,
+    penalty: Callable[[cp.Expression], cp.Expression],
 ) -> float:
-    """Optimum of max 1'a - penalty(s, unit), s_m >= ||F_m (a*y)|| sqrt(C / unit), times C."""
-    unit = len(y) / 5  # about the size of the penalty, or Clarabel loses digits
+    """Optimum of max 1'a - penalty(s), s_m >= ||F_m (a*y)|| sqrt(C / unit), times C.
+
+    The unit is to make s of about unit size, or Clarabel loses digits.
+    """
     roots = [np.sqrt(C / unit) * root for root in factors(instance.grams) if len(root)]
     a, s = cp.Variable(len(y)), cp.Variable(len(roots))
     constraints = [a >= 0, a <= 1, y @ a == 0]
     constraints += [cp.norm(root @ cp.multiply(y, a)) <= s[m] for m, root in enumerate(roots)]
-    problem = cp.Problem(cp.Maximize(cp.sum(a) - penalty(s, unit)), constraints)
+    problem = cp.Problem(cp.Maximize(cp.sum(a) - penalty(s)), constraints)
     with warnings.catch_warnings():
         # cvxpy advises power cones for norms of many cones; Clarabel loses digits on those.
         warnings.filterwarnings("ignore", message="pnorm with p")
@@ -43,8 +46,30 @@ def dual_norm(s: cp.Expression, params: Params) -> cp.Expression:
 
 def ball_optimum(instance: Instance, y: np.ndarray, params: Params) -> float:
     """Optimum of max 1'alpha - 1/2 ||q||_{p*}."""
-    C = params["C"]
-    return conic_optimum(instance, y, C, lambda s, unit: 0.5 * unit * dual_norm(s, params) ** 2)
+    unit = len(y) / 5
+    return conic_optimum(
+        instance, y, params["C"], unit, lambda s: 0.5 * unit * dual_norm(s, params) ** 2
+    )
+
+
+def penalised_optimum(instance: Instance, y: np.ndarray, params: Params) -> float:
+    """Optimum of max 1'alpha - ||q||_{p*}^2 / (8 lam)."""
+    C, lam = params["C"], params["lam"]
+    unit = np.sqrt(len(y) * lam / C)
+    return conic_optimum(
+        instance,
+        y,
+        C,
+        unit,
+        lambda s: C * unit**2 / (8 * lam) * cp.power(dual_norm(s, params), 4),
+    )
+
+
+def penalised_value(instance: Instance, y: np.ndarray, params: Params, solution: Any) -> float:
+    d, p = solution.kernel_weights, params["p"]
+    assert (d >= 0).all()
+    norm = d.max() * ((d / d.max()) ** p).sum() ** (1 / p)
+    return svm_value(instance, y, params, solution) + params["lam"] / 2 * norm**2
 
 
 def ball_value(instance: Instance, y: np.ndarray, params: Params, solution: Any) -> float:
@@ -54,8 +79,8 @@ def ball_value(instance: Instance, y: np.ndarray, params: Params, solution: Any)
     return svm_value(instance, y, params, solution)
 
 
-def with_p(p: float) -> Callable[[Instance], Params]:
-    return lambda instance: {"C": instance.C, "p": p}
+def with_p(p: float, **others: float) -> Callable[[Instance], Params]:
+    return lambda instance: {"C": instance.C, "p": p, **others}
 
 
 CASES = [
@@ -64,8 +89,19 @@ CASES = [
         ball_optimum,
         ball_value,
         with_p(p),
-        label=f"p={p}",
+        label=f"p={p:.3g}",
         extremes=(*EXTREMES, {"p": 1.001}, {"p": 1e6}),
     )
     for p in (1.05, 4 / 3, 2.0, 4.0)
+]
+CASES += [
+    Case(
+        "smo_mkl",
+        penalised_optimum,
+        penalised_value,
+        with_p(p, lam=lam),
+        label=f"p={p:.3g},lam={lam}",
+        extremes=(*EXTREMES, {"p": 1.001}, {"p": 1e6}, {"lam": 1e-6}, {"lam": 1e6}),
+    )
+    for p, lam in ((1.05, 1.0), (4 / 3, 10.0), (2.0, 1.0), (4.0, 0.1))
 ]

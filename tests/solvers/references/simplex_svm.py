@@ -42,6 +42,6 @@ EXTREMES = ({"C": 1e-8}, {"C": 1e8})
 
 CASES = [
     Case(name, simplex_optimum, svm_value, with_C, extremes=EXTREMES)
-    for name in ("level", "simplemkl")
+    for name in ("level", "simplemkl", "skm")
 ]
 CASES.append(Case("uniform", uniform_optimum, svm_value, with_C, extremes=EXTREMES))

@@ -1,0 +1,120 @@
+"""Smooth penalties of the dual of multiple kernel learning, and what pair updates need of them.
+
+The duals of two problems have the form ``max_alpha 1'alpha - Psi(q)``, with
+``q_m = (alpha*y)' K_m (alpha*y)`` and Psi convex, smooth and non-decreasing:
+
+==============  =========================================================================
+p-norm squared  ``Psi(q) = ||q||_{p*}^2 / (8 lam)``
+Moreau-Yosida   ``Psi(q) = max_{t>=0} sum_m t_m sqrt(q_m) - 1/2 (sum_m t_m)^2 - a^2/2 ||t||^2``
+==============  =========================================================================
+
+A penalty answers to q with *effective weights* ``e = 2 dPsi/dq``, so that the gradient of Psi in
+``alpha*y`` is ``sum_m e_m K_m (alpha*y)``, and with their derivative, a diagonal matrix and one
+of rank one: ``de/dq = diag(h) + kappa r r'``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+P_NORM, MOREAU_YOSIDA = 0, 1
+
+_NEGLIGIBLE = 1e-100  # of the largest q, below which a kernel is a zero kernel
+
+
+@dataclass(frozen=True)
+class Penalty:
+    """A penalty Psi.
+
+    Parameters
+    ----------
+    kind : int
+        `P_NORM` or `MOREAU_YOSIDA`.
+    shape : float
+        The exponent p*, or a^2.
+    lam : float
+        The factor lam of the p-norm; 1 otherwise.
+    """
+
+    kind: int
+    shape: float
+    lam: float = 1.0
+
+    def value(self, q: Floats) -> float:
+        """Return Psi(q), q (M,) non-negative."""
+        e = self.response(q)[0]
+        # Both are homogeneous, of degree 2 and 1 in q.
+        return float(e @ q) * (0.25 if self.kind == P_NORM else 0.5)
+
+    def response(self, q: Floats) -> tuple[Floats, Floats, Floats, float]:
+        """Return e, h, r (M,) and kappa at q (M,)."""
+        e, h, r = np.empty_like(q), np.empty_like(q), np.empty_like(q)
+        kappa = respond(self.kind, self.shape, self.lam, q, e, h, r)
+        return e, h, r, float(kappa)
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+def respond(
+    kind: int, shape: float, lam: float, q: Floats, e: Floats, h: Floats, r: Floats
+) -> float:
+    """Write e, h, r of a penalty at q; return kappa."""
+    if kind == P_NORM:
+        return _respond_p_norm(shape, lam, q, e, h, r)
+    return _respond_moreau_yosida(shape, q, e, h, r)
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+def _respond_p_norm(
+    exponent: float, lam: float, q: Floats, e: Floats, h: Floats, r: Floats
+) -> float:
+    """Write ``e = Q r / (2 lam)`` with ``Q = ||q||_{p*}``, ``r = (q/Q)^(p*-1)``."""
+    largest, total = q.max(), 0.0
+    e[:], h[:], r[:] = 0.0, 0.0, 0.0
+    if largest <= 0.0:
+        return 0.0
+    for m in range(len(q)):
+        if q[m] > _NEGLIGIBLE * largest:
+            r[m] = (q[m] / largest) ** (exponent - 1.0)
+            total += r[m] * (q[m] / largest)
+    norm = largest * total ** (1.0 / exponent)
+    factor = (largest / norm) ** (exponent - 1.0)
+    for m in range(len(q)):
+        if r[m] > 0.0:
+            r[m] *= factor
+            e[m] = norm * r[m] / (2.0 * lam)
+            h[m] = (exponent - 1.0) * r[m] * (norm / q[m]) / (2.0 * lam)
+    return (2.0 - exponent) / (2.0 * lam)
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+def _respond_moreau_yosida(a_squared: float, q: Floats, e: Floats, h: Floats, r: Floats) -> float:
+    """Write ``e = (1 - T/s)_+ / a^2``, ``s = sqrt(q)``, where ``sum_m (s_m - T)_+ = a^2 T``.
+
+    T is approached from below: each sweep drops the entries that do not exceed it.
+    """
+    T, active = -1.0, 0
+    while True:
+        total, count = 0.0, 0
+        for m in range(len(q)):
+            s = np.sqrt(q[m])
+            if s > T:
+                total += s
+                count += 1
+        if count == active:
+            break
+        T, active = total / (a_squared + count), count
+    for m in range(len(q)):
+        s = np.sqrt(q[m])
+        if s > T:
+            e[m] = (s - T) / (s * a_squared)
+            h[m] = T / (2.0 * a_squared * s * s * s)
+            r[m] = 1.0 / s
+        else:
+            e[m], h[m], r[m] = 0.0, 0.0, 0.0
+    return -1.0 / (2.0 * a_squared * (a_squared + active))

@@ -1,0 +1,259 @@
+"""The smooth dual of multiple kernel learning, climbed by pair updates and by Newton steps.
+
+    max_beta  y'beta - Psi(q(beta))   s.t.  beta = alpha*y,  0 <= alpha <= C,  1'beta = 0,
+
+with ``q_m = beta' K_m beta`` and Psi a penalty of :mod:`mkldist.solvers.dual_penalties`.
+``G_m = K_m beta`` is kept for all kernels, so that the gradient ``y - sum_m e_m G_m`` costs no
+pass.  A round of pair updates fetches the rows of the points that violate optimality most and
+updates pairs among all points whose rows are cached.  A Newton round maximises the second-order
+model of the objective over the whole box and then searches the line to its maximiser.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mkldist.gram.requests import Combine, Matvec, Request
+from mkldist.solvers.base import Counters, Solution, StopReason, relative_gap
+from mkldist.solvers.box_qp import newton_steps, pair_updates
+from mkldist.solvers.dual_penalties import Penalty
+from mkldist.solvers.mkl_pairs import line_maximum, mkl_pair_updates
+from mkldist.solvers.row_cache import RowCache
+from mkldist.solvers.svm import best_bias
+from mkldist.solvers.trace import Trace
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.intp]
+Round = Generator[Request, Any, None]
+
+BATCH = 32  # points whose rows are fetched at a time
+VIOLATION_SHARE = 0.1  # of the largest violation that a round of pair updates leaves
+VIOLATION_FLOOR = 1e-12
+NEAR = 1e-2  # relative gap below which Newton rounds take over
+SHORT_STEP = 0.1  # of a Newton round, after which pairs are updated first
+MOST_PAIR_ROUNDS = 30  # before a Newton round is tried whatever the gap
+REFRESH_AFTER = 50  # rounds of pair updates, whose rounding in G adds up
+MODEL_ROUNDS = 20
+MODEL_VIOLATION = 1e-11
+
+
+@dataclass(frozen=True, eq=False)
+class Predictor:
+    """A predictor of shared coefficients.
+
+    Parameters
+    ----------
+    d : (M,) float64
+        Kernel weights.
+    beta : (n,) float64
+        Coefficients ``alpha*y``.
+    bias : float
+        The best bias.
+    hinge : float
+        Sum of its hinge losses.
+    """
+
+    d: Floats
+    beta: Floats
+    bias: float
+    hinge: float
+
+
+class Bounds:
+    """The least primal value met with its predictor, and the greatest dual value."""
+
+    def __init__(self) -> None:
+        self.upper, self.lower = np.inf, -np.inf
+        self.idle = 0
+
+    @property
+    def gap(self) -> float:
+        """Relative duality gap."""
+        return relative_gap(self.upper, self.lower)
+
+    def update(self, value: float, predictor: Predictor, lower: float) -> None:
+        """Take a predictor of primal `value` and a dual value; count rounds without gain."""
+        self.idle += 1
+        if lower > self.lower:
+            self.lower, self.idle = lower, 0
+        if value < self.upper:
+            self.upper, self.best, self.idle = value, predictor, 0
+
+    def solution(self, stop: StopReason, counters: Counters, trace: Trace) -> Solution:
+        """Return the best predictor and its certificate."""
+        return Solution(
+            kernel_weights=self.best.d,
+            coefficients=self.best.beta,
+            bias=self.best.bias,
+            dual_variables=np.abs(self.best.beta),
+            objective=self.upper,
+            dual_objective=self.lower,
+            stop_reason=stop,
+            counters=counters,
+            trace=trace.arrays(),
+        )
+
+
+class MklDual:
+    """A feasible point of the dual with its products ``K_m beta``.
+
+    Parameters
+    ----------
+    y : (n,) float64
+        Labels in {-1, +1}.
+    C : float
+        Bound of the dual variables.
+    n_kernels : int
+        Number M of kernels.
+    budget_mib : float
+        Memory for cached rows.
+    counters : Counters
+        Where requests and steps are counted.
+    """
+
+    def __init__(
+        self, y: Floats, C: float, n_kernels: int, budget_mib: float, counters: Counters
+    ) -> None:
+        self.y, self._counters = y, counters
+        self._lower, self._upper = np.minimum(y * C, 0.0), np.maximum(y * C, 0.0)
+        self.beta = np.zeros(len(y))
+        self.G = np.zeros((n_kernels, len(y)))
+        self._cache = RowCache(n_kernels, len(y), budget_mib)
+        self._pair_rounds, self._since_refresh, self._short = 0, 0, False
+
+    @property
+    def q(self) -> Floats:
+        """``beta' K_m beta`` for every kernel, (M,)."""
+        return np.maximum(self.G @ self.beta, 0.0)
+
+    @property
+    def alpha(self) -> Floats:
+        """Dual variables, (n,)."""
+        return np.abs(self.beta)
+
+    def predictor(self, d: Floats) -> Predictor:
+        """Return the predictor of kernel weights `d` (M,) and coefficients beta."""
+        f = d @ self.G
+        bias = best_bias(f, self.y)
+        hinge = float(np.maximum(0.0, 1.0 - self.y * (f + bias)).sum())
+        return Predictor(d, self.beta.copy(), bias, hinge)
+
+    def climb(self, penalty: Penalty, gap: float) -> Round:
+        """Make one round: of pair updates far from the optimum, of Newton's method near it.
+
+        Parameters
+        ----------
+        penalty : Penalty
+            Psi.
+        gap : float
+            Relative duality gap of the problem with this penalty at the current point.
+        """
+        near = gap <= NEAR and not self._short
+        if near or self._pair_rounds >= MOST_PAIR_ROUNDS:
+            self._pair_rounds = 0
+            yield from self._newton_round(penalty)
+        else:
+            self._pair_rounds += 1
+            self._short = False
+            yield from self._pair_round(penalty)
+
+    def _pair_round(self, penalty: Penalty) -> Round:
+        """Fetch the rows of the worst points and update pairs among all cached ones."""
+        slack = self.y - penalty.response(self.q)[0] @ self.G
+        worst, candidates = self._violators(slack)
+        wanted = self._cache.missing(candidates)
+        if len(wanted):
+            self._cache.store(wanted, (yield self._cache.request(wanted)))
+            self._counters.passes += 1
+        points, slots = self._cache.points, self._cache.slots
+        G, q, beta = self.G[:, points], self.q, self.beta[points]
+        before = beta.copy()
+        self._counters.svm_iterations += mkl_pair_updates(
+            penalty.kind,
+            penalty.shape,
+            penalty.lam,
+            self._cache.rows,
+            slots,
+            points,
+            G,
+            q,
+            beta,
+            self.y[points],
+            self._lower[points],
+            self._upper[points],
+            max(VIOLATION_SHARE * worst, VIOLATION_FLOOR),
+            20 * len(points) + 100,
+        )
+        change = beta - before
+        self.beta[points] = beta
+        for slot, step in zip(slots, change, strict=True):
+            if step != 0.0:
+                self.G += step * self._cache.rows[slot]
+        self._since_refresh += 1
+        if self._since_refresh >= REFRESH_AFTER:
+            self.G = yield Matvec(np.arange(len(self.G)), self.beta)
+            self._counters.passes += 1
+            self._since_refresh = 0
+
+    def _violators(self, slack: Floats) -> tuple[float, Ints]:
+        """Return the largest violation, and the points that violate most, half to each side."""
+        up = np.where(self.beta < self._upper, slack, -np.inf)
+        down = np.where(self.beta > self._lower, slack, np.inf)
+        highest, lowest = float(up.max()), float(down.min())
+        size = min(BATCH, self._cache.capacity, len(slack))
+        rising = np.argsort(-up, kind="stable")[: size - size // 2]
+        falling = np.argsort(down, kind="stable")[: size // 2]
+        rising, falling = rising[up[rising] > lowest], falling[down[falling] < highest]
+        return highest - lowest, np.unique(np.concatenate([rising, falling]))
+
+    def _newton_round(self, penalty: Penalty) -> Round:
+        """Search the line to the maximiser of the second-order model over the box."""
+        e, h, r, kappa = penalty.response(self.q)
+        H = yield Combine(e)
+        self._counters.combines += 1
+        seen = np.flatnonzero(h)
+        G = self.G[seen]
+        pulled = r[seen] @ G
+        H += 2.0 * ((G.T * h[seen]) @ G + kappa * np.outer(pulled, pulled))
+        step = self._model_maximiser(H, self.y - e @ self.G) - self.beta
+        both = np.column_stack([self.beta, step])
+        products = yield Matvec(np.arange(len(self.G)), both)
+        self._counters.passes += 1
+        self.G, change = products[:, :, 0], products[:, :, 1]
+        u, c = self.G @ step, np.maximum(change @ step, 0.0)
+        slope = float(self.y @ step)
+        t = line_maximum(penalty.kind, penalty.shape, penalty.lam, slope, self.q, u, c, 1.0)
+        self.beta = np.clip(self.beta + t * step, self._lower, self._upper)
+        self.G = self.G + t * change
+        self._since_refresh, self._short = 0, t < SHORT_STEP
+
+    def _model_maximiser(self, H: Floats, slack: Floats) -> Floats:
+        """Maximise ``slack'step - 1/2 step' H step`` over the box; return beta + step."""
+        beta, slack, H = self.beta.copy(), slack.copy(), np.ascontiguousarray(0.5 * (H + H.T))
+        diagonal = np.ascontiguousarray(np.diagonal(H))
+        violation, start, linear = 1e-2, self.beta, slack.copy()
+        for _ in range(MODEL_ROUNDS):
+            self._counters.svm_iterations += int(
+                pair_updates(
+                    H, diagonal, beta, slack, self._lower, self._upper, violation, 20 * len(beta)
+                )
+            )
+            self._counters.newton_steps += newton_steps(H, beta, slack, self._lower, self._upper)
+            slack = linear - H @ (beta - start)
+            up, down = beta < self._upper, beta > self._lower
+            if _spread(slack, up, down) <= MODEL_VIOLATION:
+                break
+            violation = max(0.1 * violation, VIOLATION_FLOOR)
+        return beta
+
+
+def _spread(slack: Floats, up: npt.NDArray[np.bool_], down: npt.NDArray[np.bool_]) -> float:
+    """Return the largest difference of slacks that a pair could still use."""
+    if not up.any() or not down.any():
+        return 0.0
+    return float(slack[up].max() - slack[down].min())

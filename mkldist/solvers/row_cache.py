@@ -1,0 +1,80 @@
+"""Rows of all kernels at a few points, kept within a memory budget.
+
+Sequential minimal optimisation moves two dual variables at a time and needs the rows
+``K_m[i, :]`` of all kernels at those two points only.  A bank answers for whole kernels, so rows
+are asked for in batches, as products with unit vectors, and kept; the rows used longest ago make
+room for new ones.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from mkldist.gram.requests import Matvec
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.intp]
+
+MIB = 2**20
+SMALLEST = 4  # rows kept whatever the budget: two pairs
+
+
+class RowCache:
+    """Least-recently-used cache of ``K_1[i, :], .., K_M[i, :]`` by point i.
+
+    Parameters
+    ----------
+    n_kernels, n_points : int
+        Size M, n of the bank; the rows of one point take 8 M n bytes.
+    budget_mib : float
+        Memory for rows, in MiB; four points are kept even when they need more.
+    """
+
+    def __init__(self, n_kernels: int, n_points: int, budget_mib: float) -> None:
+        affordable = int(budget_mib * MIB / (8 * n_kernels * n_points))
+        self.capacity = min(max(affordable, SMALLEST), n_points)
+        self.rows: Floats = np.empty((self.capacity, n_kernels, n_points))
+        self._slot_of: dict[int, int] = {}  # oldest use first
+
+    def __len__(self) -> int:
+        return len(self._slot_of)
+
+    def __contains__(self, point: int) -> bool:
+        return point in self._slot_of
+
+    @property
+    def points(self) -> Ints:
+        """Points whose rows are kept, in order of use."""
+        return np.fromiter(self._slot_of, dtype=np.intp, count=len(self._slot_of))
+
+    @property
+    def slots(self) -> Ints:
+        """Where in `rows` the rows of each of `points` are."""
+        return np.fromiter(self._slot_of.values(), dtype=np.intp, count=len(self._slot_of))
+
+    def missing(self, points: Ints) -> Ints:
+        """Return those of `points` that are not kept, in order, as many as fit; use the others."""
+        wanted: list[int] = points.tolist()
+        for point in wanted[: self.capacity]:
+            if point in self._slot_of:
+                self._slot_of[point] = self._slot_of.pop(point)
+        absent = [point for point in wanted[: self.capacity] if point not in self._slot_of]
+        return np.array(absent, dtype=np.intp)
+
+    def request(self, points: Ints) -> Matvec:
+        """Return the question whose answer :meth:`store` takes."""
+        n_kernels, n_points = self.rows.shape[1:]
+        units = np.zeros((n_points, len(points)))
+        units[points, np.arange(len(points))] = 1.0
+        return Matvec(np.arange(n_kernels), units)
+
+    def store(self, points: Ints, answer: Floats) -> None:
+        """Keep the rows of `points` that the bank answered, (M, n, R)."""
+        for column, point in enumerate(points.tolist()):
+            if len(self._slot_of) < self.capacity:
+                slot = len(self._slot_of)
+            else:
+                slot = self._slot_of.pop(next(iter(self._slot_of)))
+            self.rows[slot] = answer[:, :, column]
+            self._slot_of[point] = slot
