@@ -1,0 +1,129 @@
+"""What a weight step needs of each kernel: ``K_m a`` and ``a'K_m a`` (Hao et al. 2012, 3.2).
+
+The paper keeps them for all kernels.  A bank may hold more kernels than fit: only those in use
+and those that would descend are kept one by one, up to a limit; the others in use move as one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mkldist.gram.requests import Combine, Matvec, Quadratic, Request
+from mkldist.solvers.base import Counters
+from mkldist.solvers.lp_ball import WeightSet
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.intp]
+
+COLUMNS = 1000  # kernels kept one by one
+ZERO_WEIGHT = 1e-15
+
+
+@dataclass(frozen=True, eq=False)
+class KernelCache:
+    """Columns ``K_m a`` of the kernels that may move, at one vector a.
+
+    Parameters
+    ----------
+    kernels : (k,) intp
+        Kernels kept one by one.
+    rest : (M,) float64
+        Weights of norm 1 of the other kernels in use, which form one more column; zeros if none.
+    G : (n, c) float64
+        Columns, c = k or k + 1.
+    q : (c,) float64
+        ``a' K_m a`` of the columns.
+    x : (c,) float64
+        Current weights of the columns.
+    """
+
+    kernels: Ints
+    rest: Floats
+    G: Floats
+    q: Floats
+    x: Floats
+
+    def weights(self, x: Floats) -> Floats:
+        """Return kernel weights (M,) for weights `x` (c,) of the columns."""
+        d = self.rest * x[-1]
+        d[self.kernels] = x[: len(self.kernels)]
+        return np.where(d > ZERO_WEIGHT, d, 0.0)
+
+
+def quadratic_forms(
+    d: Floats, a: Floats, counters: Counters
+) -> Generator[Request, Any, tuple[Floats, Floats | None]]:
+    """Return ``a'K_m a`` (M,) by one pass, and ``K_m a`` (M, n) too where most will be needed."""
+    counters.passes += 1
+    if len(d) <= COLUMNS and 2 * np.count_nonzero(d) >= len(d):
+        products: Floats = yield Matvec(np.arange(len(d)), a)
+        return np.maximum(products @ a, 0.0), products
+    q = yield Quadratic(a)
+    return np.maximum(q, 0.0), None
+
+
+def kernel_cache(
+    K: Floats,
+    d: Floats,
+    a: Floats,
+    q: Floats,
+    products: Floats | None,
+    weights: WeightSet,
+    counters: Counters,
+) -> Generator[Request, Any, KernelCache]:
+    """Ask for the columns of the kernels that may move.
+
+    Parameters
+    ----------
+    K : (n, n) float64
+        Combined kernel.
+    d : (M,) float64
+        Its weights.
+    a : (n,) float64
+        Coefficients.
+    q, products : (M,) float64, and (M, n) float64 or None
+        From :func:`quadratic_forms`.
+    weights : WeightSet
+        The feasible set.
+    counters : Counters
+        Work done.
+    """
+    kernels, others = _chosen(d, q, weights)
+    rows = (yield Matvec(kernels, a)) if products is None else products[kernels]
+    G = rows.T
+    x, q_x = d[kernels], q[kernels]
+    rest = np.zeros_like(d)
+    if len(others):
+        rest[others] = d[others]
+        if not weights.is_simplex:  # all would grow or shrink alone: Kloft et al. 2011's update
+            rest[others] = (d[others] ** 2 * q[others]) ** (1.0 / (1.0 + weights.norm))
+        length = weights.length(rest)
+        rest /= length if length > 0.0 else 1.0
+        if weights.is_simplex:
+            column = (K @ a - G @ x) / length
+        else:
+            counters.combines += 1
+            column = (yield Combine(rest)) @ a
+        G = np.column_stack([G, column])
+        q_x = np.append(q_x, rest @ q)
+        x = np.append(x, weights.length(d[others]))
+    return KernelCache(kernels, rest, np.ascontiguousarray(G), q_x, x)
+
+
+def _chosen(d: Floats, q: Floats, weights: WeightSet) -> tuple[Ints, Ints]:
+    """Return the kernels to keep one by one and the others in use."""
+    mean = float(d @ q)
+    wanted = (d > 0.0) | (q > 0.0)
+    if weights.is_simplex:  # all that are in use or would descend, and those nearly so
+        wanted = (d > 0.0) | (q > mean - (float(q.max()) - mean))
+    kernels = np.flatnonzero(wanted)
+    if len(kernels) <= COLUMNS:
+        return kernels, kernels[:0]
+    order = np.argsort(-q[kernels], kind="stable")
+    others = np.sort(kernels[order[COLUMNS:]])
+    return np.sort(kernels[order[:COLUMNS]]), others[d[others] > 0.0]

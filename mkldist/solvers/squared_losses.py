@@ -1,0 +1,201 @@
+"""Squared losses: half the squared distance of a decision value to the interval that is right.
+
+    L(u) = sum_i 1/2 dist(u_i, [lower_i, upper_i])^2 + slope b,      u = f + b 1
+
+====================  =====================================  ===========  =====
+loss                  lower, upper                           targets      slope
+====================  =====================================  ===========  =====
+squared hinge         [1, inf) for y = 1, (-inf, -1] else    classes      0
+squared               [y, y]                                 values       0
+epsilon-squared       [y - epsilon, y + epsilon]             values       0
+one class             [0, inf) for y = 1, all reals else     one class    1
+====================  =====================================  ===========  =====
+
+The one-class machine ``1/2 sum_i (rho - f_i)_+^2 - rho`` is the last line with b = -rho.
+
+The *residual* ``r = P(u) - u``, P the projection onto the intervals, is minus the derivative of
+the distances.  Minimising over b makes ``sum_i r_i = slope``, and the conjugate gives the dual
+
+    min_{a, b} lam/2 a'K a + L(K a + b 1)
+        = max_r { sum_i [ lower_i (r_i)_+ - upper_i (-r_i)_+ ] - 1/2 ||r||^2 - 1/(2 lam) r'K r :
+                  1'r = slope },
+
+with a = r / lam at the optimum; r is non-negative where the upper end is infinite, non-positive
+where the lower is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class SquaredLoss:
+    """A sum of half squared distances to intervals, and a multiple of the bias.
+
+    Parameters
+    ----------
+    lower, upper : (n,) float64
+        Ends of the intervals, infinite where a side is free.
+    slope : float
+        Coefficient of the bias.
+    """
+
+    lower: Floats
+    upper: Floats
+    slope: float = 0.0
+
+    def residual(self, u: Floats) -> Floats:
+        """Return ``P(u) - u`` (n,), minus the derivative of the distances at decisions `u`."""
+        r: Floats = np.clip(u, self.lower, self.upper) - u
+        return r
+
+    def value(self, r: Floats, b: float) -> float:
+        """Return the loss of decisions with residual `r` and bias `b`."""
+        return 0.5 * float(r @ r) + self.slope * b
+
+    def active(self, r: Floats) -> npt.NDArray[np.bool_]:
+        """Return the points whose distance is curved there: the support vectors of the paper."""
+        curved: npt.NDArray[np.bool_] = (r != 0.0) | (self.lower == self.upper)
+        return curved
+
+    def best_bias(self, f: Floats) -> float:
+        """Return the minimiser over b of the loss at ``f + b``; the middle one if many."""
+        # From the middle of the kinks, so that the shift to be found is of the size of their
+        # spread: the residual of targets far from zero then loses no digits.
+        kinks = np.concatenate([self.lower - f, self.upper - f])
+        kinks = kinks[np.isfinite(kinks)]
+        middle = 0.5 * float(kinks.min() + kinks.max())
+        shift = root_on_line(f + middle, np.ones(len(f)), self.lower, self.upper, self.slope, 0.0)
+        return middle + float(shift)
+
+    def best_step(self, u: Floats, change: Floats, constant: float, curvature: float) -> float:
+        """Return the minimiser over s of the distances at ``u + s change`` plus a parabola in s.
+
+        Parameters
+        ----------
+        u, change : (n,) float64
+            Decisions and their change along the line.
+        constant, curvature : float
+            The parabola is ``constant s + curvature s^2 / 2``; the curvature is not negative.
+        """
+        return float(root_on_line(u, change, self.lower, self.upper, constant, curvature))
+
+    def feasible(self, r: Floats) -> Floats:
+        """Return `r` with one of its signs scaled so that it sums to the slope."""
+        positive, negative = float(r[r > 0].sum()), -float(r[r < 0].sum())
+        if positive > negative + self.slope:
+            factors = (negative + self.slope) / positive, 1.0
+        elif self.slope > 0.0 and negative == 0.0:
+            factors = (self.slope / positive if positive > 0.0 else 0.0), 1.0
+        else:
+            excess = positive - self.slope
+            factors = 1.0, (excess / negative if excess > 0.0 and negative > 0.0 else 0.0)
+        scaled: Floats = np.where(r > 0, factors[0] * r, factors[1] * r)
+        return scaled
+
+    def dual_value(self, r: Floats, b: float) -> float:
+        """Return the dual at a feasible `r` without its term in K.
+
+        Any `b` gives the same; one near the optimal bias keeps targets far from zero from
+        cancelling digits.
+        """
+        ends = np.where(r > 0, self.lower, np.where(r < 0, self.upper, b)) - b
+        return float(ends @ r) - 0.5 * float(r @ r) + self.slope * b
+
+
+def squared_hinge(y: Floats) -> SquaredLoss:
+    """Return ``1/2 max(0, 1 - y u)^2`` for classes `y` (n,)."""
+    return SquaredLoss(np.where(y > 0, 1.0, -np.inf), np.where(y > 0, np.inf, -1.0))
+
+
+def squared(y: Floats) -> SquaredLoss:
+    """Return ``1/2 (y - u)^2`` for values `y` (n,)."""
+    return SquaredLoss(y, y)
+
+
+def epsilon_squared(y: Floats, epsilon: float) -> SquaredLoss:
+    """Return ``1/2 max(0, |y - u| - epsilon)^2`` for values `y` (n,)."""
+    return SquaredLoss(y - epsilon, y + epsilon)
+
+
+def one_class(y: Floats) -> SquaredLoss:
+    """Return ``1/2 max(0, -u)^2`` on the points with ``y = 1``, plus the bias."""
+    inside = y > 0
+    return SquaredLoss(np.where(inside, 0.0, -np.inf), np.full(len(y), np.inf), slope=1.0)
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+def _derivative(
+    s: float,
+    u: Floats,
+    change: Floats,
+    lower: Floats,
+    upper: Floats,
+    constant: float,
+    curvature: float,
+) -> tuple[float, float]:
+    """Return the derivative along the line at s, and its own derivative there."""
+    first, second = constant + curvature * s, curvature
+    for i in range(len(u)):
+        at = u[i] + s * change[i]
+        if at < lower[i]:
+            first -= (lower[i] - at) * change[i]
+            second += change[i] * change[i]
+        elif at > upper[i]:
+            first -= (upper[i] - at) * change[i]
+            second += change[i] * change[i]
+    return first, second
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+def _sorted_kinks(u: Floats, change: Floats, lower: Floats, upper: Floats) -> Floats:
+    """Return the steps at which a decision meets an end of its interval, in order."""
+    kinks = np.empty(2 * len(u))
+    count = 0
+    for i in range(len(u)):
+        if change[i] != 0.0:
+            for end in (lower[i], upper[i]):
+                if np.isfinite(end):
+                    kinks[count] = (end - u[i]) / change[i]
+                    count += 1
+    return np.sort(kinks[:count])
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+def root_on_line(
+    u: Floats, change: Floats, lower: Floats, upper: Floats, constant: float, curvature: float
+) -> float:
+    """Return where ``constant + curvature s - sum_i r_i(u + s change) change_i`` vanishes.
+
+    The function is piecewise linear and does not decrease.  Halving the sorted kinks finds the
+    piece of its sign change, whose straight line gives the root; of many roots, the middle.
+    """
+    kinks = _sorted_kinks(u, change, lower, upper)
+    if len(kinks) == 0:
+        return -constant / curvature if curvature > 0.0 else 0.0
+    roots = np.zeros(2)
+    for side in range(2):  # the first kink of value >= 0, then the first of value > 0
+        low, high = 0, len(kinks)
+        while low < high:
+            middle = (low + high) // 2
+            at = _derivative(kinks[middle], u, change, lower, upper, constant, curvature)[0]
+            if at > 0.0 or (at == 0.0 and side == 0):
+                high = middle
+            else:
+                low = middle + 1
+        left = kinks[low - 1] if low > 0 else kinks[0] - 1.0
+        right = kinks[low] if low < len(kinks) else kinks[-1] + 1.0
+        inside = 0.5 * (left + right)
+        at, slope = _derivative(inside, u, change, lower, upper, constant, curvature)
+        root = inside - at / slope if slope > 0.0 else (right if side == 0 else left)
+        root = max(root, left) if low > 0 else root
+        roots[side] = min(root, right) if low < len(kinks) else root
+    root = 0.5 * (roots[0] + roots[1])
+    return root
