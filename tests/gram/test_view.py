@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from mkldist.errors import SpecError
 from mkldist.gram.bank import MemoryBank
 from mkldist.gram.passes import answer
-from mkldist.gram.requests import Combine, Inner, Matvec, Quadratic, Request
+from mkldist.gram.requests import Combine, Inner, Matvec, Quadratic, Radii, Request
 from mkldist.gram.view import BankView, make_views
 from tests.gram.bank_suite import random_grams
 from tests.solvers.plain_bank import reply
@@ -56,6 +56,8 @@ def requests_for(n: int, rng: np.random.Generator) -> list[Request]:
         Inner(matrices + matrices.transpose(0, 2, 1)),
         Matvec(np.array([7, 1]), rng.standard_normal(n)),
         Matvec(np.array([0]), rng.standard_normal((n, 3))),
+        Radii(),
+        Radii(np.array([2, 0, 7])),
     ]
 
 

@@ -1,0 +1,250 @@
+"""Squared radii: the ball against a conic solver, and that a bank computes them once."""
+
+from __future__ import annotations
+
+import multiprocessing
+import warnings
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+import zarr
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
+
+from mkldist.errors import OutputError
+from mkldist.gram.bank import Bank, MemoryBank
+from mkldist.gram.cache import NodeCache
+from mkldist.gram.layout import TileLayout
+from mkldist.gram.loading import DamagedBlocksError
+from mkldist.gram.mapped import MappedBank
+from mkldist.gram.open import open_bank
+from mkldist.gram.passes import answer, needs_pass
+from mkldist.gram.radii import squared_radius
+from mkldist.gram.requests import Quadratic, Radii
+from mkldist.gram.store import GramStore
+from tests.gram.bank_suite import random_grams
+from tests.gram.stores import damage, stored
+from tests.solvers import balls
+
+N_KERNELS, N_POINTS = 30, 20
+SUBSET = np.array([3, 17, 0, 8, 12, 5])
+
+
+def kernels() -> Iterator[tuple[str, np.ndarray]]:
+    rng = np.random.default_rng(0)
+    for n, d in ((2, 3), (3, 1), (40, 1), (60, 3), (90, 20)):
+        x = rng.standard_normal((n, d))
+        for width in (0.05, 0.5, 2.0, 20.0):
+            yield f"Gaussian {width} in {d}, n={n}", rbf_kernel(x, gamma=1 / (2 * width**2))
+        for degree in (1, 3):
+            yield f"degree {degree} in {d}, n={n}", polynomial_kernel(x, degree=degree)
+    x = rng.standard_normal((25, 2))
+    yield "every point twice", np.kron(rbf_kernel(x), np.ones((2, 2)))
+    yield "far from the origin", (1e4 + x) @ (1e4 + x).T
+
+
+@pytest.mark.parametrize("K", [pytest.param(K, id=name) for name, K in kernels()])
+@pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])
+def test_radius_is_the_conic_solvers(K: np.ndarray, scale: float) -> None:
+    accuracy = max(1e-10, 1e-15 * np.trace(K) / (np.trace(K) - K.mean() * len(K)))
+    assert squared_radius(scale * K) == pytest.approx(scale * balls.squared_radius(K), rel=accuracy)
+
+
+def test_radii_that_are_known() -> None:
+    assert squared_radius(np.eye(8)) == pytest.approx(1 - 1 / 8, rel=1e-14)
+    line = np.array([[-1.0], [0.5], [3.0]])
+    assert squared_radius(line @ line.T) == pytest.approx(4.0, rel=1e-12)
+    angles = np.linspace(0, 2 * np.pi, 12)
+    circle = 3.0 * np.column_stack([np.cos(angles), np.sin(angles)]) + 7.0
+    assert squared_radius(circle @ circle.T) == pytest.approx(9.0, rel=1e-11)
+
+
+@pytest.mark.parametrize("value", [0.0, 0.1, 1e-300, 1e12])
+def test_points_that_coincide_have_radius_zero(value: float) -> None:
+    assert squared_radius(np.full((7, 7), value)) == 0.0
+    assert squared_radius(np.array([[value]])) == 0.0
+
+
+@pytest.fixture(scope="module")
+def grams() -> np.ndarray:
+    return random_grams(N_KERNELS, N_POINTS)
+
+
+@pytest.fixture
+def store(tmp_path: Path, grams: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> GramStore:
+    monkeypatch.setattr("mkldist.gram.metadata.CHUNK_BYTES", 4_000)
+    return stored(tmp_path / "banks", grams, "float64")
+
+
+def opened(store: GramStore, backend: str, tmp_path: Path) -> Bank:
+    return open_bank(store, backend, 20_000, NodeCache(tmp_path / "cache"))  # type: ignore[arg-type]
+
+
+def files_of(store: GramStore) -> list[Path]:
+    return sorted(Path(store.location).glob("radii/*/c/0"))
+
+
+@pytest.mark.parametrize("backend", ["memory", "mmap", "stream"])
+@pytest.mark.parametrize("index", [None, SUBSET], ids=["all", "subset"])
+def test_bank_answers_what_the_matrices_say(
+    store: GramStore, grams: np.ndarray, tmp_path: Path, backend: str, index: np.ndarray | None
+) -> None:
+    bank = opened(store, backend, tmp_path)
+    [found] = answer(bank, [Radii(index)])
+    part = grams if index is None else grams[:, index[:, None], index]
+    assert_allclose(found, balls.squared_radii(part), rtol=1e-9)
+    assert (found.dtype, found.shape) == (np.float64, (N_KERNELS,))
+
+
+def test_radii_are_computed_once_by_one_traversal_for_all_who_ask(grams: np.ndarray) -> None:
+    bank = MemoryBank.from_grams(grams)
+    asked = [Radii(), Quadratic(np.ones(N_POINTS)), Radii(SUBSET), Radii(), Radii(SUBSET[::-1])]
+    found = answer(bank, asked)
+    assert bank.counter.radii == 2
+    assert bank.counter.passes == 2
+    assert bank.counter.bytes_read == 2 * bank.n_bytes
+    assert_array_equal(found[0], found[3])
+    assert_array_equal(found[2], found[4])
+    found[0][:] = np.nan
+    assert_array_equal(answer(bank, [Radii(np.arange(N_POINTS))])[0], found[3])
+    assert (bank.counter.radii, bank.counter.passes) == (2, 2)
+
+
+def test_only_the_first_to_ask_needs_a_pass(grams: np.ndarray) -> None:
+    bank = MemoryBank.from_grams(grams)
+    assert needs_pass(bank, Radii(SUBSET))
+    answer(bank, [Radii(SUBSET)])
+    assert not needs_pass(bank, Radii(SUBSET))
+    assert needs_pass(bank, Radii())
+
+
+@pytest.mark.parametrize("index", [np.array([0, 20]), np.array([-1]), np.zeros((2, 2), int), []])
+def test_points_outside_the_bank_are_refused(grams: np.ndarray, index: object) -> None:
+    with pytest.raises(ValueError, match=r"Radii: found points .*; expected some of 0\.\.19"):
+        answer(MemoryBank.from_grams(grams), [Radii(np.asarray(index, dtype=np.intp))])
+
+
+@pytest.mark.parametrize("backend", ["memory", "mmap", "stream"])
+def test_a_bank_opened_again_reads_no_kernel(
+    store: GramStore, tmp_path: Path, backend: str
+) -> None:
+    first, second = opened(store, "memory", tmp_path), opened(store, backend, tmp_path)
+    expected = answer(first, [Radii(), Radii(SUBSET)])
+    found = answer(second, [Radii(SUBSET), Radii()])
+    assert (second.counter.radii, second.counter.passes, second.counter.bytes_read) == (0, 0, 0)
+    assert_array_equal(found[0], expected[1])
+    assert_array_equal(found[1], expected[0])
+
+
+def _counted(root: str) -> tuple[int, list[float]]:
+    bank = open_bank(GramStore.open(root, "bank"), "stream")
+    [found] = answer(bank, [Radii(SUBSET)])
+    return bank.counter.radii, found.tolist()
+
+
+def test_another_process_computes_nothing_again(grams: np.ndarray, tmp_path: Path) -> None:
+    stored(tmp_path / "banks", grams, "float64")
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as other:
+        computed, theirs = other.submit(_counted, str(tmp_path / "banks")).result()
+    assert computed == 1
+    ours, found = _counted(str(tmp_path / "banks"))
+    assert ours == 0
+    assert found == theirs
+
+
+@pytest.mark.parametrize("harm", ["gone", "cut", "flipped", "empty", "longer", "a folder"])
+def test_a_damaged_file_is_computed_again_and_repaired(
+    store: GramStore, tmp_path: Path, harm: str
+) -> None:
+    [expected] = answer(opened(store, "memory", tmp_path), [Radii()])
+    [file] = files_of(store)
+    whole = file.read_bytes()
+    if harm in ("gone", "a folder"):
+        file.unlink()
+    if harm == "a folder":
+        file.mkdir()
+    content = {"cut": whole[:-9], "empty": b"", "longer": whole + bytes(8)}
+    content["flipped"] = bytes([whole[0] ^ 1]) + whole[1:]
+    if harm in content:
+        file.write_bytes(content[harm])
+    again = opened(store, "memory", tmp_path)
+    assert_array_equal(answer(again, [Radii()])[0], expected)
+    assert again.counter.radii == 1
+    if harm != "a folder":
+        assert file.read_bytes() == whole
+    assert store.is_complete
+
+
+def test_a_medium_that_refuses_costs_only_the_file(
+    store: GramStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bank = opened(store, "memory", tmp_path)
+
+    def refused(*args: object, **kwargs: object) -> None:
+        raise OutputError("there", "no space is left on the device")
+
+    monkeypatch.setattr("mkldist.gram.local_blobs.LocalBlobs.put", refused)
+    [found] = answer(bank, [Radii()])
+    assert np.isfinite(found).all()
+    assert not files_of(store)
+    answer(bank, [Radii()])
+    assert bank.counter.radii == 1
+
+
+def test_banks_of_one_name_and_different_kernels_share_nothing(
+    store: GramStore, grams: np.ndarray, tmp_path: Path
+) -> None:
+    answer(opened(store, "memory", tmp_path), [Radii()])
+    kept = files_of(store)[0].read_bytes()
+    store.delete()
+    layout = TileLayout.for_points(N_POINTS)
+    other = GramStore.create(tmp_path / "banks", "bank", N_KERNELS, layout, "float64", {"id": 2})
+    for block in other.blocks:
+        other.write(block, 4.0 * layout.pack(grams)[block.kernels, block.entries])
+    left_over = Path(other.location) / "radii" / "0" / "c"
+    left_over.mkdir(parents=True)
+    (left_over / "0").write_bytes(kept)
+    bank = opened(other, "memory", tmp_path)
+    assert_allclose(answer(bank, [Radii()])[0], 4.0 * np.frombuffer(kept[:-4]), rtol=1e-12)
+    assert bank.counter.radii == 1
+
+
+def test_banks_in_an_object_store_keep_their_radii(grams: np.ndarray, tmp_path: Path) -> None:
+    root = f"memory://{tmp_path.name}"
+    store = GramStore.create(root, "bank", N_KERNELS, TileLayout.for_points(N_POINTS), "float64")
+    for block in store.blocks:
+        store.write(block, store.layout.pack(grams)[block.kernels, block.entries])
+    first, second = open_bank(store, "stream"), open_bank(GramStore.open(root, "bank"), "stream")
+    assert_array_equal(*(answer(bank, [Radii()])[0] for bank in (first, second)))
+    assert (first.counter.radii, second.counter.radii) == (1, 0)
+    store.delete()
+
+
+def test_zarr_itself_reads_them_and_finds_nothing_strange(store: GramStore, tmp_path: Path) -> None:
+    [found] = answer(opened(store, "memory", tmp_path), [Radii()])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        group = zarr.open_group(store.location, mode="r")
+        assert {name for name, _ in group.members()} == {"gram", "complete", "radii"}
+        [(_, array)] = group["radii"].members()
+    assert_array_equal(array[:], found)
+
+
+def test_a_mapped_bank_over_its_limit_gives_pages_back(
+    store: GramStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given_back = []
+    monkeypatch.setattr(MappedBank, "give_back", lambda bank: given_back.append(bank))
+    answer(open_bank(store, "mmap", 1_000, NodeCache(tmp_path / "cache")), [Radii(SUBSET)])
+    assert given_back
+
+
+def test_a_damaged_block_is_named(store: GramStore, tmp_path: Path) -> None:
+    damage(store, store.blocks[1])
+    with pytest.raises(DamagedBlocksError) as caught:
+        answer(opened(store, "stream", tmp_path), [Radii()])
+    assert caught.value.blocks == (1,)
+    assert not files_of(store)
