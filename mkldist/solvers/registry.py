@@ -11,6 +11,8 @@ MODULES = (
     "elastmkl",
     "level",
     "simplemkl",
+    "silp",
+    "hessianmkl",
     "rmkl",
     "lp_mkl",
     "smo_mkl",

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
+import cvxpy as cp
 import numpy as np
 
 from tests.solvers.instances import Instance
@@ -72,6 +74,17 @@ def optimum(case: Case, make: Callable[[], Instance]) -> float:
     """Return the independent optimum of a case on an instance, computed once a session."""
     instance = make()
     return case.optimum(instance, case.labels(instance), case.params(instance))
+
+
+def conic_value(problem: cp.Problem) -> float:
+    """Return the optimal value, to the highest accuracy that Clarabel vouches for."""
+    for tol in (1e-9, 1e-8, 1e-7):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            problem.solve(solver=cp.CLARABEL, tol_gap_abs=tol, tol_gap_rel=tol, tol_feas=tol)
+        if problem.status == cp.OPTIMAL:
+            return float(problem.value)
+    raise AssertionError(f"Clarabel ended with {problem.status}")
 
 
 def with_C(instance: Instance) -> Params:

@@ -1,0 +1,245 @@
+"""Newton's method on the proximal dual of block-norm MKL, over a working set of kernels.
+
+With ``v_m = rho + alpha_m / gamma`` and ``r_m = ||v_m||_{K_m}``, the inner objective of
+SpicyMKL (Suzuki & Tomioka 2011, Eqs. (25) and (41)) is, up to a constant,
+
+    phi(rho) = h(rho) + sum_m max_s { r_m s - psi(s) - s^2 / (2 gamma) }   s.t.  1'rho = 0,
+
+where h is the loss's conjugate with its kinks smoothed by multipliers and psi the regulariser.
+With ``c_m = s_m / r_m`` and ``s_m' = ds_m/dr_m`` its derivatives are Eqs. (26) and (27),
+
+    grad phi = grad h + sum_m c_m K_m v_m,
+    Hess phi = Hess h + sum_m c_m K_m + sum_m (s_m' - c_m) / r_m^2 (K_m v_m)(K_m v_m)',
+
+and only kernels with ``r_m > psi'(0+)`` contribute.  ``gamma = inf`` is the dual itself.
+
+Of the coefficients ``alpha_m`` only ``K_m alpha_m`` and ``alpha_m' K_m alpha_m`` are kept, and
+``K_m rho`` follows rho along a line by one product with its direction, so that a line search
+costs no kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.linalg
+
+from mkldist.gram.requests import Combine, Matvec, Request
+from mkldist.solvers.base import Counters
+from mkldist.solvers.losses import Curve, Loss
+from mkldist.solvers.regularizers import Regularizer, Response
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.intp]
+
+STEP_LIMIT = 100  # Newton steps of one minimisation
+TRIAL_LIMIT = 60  # trials on one line
+ARMIJO = 1e-4
+WALL_SHARE = 0.99  # of the way to the end of the domain that a step may go
+RIDGE = 1e-14
+ROUNDING = 1e-17  # of phi, below which a decrement says nothing
+LONGEST = 1e4  # of a direction, where the domain has size one
+
+
+@dataclass(frozen=True, eq=False)
+class _Point:
+    """phi and its parts at one rho."""
+
+    value: float
+    gradient: Floats
+    radii: Floats
+    response: Response
+    curve: Curve
+
+
+class ProximalDual:
+    """The inner objective: its multipliers, its working set and the point reached.
+
+    Parameters
+    ----------
+    loss : Loss
+        With its labels.
+    regularizer : Regularizer
+        psi.
+    n_kernels : int
+        Number M of kernels.
+    counters : Counters
+        Where Newton steps and requests are counted.
+    """
+
+    def __init__(
+        self, loss: Loss, regularizer: Regularizer, n_kernels: int, counters: Counters
+    ) -> None:
+        n = len(loss.y)
+        self.rho = loss.start()
+        self.kernels: Ints = np.empty(0, dtype=np.intp)
+        self.damping = 0.0
+        self.gamma_loss = 1.0
+        self._loss, self._regularizer = loss, regularizer
+        self._n_kernels, self._counters = n_kernels, counters
+        self._multipliers = np.zeros(n)
+        self._products = np.empty((0, n))  # K_m rho
+        self._images = np.empty((0, n))  # K_m alpha_m
+        self._squares = np.empty(0)  # alpha_m' K_m alpha_m
+
+    def enlarge(self, kernels: Ints) -> Generator[Request, Any, None]:
+        """Take more kernels into the working set, with ``alpha_m = 0``."""
+        if not len(kernels):
+            return
+        products = yield Matvec(kernels, self.rho)
+        self.kernels = np.concatenate([self.kernels, kernels])
+        self._products = np.concatenate([self._products, products])
+        self._images = np.concatenate([self._images, np.zeros_like(products)])
+        self._squares = np.concatenate([self._squares, np.zeros(len(kernels))])
+
+    def drop(self, keep: npt.NDArray[np.bool_]) -> None:
+        """Keep only some kernels of the working set."""
+        self.kernels = self.kernels[keep]
+        self._products, self._images = self._products[keep], self._images[keep]
+        self._squares = self._squares[keep]
+
+    def minimise(self, accuracy: float) -> Generator[Request, Any, None]:
+        """Minimise phi over the working set by Newton steps with back-tracking.
+
+        Parameters
+        ----------
+        accuracy : float
+            Half the Newton decrement, an estimate of what is left to gain, at which to stop.
+        """
+        point = self._at(self.rho, self._products)
+        for _ in range(STEP_LIMIT):
+            H = yield from self._hessian(point)
+            direction = _newton_direction(H, point.gradient, self._loss.has_multipliers)
+            decrement = -float(point.gradient @ direction)
+            self._counters.newton_steps += 1
+            rounding = ROUNDING * (abs(point.curve.value) + float(point.response.value.sum()))
+            if 0.5 * decrement <= max(accuracy, rounding):
+                return
+            changes = yield Matvec(self.kernels, direction)
+            step = self._line_search(point, direction, changes)
+            if step == 0.0:
+                return
+            self.rho = self.rho + step * direction
+            self._products += step * changes
+            point = self._at(self.rho, self._products)
+
+    def advance(self) -> Floats:
+        """Move ``alpha_m`` to its proximal point and the loss's multipliers (Eqs. (38)-(40)).
+
+        Returns
+        -------
+        (S,) float64
+            The norms ``s_m = ||f_m||`` of the working set's components.
+        """
+        point = self._at(self.rho, self._products)
+        ratio = point.response.ratio
+        norms: Floats = ratio * point.radii
+        self._images = ratio[:, None] * (self.damping * self._images + self._products)
+        self._squares = norms**2
+        self._multipliers = self._loss.next_multipliers(
+            self.rho, self._multipliers, self.gamma_loss
+        )
+        return norms
+
+    @property
+    def products(self) -> Floats:
+        """``K_m rho`` of the working set, (S, n)."""
+        return self._products
+
+    @property
+    def size(self) -> float:
+        """``max_i |rho_i|``."""
+        return max(float(np.abs(self.rho).max()), np.finfo(np.float64).tiny)
+
+    def _radii(self, rho: Floats, products: Floats) -> Floats:
+        """Return ``||rho + alpha_m / gamma||`` in the norm of each kernel."""
+        squared = products @ rho
+        if self.damping > 0.0:
+            squared += self.damping * (2.0 * (self._images @ rho) + self.damping * self._squares)
+        radii: Floats = np.sqrt(np.maximum(squared, 0.0))
+        return radii
+
+    def _at(self, rho: Floats, products: Floats) -> _Point:
+        radii = self._radii(rho, products)
+        response = self._regularizer.response(radii, self.damping)
+        curve = self._loss.smoothed(rho, self._multipliers, self.gamma_loss)
+        ratio = response.ratio
+        gradient = curve.gradient + ratio @ products
+        if self.damping > 0.0:
+            gradient += (self.damping * ratio) @ self._images
+        value = curve.value + float(response.value.sum())
+        return _Point(value, gradient, radii, response, curve)
+
+    def _hessian(self, point: _Point) -> Generator[Request, Any, Floats]:
+        """Ask for the Hessian of phi at a point, Eq. (27)."""
+        ratio, slope = point.response.ratio, point.response.slope
+        weights = np.zeros(self._n_kernels)
+        weights[self.kernels] = ratio
+        H: Floats = yield Combine(weights)
+        self._counters.combines += 1
+        bent = np.flatnonzero((slope > 0.0) & (point.radii > 0.0))
+        if len(bent):
+            images = self._products[bent]
+            if self.damping > 0.0:
+                images = images + self.damping * self._images[bent]
+            images = images / point.radii[bent, None]
+            excess = slope[bent] - ratio[bent]
+            H = H + (images.T * excess) @ images
+        H[np.diag_indices_from(H)] += point.curve.hessian
+        return H
+
+    def _line_search(self, point: _Point, direction: Floats, changes: Floats) -> float:
+        """Return a step of sufficient decrease inside the loss's domain; 0 if there is none.
+
+        phi is convex, so that a step with a slope not above zero decreases it whatever rounding
+        does to the difference of values.
+        """
+        slope = float(point.gradient @ direction)
+        linear = (changes @ self.rho) + self.damping * (self._images @ direction)
+        squared = changes @ direction
+        step = min(1.0, WALL_SHARE * self._loss.longest_step(self.rho, direction))
+        for _ in range(TRIAL_LIMIT):
+            rho = self.rho + step * direction
+            radii = np.sqrt(
+                np.maximum(point.radii**2 + step * (2.0 * linear + step * squared), 0.0)
+            )
+            response = self._regularizer.response(radii, self.damping)
+            curve = self._loss.smoothed(rho, self._multipliers, self.gamma_loss)
+            slope_here = float(curve.gradient @ direction)
+            slope_here += float(response.ratio @ (linear + step * squared))
+            value = curve.value + float(response.value.sum())
+            if slope_here <= 0.0 or value <= point.value + ARMIJO * step * slope:
+                return step
+            step *= min(max(slope / (slope - slope_here), 0.1), 0.5)
+        return 0.0
+
+
+def _newton_direction(H: Floats, gradient: Floats, bounded: bool) -> Floats:
+    """Solve ``H d + b 1 = -gradient``, ``1'd = 0``, with a ridge that allows it.
+
+    A polyhedral loss has no curvature between its kinks, but a domain of size one: there a ridge
+    in proportion to the gradient keeps the direction from leaving it by far.
+    """
+    n = len(gradient)
+    centred = gradient - gradient.mean()
+    diagonal = np.diagonal(H).copy()
+    ridge = max(RIDGE * float(diagonal.mean()), np.finfo(np.float64).tiny)
+    if bounded:
+        ridge = max(ridge, float(np.abs(centred).max()) / LONGEST)
+    right = np.column_stack([-centred, np.ones(n)])
+    while True:
+        H[np.diag_indices_from(H)] = diagonal + ridge
+        try:
+            factor = scipy.linalg.cho_factor(H, lower=True, check_finite=False)
+        except scipy.linalg.LinAlgError:
+            ridge *= 100.0
+            continue
+        solved = scipy.linalg.cho_solve(factor, right, check_finite=False)
+        direction = solved[:, 0] - solved[:, 1] * (solved[:, 0].sum() / solved[:, 1].sum())
+        if np.isfinite(direction).all():
+            return np.asarray(direction - direction.mean())
+        ridge *= 100.0

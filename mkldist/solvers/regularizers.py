@@ -1,0 +1,274 @@
+"""Regularisers of the block-norm formulation: ``sum_m psi(||f_m||)`` for one function psi.
+
+With ``psi(s) = C g(s^2)``, g concave and psi convex, this is Eq. (42) of Suzuki & Tomioka 2011;
+the kernel weights of a solution are ``d_m = 1 / g'(||f_m||^2)`` up to one factor (Table 3).
+
+===========  =======================================  ====================================
+name         psi(s)                                   psi*(r)
+===========  =======================================  ====================================
+block1       C s                                      0 if r <= C, else infinite
+elastic-net  C [(1 - mix) s + mix/2 s^2]              (r - C (1 - mix))_+^2 / (2 C mix)
+block-q      (C/q) s^q,  1 < q <= 2                   (C/p) (r/C)^p,  1/p + 1/q = 1
+uniform      C/2 s^2                                  r^2 / (2 C)
+===========  =======================================  ====================================
+
+A regulariser of one's own: subclass :class:`Regularizer` with psi and its two derivatives, or
+hand g and its two derivatives to :class:`Concave`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+_ROOT_STEPS = 200
+
+
+@dataclass(frozen=True, eq=False)
+class Response:
+    """How norms answer to dual norms r: ``max_s r s - psi(s) - damping/2 s^2`` for each entry.
+
+    Parameters
+    ----------
+    value : (S,) float64
+        The maxima.
+    ratio : (S,) float64
+        ``s / r`` at the maximisers s; its limit where r is zero.
+    slope : (S,) float64
+        ``ds/dr``.
+    """
+
+    value: Floats
+    ratio: Floats
+    slope: Floats
+
+
+class Regularizer(ABC):
+    """A convex, non-decreasing ``psi`` on norms ``s >= 0`` with ``psi(0) = 0``.
+
+    ``psi'(s) / s`` must not increase in s, which is to say that g is concave.  The maximisation
+    that the dual needs is solved here by Newton's method within a bracket; a subclass that knows
+    it in closed form overrides :meth:`response`.
+    """
+
+    @property
+    def largest_slope(self) -> float:
+        """Supremum of psi': beyond it the conjugate is infinite."""
+        return np.inf
+
+    @property
+    @abstractmethod
+    def threshold(self) -> float:
+        """``psi'(0+)``: kernels of dual norm up to it are inactive."""
+
+    @property
+    def smooth_dual(self) -> bool:
+        """Whether psi* is finite everywhere, so that one minimisation of the dual is enough."""
+        return bool(np.isinf(self.largest_slope))
+
+    @abstractmethod
+    def value(self, s: Floats) -> Floats:
+        """Return psi at norms `s` (S,)."""
+
+    @abstractmethod
+    def derivative(self, s: Floats) -> Floats:
+        """Return psi' at norms ``s > 0``."""
+
+    @abstractmethod
+    def curvature(self, s: Floats) -> Floats:
+        """Return psi'' at norms ``s > 0``."""
+
+    def response(self, r: Floats, damping: float) -> Response:
+        """Return ``max_s r s - psi(s) - damping/2 s^2`` with maximisers.
+
+        Parameters
+        ----------
+        r : (S,) float64
+            Dual norms, non-negative.
+        damping : float
+            Inverse of the proximal parameter; 0 gives the conjugate psi*.
+        """
+        s = np.zeros_like(r)
+        active = r > self.threshold
+        s[active] = self._roots(r[active], damping)
+        value, ratio, slope = np.zeros_like(r), np.zeros_like(r), np.zeros_like(r)
+        some = s[active]
+        value[active] = r[active] * some - self.value(some) - 0.5 * damping * some**2
+        ratio[active] = some / r[active]
+        slope[active] = 1.0 / (self.curvature(some) + damping)
+        return Response(value, ratio, slope)
+
+    def conjugate(self, r: Floats) -> Floats:
+        """Return ``psi*(r)`` for dual norms `r` (M,), at most ``largest_slope``."""
+        return self.response(r, 0.0).value
+
+    def _roots(self, r: Floats, damping: float) -> Floats:
+        """Solve ``psi'(s) + damping s = r`` for s > 0 by Newton steps within a bracket."""
+        low, high = np.zeros_like(r), np.ones_like(r)
+        for _ in range(_ROOT_STEPS):
+            short = self.derivative(high) + damping * high < r
+            if not short.any():
+                break
+            low, high = np.where(short, high, low), np.where(short, 4.0 * high, high)
+        s = 0.5 * (low + high)
+        for _ in range(_ROOT_STEPS):
+            excess = self.derivative(s) + damping * s - r
+            low, high = np.where(excess < 0, s, low), np.where(excess < 0, high, s)
+            newton = s - excess / (self.curvature(s) + damping)
+            inside = (newton > low) & (newton < high)
+            moved = np.where(inside, newton, 0.5 * (low + high))
+            if (np.abs(moved - s) <= 4e-16 * s).all():
+                break
+            s = moved
+        return s
+
+
+@dataclass(frozen=True)
+class ElasticNet(Regularizer):
+    """``C [(1 - mix) s + mix/2 s^2]``, Eq. (43); mix 0 is block 1-norm, mix 1 uniform weights.
+
+    Parameters
+    ----------
+    C : float
+        Strength.
+    mix : float
+        Share of the squared norm, in [0, 1].
+    """
+
+    C: float
+    mix: float
+
+    @property
+    def threshold(self) -> float:
+        return self.C * (1.0 - self.mix)
+
+    @property
+    def smooth_dual(self) -> bool:
+        return self.mix > 0.0
+
+    @property
+    def largest_slope(self) -> float:
+        return np.inf if self.mix > 0.0 else self.C
+
+    def value(self, s: Floats) -> Floats:
+        return self.C * ((1.0 - self.mix) * s + 0.5 * self.mix * s**2)
+
+    def derivative(self, s: Floats) -> Floats:
+        return self.C * ((1.0 - self.mix) + self.mix * s)
+
+    def curvature(self, s: Floats) -> Floats:
+        return np.full_like(s, self.C * self.mix)
+
+    def conjugate(self, r: Floats) -> Floats:
+        return super().conjugate(r) if self.mix > 0.0 else np.zeros_like(r)
+
+    def response(self, r: Floats, damping: float) -> Response:
+        stiffness = self.C * self.mix + damping
+        excess = np.maximum(r - self.threshold, 0.0)
+        active = (excess > 0.0).astype(np.float64)
+        if self.threshold == 0.0:  # the limit of s / r, which no norm is too small for
+            active[:] = 1.0
+        ratio = np.divide(excess, r * stiffness, out=active / stiffness, where=r > 0.0)
+        return Response(excess**2 / (2.0 * stiffness), ratio, active / stiffness)
+
+
+def block1(C: float) -> ElasticNet:
+    """Return the block 1-norm, ``C s``: Eq. (4)."""
+    return ElasticNet(C, 0.0)
+
+
+def uniform(C: float) -> ElasticNet:
+    """Return the squared block 2-norm, ``C/2 s^2``: uniform kernel weights."""
+    return ElasticNet(C, 1.0)
+
+
+@dataclass(frozen=True)
+class BlockQ(Regularizer):
+    """``(C/q) s^q`` with 1 < q <= 2.
+
+    Parameters
+    ----------
+    C : float
+        Strength.
+    q : float
+        Exponent.
+    """
+
+    C: float
+    q: float
+
+    @property
+    def threshold(self) -> float:
+        return 0.0
+
+    def value(self, s: Floats) -> Floats:
+        return (self.C / self.q) * s**self.q
+
+    def derivative(self, s: Floats) -> Floats:
+        return self.C * s ** (self.q - 1.0)
+
+    def curvature(self, s: Floats) -> Floats:
+        return self.C * (self.q - 1.0) * s ** (self.q - 2.0)
+
+    def response(self, r: Floats, damping: float) -> Response:
+        if damping > 0.0:
+            return super().response(r, damping)
+        p = self.q / (self.q - 1.0)
+        scaled = r / self.C
+        ratio = scaled ** (p - 2.0) / self.C
+        return Response((self.C / p) * scaled**p, ratio, (p - 1.0) * ratio)
+
+
+@dataclass(frozen=True, eq=False)
+class Concave(Regularizer):
+    """``C g(s^2)`` for a concave g of the user's, Eq. (42); ``s -> g(s^2)`` must be convex.
+
+    Parameters
+    ----------
+    C : float
+        Strength.
+    g, derivative_of_g, second_derivative_of_g : callable
+        On arrays of squared norms u > 0; ``g(0) = 0``.
+    threshold_of_g : float
+        ``lim_{s -> 0} 2 s g'(s^2)``, e.g. 1 for ``g(u) = sqrt(u)`` and 0 where g' is finite at 0.
+    largest_of_g : float
+        ``lim_{s -> inf} 2 s g'(s^2)``; infinite where g(s^2) outgrows s.
+
+    Examples
+    --------
+    >>> huber = Concave(1.0, lambda u: 2 * (np.sqrt(1 + u) - 1), lambda u: 1 / np.sqrt(1 + u),
+    ...                 lambda u: -0.5 * (1 + u) ** -1.5, largest_of_g=2.0)
+    >>> huber.value(np.array([0.0, np.sqrt(3.0)])).round(6).tolist()
+    [0.0, 2.0]
+    """
+
+    C: float
+    g: Callable[[Floats], Floats]
+    derivative_of_g: Callable[[Floats], Floats]
+    second_derivative_of_g: Callable[[Floats], Floats]
+    threshold_of_g: float = 0.0
+    largest_of_g: float = np.inf
+
+    @property
+    def threshold(self) -> float:
+        return self.C * self.threshold_of_g
+
+    @property
+    def largest_slope(self) -> float:
+        return self.C * self.largest_of_g
+
+    def value(self, s: Floats) -> Floats:
+        return self.C * self.g(s**2)
+
+    def derivative(self, s: Floats) -> Floats:
+        return self.C * 2.0 * s * self.derivative_of_g(s**2)
+
+    def curvature(self, s: Floats) -> Floats:
+        u = s**2
+        return self.C * (2.0 * self.derivative_of_g(u) + 4.0 * u * self.second_derivative_of_g(u))
