@@ -14,16 +14,15 @@ EPSILON = 0.1
 
 
 def primal_mkl_optimum(instance: Instance, y: np.ndarray, params: Params) -> float:
-    """Optimum of the dual; the residuals of one class sum to 1, here scaled to average 1."""
+    """Optimum of the dual; the residuals of one class sum to 1, not to 0."""
     if params["loss"] != "one-class":
         r = cp.Variable(len(y))
         gain, signs = _gain(params["loss"], y, r)
         return _dual_optimum(instance.grams, params, r, gain, [*signs, cp.sum(r) == 0])
     inside = np.flatnonzero(y > 0)
-    count = len(inside)
-    r = cp.Variable(count, nonneg=True)
+    r = cp.Variable(len(inside), nonneg=True)
     grams = instance.grams[:, inside][:, :, inside]
-    return _dual_optimum(grams, params, r, cp.Constant(0.0), [cp.mean(r) == 1]) / count**2
+    return _dual_optimum(grams, params, r, cp.Constant(0.0), [cp.sum(r) == 1])
 
 
 def _gain(loss: str, y: np.ndarray, r: cp.Variable) -> tuple[cp.Expression, list[Any]]:
