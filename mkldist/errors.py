@@ -82,6 +82,12 @@ class StoreError(InputError):
     kind = "bad store"
 
 
+class UnreadableError(StoreError):
+    """A store that could not be read this time; what is in it may be sound."""
+
+    kind = "store cannot be read"
+
+
 class OutputError(InputError):
     """An output folder that cannot be written or belongs to another sweep."""
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
-from mkldist.errors import OutputError, StoreError
+from mkldist.errors import OutputError, UnreadableError
 
 Buffer = bytes | memoryview
 
@@ -64,7 +64,7 @@ class Blobs(Protocol):
         """
 
     def get(self, name: str) -> bytes | None:
-        """Return the content, None if there is none; StoreError if it cannot be read."""
+        """Return the content, None if there is none; UnreadableError if it cannot be read."""
 
     def read_into(self, name: str, parts: Sequence[memoryview]) -> int | None:
         """Fill `parts` one after the other, and return the size of the file in bytes.
@@ -88,15 +88,15 @@ class Blobs(Protocol):
 
 @contextmanager
 def readable(where: str | Path) -> Iterator[None]:
-    """Turn what a failed read raises, which a client library may choose, into StoreError."""
+    """Turn what a failed read raises, which a client library may choose, into UnreadableError."""
     try:
         yield
     except OSError as error:
         found = f"cannot read: {error.strerror or error}"
-        raise StoreError(str(where), found, "a readable file") from error
+        raise UnreadableError(str(where), found, "a readable file") from error
     except Exception as error:
         found = f"cannot read: {type(error).__name__}: {error}"
-        raise StoreError(str(where), found, "a readable file") from error
+        raise UnreadableError(str(where), found, "a readable file") from error
 
 
 def open_blobs(root: str | Path, folder: str) -> Blobs:

@@ -8,10 +8,12 @@ made again from the store, and a bank that finds no room in it is read from the 
 
 from __future__ import annotations
 
+import errno
 import os
+import socket
 import time
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import google_crc32c
@@ -90,7 +92,7 @@ class NodeCache:
         mkldist.gram.loading.DamagedBlocksError
             If blocks of the store cannot be read.
         mkldist.errors.OutputError
-            If the folder cannot be written.
+            If the folder cannot be written, or its file system has no locks.
         """
         if _file_bytes(store) > self.budget_bytes:
             return None
@@ -98,7 +100,7 @@ class NodeCache:
         bank = self._mapped(path, store, resident_limit)
         if bank is None:
             self._make_directory()
-            with FileLock(path.with_suffix(".lock")):
+            with _locked(path.with_suffix(".lock")):
                 bank = self._mapped(path, store, resident_limit)
                 if bank is None and self._built(path, store):
                     bank = self._mapped(path, store, resident_limit)
@@ -106,7 +108,7 @@ class NodeCache:
 
     def clear(self) -> None:
         """Delete all files of the cache."""
-        for path in [*self._files(SUFFIX), *self._files(PARTIAL)]:
+        for path in [*self._files(f"*{SUFFIX}"), *self._files(f"*{PARTIAL}")]:
             path.unlink(missing_ok=True)
 
     def _mapped(self, path: Path, store: GramStore, limit: int | None) -> MappedBank | None:
@@ -129,7 +131,13 @@ class NodeCache:
 
     def _built(self, path: Path, store: GramStore) -> bool:
         """Write the file of a bank; return whether there was room."""
-        partial = path.with_suffix(PARTIAL)
+        # Machines that share the folder may not see each other's locks; processes of one do, so
+        # that what others of this machine began is abandoned.
+        host = socket.gethostname()
+        partial = path.with_suffix(f".{host}-{os.getpid()}{PARTIAL}")
+        for abandoned in self._files(f"{path.stem}.{host}-*{PARTIAL}"):
+            with suppress(OSError):
+                abandoned.unlink()
         self._make_room(_file_bytes(store), keep=path)
         try:
             _write_bank(partial, store)
@@ -144,12 +152,12 @@ class NodeCache:
     def _make_room(self, n_bytes: int, keep: Path) -> None:
         """Delete the least recently used files until `n_bytes` more fit the budget."""
         now = time.time()
-        for path in self._files(PARTIAL):
+        for path in self._files(f"*{PARTIAL}"):
             with suppress(OSError):
                 if now - path.stat().st_mtime > ABANDONED_AFTER_SECONDS:
                     path.unlink()
         used: list[tuple[float, int, Path]] = []
-        for path in self._files(SUFFIX):
+        for path in self._files(f"*{SUFFIX}"):
             with suppress(OSError):
                 status = path.stat()
                 used.append((status.st_atime, status.st_size, path))
@@ -160,8 +168,8 @@ class NodeCache:
                     path.unlink(missing_ok=True)
                     total -= size
 
-    def _files(self, suffix: str) -> Iterable[Path]:
-        return list(self.directory.glob(f"*{suffix}"))
+    def _files(self, pattern: str) -> Iterable[Path]:
+        return list(self.directory.glob(pattern))
 
     def _make_directory(self) -> None:
         try:
@@ -176,6 +184,21 @@ class NodeCache:
                 "a folder for the node cache",
                 f"Set {DIRECTORY_VARIABLE} to a writable folder",
             )
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Hold the lock of a file."""
+    lock = FileLock(path)
+    try:
+        lock.acquire()
+    except (OSError, NotImplementedError) as error:
+        cause = error if isinstance(error, OSError) else OSError(errno.ENOLCK, str(error))
+        raise output_error(str(path), cause) from error
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def _file_bytes(store: GramStore) -> int:

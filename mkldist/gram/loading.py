@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
-from typing import cast
+from typing import TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.errors import StoreError
+from mkldist.errors import StoreError, UnreadableError
 from mkldist.gram.store import Block, GramStore
 
 Values = npt.NDArray[np.floating]
+Read = TypeVar("Read")
+
+PAUSES = (0.2, 1.0, 5.0)
 
 
 class DamagedBlocksError(StoreError):
@@ -49,13 +53,33 @@ def read_block(store: GramStore, block: Block, out: Values) -> Values:
     ------
     DamagedBlocksError
         Naming the block.
+    UnreadableError
+        When the medium did not answer for some seconds; the block may be sound.
     """
     try:
-        return store.read(block, out=out)
+        return retried(lambda: store.read(block, out=out))
+    except UnreadableError:
+        raise
     except StoreError as error:
         raise DamagedBlocksError(
             error.where, error.found, error.expected, error.hint, (block.index,)
         ) from error
+
+
+def retried(read: Callable[[], Read]) -> Read:
+    """Return what `read` does, which is tried again for some seconds.
+
+    Raises
+    ------
+    UnreadableError
+        When the last try failed too.
+    """
+    for pause in PAUSES:
+        try:
+            return read()
+        except UnreadableError:
+            time.sleep(pause)
+    return read()
 
 
 def load_blocks(store: GramStore, put: Callable[[Block, Values], None]) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import cache as memoised
 from pathlib import Path
 from typing import Literal
 
+from mkldist.errors import OutputError
 from mkldist.gram.bank import Bank, MemoryBank
 from mkldist.gram.cache import NodeCache, default_directory
 from mkldist.gram.loading import load_entries
@@ -33,8 +35,8 @@ def open_bank(
         A complete store.
     backend : {"memory", "mmap", "stream"}
         Loaded into this process; mapped from the node cache and so shared by its processes; or
-        read from the store at every pass.  A bank that finds no room in the node cache is
-        streamed.
+        read from the store at every pass.  A bank that finds no room in the node cache,
+        or a cache that cannot be written, is streamed.
     memory_limit : int, optional
         Bytes that the bank may take in this process.  A larger mapped bank gives pages back as
         it is read; a streamed one keeps single kernels in a quarter of it.
@@ -44,8 +46,10 @@ def open_bank(
     Raises
     ------
     mkldist.gram.loading.DamagedBlocksError
-        If blocks cannot be read; its ``blocks`` names them.  A streamed bank finds them when it
+        If blocks are damaged; its ``blocks`` names them.  A streamed bank finds them when it
         is read.
+    mkldist.errors.UnreadableError
+        If the medium does not answer.
     """
     bank = _opened(store, backend, memory_limit, cache)
     identity = content_id(shape=str(store.shape), attrs=dict(store.attrs))
@@ -59,11 +63,12 @@ def _opened(
     if backend == "memory":
         return MemoryBank(load_entries(store), store.layout)
     if backend == "mmap":
-        mapped = (cache or _node_cache(default_directory())).open(
-            store, resident_limit=memory_limit
-        )
-        if mapped is not None:
-            return mapped
+        with suppress(OutputError):
+            mapped = (cache or _node_cache(default_directory())).open(
+                store, resident_limit=memory_limit
+            )
+            if mapped is not None:
+                return mapped
     share = ROW_CACHE_BYTES if memory_limit is None else memory_limit // ROW_CACHE_SHARE
     return StreamedBank(store, min(share, ROW_CACHE_BYTES))
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from mkldist.errors import InputError
+from mkldist.errors import DataError, GramError, SpecError
 from mkldist.gram.build import BuildReceipt
 from mkldist.plan import BatchPlan
 from mkldist.results.records import RecordStore
@@ -157,7 +157,8 @@ class Campaign:
             self.counts.bytes_done += receipt.bytes
             self._agenda.built(item)
             return
-        final = isinstance(error, InputError)
+        # What the data or the kernels are stays so; whatever a medium did may pass.
+        final = isinstance(error, DataError | GramError | SpecError)
         self._record_all(self._agenda.build_failed(item, describe(error), final=final))
 
     def _settle_batch(

@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import cast
 
-from mkldist.errors import StoreError
 from mkldist.gram.build import BuildReceipt, build_blocks
-from mkldist.gram.loading import DamagedBlocksError
+from mkldist.gram.loading import DamagedBlocksError, block_buffer, fitted, read_block
 from mkldist.gram.open import Backend, open_bank
-from mkldist.gram.store import GramStore
+from mkldist.gram.store import Block, GramStore
+from mkldist.gram.streamed import StreamedBank
 from mkldist.plan import RunPlan
 from mkldist.run.batch import BatchSettings, report_to, solve_runs
 from mkldist.run.materials import BankRef, materials
@@ -65,6 +65,8 @@ class BatchReceipt:
     damaged : str
         What was wrong with the bank, or empty.  The marks of damaged blocks are gone then, and
         runs that are not recorded are still to be done.
+    streamed : bool
+        Whether the bank was read from its store because the node cache could not keep it.
     passes, bytes_read : int
         Passes over the bank and bytes read from it.
     peak_memory : int
@@ -73,6 +75,7 @@ class BatchReceipt:
 
     recorded: tuple[str, ...] = ()
     damaged: str = ""
+    streamed: bool = False
     passes: int = 0
     bytes_read: int = 0
     peak_memory: int = 0
@@ -102,6 +105,8 @@ def solve_batch(task: BatchTask) -> BatchReceipt:
     ------
     mkldist.errors.OutputError
         When a record cannot be written.
+    mkldist.errors.UnreadableError
+        When the medium of the bank, the data or the records does not answer.
     """
     recorded: list[str] = []
     with single_threaded():
@@ -120,11 +125,12 @@ def solve_batch(task: BatchTask) -> BatchReceipt:
                     solve_runs(bank, task.ref, task.runs, task.settings, done)
             finally:
                 bank.close()
-        except StoreError as error:
+        except DamagedBlocksError as error:
             _drop_damaged(store, error)
             return BatchReceipt(tuple(recorded), damaged=str(error))
     return BatchReceipt(
         recorded=tuple(recorded),
+        streamed=task.ref.plan.backend == "mmap" and isinstance(bank, StreamedBank),
         passes=bank.counter.passes,
         bytes_read=bank.counter.bytes_read,
         peak_memory=peak_memory(),
@@ -140,9 +146,17 @@ def single_threaded() -> Iterator[None]:
         yield
 
 
-def _drop_damaged(store: GramStore, error: StoreError) -> None:
-    """Take the marks of damaged blocks away, so that they count as missing."""
-    if isinstance(error, DamagedBlocksError):
-        store.invalidate(store.blocks[index] for index in error.blocks)
-    else:
-        store.invalidate(store.verify())
+def _drop_damaged(store: GramStore, error: DamagedBlocksError) -> None:
+    """Take the marks of damaged blocks away, so that they count as missing.
+
+    Several tasks may have met the same damage: a block that was built again meanwhile is sound.
+    """
+    store.invalidate(block for i in error.blocks if _is_damaged(store, block := store.blocks[i]))
+
+
+def _is_damaged(store: GramStore, block: Block) -> bool:
+    try:
+        read_block(store, block, fitted(block_buffer(store), block))
+    except DamagedBlocksError:
+        return True
+    return False

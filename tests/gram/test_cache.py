@@ -3,6 +3,7 @@ from __future__ import annotations
 import errno
 import multiprocessing
 import os
+import socket
 import time
 from pathlib import Path
 
@@ -149,9 +150,10 @@ def test_what_a_killed_builder_left_is_replaced_or_removed(
     cache: NodeCache, tmp_path: Path, store: GramStore, grams: np.ndarray
 ) -> None:
     cache.directory.mkdir()
-    own = cache.path_of(store).with_suffix(".partial")
+    own = cache.path_of(store).with_suffix(f".{socket.gethostname()}-1.partial")
+    other = cache.path_of(store).with_suffix(".another-machine-1.partial")
     old, recent = cache.directory / "old.partial", cache.directory / "recent.partial"
-    for path in (own, old, recent):
+    for path in (own, other, old, recent):
         path.write_bytes(b"half")
     long_ago = time.time() - 2 * cache_module.ABANDONED_AFTER_SECONDS
     os.utime(old, (long_ago, long_ago))
@@ -159,6 +161,7 @@ def test_what_a_killed_builder_left_is_replaced_or_removed(
     assert not own.exists()
     assert not old.exists()
     assert recent.exists()
+    assert other.read_bytes() == b"half"
 
 
 def test_damage_in_the_store_names_all_blocks(
@@ -209,3 +212,17 @@ def test_default_directory_is_the_users_or_the_given_one(
     assert default_directory() == tmp_path
     monkeypatch.delenv("MKLDIST_CACHE")
     assert "mkldist" in str(default_directory())
+
+
+@pytest.mark.parametrize(
+    "error", [OSError(errno.ENOLCK, "No locks available"), NotImplementedError()]
+)
+def test_a_file_system_without_locks_is_no_place_for_the_cache(
+    cache: NodeCache, store: GramStore, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def refuse(lock: object) -> None:
+        raise error
+
+    monkeypatch.setattr("mkldist.gram.cache.FileLock.acquire", refuse)
+    with pytest.raises(OutputError, match="lock"):
+        cache.open(store)
