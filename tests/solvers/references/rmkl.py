@@ -15,16 +15,20 @@ TOLERANCE = 1e-9
 
 
 def rmkl_optimum(instance: Instance, y: np.ndarray, params: Params) -> float:
-    """Optimum of max 1'a - max_k 1/2 (||F_k (a*y)||^2 + R_k^2/C ||a||^2), a >= 0, y'a = 0.
+    """Optimum of the dual, with the ridges R_k^2 / C."""
+    return ridged_optimum(instance.grams, squared_radii(instance.grams) / params["C"], y)
+
+
+def ridged_optimum(grams: np.ndarray, ridges: np.ndarray, y: np.ndarray) -> float:
+    """Optimum of max 1'a - max_k 1/2 (||F_k (a*y)||^2 + ridge_k ||a||^2), a >= 0, y'a = 0.
 
     The second term is quadratic in the length of a, so the optimum is (1'v)^2 / 4 at the v of
     largest sum whose norms sqrt(...) are at most 1: a second-order cone program.
     """
-    ridges = squared_radii(instance.grams) / params["C"]
-    size = _size(instance.grams, ridges, y)
+    size = _size(grams, ridges, y)
     v = cp.Variable(len(y))
     constraints = [v >= 0, y @ v == 0]
-    for root, ridge in zip(factors(instance.grams), ridges, strict=True):
+    for root, ridge in zip(factors(grams), ridges, strict=True):
         rows = np.vstack([root * y, np.sqrt(ridge) * np.eye(len(y))])
         constraints.append(cp.norm(np.sqrt(0.5 * size) * np.linalg.qr(rows, mode="r") @ v) <= 1)
     problem = cp.Problem(cp.Maximize(cp.sum(v)), constraints)
