@@ -11,7 +11,7 @@ from mkldist.solvers.registry import METHODS
 from mkldist.solvers.svm import solve_svm
 from tests.solvers import instances, plain_bank
 
-SIMPLEX_METHODS = ("level", "simplemkl")
+SIMPLEX_METHODS = ("level", "simplemkl", "silp", "hessianmkl")
 every_method = pytest.mark.parametrize("name", SIMPLEX_METHODS)
 every_instance = pytest.mark.parametrize("make", instances.INSTANCES, ids=lambda f: f.__name__)
 

@@ -42,6 +42,6 @@ EXTREMES = ({"C": 1e-8}, {"C": 1e8})
 
 CASES = [
     Case(name, simplex_optimum, svm_value, with_C, extremes=EXTREMES)
-    for name in ("level", "simplemkl", "skm")
+    for name in ("level", "simplemkl", "silp", "hessianmkl", "skm")
 ]
 CASES.append(Case("uniform", uniform_optimum, svm_value, with_C, extremes=EXTREMES))
