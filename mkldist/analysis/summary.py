@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mkldist.results.rows import run_rows
-from mkldist.results.schema import SPLIT
+from mkldist.results.rows import method_nodes, run_rows
+from mkldist.results.schema import SPLIT, task_of
 from mkldist.results.state import RunState
 
 if TYPE_CHECKING:
@@ -31,10 +31,15 @@ def summary(tree: xr.DataTree) -> pd.DataFrame:
     pandas.DataFrame
         Columns ``dataset``, ``bank``, ``method``, one per hyperparameter, and
 
+        ``task``
+            ``classification`` or ``regression``;
         ``complete``, ``failed``, ``waiting``
             number of runs by state;
         ``test_error_mean``, ``test_error_sd``
-            fraction of misclassified test points;
+            fraction of misclassified test points; NaN for regression;
+        ``rmse_mean``, ``rmse_sd``, ``r2_mean``, ``r2_sd``
+            root mean square error, in the units of the labels, and coefficient of determination
+            of the test points; NaN for classification;
         ``active_mean``, ``active_sd``
             number of active kernels;
         ``seconds_mean``, ``seconds_sd``
@@ -42,23 +47,31 @@ def summary(tree: xr.DataTree) -> pd.DataFrame:
         ``gap_max``
             the largest certified relative duality gap;
         ``best``
-            whether the row has the smallest mean test error of its data set.
+            whether the row has the smallest :func:`loss_of` its data set.
     """
     rows = run_rows(tree, _INPUTS)
     by = [name for name in rows.columns if name not in (SPLIT, *_INPUTS)]
     table = _averages(_with_states(rows.reindex(columns=[*by, *_INPUTS])), by)
-    least = table.groupby("dataset")["test_error_mean"].transform("min")
-    return table.assign(best=table["test_error_mean"] == least)
+    tasks = {node.path.split("/")[1]: task_of(node) for node in method_nodes(tree)}
+    table.insert(len(by), "task", table["dataset"].map(tasks))
+    loss = loss_of(table)
+    return table.assign(best=loss == loss.groupby(table["dataset"]).transform("min"))
 
 
-_INPUTS = ("state", "test_error", "active_kernels", "gap", *SECONDS)
+def loss_of(summary: pd.DataFrame) -> pd.Series[float]:
+    """Return what is to be small: the mean test error, or the mean RMSE of regression."""
+    return summary["rmse_mean"].where(summary["task"] == "regression", summary["test_error_mean"])
+
+
+_SCORES = ("test_error", "rmse", "r2")
+_INPUTS = ("state", *_SCORES, "active_kernels", "gap", *SECONDS)
 
 
 def _with_states(rows: pd.DataFrame) -> pd.DataFrame:
     """Tell states apart in columns, and leave only the numbers of complete runs."""
     complete = rows["state"] == RunState.COMPLETE
     failed = rows["state"] == RunState.FAILED
-    numbers = rows[["test_error", "active_kernels", "gap"]].astype(float).where(complete)
+    numbers = rows[[*_SCORES, "active_kernels", "gap"]].astype(float).where(complete)
     seconds = rows[list(SECONDS)].astype(float).sum(axis=1, min_count=1).where(complete)
     states = {"complete": complete, "failed": failed, "waiting": ~(complete | failed)}
     return rows.assign(**numbers, seconds=seconds, **states)
@@ -71,8 +84,8 @@ def _averages(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:
         complete=("complete", "sum"),
         failed=("failed", "sum"),
         waiting=("waiting", "sum"),
-        test_error_mean=("test_error", "mean"),
-        test_error_sd=("test_error", "std"),
+        **{f"{score}_mean": (score, "mean") for score in _SCORES},
+        **{f"{score}_sd": (score, "std") for score in _SCORES},
         active_mean=("active_kernels", "mean"),
         active_sd=("active_kernels", "std"),
         seconds_mean=("seconds", "mean"),

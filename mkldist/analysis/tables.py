@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from mkldist.analysis.summary import loss_of
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -13,17 +15,23 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 ROW_LIMIT = 60
+USUAL_WIDTH = 80
 _MEASURES = frozenset(
-    ("complete", "failed", "waiting", "test_error_mean", "test_error_sd", "active_mean",
-     "active_sd", "seconds_mean", "seconds_sd", "gap_max", "best")
+    ("complete", "failed", "waiting", "test_error_mean", "test_error_sd", "rmse_mean", "rmse_sd",
+     "r2_mean", "r2_sd", "active_mean", "active_sd", "seconds_mean", "seconds_sd", "gap_max",
+     "task", "best")
 )  # fmt: skip
 _IDENTITY = ("dataset", "bank", "method")
-_HEADINGS = ("test error %", "active\nkernels", "seconds", "largest\ngap", "failed\nruns")
+_SCORE_HEADINGS = {"classification": ("test error %",), "regression": ("RMSE", "R²")}
+_SCORES = {"classification": "test error", "regression": "RMSE"}
+_HEADINGS = ("active\nkernels", "seconds", "largest\ngap", "failed\nruns")
 _NOTHING = "–"  # noqa: RUF001, the dash that stands for a missing number
 
 
 def summary_table(summary: pd.DataFrame, *, row_limit: int = ROW_LIMIT) -> Group:
     """Return the summary of a sweep for a terminal of 80 columns or more.
+
+    Data sets of classification and of regression have headings of their own.
 
     Parameters
     ----------
@@ -42,11 +50,22 @@ def summary_table(summary: pd.DataFrame, *, row_limit: int = ROW_LIMIT) -> Group
 
     shown = summary if len(summary) <= row_limit else _best_of_each(summary)
     names = [str(n) for n in summary.columns if n not in _MEASURES and n not in _IDENTITY]
-    headings = ["method", *_hyperparameter_heading(names), *_HEADINGS]
+    parts: list[RenderableType] = []
+    for task in dict.fromkeys(shown["task"]):
+        parts += _tables_of(shown[shown["task"] == task], task, names)
+    return Group(*parts, Text(_caption(summary, shown), style="dim"))
+
+
+def _tables_of(shown: pd.DataFrame, task: str, names: list[str]) -> list[RenderableType]:
+    """Return headings and the rows of each data set of one task."""
+    from rich.text import Text
+
+    measures = [*_SCORE_HEADINGS[task], *_HEADINGS]
+    headings = ["method", *_hyperparameter_heading(names), *measures]
     rows = [_cells(row, names) for row in shown.to_dict("records")]
     # Equal widths in every cell of a column give the tables of all data sets the same columns.
     widths = [max(map(_width, column)) for column in zip(headings, *rows, strict=True)]
-    n_left = len(headings) - len(_HEADINGS)
+    n_left = len(headings) - len(measures)
     parts: list[RenderableType] = [_table(headings, [], widths, n_left)]
     several = shown["bank"].nunique() > 1
     marked = list(zip(rows, shown["best"], strict=True))
@@ -57,7 +76,7 @@ def summary_table(summary: pd.DataFrame, *, row_limit: int = ROW_LIMIT) -> Group
     for title in dict.fromkeys(titles):
         own = [row for row, of in zip(marked, titles, strict=True) if of == title]
         parts += [Text(title, style="bold"), _table(None, own, widths, n_left), Text()]
-    return Group(*parts, Text(_caption(summary, shown), style="dim"))
+    return parts
 
 
 def _table(
@@ -76,7 +95,7 @@ def _table(
         show_edge=False,
         pad_edge=False,
         show_header=headings is not None,
-        padding=(0, 1, 0, 0),
+        padding=(0, 1 if sum(widths) + 2 * len(widths) <= USUAL_WIDTH else 0, 0, 0),
     )
     for index, width in enumerate(widths):
         left = index < n_left
@@ -114,8 +133,8 @@ def _width(cell: str) -> int:
 
 
 def _best_of_each(summary: pd.DataFrame) -> pd.DataFrame:
-    """Return the row with the smallest mean test error of each method, data set and bank."""
-    errors = summary["test_error_mean"].fillna(float("inf"))
+    """Return the row with the smallest mean test error or RMSE of each method and bank."""
+    errors = loss_of(summary).fillna(float("inf"))
     chosen = errors.groupby([summary[name] for name in _IDENTITY], sort=False).idxmin()
     return summary.loc[sorted(chosen)]
 
@@ -127,7 +146,7 @@ def _cells(row: dict[Any, Any], names: list[str]) -> list[str]:
     return [
         f" {row['method']}",
         *([_parameters(row, names)] if names else []),
-        _mean_sd(100 * row["test_error_mean"], 100 * row["test_error_sd"], 2) + mark,
+        *_scores(row, mark),
         _mean_sd(row["active_mean"], row["active_sd"], 1),
         _seconds(row["seconds_mean"]),
         _gap(row["gap_max"]),
@@ -135,12 +154,26 @@ def _cells(row: dict[Any, Any], names: list[str]) -> list[str]:
     ]
 
 
+def _scores(row: dict[Any, Any], mark: str) -> list[str]:
+    if row["task"] == "regression":
+        rmse, r2 = row["rmse_mean"], row["r2_mean"]
+        spread = "" if pd.isna(row["rmse_sd"]) else f" ± {_digits(row['rmse_sd'], 2)}"
+        shown = _NOTHING if pd.isna(rmse) else f"{_digits(rmse, 4)}{spread}"
+        return [shown + mark, _NOTHING if pd.isna(r2) else f"{r2:.3f}"]
+    return [_mean_sd(100 * row["test_error_mean"], 100 * row["test_error_sd"], 2) + mark]
+
+
+def _digits(number: float, digits: int) -> str:
+    """Return a number with some significant digits, zeros among them."""
+    return f"{number:#.{digits}g}".rstrip(".")
+
+
 def _parameters(row: dict[Any, Any], names: list[str]) -> str:
-    """Return the values of the hyperparameters that the row's method has."""
+    """Return the values of the hyperparameters that the row's method has; words need no name."""
     given = [(name, row[name]) for name in names if not pd.isna(row[name])]
     if len(names) == 1:
         return "".join(_value(value) for _, value in given)
-    return " ".join(f"{name}={_value(value)}" for name, value in given)
+    return " ".join(v if isinstance(v, str) else f"{name}={_value(v)}" for name, v in given)
 
 
 def _value(value: Any) -> str:
@@ -169,12 +202,13 @@ def _gap(gap: float) -> str:
 
 def _caption(summary: pd.DataFrame, shown: pd.DataFrame) -> str:
     """Return what the numbers mean, and what is not shown."""
+    lowest = " or ".join(_SCORES[task] for task in dict.fromkeys(summary["task"]))
     lines = [
-        "Mean ± sd over splits; * lowest mean test error of its data set.",
+        f"Mean ± sd over splits; * lowest mean {lowest} of its data set.",
         "Seconds: own time and share of the passes. Gap: certified, relative.",
     ]
     if len(shown) < len(summary):
-        lines.append(f"Each method where its mean test error is lowest, of {len(summary)} rows.")
+        lines.append(f"Each method where its mean {lowest} is lowest, of {len(summary)} rows.")
     waiting = int(summary["waiting"].sum())
     if waiting:
         lines.append(f"{waiting} runs have no outcome yet.")

@@ -93,3 +93,32 @@ def test_failed_runs_lend_no_numbers(tmp_path):
     assert (row["complete"], row["failed"]) == (1, 1)
     assert row["test_error_mean"] == good.scores["test_error"]
     assert row["seconds_mean"] < 10
+
+
+def test_regression_is_summed_up_by_its_own_scores(tmp_path):
+    grids = {"uniform": {"C": [1.0, 2.0]}}
+    plan = made_up_plan(grids, datasets=["classes", "values"], n_splits=2)
+    records = []
+    for run in plan.runs:
+        record = made_up_record(run)
+        if run.dataset == "values":
+            rmse = 10.0 * run.params["C"] + run.split
+            record = dataclasses.replace(record, scores={"rmse": rmse, "mae": 1.0, "r2": 0.5})
+        records.append(record)
+    store = RecordStore(tmp_path / "records")
+    for record in records:
+        store.write(record)
+    facts = dataclasses.replace(made_up_facts(plan, grids), tasks={"values": "regression"})
+    prepare(tmp_path / "results.zarr", plan, facts, store)
+    tree = open_results(tmp_path)
+    assert "rmse" not in tree["classes/uniform"].ds
+    assert "test_error" not in tree["values/uniform"].ds
+    table = summary(tree).set_index(["dataset", "C"])
+    assert table["task"].tolist() == ["classification"] * 2 + ["regression"] * 2
+    assert table.loc[("values", 1.0), "rmse_mean"] == 10.5
+    assert table.loc[("values", 1.0), "rmse_sd"] == pytest.approx(np.sqrt(0.5))
+    assert table.loc["values"]["r2_mean"].tolist() == [0.5, 0.5]
+    assert table.loc["values"]["best"].tolist() == [True, False]
+    assert table.loc["values"]["test_error_mean"].isna().all()
+    assert table.loc["classes"]["rmse_mean"].isna().all()
+    assert table.loc["classes"]["best"].sum() == 1

@@ -17,7 +17,8 @@ def made_up_summary(n_values: int = 3, *, banks=("xu2008",), second=None) -> pd.
     rows = [
         {
             "dataset": dataset, "bank": bank, "method": method, "C": C,
-            "complete": 20, "failed": 0, "waiting": 0,
+            "task": "classification", "complete": 20, "failed": 0, "waiting": 0,
+            "rmse_mean": np.nan, "rmse_sd": np.nan, "r2_mean": np.nan, "r2_sd": np.nan,
             "test_error_mean": draw.uniform(0.01, 0.4), "test_error_sd": 0.1234,
             "active_mean": draw.uniform(1, 400), "active_sd": 12.345,
             "seconds_mean": 10 ** draw.uniform(-2, 4), "seconds_sd": 1.0,
@@ -103,9 +104,52 @@ def test_several_hyperparameters_are_named_and_banks_are_told_apart():
     lines = shown(table, 100)
     assert "breast_wisconsin · hao2012-polynomial" in lines
     assert any("C=0.01 lam=0.5" in line for line in lines)
-    assert any(line.startswith(" best_single  C=0.01   ") for line in lines)
+    assert any(line.startswith(" best_single C=0.01   ") for line in lines)
 
 
 def test_methods_without_hyperparameters_need_no_column():
     lines = shown(made_up_summary(1).drop(columns="C"))
     assert lines[1].split()[:2] == ["method", "test"]
+
+
+def made_up_regression() -> pd.DataFrame:
+    table = made_up_summary().query("dataset == 'wdbc'")
+    return table.assign(
+        dataset="diabetes", task="regression", test_error_mean=np.nan, test_error_sd=np.nan,
+        rmse_mean=np.linspace(53.9, 60.4, 6), rmse_sd=2.0, r2_mean=0.4567,
+        best=np.arange(6) == 0,
+    )  # fmt: skip
+
+
+def test_regression_has_its_own_scores():
+    lines = shown(made_up_regression())
+    assert lines[1].split() == [
+        "method", "C", "RMSE", "R²", "kernels", "seconds", "gap", "runs",
+    ]  # fmt: skip
+    [line] = [line for line in lines if line.startswith(" simplemkl")][:1]
+    assert line.split()[1:7] == ["0.01", "53.90", "±", "2.0", "*", "0.457"]
+    assert any("lowest mean RMSE of its data set" in line for line in lines)
+    assert not any("test error" in line for line in lines)
+
+
+def test_both_tasks_stand_below_each_other_and_fit():
+    table = pd.concat([made_up_summary(), made_up_regression()])
+    lines = shown(table)
+    assert max(map(len, lines)) <= 80
+    error, rmse = ("".join(lines).index(word) for word in ("test error %", "RMSE"))
+    assert error < rmse
+    assert {"breast_wisconsin", "wdbc", "diabetes"} <= set(lines)
+    assert any("lowest mean test error or RMSE" in line for line in lines)
+
+
+def test_words_of_settings_are_not_broken_in_a_table_of_80_columns():
+    table = made_up_regression().assign(C=0.1)
+    table.insert(4, "loss", ["squared", "epsilon"] * 3)
+    lines = [line.split() for line in shown(table)]
+    assert sum("squared" in line or "epsilon" in line for line in lines) == 6
+
+
+def test_a_long_table_of_regression_shows_the_least_rmse():
+    lines = shown(made_up_regression(), row_limit=3)
+    assert sum(line.startswith((" simplemkl", " best_single")) for line in lines) == 2
+    assert any("53.90 ± 2.0 *" in line for line in lines)
