@@ -50,18 +50,24 @@ class Predictor:
     ----------
     d : (M,) float64
         Kernel weights.
-    beta : (n,) float64
-        Coefficients ``alpha*y``.
+    coefficients : (n,) float64
+        A multiple of ``alpha*y``.
     bias : float
         The best bias.
-    hinge : float
-        Sum of its hinge losses.
+    alpha : (n,) float64
+        Dual variables.
+    scale : float
+        The multiple.
+    loss : float
+        C times the sum of its hinge losses.
     """
 
     d: Floats
-    beta: Floats
+    coefficients: Floats
     bias: float
-    hinge: float
+    alpha: Floats
+    scale: float
+    loss: float
 
 
 class Bounds:
@@ -88,9 +94,9 @@ class Bounds:
         """Return the best predictor and its certificate."""
         return Solution(
             kernel_weights=self.best.d,
-            coefficients=self.best.beta,
+            coefficients=self.best.coefficients,
             bias=self.best.bias,
-            dual_variables=np.abs(self.best.beta),
+            dual_variables=self.best.alpha,
             objective=self.upper,
             dual_objective=self.lower,
             stop_reason=stop,
@@ -119,7 +125,7 @@ class MklDual:
     def __init__(
         self, y: Floats, C: float, n_kernels: int, budget_mib: float, counters: Counters
     ) -> None:
-        self.y, self._counters = y, counters
+        self.y, self._C, self._counters = y, C, counters
         self._lower, self._upper = np.minimum(y * C, 0.0), np.maximum(y * C, 0.0)
         self.beta = np.zeros(len(y))
         self.G = np.zeros((n_kernels, len(y)))
@@ -136,12 +142,29 @@ class MklDual:
         """Dual variables, (n,)."""
         return np.abs(self.beta)
 
-    def predictor(self, d: Floats) -> Predictor:
-        """Return the predictor of kernel weights `d` (M,) and coefficients beta."""
+    def predictor(self, d: Floats, energy: float) -> Predictor:
+        """Return the better of two predictors of kernel weights `d` and multiples of alpha*y.
+
+        One is alpha*y itself.  The other is enlarged until points below the bound C lose nothing:
+        with a large C their last violations cost more than the norm that avoids them.
+
+        Parameters
+        ----------
+        d : (M,) float64
+            Kernel weights.
+        energy : float
+            What the objective charges for alpha*y besides the loss; a multiple costs its square.
+        """
         f = d @ self.G
-        bias = best_bias(f, self.y)
-        hinge = float(np.maximum(0.0, 1.0 - self.y * (f + bias)).sum())
-        return Predictor(d, self.beta.copy(), bias, hinge)
+        violation = _spread(self.y - f, self.beta < self._upper, self.beta > self._lower)
+        enlarged = 1.0 / (1.0 - 0.5 * violation) if 0.0 < violation < 1.0 else 1.0
+        predictors = [self._scaled(d, f, scale) for scale in (1.0, enlarged)]
+        return min(predictors, key=lambda one: one.loss + one.scale**2 * energy)
+
+    def _scaled(self, d: Floats, f: Floats, scale: float) -> Predictor:
+        bias = best_bias(scale * f, self.y)
+        loss = self._C * float(np.maximum(0.0, 1.0 - self.y * (scale * f + bias)).sum())
+        return Predictor(d, scale * self.beta, bias, self.alpha, scale, loss)
 
     def climb(self, penalty: Penalty, gap: float) -> Round:
         """Make one round: of pair updates far from the optimum, of Newton's method near it.
@@ -253,7 +276,7 @@ class MklDual:
 
 
 def _spread(slack: Floats, up: npt.NDArray[np.bool_], down: npt.NDArray[np.bool_]) -> float:
-    """Return the largest difference of slacks that a pair could still use."""
-    if not up.any() or not down.any():
-        return 0.0
-    return float(slack[up].max() - slack[down].min())
+    """Return the largest difference of slacks that a pair could use, below 0 if none could."""
+    highest = np.max(slack, where=up, initial=-np.inf)
+    lowest = np.min(slack, where=down, initial=np.inf)
+    return float(highest - lowest)

@@ -16,9 +16,10 @@ optimisation climb it.  Here all a_m equal one a, as fits kernels of a common no
 regularised optimum is within about a^2, relatively, of the true one.
 
 The norms ``t_m = ||f_m||`` of the regularised problem satisfy ``a^2 t_m = (sqrt(q_m) - T)_+`` with
-``T = sum_m t_m``, and its components are ``f_m = e_m K_m (alpha*y)``, ``e_m = t_m / sqrt(q_m)``;
-then ``d_m = e_m / (1 - a^2 e_m)`` is in the simplex.  Both bounds are those of the problem without
-a: the machine's primal value at the weights d and coefficients alpha*y, and the dual above.
+``T = sum_m t_m``, and its components are ``f_m = e_m K_m (alpha*y)``, ``e_m = t_m / sqrt(q_m)``.
+Their sum is the predictor of weights ``d = e / sum(e)`` in the simplex and of coefficients
+``sum(e) alpha*y``.  Both bounds are those of the problem without a: the machine's primal value of
+that predictor, and the dual above.
 
 Pair updates bring the regularised gap below one per cent; Newton steps on the free variables
 finish each stage.
@@ -27,6 +28,7 @@ finish each stage.
 from __future__ import annotations
 
 from collections.abc import Generator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -35,7 +37,6 @@ from pydantic import Field
 from mkldist.gram.requests import Request
 from mkldist.solvers.base import (
     Counters,
-    Floats,
     Method,
     Problem,
     SolverParams,
@@ -44,14 +45,14 @@ from mkldist.solvers.base import (
     relative_gap,
 )
 from mkldist.solvers.dual_penalties import MOREAU_YOSIDA, Penalty
-from mkldist.solvers.mkl_dual import Bounds, MklDual
+from mkldist.solvers.mkl_dual import Bounds, MklDual, Predictor
 from mkldist.solvers.trace import Trace
 
 FIRST_A_SQUARED = 0.1
 SHRINKAGE = 0.1  # of a^2 from stage to stage
 STAGE_SHARE = 0.2  # of a^2, the regularised gap at which a stage ends
 STAGE_ROUNDS = 30  # after which a stage ends whatever its gap
-LEAST_SHARE = 0.01  # of the tolerance, below which a^2 does not go
+LEAST_SHARE = 0.1  # of the tolerance, below which a^2 does not go
 PATIENCE = 3 * STAGE_ROUNDS  # rounds without a better bound after which rounding is what is left
 
 
@@ -105,7 +106,7 @@ class _SupportKernelMachine:
     def __init__(self, problem: Problem, params: SkmParams) -> None:
         self.counters, self.bounds = Counters(), Bounds()
         self.trace = Trace(params.trace, problem.clock)
-        self._C, self._least = params.C, LEAST_SHARE * params.tol
+        self._least = LEAST_SHARE * params.tol
         self._dual = MklDual(
             problem.y, params.C, problem.n_kernels, params.cache_mib, self.counters
         )
@@ -118,11 +119,12 @@ class _SupportKernelMachine:
         yield from self._dual.climb(penalty, self._stage_gap)
         q, height = self._dual.q, float(self._dual.alpha.sum())
         e, psi = penalty.response(q)[0], penalty.value(q)
-        regularised = self._C * self._dual.predictor(e).hinge + psi
-        self._stage_gap = relative_gap(regularised, height - psi)
+        energy = 0.5 * float(e.sum()) * float(e @ q)
+        predictor = self._dual.predictor(e, energy)
+        loss, square = predictor.loss, predictor.scale**2
+        self._stage_gap = relative_gap(loss + square * psi, height - psi)
         self._stage_rounds += 1
-        predictor = self._dual.predictor(simplex_weights(e, self._a_squared))
-        value = self._C * predictor.hinge + 0.5 * float(predictor.d @ q)
+        value, predictor = loss + square * energy, on_simplex(predictor)
         self.bounds.update(value, predictor, height - 0.5 * float(q.max()))
         self.counters.outer_iterations += 1
         self.trace.record(self.bounds.upper, self.bounds.lower, predictor.d)
@@ -135,12 +137,12 @@ class _SupportKernelMachine:
             self._stage_gap, self._stage_rounds = 1.0, 0
 
 
-def simplex_weights(e: Floats, a_squared: float) -> Floats:
-    """Return the simplex's weights ``e / (1 - a^2 e)`` of effective weights; uniform for none."""
-    d = e / np.maximum(1.0 - a_squared * e, np.finfo(np.float64).eps)
-    total = float(d.sum())
-    weights: Floats = d / total if total > 0.0 else np.full(len(e), 1.0 / len(e))
-    return weights
+def on_simplex(predictor: Predictor) -> Predictor:
+    """Return the same predictor with weights in the simplex; uniform ones for no weight at all."""
+    e = predictor.d
+    total = float(e.sum())
+    d = e / total if total > 0.0 else np.full(len(e), 1.0 / len(e))
+    return replace(predictor, d=d, coefficients=total * predictor.coefficients)
 
 
 METHOD = Method(

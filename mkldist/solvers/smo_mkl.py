@@ -80,7 +80,7 @@ def solve(problem: Problem, params: SmoMklParams) -> Steps:
     penalty = Penalty(P_NORM, params.p / (params.p - 1.0), params.lam)
     stop, gap = StopReason.MAX_ITER, 1.0
     for _ in range(params.max_iter):
-        gap = yield from _round(dual, penalty, params.C, bounds, gap)
+        gap = yield from _round(dual, penalty, bounds, gap)
         counters.outer_iterations += 1
         trace.record(bounds.upper, bounds.lower, penalty.response(dual.q)[0])
         if bounds.gap <= params.tol:
@@ -96,15 +96,16 @@ def solve(problem: Problem, params: SmoMklParams) -> Steps:
 
 
 def _round(
-    dual: MklDual, penalty: Penalty, C: float, bounds: Bounds, gap: float
+    dual: MklDual, penalty: Penalty, bounds: Bounds, gap: float
 ) -> Generator[Request, Any, float]:
     """Climb for one round and bound the optimum; return the relative gap of the point reached."""
     yield from dual.climb(penalty, gap)
     q = dual.q
     psi = penalty.value(q)
-    predictor = dual.predictor(penalty.response(q)[0])
-    # 1/2 sum_m d_m q_m is twice Psi, and lam/2 ||d||_p^2 is Psi.
-    upper, lower = C * predictor.hinge + 3.0 * psi, float(dual.alpha.sum()) - psi
+    # At the weights that q implies, 1/2 sum_m d_m q_m is twice Psi, and lam/2 ||d||_p^2 is Psi.
+    predictor = dual.predictor(penalty.response(q)[0], 2.0 * psi)
+    upper = predictor.loss + 2.0 * psi * predictor.scale**2 + psi
+    lower = float(dual.alpha.sum()) - psi
     bounds.update(upper, predictor, lower)
     return relative_gap(upper, lower)
 
