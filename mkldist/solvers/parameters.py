@@ -70,9 +70,10 @@ def validate(params: type[SolverParams], where: str, values: Mapping[str, Any]) 
         return params.model_validate(dict(values), strict=True)
     except ValidationError as error:
         first = error.errors()[0]
-        name = ".".join(str(part) for part in first["loc"])
-        found = f"found {spelled(first['input'])}"
-        raise SpecError(f"{where}.{name}", found, expected(first)) from None
+        place = ".".join([where, *(str(part) for part in first["loc"][:1])])
+        if first["type"] in ("value_error", "literal_error"):
+            raise spec_error(first, place, params) from None
+        raise SpecError(place, f"found {spelled(first['input'])}", expected(first)) from None
 
 
 def expand(

@@ -28,6 +28,7 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 
 _ROOT_STEPS = 200
+_CLEARANCE = 1e-10  # off the largest slope, where the maximiser of the conjugate is at infinity
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +102,8 @@ class Regularizer(ABC):
         some = s[active]
         value[active] = r[active] * some - self.value(some) - 0.5 * damping * some**2
         ratio[active] = some / r[active]
-        slope[active] = 1.0 / (self.curvature(some) + damping)
+        stiffness = self.curvature(some) + damping
+        slope[active] = 1.0 / np.maximum(stiffness, np.finfo(np.float64).tiny)
         return Response(value, ratio, slope)
 
     def conjugate(self, r: Floats) -> Floats:
@@ -120,7 +122,8 @@ class Regularizer(ABC):
         for _ in range(_ROOT_STEPS):
             excess = self.derivative(s) + damping * s - r
             low, high = np.where(excess < 0, s, low), np.where(excess < 0, high, s)
-            newton = s - excess / (self.curvature(s) + damping)
+            stiffness = np.maximum(self.curvature(s) + damping, np.finfo(np.float64).tiny)
+            newton = s - excess / stiffness
             inside = (newton > low) & (newton < high)
             moved = np.where(inside, newton, 0.5 * (low + high))
             if (np.abs(moved - s) <= 4e-16 * s).all():
@@ -261,7 +264,7 @@ class Concave(Regularizer):
 
     @property
     def largest_slope(self) -> float:
-        return self.C * self.largest_of_g
+        return self.C * self.largest_of_g * (1.0 - _CLEARANCE)
 
     def value(self, s: Floats) -> Floats:
         return self.C * self.g(s**2)

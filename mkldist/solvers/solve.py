@@ -76,6 +76,9 @@ def solve(method: str, grams: npt.ArrayLike, y: npt.ArrayLike, **params: Any) ->
 
 def _check_labels(y: Floats, target: Target) -> None:
     """Refuse labels that the method cannot learn from."""
+    if not np.isfinite(y).all():
+        position = int(np.flatnonzero(~np.isfinite(y))[0])
+        raise GramError(f"y[{position}]", f"found {y[position]:g}", "a finite number")
     distinct = np.unique(y)
     found = f"found labels {{{', '.join(f'{value:g}' for value in distinct[:5])}}}"
     signs = bool(np.isin(distinct, (-1.0, 1.0)).all())
