@@ -16,6 +16,8 @@ import numpy as np
 
 from mkldist.gram.layout import LAYOUT_VERSION, TileLayout
 from mkldist.identity import content_id
+from mkldist.memory import bank_bytes
+from mkldist.plan_batches import split_groups
 from mkldist.plan_costs import peak_memory, typical_passes
 from mkldist.spec.model import BankSpec, PreprocessingSpec, SweepSpec
 
@@ -23,8 +25,6 @@ IDENTITY_VERSION = 1
 
 FLOAT32_ABOVE_BYTES = 2**30
 FLOAT32_ABOVE_TOL = 1e-5
-DEFAULT_WORKER_BYTES = 2 * 2**30
-BATCHES_PER_WORKER = 2
 
 Place = tuple[str, str, str, int]
 
@@ -152,7 +152,7 @@ def make_plan(
     datasets: Mapping[str, DatasetFacts],
     banks: Mapping[tuple[str, str], BankFacts],
     grids: Mapping[str, GridFacts],
-    n_workers: int,
+    n_threads: int,
     memory_limit: int | None,
 ) -> Plan:
     """Plan a sweep.
@@ -167,16 +167,16 @@ def make_plan(
         Facts by data set and bank label.
     grids : mapping of str to GridFacts
         Facts by method key.
-    n_workers : int
-        Number of workers to keep busy.
+    n_threads : int
+        Tasks that are done at the same time, on all workers together.
     memory_limit : int or None
-        Bytes that a worker may take.
+        Bytes that a worker may take for each of them.
 
     Returns
     -------
     Plan
     """
-    planner = _Planner(spec, grids, n_workers, memory_limit)
+    planner = _Planner(spec, grids, n_threads, memory_limit)
     bank_plans: list[BankPlan] = []
     batches: list[BatchPlan] = []
     for dataset in spec.datasets:
@@ -231,7 +231,7 @@ class _Planner:
 
     spec: SweepSpec
     grids: Mapping[str, GridFacts]
-    n_workers: int
+    n_threads: int
     memory_limit: int | None
 
     def banks(
@@ -240,7 +240,7 @@ class _Planner:
         """Yield the banks of a data set, each with the groups of splits that share a batch."""
         n_splits = len(facts.split_fingerprints)
         if facts.precomputed or self.spec.preprocessing.fit == "all":
-            groups = self._groups(n_splits)
+            groups = split_groups(range(n_splits), self.n_threads)
             yield self._bank(dataset, facts, bank, kernels, None, len(groups)), groups
         else:
             for split in range(n_splits):
@@ -263,15 +263,6 @@ class _Planner:
     def _features(self) -> dict[str, Any]:
         """Return what is done to features; what is done to labels leaves a bank as it is."""
         return self.spec.preprocessing.model_dump(exclude={"target"})
-
-    @property
-    def _worker_bytes(self) -> int:
-        return DEFAULT_WORKER_BYTES if self.memory_limit is None else self.memory_limit
-
-    def _groups(self, n_splits: int) -> list[list[int]]:
-        """Divide splits so that every worker has a few batches of one shared bank."""
-        wanted = min(n_splits, BATCHES_PER_WORKER * max(1, self.n_workers))
-        return [part.tolist() for part in np.array_split(np.arange(n_splits), wanted)]
 
     def _bank(
         self,
@@ -325,7 +316,7 @@ class _Planner:
             return spec.backend
         if n_batches > 1:
             return "mmap"
-        return "memory" if n_bytes <= self._worker_bytes // 2 else "stream"
+        return "memory" if n_bytes <= bank_bytes(self.memory_limit) else "stream"
 
     def _run(
         self,

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from mkldist.memory import live_solvers, row_cache_bytes, solver_bytes
+
 if TYPE_CHECKING:
     from mkldist.plan import BankPlan, BatchPlan
 
 WORKER_BASE_BYTES = 300 * 2**20  # interpreter, libraries, compiled code, data set
-STREAM_BUFFER_BYTES = 64 * 2**20
-MATRICES_PER_SOLVER = 4
-LIVE_SOLVER_BYTES = 2**30
+BUFFER_BYTES = 64 * 2**20
 TYPICAL_ROUNDS = 40
 ONE_PASS_METHODS = frozenset({"uniform", "best_single", "majority"})
 
@@ -22,7 +22,7 @@ def peak_memory(
     batches: Sequence[BatchPlan],
     memory_limit: int | None,
 ) -> int:
-    """Return the bytes that a worker is expected to take at its peak.
+    """Return the bytes that a worker of one thread is expected to take at its peak.
 
     Parameters
     ----------
@@ -33,18 +33,25 @@ def peak_memory(
     batches : sequence of BatchPlan
         All batches.
     memory_limit : int or None
-        Bytes that a worker may take, a quarter of which are for solvers.
+        Bytes that a task may take; :mod:`mkldist.memory` says how they are divided.
     """
     by_id = {bank.id: bank for bank in banks}
-    live = LIVE_SOLVER_BYTES if memory_limit is None else memory_limit // 4
     peak = 0
     for batch in batches:
         bank = by_id[batch.bank]
-        held = bank.n_bytes if bank.backend == "memory" else STREAM_BUFFER_BYTES
-        solver = MATRICES_PER_SOLVER * 8 * bank.n_points**2
-        alive = 1 if execution == "isolated" else len(batch.runs)
-        peak = max(peak, held + min(alive * solver, max(live, solver)))
+        alive = min(len(batch.runs), live_solvers(bank.n_points, memory_limit))
+        if execution == "isolated":
+            alive = 1
+        peak = max(peak, _held(bank, memory_limit) + alive * solver_bytes(bank.n_points))
     return WORKER_BASE_BYTES + peak
+
+
+def _held(bank: BankPlan, memory_limit: int | None) -> int:
+    """Return the bytes of a bank in a worker; pages of a mapped one are the system's to take."""
+    if bank.backend == "memory":
+        return bank.n_bytes
+    rows = min(bank.n_bytes, row_cache_bytes(memory_limit)) if bank.backend == "stream" else 0
+    return BUFFER_BYTES + rows
 
 
 def typical_passes(execution: str, banks: Sequence[BankPlan], batches: Sequence[BatchPlan]) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mkldist.gram.layout import TileLayout
+from mkldist.memory import live_solvers, row_cache_bytes, solver_bytes
 from tests.plans import dataset, grid, plan_of
 
 
@@ -54,3 +55,22 @@ def test_memory_counts_the_bank_and_the_living_solvers():
     tight = plan_of(data, grids, memory_limit=2**28)
     assert tight.banks[0].backend == "stream"
     assert tight.memory_per_worker < plan.memory_per_worker - bank / 2
+
+
+def test_memory_of_a_streamed_bank_counts_the_kernels_that_are_kept():
+    data, grids = {"a": dataset("a", 2000)}, {"level": grid("level", 1)}
+    bank = [{"family": "xu2008", "backend": "stream"}]
+    large = plan_of(data, grids, banks=bank, n_kernels=500)
+    mapped = plan_of(data, grids, banks=[bank[0] | {"backend": "mmap"}], n_kernels=500)
+    assert large.memory_per_worker - mapped.memory_per_worker == row_cache_bytes(None) == 2**28
+    limit = 2**28
+    tight = plan_of(data, grids, banks=bank, n_kernels=500, memory_limit=limit)
+    assert large.memory_per_worker - tight.memory_per_worker == 2**28 - row_cache_bytes(limit)
+
+
+def test_solvers_that_live_at_once_fit_their_share():
+    for n_points in (10, 3000, 100_000):
+        for limit in (None, 2**30, 2**34):
+            share = 2**30 if limit is None else limit // 4
+            n = live_solvers(n_points, limit)
+            assert n == 1 or n * solver_bytes(n_points) <= share < (n + 1) * solver_bytes(n_points)

@@ -14,11 +14,9 @@ from mkldist.gram.loading import load_entries
 from mkldist.gram.store import GramStore
 from mkldist.gram.streamed import StreamedBank
 from mkldist.identity import content_id
+from mkldist.memory import row_cache_bytes
 
 Backend = Literal["memory", "mmap", "stream"]
-
-ROW_CACHE_BYTES = 256 * 2**20
-ROW_CACHE_SHARE = 4
 
 
 def open_bank(
@@ -69,8 +67,7 @@ def _opened(
             )
             if mapped is not None:
                 return mapped
-    share = ROW_CACHE_BYTES if memory_limit is None else memory_limit // ROW_CACHE_SHARE
-    return StreamedBank(store, min(share, ROW_CACHE_BYTES))
+    return StreamedBank(store, row_cache_bytes(memory_limit))
 
 
 @memoised

@@ -12,6 +12,7 @@ from typing import Any
 from mkldist.data.preprocessing import TargetScale, target_scale
 from mkldist.gram.bank import Bank
 from mkldist.gram.view import BankView, make_views
+from mkldist.memory import live_solvers
 from mkldist.plan import RunPlan
 from mkldist.results.records import RecordStore, RunRecord
 from mkldist.run.materials import BankRef, Materials, materials
@@ -24,8 +25,6 @@ from mkldist.solvers.registry import METHODS
 
 Report = Callable[[str, str], None]
 
-LIVE_BYTES = 2**30
-MATRICES_PER_SOLVER = 4
 KEPT_BYTES = 2**28
 
 
@@ -136,9 +135,7 @@ def _wave(views: Sequence[BankView], settings: BatchSettings) -> int:
     """Return how many solvers may be alive at once, each holding a few (n, n) matrices."""
     if settings.execution == "isolated":
         return 1
-    budget = LIVE_BYTES if settings.memory_limit is None else settings.memory_limit // 4
-    largest = max(view.n_points for view in views)
-    return max(1, budget // (MATRICES_PER_SOLVER * 8 * largest**2))
+    return live_solvers(max(view.n_points for view in views), settings.memory_limit)
 
 
 def _drive_wave(bank: Bank, batch: _Batch, runs: Sequence[RunPlan]) -> None:

@@ -1,0 +1,56 @@
+"""How the runs of a bank are divided into batches, for a plan and for the workers that came."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from mkldist.plan import RunPlan
+
+BATCHES_PER_THREAD = 2
+
+
+def split_groups(splits: Sequence[int], n_threads: int) -> list[list[int]]:
+    """Divide splits so that every thread has a few batches of one shared bank.
+
+    Parameters
+    ----------
+    splits : sequence of int
+        The splits.
+    n_threads : int
+        Tasks that are done at the same time, on all workers together.
+
+    Examples
+    --------
+    >>> split_groups(range(5), 1)
+    [[0, 1, 2], [3, 4]]
+    """
+    wanted = min(len(splits), BATCHES_PER_THREAD * max(1, n_threads))
+    return [part.tolist() for part in np.array_split(np.asarray(splits), wanted)]
+
+
+def divided(runs: Iterable[RunPlan], n_threads: int) -> list[tuple[RunPlan, ...]]:
+    """Divide runs on one bank into batches.
+
+    All runs of a split stay together, because they share passes; banks of one id but another
+    label differ in their normalisation and share none.
+
+    Parameters
+    ----------
+    runs : iterable of RunPlan
+        The runs.
+    n_threads : int
+        Tasks that are done at the same time, on all workers together.
+    """
+    by_label: dict[str, dict[int, list[RunPlan]]] = defaultdict(lambda: defaultdict(list))
+    for run in runs:
+        by_label[run.bank_label][run.split].append(run)
+    return [
+        tuple(run for split in group for run in by_split[split])
+        for by_split in by_label.values()
+        for group in split_groups(sorted(by_split), n_threads)
+    ]
