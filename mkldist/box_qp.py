@@ -99,7 +99,7 @@ def newton_steps(
         free = np.flatnonzero((beta > lower) & (beta < upper))
         if len(free) < 2:
             return step
-        direction = _newton_direction(K, free, slack[free])
+        direction = newton_direction(K, free, slack[free])
         if direction is None:
             return step
         f_change = K[:, free] @ direction
@@ -128,8 +128,23 @@ def newton_steps(
     return limit
 
 
-def _newton_direction(K: Floats, free: npt.NDArray[np.intp], residual: Floats) -> Floats | None:
-    """Return the Newton direction on the free variables, summing to zero, or None."""
+def newton_direction(K: Floats, free: npt.NDArray[np.intp], residual: Floats) -> Floats | None:
+    """Return the Newton direction on the free variables, summing to zero, or None.
+
+    Parameters
+    ----------
+    K : (n, n) float64
+        Symmetric positive semi-definite matrix.
+    free : (s,) intp
+        Indices of the free variables, at least two.
+    residual : (s,) float64
+        Gradient on them.
+
+    Returns
+    -------
+    (s,) float64 or None
+        None when the matrix is not positive definite on them up to rounding.
+    """
     block = K[np.ix_(free, free)]
     ridge = max(_CURVATURE_FLOOR * float(np.trace(block)) / len(free), np.finfo(np.float64).tiny)
     block[np.diag_indices_from(block)] += ridge
