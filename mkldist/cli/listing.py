@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from pydantic_core import PydanticUndefined
 
 from mkldist.cli.options import existing_folders
 
@@ -58,20 +57,22 @@ def kernels() -> None:
 
 
 @command.command("methods")
-def methods() -> None:
-    """List methods with problem, loss, regulariser, parameters and reference."""
+@click.argument("names", nargs=-1)
+def methods(names: tuple[str, ...]) -> None:
+    """List methods with problem, loss, labels, parameters and paper: all of them, or NAMES."""
+    from mkldist.cli.method_card import method_card
+    from mkldist.errors import SpecError, nearest
     from mkldist.solvers.registry import METHODS
 
-    for method in METHODS.values():
-        click.echo(click.style(f"{method.name}", bold=True) + f"  {method.title}")
-        click.echo(f"  problem       {method.problem}")
-        click.echo(f"  loss          {method.loss}")
-        click.echo(f"  regularizer   {method.regularizer}")
-        for i, (name, field) in enumerate(method.params.model_fields.items()):
-            default = "" if field.default is PydanticUndefined else f" = {field.default}"
-            head = "  parameters    " if i == 0 else " " * 16
-            click.echo(f"{head}{name}{default}: {field.description}")
-        click.echo(f"  reference     {method.reference}\n")
+    for name in names:
+        if name not in METHODS:
+            wanted = f"one of {', '.join(METHODS)}"
+            raise SpecError("list methods", f"found {name!r}", wanted, nearest(name, METHODS))
+    for name in names or METHODS:
+        click.echo(click.style(name, bold=True) + f"  {METHODS[name].title}")
+        for line in method_card(METHODS[name], brief=not names):
+            click.echo(line)
+        click.echo()
 
 
 @command.command("sweeps")

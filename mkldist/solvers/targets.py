@@ -29,7 +29,7 @@ def losses_by_target(params: type[SolverParams]) -> dict[Target, list[str]]:
     """
     default = params.model_construct()
     field = params.model_fields.get("loss")
-    losses = [] if field is None else _words(field.annotation)
+    losses = [] if field is None else choices(field.annotation)
     if not losses:
         return {default.target: []}
     found: dict[Target, list[str]] = {}
@@ -39,8 +39,8 @@ def losses_by_target(params: type[SolverParams]) -> dict[Target, list[str]]:
     return found
 
 
-def _words(annotation: Any) -> list[str]:
-    """Return the texts among which an annotation chooses."""
+def choices(annotation: Any) -> list[str]:
+    """Return the texts among which the annotation of a parameter chooses; none if it does not."""
     if get_origin(annotation) is Literal:
         return [word for word in get_args(annotation) if isinstance(word, str)]
-    return [word for part in get_args(annotation) for word in _words(part)]
+    return [word for part in get_args(annotation) for word in choices(part)]

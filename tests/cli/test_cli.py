@@ -112,13 +112,35 @@ def test_plan_prints_and_writes_nothing(tmp_path):
     [
         ("datasets", ("wdbc", "two_moons", "synthetic")),
         ("kernels", ("gaussian", "suzuki2011")),
-        ("methods", ("level", "regularizer", "C = 1.0", "Xu, Jin, King & Lyu 2008")),
+        ("methods", ("level", "regularizer", "* C = 1.0", "Xu, Jin, King & Lyu 2008")),
     ],
 )
 def test_lists(tmp_path, what, words):
     done = run(tmp_path, "list", what)
     for word in words:
         assert word in done.stdout
+
+
+def test_methods_by_name_are_described_in_full_on_a_screen(tmp_path):
+    from mkldist.solvers.registry import METHODS
+
+    done = run(tmp_path, "list", "methods", *METHODS)
+    cards = done.stdout.rstrip().split("\n\n")
+    assert [card.split()[0] for card in cards] == list(METHODS)
+    for card, method in zip(cards, METHODS.values(), strict=True):
+        lines = card.splitlines()
+        assert len(lines) <= 24
+        assert max(map(len, lines)) <= 80
+        words = " ".join(card.split())
+        for field in ("problem", "loss", "regularizer", "title", "reference"):
+            assert " ".join(getattr(method, field).split()) in words
+        for name, parameter in method.params.model_fields.items():
+            mark = "*" if name in method.hyperparameters else " "
+            assert any(line.startswith(f"  {mark} {name} = ") for line in lines)
+            assert parameter.description in words
+        assert "  labels       " in card
+    spicymkl = cards[list(METHODS).index("spicymkl")]
+    assert "two classes (logistic, hinge); real values (squared, epsilon)" in spicymkl
 
 
 def test_list_of_sweeps_shows_descriptions(tmp_path):
@@ -137,6 +159,11 @@ def test_list_of_sweeps_shows_descriptions(tmp_path):
         (("sweep", "tiny.toml", "--data-dir", "nowhere"), "--data-dir nowhere"),
         (("sweep", "tiny.toml", "--memory", "plenty"), "memory"),
         (("swep", "tiny.toml"), "Did you mean 'sweep'?"),
+        (("list", "methods", "simplmkl"), "Did you mean 'simplemkl'?"),
+        (
+            ("sweep", "tiny.toml", "--set", "datasets.two_moons.source=friedman1"),
+            "data set 'two_moons' is one of regression; expected a method that learns real values",
+        ),
         (("status", "nowhere"), "nowhere"),
         (("export", "nowhere"), "nowhere"),
         (("bank", "show", "nowhere"), "nowhere"),

@@ -1,0 +1,97 @@
+"""What ``mkldist list methods`` says of one method."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
+
+    from mkldist.solvers.base import Method, SolverParams
+
+WIDTH = 80
+_INDENT = 15
+_COLUMN = 30
+
+
+def method_card(method: Method, *, brief: bool = False) -> Iterator[str]:
+    """Yield the lines that describe a method, on one screen of 80 columns.
+
+    Parameters
+    ----------
+    method : Method
+        The method.
+    brief : bool, optional
+        Name the parameters that every method has without their meaning.
+    """
+    from mkldist.solvers.base import SolverParams
+
+    yield from _entry("problem", method.problem)
+    yield from _entry("loss", method.loss)
+    yield from _entry("regularizer", method.regularizer)
+    yield from _entry("labels", _labels(method.params))
+    yield from _entry("reference", method.reference)
+    fields = method.params.model_fields
+    common = [name for name in SolverParams.model_fields if name in fields]
+    own = [name for name in fields if name not in common]
+    first = [name for name in method.hyperparameters if name in fields]
+    if first:
+        yield from _entry("parameters", f"* is a dimension of the results: {', '.join(first)}")
+    for name in (*first, *(name for name in own if name not in first)):
+        yield from _parameter(name, fields[name], marked=name in first)
+    if brief:
+        yield from _entry("and", ", ".join(f"{n} = {_default(fields[n])}" for n in common))
+        return
+    for name in common:
+        yield from _parameter(name, fields[name], marked=False)
+
+
+def _parameter(name: str, field: FieldInfo, *, marked: bool) -> Iterator[str]:
+    from mkldist.solvers.targets import choices
+
+    head = f"  {'*' if marked else ' '} {name} = {_default(field)}"
+    text, words = field.description or "", choices(field.annotation)
+    if not all(word in text for word in words):
+        text += f" ({', '.join(words)})"
+    lines = textwrap.wrap(text, WIDTH - _COLUMN)
+    if len(head) < _COLUMN:
+        yield f"{head:{_COLUMN}}{lines.pop(0) if lines else ''}".rstrip()
+    else:
+        yield head
+    for line in lines:
+        yield " " * _COLUMN + line
+
+
+def _entry(name: str, text: str) -> Iterator[str]:
+    yield from textwrap.wrap(
+        text,
+        WIDTH,
+        initial_indent=f"  {name:{_INDENT - 2}}",
+        subsequent_indent=" " * _INDENT,
+        break_on_hyphens=False,
+    )
+
+
+def _labels(params: type[SolverParams]) -> str:
+    """Return what a method's labels may be, with the losses that decide it."""
+    from mkldist.solvers.base import Target
+    from mkldist.solvers.targets import losses_by_target
+
+    words = {
+        Target.CLASSES: "two classes",
+        Target.VALUES: "real values",
+        Target.ONE_CLASS: "one class, +1",
+    }
+    parts = []
+    for target, losses in losses_by_target(params).items():
+        parts.append(words[target] + (f" ({', '.join(losses)})" if losses else ""))
+    return "; ".join(parts)
+
+
+def _default(field: FieldInfo) -> str:
+    """Return a default as a sweep file spells it."""
+    from mkldist.spec.values import spelled
+
+    return "..." if field.is_required() else spelled(field.get_default(call_default_factory=True))
