@@ -18,10 +18,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mkldist.box_qp import newton_steps, pair_updates
 from mkldist.gram.requests import Combine, Matvec, Request
 from mkldist.solvers.base import Counters, Solution, StopReason, relative_gap
-from mkldist.solvers.box_qp import newton_steps, pair_updates
 from mkldist.solvers.dual_penalties import Penalty
+from mkldist.solvers.mkl_model import SecondOrderModel
 from mkldist.solvers.mkl_pairs import line_maximum, mkl_pair_updates
 from mkldist.solvers.row_cache import RowCache
 from mkldist.solvers.svm import best_bias
@@ -37,9 +38,10 @@ VIOLATION_FLOOR = 1e-12
 NEAR = 1e-2  # relative gap below which Newton rounds take over
 SHORT_STEP = 0.1  # of a Newton round, after which pairs are updated first
 MOST_PAIR_ROUNDS = 30  # before a Newton round is tried whatever the gap
+UNSEEN_GAIN = 1e-12  # of 1'alpha: a gain that rounding hides from a line search, not from a model
 REFRESH_AFTER = 50  # rounds of pair updates, whose rounding in G adds up
 MODEL_ROUNDS = 20
-MODEL_VIOLATION = 1e-11
+MODEL_FIRST_VIOLATION, MODEL_VIOLATION = 1e-2, 1e-11
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,40 +238,38 @@ class MklDual:
 
     def _newton_round(self, penalty: Penalty) -> Round:
         """Search the line to the maximiser of the second-order model over the box."""
-        e, h, r, kappa = penalty.response(self.q)
-        H = yield Combine(e)
+        K = yield Combine(penalty.response(self.q)[0])
         self._counters.combines += 1
-        seen = np.flatnonzero(h)
-        G = self.G[seen]
-        pulled = r[seen] @ G
-        H += 2.0 * ((G.T * h[seen]) @ G + kappa * np.outer(pulled, pulled))
-        step = self._model_maximiser(H, self.y - e @ self.G) - self.beta
+        model = SecondOrderModel(penalty, K, self.G, self.q)
+        step = self._model_maximiser(model) - self.beta
         both = np.column_stack([self.beta, step])
         products = yield Matvec(np.arange(len(self.G)), both)
         self._counters.passes += 1
         self.G, change = products[:, :, 0], products[:, :, 1]
-        u, c = self.G @ step, np.maximum(change @ step, 0.0)
-        slope = float(self.y @ step)
-        t = line_maximum(penalty.kind, penalty.shape, penalty.lam, slope, self.q, u, c, 1.0)
+        u, c, linear = self.G @ step, np.maximum(change @ step, 0.0), float(self.y @ step)
+        t = 1.0
+        if linear - float(model.e @ u) > UNSEEN_GAIN * float(self.y @ self.beta):
+            t = line_maximum(penalty.kind, penalty.shape, penalty.lam, linear, self.q, u, c, 1.0)
         self.beta = np.clip(self.beta + t * step, self._lower, self._upper)
         self.G = self.G + t * change
         self._since_refresh, self._short = 0, t < SHORT_STEP
 
-    def _model_maximiser(self, H: Floats, slack: Floats) -> Floats:
+    def _model_maximiser(self, model: SecondOrderModel) -> Floats:
         """Maximise ``slack'step - 1/2 step' H step`` over the box; return beta + step."""
-        beta, slack, H = self.beta.copy(), slack.copy(), np.ascontiguousarray(0.5 * (H + H.T))
+        lower, upper, H = self._lower, self._upper, model.H
+        start, linear = self.beta, self.y - model.e @ self.G
+        beta, slack = start.copy(), linear.copy()
         diagonal = np.ascontiguousarray(np.diagonal(H))
-        violation, start, linear = 1e-2, self.beta, slack.copy()
+        violation, limit = MODEL_FIRST_VIOLATION, 20 * len(beta)
         for _ in range(MODEL_ROUNDS):
             self._counters.svm_iterations += int(
-                pair_updates(
-                    H, diagonal, beta, slack, self._lower, self._upper, violation, 20 * len(beta)
-                )
+                pair_updates(H, diagonal, beta, slack, lower, upper, violation, limit)
             )
-            self._counters.newton_steps += newton_steps(H, beta, slack, self._lower, self._upper)
+            self._counters.newton_steps += newton_steps(
+                H, beta, slack, lower, upper, direction_on=model.direction
+            )
             slack = linear - H @ (beta - start)
-            up, down = beta < self._upper, beta > self._lower
-            if _spread(slack, up, down) <= MODEL_VIOLATION:
+            if _spread(slack, beta < upper, beta > lower) <= MODEL_VIOLATION:
                 break
             violation = max(0.1 * violation, VIOLATION_FLOOR)
         return beta
