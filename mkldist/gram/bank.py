@@ -182,7 +182,9 @@ class ArrayBank(Bank):
         step = max(1, ROW_GROUP_ENTRIES // self.layout.n_entries)
         for start in range(0, len(kernels), step):
             positions = np.arange(start, min(start + step, len(kernels)))
-            values = self._values[kernels[positions]]
+            first = int(kernels[start])
+            alone = len(positions) == 1  # a view of one row; several are gathered
+            values = self._values[first : first + 1] if alone else self._values[kernels[positions]]
             self.counter.bytes_read += values.nbytes
             yield Rows(positions, values)
 

@@ -19,6 +19,7 @@ from mkldist.gram.operands import WIDTH, ColumnRequest, Columns, Diagonal
 from mkldist.gram.radii import answer_radii
 from mkldist.gram.radius_cache import points_id
 from mkldist.gram.requests import Combine, Inner, Matvec, Quadratic, Radii, Request
+from mkldist.gram.tile_products import multiply
 
 Floats = npt.NDArray[np.float64]
 AnyRequest = Request | Diagonal
@@ -245,10 +246,8 @@ def _combine_few(bank: Bank, sparse: _WeightRows) -> None:
 def _matvec(bank: Bank, request: Matvec) -> Floats:
     """Multiply the kernels that the request names."""
     answers = np.empty((len(request.kernels), *request.vectors.shape))
-    matrix = np.empty((bank.n_points, bank.n_points))
     for rows in bank.rows(request.kernels):
         for position, packed in zip(rows.positions, rows.values, strict=True):
-            bank.layout.unpack(packed, out=matrix)
-            answers[position] = matrix @ request.vectors
+            answers[position] = multiply(bank.layout, packed, request.vectors)
     bank.counter.matvecs += len(request.kernels)
     return answers

@@ -78,7 +78,7 @@ class Radii:
     """Ask for the squared radius of the smallest ball around the points, for every kernel m.
 
     ``R_m^2 = max { sum_i beta_i K_m[i, i] - beta' K_m beta : beta >= 0, 1'beta = 1 }``, answered
-    by (M,) float64, lower bounds to a relative 1e-10.
+    by (M,) float64 to a relative 1e-10, or to about the rounding of float32 entries.
 
     Parameters
     ----------

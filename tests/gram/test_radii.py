@@ -53,6 +53,14 @@ def test_radius_is_the_conic_solvers(K: np.ndarray, scale: float) -> None:
     assert squared_radius(scale * K) == pytest.approx(scale * balls.squared_radius(K), rel=accuracy)
 
 
+def test_rounding_to_float32_costs_no_more_than_it_must() -> None:
+    x = np.random.default_rng(0).standard_normal((200, 1))
+    for width in (0.03, 0.3, 3.0):
+        K = rbf_kernel(x, gamma=1 / (2 * width**2))
+        rounded = K.astype(np.float32).astype(np.float64)
+        assert squared_radius(rounded) == pytest.approx(balls.squared_radius(K), rel=3e-6)
+
+
 def test_radii_that_are_known() -> None:
     assert squared_radius(np.eye(8)) == pytest.approx(1 - 1 / 8, rel=1e-14)
     line = np.array([[-1.0], [0.5], [3.0]])
