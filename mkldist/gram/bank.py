@@ -21,6 +21,7 @@ Ints = npt.NDArray[np.intp]
 
 SLAB_ENTRIES = 16_384
 ROW_GROUP_ENTRIES = 131_072
+ALONE_ENTRIES = 8_192
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,12 +179,13 @@ class ArrayBank(Bank):
             yield Chunk(slice(0, self.n_kernels), entries, values)
 
     def rows(self, kernels: Ints) -> Iterator[Rows]:
-        """Read some kernels in groups that stay in the processor's cache."""
-        step = max(1, ROW_GROUP_ENTRIES // self.layout.n_entries)
+        """Read some kernels: small ones gathered in groups, larger ones as they lie."""
+        entries = self.layout.n_entries
+        step = 1 if entries > ALONE_ENTRIES else max(1, ROW_GROUP_ENTRIES // entries)
         for start in range(0, len(kernels), step):
             positions = np.arange(start, min(start + step, len(kernels)))
             first = int(kernels[start])
-            alone = len(positions) == 1  # a view of one row; several are gathered
+            alone = len(positions) == 1
             values = self._values[first : first + 1] if alone else self._values[kernels[positions]]
             self.counter.bytes_read += values.nbytes
             yield Rows(positions, values)

@@ -47,9 +47,7 @@ def multiply(layout: TileLayout, packed: npt.NDArray[np.floating], vectors: Floa
 
 
 @numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})  # type: ignore[untyped-decorator,unused-ignore]
-def _add_product(
-    tiles: npt.NDArray[np.floating], side: int, vector: Floats, total: Floats
-) -> None:
+def _add_product(tiles: npt.NDArray[np.floating], side: int, vector: Floats, total: Floats) -> None:
     """Add K @ vector to `total`; both padded to whole tiles."""
     edge = tiles.shape[1]
     t = 0
