@@ -17,10 +17,10 @@ What differs from the paper, neither the problem nor its optimum:
 * The step is sought among the kernels that can take part in it, those of positive weight and
   those of ``q_m > sum_k d_k q_k``, so that the Hessian's products visit few kernels once the
   weights are sparse.
-* J is only piecewise smooth, and a step may leave the piece whose Hessian it knows.  After a
-  short step the proximal term ``damping/2 ||s||^2`` of the model grows, after a full one it
-  shrinks.  Where no alpha is free J is linear to second order, and that term alone makes the
-  step: it is then one of projected gradient.
+* J is only piecewise smooth, and a step may leave the piece whose Hessian it knows.  A proximal
+  term in the model keeps the step short: it grows after a short step, shrinks after a full one,
+  and bounds what the slopes alone may cause.  Where no alpha is free J is linear to second order,
+  and that term alone makes the step, which is then one of projected gradient.
 * The lower bound is that of all machines met, the minimum of their cutting planes, which costs
   no kernel and is at least the bound ``1'alpha - 1/2 max_m q_m`` of any one of them.
 
@@ -161,8 +161,9 @@ class _Newton:
     def _model_minimiser(self, working: Ints, gradient: Floats, products: Floats) -> Floats:
         """Return the weights that minimise the second-order model of J over the simplex."""
         root = hessian_root(self.K, self.svm.alpha, self._C, products)
-        ridge = self._damping.ridge(root, gradient)
-        model = Model.around(self.d[working], gradient, root, ridge)
+        point = self.d[working]
+        ridge = self._damping.ridge(root, gradient - point @ gradient, size=1.0)
+        model = Model.around(point, gradient, root, ridge)
         end = np.zeros_like(self.d)
         end[working] = minimise_over_simplex(model, np.flatnonzero(self._support[working]))
         self._support = end > 0.0

@@ -13,6 +13,7 @@ MODULES = (
     "simplemkl",
     "silp",
     "hessianmkl",
+    "gmkl",
     "rmkl",
     "lp_mkl",
     "smo_mkl",

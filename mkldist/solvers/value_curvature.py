@@ -23,7 +23,8 @@ import scipy.linalg
 Floats = npt.NDArray[np.float64]
 
 _RIDGE_SHARE = 1e-12  # of the mean diagonal, keeps dependent columns apart
-_DAMPING_FLOOR, _DAMPING_BLIND = 1e-10, 1e-3
+_DAMPING_FLOOR = 1e-10
+_REACH = 10.0  # multiple of the weights' size
 _SHORT = 0.1  # length of a step
 
 
@@ -70,20 +71,24 @@ class Damping:
     def __init__(self) -> None:
         self._share = _DAMPING_FLOOR
 
-    def ridge(self, root: Floats, gradient: Floats) -> float:
-        """Return the weight; without curvature that of a gradient step of length about 1.
+    def ridge(self, root: Floats, slopes: Floats, size: float) -> float:
+        """Return the weight.
+
+        It bounds the step where the model is flat by a multiple of the weights, and fades with
+        the slopes, so that the last steps are Newton's.
 
         Parameters
         ----------
         root : (k, S) float64
             Root of the Hessian.
-        gradient : (S,) float64
-            Gradient.
+        slopes : (S,) float64
+            Reduced gradient: what vanishes at the optimum.
+        size : float
+            Size of the weights, positive.
         """
         curvature = float(np.einsum("ks,ks->s", root, root).max(initial=0.0))
-        if curvature > 0.0:
-            return self._share * curvature
-        return max(self._share, _DAMPING_BLIND) * float(np.abs(gradient).max(initial=0.0))
+        steepest = float(np.abs(slopes).max(initial=0.0))
+        return max(self._share * curvature, steepest / (_REACH * size))
 
     def adapt(self, length: float) -> None:
         """Trust the model more after a full step, less after a short one."""
