@@ -96,12 +96,6 @@ class ProximalDual:
         self._images = np.concatenate([self._images, np.zeros_like(products)])
         self._squares = np.concatenate([self._squares, np.zeros(len(kernels))])
 
-    def drop(self, keep: npt.NDArray[np.bool_]) -> None:
-        """Keep only some kernels of the working set."""
-        self.kernels = self.kernels[keep]
-        self._products, self._images = self._products[keep], self._images[keep]
-        self._squares = self._squares[keep]
-
     def minimise(self, accuracy: float) -> Generator[Request, Any, None]:
         """Minimise phi over the working set by Newton steps with back-tracking.
 
