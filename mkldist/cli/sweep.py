@@ -63,6 +63,13 @@ def command(
     _show(outcome, Console())
     if outcome.failed:
         _show_failures(outcome, console)
+    if outcome.waiting:
+        console.print(
+            f"\n{outcome.waiting} runs have no record that can be read; repeat the command",
+            style="red",
+            highlight=False,
+        )
+    if outcome.failed or outcome.waiting:
         sys.exit(EXIT_FAILED_RUNS)
 
 

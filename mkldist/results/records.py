@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
-from mkldist.errors import StoreError
+from mkldist.errors import UnreadableError
 from mkldist.results.record_format import decode, encode, is_whole
 from mkldist.results.run_record import RunRecord
 from mkldist.results.state import RunState
@@ -68,7 +68,7 @@ class RecordStore:
 
         Raises
         ------
-        mkldist.errors.StoreError
+        mkldist.errors.UnreadableError
             When the file is there and the system refuses to read it.
         """
         for state in (RunState.COMPLETE, RunState.FAILED):
@@ -160,7 +160,8 @@ def _content(path: Path) -> bytes | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise StoreError(str(path), f"cannot be read ({error.strerror})", "a record") from error
+        found = f"cannot be read ({error.strerror})"
+        raise UnreadableError(str(path), found, "a record") from error
 
 
 def _is_whole(path: Path) -> bool:

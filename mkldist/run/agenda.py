@@ -7,15 +7,17 @@ Pure bookkeeping without Dask or storage.  Three rules keep a sweep going whatev
 2. A run that fails alone, or a bank that cannot be built, is given up after a few attempts and
    its runs are recorded as failed.
 3. A bank with a damaged block is built again, a few times at most, before its batches go on.
+   What batches report that began before the last repair counts for that repair.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from mkldist.plan import BatchPlan, RunPlan
+from mkldist.plan_batches import divided
 
 MAX_ATTEMPTS = 3
 MAX_BLOCKS_PER_TASK = 8
@@ -32,12 +34,12 @@ class BuildItem:
 
 @dataclass(frozen=True)
 class BatchItem:
-    """Some runs on one complete bank."""
+    """Some runs on one complete bank, which has been repaired so often when they begin."""
 
-    batch: str
     bank: str
     runs: tuple[RunPlan, ...]
     attempt: int = 1
+    repairs: int = 0
 
 
 Item = BuildItem | BatchItem
@@ -53,12 +55,16 @@ class GivenUp:
 
 @dataclass
 class _BankState:
-    """A bank that is being built or used."""
+    """A bank that is being built or used.
+
+    ``suspect`` says that damage was reported while the bank was being built.
+    """
 
     waiting: list[BatchItem]
     blocks_left: set[int] = field(default_factory=set)
     unfinished: int = 0
     repairs: int = 0
+    suspect: bool = False
     given_up: str = ""
 
 
@@ -71,15 +77,16 @@ class Agenda:
     Parameters
     ----------
     banks : sequence of str
-        Ids of the banks, in the order in which to build them.
+        Ids of the banks, in the order in which to build them; also those without batches.
     batches : iterable of BatchPlan
-        Batches, holding only the runs that are to be done.
+        Batches, holding only the runs that are to be done.  They are divided anew for the threads
+        that are there when their bank is complete.
     missing_blocks : callable
         Given a bank's id, make its store if need be and return the blocks that it lacks.
     is_recorded : callable
         Given a run's id, return whether its outcome is in storage.
-    n_threads : int
-        Workers' threads, among which the blocks of one bank are divided.
+    n_threads : callable
+        Return the threads of all workers, among which blocks and runs of one bank are divided.
     """
 
     def __init__(
@@ -88,16 +95,16 @@ class Agenda:
         batches: Iterable[BatchPlan],
         missing_blocks: Callable[[str], Sequence[int]],
         is_recorded: Callable[[str], bool],
-        n_threads: int = 1,
+        n_threads: Callable[[], int],
     ) -> None:
         self._missing_blocks, self._is_recorded = missing_blocks, is_recorded
-        self.n_threads = n_threads
-        self._banks: dict[str, _BankState] = {}
+        self._n_threads = n_threads
+        self._banks: dict[str, _BankState] = {bank: _BankState(waiting=[]) for bank in banks}
         for batch in batches:
-            state = self._banks.setdefault(batch.bank, _BankState(waiting=[]))
-            state.waiting.append(BatchItem(batch.id, batch.bank, batch.runs))
+            state = self._banks[batch.bank]
+            state.waiting.append(BatchItem(batch.bank, batch.runs))
             state.unfinished += 1
-        self._to_prepare = deque(bank for bank in banks if bank in self._banks)
+        self._to_prepare = deque(self._banks)
         self._builds: deque[BuildItem] = deque()
         self._ready: deque[BatchItem] = deque()
         self._finished: list[str] = []
@@ -107,7 +114,8 @@ class Agenda:
         while not self._ready and not self._builds and self._to_prepare:
             self._prepare(self._to_prepare.popleft())
         if self._ready:
-            return self._ready.popleft()
+            item = self._ready.popleft()
+            return replace(item, repairs=self._banks[item.bank].repairs)
         return self._builds.popleft() if self._builds else None
 
     def finished_banks(self) -> list[str]:
@@ -115,11 +123,21 @@ class Agenda:
         finished, self._finished = self._finished, []
         return finished
 
+    @property
+    def given_up_banks(self) -> Mapping[str, str]:
+        """The banks that could not be built, and why."""
+        return {bank: state.given_up for bank, state in self._banks.items() if state.given_up}
+
     def built(self, item: BuildItem) -> None:
         """Note that blocks are complete."""
         state = self._banks[item.bank]
         state.blocks_left -= set(item.blocks)
-        if not state.blocks_left:
+        if state.blocks_left or state.given_up:
+            return
+        if state.suspect:
+            state.suspect = False
+            self._prepare(item.bank)
+        else:
             self._release(state)
 
     def build_failed(self, item: BuildItem, error: str, *, final: bool = False) -> list[GivenUp]:
@@ -155,7 +173,7 @@ class Agenda:
     def bank_damaged(self, item: BatchItem, error: str) -> list[GivenUp]:
         """Note that a batch found damaged blocks; return the runs that are given up for it.
 
-        Called when the marks of the damaged blocks are gone already.
+        Called when the marks of those blocks are gone that are damaged still.
         """
         state = self._banks[item.bank]
         left = tuple(run for run in item.runs if not self._is_recorded(run.id))
@@ -169,8 +187,10 @@ class Agenda:
         if state.given_up:
             return self._give_up_bank(item.bank, state, state.given_up)
         if state.blocks_left:
+            state.suspect = True
             return []
-        state.repairs += 1
+        if item.repairs == state.repairs:
+            state.repairs += 1
         if state.repairs >= MAX_ATTEMPTS:
             return self._give_up_bank(item.bank, state, error)
         self._prepare(item.bank)
@@ -181,15 +201,19 @@ class Agenda:
         state = self._banks[bank]
         missing = list(self._missing_blocks(bank))
         state.blocks_left = set(missing)
-        per_task = min(MAX_BLOCKS_PER_TASK, -(-len(missing) // self.n_threads) or 1)
+        per_task = min(MAX_BLOCKS_PER_TASK, -(-len(missing) // self._n_threads()) or 1)
         for start in range(0, len(missing), per_task):
             self._builds.append(BuildItem(bank, tuple(missing[start : start + per_task])))
         if not missing:
             self._release(state)
 
     def _release(self, state: _BankState) -> None:
-        """Let the batches of a complete bank go."""
-        self._ready.extend(state.waiting)
+        """Let the batches of a complete bank go, divided for the workers that are there."""
+        whole = [item for item in state.waiting if item.attempt == 1]
+        self._ready.extend(item for item in state.waiting if item.attempt > 1)
+        parts = divided((run for item in whole for run in item.runs), self._n_threads())
+        self._ready.extend(BatchItem(whole[0].bank, runs) for runs in parts)
+        state.unfinished += len(parts) - len(whole)
         state.waiting = []
 
     def _give_up_bank(self, bank: str, state: _BankState, error: str) -> list[GivenUp]:

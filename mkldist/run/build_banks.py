@@ -7,20 +7,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mkldist.plan import make_plan
+from mkldist.errors import MkldistError, StoreError
+from mkldist.results.records import RecordStore
 from mkldist.run.bank_refs import bank_refs
-from mkldist.run.cluster import ConnectOptions, default_workers
-from mkldist.run.coordinator import banks_root, output_path, parse_memory
-from mkldist.run.output import as_output_error, claimed
+from mkldist.run.cluster import ConnectOptions
+from mkldist.run.consolidate import Consolidator
+from mkldist.run.coordinator import banks_root, batch_settings, output_path, planned
+from mkldist.run.output import OutputFolder, claimed
 from mkldist.run.progress import Counts, make_progress
-from mkldist.run.resolve import resolve
-from mkldist.run.tasks import BuildTask, build
 from mkldist.spec.model import SweepSpec
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-BLOCKS_PER_TASK = 8
+    from mkldist.run.campaign import Work
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,9 @@ def build_banks(
 ) -> BuiltBanks:
     """Compute the blocks of a sweep's banks that are missing.
 
+    A bank that cannot be built leaves the others alone; what is wrong with the first such bank is
+    raised at the end.
+
     Parameters
     ----------
     spec, origin, data_dirs, output, connect_options, console
@@ -62,62 +65,42 @@ def build_banks(
     Raises
     ------
     mkldist.errors.InputError
-        For input that cannot be used, or banks that cannot be written.
+        For input that cannot be used, or banks that cannot be built or written.
+    mkldist.errors.ClusterError
+        When workers cannot be had or the scheduler was lost.
     """
+    from mkldist.run.campaign import Work
+
     options = connect_options or ConnectOptions()
-    resolved = resolve(spec, data_dirs, origin.parent)
-    n_workers = options.n_workers or default_workers(options.threads_per_worker)
-    plan = make_plan(
-        spec, resolved.facts, resolved.banks, resolved.grids, n_workers, parse_memory(spec.memory)
-    )
+    plan, resolved = planned(spec, origin, data_dirs, options)
     path = output_path(spec, output)
     root = banks_root(spec, path)
     with claimed(path, spec.name) as folder:
         wanted = {bank.id for bank in plan.banks}
         refs = bank_refs(plan, resolved, wanted, root, folder.snapshots)
-        tasks: list[BuildTask] = []
+        settings = batch_settings(spec, folder)
+        work = Work(refs, (), settings, expected_threads=options.expected_threads())
+        n_missing = sum(len(ref.store().missing()) for ref in work.stored.values())
         counts = Counts()
-        for ref in refs.values():
-            missing = [block.index for block in ref.store().missing()]
-            tasks += [
-                BuildTask(ref, tuple(missing[start : start + BLOCKS_PER_TASK]))
-                for start in range(0, len(missing), BLOCKS_PER_TASK)
-            ]
-            share = len(missing) / len(ref.store().blocks)
-            counts.bytes += round(ref.plan.n_bytes * share)
-        blocks = _build(tasks, counts, options, root, console) if tasks else 0
-    return BuiltBanks(root, tuple(sorted(wanted)), blocks, counts.bytes_done)
+        if n_missing:
+            counts = _build(work, folder, options.limited_to(n_missing), console)
+    return BuiltBanks(root, tuple(sorted(wanted)), counts.blocks_done, counts.bytes_done)
 
 
 def _build(
-    tasks: Sequence[BuildTask],
-    counts: Counts,
-    options: ConnectOptions,
-    root: str,
-    console: Console | None,
-) -> int:
-    """Do the tasks on a cluster and return the number of blocks computed."""
-    from distributed import as_completed
+    work: Work, folder: OutputFolder, options: ConnectOptions, console: Console | None
+) -> Counts:
+    """Do the work on a cluster and return what was built."""
+    from mkldist.run.campaign import Campaign, describe
 
-    blocks = 0
-    with make_progress(console) as progress, options.limited_to(len(tasks)).connect() as client:
-        waiting = iter(tasks)
-        first = [next(waiting, None) for _ in range(2 * max(1, sum(client.nthreads().values())))]
-        futures = [client.submit(build, task, pure=False) for task in first if task]
-        running = as_completed(futures, loop=client.loop)
-        for future in running:
-            try:
-                receipt = future.result()
-            except Exception as error:
-                refused = as_output_error(error, root)
-                if refused is None:
-                    raise
-                raise refused from error
-            blocks += receipt.blocks
-            counts.bytes_done += receipt.bytes
-            progress.show(counts)
-            future.release()
-            task = next(waiting, None)
-            if task is not None:
-                running.add(client.submit(build, task, pure=False))
-    return blocks
+    store = RecordStore(folder.records)
+    consolidator = Consolidator(folder.results, store)
+    with make_progress(console) as progress, options.connect() as client:
+        campaign = Campaign(client, work, store, consolidator, progress)
+        campaign.work()
+    for bank, error in campaign.refused_banks.items():
+        if isinstance(error, MkldistError):
+            raise error
+        where = f"bank {bank}"
+        raise StoreError(where, f"cannot be built: {describe(error)}", "a bank") from error
+    return campaign.counts

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from mkldist.errors import DataError, GramError, SpecError
 from mkldist.gram.build import BuildReceipt
+from mkldist.gram.loading import retried
 from mkldist.plan import BatchPlan
 from mkldist.results.records import RecordStore
 from mkldist.results.state import RunState
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 WAIT_SECONDS = 0.25
 NO_WORKERS_NOTE_SECONDS = 30.0
+MANY_THREADS = 1000
 
 
 @dataclass(frozen=True)
@@ -39,17 +41,24 @@ class Work:
     banks : mapping of (str, str) to BankRef
         Banks by id and label: banks that differ in normalisation alone share one store.
     batches : tuple of BatchPlan
-        Batches, holding only the runs that are to be done.
+        Batches, holding only the runs that are to be done; without any, banks are built only.
     settings : BatchSettings
         How runs are done.
     keep_banks : bool
         Whether Gram matrices stay after their runs are recorded.
+    own_banks : bool
+        Whether no other sweep uses the folder of the banks.  Otherwise those that were complete
+        before stay there in any case.
+    expected_threads : int
+        Workers' threads that will be there sooner or later, as far as is known.
     """
 
     banks: Mapping[tuple[str, str], BankRef]
     batches: tuple[BatchPlan, ...]
     settings: BatchSettings
     keep_banks: bool = True
+    own_banks: bool = False
+    expected_threads: int = 0
 
     @cached_property
     def stored(self) -> dict[str, BankRef]:
@@ -87,13 +96,16 @@ class Campaign:
         self._window = Window(client)
         self._announced: queue.SimpleQueue[Mapping[str, str]] = queue.SimpleQueue()
         self._states: dict[str, str] = {}
+        self._built: set[str] = set()
+        self._build_errors: dict[str, BaseException] = {}
+        self._noted_streaming = False
         self.counts = Counts(runs=sum(len(batch.runs) for batch in work.batches))
         self._agenda = Agenda(
             list(work.stored),
             work.batches,
             self._missing_blocks,
             self._is_recorded,
-            self._window.n_threads,
+            self._threads,
         )
         self._noted = time.monotonic()
 
@@ -104,6 +116,8 @@ class Campaign:
         ------
         mkldist.errors.OutputError
             When records, banks or results cannot be written.
+        mkldist.errors.UnreadableError
+            When the medium of banks or records does not answer.
         mkldist.errors.ClusterError
             When the scheduler is lost.
         """
@@ -120,6 +134,16 @@ class Campaign:
             self._window.cancel()
             if topic:
                 self._client.unsubscribe_topic(topic)
+            self._take_announcements()
+
+    @property
+    def refused_banks(self) -> dict[str, BaseException]:
+        """The banks that could not be built, and why."""
+        return {bank: self._build_errors[bank] for bank in self._agenda.given_up_banks}
+
+    def _threads(self) -> int:
+        """Return the threads among which to divide work; if nobody knows, there may be many."""
+        return max(self._window.known_threads, self._work.expected_threads) or MANY_THREADS
 
     def _submit(self) -> bool:
         """Fill the window; return whether anything was submitted."""
@@ -147,18 +171,23 @@ class Campaign:
         else:
             self._settle_batch(outcome.item, outcome.receipt, error)
         for bank in self._agenda.finished_banks():
-            if not self._work.keep_banks:
+            if not self._work.keep_banks and (self._work.own_banks or bank in self._built):
                 self._work.stored[bank].store().delete()
 
     def _settle_build(
         self, item: BuildItem, receipt: BuildReceipt, error: BaseException | None
     ) -> None:
         if error is None:
+            self.counts.blocks_done += receipt.blocks
             self.counts.bytes_done += receipt.bytes
+            self._built.add(item.bank)
             self._agenda.built(item)
             return
         # What the data or the kernels are stays so; whatever a medium did may pass.
         final = isinstance(error, DataError | GramError | SpecError)
+        self._build_errors[item.bank] = error
+        if not final:
+            self._progress.note(f"{len(item.blocks)} blocks are not built yet: {describe(error)}")
         self._record_all(self._agenda.build_failed(item, describe(error), final=final))
 
     def _settle_batch(
@@ -171,11 +200,25 @@ class Campaign:
             self._progress.note(f"building again: {receipt.damaged}")
             self._record_all(self._agenda.bank_damaged(item, receipt.damaged))
         else:
+            self._note_streaming(receipt)
             self._agenda.batch_done(item)
-        recorded = [run.id for run in item.runs if self._is_recorded(run.id)]
-        for run_id in recorded:
+            self._note_recorded(run.id for run in item.runs)
+            return
+        self._note_recorded(run.id for run in item.runs if self._is_recorded(run.id))
+
+    def _note_recorded(self, run_ids: Iterable[str]) -> None:
+        """Count runs as done; what became of each is announced."""
+        for run_id in run_ids:
             self._states.setdefault(run_id, "")
-        self._consolidator.add(recorded)
+            self._consolidator.add([run_id])
+
+    def _note_streaming(self, receipt: BatchReceipt) -> None:
+        if receipt.streamed and not self._noted_streaming:
+            self._noted_streaming = True
+            self._progress.note(
+                "a node cache has no room or cannot be written, so every pass reads the bank from "
+                "its store; MKLDIST_CACHE names another folder"
+            )
 
     def _record_all(self, given_up: Iterable[GivenUp]) -> None:
         """Record runs as failed that no worker could do."""
@@ -188,9 +231,7 @@ class Campaign:
 
     def _housekeep(self) -> None:
         """Take announcements, carry records into the results, show progress."""
-        while not self._announced.empty():
-            event = self._announced.get()
-            self._states[event["run"]] = event["state"]
+        self._take_announcements()
         self._consolidator.flush_if_due()
         self.counts.runs_done = len(self._states)
         self.counts.runs_failed = sum(state == RunState.FAILED for state in self._states.values())
@@ -202,16 +243,24 @@ class Campaign:
             self._progress.note("waiting for workers: none has joined, or all have left")
             self._noted = now
 
+    def _take_announcements(self) -> None:
+        """Take what workers said of finished runs, whose records are durable then."""
+        while not self._announced.empty():
+            event = self._announced.get()
+            self._states[event["run"]] = event["state"]
+            self._consolidator.add([event["run"]])
+
     def _missing_blocks(self, bank: str) -> list[int]:
-        store = self._work.stored[bank].store()
-        missing = store.missing()
+        store = retried(self._work.stored[bank].store)
+        missing = retried(store.missing)
         self.counts.bytes += sum(
             block.shape[0] * block.shape[1] * store.dtype.itemsize for block in missing
         )
         return [block.index for block in missing]
 
     def _is_recorded(self, run_id: str) -> bool:
-        return bool(self._states.get(run_id)) or self._store.read(run_id) is not None
+        """Return whether storage has a run's record; what was announced may be lost since."""
+        return retried(lambda: self._store.read(run_id)) is not None
 
 
 def describe(error: BaseException) -> str:

@@ -80,6 +80,21 @@ class ConnectOptions:
         workers = min(default_workers(self.threads_per_worker), n_tasks)
         return replace(self, n_workers=max(1, workers))
 
+    def expected_threads(self) -> int:
+        """Return the tasks that workers will do at the same time, 0 if nobody knows before.
+
+        Raises
+        ------
+        mkldist.errors.SpecError
+            For a cluster file that cannot be used.
+        """
+        if self.scheduler:
+            return 0
+        if self.cluster_file:
+            return self.n_workers or read_cluster_file(self.cluster_file).workers or 0
+        workers = self.n_workers or default_workers(self.threads_per_worker)
+        return workers * self.threads_per_worker
+
     def connect(self) -> Any:
         """Return the context manager :func:`connect` with these options."""
         return connect(self.scheduler, self.cluster_file, self.n_workers, self.threads_per_worker)

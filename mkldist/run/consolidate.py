@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mkldist.results.records import RecordStore
+from mkldist.errors import UnreadableError
+from mkldist.results.records import RecordStore, RunRecord
 from mkldist.run.output import writing
 
 if TYPE_CHECKING:
@@ -34,12 +35,13 @@ class Consolidator:
     def __init__(self, path: Path, store: RecordStore) -> None:
         self._path, self._store = path, store
         self._waiting: dict[str, None] = {}
+        self._written: set[str] = set()
         self._flushed = time.monotonic()
         self._opened: TreeWriter | None = None
 
     def add(self, run_ids: Iterable[str]) -> None:
-        """Take runs whose records are durable."""
-        self._waiting.update(dict.fromkeys(run_ids))
+        """Take runs whose records are durable; those that were written already are known."""
+        self._waiting.update((i, None) for i in run_ids if i not in self._written)
 
     def flush_if_due(self) -> None:
         """Write if runs have waited for a while or are many."""
@@ -48,7 +50,7 @@ class Consolidator:
             self.flush()
 
     def flush(self) -> None:
-        """Write all runs that wait.
+        """Write all runs that wait and whose records can be read; the others wait on.
 
         Raises
         ------
@@ -60,8 +62,18 @@ class Consolidator:
                 from mkldist.results.writer import TreeWriter
 
                 self._opened = TreeWriter(self._path)
-            records = (self._store.read(run_id) for run_id in self._waiting)
+            records = [self._read(run_id) for run_id in self._waiting]
+            found = [record for record in records if record is not None]
             with writing(self._path):
-                self._opened.write(record for record in records if record is not None)
-        self._waiting.clear()
+                self._opened.write(found)
+            for record in found:
+                del self._waiting[record.id]
+                self._written.add(record.id)
         self._flushed = time.monotonic()
+
+    def _read(self, run_id: str) -> RunRecord | None:
+        """Return a record, or None if it cannot be read now; another machine wrote it, perhaps."""
+        try:
+            return self._store.read(run_id)
+        except UnreadableError:
+            return None

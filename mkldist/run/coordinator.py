@@ -6,13 +6,15 @@ in the output folder, and starts a cluster only for the rest.
 
 from __future__ import annotations
 
+import uuid
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mkldist.errors import SpecError
+from mkldist.errors import MkldistError, SpecError
 from mkldist.plan import BatchPlan, Plan, make_plan
 from mkldist.results.layout import TreeFacts
 from mkldist.results.records import RecordStore
@@ -23,7 +25,6 @@ from mkldist.run.bank_refs import bank_refs
 from mkldist.run.batch import BatchSettings
 from mkldist.run.cluster import ConnectOptions, default_workers
 from mkldist.run.consolidate import Consolidator
-from mkldist.run.materials import BankRef
 from mkldist.run.output import OutputFolder, claimed, writing
 from mkldist.run.progress import Progress, make_progress
 from mkldist.run.resolve import Resolved, resolve
@@ -32,6 +33,8 @@ from mkldist.spec.model import SweepSpec
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from mkldist.run.campaign import Work
 
 TOPIC = "mkldist-runs"
 
@@ -64,6 +67,11 @@ class SweepOutcome:
     def failed(self) -> int:
         """Number of failed runs."""
         return self.counts.get(RunState.FAILED, 0)
+
+    @property
+    def waiting(self) -> int:
+        """Number of runs without a record; none unless records vanished meanwhile."""
+        return self.counts.get(RunState.WAITING, 0)
 
 
 def run_sweep(
@@ -108,47 +116,51 @@ def run_sweep(
         Passed on after the cluster is closed; what was recorded stays.
     """
     options = connect_options or ConnectOptions()
-    memory_limit = parse_memory(spec.memory)
-    resolved = resolve(spec, data_dirs, origin.parent)
-    plan = make_plan(
-        spec,
-        resolved.facts,
-        resolved.banks,
-        resolved.grids,
-        options.n_workers or default_workers(options.threads_per_worker),
-        memory_limit,
-    )
-    path = output_path(spec, output)
-    with claimed(path, spec.name) as folder:
-        sweep = _Sweep(spec, plan, resolved, folder, memory_limit)
-        recorded = sweep.opened(retry_failed=retry_failed)
-        open_batches = _open_batches(plan, recorded)
-        if open_batches:
+    plan, resolved = planned(spec, origin, data_dirs, options)
+    with claimed(output_path(spec, output), spec.name) as folder:
+        sweep = _Sweep(plan, resolved, folder)
+        before = sweep.opened(retry_failed=retry_failed)
+        if len(before) < len(plan.runs):
             with make_progress(console) as progress:
-                sweep.work(
-                    open_batches, options, progress, resume_command or f"mkldist sweep {origin}"
-                )
-        states = sweep.recorded()
-    counts = Counter(states.values())
-    counts[RunState.WAITING] = len(plan.runs) - len(states)
-    return SweepOutcome(
-        plan, path, dict(counts), computed=len(states) - len(recorded), skipped=len(recorded)
-    )
+                sweep.work(before, options, progress, resume_command or f"mkldist sweep {origin}")
+        after = sweep.recorded()
+    counts = Counter(after.values())
+    counts[RunState.WAITING] = len(plan.runs) - len(after)
+    computed = len(after.keys() - before.keys())
+    return SweepOutcome(plan, folder.path, dict(counts), computed, skipped=len(before))
+
+
+def planned(
+    spec: SweepSpec, origin: Path, data_dirs: Sequence[Path], options: ConnectOptions
+) -> tuple[Plan, Resolved]:
+    """Return the plan of a sweep on the workers that are asked for, and its data.
+
+    Parameters
+    ----------
+    spec, origin, data_dirs
+        As for :func:`run_sweep`.
+    options : ConnectOptions
+        Where it is to run.
+
+    Raises
+    ------
+    mkldist.errors.InputError
+        For input that cannot be used.
+    """
+    memory_limit = parse_memory(spec.memory)
+    if memory_limit is not None:
+        memory_limit //= options.threads_per_worker
+    resolved = resolve(spec, data_dirs, origin.parent)
+    n_threads = options.expected_threads() or default_workers()
+    plan = make_plan(spec, resolved.facts, resolved.banks, resolved.grids, n_threads, memory_limit)
+    return plan, resolved
 
 
 class _Sweep:
     """One sweep in its claimed folder."""
 
-    def __init__(
-        self,
-        spec: SweepSpec,
-        plan: Plan,
-        resolved: Resolved,
-        folder: OutputFolder,
-        memory_limit: int | None,
-    ) -> None:
-        self.spec, self.plan, self.resolved, self.folder = spec, plan, resolved, folder
-        self.memory_limit = memory_limit
+    def __init__(self, plan: Plan, resolved: Resolved, folder: OutputFolder) -> None:
+        self.spec, self.plan, self.resolved, self.folder = plan.spec, plan, resolved, folder
         self.store = RecordStore(folder.records)
         self._ids = frozenset(run.id for run in plan.runs)
 
@@ -189,57 +201,73 @@ class _Sweep:
 
     def work(
         self,
-        batches: tuple[BatchPlan, ...],
+        before: Collection[str],
         options: ConnectOptions,
         progress: Progress,
         resume_command: str,
     ) -> None:
-        """Do batches on a cluster."""
-        from mkldist.run.campaign import Campaign, Work
+        """Do what was not recorded before, on a cluster; the tree follows however that ends."""
+        from mkldist.run.campaign import Campaign
 
-        n_runs = sum(len(batch.runs) for batch in batches)
-        work = Work(
-            self.banks({batch.bank for batch in batches}),
-            batches,
-            self._settings(),
-            self.spec.outputs.keep_banks,
-        )
+        n_runs = len(self.plan.runs) - len(before)
+        options = options.limited_to(n_runs)
+        consolidator = Consolidator(self.folder.results, self.store)
         try:
             progress.note(self._opening(n_runs))
-            with options.limited_to(n_runs).connect() as client:
+            work = self._work(before, options.expected_threads())
+            with options.connect() as client:
                 if client.dashboard_link:
                     progress.note(f"dashboard: {client.dashboard_link}")
-                consolidator = Consolidator(self.folder.results, self.store)
                 Campaign(client, work, self.store, consolidator, progress).work()
-                consolidator.flush()
-        except KeyboardInterrupt:
-            done = len(self.recorded())
-            progress.note(
-                f"interrupted: {done} of {len(self.plan.runs)} runs are recorded; "
-                f"resume with: {resume_command}"
-            )
+        except BaseException as error:
+            with suppress(MkldistError):
+                self._catch_up(consolidator, before)
+            if isinstance(error, KeyboardInterrupt):
+                progress.note(
+                    f"interrupted: {len(self.recorded())} of {len(self.plan.runs)} runs are "
+                    f"recorded; resume with: {resume_command}"
+                )
             raise
+        self._catch_up(consolidator, before)
 
-    def banks(self, wanted: Collection[str]) -> dict[tuple[str, str], BankRef]:
-        """Return the banks of these ids by id and label."""
+    def _work(self, before: Collection[str], expected_threads: int) -> Work:
+        """Return what is left to do when some runs are recorded."""
+        from mkldist.run.campaign import Work
+
+        batches = _open_batches(self.plan, before)
         root = banks_root(self.spec, self.folder.path)
-        return bank_refs(self.plan, self.resolved, wanted, root, self.folder.snapshots)
+        wanted = {batch.bank for batch in batches}
+        return Work(
+            bank_refs(self.plan, self.resolved, wanted, root, self.folder.snapshots),
+            batches,
+            batch_settings(self.spec, self.folder),
+            keep_banks=self.spec.outputs.keep_banks,
+            own_banks=self.spec.outputs.banks is None,
+            expected_threads=expected_threads,
+        )
+
+    def _catch_up(self, consolidator: Consolidator, before: Collection[str]) -> None:
+        """Carry all new records into the tree, also those that nobody announced."""
+        consolidator.add(self.recorded().keys() - set(before))
+        consolidator.flush()
 
     def _opening(self, n_runs: int) -> str:
         before = len(self.plan.runs) - n_runs
         already = f", {before} are recorded already" if before else ""
         return f"{self.spec.name}: {n_runs} runs to do{already}; output in {self.folder.path}"
 
-    def _settings(self) -> BatchSettings:
-        return BatchSettings(
-            records=str(self.folder.records.absolute()),
-            execution=self.spec.execution,
-            seed=self.spec.seed,
-            memory_limit=self.memory_limit,
-            predictions=self.spec.outputs.predictions,
-            coefficients=self.spec.outputs.coefficients,
-            topic=f"{TOPIC}-{self.plan.id}",
-        )
+
+def batch_settings(spec: SweepSpec, folder: OutputFolder) -> BatchSettings:
+    """Return how the runs of a sweep are done, with a topic that no other call listens to."""
+    return BatchSettings(
+        records=str(folder.records.absolute()),
+        execution=spec.execution,
+        seed=spec.seed,
+        memory_limit=parse_memory(spec.memory),
+        predictions=spec.outputs.predictions,
+        coefficients=spec.outputs.coefficients,
+        topic=f"{TOPIC}-{uuid.uuid4().hex}",
+    )
 
 
 def parse_memory(text: str | None) -> int | None:
@@ -269,12 +297,16 @@ def output_path(spec: SweepSpec, output: Path | None = None) -> Path:
 
 
 def banks_root(spec: SweepSpec, output: Path) -> str:
-    """Return the folder or URL of the sweep's banks; relative paths are made absolute."""
-    given = spec.outputs.banks or str(output.parent / "banks")
+    """Return the folder or URL of the sweep's banks; relative paths are made absolute.
+
+    Sweeps side by side share their banks, unless one deletes its own: those are in its output.
+    """
+    usual = output.parent if spec.outputs.keep_banks else output
+    given = spec.outputs.banks or str(usual / "banks")
     return given if "://" in given else str(Path(given).absolute())
 
 
-def _open_batches(plan: Plan, recorded: Mapping[str, RunState]) -> tuple[BatchPlan, ...]:
+def _open_batches(plan: Plan, recorded: Collection[str]) -> tuple[BatchPlan, ...]:
     """Return the batches with the runs that are not recorded."""
     left = (
         replace(batch, runs=tuple(run for run in batch.runs if run.id not in recorded))

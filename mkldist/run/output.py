@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from mkldist.errors import OutputError
+from mkldist.errors import OutputError, UnreadableError
 
 MANIFEST, LOCK, OWNER = "sweep.json", ".lock", ".owner"
 MANIFEST_FORMAT = 1
@@ -128,6 +128,8 @@ def as_output_error(error: BaseException, where: Path | str) -> OutputError | No
     while seen is not None:
         if isinstance(seen, OutputError):
             return seen
+        if isinstance(seen, UnreadableError):
+            return None
         if isinstance(seen, OSError) and seen.errno in NO_ROOM | NO_WRITING:
             place = str(seen.filename or where)
             full = seen.errno in NO_ROOM

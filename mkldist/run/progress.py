@@ -25,6 +25,8 @@ class Counts:
         Runs of this call, those that are recorded (failed ones among them), and failed ones.
     bytes, bytes_done : int
         Gram matrices to be built as far as is known, and built so far.
+    blocks_done : int
+        Blocks of Gram matrices built so far.
     """
 
     runs: int = 0
@@ -32,6 +34,7 @@ class Counts:
     runs_failed: int = 0
     bytes: int = 0
     bytes_done: int = 0
+    blocks_done: int = 0
 
 
 class Progress(Protocol):
@@ -120,7 +123,7 @@ class LineProgress:
     def _print(self) -> None:
         self._last = self.clock()
         line = describe(self._counts, self._last - self._start)
-        if self._counts.runs and line != self._shown:
+        if line and line != self._shown:
             self.note(f"[{duration(self._last - self._start)}] {line}")
         self._shown = line
 
@@ -136,7 +139,8 @@ def describe(counts: Counts, seconds: float) -> str:
     parts = []
     if counts.bytes_done < counts.bytes:
         parts.append(f"banks {counts.bytes_done / MIB:.0f} of {counts.bytes / MIB:.0f} MiB")
-    parts.append(f"{counts.runs_done} of {counts.runs} runs")
+    if counts.runs:
+        parts.append(f"{counts.runs_done} of {counts.runs} runs")
     if counts.runs_done and seconds > 0:
         rate = counts.runs_done / seconds
         parts.append(f"{rate:.1f} a second" if rate >= 1 else f"{60 * rate:.1f} a minute")
@@ -198,9 +202,10 @@ class BarProgress:
         if counts.bytes:
             status = f"{counts.bytes_done / MIB:.0f}/{counts.bytes / MIB:.0f} MiB"
             self._update("banks", counts.bytes, counts.bytes_done, status)
-        runs_only = Counts(counts.runs, counts.runs_done, counts.runs_failed)
-        status = describe(runs_only, time.monotonic() - self._start)
-        self._update("runs", counts.runs, counts.runs_done, status)
+        if counts.runs:
+            runs_only = Counts(counts.runs, counts.runs_done, counts.runs_failed)
+            status = describe(runs_only, time.monotonic() - self._start)
+            self._update("runs", counts.runs, counts.runs_done, status)
 
     def _update(self, name: str, total: int, done: int, status: str) -> None:
         if name not in self._tasks:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import cast
+from dataclasses import dataclass, replace
+from typing import Any, cast
 
 from mkldist.gram.build import BuildReceipt, build_blocks
 from mkldist.gram.loading import DamagedBlocksError, block_buffer, fitted, read_block
 from mkldist.gram.open import Backend, open_bank
 from mkldist.gram.store import Block, GramStore
 from mkldist.gram.streamed import StreamedBank
-from mkldist.plan import RunPlan
+from mkldist.memory import bank_bytes
+from mkldist.plan import BankPlan, RunPlan
 from mkldist.run.batch import BatchSettings, report_to, solve_runs
 from mkldist.run.materials import BankRef, materials
 from mkldist.run.output import writing
@@ -109,12 +111,12 @@ def solve_batch(task: BatchTask) -> BatchReceipt:
         When the medium of the bank, the data or the records does not answer.
     """
     recorded: list[str] = []
+    limit = memory_share(task.settings.memory_limit)
+    settings = replace(task.settings, memory_limit=limit)
     with single_threaded():
         store = task.ref.store()
         try:
-            bank = open_bank(
-                store, cast(Backend, task.ref.plan.backend), task.settings.memory_limit
-            )
+            bank = open_bank(store, _backend(task.ref.plan, limit), limit)
             try:
                 with writing(task.settings.records), report_to(task.settings.topic) as report:
 
@@ -122,7 +124,7 @@ def solve_batch(task: BatchTask) -> BatchReceipt:
                         recorded.append(run_id)
                         report(run_id, state)
 
-                    solve_runs(bank, task.ref, task.runs, task.settings, done)
+                    solve_runs(bank, task.ref, task.runs, settings, done)
             finally:
                 bank.close()
         except DamagedBlocksError as error:
@@ -139,11 +141,70 @@ def solve_batch(task: BatchTask) -> BatchReceipt:
 
 @contextmanager
 def single_threaded() -> Iterator[None]:
-    """Give linear algebra one thread: workers are processes, and times must be comparable."""
-    from threadpoolctl import threadpool_limits
+    """Give linear algebra one thread: workers are many, and times must be comparable.
 
-    with threadpool_limits(limits=1):
+    The limit holds for the process, so the first of its tasks sets it and the last one lifts it.
+    """
+    _LIMIT.enter()
+    try:
         yield
+    finally:
+        _LIMIT.leave()
+
+
+class _SharedLimit:
+    """A limit on the threads of linear algebra that several tasks of a process hold."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._holders = 0
+        self._limits: Any = None
+
+    def enter(self) -> None:
+        """Set the limit unless somebody holds it."""
+        from threadpoolctl import threadpool_limits
+
+        with self._lock:
+            if not self._holders:
+                self._limits = threadpool_limits(limits=1)
+            self._holders += 1
+
+    def leave(self) -> None:
+        """Restore what was before if nobody else holds it."""
+        with self._lock:
+            self._holders -= 1
+            if not self._holders:
+                self._limits.restore_original_limits()
+
+
+_LIMIT = _SharedLimit()
+
+
+def memory_share(memory_limit: int | None) -> int | None:
+    """Return the bytes that a task may take: what its worker may, divided by its threads.
+
+    Parameters
+    ----------
+    memory_limit : int or None
+        Bytes that the sweep allows a worker; the worker may have a limit of its own, beyond which
+        Dask stops it.
+    """
+    from distributed import get_worker
+
+    try:
+        worker = get_worker()
+    except ValueError:  # no worker, but a process that does the task itself
+        return memory_limit
+    own = worker.memory_manager.memory_limit
+    limits = [limit for limit in (memory_limit, own) if limit]
+    return min(limits) // max(1, worker.state.nthreads) if limits else None
+
+
+def _backend(plan: BankPlan, memory_limit: int | None) -> Backend:
+    """Return how to open a bank: as planned, unless this worker has less memory than planned."""
+    if plan.backend == "memory" and plan.spec.backend == "auto" and memory_limit is not None:
+        return "memory" if plan.n_bytes <= bank_bytes(memory_limit) else "stream"
+    return cast(Backend, plan.backend)
 
 
 def _drop_damaged(store: GramStore, error: DamagedBlocksError) -> None:

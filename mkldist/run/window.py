@@ -51,14 +51,16 @@ class Window:
     @property
     def n_threads(self) -> int:
         """Threads of all workers that are there now, at least 1."""
-        return max(1, self._known_threads())
+        return max(1, self.known_threads)
 
     @property
     def has_workers(self) -> bool:
         """Whether any worker is there now."""
-        return self._known_threads() > 0
+        return self.known_threads > 0
 
-    def _known_threads(self) -> int:
+    @property
+    def known_threads(self) -> int:
+        """Threads of all workers that are there now."""
         now = time.monotonic()
         if now - self._refreshed > REFRESH_SECONDS and self._client.status == "running":
             self._n_threads = sum(self._client.nthreads().values())

@@ -267,7 +267,7 @@ class OutputsSpec(Model):
     """``[outputs]``: where results go and what they hold; paths are relative to the caller."""
 
     path: str | None = Field(None, description="default results/<sweep name>")
-    banks: str | None = Field(None, description="default <path>/../banks")
+    banks: str | None = Field(None, description="default <path>/../banks; <path>/banks if not kept")
     keep_banks: bool = Field(True, description="keep Gram matrices after their runs are recorded")
     predictions: bool = Field(False, description="store decision values of test points")
     coefficients: bool = Field(False, description="store expansion coefficients")

@@ -9,8 +9,8 @@ from mkldist.plan import BatchPlan, RunPlan
 from mkldist.run.agenda import MAX_ATTEMPTS, Agenda, BatchItem, BuildItem
 
 
-def run_plan(bank: str, number: int) -> RunPlan:
-    return RunPlan(f"{bank}-{number}", "d", bank, "xu2008", 0, "level", "level", {"C": number})
+def run_plan(bank: str, number: int, split: int = 0) -> RunPlan:
+    return RunPlan(f"{bank}-{number}", "d", bank, "xu2008", split, "level", "level", {"C": number})
 
 
 class Bench:
@@ -23,7 +23,9 @@ class Bench:
         banks = [f"b{i}" for i in range(n_banks)]
         batches = [
             BatchPlan(
-                f"{bank}/{k}", bank, tuple(run_plan(bank, k * n_runs + i) for i in range(n_runs))
+                f"{bank}/{k}",
+                bank,
+                tuple(run_plan(bank, k * n_runs + i, split=k) for i in range(n_runs)),
             )
             for bank in banks
             for k in range(n_batches)
@@ -31,7 +33,7 @@ class Bench:
         self.runs = {run.id for batch in batches for run in batch.runs}
         self.agenda = Agenda(
             banks, batches, self.missing,
-            lambda run: run in self.recorded, n_threads,
+            lambda run: run in self.recorded, lambda: n_threads,
         )  # fmt: skip
 
     def missing(self, bank):
@@ -145,6 +147,80 @@ def test_a_bank_that_is_damaged_for_ever_is_given_up():
             item = bench.build_all()
     assert len(given_up) == 4
     assert bench.agenda.next() is None
+
+
+def test_batches_that_met_the_same_damage_count_as_one_repair():
+    bench = Bench(n_batches=6, n_blocks=2, n_threads=3)
+    flying = [bench.build_all()] + [bench.agenda.next() for _ in range(5)]
+    bench.complete.discard(("b0", 0))
+    for late in flying:
+        # Each report comes when the damage of the one before is mended already.
+        assert bench.agenda.bank_damaged(late, "block 0") == []
+        while isinstance(item := bench.agenda.next(), BuildItem):
+            bench.build(item)
+        if item is not None:
+            bench.record(item)
+            bench.agenda.batch_done(item)
+    while (item := bench.agenda.next()) is not None:
+        bench.record(item)
+        bench.agenda.batch_done(item)
+    assert bench.recorded == bench.runs
+
+
+def test_batches_that_met_different_damage_at_once_count_as_one_repair():
+    bench = Bench(n_batches=5, n_blocks=5, n_threads=5)
+    flying = [bench.build_all()] + [bench.agenda.next() for _ in range(4)]
+    for block, batch in enumerate(flying):
+        bench.complete.discard(("b0", block))
+        assert bench.agenda.bank_damaged(batch, f"block {block}") == []
+    rebuilt = []
+    while (item := bench.agenda.next()) is not None:
+        if isinstance(item, BuildItem):
+            rebuilt += item.blocks
+            bench.build(item)
+        else:
+            assert len(bench.complete) == 5
+            bench.record(item)
+            bench.agenda.batch_done(item)
+    assert sorted(rebuilt) == list(range(5))
+    assert bench.recorded == bench.runs
+
+
+def test_batches_are_divided_among_the_threads_that_are_there():
+    def sizes(n_threads):
+        bench = Bench(n_runs=3, n_batches=12, n_blocks=0, n_threads=n_threads)
+        items = []
+        while (item := bench.agenda.next()) is not None:
+            items.append(item)
+        for item in items:
+            bench.record(item)
+            bench.agenda.batch_done(item)
+        assert bench.recorded == bench.runs
+        assert bench.agenda.finished_banks() == ["b0"]
+        return [len({run.split for run in item.runs}) for item in items]
+
+    assert sizes(1) == [6, 6]
+    assert sizes(3) == [2] * 6
+    assert sizes(100) == [1] * 12
+
+
+def test_banks_without_batches_are_built_too():
+    built = []
+    agenda = Agenda(["a", "b"], [], lambda bank: [0, 1], lambda run: False, lambda: 1)
+    while (item := agenda.next()) is not None:
+        built.append((item.bank, item.blocks))
+        agenda.built(item)
+    assert built == [("a", (0, 1)), ("b", (0, 1))]
+    assert agenda.finished_banks() == []
+
+
+def test_a_bank_without_batches_that_cannot_be_built_is_given_up():
+    agenda = Agenda(["a"], [], lambda bank: [0], lambda run: False, lambda: 1)
+    for _ in range(MAX_ATTEMPTS):
+        assert agenda.given_up_banks == {}
+        agenda.build_failed(agenda.next(), "no answer")
+    assert agenda.next() is None
+    assert agenda.given_up_banks == {"a": "no answer"}
 
 
 @given(st.data())

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mkldist.errors import ClusterError, SpecError
-from mkldist.run.cluster import cluster_class, connect, read_cluster_file
+from mkldist.run.cluster import ConnectOptions, cluster_class, connect, read_cluster_file
 
 ROOT = Path(__file__).parents[2]
 
@@ -125,3 +125,15 @@ def test_a_cluster_that_does_not_start_is_an_error_of_the_cluster(tmp_path):
     path.write_text("class: distributed.LocalCluster\noptions: {no_such_option: 1}\n")
     with pytest.raises(ClusterError, match="did not start"), connect(cluster_file=path):
         pass
+
+
+def test_threads_are_counted_over_workers_as_far_as_they_are_known(tmp_path, monkeypatch):
+    monkeypatch.setattr("dask.system.CPU_COUNT", 8)
+    assert ConnectOptions().expected_threads() == 8
+    assert ConnectOptions(threads_per_worker=3).expected_threads() == 6
+    assert ConnectOptions(n_workers=5, threads_per_worker=2).expected_threads() == 10
+    assert ConnectOptions("tcp://elsewhere").expected_threads() == 0
+    path = tmp_path / "cluster.yaml"
+    path.write_text("class: dask_jobqueue.SLURMCluster\nworkers: 12")
+    assert ConnectOptions(cluster_file=path).expected_threads() == 12
+    assert ConnectOptions(cluster_file=path, n_workers=3).expected_threads() == 3

@@ -6,6 +6,7 @@ import errno
 import tomllib
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -120,3 +121,44 @@ def test_a_block_that_was_mended_meanwhile_keeps_its_mark(task):
     error = loading.DamagedBlocksError("bank", "block 0 fails its checksum", blocks=(0,))
     tasks._drop_damaged(store, error)
     assert task.ref.store().is_complete
+
+
+def test_threads_of_linear_algebra_stay_limited_until_the_last_task_ends():
+    from threadpoolctl import threadpool_info, threadpool_limits
+
+    def threads():
+        return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+
+    with threadpool_limits(limits=2, user_api="blas"):
+        before = threads()
+        first, second = tasks.single_threaded(), tasks.single_threaded()
+        first.__enter__()
+        second.__enter__()
+        first.__exit__(None, None, None)
+        assert threads() == {1}
+        second.__exit__(None, None, None)
+        assert threads() == before
+
+
+@pytest.mark.parametrize(
+    ("sweeps", "workers", "threads", "share"),
+    [(None, None, 4, None), (800, None, 4, 200), (None, 400, 2, 200), (800, 400, 1, 400)],
+)
+def test_a_task_takes_its_share_of_what_its_worker_may(
+    monkeypatch, sweeps, workers, threads, share
+):
+    worker = SimpleNamespace(
+        memory_manager=SimpleNamespace(memory_limit=workers),
+        state=SimpleNamespace(nthreads=threads),
+    )
+    monkeypatch.setattr("distributed.get_worker", lambda: worker)
+    assert tasks.memory_share(sweeps) == share
+
+
+def test_a_bank_that_is_too_large_for_a_worker_is_streamed(task):
+    plan = replace(task.ref.plan, backend="memory", n_bytes=1000)
+    asked = replace(plan, spec=plan.spec.model_copy(update={"backend": "memory"}))
+    chosen = replace(plan, spec=plan.spec.model_copy(update={"backend": "auto"}))
+    assert tasks._backend(chosen, None) == tasks._backend(chosen, 2000) == "memory"
+    assert tasks._backend(chosen, 1000) == "stream"
+    assert tasks._backend(asked, 1000) == "memory"
