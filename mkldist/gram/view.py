@@ -39,8 +39,8 @@ class RawPredictor:
         Indices of the kernels that take part.
     weights : (S,) float64
         Their weights.
-    coefficients : (n,) float64
-        Expansion coefficients of the view's points.
+    coefficients : (n,) or (S, n) float64
+        Expansion coefficients of the view's points: one vector, or one per kernel.
     bias : float
         Intercept.
     """
@@ -129,19 +129,34 @@ class BankView:
         ----------
         kernel_weights : (M,) float64
             Weights of the view's kernels.
-        coefficients : (n,) float64
-            Expansion coefficients.
+        coefficients : (n,) or (S, n) float64
+            Expansion coefficients: one vector, or one per kernel of non-zero weight.
         bias : float
             Intercept.
         """
+        kept = np.flatnonzero(kernel_weights)
+        if coefficients.ndim == 2:  # of kernels that vanish on the view's points, nothing is left
+            coefficients = coefficients[self.scale[kept] != 0.0]
         weights = kernel_weights * self.scale
         kernels = np.flatnonzero(weights)
+        weights = weights[kernels]
         if self.centred:
-            coefficients = coefficients - coefficients.mean()
-            combined = answer(self.bank, [Combine(weights)])[0]
-            column_means = (combined @ self._pad(coefficients))[self._rows()].mean()
-            bias -= float(column_means)
-        return RawPredictor(kernels, weights[kernels], coefficients, bias)
+            coefficients = coefficients - coefficients.mean(axis=-1, keepdims=True)
+            bias -= float(self._image(kernels, weights, coefficients)[self._rows()].mean())
+        return RawPredictor(kernels, weights, coefficients, bias)
+
+    def _image(self, kernels: Ints, weights: Floats, coefficients: Floats) -> Floats:
+        """Return the decision values on the bank's points, without bias, (N,)."""
+        if coefficients.ndim == 1:
+            dense = np.zeros(self.n_kernels)
+            dense[kernels] = weights
+            combined = answer(self.bank, [Combine(dense)])[0]
+            shared: Floats = combined @ self._pad(coefficients)
+            return shared
+        padded = self._pad(coefficients.T)
+        requests = [Matvec(kernels[s : s + 1], padded[:, s]) for s in range(len(kernels))]
+        products = answer(self.bank, requests)
+        return np.asarray(weights @ np.concatenate(products), dtype=np.float64)
 
     def _rows(self) -> Ints | slice:
         return slice(None) if self.index is None else self.index

@@ -65,6 +65,8 @@ class TestPart:
         """
         if not len(predictor.kernels):
             return np.full(len(self.y), predictor.bias)
+        if predictor.coefficients.ndim == 2:
+            return self._sum_of_images(predictor)
         largest = float(np.abs(predictor.weights).max())
         weights = predictor.weights / largest
         key = array_id(predictor.kernels, weights)
@@ -72,6 +74,19 @@ class TestPart:
             self._combined, self._key = self._combine(predictor.kernels, weights), key
         values: Floats = largest * (self._combined @ predictor.coefficients) + predictor.bias
         return values
+
+    def _sum_of_images(self, predictor: RawPredictor) -> Floats:
+        """Add up what each kernel gives with coefficients of its own."""
+        total = np.full(len(self.y), predictor.bias)
+        parts = zip(
+            predictor.weights,
+            self._values(predictor.kernels),
+            predictor.coefficients,
+            strict=True,
+        )
+        for weight, values, coefficients in parts:
+            total += weight * (values @ coefficients)
+        return total
 
     def _combine(self, kernels: Ints, weights: Floats) -> Floats:
         """Return the weighted sum of kernel values between test and training points."""

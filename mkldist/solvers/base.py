@@ -84,6 +84,8 @@ class Target(enum.StrEnum):
     """Any finite real numbers; -1 and +1 among them."""
     ONE_CLASS = "one class"
     """+1, and -1 for known outliers, which take no part in training; at least one +1."""
+    PARTIAL = "partly labelled classes"
+    """-1 and +1, both present, and 0 for points without a label."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,11 +100,14 @@ class Problem:
         Number M of kernels in the bank that answers the requests.
     clock : Clock
         The solver's time, to be held against ``params.time_limit``.
+    laplacian : (n, n) float64 array or sparse array, optional
+        Graph Laplacian of the points, for semi-supervised methods.
     """
 
     y: Floats
     n_kernels: int
     clock: Clock = field(default_factory=Clock)
+    laplacian: Any = None
 
     @property
     def n_points(self) -> int:
@@ -161,7 +166,8 @@ class Counters:
 class Solution:
     """What a solver returns.
 
-    The decision function is ``f(x) = sum_m kernel_weights[m] k_m(x, .)' coefficients + bias``.
+    The decision function is ``f(x) = sum_m kernel_weights[m] k_m(x, .)' coefficients + bias``,
+    with ``kernel_coefficients`` in place of ``coefficients`` where every kernel has its own.
 
     Parameters
     ----------
@@ -183,6 +189,8 @@ class Solution:
         One entry per outer iteration, when asked for; else empty.
     extra : dict of str to float
         Further scalars that a method reports, by name.
+    kernel_coefficients : (S, n) float64, optional
+        Expansion coefficients of each kernel of non-zero weight, in order, where they differ.
     """
 
     kernel_weights: Floats
@@ -195,6 +203,7 @@ class Solution:
     counters: Counters = field(default_factory=Counters)
     trace: dict[str, Floats] = field(default_factory=dict)
     extra: dict[str, float] = field(default_factory=dict)
+    kernel_coefficients: Floats | None = None
 
     @property
     def absolute_gap(self) -> float:
@@ -235,8 +244,10 @@ class Solution:
                 f"(M, n_test, n) = ({expected[0]}, n_test, {expected[1]})"
             )
         decision = np.full(grams.shape[1], self.bias)
-        for m in np.flatnonzero(self.kernel_weights):
-            decision += self.kernel_weights[m] * (grams[m] @ self.coefficients)
+        for s, m in enumerate(np.flatnonzero(self.kernel_weights)):
+            own = self.kernel_coefficients
+            coefficients = self.coefficients if own is None else own[s]
+            decision += self.kernel_weights[m] * (grams[m] @ coefficients)
         return decision
 
 

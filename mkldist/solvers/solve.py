@@ -18,8 +18,17 @@ from mkldist.solvers.registry import METHODS
 
 Floats = npt.NDArray[np.float64]
 
+SYMMETRY = 1e-8  # of the largest entry, that rounding explains
 
-def solve(method: str, grams: npt.ArrayLike, y: npt.ArrayLike, **params: Any) -> Solution:
+
+def solve(
+    method: str,
+    grams: npt.ArrayLike,
+    y: npt.ArrayLike,
+    *,
+    laplacian: Any = None,
+    **params: Any,
+) -> Solution:
     """Run one method on a stack of precomputed Gram matrices.
 
     The solver is the same object that a sweep runs; only the bank is in memory.
@@ -31,7 +40,10 @@ def solve(method: str, grams: npt.ArrayLike, y: npt.ArrayLike, **params: Any) ->
     grams : (M, n, n) array-like
         Symmetric positive semi-definite Gram matrices, used as they are: normalise before.
     y : (n,) array-like
-        Labels in {-1, +1}, or real values for methods and losses of regression.
+        Labels in {-1, +1}, or real values for methods and losses of regression; 0 marks points
+        without a label for semi-supervised methods.
+    laplacian : (n, n) array-like or sparse array, optional
+        Graph Laplacian of the points, symmetric, for semi-supervised methods.
     **params
         The method's parameters, e.g. ``C``, ``tol``, ``max_iter``, ``time_limit``, ``trace``.
 
@@ -69,7 +81,9 @@ def solve(method: str, grams: npt.ArrayLike, y: npt.ArrayLike, **params: Any) ->
     check_grams(stack, labels, where="grams")
     _check_labels(labels, settings.target)
     bank = MemoryBank.from_grams(stack)
-    problem = Problem(y=labels, n_kernels=len(stack))
+    problem = Problem(
+        y=labels, n_kernels=len(stack), laplacian=_checked_laplacian(laplacian, len(labels))
+    )
     view = make_views(bank, [None], ())[0]
     return solve_alone(bank, Job(method, view, problem, chosen.solve(problem, settings)))
 
@@ -84,5 +98,28 @@ def _check_labels(y: Floats, target: Target) -> None:
     signs = bool(np.isin(distinct, (-1.0, 1.0)).all())
     if target is Target.CLASSES and not (signs and len(distinct) == 2):
         raise GramError("y", found, "both classes, as -1 and +1")
+    known = distinct[distinct != 0.0]
+    if target is Target.PARTIAL and not (np.isin(known, (-1.0, 1.0)).all() and len(known) == 2):
+        raise GramError("y", found, "both classes, as -1 and +1, and 0 for unlabelled points")
     if target is Target.ONE_CLASS and not (signs and distinct[-1] == 1.0):
         raise GramError("y", found, "+1, and -1 for known outliers; at least one +1")
+
+
+def _checked_laplacian(laplacian: Any, n: int) -> Any:
+    """Return a graph Laplacian as a float64 array or sparse array; None stays None."""
+    if laplacian is None:
+        return None
+    from scipy import sparse
+
+    matrix: Any = (
+        laplacian if sparse.issparse(laplacian) else np.asarray(laplacian, dtype=np.float64)
+    )
+    if matrix.shape != (n, n):
+        raise GramError("laplacian", f"found shape {matrix.shape}", f"({n}, {n})")
+    entries = sparse.coo_array(matrix).data if sparse.issparse(matrix) else matrix
+    if not np.isfinite(entries).all():
+        raise GramError("laplacian", "found entries that are not finite", "finite numbers")
+    asymmetry = abs(matrix - matrix.T).max()
+    if asymmetry > SYMMETRY * max(float(np.abs(entries).max(initial=0.0)), 1e-300):
+        raise GramError("laplacian", f"found an asymmetry of {asymmetry:g}", "a symmetric matrix")
+    return matrix.astype(np.float64)

@@ -161,6 +161,30 @@ def test_raw_predictor_is_the_decision_function(
     assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.parametrize("chain", [(), ("centre",), ("trace", "centre")])
+def test_raw_predictor_of_kernels_with_coefficients_of_their_own(
+    bank: MemoryBank, grams: np.ndarray, chain: tuple[str, ...]
+) -> None:
+    """It is the sum of the predictors of the single kernels."""
+    rng = np.random.default_rng(6)
+    train = rng.permutation(N_POINTS)[:15]
+    [view] = make_views(bank, [train], chain)
+    weights = np.where(rng.random(N_KERNELS) < 0.5, 0.0, rng.random(N_KERNELS))
+    kept = np.flatnonzero(weights)
+    own = rng.standard_normal((len(kept), 15))
+    raw = view.raw_predictor(weights, own, 0.3)
+    found = np.full(N_POINTS, raw.bias)
+    for s, kernel in enumerate(raw.kernels):
+        found += raw.weights[s] * (grams[kernel][:, train] @ raw.coefficients[s])
+    expected = np.full(N_POINTS, 0.3)
+    for kernel, coefficients in zip(kept, own, strict=True):
+        alone = np.where(np.arange(N_KERNELS) == kernel, weights, 0.0)
+        one = view.raw_predictor(alone, coefficients, 0.0)
+        image = grams[kernel][:, train] @ one.coefficients
+        expected += one.weights[0] * image + one.bias
+    assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
+
+
 def test_unknown_normalisation_names_the_nearest(bank: MemoryBank) -> None:
     with pytest.raises(SpecError, match=r"'center'; expected trace, .*Did you mean 'centre'\?"):
         make_views(bank, [None], ("center",))
