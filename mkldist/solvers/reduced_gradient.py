@@ -150,7 +150,7 @@ def descend(
     ------
     Combine, Quadratic
     """
-    direction = _Direction(params.curvature)
+    lines = _LineSearch(machine, ridges, _Direction(params.curvature), counters, problem, params)
     d = np.full(problem.n_kernels, 1.0 / problem.n_kernels)
     best = Descent(d, SvmSolution.none(), Combination(np.empty((0, 0)), 0.0))
     lower, stop = -np.inf, StopReason.MAX_ITER
@@ -168,11 +168,10 @@ def descend(
         if relative_gap(best.svm.objective, lower) <= params.tol:
             stop = StopReason.CONVERGED
             break
-        if problem.clock.elapsed >= params.time_limit:
+        if lines.expired:
             stop = StopReason.TIME_LIMIT
             break
-        D = direction.at(d, -0.5 * q)
-        moved = yield from _search(d, D, direction, kernel, svm, machine, ridges, counters)
+        moved = yield from lines.search(d, -0.5 * q, kernel, svm)
         if np.array_equal(moved, d):
             stop = StopReason.STALLED
             break
@@ -212,70 +211,91 @@ class _Direction:
         return D
 
 
-def _search(
-    d: Floats,
-    D: Floats,
-    direction: _Direction,
-    kernel: Combination,
-    svm: SvmSolution,
-    machine: Machine,
-    ridges: Floats,
-    counters: Counters,
-) -> Generator[Request, Any, Floats]:
-    """Go along D, dropping kernels that reach zero as long as J descends, then search the line."""
-    along = Combination((yield Combine(D)), float(ridges @ D))
-    counters.combines += 1
-    slope, travelled = _slope(svm, along), 0.0
-    while slope < 0.0:
-        shrinking = np.flatnonzero(D < 0.0)
-        if not len(shrinking):
-            break
-        nu = int(shrinking[np.argmin(d[shrinking] / -D[shrinking])])
-        reach = float(d[nu] / -D[nu])
-        if direction.newton_like and 0.0 < 1.0 - travelled < reach:
-            first = 1.0 - travelled
-            return _line_minimum(d, D, slope, reach, kernel, along, machine, first=first)
-        svm = machine(kernel.plus(reach, along))
-        end_slope = _slope(svm, along)
-        if end_slope > 0.0:
-            return _line_minimum(d, D, slope, reach, kernel, along, machine, end_slope=end_slope)
-        travelled += reach
-        d = np.maximum(d + reach * D, 0.0)
-        d[nu] = 0.0
-        kernel = Combination(kernel.plus(reach, along).matrix, float(ridges @ d))
-        if nu == direction.reference:
-            break
-        swap = np.zeros(len(d))
-        swap[direction.reference], swap[nu] = D[nu], -D[nu]
-        D = D + swap
-        D[nu] = 0.0
-        along = Combination(along.matrix + (yield Combine(swap)), float(ridges @ D))
-        counters.combines += 1
-        slope = _slope(svm, along)
-    return _normalised(d)
+@dataclass(frozen=True, eq=False)
+class _LineSearch:
+    """Go along directions of descent, dropping kernels, and search the last line."""
+
+    machine: Machine
+    ridges: Floats
+    direction: _Direction
+    counters: Counters
+    problem: Problem
+    params: ReducedGradientParams
+
+    @property
+    def expired(self) -> bool:
+        """Whether the time is up."""
+        return self.problem.clock.elapsed >= self.params.time_limit
+
+    def search(
+        self, d: Floats, gradient: Floats, kernel: Combination, svm: SvmSolution
+    ) -> Generator[Request, Any, Floats]:
+        """Go along a direction, dropping kernels that reach zero as long as J descends.
+
+        Returns the new weights: `d` itself when nothing descends, and wherever the search is
+        when the time is up, because one direction may drop all kernels but one.
+        """
+        D = self.direction.at(d, gradient)
+        along = yield from self._combined(D, D)
+        slope, travelled = _slope(svm, along), 0.0
+        while slope < 0.0 and not (travelled and self.expired):
+            shrinking = np.flatnonzero(D < 0.0)
+            if not len(shrinking):
+                break
+            nu = int(shrinking[np.argmin(d[shrinking] / -D[shrinking])])
+            reach = float(d[nu] / -D[nu])
+            line = _Line(d, D, slope, reach, kernel, along)
+            if self.direction.newton_like and 0.0 < 1.0 - travelled < reach:
+                return line.minimum(self.machine, first=1.0 - travelled)
+            svm = self.machine(kernel.plus(reach, along))
+            end_slope = _slope(svm, along)
+            if end_slope > 0.0:
+                return line.minimum(self.machine, end_slope=end_slope)
+            travelled += reach
+            d = np.maximum(d + reach * D, 0.0)
+            d[nu] = 0.0
+            kernel = Combination(kernel.plus(reach, along).matrix, float(self.ridges @ d))
+            if nu == self.direction.reference:
+                break
+            swap = np.zeros(len(d))
+            swap[self.direction.reference], swap[nu] = D[nu], -D[nu]
+            D = D + swap
+            D[nu] = 0.0
+            change = yield from self._combined(swap, D)
+            along = Combination(along.matrix + change.matrix, change.ridge)
+            slope = _slope(svm, along)
+        return _normalised(d)
+
+    def _combined(self, asked: Floats, D: Floats) -> Generator[Request, Any, Combination]:
+        """Ask for the matrix of a combination, and return it with the ridge of direction D."""
+        matrix = yield Combine(asked)
+        self.counters.combines += 1
+        return Combination(matrix, float(self.ridges @ D))
 
 
-def _line_minimum(
-    d: Floats,
-    D: Floats,
-    slope: float,
-    reach: float,
-    kernel: Combination,
-    along: Combination,
-    machine: Machine,
-    *,
-    first: float | None = None,
-    end_slope: float | None = None,
-) -> Floats:
-    """Return the weights where the slope along D has all but vanished."""
-    step = root_of_slope(
-        lambda gamma: _slope(machine(kernel.plus(gamma, along)), along),
-        slope,
-        reach,
-        first=first,
-        end_slope=end_slope,
-    )
-    return _normalised(d + step * D)
+@dataclass(frozen=True, eq=False)
+class _Line:
+    """A line from weights d along D, up to the step at which a kernel reaches zero."""
+
+    d: Floats
+    D: Floats
+    slope: float
+    reach: float
+    kernel: Combination
+    along: Combination
+
+    def minimum(
+        self, machine: Machine, *, first: float | None = None, end_slope: float | None = None
+    ) -> Floats:
+        """Return the weights where the slope along D has all but vanished."""
+        step = root_of_slope(
+            lambda gamma: _slope(machine(self.kernel.plus(gamma, self.along)), self.along),
+            self.slope,
+            self.reach,
+            first=first,
+            end_slope=end_slope,
+        )
+        return _normalised(self.d + step * self.D)
 
 
 def _slope(svm: SvmSolution, along: Combination) -> float:

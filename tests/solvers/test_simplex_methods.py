@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mkldist.gram.requests import Combine
-from mkldist.solvers.base import StopReason
+from mkldist.solvers.base import Clock, Problem, StopReason
 from mkldist.solvers.registry import METHODS
 from mkldist.solvers.svm import solve_svm
 from tests.solvers import instances, plain_bank
@@ -169,3 +169,25 @@ def test_plain_reduced_gradient_reaches_the_same_optimum_within_the_papers_toler
     plain = solve("simplemkl", instance.grams, instance.y, C=instance.C, curvature=False)
     assert plain.converged
     assert plain.objective == pytest.approx(instances.simplex_svm_optimum(make), rel=0.01)
+
+
+class HurriedClock(Clock):
+    """Half an hour passes whenever somebody looks."""
+
+    looks = 0
+
+    @property
+    def elapsed(self) -> float:
+        self.looks += 1
+        return 1800.0 * self.looks
+
+
+def test_time_limit_ends_a_search_that_drops_one_kernel_after_another():
+    instance = instances.more_kernels_than_points()
+    method = METHODS["simplemkl"]
+    problem = Problem(instance.y, len(instance.grams), HurriedClock())
+    params = method.params(C=instance.C, tol=1e-12, time_limit=3601.0)
+    solution = plain_bank.run(method.solve(problem, params), instance.grams)
+    assert solution.stop_reason is StopReason.TIME_LIMIT
+    assert solution.counters.outer_iterations == 2
+    assert solution.counters.svm_solves < 10
