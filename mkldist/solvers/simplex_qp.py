@@ -10,6 +10,7 @@ with the root a step.  The ridge makes the minimiser unique where variables are 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +20,7 @@ import scipy.linalg
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.intp]
 
-_RIDGE_SHARE = 1e-14  # of the largest diagonal entry, below which systems are not solvable
+_RIDGE_SHARE = 1e-11  # of the objective's scale, below which systems are not solvable
 _TOLERANCE = 1e-12  # of the gradient, that a multiplier may be negative by
 
 
@@ -34,7 +35,7 @@ class Quadratic:
     linear : (S,) float64
         Linear term.
     ridge : float
-        What is added to the Hessian's diagonal, at least 0; raised to rounding level.
+        What is added to the Hessian's diagonal; raised to a share 1e-11 of the scale.
     """
 
     root: Floats
@@ -89,7 +90,8 @@ def minimise_over_simplex(objective: Quadratic, support: Ints) -> Floats:
         support = np.array([int(np.argmin(objective.linear + 0.5 * diagonal))])
     x = np.zeros(len(objective.linear))
     x[support] = 1.0 / len(support)
-    x = _active_set(objective, x, float(diagonal.max()), sums_to_one=True)
+    scale = float(diagonal.max()) + float(np.ptp(objective.linear))
+    x = _active_set(objective, x, scale, sums_to_one=True)
     normalised: Floats = x / x.sum()
     return normalised
 
@@ -125,25 +127,24 @@ def _active_set(objective: Quadratic, x: Floats, scale: float, *, sums_to_one: b
     """Move from a feasible `x` to the minimiser."""
     ridge = max(objective.ridge, _RIDGE_SHARE * scale, float(np.finfo(np.float64).tiny))
     objective = Quadratic(objective.root, objective.linear, ridge)
-    support, entered = x > 0.0, -1
+    support, refused, entered = x > 0.0, np.zeros(len(x), dtype=bool), -1
     gradient = objective.gradient(x)
     for _ in range(20 * len(x) + 100):
         kept = np.flatnonzero(support)
         step = _newton_step(objective, kept, gradient[kept], sums_to_one=sums_to_one)
-        blocked = x[kept] + step < 0.0
-        room = np.where(blocked, x[kept] / np.where(blocked, -step, 1.0), np.inf)
-        length = min(1.0, float(room.min(initial=np.inf)))
-        leaving = kept[room <= length]
-        if length == 0.0 and entered in leaving:
-            break  # rounding sends back what has just entered
+        length, leaving = _blocking(x, kept, step)
+        if length > 0.0:
+            refused[:] = False
+        elif entered in leaving:
+            refused[entered] = True  # rounding sends back what has just entered
         x[kept] = np.maximum(x[kept] + length * step, 0.0)
         x[leaving] = 0.0
         support[leaving] = False
         gradient = objective.gradient(x)
-        if len(leaving):
+        if len(leaving) and not refused.any():
             continue
         multiplier = float(gradient @ x) if sums_to_one else 0.0
-        reduced = np.where(support, np.inf, gradient - multiplier)
+        reduced = np.where(support | refused, np.inf, gradient - multiplier)
         entered = int(np.argmin(reduced))
         if reduced[entered] >= -_TOLERANCE * (np.abs(gradient).max() + abs(multiplier)):
             break
@@ -151,25 +152,38 @@ def _active_set(objective: Quadratic, x: Floats, scale: float, *, sums_to_one: b
     return x
 
 
+def _blocking(x: Floats, kept: Ints, step: Floats) -> tuple[float, Ints]:
+    """Return the share of a step that keeps x >= 0, and the variables that stop it."""
+    blocked = x[kept] + step < 0.0
+    room = np.where(blocked, x[kept] / np.where(blocked, -step, 1.0), np.inf)
+    length = min(1.0, float(room.min(initial=np.inf)))
+    return length, kept[room <= length]
+
+
 def _newton_step(
     objective: Quadratic, kept: Ints, gradient: Floats, *, sums_to_one: bool
 ) -> Floats:
-    """Return the step to the stationary point on a support, without regard to signs."""
-    if not len(kept):
-        return np.empty(0)
-    root = objective.root[:, kept]
-    block = root.T @ root
-    block[np.diag_indices_from(block)] += objective.ridge
-    centred = gradient - gradient.mean() if sums_to_one else gradient
-    rights = np.column_stack([-centred, np.ones(len(kept))])
-    try:
-        factor = scipy.linalg.cho_factor(block, check_finite=False)
-        solved = scipy.linalg.cho_solve(factor, rights, check_finite=False)
-    except scipy.linalg.LinAlgError:
-        solved = scipy.linalg.lstsq(block, rights, check_finite=False)[0]
-    step: Floats = solved[:, 0]
-    if not sums_to_one:
-        return step
-    step = step - solved[:, 1] * (step.sum() / solved[:, 1].sum())
-    centred_step: Floats = step - step.mean()
-    return centred_step
+    """Return the step to the stationary point on a support, without regard to signs.
+
+    The factor of the Hessian comes from its root by a QR decomposition.  To form the Hessian
+    would drown the ridge in rounding, which is all that holds dependent variables.
+    """
+    root, gradient = objective.root[:, kept], -gradient
+    if sums_to_one:
+        root, gradient = _reflected(root)[:, 1:], _reflected(gradient)[1:]
+    size = len(gradient)
+    if not size:
+        return np.zeros(len(kept))
+    tall = np.vstack([root, math.sqrt(objective.ridge) * np.eye(size)])
+    factor = np.linalg.qr(tall, mode="r")
+    half = scipy.linalg.solve_triangular(factor, gradient, trans="T", check_finite=False)
+    step: Floats = scipy.linalg.solve_triangular(factor, half, check_finite=False)
+    return _reflected(np.append(0.0, step)) if sums_to_one else step
+
+
+def _reflected(rows: Floats) -> Floats:
+    """Reflect the last axis so that 1 turns into a multiple of the first unit vector."""
+    normal = np.ones(rows.shape[-1])
+    normal[0] += math.sqrt(len(normal))
+    reflected: Floats = rows - np.multiply.outer(rows @ normal, normal * (2.0 / (normal @ normal)))
+    return reflected
