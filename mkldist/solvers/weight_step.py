@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.solvers.box_qp import newton_steps, pair_updates
+from mkldist.box_qp import newton_steps, pair_updates
 from mkldist.solvers.lp_ball import WeightSet
 from mkldist.solvers.primal_newton import SupportSystem
 from mkldist.solvers.squared_losses import SquaredLoss
