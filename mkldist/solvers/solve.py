@@ -111,15 +111,14 @@ def _checked_laplacian(laplacian: Any, n: int) -> Any:
         return None
     from scipy import sparse
 
-    matrix: Any = (
-        laplacian if sparse.issparse(laplacian) else np.asarray(laplacian, dtype=np.float64)
-    )
+    given_sparse: bool = sparse.issparse(laplacian)
+    matrix: Any = laplacian if given_sparse else np.asarray(laplacian, dtype=np.float64)
     if matrix.shape != (n, n):
         raise GramError("laplacian", f"found shape {matrix.shape}", f"({n}, {n})")
-    entries = sparse.coo_array(matrix).data if sparse.issparse(matrix) else matrix
+    entries = matrix.tocoo().data if given_sparse else matrix
     if not np.isfinite(entries).all():
         raise GramError("laplacian", "found entries that are not finite", "finite numbers")
-    asymmetry = abs(matrix - matrix.T).max()
+    asymmetry = float(abs(matrix - matrix.T).max())
     if asymmetry > SYMMETRY * max(float(np.abs(entries).max(initial=0.0)), 1e-300):
         raise GramError("laplacian", f"found an asymmetry of {asymmetry:g}", "a symmetric matrix")
     return matrix.astype(np.float64)
