@@ -20,7 +20,7 @@ from mkldist.solvers.lp_ball import WeightSet
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.intp]
 
-COLUMNS = 1000  # kernels kept one by one
+COLUMNS = 1000  # kernels kept one by one, or twice as many as points if that is more
 ZERO_WEIGHT = 1e-15
 
 
@@ -93,7 +93,7 @@ def kernel_cache(
     counters : Counters
         Work done.
     """
-    kernels, others = _chosen(d, q, weights)
+    kernels, others = _chosen(d, q, weights, max(COLUMNS, 2 * len(a)))
     rows = (yield Matvec(kernels, a)) if products is None else products[kernels]
     G = rows.T
     x, q_x = d[kernels], q[kernels]
@@ -108,6 +108,7 @@ def kernel_cache(
             column = (K @ a - G @ x) / length
         else:
             counters.combines += 1
+            counters.passes += 1
             column = (yield Combine(rest)) @ a
         G = np.column_stack([G, column])
         q_x = np.append(q_x, rest @ q)
@@ -115,15 +116,12 @@ def kernel_cache(
     return KernelCache(kernels, rest, np.ascontiguousarray(G), q_x, x)
 
 
-def _chosen(d: Floats, q: Floats, weights: WeightSet) -> tuple[Ints, Ints]:
-    """Return the kernels to keep one by one and the others in use."""
-    mean = float(d @ q)
-    wanted = (d > 0.0) | (q > 0.0)
-    if weights.is_simplex:  # all that are in use or would descend, and those nearly so
-        wanted = (d > 0.0) | (q > mean - (float(q.max()) - mean))
-    kernels = np.flatnonzero(wanted)
-    if len(kernels) <= COLUMNS:
+def _chosen(d: Floats, q: Floats, weights: WeightSet, limit: int) -> tuple[Ints, Ints]:
+    """Return the kernels to keep one by one, at most `limit`, and the others in use."""
+    threshold = float(d @ q) if weights.is_simplex else 0.0  # above, a kernel would descend
+    kernels = np.flatnonzero((d > 0.0) | (q > threshold))
+    if len(kernels) <= limit:
         return kernels, kernels[:0]
     order = np.argsort(-q[kernels], kind="stable")
-    others = np.sort(kernels[order[COLUMNS:]])
-    return np.sort(kernels[order[:COLUMNS]]), others[d[others] > 0.0]
+    others = np.sort(kernels[order[limit:]])
+    return np.sort(kernels[order[:limit]]), others[d[others] > 0.0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numba
@@ -27,6 +28,10 @@ def _shrunk(z: float, mu: float, p: float) -> float:
         return 0.0
     convex = p >= 2.0
     power = p - 1.0 if convex else 1.0 / (p - 1.0)
+    if power == 2.0:  # p = 3 and p = 3/2: a quadratic equation
+        if convex:
+            return 2.0 * z / (1.0 + math.sqrt(1.0 + 4.0 * mu * z))
+        return (2.0 * z / (mu + math.sqrt(mu * mu + 4.0 * z))) ** 2
     v = min(z, (z / mu) ** (1.0 / power)) if convex else min(z ** (p - 1.0), z / mu)
     for _ in range(_LIMIT):
         raised = v**power

@@ -19,6 +19,9 @@ with K beside the one of the Hessian.  Three ways to the minimum:
 ``newton``
     Newton directions by factorising ``K_sv + lam I``; ends after finitely many steps.
 
+The first two leave what they cannot finish within their limits, where lam is tiny next to the
+eigenvalues of K, to the third.
+
 Where the bias is optimal, ``F - dual = s'K s / (2 lam)`` with ``s = lam alpha - r``: the gap
 follows from the gradient without cancellation.
 
@@ -43,6 +46,7 @@ Bools = npt.NDArray[np.bool_]
 Inner = Literal["truncated-newton", "pcg", "newton"]
 
 ETA = 0.1  # share of the gradient at which the paper truncates
+TRUNCATED_LIMIT = 30
 NEWTON_LIMIT = 500
 PCG_LIMIT = 2000
 PROGRESS = 0.5  # factor that a Newton step must take off the gap once the support stays
@@ -143,7 +147,7 @@ class PrimalMachine:
         return self.point(K, z.alpha + step * q, z.f + step * Kq, b)
 
     def _truncated_newton(self, K: Floats, z: PrimalPoint) -> PrimalPoint:
-        for _ in range(NEWTON_LIMIT):
+        for _ in range(TRUNCATED_LIMIT):
             if self._done(z):
                 break
             self._counters.newton_steps += 1

@@ -24,7 +24,9 @@ eigenvalues kappa of K: thousands of iterations where lam is small.  By default 
 weight step therefore minimises the second-order model of J, in which alpha follows d, and a search
 along the step keeps it a descent of J.  ``coupled=False`` is the paper's step.
 
-Only the kernels in use and those that a pass shows to be attractive take part in a weight step.
+Algorithm 1 takes one Newton step between two weight steps; here each machine is minimised, because
+a pass over the bank costs more than Newton steps and a minimum has a certificate.  Only the kernels
+in use and those that a pass shows to descend take part in a weight step.
 """
 
 from __future__ import annotations
@@ -66,14 +68,15 @@ from mkldist.solvers.weight_step import SecondOrderModel, alternating_objective,
 CHI_1 = 1e-5  # the paper's tolerance of the weight step
 INNER_SHARE = 1e-2  # of tol: the error of q_m is of the order of the root of the machine's gap
 PATIENCE = 8  # iterations without a better bound after which only rounding is left
-PROGRESS = 1e-3  # of tol, relative change of a bound that counts as better
+PROGRESS = 1e-13  # relative change of a bound that counts as better
+LARGEST_SHARE, LEAST_SHARE = 1e-3, 1e-7  # of the gap, left by the minimum of the model
 SLOPE_SHARE = 0.5  # of the first slope's size, beyond which the end of a step is too far
 
 
 class PrimalMKLParams(SolverParams):
     """Parameters of PrimalMKL."""
 
-    lam: float = Field(1.0, gt=0, allow_inf_nan=False, description="regularisation")
+    lam: float = Field(1.0, ge=1e-30, le=1e30, description="regularisation")
     loss: Literal["squared-hinge", "squared", "epsilon-squared", "one-class"] = Field(
         "squared-hinge", description="loss; squared and epsilon-squared are for real targets"
     )
@@ -186,7 +189,7 @@ class _PrimalMKL:
         if z.value < self.upper:
             self.upper, self._best_d, self._best_z = z.value, d, z
         self.lower = max(self.lower, lower)
-        least = PROGRESS * self.params.tol * abs(self.upper)
+        least = PROGRESS * abs(self.upper)
         better = last[0] - self.upper > least or self.lower - last[1] > least
         self.patience = PATIENCE if better else self.patience - 1
         self.counters.outer_iterations += 1
@@ -215,7 +218,8 @@ class _PrimalMKL:
         lam = self.params.lam
         f = (K @ z.r / lam)[sv]
         model = SecondOrderModel.of(SupportSystem(K, sv, lam), lam, cache.G[sv], cache.q, f)
-        return model.minimum(self.weights, cache.x)
+        share = min(max(self.gap, LEAST_SHARE), LARGEST_SHARE)  # quadratic convergence needs it
+        return model.minimum(self.weights, cache.x, share)
 
     def _feasible(self, d: Floats) -> Floats:
         """Return `d` without what rounding left of it outside the set."""

@@ -197,5 +197,4 @@ def root_on_line(
         root = inside - at / slope if slope > 0.0 else (right if side == 0 else left)
         root = max(root, left) if low > 0 else root
         roots[side] = min(root, right) if low < len(kinks) else root
-    root = 0.5 * (roots[0] + roots[1])
-    return root
+    return float(0.5 * (roots[0] + roots[1]))

@@ -23,7 +23,6 @@ Smooth = Callable[[Floats], tuple[float, Floats]]
 NESTEROV_LIMIT = 2000
 ROUNDS = 12
 ROUNDING = 1e-14
-MODEL_SHARE = 1e-6  # of the gap at the current weights, left by the minimum of the model
 
 
 def nesterov(
@@ -32,8 +31,9 @@ def nesterov(
     """Minimise a convex function over a set of weights (Hao et al. 2012, Algorithm 4).
 
     Errata: the test that ends the doubling of gamma holds the projected point against the model,
-    not u, which is infeasible.  Beyond the paper, the momentum is dropped when it points uphill
-    (O'Donoghue & Candes 2015).
+    not u, which is infeasible.  Beyond the paper, gamma starts from the gradient, whose first step
+    is then of the size of the set whatever the scale of f, and the momentum is dropped when it
+    points uphill (O'Donoghue & Candes 2015).
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def nesterov(
     gap : float
         Bound of the suboptimality, at which to stop.
     """
-    delta, gamma = 1.0, 1.0
+    delta, gamma = 1.0, max(float(np.linalg.norm(f(d)[1])), np.finfo(np.float64).tiny)
     d_before, momentum = d, 0.0
     for _ in range(NESTEROV_LIMIT):
         s = d + momentum * (d - d_before)
@@ -139,27 +139,37 @@ class SecondOrderModel:
         value = float(self.gradient @ d) + 0.5 * float(change @ change)
         return value, self.gradient + self.B.T @ change
 
-    def minimum(self, weights: WeightSet, d: Floats) -> Floats:
-        """Return its minimum over the set, searched from `d`."""
-        gap = MODEL_SHARE * suboptimality(weights, d, self(d)[1])
-        if weights.is_simplex:
-            return self._minimum_on_simplex(weights, d, gap)
-        return nesterov(self, weights, d, gap=gap)
+    def minimum(self, weights: WeightSet, d: Floats, share: float) -> Floats:
+        """Return its minimum over the set, searched from `d`, to a share of the gap there.
+
+        Where rounding leaves no finite minimum, at a lam far below the precision of K, `d` stays.
+        """
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            gap = share * suboptimality(weights, d, self(d)[1])
+            if weights.is_simplex:
+                minimum = self._minimum_on_simplex(weights, d, gap)
+            else:
+                minimum = nesterov(self, weights, d, gap=gap)
+        return minimum if np.isfinite(minimum).all() else d
 
     def _minimum_on_simplex(self, weights: WeightSet, d: Floats, gap: float) -> Floats:
         """Return the minimum by pair updates and Newton steps on the face they find."""
-        hessian = self.B.T @ self.B
-        diagonal = hessian.diagonal().copy()
-        d = d.copy()
+        start, d = d, d.copy()
         slack = -self(d)[1]
+        scale = float(slack.max() - slack @ d)  # so that the gap is 1 at the start
+        if not scale > 0.0:
+            return start
+        slack /= scale
+        hessian = self.B.T @ (self.B / scale)
+        diagonal = hessian.diagonal().copy()
         lower, upper = np.zeros(len(d)), np.full(len(d), np.inf)
-        violation = max(float(slack.max() - slack @ d), 0.0)
+        violation = 1.0
         for _ in range(ROUNDS):
             violation *= 0.1
             limit = 20 * len(d) + 1000
             pair_updates(hessian, diagonal, d, slack, lower, upper, violation, limit)
             newton_steps(hessian, d, slack, lower, upper)
-            if suboptimality(weights, d, -slack) <= gap:
+            if suboptimality(weights, d, -scale * slack) <= gap:
                 break
         d = np.maximum(d, 0.0)
         minimum: Floats = d / d.sum()
