@@ -136,6 +136,7 @@ class _Spectral:
         self._svm_at = InnerSvm(problem.y, params.C, INNER_TOLERANCE * params.tol, self._counters)
         self._recent: deque[float] = deque(maxlen=MEMORY)
         self._last: tuple[Floats, Floats] | None = None
+        self._support = np.zeros(problem.n_kernels, dtype=bool)
         self._damping, self._size = Damping(), float(self.d.max())
         self._trace = Trace(params.trace, problem.clock)
 
@@ -218,7 +219,8 @@ class _Spectral:
         ridge = self._damping.ridge(root, gradient, self._size)
         model = Model.around(point, gradient, root, ridge)
         end = np.zeros_like(self.d)
-        end[working] = minimise_over_orthant(model, np.flatnonzero(point))
+        end[working] = minimise_over_orthant(model, np.flatnonzero(self._support[working]))
+        self._support = end > 0.0
         return end
 
     def _segment(self, end: Floats) -> Generator[Request, Any, Segment]:
