@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
+import xarray as xr
 
 from mkldist.data.catalogue import list_datasets
 from mkldist.plan import make_plan
+from mkldist.results.rows import method_nodes
+from mkldist.results.tree import open_results
+from mkldist.run.cluster import ConnectOptions
+from mkldist.run.coordinator import run_sweep
 from mkldist.run.resolve import resolve, resolve_methods
+from mkldist.solvers.registry import METHODS
 from mkldist.spec.load import load_sweep
 from mkldist.spec.model import SweepSpec
 
@@ -17,7 +24,8 @@ FILES = sorted(FOLDER.glob("*.toml"))
 
 
 def test_there_are_sweeps():
-    assert {"quickstart.toml", "level_table1.toml"} <= {file.name for file in FILES}
+    expected = {"quickstart", "level_table1", "wdbc_all_methods", "diabetes_regression"}
+    assert expected <= {file.stem for file in FILES}
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
@@ -48,3 +56,51 @@ def test_the_quickstart_needs_nothing_but_scikit_learn():
     resolved = resolve(spec, [], FOLDER)
     assert [bank.n_kernels for bank in resolved.banks.values()] == [13 * 31]
     assert set(resolved.grids) == {"level", "simplemkl", "uniform", "best_single", "majority"}
+
+
+def run_small(name: str, folder: Path) -> xr.DataTree:
+    """Run a sweep on 20 kernels and a fifth of the data."""
+    file = FOLDER / f"{name}.toml"
+    small = ["banks.xu2008.family=do2009", "splits.kind=holdout", "splits.repeats=1",
+             "splits.train_fraction=0.2"]  # fmt: skip
+    outcome = run_sweep(
+        load_sweep(file, small),
+        origin=file,
+        output=folder / name,
+        connect_options=ConnectOptions(n_workers=1),
+    )
+    assert outcome.computed == len(outcome.plan.runs)
+    assert not outcome.failed
+    return open_results(folder / name)
+
+
+def test_all_methods_are_in_the_sweep_of_all_methods():
+    spec = load_sweep(FOLDER / "wdbc_all_methods.toml")
+    assert {method.name for method in spec.methods} == set(METHODS)
+
+
+def test_all_methods_run_side_by_side(tmp_path):
+    with run_small("wdbc_all_methods", tmp_path) as tree:
+        for node in method_nodes(tree):
+            assert (node.state == "complete").all(), node.name
+            assert (node.test_error < 0.4).all(), node.name
+            assert np.isfinite(node.objective).all(), node.name
+        simplex = ("level", "simplemkl", "silp", "hessianmkl", "skm")
+        bounds = [tree[f"wdbc/{method}"].to_dataset() for method in simplex]
+        upper = np.min([node.objective for node in bounds], axis=0)
+        lower = np.max([node.dual_objective for node in bounds], axis=0)
+        assert (lower <= upper * (1 + 1e-9)).all()
+        assert (upper - lower <= 0.01 * upper).all()
+
+
+def test_regression_runs_side_by_side(tmp_path):
+    with run_small("diabetes_regression", tmp_path) as tree:
+        assert (tree["diabetes/spicymkl"].r2 > 0.2).any()
+        for node in method_nodes(tree):
+            assert (node.state == "complete").all(), node.name
+            assert (node.rmse > node.mae).all(), node.name
+            assert "test_error" not in node.ds
+        gap = tree["diabetes/spicymkl/convergence"].gap
+        assert set(gap.dims) == {"split", "C", "regularizer", "iteration"}
+        assert (gap.min("iteration") <= 0.01).all()
+        assert not tree["diabetes/primalmkl"].children
