@@ -1,0 +1,237 @@
+"""Distances between square images that forgive small deformations: the tangent distance.
+
+A deformation that depends smoothly on a parameter moves an image x along a curve.  Its tangents at
+x, one for each kind of deformation, span the plane ``x + T_x a``, and distances are taken from
+that plane instead of from x alone:
+
+    one-sided:  d²(x, z) = min_a ‖x + T_x a - z‖²
+    two-sided:  d²(x, z) = min_{a,b} ‖x + T_x a - z - T_z b‖² + spring (‖T_x a‖² + ‖T_z b‖²)
+
+Coordinates u (along rows of pixels) and v (down the columns) are in pixels from the centre of the
+image, and I_u, I_v are the derivatives of the image smoothed by a Gaussian:
+
+    ==============  ====================
+    shift-u         I_u
+    shift-v         I_v
+    scale           u I_u + v I_v
+    rotation        v I_u - u I_v
+    stretch         u I_u - v I_v
+    shear           v I_u + u I_v
+    thickness       I_u² + I_v²
+    ==============  ====================
+
+The first six span the affine transformations of the plane.  Beyond its border an image goes on as
+it is at the border.
+
+The tangents of two images that look alike are nearly parallel.  Without the spring, the small
+differences between them could be blown up to explain any difference of the images; the spring,
+which is Simard's elasticity on orthonormal tangents, keeps the two-sided distance meaningful.
+
+References
+----------
+P. Simard, Y. LeCun, J. Denker, Efficient pattern recognition using a new transformation distance,
+NIPS 5, 1993 (the distance and its deformations).
+P. Simard, Y. LeCun, J. Denker, B. Victorri, Transformation invariance in pattern recognition:
+tangent distance and tangent propagation, in Neural Networks: Tricks of the Trade, 1998 (tangents
+of a smoothed image, elasticity).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+from scipy import ndimage
+from scipy.spatial.distance import cdist
+
+from mkldist.errors import DataError
+
+Floats = npt.NDArray[np.float64]
+
+AFFINE = ("shift-u", "shift-v", "scale", "rotation", "stretch", "shear")
+DEFORMATIONS = (*AFFINE, "thickness")
+
+SMOOTHING = 0.9  # standard deviation of the Gaussian, in pixels
+SPRING = 1e-3
+# Of the largest singular value of unit tangents, below which one is a combination of the others.
+DEPENDENT = 1e-6
+BLOCK = 128  # images against as many at a time: some tens of MiB
+
+
+def image_side(n_features: int, where: str = "x") -> int:
+    """Return the side s of square images of s² pixels.
+
+    Raises
+    ------
+    DataError
+        If `n_features` is not a square.
+
+    Examples
+    --------
+    >>> image_side(256)
+    16
+    """
+    side = math.isqrt(n_features)
+    if side < 1 or side * side != n_features:
+        raise DataError(
+            where,
+            f"{n_features} features",
+            "square images of s² pixels, such as 256 = 16²",
+            "Take distance = 'euclidean' for other data",
+        )
+    return side
+
+
+def tangent_vectors(x: Floats, deformations: Sequence[str] = DEFORMATIONS) -> Floats:
+    """Return how each image changes with each deformation.
+
+    Parameters
+    ----------
+    x : (n, s²) float64
+        Square images, row by row of pixels.
+    deformations : sequence of str
+        k of :data:`DEFORMATIONS`.
+
+    Returns
+    -------
+    (n, k, s²) float64
+
+    Raises
+    ------
+    DataError
+        If the images are not square.
+    """
+    side = image_side(x.shape[1])
+    images = x.reshape(-1, side, side)
+    along_u, along_v = (
+        ndimage.gaussian_filter(images, (0, SMOOTHING, SMOOTHING), order, mode="nearest")
+        for order in ((0, 0, 1), (0, 1, 0))
+    )
+    place = np.arange(side) - (side - 1) / 2
+    u, v = place[None, :], place[:, None]
+    fields = {
+        "shift-u": lambda: along_u,
+        "shift-v": lambda: along_v,
+        "scale": lambda: u * along_u + v * along_v,
+        "rotation": lambda: v * along_u - u * along_v,
+        "stretch": lambda: u * along_u - v * along_v,
+        "shear": lambda: v * along_u + u * along_v,
+        "thickness": lambda: along_u**2 + along_v**2,
+    }
+    vectors = np.stack([fields[name]() for name in deformations], axis=1)
+    return vectors.reshape(len(x), len(deformations), -1)
+
+
+def tangent_bases(x: Floats, deformations: Sequence[str] = DEFORMATIONS) -> Floats:
+    """Return orthonormal bases of the tangents of each image.
+
+    Parameters
+    ----------
+    x : (n, s²) float64
+        Square images.
+    deformations : sequence of str
+        k of :data:`DEFORMATIONS`.
+
+    Returns
+    -------
+    (n, k, s²) float64
+        Orthonormal rows; zero rows where tangents depend on each other, as those of a blank image.
+    """
+    vectors = tangent_vectors(x, deformations)
+    lengths = np.linalg.norm(vectors, axis=2, keepdims=True)
+    np.divide(vectors, lengths, out=vectors, where=lengths > 0)
+    _, sizes, bases = np.linalg.svd(vectors, full_matrices=False)
+    kept = sizes > DEPENDENT * np.maximum(sizes[:, :1], 1.0)
+    rows: Floats = np.zeros_like(vectors)
+    rows[:, : bases.shape[1]] = bases * kept[:, :, None]
+    return rows
+
+
+def one_sided_distances(x: Floats, z: Floats, deformations: Sequence[str] = DEFORMATIONS) -> Floats:
+    """Return the distance of each image z from the tangent plane of each image x.
+
+    With Q_x an orthonormal basis of the tangents, ``d² = ‖z - x‖² - ‖Q_x' (z - x)‖²``.
+
+    Parameters
+    ----------
+    x : (n, s²) float64
+        Images that are deformed.
+    z : (m, s²) float64
+        Images that are not.
+    deformations : sequence of str
+        Of x.
+
+    Returns
+    -------
+    (n, m) float64
+        Not larger than the Euclidean distances.
+    """
+    squares: Floats = cdist(x, z, "sqeuclidean")
+    bases = tangent_bases(x, deformations)
+    for rows in _blocks(len(x)):
+        along = bases[rows] @ z.T - np.einsum("iks,is->ik", bases[rows], x[rows])[:, :, None]
+        squares[rows] -= np.einsum("ikj,ikj->ij", along, along)
+    return _roots(squares)
+
+
+def two_sided_distances(
+    x: Floats, deformations: Sequence[str] = DEFORMATIONS, spring: float = SPRING
+) -> Floats:
+    """Return the two-sided tangent distances between all images.
+
+    Parameters
+    ----------
+    x : (n, s²) float64
+        Square images.
+    deformations : sequence of str
+        Of both images.
+    spring : float
+        What deformations cost; positive.
+
+    Returns
+    -------
+    (n, n) float64
+        Symmetric, zero between equal images, not larger than the Euclidean distances.
+    """
+    bases = tangent_bases(x, deformations)
+    out = np.zeros((len(x), len(x)))
+    for rows in _blocks(len(x)):
+        for cols in _blocks(len(x), rows.start):
+            squares = cdist(x[rows], x[cols], "sqeuclidean")
+            squares -= _explained(x[rows], x[cols], bases[rows], bases[cols], 1.0 + spring)
+            out[rows, cols] = _roots(squares)
+    upper = np.triu(out, 1)
+    return np.asarray(upper + upper.T)
+
+
+def _explained(x: Floats, z: Floats, of_x: Floats, of_z: Floats, mu: float) -> Floats:
+    """Return by how much two-sided deformations reduce the squares of x - z, (r, c).
+
+    With Q_x and Q_z the bases as columns, C = Q_x'Q_z, p = Q_x'(x - z) and q = Q_z'(x - z), the
+    reduction is ``(p, -q)' M⁻¹ (p, -q)`` for ``M = [[mu I, -C], [-C', mu I]]``, whose first block
+    is eliminated here.
+    """
+    k, n_pixels = of_x.shape[1:]
+    flat_x, flat_z = of_x.reshape(-1, n_pixels), of_z.reshape(-1, n_pixels)
+    C = (flat_x @ flat_z.T).reshape(len(x), k, len(z), k).transpose(0, 2, 1, 3)
+    p = np.einsum("iks,is->ik", of_x, x)[:, None, :] - (of_x @ z.T).transpose(0, 2, 1)
+    q = (of_z @ x.T).transpose(2, 0, 1) - np.einsum("jks,js->jk", of_z, z)[None]
+    S = mu * np.eye(k) - C.swapaxes(2, 3) @ C / mu
+    rest = q - np.einsum("ijkl,ijk->ijl", C, p) / mu
+    solved = np.linalg.solve(S, rest[..., None])[..., 0]
+    reduction = np.einsum("ijk,ijk->ij", p, p) / mu + np.einsum("ijk,ijk->ij", rest, solved)
+    return np.asarray(reduction, dtype=np.float64)
+
+
+def _roots(squares: Floats) -> Floats:
+    """Return square roots, in place; what rounding made negative counts as zero."""
+    np.maximum(squares, 0.0, out=squares)
+    return np.sqrt(squares, out=squares)
+
+
+def _blocks(n: int, start: int = 0) -> Iterator[slice]:
+    """Return slices of :data:`BLOCK` from `start` to `n`."""
+    for first in range(start, n, BLOCK):
+        yield slice(first, min(first + BLOCK, n))
