@@ -65,7 +65,7 @@ DATASET = (
     "drop_constant, groups, options"
 )
 SPLITS = "one of kind, repeats, train_fraction, folds, stratified, first"
-OUTPUTS = "one of path, banks, keep_banks, predictions, weights"
+OUTPUTS = "one of path, banks, keep_banks, predictions, coefficients, weights"
 KERNEL = "one of function, widths, degrees, offset, features"
 LEVEL = "one of tol, max_iter, time_limit, trace, C, far, near, stop"
 NORMALISATION = 'one of "none", "trace", "cosine", "centre", "variance", "multiplicative variance"'
