@@ -23,6 +23,7 @@ is solved again.  What differs from the paper, neither the problem nor its optim
   along one direction than along another.  Once the relative gap is below ``newton``, steps minimise
   the second-order model of F over d >= 0 (:mod:`mkldist.solvers.value_curvature`).  ``newton=0``
   is the paper's algorithm.
+  Steps whose slope drowns in what the inner machines leave are full and untested.
 * The paper loosens the inner machine while the projected gradient is large.  Here it is solved
   to a share of the tolerance throughout, and warm starts keep it cheap.
 
@@ -204,6 +205,7 @@ class _Spectral:
         end = self._model_minimiser(working, gradient[working], products)
         segment = yield from self._segment(end)
         if segment.slope > -SLOPE_FLOOR * self._params.tol * self.upper:
+            self._svm_at.sharpen()
             segment.go(1.0)
             self.untested, step = self.untested + 1, 1.0
         else:

@@ -22,10 +22,10 @@ What differs from the paper, neither the problem nor its optimum:
   and bounds what the slopes alone may cause.  Where no alpha is free J is linear to second order,
   and that term alone makes the step, which is then one of projected gradient.
 * The lower bound is that of all machines met, the minimum of their cutting planes, which costs
-  no kernel and is at least the bound ``1'alpha - 1/2 max_m q_m`` of any one of them.
+  no kernel and is, but for rounding, at least the bound ``1'alpha - 1/2 max_m q_m`` of any one.
 
 Close to the optimum the slope drowns in what the inner machines leave; steps are then full and
-untested, and only the certificate tells whether they helped.
+untested, machines as exact as rounding permits, and only the certificate tells what it helped.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def solve(problem: Problem, params: HessianMKLParams) -> Steps:
     -------
     Solution
         ``objective`` is the least primal value met, ``dual_objective`` the greatest lower bound
-        that the cuts gave.
+        that the machines gave.
     """
     state = _Newton(problem, params)
     stop = StopReason.MAX_ITER
@@ -134,8 +134,9 @@ class _Newton:
         """Take the primal value of the machine at d and the lower bound of its cut."""
         if self.svm.objective < self.best.objective:
             self._best_d, self.best = self.d, self.svm
-        self._cuts.add(float(self.svm.alpha.sum()), -0.5 * q)
-        self.lower = max(self.lower, self._cuts.minimum().bound)
+        height = float(self.svm.alpha.sum())
+        self._cuts.add(height, -0.5 * q)
+        self.lower = max(self.lower, height - 0.5 * float(q.max()), self._cuts.minimum().bound)
         self._counters.outer_iterations += 1
         self._counters.passes += 1
         self._trace.record(self.best.objective, self.lower, self.d)
@@ -150,6 +151,7 @@ class _Newton:
         self._counters.combines += 1
         segment = Segment(self._svm_at, self.svm, self.K, K_end)
         if segment.slope > -SLOPE_FLOOR * self._tol * abs(self.svm.objective):
+            self._svm_at.sharpen()
             segment.go(1.0)
             self.untested, length = self.untested + 1, 1.0
         else:

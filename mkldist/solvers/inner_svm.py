@@ -33,6 +33,10 @@ class InnerSvm:
         self._counters = counters
         self._start: Floats | None = None
 
+    def sharpen(self) -> None:
+        """Solve as exactly as rounding permits from now on."""
+        self._tol = 0.0
+
     def __call__(self, K: Floats) -> SvmSolution:
         """Solve with Gram matrix `K` (n, n), starting from the last solution."""
         svm = solve_svm(K, self._y, self._C, tol=self._tol, start=self._start)

@@ -45,14 +45,16 @@ def hessian_root(K: Floats, alpha: Floats, C: float, products: Floats) -> Floats
     Returns
     -------
     (k, S) float64
-        The root, one row a free variable; empty when fewer than two are free, where J is linear.
+        The root, one row a free variable; empty when fewer than two are free, where J is linear,
+        and at ``K = 0``, where it has no second derivative.
     """
     free = np.flatnonzero((alpha > 0.0) & (alpha < C))
     none = np.empty((0, len(products)))
-    if len(free) < 2:
-        return none
     block = K[np.ix_(free, free)]
-    ridge = max(_RIDGE_SHARE * float(np.trace(block)) / len(free), np.finfo(np.float64).tiny)
+    trace = float(np.trace(block))
+    if len(free) < 2 or trace <= 0.0:
+        return none
+    ridge = _RIDGE_SHARE * trace / len(free)
     block[np.diag_indices_from(block)] += ridge
     try:
         factor = scipy.linalg.cholesky(block, lower=True, overwrite_a=True, check_finite=False)

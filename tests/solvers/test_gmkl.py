@@ -90,3 +90,20 @@ def test_counters_count_the_requests(newton):
     assert solution.counters.passes == passes + dense
     assert solution.counters.svm_solves >= solution.counters.outer_iterations
     assert newton > 0 or not any(isinstance(r, Matvec) for r in seen)
+
+
+def test_weights_that_vanish_on_the_way_come_back():
+    instance = instances.zero_kernel()
+    for newton in (0.0, 0.5, 10.0):
+        for sigma in (1e-3, 1.0, 50.0, 60.0, 70.0):
+            params = {"C": instance.C, "sigma": sigma, "newton": newton}
+            solution = solve("gmkl", instance.grams, instance.y, tol=1e-6, **params)
+            assert solution.converged
+
+
+def test_no_kernel_at_all_has_no_second_derivative():
+    grams = np.array([np.zeros((37, 37)), 150.0 * np.eye(37) + 1e3])
+    y = np.where(np.arange(37) < 9, 1.0, -1.0)
+    solution = solve("gmkl", grams, y, C=0.02, sigma=0.05, tol=1e-6, newton=10.0)
+    assert solution.converged
+    assert solution.kernel_weights[0] == 0.0
