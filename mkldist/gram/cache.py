@@ -100,7 +100,7 @@ class NodeCache:
         bank = self._mapped(path, store, resident_limit)
         if bank is None:
             self._make_directory()
-            with _locked(path.with_suffix(".lock")):
+            with locked(path.with_suffix(".lock")):
                 bank = self._mapped(path, store, resident_limit)
                 if bank is None and self._built(path, store):
                     bank = self._mapped(path, store, resident_limit)
@@ -187,7 +187,7 @@ class NodeCache:
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[None]:
+def locked(path: Path) -> Iterator[None]:
     """Hold the lock of a file."""
     lock = FileLock(path)
     try:

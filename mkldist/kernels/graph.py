@@ -103,7 +103,7 @@ def graph_laplacian(x: Any, spec: GraphSpec) -> sparse.csr_array:
         not square.
     """
     weights = adjacency(x, spec)
-    first = csgraph.laplacian(weights, normed=spec.laplacian == "normalised")
+    first: Any = csgraph.laplacian(weights, normed=spec.laplacian == "normalised")
     laplacian = sparse.csr_array(first)
     power = laplacian
     for _ in range(spec.power - 1):
@@ -138,8 +138,19 @@ def adjacency(x: Any, spec: GraphSpec) -> sparse.csr_array:
     return sparse.csr_array(directed.maximum(directed.T))
 
 
-def as_points(x: Any, where: str = "x") -> Floats | sparse.csr_array:
+def as_points(x: Any, where: str = "x") -> Any:
     """Return points as a float64 array or as a csr_array in canonical form.
+
+    Parameters
+    ----------
+    x : (n, d) array-like or scipy sparse
+        Points.
+    where : str
+        The place to name in a message.
+
+    Returns
+    -------
+    (n, d) float64 array or csr_array
 
     Raises
     ------
@@ -147,10 +158,10 @@ def as_points(x: Any, where: str = "x") -> Floats | sparse.csr_array:
         If they are not a matrix of finite numbers.
     """
     try:
-        if sparse.issparse(x):
+        if _is_sparse(x):
             points: Any = sparse.csr_array(x, dtype=np.float64, copy=True)
             points.sum_duplicates()
-            values = points.data
+            values: Any = points.data
         else:
             points = values = np.asarray(x, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -174,7 +185,7 @@ def _neighbours(points: Any, spec: GraphSpec) -> tuple[list[Floats], list[Ints]]
             "Lower it",
         )
     if spec.distance in ("tangent", "affine"):
-        images = points.toarray() if sparse.issparse(points) else points
+        images = points.toarray() if _is_sparse(points) else points
         deformations = DEFORMATIONS if spec.distance == "tangent" else AFFINE
         points, metric = two_sided_distances(images, deformations), "precomputed"
     else:
@@ -194,3 +205,7 @@ def _weights(distance: Floats, spec: GraphSpec) -> Floats:
     width = float(distance.mean()) if spec.width is None else spec.width
     # Where all neighbours are duplicates, every length is a mean length.
     return np.asarray(np.exp(-0.5 * (distance / width) ** 2)) if width else np.ones_like(distance)
+
+
+def _is_sparse(x: Any) -> bool:
+    return bool(sparse.issparse(x))

@@ -1,0 +1,131 @@
+"""Graph Laplacians that were built once, kept in files under the hash of what they are made of.
+
+A file is a sparse matrix in scipy's npz format, then a footer with its checksum.  It is written
+under a temporary name, flushed, and renamed.  Nothing is trusted: a file that is missing, cut short
+or damaged is computed and written again, and a folder that cannot be written costs only the
+computation next time.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import google_crc32c
+import numpy as np
+from scipy import sparse
+
+from mkldist.errors import OutputError, StoreError
+from mkldist.gram.blobs import Blobs, open_blobs
+from mkldist.gram.cache import locked
+from mkldist.gram.local_blobs import LocalBlobs
+from mkldist.identity import array_id, content_id
+from mkldist.kernels.graph import as_points, graph_laplacian
+from mkldist.spec.graph import GraphSpec
+
+FOLDER = "laplacians"
+SUFFIX = ".npz"
+VERSION = 1  # of the file and of what a GraphSpec means
+MAGIC = b"mkldist graph 1\0"
+FOOTER_BYTES = len(MAGIC) + 4
+
+
+def laplacian_id(x: Any, spec: GraphSpec) -> str:
+    """Return the name of the Laplacian of these points and this graph.
+
+    Parameters
+    ----------
+    x : (n, d) array-like or scipy sparse
+        Points.
+    spec : GraphSpec
+        The graph.
+    """
+    points: Any = as_points(x)
+    if isinstance(points, np.ndarray):
+        data = array_id(points)
+    else:
+        indices = (points.indices.astype("<i8"), points.indptr.astype("<i8"))
+        shape = np.asarray(points.shape, dtype="<i8")
+        data = array_id(points.data, *indices, shape)
+    return content_id(version=VERSION, data=data, graph=spec.model_dump())
+
+
+def cached_laplacian(x: Any, spec: GraphSpec, folder: str | Path) -> sparse.csr_array:
+    """Return the graph Laplacian of points, computed unless it is in `folder`.
+
+    Of several processes that want the same one on a file system, one computes it and the others
+    wait.
+
+    Parameters
+    ----------
+    x : (n, d) array-like or scipy sparse
+        Points, as for :func:`mkldist.kernels.graph.graph_laplacian`.
+    spec : GraphSpec
+        The graph.
+    folder : str or Path
+        Folder or fsspec URL, made when needed; the files lie in ``laplacians`` below it.
+
+    Returns
+    -------
+    (n, n) csr_array of float64
+
+    Raises
+    ------
+    mkldist.errors.DataError
+        For points of which there is no such graph.
+    """
+    points = as_points(x)
+    name = laplacian_id(points, spec)
+    blobs = open_blobs(folder, FOLDER)
+    found = _read(blobs, name, points.shape[0])
+    if found is not None:
+        return found
+    with _alone(blobs, name):
+        found = _read(blobs, name, points.shape[0])
+        if found is None:
+            found = graph_laplacian(points, spec)
+            with suppress(StoreError, OutputError):
+                blobs.discard_abandoned()
+                blobs.put(f"{name}{SUFFIX}", _encoded(found))
+    return found
+
+
+@contextmanager
+def _alone(blobs: Blobs, name: str) -> Iterator[None]:
+    """Keep others out where files have locks; without, all compute and write the same."""
+    with ExitStack() as held:
+        if isinstance(blobs, LocalBlobs):
+            with suppress(OSError, OutputError):
+                blobs.path.mkdir(parents=True, exist_ok=True)
+                held.enter_context(locked(blobs.path / f"{name}.lock"))
+        yield
+
+
+def _encoded(laplacian: sparse.csr_array) -> list[bytes]:
+    """Return the content of a file."""
+    body = io.BytesIO()
+    sparse.save_npz(body, laplacian, compressed=False)
+    return [body.getvalue(), MAGIC, _checksum(body.getvalue())]
+
+
+def _read(blobs: Blobs, name: str, n_points: int) -> sparse.csr_array | None:
+    """Return a Laplacian from its file, None if that is missing, cut short or damaged."""
+    content = None
+    with suppress(StoreError):
+        content = blobs.get(f"{name}{SUFFIX}")
+    if content is None or len(content) < FOOTER_BYTES:
+        return None
+    body, footer = content[:-FOOTER_BYTES], content[-FOOTER_BYTES:]
+    if footer != MAGIC + _checksum(body):
+        return None
+    laplacian: Any = sparse.load_npz(io.BytesIO(body))
+    if laplacian.shape != (n_points, n_points):
+        return None
+    return sparse.csr_array(laplacian)
+
+
+def _checksum(body: bytes) -> bytes:
+    return int(google_crc32c.value(body)).to_bytes(4, "little")
