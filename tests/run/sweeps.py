@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import dask
+import distributed  # noqa: F401  # its defaults, before one is set and taken back
 
 from mkldist.results.records import RecordStore, RunRecord
 from mkldist.run.cluster import ConnectOptions
