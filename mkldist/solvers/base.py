@@ -269,3 +269,4 @@ class Method:
     regularizer: str
     reference: str
     hyperparameters: tuple[str, ...] = ("C",)
+    needs_laplacian: bool = False

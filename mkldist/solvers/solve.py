@@ -76,6 +76,8 @@ def solve(
         raise SpecError("method", f"found {method!r}", f"one of {known}", nearest(method, METHODS))
     chosen = METHODS[method]
     settings = validate(chosen.params, method, params)
+    if chosen.needs_laplacian and laplacian is None:
+        raise SpecError("laplacian", f"none for {method}", "a graph Laplacian of the points")
     stack = np.asarray(grams, dtype=np.float64)
     labels = np.asarray(y, dtype=np.float64).ravel()
     check_grams(stack, labels, where="grams")

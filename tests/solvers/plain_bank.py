@@ -42,5 +42,5 @@ def run(
             watch(request, answer)
 
 
-def problem(grams: np.ndarray, y: np.ndarray) -> Problem:
-    return Problem(y=y, n_kernels=len(grams))
+def problem(grams: np.ndarray, y: np.ndarray, laplacian: Any = None) -> Problem:
+    return Problem(y=y, n_kernels=len(grams), laplacian=laplacian)

@@ -19,7 +19,8 @@ every_instance = pytest.mark.parametrize("make", instances.INSTANCES, ids=lambda
 
 def solve(case: Case, grams: np.ndarray, y: np.ndarray, **params) -> Solution:
     method = METHODS[case.method]
-    steps = method.solve(plain_bank.problem(grams, y), method.params(**params))
+    laplacian = None if case.laplacian is None else case.laplacian(grams)
+    steps = method.solve(plain_bank.problem(grams, y, laplacian), method.params(**params))
     return plain_bank.run(steps, grams)
 
 

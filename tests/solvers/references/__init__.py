@@ -44,6 +44,8 @@ class Case:
         ``labels(instance)``: by default the classes of the instance.
     extremes : tuple of dict
         Parameters at the edge of what is permitted.
+    laplacian : callable, optional
+        ``laplacian(grams)``: the graph Laplacian that the method is given.
     accuracy : float
         Relative accuracy to which the optimum is held.
     """
@@ -55,6 +57,7 @@ class Case:
     label: str = ""
     labels: Callable[[Instance], np.ndarray] = field(default=lambda instance: instance.y)
     extremes: tuple[Params, ...] = ()
+    laplacian: Callable[[np.ndarray], np.ndarray] | None = None
     accuracy: float = 1e-6
 
     def __str__(self) -> str:
