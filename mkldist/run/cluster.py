@@ -50,6 +50,9 @@ DASK_CONFIG: dict[str, Any] = {
     },
     "distributed.admin.tick.limit": "10 minutes",
 }
+# A cluster that does not replace workers would give one up that is being restarted at the moment
+# when its last death was so long ago, and be left without any: its nanny restarts it for ever.
+PATIENCE: dict[str, Any] = {"distributed.deploy.lost-worker-timeout": "365 days"}
 
 
 @dataclass(frozen=True)
@@ -147,6 +150,8 @@ def connect(
     description = read_cluster_file(cluster_file) if cluster_file else None
     with ExitStack() as stack:
         stack.enter_context(dask.config.set(DASK_CONFIG))
+        if not (description and (n_workers or description.workers)):
+            stack.enter_context(dask.config.set(PATIENCE))
         # What matters of a lost worker or scheduler is said by the coordinator, in its own words.
         stack.enter_context(silence_logging_cmgr(logging.CRITICAL))
         target: Any = scheduler

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 LOOKAHEAD = 1
 REFRESH_SECONDS = 2.0
+RECEIPT_SECONDS = 10.0
+LEFT = "its worker left before its receipt was taken"
 
 
 @dataclass(frozen=True)
@@ -99,14 +101,24 @@ class Window:
         item, _ = self._in_flight.pop(str(future.key))
         try:
             if future.status == "finished":
-                return Outcome(item, receipt=future.result())
+                return self._taken(item, future)
             if future.status == "error":
                 return Outcome(item, error=future.exception())
             if self._client.status != "running":
                 raise _lost()
-            return Outcome(item, error=RuntimeError("its worker left before its receipt was taken"))
+            return Outcome(item, error=RuntimeError(LEFT))
         finally:
             future.release()
+
+    def _taken(self, item: Item, future: Future[Any]) -> Outcome:
+        """Return the receipt of a task, or why it cannot be had although the task ended well."""
+        try:
+            return Outcome(item, receipt=future.result(timeout=RECEIPT_SECONDS))
+        except Exception as error:
+            # Dask does a task again whose receipt was lost with its worker, and that may fail.
+            if self._client.status != "running":
+                raise _lost() from error
+            return Outcome(item, error=RuntimeError(f"{LEFT} ({type(error).__name__})"))
 
     def cancel(self) -> None:
         """Take back everything in flight, as far as workers have not begun it."""

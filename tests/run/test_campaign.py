@@ -43,7 +43,7 @@ class Future:
     def add_done_callback(self, tell):
         tell(self)
 
-    def result(self):
+    def result(self, timeout=None):
         return self.outcome
 
     exception = result
@@ -143,6 +143,21 @@ def test_kernels_that_cannot_be_stored_are_not_tried_again(tmp_path, client, mon
 def test_batches_that_cannot_read_are_tried_again(tmp_path, client, monkeypatch):
     Failing(monkeypatch, "solve_batch", UnreadableError("bank", "no answer"), times=1)
     outcome = sweep(TEXT, tmp_path / "small")
+    assert (outcome.failed, outcome.counts[RunState.COMPLETE]) == (0, 6)
+
+
+def test_a_receipt_that_is_lost_with_its_worker_is_no_reason_to_end(tmp_path, client, monkeypatch):
+    lost: list[str] = []
+
+    def result(future, timeout=None):
+        if not lost and future.key.startswith("solve"):
+            lost.append(future.key)
+            raise TimeoutError
+        return future.outcome
+
+    monkeypatch.setattr(Future, "result", result)
+    outcome = sweep(TEXT, tmp_path / "small")
+    assert lost
     assert (outcome.failed, outcome.counts[RunState.COMPLETE]) == (0, 6)
 
 

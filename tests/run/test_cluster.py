@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import dask
 import pytest
 
 from mkldist.errors import ClusterError, SpecError
@@ -137,3 +138,16 @@ def test_threads_are_counted_over_workers_as_far_as_they_are_known(tmp_path, mon
     path.write_text("class: dask_jobqueue.SLURMCluster\nworkers: 12")
     assert ConnectOptions(cluster_file=path).expected_threads() == 12
     assert ConnectOptions(cluster_file=path, n_workers=3).expected_threads() == 3
+
+
+def test_only_a_cluster_that_replaces_workers_gives_lost_ones_up(tmp_path):
+    name, path = "distributed.deploy.lost-worker-timeout", tmp_path / "tiny.yaml"
+    usual = dask.config.get(name)
+    path.write_text(
+        "class: distributed.LocalCluster\n"
+        "options: {n_workers: 1, processes: false, dashboard_address: '127.0.0.1:0'}\n"
+    )
+    with connect(cluster_file=path):
+        assert dask.config.get(name) == "365 days"
+    with connect(cluster_file=path, n_workers=1):
+        assert dask.config.get(name) == usual
