@@ -76,17 +76,11 @@ def _entry(name: str, text: str) -> Iterator[str]:
 
 def _labels(params: type[SolverParams]) -> str:
     """Return what a method's labels may be, with the losses that decide it."""
-    from mkldist.solvers.base import Target
-    from mkldist.solvers.targets import losses_by_target
+    from mkldist.solvers.targets import LEARNT, losses_by_target
 
-    words = {
-        Target.CLASSES: "two classes",
-        Target.VALUES: "real values",
-        Target.ONE_CLASS: "one class, +1",
-    }
     parts = []
     for target, losses in losses_by_target(params).items():
-        parts.append(words[target] + (f" ({', '.join(losses)})" if losses else ""))
+        parts.append(LEARNT[target] + (f" ({', '.join(losses)})" if losses else ""))
     return "; ".join(parts)
 
 

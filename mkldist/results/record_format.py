@@ -21,7 +21,15 @@ from mkldist.results.state import RunState
 
 FORMAT = 1
 DIGEST_BYTES = 16
-_ARRAYS = ("kernels", "weights", "coefficients", "test_rows", "decision_values", "train_rows")
+_ARRAYS = (
+    "kernels",
+    "weights",
+    "coefficients",
+    "test_rows",
+    "decision_values",
+    "train_rows",
+    "kernel_coefficients",
+)
 _TRACE = "trace."
 
 

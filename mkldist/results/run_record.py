@@ -28,6 +28,14 @@ def _no_ints() -> Ints:
     return np.zeros(0, dtype=np.intp)
 
 
+def _floats(values: Floats | None) -> Floats:
+    return _no_floats() if values is None else np.asarray(values, dtype=np.float64)
+
+
+def _ints(values: Ints | None) -> Ints:
+    return _no_ints() if values is None else np.asarray(values, dtype=np.intp)
+
+
 @dataclass(frozen=True, eq=False)
 class RunRecord:
     """The outcome of one run.
@@ -71,6 +79,8 @@ class RunRecord:
         Decision function at the test rows; empty unless predictions are kept.
     train_rows : (n,) intp
         Rows of the data set that `coefficients` belong to; empty unless they are asked for.
+    kernel_coefficients : (k, n) float64
+        Coefficients of each kernel of `kernels` where they differ and are asked for; else empty.
     provenance : dict
         Versions, machine, threads, seed and fingerprints; JSON-serialisable.
     """
@@ -101,6 +111,7 @@ class RunRecord:
     test_rows: Ints = field(default_factory=_no_ints)
     decision_values: Floats = field(default_factory=_no_floats)
     train_rows: Ints = field(default_factory=_no_ints)
+    kernel_coefficients: Floats = field(default_factory=_no_floats)
     provenance: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
@@ -115,6 +126,7 @@ class RunRecord:
         test_rows: Ints | None = None,
         decision_values: Floats | None = None,
         train_rows: Ints | None = None,
+        kernel_coefficients: Floats | None = None,
         counters: Mapping[str, int] | None = None,
     ) -> RunRecord:
         """Return the record of a run that a solver finished.
@@ -131,6 +143,8 @@ class RunRecord:
             Predictions, when they are to be kept.
         train_rows : array, optional
             Rows of the coefficients, when these are to stand in the results.
+        kernel_coefficients : array, optional
+            Coefficients of each kernel, when they differ and are to be kept.
         counters : mapping of str to int, optional
             Counts beyond those of the solver, e.g. ``bytes_read``.
         """
@@ -152,13 +166,10 @@ class RunRecord:
             times={name: float(value) for name, value in times.items()},
             trace={name: np.asarray(values) for name, values in solution.trace.items()},
             extra={name: float(value) for name, value in solution.extra.items()},
-            test_rows=_no_ints() if test_rows is None else np.asarray(test_rows, dtype=np.intp),
-            decision_values=(
-                _no_floats()
-                if decision_values is None
-                else np.asarray(decision_values, dtype=np.float64)
-            ),
-            train_rows=_no_ints() if train_rows is None else np.asarray(train_rows, dtype=np.intp),
+            test_rows=_ints(test_rows),
+            decision_values=_floats(decision_values),
+            train_rows=_ints(train_rows),
+            kernel_coefficients=_floats(kernel_coefficients),
             provenance=dict(provenance),
         )
 

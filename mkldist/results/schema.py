@@ -93,7 +93,8 @@ COEFFICIENTS = Variable(
     "coefficients",
     "1",
     "c of f(x) = sum_m d_m sum_i c_i k_m(x, x_i) + bias over normalised kernels k_m with weights "
-    "d_m, at the training rows; NaN at test rows",
+    "d_m, at the training rows; NaN at test rows, and everywhere where kernels have coefficients "
+    "of their own, which are in the record",
     dims=(SAMPLE,),
 )
 VECTORS = (WEIGHTS, DECISION_VALUES, COEFFICIENTS)

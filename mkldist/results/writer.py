@@ -179,7 +179,7 @@ def _decision_values(record: RunRecord, length: int) -> Array:
 
 def _coefficients(record: RunRecord, length: int) -> Array:
     values = np.full(length, np.nan)
-    if len(record.train_rows):
+    if len(record.train_rows) and not len(record.kernel_coefficients):
         values[record.train_rows] = record.coefficients
     return values
 

@@ -45,7 +45,7 @@ class BatchSettings:
     predictions : bool
         Whether records hold decision values of test points.
     coefficients : bool
-        Whether records say which rows their coefficients belong to.
+        Whether records say which rows their coefficients belong to, and hold those of each kernel.
     topic : str
         Dask topic on which finished runs are announced; empty for none.
     """
@@ -202,6 +202,7 @@ def _complete(batch: _Batch, run: RunPlan, solution: Solution, times: JobTimes |
         test_rows=rows.test if settings.predictions else None,
         decision_values=values if settings.predictions else None,
         train_rows=rows.train if settings.coefficients else None,
+        kernel_coefficients=own if settings.coefficients else None,
         counters=_counts(times),
     )
 
@@ -211,9 +212,11 @@ def _in_units(solution: Solution, scale: TargetScale) -> Solution:
 
     Objective and bounds stay those of the problem that was solved.
     """
+    own = solution.kernel_coefficients
     return replace(
         solution,
         coefficients=scale.spread * solution.coefficients,
+        kernel_coefficients=None if own is None else scale.spread * own,
         bias=scale.centre + scale.spread * solution.bias,
     )
 

@@ -9,13 +9,7 @@ from mkldist.errors import SpecError
 from mkldist.solvers.base import SolverParams, Target
 from mkldist.solvers.parameters import MethodGrid
 from mkldist.solvers.registry import METHODS
-from mkldist.solvers.targets import losses_by_target
-
-_LEARNS = {
-    Target.CLASSES: "learns two classes",
-    Target.ONE_CLASS: "learns one class",
-    Target.VALUES: "learns real values",
-}
+from mkldist.solvers.targets import LEARNT, losses_by_target
 
 
 def check_labels(grids: Mapping[str, MethodGrid], dataset: Dataset) -> None:
@@ -57,7 +51,7 @@ def _mistake(key: str, name: str, params: SolverParams, dataset: Dataset) -> Spe
         wanted = f"a method that learns real values: {_one_of(others)}"
     return SpecError(
         f"methods.{key}",
-        f"{name} with loss {loss} {_LEARNS[params.target]}, "
+        f"{name} with loss {loss} learns {LEARNT[params.target]}, "
         f"but data set {dataset.name!r} is one of regression",
         wanted,
         "Or remove the method or the data set",

@@ -6,6 +6,14 @@ from typing import Any, Literal, get_args, get_origin
 
 from mkldist.solvers.base import SolverParams, Target
 
+LEARNT = {
+    Target.CLASSES: "two classes",
+    Target.VALUES: "real values",
+    Target.ONE_CLASS: "one class",
+    Target.PARTIAL: "two classes from partly labelled points",
+}
+"""What a method learns, in words."""
+
 
 def losses_by_target(params: type[SolverParams]) -> dict[Target, list[str]]:
     """Return what a method's labels may be, with the losses that decide it.

@@ -216,3 +216,16 @@ def test_records_of_before_there_were_training_rows_are_read():
     assert found is not None
     assert found.id == PLAN.runs[0].id
     assert len(found.train_rows) == 0
+
+
+def test_coefficients_of_each_kernel_are_left_in_the_record(tmp_path, store):
+    plan = made_up_plan(coefficients=True, n_splits=1)
+    run = plan.runs[0]
+    own = np.arange(15.0).reshape(3, 5)
+    record = dataclasses.replace(
+        made_up_record(run), train_rows=np.arange(5), kernel_coefficients=own
+    )
+    store.write(record)
+    prepare(tmp_path / "results.zarr", plan, made_up_facts(plan), store)
+    assert open_results(tmp_path)["heart/level"].coefficients.isnull().all()
+    np.testing.assert_array_equal(store.read(run.id).kernel_coefficients, own)
