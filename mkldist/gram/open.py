@@ -14,7 +14,7 @@ from mkldist.gram.loading import load_entries
 from mkldist.gram.store import GramStore
 from mkldist.gram.streamed import StreamedBank
 from mkldist.identity import content_id
-from mkldist.memory import row_cache_bytes
+from mkldist.memory import bank_bytes, row_cache_bytes
 
 Backend = Literal["memory", "mmap", "stream"]
 
@@ -36,8 +36,8 @@ def open_bank(
         read from the store at every pass.  A bank that finds no room in the node cache,
         or a cache that cannot be written, is streamed.
     memory_limit : int, optional
-        Bytes that the bank may take in this process.  A larger mapped bank gives pages back as
-        it is read; a streamed one keeps single kernels in a quarter of it.
+        Bytes that this process may take.  A mapped bank larger than half of it gives pages back
+        as it is read; a streamed one keeps single kernels in a quarter of it.
     cache : NodeCache, optional
         For ``"mmap"``; by default the user's.
 
@@ -62,9 +62,8 @@ def _opened(
         return MemoryBank(load_entries(store), store.layout)
     if backend == "mmap":
         with suppress(OutputError):
-            mapped = (cache or _node_cache(default_directory())).open(
-                store, resident_limit=memory_limit
-            )
+            limit = None if memory_limit is None else bank_bytes(memory_limit)
+            mapped = (cache or _node_cache(default_directory())).open(store, resident_limit=limit)
             if mapped is not None:
                 return mapped
     return StreamedBank(store, row_cache_bytes(memory_limit))

@@ -9,7 +9,13 @@ import dask
 import pytest
 
 from mkldist.errors import ClusterError, SpecError
-from mkldist.run.cluster import ConnectOptions, cluster_class, connect, read_cluster_file
+from mkldist.run.cluster import (
+    DASK_CONFIG,
+    ConnectOptions,
+    cluster_class,
+    connect,
+    read_cluster_file,
+)
 
 ROOT = Path(__file__).parents[2]
 
@@ -151,3 +157,10 @@ def test_only_a_cluster_that_replaces_workers_gives_lost_ones_up(tmp_path):
         assert dask.config.get(name) == "365 days"
     with connect(cluster_file=path, n_workers=1):
         assert dask.config.get(name) == usual
+
+
+def test_the_settings_for_ones_own_scheduler_are_those_of_a_local_cluster():
+    with dask.config.set(DASK_CONFIG):
+        expected = {key: dask.config.get(key) for key in DASK_CONFIG}
+    given = dask.config.collect(paths=[str(ROOT / "cluster" / "dask.yaml")], env={})
+    assert {key: dask.config.get(key, config=given) for key in DASK_CONFIG} == expected
