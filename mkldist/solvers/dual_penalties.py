@@ -96,9 +96,10 @@ def _respond_p_norm(
 def _respond_moreau_yosida(a_squared: float, q: Floats, e: Floats, h: Floats, r: Floats) -> float:
     """Write ``e = (1 - T/s)_+ / a^2``, ``s = sqrt(q)``, where ``sum_m (s_m - T)_+ = a^2 T``.
 
-    T is approached from below: each sweep drops the entries that do not exceed it.
+    T is approached from below: each sweep drops the entries that do not exceed it, until none is
+    dropped; rounding could let one return, and the sweeps would never end.
     """
-    T, active = -1.0, 0
+    T, active = -1.0, len(q) + 1
     while True:
         total, count = 0.0, 0
         for m in range(len(q)):
@@ -106,7 +107,7 @@ def _respond_moreau_yosida(a_squared: float, q: Floats, e: Floats, h: Floats, r:
             if s > T:
                 total += s
                 count += 1
-        if count == active:
+        if count >= active:
             break
         T, active = total / (a_squared + count), count
     for m in range(len(q)):

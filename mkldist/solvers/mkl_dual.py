@@ -37,7 +37,7 @@ VIOLATION_SHARE = 0.1  # of the largest violation that a round of pair updates l
 VIOLATION_FLOOR = 1e-12
 NEAR = 1e-2  # relative gap below which Newton rounds take over
 SHORT_STEP = 0.1  # of a Newton round, after which pairs are updated first
-MOST_PAIR_ROUNDS = 30  # before a Newton round is tried whatever the gap
+MOST_PAIR_ROUNDS = 10  # on old rows, before Newton rounds are tried whatever the gap
 UNSEEN_GAIN = 1e-12  # of 1'alpha: a gain that rounding hides from a line search, not from a model
 REFRESH_AFTER = 50  # rounds of pair updates, whose rounding in G adds up
 MODEL_ROUNDS = 20
@@ -61,15 +61,15 @@ class Predictor:
     scale : float
         The multiple.
     loss : float
-        C times the sum of its hinge losses.
+        C times the sum of its hinge losses, for who asks.
     """
 
     d: Floats
     coefficients: Floats
     bias: float
     alpha: Floats
-    scale: float
-    loss: float
+    scale: float = 1.0
+    loss: float = 0.0
 
 
 class Bounds:
@@ -122,6 +122,11 @@ class MklDual:
         Memory for cached rows.
     counters : Counters
         Where requests and steps are counted.
+
+    Attributes
+    ----------
+    newton : bool
+        Whether the last round was of Newton's method.
     """
 
     def __init__(
@@ -133,6 +138,7 @@ class MklDual:
         self.G = np.zeros((n_kernels, len(y)))
         self._cache = RowCache(n_kernels, len(y), budget_mib)
         self._pair_rounds, self._since_refresh, self._short = 0, 0, False
+        self.newton = False
 
     @property
     def q(self) -> Floats:
@@ -178,14 +184,18 @@ class MklDual:
         gap : float
             Relative duality gap of the problem with this penalty at the current point.
         """
-        near = gap <= NEAR and not self._short
-        if near or self._pair_rounds >= MOST_PAIR_ROUNDS:
-            self._pair_rounds = 0
+        near = gap <= NEAR
+        slow = self._pair_rounds >= MOST_PAIR_ROUNDS
+        self.newton = slow or (near and not self._short)
+        if self.newton:
             yield from self._newton_round(penalty)
+            if self._short or near:
+                self._pair_rounds = 0
         else:
-            self._pair_rounds += 1
-            self._short = False
+            kept = len(self._cache)
             yield from self._pair_round(penalty)
+            self._pair_rounds += len(self._cache) == kept
+            self._short = False
 
     def _pair_round(self, penalty: Penalty) -> Round:
         """Fetch the rows of the worst points and update pairs among all cached ones."""
@@ -195,7 +205,8 @@ class MklDual:
         if len(wanted):
             self._cache.store(wanted, (yield self._cache.request(wanted)))
             self._counters.passes += 1
-        points, slots = self._cache.points, self._cache.slots
+        order = np.argsort(self._cache.points)
+        points, slots = self._cache.points[order], self._cache.slots[order]
         G, q, beta = self.G[:, points], self.q, self.beta[points]
         before = beta.copy()
         self._counters.svm_iterations += mkl_pair_updates(

@@ -80,20 +80,6 @@ def line_maximum(
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
-def _pair_line(
-    rows: Floats, slots: Ints, points: Ints, G: Floats, i: int, j: int, u: Floats, c: Floats
-) -> None:
-    """Write u and c of a pair."""
-    for m in range(len(u)):
-        u[m] = G[m, i] - G[m, j]
-        c[m] = (
-            rows[slots[i], m, points[i]]
-            + rows[slots[j], m, points[j]]
-            - 2.0 * rows[slots[i], m, points[j]]
-        )
-
-
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
 def _slacks(y: Floats, e: Floats, G: Floats, slack: Floats) -> None:
     """Write ``y - sum_m e_m G_m``."""
     slack[:] = y
@@ -118,6 +104,51 @@ def _most_violating(
         if beta[k] > lower[k]:
             lowest = min(lowest, slack[k])
     return i, highest, lowest
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+def _curvatures(
+    row: Floats,
+    points: Ints,
+    diagonal: Floats,
+    G: Floats,
+    i: int,
+    e: Floats,
+    h: Floats,
+    r: Floats,
+    kappa: float,
+    total: Floats,
+    along: Floats,
+) -> None:
+    """Write the curvatures of the pairs of i with every point to `total`.
+
+    `row` (M, n) holds the rows of i, `diagonal` (M, B) the diagonals of the kernels.
+    """
+    total[:], along[:] = 0.0, 0.0
+    for m in range(len(e)):
+        if e[m] != 0.0 or h[m] != 0.0:
+            for k in range(len(points)):
+                u = G[m, i] - G[m, k]
+                c = diagonal[m, i] + diagonal[m, k] - 2.0 * row[m, points[k]]
+                total[k] += e[m] * c + 2.0 * h[m] * u * u
+                along[k] += r[m] * u
+    for k in range(len(points)):
+        total[k] += 2.0 * kappa * along[k] * along[k]
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+def _partner(
+    i: int, highest: float, slack: Floats, curvatures: Floats, beta: Floats, lower: Floats
+) -> int:
+    """Return who may go down with the largest second-order promise against i."""
+    j, promise = -1, -1.0
+    for k in range(len(beta)):
+        slope = highest - slack[k]
+        if beta[k] > lower[k] and slope > 0.0:
+            gain = slope * slope / max(curvatures[k], _CURVATURE_FLOOR * slope)
+            if gain > promise:
+                j, promise = k, gain
+    return j
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
@@ -190,28 +221,27 @@ def mkl_pair_updates(
     """
     size, count = len(q), len(beta)
     e, h, r = np.empty(size), np.empty(size), np.empty(size)
-    u, c, best_u, best_c = np.empty(size), np.empty(size), np.empty(size), np.empty(size)
-    slack = np.empty(count)
+    u, c = np.empty(size), np.empty(size)
+    slack, curvatures, along = np.empty(count), np.empty(count), np.empty(count)
+    diagonal = np.empty((size, count))
+    for k in range(count):
+        diagonal[:, k] = rows[slots[k], :, points[k]]
     for step in range(max_iter):
         kappa = respond(kind, shape, lam, q, e, h, r)
         _slacks(y, e, G, slack)
         i, highest, lowest = _most_violating(beta, slack, lower, upper)
         if i < 0 or highest - lowest <= violation:
             return step
-        j, promise = -1, -1.0
-        for k in range(count):
-            slope = highest - slack[k]
-            if beta[k] > lower[k] and slope > 0.0:
-                _pair_line(rows, slots, points, G, i, k, u, c)
-                curvature = _curvature(u, c, e, h, r, kappa)
-                gain = slope * slope / max(curvature, _CURVATURE_FLOOR * slope)
-                if gain > promise:
-                    j, promise = k, gain
-                    best_u[:], best_c[:] = u, c
+        row = rows[slots[i]]
+        _curvatures(row, points, diagonal, G, i, e, h, r, kappa, curvatures, along)
+        j = _partner(i, highest, slack, curvatures, beta, lower)
+        for m in range(size):
+            u[m] = G[m, i] - G[m, j]
+            c[m] = diagonal[m, i] + diagonal[m, j] - 2.0 * row[m, points[j]]
         room = min(upper[i] - beta[i], beta[j] - lower[j])
-        t = line_maximum(kind, shape, lam, y[i] - y[j], q, best_u, best_c, room)
+        t = line_maximum(kind, shape, lam, y[i] - y[j], q, u, c, room)
         if t <= 0.0:
             return step
         _move(i, j, t, beta, lower, upper, room)
-        _update_products(rows, slots, points, G, q, i, j, t, best_u, best_c)
+        _update_products(rows, slots, points, G, q, i, j, t, u, c)
     return max_iter

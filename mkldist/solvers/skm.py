@@ -22,7 +22,7 @@ Their sum is the predictor of weights ``d = e / sum(e)`` in the simplex and of c
 that predictor, and the dual above.
 
 Pair updates bring the regularised gap below one per cent; Newton steps on the free variables
-finish each stage.
+finish each stage.  Where rounding ends a stage early, one machine at its weights gives the bounds.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from typing import Any
 import numpy as np
 from pydantic import Field
 
-from mkldist.gram.requests import Request
+from mkldist.gram.requests import Combine, Quadratic, Request
 from mkldist.solvers.base import (
     Counters,
     Method,
@@ -45,15 +45,16 @@ from mkldist.solvers.base import (
     relative_gap,
 )
 from mkldist.solvers.dual_penalties import MOREAU_YOSIDA, Penalty
+from mkldist.solvers.inner_svm import InnerSvm
 from mkldist.solvers.mkl_dual import Bounds, MklDual, Predictor
 from mkldist.solvers.trace import Trace
 
 FIRST_A_SQUARED = 0.1
 SHRINKAGE = 0.1  # of a^2 from stage to stage
 STAGE_SHARE = 0.2  # of a^2, the regularised gap at which a stage ends
-STAGE_ROUNDS = 30  # after which a stage ends whatever its gap
+STAGE_PATIENCE = 8  # Newton rounds in which its gap does not halve, after which a stage ends
 LEAST_SHARE = 0.1  # of the tolerance, below which a^2 does not go
-PATIENCE = 3 * STAGE_ROUNDS  # rounds without a better bound after which rounding is what is left
+PATIENCE = 4 * STAGE_PATIENCE  # rounds without a better bound after which rounding is what is left
 
 
 class SkmParams(SolverParams):
@@ -87,6 +88,9 @@ def solve(problem: Problem, params: SkmParams) -> Steps:
     stop = StopReason.MAX_ITER
     for _ in range(params.max_iter):
         yield from machine.round()
+        if machine.stage_is_stuck:
+            yield from machine.solve_svm()
+        machine.record()
         if machine.bounds.gap <= params.tol:
             stop = StopReason.CONVERGED
             break
@@ -105,13 +109,17 @@ class _SupportKernelMachine:
 
     def __init__(self, problem: Problem, params: SkmParams) -> None:
         self.counters, self.bounds = Counters(), Bounds()
+        self._svm_at = InnerSvm(problem.y, params.C, params.tol, self.counters)
         self.trace = Trace(params.trace, problem.clock)
         self._least = LEAST_SHARE * params.tol
         self._dual = MklDual(
             problem.y, params.C, problem.n_kernels, params.cache_mib, self.counters
         )
-        self._a_squared = FIRST_A_SQUARED
-        self._stage_gap, self._stage_rounds = 1.0, 0
+        self._begin_stage(FIRST_A_SQUARED)
+
+    def _begin_stage(self, a_squared: float) -> None:
+        self._a_squared = a_squared
+        self._stage_gap, self._least_gap, self._idle = 1.0, np.inf, 0
 
     def round(self) -> Generator[Request, Any, None]:
         """Climb the regularised dual for one round and bound the optimum."""
@@ -123,18 +131,40 @@ class _SupportKernelMachine:
         predictor = self._dual.predictor(e, energy)
         loss, square = predictor.loss, predictor.scale**2
         self._stage_gap = relative_gap(loss + square * psi, height - psi)
-        self._stage_rounds += 1
+        self._idle += self._dual.newton
+        if self._stage_gap < 0.5 * self._least_gap:
+            self._least_gap, self._idle = self._stage_gap, 0
         value, predictor = loss + square * energy, on_simplex(predictor)
+        self._d = predictor.d
         self.bounds.update(value, predictor, height - 0.5 * float(q.max()))
+
+    @property
+    def stage_is_stuck(self) -> bool:
+        """Whether the regularised gap has long stopped to fall, as rounding makes it for small a.
+
+        The weights are good by then, but e magnifies errors of q by 1/a^2.
+        """
+        return self._idle >= STAGE_PATIENCE
+
+    def solve_svm(self) -> Generator[Request, Any, None]:
+        """Bound the optimum by the machine at the weights reached."""
+        K = yield Combine(self._d)
+        svm = self._svm_at(K)
+        q = yield Quadratic(svm.signed)
+        self.counters.combines += 1
+        self.counters.passes += 1
+        predictor = Predictor(self._d, svm.signed, svm.bias, svm.alpha)
+        self.bounds.update(svm.objective, predictor, float(svm.alpha.sum()) - 0.5 * float(q.max()))
+
+    def record(self) -> None:
+        """Count a round and record it."""
         self.counters.outer_iterations += 1
-        self.trace.record(self.bounds.upper, self.bounds.lower, predictor.d)
+        self.trace.record(self.bounds.upper, self.bounds.lower, self._d)
 
     def end_stage_when_solved(self) -> None:
         """Lower a^2 once the regularised problem is solved to a share of it."""
-        solved = self._stage_gap <= STAGE_SHARE * self._a_squared
-        if solved or self._stage_rounds >= STAGE_ROUNDS:
-            self._a_squared = max(SHRINKAGE * self._a_squared, self._least)
-            self._stage_gap, self._stage_rounds = 1.0, 0
+        if self.stage_is_stuck or self._stage_gap <= STAGE_SHARE * self._a_squared:
+            self._begin_stage(max(SHRINKAGE * self._a_squared, self._least))
 
 
 def on_simplex(predictor: Predictor) -> Predictor:
