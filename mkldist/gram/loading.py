@@ -58,8 +58,9 @@ def read_block(store: GramStore, block: Block, out: Values) -> Values:
     """
     try:
         return retried(lambda: store.read(block, out=out))
-    except UnreadableError:
-        raise
+    except UnreadableError as error:
+        hint = "Repeat the command; 'mkldist bank verify' has a block computed again that stays so"
+        raise UnreadableError(error.where, error.found, error.expected, hint) from error
     except StoreError as error:
         raise DamagedBlocksError(
             error.where, error.found, error.expected, error.hint, (block.index,)

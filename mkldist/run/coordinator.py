@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mkldist.errors import MkldistError, SpecError
+from mkldist.errors import SpecError
 from mkldist.plan import BatchPlan, Plan, make_plan
 from mkldist.results.layout import TreeFacts
 from mkldist.results.records import RecordStore
@@ -220,7 +220,7 @@ class _Sweep:
                     progress.note(f"dashboard: {client.dashboard_link}")
                 Campaign(client, work, self.store, consolidator, progress).work()
         except BaseException as error:
-            with suppress(MkldistError):
+            with suppress(Exception):  # what ended the sweep is what is to be told
                 self._catch_up(consolidator, before)
             if isinstance(error, KeyboardInterrupt):
                 progress.note(

@@ -23,6 +23,7 @@ from mkldist.errors import (
 )
 from mkldist.gram.store import GramStore
 from mkldist.results.state import RunState
+from mkldist.results.tree import open_results
 from tests.run.sweeps import (
     MISBEHAVING,
     end,
@@ -147,6 +148,8 @@ def test_interrupting_keeps_what_is_recorded_and_says_how_to_resume(tmp_path):
     psutil.wait_procs(workers, timeout=10)
     assert not any(worker.is_running() for worker in workers)
     before = record_times(output)
+    with open_results(output) as tree:
+        assert int((tree["two_moons/slow"].state == "complete").sum()) == len(before)
     code, said = run_process(text, output)
     assert code == 0, said
     after = record_times(output)
