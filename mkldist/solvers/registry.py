@@ -19,7 +19,13 @@ MODULES = (
     "smo_mkl",
     "skm",
     "primalmkl",
+    "lapsvm",
+    "rls",
+    "laprls",
+    "easymkl",
+    "alignf",
     "uniform",
+    "single_svm",
     "best_single",
     "majority",
 )

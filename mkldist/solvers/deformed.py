@@ -1,0 +1,159 @@
+"""Kernels deformed by a graph Laplacian (Sindhwani, Niyogi & Belkin 2005).
+
+With ``f = K a`` the two norms of manifold regularisation on the n points, labelled or not, are one:
+
+    gamma_a f'K^-1 f + gamma_i f'L f = f'Kd^-1 f,     Kd = K (gamma_a I + gamma_i L K)^-1,
+
+and the labelled points J alone carry the loss, so that a semi-supervised machine is the supervised
+one on the labelled block of Kd.  Its dual variables c give coefficients on all points,
+
+    a = (gamma_a I + gamma_i L K)^-1 J'c = (J'c - gamma_i L Kd J'c) / gamma_a,
+
+with which ``f(x) = k(x, .)'a`` is the predictor off the points: the deformed kernel off the points
+is ``k(x, .)(gamma_a I + gamma_i L K)^-1``.
+
+The matrix to be inverted is not symmetric.  With the pivoted Cholesky factor F of K = FF',
+
+    Kd = F (gamma_a I + gamma_i F'L F)^-1 F',
+
+which is symmetric and positive semi-definite in floating point too, whatever the rank of K.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.linalg
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.intp]
+
+LEAST, LARGEST = 1e-15, 1e15  # range of the weights of the two norms
+
+
+@dataclass(frozen=True, eq=False)
+class Deformation:
+    """The two norms, the graph and the labelled points.
+
+    Parameters
+    ----------
+    laplacian : (n, n) float64 array or sparse array, or None
+        Graph Laplacian L; None where `gamma_i` is 0.
+    gamma_a, gamma_i : float
+        Weights of the ambient norm, positive, and of the intrinsic norm, not negative.
+    labelled : (l,) intp
+        The labelled points.
+    """
+
+    laplacian: Any
+    gamma_a: float
+    gamma_i: float
+    labelled: Ints
+
+    def smoothed(self, f: Floats) -> Floats:
+        """Return ``gamma_i L f`` for `f` (n,) or (n, r)."""
+        if self.gamma_i == 0.0:
+            return np.zeros_like(f)
+        product: Floats = self.gamma_i * np.asarray(self.laplacian @ f)
+        return product
+
+    def penalty(self, a: Floats, f: Floats) -> float:
+        """Return ``gamma_a a'K a + gamma_i f'L f`` for coefficients `a` and ``f = K a``."""
+        return max(self.gamma_a * float(a @ f) + float(f @ self.smoothed(f)), 0.0)
+
+    def spread(self, c: Floats, n: int) -> Floats:
+        """Return ``J'c`` (n,): `c` (l,) on the labelled points, 0 elsewhere."""
+        spread = np.zeros(n)
+        spread[self.labelled] = c
+        return spread
+
+    def __call__(self, K: Floats) -> DeformedKernel:
+        """Deform a Gram matrix (n, n)."""
+        if self.gamma_i == 0.0:
+            return DeformedKernel(self, K, None, None)
+        F = pivoted_factor(K)
+        system = F.T @ self.smoothed(F)
+        system = 0.5 * (system + system.T)
+        return DeformedKernel(self, K, F, inverse_root(system, self.gamma_a))
+
+
+@dataclass(frozen=True, eq=False)
+class DeformedKernel:
+    """A deformed Gram matrix.
+
+    Parameters
+    ----------
+    deformation : Deformation
+        What deforms it.
+    K : (n, n) float64
+        Gram matrix.
+    F : (n, r) float64, or None
+        ``K = FF'``; None where nothing but the scale is changed.
+    root : (r, r) float64, or None
+        R with ``RR' = (gamma_a I + gamma_i F'L F)^-1``.
+    """
+
+    deformation: Deformation
+    K: Floats
+    F: Floats | None
+    root: Floats | None
+
+    def block(self) -> Floats:
+        """Return Kd between the labelled points, (l, l)."""
+        labelled = self.deformation.labelled
+        if self.F is None or self.root is None:
+            scaled: Floats = self.K[np.ix_(labelled, labelled)] / self.deformation.gamma_a
+            return scaled
+        half = self.F[labelled] @ self.root
+        block: Floats = half @ half.T
+        return block
+
+    def coefficients(self, c: Floats) -> Floats:
+        """Return ``(gamma_a I + gamma_i L K)^-1 J'c`` (n,), refined once."""
+        deformation = self.deformation
+        right = deformation.spread(c, len(self.K))
+        a = self._solved(right)
+        if self.F is not None:
+            rest = right - deformation.gamma_a * a - deformation.smoothed(self.K @ a)
+            a = a + self._solved(rest)
+        return a
+
+    def _solved(self, right: Floats) -> Floats:
+        solved = right
+        if self.F is not None and self.root is not None:
+            f = self.F @ (self.root @ (self.root.T @ (self.F.T @ right)))
+            solved = right - self.deformation.smoothed(f)
+        scaled: Floats = solved / self.deformation.gamma_a
+        return scaled
+
+
+def pivoted_factor(K: Floats) -> Floats:
+    """Return F (n, r) with ``K = FF'`` up to rounding, r the numerical rank of `K`."""
+    if not K.diagonal().max() > 0.0:
+        return np.zeros((len(K), 0))
+    factor, pivots, rank, _ = scipy.linalg.lapack.dpstrf(K, lower=1)
+    F = np.empty((len(K), rank))
+    F[pivots - 1] = np.tril(factor)[:, :rank]
+    return F
+
+
+def inverse_root(system: Floats, shift: float) -> Floats:
+    """Return R with ``RR' = (system + shift I)^-1`` for a positive semi-definite matrix.
+
+    Negative eigenvalues, which rounding may leave, count as 0.
+    """
+    shifted = system.copy()
+    shifted[np.diag_indices_from(shifted)] += shift
+    try:
+        factor = scipy.linalg.cholesky(shifted, lower=True, check_finite=False)
+        inverse: Floats = scipy.linalg.solve_triangular(
+            factor, np.eye(len(system)), lower=True, check_finite=False
+        )
+    except scipy.linalg.LinAlgError:
+        values, vectors = scipy.linalg.eigh(system, check_finite=False)
+        inverse = (vectors / np.sqrt(np.maximum(values, 0.0) + shift)).T
+    root: Floats = np.ascontiguousarray(inverse.T)
+    return root
