@@ -44,6 +44,8 @@ Ints = npt.NDArray[np.intp]
 
 INNER_SHARE = 0.1  # of the present gap, that a minimisation may leave at first
 SLOW = 0.5  # ratio of gaps above which the minimisations are made more accurate
+EASY, HARD = 20, 40  # Newton steps of a minimisation
+HURRY = 3  # power of the penalty's growth after an easy minimisation that gained little
 STANDSTILL = 0.99  # ratio of gaps above which nothing was gained
 PATIENCE = 20  # iterations without gain after which rounding forbids more
 FIRST_KERNELS = 20  # of the working set
@@ -121,7 +123,7 @@ class BlockNorm:
         self.counters = Counters()
         self.dual = ProximalDual(self.loss, self.regularizer, problem.n_kernels, self.counters)
         self.lower, self._last_gap, self._share = -math.inf, math.inf, INNER_SHARE
-        self.fast, self._idle = True, 0
+        self.pace, self._idle, self._last_steps = 1, 0, 0
         self._trace = Trace(params.trace, problem.clock)
         self._weights = np.zeros(problem.n_kernels)
         self._coefficients = self._dual_variables = np.zeros(problem.n_points)
@@ -217,12 +219,18 @@ class BlockNorm:
         return StopReason.STALLED if self._idle >= PATIENCE else None
 
     def _judge(self) -> None:
-        """Compare the gap with the last one, to set the pace of what follows."""
-        self.fast = self.gap <= SLOW * self._last_gap
+        """Compare the gap with the last one, to set the pace of what follows.
+
+        A larger penalty means fewer outer iterations and harder minimisations: it grows with
+        ``pace``, not at all after a hard one.
+        """
+        slow = self.gap > SLOW * self._last_gap
+        steps = self.counters.newton_steps - self._last_steps
+        self.pace = 0 if steps > HARD else HURRY if slow and steps <= EASY else 1
         self._idle = self._idle + 1 if self.gap > STANDSTILL * self._last_gap else 0
-        if not self.fast:
+        if slow:
             self._share *= INNER_SHARE
-        self._last_gap = self.gap
+        self._last_gap, self._last_steps = self.gap, self.counters.newton_steps
 
     def solution(self, stop: StopReason) -> Solution:
         """Return the best predictor met and its certificate."""

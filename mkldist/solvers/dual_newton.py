@@ -30,6 +30,7 @@ import scipy.linalg
 
 from mkldist.gram.requests import Combine, Matvec, Request
 from mkldist.solvers.base import Counters
+from mkldist.solvers.line_search import root_of_slope
 from mkldist.solvers.losses import Curve, Loss
 from mkldist.solvers.regularizers import Regularizer, Response
 
@@ -37,8 +38,7 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.intp]
 
 STEP_LIMIT = 100  # Newton steps of one minimisation
-TRIAL_LIMIT = 60  # trials on one line
-ARMIJO = 1e-4
+SLOPE_SHARE = 0.1  # of the first slope, that a line search may leave
 WALL_SHARE = 0.99  # of the way to the end of the domain that a step may go
 RIDGE = 1e-14
 ROUNDING = 1e-17  # of phi, below which a decrement says nothing
@@ -97,7 +97,7 @@ class ProximalDual:
         self._squares = np.concatenate([self._squares, np.zeros(len(kernels))])
 
     def minimise(self, accuracy: float) -> Generator[Request, Any, None]:
-        """Minimise phi over the working set by Newton steps with back-tracking.
+        """Minimise phi over the working set by Newton steps with a search along each.
 
         Parameters
         ----------
@@ -187,29 +187,29 @@ class ProximalDual:
         return H
 
     def _line_search(self, point: _Point, direction: Floats, changes: Floats) -> float:
-        """Return a step of sufficient decrease inside the loss's domain; 0 if there is none.
+        """Return a step at which the slope of the convex phi has all but vanished.
 
-        phi is convex, so that a step with a slope not above zero decreases it whatever rounding
-        does to the difference of values.
+        Stays inside the loss's domain.  Where phi still falls at the full Newton step, that is
+        taken: slopes tell so even where rounding hides differences of values.
         """
         slope = float(point.gradient @ direction)
         linear = (changes @ self.rho) + self.damping * (self._images @ direction)
         squared = changes @ direction
-        step = min(1.0, WALL_SHARE * self._loss.longest_step(self.rho, direction))
-        for _ in range(TRIAL_LIMIT):
-            rho = self.rho + step * direction
+
+        def slope_at(step: float) -> float:
             radii = np.sqrt(
                 np.maximum(point.radii**2 + step * (2.0 * linear + step * squared), 0.0)
             )
-            response = self._regularizer.response(radii, self.damping)
+            ratio = self._regularizer.response(radii, self.damping).ratio
+            rho = self.rho + step * direction
             curve = self._loss.smoothed(rho, self._multipliers, self.gamma_loss)
-            slope_here = float(curve.gradient @ direction)
-            slope_here += float(response.ratio @ (linear + step * squared))
-            value = curve.value + float(response.value.sum())
-            if slope_here <= 0.0 or value <= point.value + ARMIJO * step * slope:
-                return step
-            step *= min(max(slope / (slope - slope_here), 0.1), 0.5)
-        return 0.0
+            return float(curve.gradient @ direction) + float(ratio @ (linear + step * squared))
+
+        first = min(1.0, WALL_SHARE * self._loss.longest_step(self.rho, direction))
+        end = slope_at(first)
+        if abs(end) <= SLOPE_SHARE * -slope or end <= 0.0:
+            return first
+        return root_of_slope(slope_at, slope, first, end_slope=end, share=SLOPE_SHARE)
 
 
 def _newton_direction(H: Floats, gradient: Floats, bounded: bool) -> Floats:

@@ -29,8 +29,7 @@ from pydantic import Field
 from mkldist.solvers.base import Method, Problem, Steps, StopReason
 from mkldist.solvers.block_norm import BlockNorm, BlockNormParams
 
-GAMMA_LIMIT = 1e7  # on gamma max_i |rho_i|, beyond which rounding of rho moves the multipliers
-SLOW_POWER = 3  # of the growth after an iteration that hardly narrowed the gap
+GAMMA_LIMIT = 1e6  # on gamma max_i |rho_i|, beyond which rounding of rho moves the multipliers
 
 
 class SpicyMKLParams(BlockNormParams):
@@ -81,8 +80,7 @@ def solve(problem: Problem, params: SpicyMKLParams) -> Steps:
             stop = finished
             break
         yield from dual.enlarge(state.violators(norms))
-        growth = params.growth if state.fast else params.growth**SLOW_POWER
-        gamma = min(growth * gamma, GAMMA_LIMIT / dual.size)
+        gamma = min(params.growth**state.pace * gamma, GAMMA_LIMIT / dual.size)
     return state.solution(stop)
 
 
