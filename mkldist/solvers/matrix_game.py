@@ -118,6 +118,18 @@ def _bordered(block: Floats) -> Floats:
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+def _solve(system: Floats, right: Floats) -> Floats:
+    """Solve a square system whose rows may differ by more than the range of digits."""
+    scaled, scaled_right = system.copy(), right.copy()
+    for i in range(len(system)):
+        size = np.abs(system[i]).max()
+        if size > 0.0:
+            scaled[i] /= size
+            scaled_right[i] /= size
+    return np.linalg.solve(scaled, scaled_right).astype(np.float64)
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
 def _with(indices: Ints, value: int) -> Ints:
     """Return `indices` and `value`."""
     grown = np.empty(len(indices) + 1, dtype=indices.dtype)
@@ -142,21 +154,36 @@ def _weighted_rows(payoff: Floats, active: Ints, weights: Floats) -> Floats:
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
-def _worst_row(payoff: Floats, support: Ints, p: Floats) -> tuple[int, float]:
-    """Return the row of the largest payoff at the point with weights `p` on `support`."""
-    worst, highest = 0, -np.inf
+def _weighted_sizes(payoff: Floats, active: Ints, weights: Floats) -> Floats:
+    """Return ``sum_a |weights[a] payoff[active[a]]|``, (M,): what rounding is small against."""
+    total = np.zeros(payoff.shape[1])
+    for a in range(len(active)):
+        total += np.abs(weights[a] * payoff[active[a]])
+    return total
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+def _worst_row(payoff: Floats, active: Ints, support: Ints, p: Floats, v: float) -> int:
+    """Return the row that most exceeds `v` at the weights `p` on `support`, or -1.
+
+    What rounding leaves of a row is small against its terms, which may differ between rows by
+    more than the range of digits; a row exceeds v if it does so by more than that.
+    """
+    worst, largest = -1, 0.0
     for j in range(len(payoff)):
-        value = 0.0
+        value, size = -v, abs(v)
         for s in range(len(support)):
-            value += payoff[j, support[s]] * p[s]
-        if value > highest:
-            worst, highest = j, value
-    return worst, highest
+            term = payoff[j, support[s]] * p[s]
+            value += term
+            size += abs(term)
+        if value > largest and value > _PAYOFF_TOLERANCE * size and not np.any(active == j):
+            worst, largest = j, value
+    return worst
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
 def _ratio_test(
-    w: Floats, w_drift: Floats, excess: Floats, excess_drift: Floats, support: Ints, scale: float
+    w: Floats, w_drift: Floats, excess: Floats, excess_drift: Floats, support: Ints, size: Floats
 ) -> tuple[int, bool]:
     """Return what first turns dual infeasible along the drift: a position in w or a column."""
     step, blocker, is_column, pivot = np.inf, -1, False, 0.0
@@ -167,7 +194,7 @@ def _ratio_test(
                 step, blocker, pivot = ratio, a, -w_drift[a]
     excess_drift[support] = 0.0
     for m in range(len(excess)):
-        if excess_drift[m] < -_PAYOFF_TOLERANCE * scale:
+        if excess_drift[m] < -_PAYOFF_TOLERANCE * size[m]:
             ratio = max(excess[m], 0.0) / -excess_drift[m]
             if ratio < step or (is_column and ratio == step and -excess_drift[m] > pivot):
                 step, blocker, is_column, pivot = ratio, m, True, -excess_drift[m]
@@ -214,7 +241,6 @@ def _dual_simplex(
     a row above v or a negative p_m, enters or leaves; the ratio test keeps the dual feasible,
     and v grows with every pivot.
     """
-    scale = np.abs(payoff).max()
     w, p = np.ones(1), np.ones(1)
     for _ in range(_PIVOT_LIMIT):
         k = len(active)
@@ -222,15 +248,12 @@ def _dual_simplex(
         column_system = _bordered(block.T.copy())
         unit = np.zeros(k + 1)
         unit[k] = 1.0
-        primal = np.linalg.solve(_bordered(block), unit)
-        dual = np.linalg.solve(column_system, unit)
-        p, w = primal[:k].astype(np.float64), dual[:k].astype(np.float64)
-        row, highest = _worst_row(payoff, support, p)
+        primal, dual = _solve(_bordered(block), unit), _solve(column_system, unit)
+        p, w = primal[:k].copy(), dual[:k].copy()
+        row = _worst_row(payoff, active, support, p, primal[k])
         leaving = int(np.argmin(p))
-        if highest - primal[k] <= _PAYOFF_TOLERANCE * scale:
-            row = -1
-            if p[leaving] >= -_WEIGHT_TOLERANCE:
-                return active, support, w, p, True
+        if row < 0 and p[leaving] >= -_WEIGHT_TOLERANCE:
+            return active, support, w, p, True
         right = np.zeros(k + 1)
         if row >= 0:
             for s in range(k):
@@ -238,12 +261,14 @@ def _dual_simplex(
             right[k] = -1.0
         else:
             right[leaving] = 1.0
-        change = np.linalg.solve(column_system, right).astype(np.float64)
+        change = _solve(column_system, right)
         excess_drift = _weighted_rows(payoff, active, change[:k]) - change[k]
+        size = _weighted_sizes(payoff, active, change[:k]) + abs(change[k])
         if row >= 0:
             excess_drift += payoff[row]
+            size += np.abs(payoff[row])
         excess = _weighted_rows(payoff, active, w) - dual[k]
-        blocker, is_column = _ratio_test(w, change[:k], excess, excess_drift, support, scale)
+        blocker, is_column = _ratio_test(w, change[:k], excess, excess_drift, support, size)
         if blocker < 0:
             return active, support, w, p, False
         active, support = _exchange(active, support, row, leaving, blocker, is_column)

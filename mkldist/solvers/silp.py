@@ -96,6 +96,9 @@ def solve(problem: Problem, params: SilpParams) -> Steps:
         if problem.clock.elapsed >= params.time_limit:
             stop = StopReason.TIME_LIMIT
             break
+        if np.array_equal(beta, minimum.columns):
+            stop = StopReason.STALLED  # rounding hides what the newest constraint says
+            break
         beta = minimum.columns
     return Solution(
         kernel_weights=best_beta,

@@ -56,3 +56,20 @@ def test_bound_is_valid_for_any_rounding():
     game = solve_game(payoff, NONE, NONE)
     assert game.bound <= value_by_highs(payoff - 1e6) + 1e6 + 1e-8
     assert game.bound == (game.rows @ payoff).min()
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(2, 10), st.integers(2, 15), st.integers(0, 10_000))
+def test_columns_that_differ_by_many_digits(n_rows, n_columns, seed):
+    # Cuts of kernels of very different size: h_j - q_jm / 2, q_jm from 1 to 1e9.
+    rng = np.random.default_rng(seed)
+    sizes = 10.0 ** rng.uniform(0, 9, size=n_columns)
+    payoff = rng.random((n_rows, 1)) - sizes * rng.random((n_rows, n_columns))
+    active, support = NONE, NONE
+    for used in range(1, n_rows + 1):
+        game = solve_game(payoff[:used], active, support)
+        active, support = game.active, game.support
+        highest = (payoff[:used] @ game.columns).max()
+        terms = 1 + np.abs(payoff[:used] * game.columns)[active].sum(axis=1).max()
+        assert len(active)
+        assert highest - game.bound <= 1e-9 * terms
