@@ -19,6 +19,7 @@ MODULES = (
     "smo_mkl",
     "skm",
     "primalmkl",
+    "lapmkl",
     "lapsvm",
     "rls",
     "laprls",

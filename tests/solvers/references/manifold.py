@@ -120,6 +120,8 @@ def _lapmkl(label: str, **params: Any) -> Case:
 
 
 CASES = [
+    _lapmkl("smooth", gamma_a=1e-2, gamma_i=0.1),
+    _lapmkl("rough", gamma_a=1.0, gamma_i=1e-3),
     _single("lapsvm", False, "smooth", gamma_a=1e-2, gamma_i=0.1),
     _single("lapsvm", False, "rough", gamma_a=1.0, gamma_i=1e-3),
     _single("laprls", True, "smooth", gamma_a=1e-2, gamma_i=0.1),

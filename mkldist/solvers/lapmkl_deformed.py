@@ -1,0 +1,181 @@
+"""LapMKL with a function of its own per kernel: simplex-weighted MKL over deformed kernels.
+
+    F = 1/2 { sum_m g_m'(gamma_a K_m^-1 + gamma_i L) g_m / d_m
+              + sum over labelled i of max(0, 1 - y_i (sum_m g_m(x_i) + b))^2 },
+
+which is (16) of Hao et al. 2012 with ``g_m = d_m f_m``, convex in all its variables at once.
+It is PrimalMKL with lam = 1 over the kernels ``K_m (gamma_a I + gamma_i L K_m)^-1`` restricted to
+the labelled points, see :mod:`mkldist.solvers.deformed`; so is its certificate.  The blocks are
+computed once, a few kernels at a time, and PrimalMKL then runs on a bank of its own in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mkldist.gram.bank import MemoryBank
+from mkldist.gram.layout import TileLayout
+from mkldist.gram.passes import answer
+from mkldist.gram.requests import Combine, Request
+from mkldist.solvers import primalmkl
+from mkldist.solvers.base import (
+    Counters,
+    Floats,
+    Problem,
+    Solution,
+    Steps,
+    StopReason,
+    relative_gap,
+)
+from mkldist.solvers.deformed import Deformation, Ints
+from mkldist.solvers.squared_losses import squared_hinge
+
+if TYPE_CHECKING:
+    from mkldist.solvers.lapmkl import LapMKLParams
+
+AT_A_TIME = 4  # Gram matrices asked for in one request
+INNER_SHARE = 0.9  # of tol; the rest is for rounding between the deformed kernels and the bank's
+
+
+def fetched(kernels: Ints, n_kernels: int) -> Generator[Request, Any, Floats]:
+    """Ask for a few Gram matrices, (k, n, n)."""
+    rows = np.zeros((len(kernels), n_kernels))
+    rows[np.arange(len(kernels)), kernels] = 1.0
+    matrices: Floats = yield Combine(rows)
+    return matrices
+
+
+def solve_deformed(problem: Problem, params: LapMKLParams) -> Steps:
+    """Run PrimalMKL on the deformed kernels.
+
+    Parameters
+    ----------
+    problem : Problem
+        Labels, 0 for none, number of kernels, and graph Laplacian.
+    params : LapMKLParams
+        Weights of the two norms and stopping rule.
+
+    Yields
+    ------
+    Combine
+
+    Returns
+    -------
+    Solution
+        ``kernel_coefficients`` are on all points; ``coefficients`` are the shared coefficients of
+        the deformed kernels, 0 at points without a label.
+    """
+    labelled = np.flatnonzero(problem.y)
+    deformation = Deformation(problem.laplacian, params.gamma_a, params.gamma_i, labelled)
+    bank = yield from _deformed_bank(problem, params, deformation)
+    if bank is None:
+        return _constant(problem, deformation)
+    on_labelled = Problem(problem.y[labelled], problem.n_kernels, problem.clock)
+    inner = primalmkl.PrimalMKLParams(
+        lam=1.0,
+        tol=INNER_SHARE * params.tol,
+        max_iter=params.max_iter,
+        time_limit=params.time_limit,
+        trace=params.trace,
+        coupled=params.coupled,
+    )
+    solution = _driven(primalmkl.solve(on_labelled, inner), bank)
+    return (yield from _on_all_points(problem, params, deformation, solution))
+
+
+def _deformed_bank(
+    problem: Problem, params: LapMKLParams, deformation: Deformation
+) -> Generator[Request, Any, MemoryBank | None]:
+    """Return the deformed kernels between the labelled points, or None when the time is up."""
+    layout = TileLayout.for_points(len(deformation.labelled))
+    values = np.empty((problem.n_kernels, layout.n_entries))
+    for start in range(0, problem.n_kernels, AT_A_TIME):
+        if problem.clock.elapsed >= params.time_limit:
+            return None
+        kernels = np.arange(start, min(start + AT_A_TIME, problem.n_kernels))
+        matrices = yield from fetched(kernels, problem.n_kernels)
+        blocks = np.array([deformation(K).block() for K in matrices])
+        values[kernels] = layout.pack(blocks)
+    return MemoryBank(values, layout)
+
+
+def _driven(steps: Steps, bank: MemoryBank) -> Solution:
+    """Run a solver on a bank in memory."""
+    reply: Any = None
+    while True:
+        try:
+            request = steps.send(reply)
+        except StopIteration as end:
+            solution: Solution = end.value
+            return solution
+        reply = answer(bank, [request])[0]
+
+
+def _constant(problem: Problem, deformation: Deformation) -> Solution:
+    """Return the best constant, which needs no kernel, with the lower bound 0."""
+    labelled = deformation.labelled
+    loss = squared_hinge(problem.y[labelled])
+    b = loss.best_bias(np.zeros(len(labelled)))
+    r = loss.residual(np.full(len(labelled), b))
+    weights = np.zeros(problem.n_kernels)
+    weights[0] = 1.0
+    return Solution(
+        kernel_weights=weights,
+        coefficients=np.zeros(problem.n_points),
+        bias=b,
+        dual_variables=deformation.spread(r * problem.y[labelled], problem.n_points),
+        objective=loss.value(r, b),
+        dual_objective=0.0,
+        stop_reason=StopReason.TIME_LIMIT,
+    )
+
+
+def _on_all_points(
+    problem: Problem, params: LapMKLParams, deformation: Deformation, inner: Solution
+) -> Generator[Request, Any, Solution]:
+    """Return the predictor on the bank's own kernels, and F there."""
+    labelled, n = deformation.labelled, problem.n_points
+    d = inner.kernel_weights
+    active = np.flatnonzero(d)
+    own = np.empty((len(active), n))
+    f, norms = np.zeros(n), 0.0
+    for start in range(0, len(active), AT_A_TIME):
+        kernels = active[start : start + AT_A_TIME]
+        matrices = yield from fetched(kernels, problem.n_kernels)
+        for s, (m, K) in enumerate(zip(kernels, matrices, strict=True), start):
+            own[s] = deformation(K).coefficients(inner.coefficients)
+            f_m = K @ own[s]
+            f += d[m] * f_m
+            norms += float(d[m]) * deformation.penalty(own[s], f_m)
+    loss = squared_hinge(problem.y[labelled])
+    b = loss.best_bias(f[labelled])
+    objective = 0.5 * norms + loss.value(loss.residual(f[labelled] + b), b)
+    met = relative_gap(objective, inner.dual_objective) <= params.tol
+    missed = StopReason.STALLED if inner.converged else inner.stop_reason
+    return Solution(
+        kernel_weights=d,
+        coefficients=deformation.spread(inner.coefficients, n),
+        bias=b,
+        dual_variables=deformation.spread(inner.dual_variables, n),
+        objective=objective,
+        dual_objective=inner.dual_objective,
+        stop_reason=StopReason.CONVERGED if met else missed,
+        counters=_counted(inner.counters, problem.n_kernels, len(active)),
+        trace=inner.trace,
+        kernel_coefficients=own,
+    )
+
+
+def _counted(inner: Counters, n_kernels: int, n_active: int) -> Counters:
+    """Return the work done, with what the bank itself was asked for."""
+    return Counters(
+        outer_iterations=inner.outer_iterations,
+        svm_solves=inner.svm_solves,
+        svm_iterations=inner.svm_iterations,
+        newton_steps=inner.newton_steps,
+        passes=1,
+        combines=n_kernels + n_active,
+    )
