@@ -7,7 +7,7 @@ import pytest
 from sklearn.dummy import DummyClassifier
 from sklearn.svm import SVC
 
-from mkldist.solvers.best_single import stratified_folds
+from mkldist.solvers.cross_validation import stratified_folds
 from mkldist.solvers.registry import METHODS
 from tests.solvers import instances, plain_bank
 

@@ -48,6 +48,11 @@ class Case:
         ``laplacian(grams)``: the graph Laplacian that the method is given.
     accuracy : float
         Relative accuracy to which the optimum is held.
+    folds : bool
+        Whether the problem depends on the order of the samples, by folds dealt out in that order.
+    staged : bool
+        Whether an earlier stage makes the kernel of the machine that the bounds belong to: a limit
+        that ends it leaves the bounds of another problem.
     """
 
     method: str
@@ -59,6 +64,8 @@ class Case:
     extremes: tuple[Params, ...] = ()
     laplacian: Callable[[np.ndarray], np.ndarray] | None = None
     accuracy: float = 1e-6
+    folds: bool = False
+    staged: bool = False
 
     def __str__(self) -> str:
         return f"{self.method}-{self.label}" if self.label else self.method
