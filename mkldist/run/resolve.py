@@ -115,6 +115,13 @@ def resolve_methods(spec: SweepSpec) -> dict[str, MethodGrid]:
                 f"one of {', '.join(METHODS)}",
                 nearest(entry.name, METHODS),
             )
+        if METHODS[entry.name].needs_laplacian:
+            raise SpecError(
+                f"{where}.name",
+                f"{entry.name}, which needs the Laplacian of a graph",
+                "a method without a graph, as sweeps have none",
+                "Call it by mkldist.solve with laplacian = ...",
+            )
         grids[entry.key] = expand(METHODS[entry.name], where, entry.settings, spec.tol)
     return grids
 
