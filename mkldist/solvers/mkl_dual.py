@@ -271,7 +271,7 @@ class MklDual:
         start, linear = self.beta, self.y - model.e @ self.G
         beta, slack = start.copy(), linear.copy()
         diagonal = np.ascontiguousarray(np.diagonal(H))
-        violation, limit = MODEL_FIRST_VIOLATION, 20 * len(beta)
+        violation, limit, last = MODEL_FIRST_VIOLATION, 20 * len(beta), np.inf
         for _ in range(MODEL_ROUNDS):
             self._counters.svm_iterations += int(
                 pair_updates(H, diagonal, beta, slack, lower, upper, violation, limit)
@@ -280,8 +280,11 @@ class MklDual:
                 H, beta, slack, lower, upper, direction_on=model.direction
             )
             slack = linear - H @ (beta - start)
-            if _spread(slack, beta < upper, beta > lower) <= MODEL_VIOLATION:
+            spread = _spread(slack, beta < upper, beta > lower)
+            stuck = spread > 0.5 * last and violation < spread
+            if spread <= MODEL_VIOLATION or stuck:
                 break
+            last = spread
             violation = max(0.1 * violation, VIOLATION_FLOOR)
         return beta
 

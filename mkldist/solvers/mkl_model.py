@@ -74,8 +74,8 @@ class SecondOrderModel:
         right = np.zeros(len(system))
         right[:size] = residual
         try:
-            direction: Floats = np.linalg.solve(system, right)[:size]
+            direction = np.linalg.solve(system, right)[:size]
         except np.linalg.LinAlgError:
             return None
-        centred: Floats = direction - direction.mean()
+        centred: Floats = np.asarray(direction - direction.mean(), dtype=np.float64)
         return centred if np.isfinite(centred).all() else None

@@ -229,9 +229,9 @@ def test_hard_margins_are_certified(name, C):
     for make in (instances.more_kernels_than_points, instances.not_normalised):
         instance = make()
         solution = solve(name, instance.grams, instance.y, C=C, tol=1e-6)
-        reference = solve("level", instance.grams, instance.y, C=C, tol=1e-8)
         assert solution.converged
         if name == "skm":
+            reference = solve("level", instance.grams, instance.y, C=C, tol=1e-8)
             assert solution.objective == pytest.approx(reference.objective, rel=2e-6)
 
 
