@@ -183,5 +183,5 @@ METHOD = Method(
     problem="simplex-weighted MKL",
     loss="hinge",
     regularizer="1/2 (sum_m ||f_m||)^2",
-    reference="Bach, Lanckriet & Jordan 2004, Section 4 (Moreau-Yosida regularisation, SMO)",
+    reference="Bach, Lanckriet & Jordan 2004, SMO on the Moreau-Yosida regularised dual",
 )

@@ -13,8 +13,8 @@ proportional to ``q_m^(p*-1)``.  So it can be climbed by sequential minimal opti
 chosen by the second-order promise and moved to the maximum on its line, which Newton's method
 finds, for the objective on the line is not quadratic.
 
-The paper stops at loose tolerances.  Pair updates here bring the gap below one per cent; Newton
-steps on the free variables finish.
+Pair updates bring the gap below one per cent; Newton steps on the free variables, which the paper
+does not have, finish at the tolerances that a certificate asks for.
 
 The weight is penalised here where :mod:`mkldist.solvers.lp_mkl` bounds it.  If d is optimal here
 and ``theta = ||d||_p``, then ``d / theta`` is optimal there for ``theta C`` in place of C.
@@ -118,6 +118,6 @@ METHOD = Method(
     problem="MKL with the squared p-norm of the weights penalised",
     loss="hinge",
     regularizer="1/2 sum_m ||f_m||^2 / d_m + lam/2 ||d||_p^2",
-    reference="Vishwanathan, Sun, Theera-Ampornpunt & Varma 2010, Section 3 and Algorithm 1",
+    reference="Vishwanathan, Sun, Theera-Ampornpunt & Varma 2010, SMO on the p-norm dual",
     hyperparameters=("C", "p", "lam"),
 )
