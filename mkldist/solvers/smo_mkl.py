@@ -13,8 +13,8 @@ proportional to ``q_m^(p*-1)``.  So it can be climbed by sequential minimal opti
 chosen by the second-order promise and moved to the maximum on its line, which Newton's method
 finds, for the objective on the line is not quadratic.
 
-Pair updates bring the gap below one per cent; Newton steps on the free variables, which the paper
-does not have, finish at the tolerances that a certificate asks for.
+Pair updates bring the gap below one per cent; Newton steps on the free variables finish at
+tighter tolerances.
 
 The weight is penalised here where :mod:`mkldist.solvers.lp_mkl` bounds it.  If d is optimal here
 and ``theta = ||d||_p``, then ``d / theta`` is optimal there for ``theta C`` in place of C.
