@@ -12,7 +12,8 @@ which is ``min_{f,b} C sum_i hinge(y_i (f(x_i) + b)) + sqrt(2 sigma) sum_m ||f_m
 
     max_alpha { 1'alpha : q_m(alpha*y) <= 2 sigma for all m, 0 <= alpha <= C, y'alpha = 0 },
 
-so that the alpha of any machine, shrunk or stretched to the feasible set, gives a lower bound.
+so that the alpha of any machine, or a mean of several, shrunk or stretched to the feasible set,
+gives a lower bound.
 
 An iteration goes from d towards the projection of ``d - lambda grad F``; ``lambda`` is Barzilai &
 Borwein's, and the step is halved until F falls below the largest of the last values by a share of
@@ -54,6 +55,7 @@ from mkldist.solvers.base import (
     StopReason,
     relative_gap,
 )
+from mkldist.solvers.cutting_planes import CuttingPlanes
 from mkldist.solvers.inner_svm import InnerSvm
 from mkldist.solvers.segment import Segment
 from mkldist.solvers.simplex_qp import Quadratic as Model
@@ -100,8 +102,8 @@ def solve(problem: Problem, params: GmklParams) -> Steps:
     Returns
     -------
     Solution
-        ``objective`` is the least F met, ``dual_objective`` the greatest dual value of a machine's
-        alpha scaled to be feasible; weights are not normalised.
+        ``objective`` is the least F met, ``dual_objective`` the greatest dual value of alpha, or
+        means of alpha, scaled to be feasible; weights are not normalised.
     """
     state = _Spectral(problem, params)
     stop = StopReason.MAX_ITER
@@ -138,6 +140,8 @@ class _Spectral:
         self._recent: deque[float] = deque(maxlen=MEMORY)
         self._last: tuple[Floats, Floats] | None = None
         self._support = np.zeros(problem.n_kernels, dtype=bool)
+        self._alphas: list[Floats] = []
+        self._forms = CuttingPlanes(problem.n_kernels)
         self._damping, self._size = Damping(), float(self.d.max())
         self._trace = Trace(params.trace, problem.clock)
 
@@ -157,7 +161,9 @@ class _Spectral:
         self._recent.append(value)
         if value < self.upper:
             self.upper, self._best_d, self._best = value, self.d, self.svm
-        self.lower = max(self.lower, self._dual(self.svm.alpha, float(q.max())))
+        self.lower = max(
+            self.lower, self._dual(self.svm.alpha, float(q.max())), self._mixed_dual(q)
+        )
         self._counters.outer_iterations += 1
         self._counters.passes += 1
         self._trace.record(self.upper, self.lower, self.d)
@@ -172,6 +178,22 @@ class _Spectral:
         in_box = self._params.C / max(float(alpha.max()), tiny)
         in_balls = math.sqrt(2.0 * self._params.sigma / max(largest, tiny))
         return min(in_box, in_balls) * float(alpha.sum())
+
+    def _mixed_dual(self, q: Floats) -> float:
+        """Return the dual value of the best mean of all alpha met, each scaled to sum to 1.
+
+        Its quadratic forms are at most the same mean of theirs, whose largest is the value of
+        a matrix game.
+        """
+        height = float(self.svm.alpha.sum())
+        if height <= 0.0:
+            return -math.inf
+        self._alphas.append(self.svm.alpha / height)
+        self._forms.add(0.0, -q / height**2)
+        game = self._forms.minimum()
+        shares = np.flatnonzero(game.rows)
+        mean = np.sum([game.rows[j] * self._alphas[j] for j in shares], axis=0)
+        return self._dual(mean, -game.bound)
 
     def spectral_step(self, gradient: Floats) -> Generator[Request, Any, None]:
         """Go towards the projection of a gradient step until F falls enough."""

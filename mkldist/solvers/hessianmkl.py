@@ -21,6 +21,9 @@ What differs from the paper, neither the problem nor its optimum:
   term in the model keeps the step short: it grows after a short step, shrinks after a full one,
   and bounds what the slopes alone may cause.  Where no alpha is free J is linear to second order,
   and that term alone makes the step, which is then one of projected gradient.
+* J has kinks where weights vanish: the machine there is not unique, and that of the smallest
+  positive weights is another.  Newton steps jam at a kink.  When four iterations have not halved
+  the distance of the bounds, Newton steps take turns with steps of the Level method.
 * The lower bound is that of all machines met, the minimum of their cutting planes, which costs
   no kernel and is, but for rounding, at least the bound ``1'alpha - 1/2 max_m q_m`` of any one.
 
@@ -31,6 +34,7 @@ untested, machines as exact as rounding permits, and only the certificate tells 
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Generator
 from typing import Any
 
@@ -64,6 +68,8 @@ Ints = npt.NDArray[np.intp]
 INNER_TOLERANCE = 0.1  # of tol: the Hessian is that of the optimal alpha
 SLOPE_FLOOR = 1e-3  # of tol * J: a slope below says nothing
 UNTESTED_LIMIT = 5  # steps below that floor in a row
+PATIENCE = 4  # iterations in which the distance of the bounds should halve
+LEVEL, LEVEL_SLACK = 0.8, 1e-3  # the level's share of the upper bound; violation left, of the gap
 
 
 class HessianMKLParams(SolverParams):
@@ -107,7 +113,10 @@ def solve(problem: Problem, params: HessianMKLParams) -> Steps:
         if state.untested >= UNTESTED_LIMIT:
             stop = StopReason.STALLED
             break
-        yield from state.step(q)
+        if state.jammed:
+            yield from state.level_step()
+        else:
+            yield from state.newton_step(q)
     return state.solution(stop)
 
 
@@ -124,9 +133,11 @@ class _Newton:
         self._damping = Damping()
         self._support = np.zeros(problem.n_kernels, dtype=bool)
         self._trace = Trace(params.trace, problem.clock)
+        self._widths: deque[float] = deque(maxlen=PATIENCE + 1)
+        self._by_newton = False
 
     def start(self, K: Floats) -> None:
-        """Solve the machine at the first weights."""
+        """Solve the machine at weights whose combined kernel is `K`."""
         self.K, self.svm = K, self._svm_at(K)
         self._counters.combines += 1
 
@@ -136,13 +147,32 @@ class _Newton:
             self._best_d, self.best = self.d, self.svm
         height = float(self.svm.alpha.sum())
         self._cuts.add(height, -0.5 * q)
-        self.lower = max(self.lower, height - 0.5 * float(q.max()), self._cuts.minimum().bound)
+        minimum = self._cuts.minimum()
+        self.lower = max(self.lower, height - 0.5 * float(q.max()), minimum.bound)
+        self._minimiser = minimum.columns
+        self._widths.append(self.best.objective - self.lower)
         self._counters.outer_iterations += 1
         self._counters.passes += 1
         self._trace.record(self.best.objective, self.lower, self.d)
 
-    def step(self, q: Floats) -> Generator[Request, Any, None]:
+    @property
+    def jammed(self) -> bool:
+        """Whether Newton steps have not halved the distance of the bounds of late."""
+        full = len(self._widths) > PATIENCE and self._by_newton
+        return full and self._widths[-1] > 0.5 * self._widths[0]
+
+    def level_step(self) -> Generator[Request, Any, None]:
+        """Move d to the nearest point of a level set of the cuts."""
+        upper, lower = self.best.objective, self.lower
+        level, slack = LEVEL * upper + (1.0 - LEVEL) * lower, LEVEL_SLACK * (upper - lower)
+        point = self._cuts.project(self.d, level, slack)
+        self.d = self._minimiser if point is None else point
+        self.start((yield Combine(self.d)))
+        self._by_newton = False
+
+    def newton_step(self, q: Floats) -> Generator[Request, Any, None]:
         """Move d, its combined kernel and its machine."""
+        self._by_newton = True
         working = np.flatnonzero((self.d > 0.0) | (q > self.d @ q))
         products = yield Matvec(working, self.svm.signed)
         self._counters.passes += len(working) == len(q)
