@@ -22,8 +22,6 @@ NIPS 18, 2005, whose experiments have these transformations and bounds, and comp
 
 from __future__ import annotations
 
-from typing import Any
-
 import numba
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +31,7 @@ from scipy.spatial.distance import cdist
 from mkldist.kernels.tangent_distance import image_side
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.intp]
 Flags = npt.NDArray[np.bool_]
 
 SHIFT_OF_SIDE = 1 / 8  # two pixels of sixteen
@@ -42,6 +41,8 @@ MAX_STEPS = 50
 # Steps that lower the squared distance by less, relatively, end the search.
 PROGRESS = 1e-4
 MOST_DAMPING = 1e3
+LEAST_DAMPING = 1e-12  # of the trace, for parameters that change nothing
+SMALLEST = 1e-290
 PADDING = 2
 
 
@@ -81,7 +82,7 @@ def affine_distances(x: Floats, pairs: Flags | None = None) -> Floats:
 
 @numba.njit(cache=True, nogil=True, fastmath=True)  # type: ignore[untyped-decorator,unused-ignore]
 def _best_squares(
-    spline: Floats, targets: Floats, others: Any, low: Floats, high: Floats, squares: Floats
+    spline: Floats, targets: Floats, others: Ints, low: Floats, high: Floats, squares: Floats
 ) -> None:
     """Lower the squared distances of one image, transformed, from other images."""
     r, J = np.empty(targets.shape[1]), np.empty((6, targets.shape[1]))
@@ -114,11 +115,12 @@ def _damped_step(
 ) -> Floats:
     """Return the next parameters within bounds; those that would leave them at once are held."""
     A, b = H.copy(), -g
+    least = LEAST_DAMPING * np.trace(H) + SMALLEST
     for a in range(6):
-        A[a, a] += damping * H[a, a] + 1e-12
+        A[a, a] += damping * H[a, a] + least
         if (p[a] <= low[a] and g[a] > 0.0) or (p[a] >= high[a] and g[a] < 0.0):
             A[a, :], A[:, a], b[a] = 0.0, 0.0, 0.0
-            A[a, a] = 1.0
+            A[a, a] = least
     return np.minimum(np.maximum(p + np.linalg.solve(A, b), low), high)
 
 

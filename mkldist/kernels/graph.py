@@ -8,8 +8,6 @@ weights w_ij >= 0 of the edges and the degrees ``D_ii = sum_j w_ij``, the Laplac
 
 symmetric and positive semi-definite, and so is its power ``L^p``, the iterated Laplacian.
 
-Conventions
------------
 * "Is among the k nearest of" is no symmetric relation; an edge joins i and j if either is among the
   nearest of the other (Argyriou et al. 2005, whose experiments Hao et al. 2012 repeat).  No point
   is its own neighbour; its duplicates are.  Which of equally distant points are taken is arbitrary.
@@ -25,9 +23,10 @@ Conventions
 
 References
 ----------
-Z. Guo, Y. Jin, Laplacian support vector machines with multi-kernel learning, IEICE Transactions on
+L. Guo, L. Jin, Laplacian support vector machines with multi-kernel learning, IEICE Transactions on
 Information and Systems E94-D, 2011, step 3 of the algorithm (L = P - W).
-C. Hao et al., 2012 (PrimalMKL), section 5.3 (k = 10; Euclidean, affine and tangent distances).
+Z. Hao, G. Yuan, X. Yang, Z. Chen, A primal method for multiple kernel learning, 2012, section 5.3
+(k = 10; Euclidean, affine transformation and tangent distances).
 A. Argyriou, M. Herbster, M. Pontil, Combining graph Laplacians for semi-supervised learning,
 NIPS 18, 2005.
 M. Belkin, P. Niyogi, V. Sindhwani, Manifold regularization, JMLR 7, 2006 (heat weights, L^p).

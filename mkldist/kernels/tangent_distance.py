@@ -57,6 +57,8 @@ SMOOTHING = 0.9  # standard deviation of the Gaussian, in pixels
 SPRING = 1e-3
 # Of the largest singular value of unit tangents, below which one is a combination of the others.
 DEPENDENT = 1e-6
+# Of the largest pixel, what a derivative may be where an image is flat.
+ROUNDING = 1e-13
 BLOCK = 128  # images against as many at a time: some tens of MiB
 
 
@@ -109,6 +111,9 @@ def tangent_vectors(x: Floats, deformations: Sequence[str] = DEFORMATIONS) -> Fl
         ndimage.gaussian_filter(images, (0, SMOOTHING, SMOOTHING), order, mode="nearest")
         for order in ((0, 0, 1), (0, 1, 0))
     )
+    rounding = ROUNDING * np.abs(images).max(axis=(1, 2), keepdims=True, initial=0.0)
+    for derivative in (along_u, along_v):
+        derivative[np.abs(derivative) <= rounding] = 0.0
     place = np.arange(side) - (side - 1) / 2
     u, v = place[None, :], place[:, None]
     fields = {
@@ -196,14 +201,17 @@ def two_sided_distances(
         Symmetric, zero between equal images, not larger than the Euclidean distances.
     """
     bases = tangent_bases(x, deformations)
-    out = np.zeros((len(x), len(x)))
+    out = np.empty((len(x), len(x)))
     for rows in _blocks(len(x)):
         for cols in _blocks(len(x), rows.start):
-            squares = cdist(x[rows], x[cols], "sqeuclidean")
+            squares: Floats = cdist(x[rows], x[cols], "sqeuclidean")
             squares -= _explained(x[rows], x[cols], bases[rows], bases[cols], 1.0 + spring)
+            if rows == cols:
+                squares = np.triu(squares, 1)
+                squares += squares.T
             out[rows, cols] = _roots(squares)
-    upper = np.triu(out, 1)
-    return np.asarray(upper + upper.T)
+            out[cols, rows] = out[rows, cols].T
+    return out
 
 
 def _explained(x: Floats, z: Floats, of_x: Floats, of_z: Floats, mu: float) -> Floats:

@@ -56,16 +56,12 @@ def test_built_once(x: np.ndarray, tmp_path: Path, computed: list[GraphSpec]) ->
 
 
 def test_sparse_points_by_any_representation(tmp_path: Path, computed: list[GraphSpec]) -> None:
-    x = sparse.random_array((30, 50), density=0.2, rng=1, format="csr")
-    shuffled = sparse.csr_array(x.tocsc().tocoo())
-    twice = sparse.coo_array(
-        (
-            np.concatenate([x.tocoo().data / 2] * 2),
-            np.hstack([np.vstack(x.tocoo().coords)] * 2),
-        ),
-        shape=x.shape,
-    )
-    for points in (x, shuffled, sparse.csc_matrix(x), twice):
+    rng = np.random.default_rng(1)
+    x = sparse.csr_array(rng.normal(size=(30, 50)) * (rng.uniform(size=(30, 50)) < 0.2))
+    entries = x.tocoo()
+    halves = (np.tile(entries.data / 2, 2), (np.tile(entries.row, 2), np.tile(entries.col, 2)))
+    twice = sparse.coo_array(halves, shape=x.shape)
+    for points in (x, sparse.csc_matrix(x), sparse.coo_array(x), twice):
         same(cached_laplacian(points, SPEC, tmp_path), x)
     assert len(computed) == 1
 

@@ -122,6 +122,12 @@ def test_order_of_images_does_not_matter() -> None:
     assert_allclose(affine_distances(x[order]), affine_distances(x)[np.ix_(order, order)])
 
 
+@pytest.mark.parametrize("scale", [1e-12, 1e12])
+def test_grey_levels_have_no_unit(scale: float) -> None:
+    x = random_images(10, 8)
+    assert_allclose(affine_distances(scale * x), scale * affine_distances(x), rtol=1e-6)
+
+
 def test_pairs_that_are_not_wanted_keep_their_euclidean_distance() -> None:
     x = random_images(10, 4)
     pairs = np.random.default_rng(5).uniform(size=(10, 10)) < 0.2

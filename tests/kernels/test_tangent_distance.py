@@ -67,7 +67,8 @@ def test_bases_are_orthonormal_and_span_the_tangents() -> None:
 
 
 def test_blank_images_and_single_pixels_have_no_tangents() -> None:
-    assert_array_equal(tangent_bases(np.full((2, 25), 3.0)), 0.0)
+    for grey in (3.0, 0.1, -1e-20, 1e20):
+        assert_array_equal(tangent_bases(np.full((2, 25), grey)), 0.0)
     assert_array_equal(two_sided_distances(np.array([[1.0], [3.0]])), [[0.0, 2.0], [2.0, 0.0]])
     x = np.vstack([np.full((2, 25), 3.0), random_images(1, side=5)])
     found = two_sided_distances(x)
@@ -137,6 +138,14 @@ def test_order_of_distances() -> None:
     assert_array_equal(two, two.T)
     assert_array_equal(np.diag(two), 0.0)
     assert (two[~np.eye(len(x), dtype=bool)] > 0).all()
+
+
+@pytest.mark.parametrize("scale", [1e-12, 1e12])
+def test_grey_levels_have_no_unit(scale: float) -> None:
+    x = random_images(10, 8)
+    for deformations in (AFFINE, DEFORMATIONS):
+        expected = scale * two_sided_distances(x, deformations)
+        assert_allclose(two_sided_distances(scale * x, deformations), expected, rtol=1e-6)
 
 
 def test_blocks_do_not_show() -> None:
