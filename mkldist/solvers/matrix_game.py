@@ -119,14 +119,20 @@ def _bordered(block: Floats) -> Floats:
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
 def _solve(system: Floats, right: Floats) -> Floats:
-    """Solve a square system whose rows may differ by more than the range of digits."""
+    """Solve a square system whose rows may differ by more than the range of digits.
+
+    One step of refinement keeps the residual so small that a column like one of the basis never
+    seems to differ from it.
+    """
     scaled, scaled_right = system.copy(), right.copy()
     for i in range(len(system)):
         size = np.abs(system[i]).max()
         if size > 0.0:
             scaled[i] /= size
             scaled_right[i] /= size
-    return np.linalg.solve(scaled, scaled_right).astype(np.float64)
+    solved = np.linalg.solve(scaled, scaled_right)
+    residual = scaled_right - np.dot(scaled, solved)
+    return (solved + np.linalg.solve(scaled, residual)).astype(np.float64)
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
@@ -212,6 +218,19 @@ def _block(payoff: Floats, active: Ints, support: Ints) -> Floats:
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+def _negative_weight(block: Floats, p: Floats) -> int:
+    """Return the position of the weight that is negative beyond rounding, or -1.
+
+    A weight counts by what its column makes of it, not by its own size.
+    """
+    effects = np.empty(len(p))
+    for s in range(len(p)):
+        effects[s] = p[s] * max(np.abs(block[:, s]).max(), np.finfo(np.float64).tiny)
+    leaving = int(np.argmin(effects))
+    return leaving if effects[leaving] < -_WEIGHT_TOLERANCE * np.abs(effects).max() else -1
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
 def _exchange(
     active: Ints, support: Ints, row: int, leaving: int, blocker: int, is_column: bool
 ) -> tuple[Ints, Ints]:
@@ -251,8 +270,8 @@ def _dual_simplex(
         primal, dual = _solve(_bordered(block), unit), _solve(column_system, unit)
         p, w = primal[:k].copy(), dual[:k].copy()
         row = _worst_row(payoff, active, support, p, primal[k])
-        leaving = int(np.argmin(p))
-        if row < 0 and p[leaving] >= -_WEIGHT_TOLERANCE:
+        leaving = _negative_weight(block, p)
+        if row < 0 and leaving < 0:
             return active, support, w, p, True
         right = np.zeros(k + 1)
         if row >= 0:
