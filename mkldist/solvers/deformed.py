@@ -102,13 +102,19 @@ class DeformedKernel:
     root: Floats | None
 
     def block(self) -> Floats:
-        """Return Kd between the labelled points, (l, l)."""
+        """Return Kd between the labelled points, (l, l).
+
+        What rounding kept out of F enters as if the graph did not smooth it: it can then but
+        raise Kd, and so lower the dual value.
+        """
         labelled = self.deformation.labelled
         if self.F is None or self.root is None:
             scaled: Floats = self.K[np.ix_(labelled, labelled)] / self.deformation.gamma_a
             return scaled
-        half = self.F[labelled] @ self.root
-        block: Floats = half @ half.T
+        F = self.F[labelled]
+        half = F @ self.root
+        left = self.K[np.ix_(labelled, labelled)] - F @ F.T
+        block: Floats = half @ half.T + left / self.deformation.gamma_a
         return block
 
     def coefficients(self, c: Floats) -> Floats:
@@ -131,10 +137,15 @@ class DeformedKernel:
 
 
 def pivoted_factor(K: Floats) -> Floats:
-    """Return F (n, r) with ``K = FF'`` up to rounding, r the numerical rank of `K`."""
-    if not K.diagonal().max() > 0.0:
+    """Return F (n, r) with ``K = FF'`` up to rounding, r the numerical rank of `K`.
+
+    What is left of the diagonal is at most the rounding of its largest entry.
+    """
+    largest = float(K.diagonal().max())
+    if not largest > 0.0:
         return np.zeros((len(K), 0))
-    factor, pivots, rank, _ = scipy.linalg.lapack.dpstrf(K, lower=1)
+    tol = np.finfo(np.float64).eps * largest
+    factor, pivots, rank, _ = scipy.linalg.lapack.dpstrf(K, lower=1, tol=tol)
     F = np.empty((len(K), rank))
     F[pivots - 1] = np.tril(factor)[:, :rank]
     return F

@@ -6,9 +6,7 @@
 
 The alternation of Algorithm 1:
 
-* z-step.  With ``R = gamma_a K + gamma_i N`` the minimum over alpha given the residual r of the
-  loss is ``alpha = R^+ K_l'r``, K_l the labelled rows of K; the z-step is therefore the machine of
-  PrimalMKL on ``H = K_l R^+ K_l'`` between the labelled points, where Newton's method is exact.
+* z-step: :mod:`mkldist.solvers.lapmkl_machine`, Newton's method between the labelled points.
 * d-step.  With ``v_m = K_m alpha``, ``t_m = gamma_a alpha'v_m + gamma_i v_m'L v_m``, F is
   ``1/2 t'd`` plus the loss of ``sum_m d_m v_m + b``: a d-step of PrimalMKL with t for q.  As there,
   the plain alternation creeps, and by default the step minimises a second-order model of
@@ -16,19 +14,19 @@ The alternation of Algorithm 1:
 
       J'' = B'B - W'R^+ W,   w_m = K_m (gamma_a alpha + gamma_i L v_m - J'r),
 
-  where B is that of PrimalMKL's model for the columns ``v_m - K_l R^+ w_m``.  The second term makes
-  J non-convex; without it the model is convex.  A search along the step keeps it a descent of J.
+  where ``R = gamma_a K + gamma_i N``, K_l is the labelled rows of K, and B is that of PrimalMKL's
+  model for the columns ``v_m - K_l R^+ w_m``.  The second term makes J non-convex; without it the
+  model is convex.  A search along the step keeps it a descent of J.
 
 F is biconvex.  Where the alternation ends, no change of z alone and no change of d alone can gain
 more than
 
-    z_gap = 1/2 (c - r)'H (c - r)      and      fw_gap = max_m <dF/dd, d - e_m>,
+    z_gap = 1/2 (dF/dalpha)'R^+ (dF/dalpha)      and      fw_gap = max_m <dF/dd, d - e_m>;
 
-c the machine's dual variables; the run has converged when ``(z_gap + fw_gap) / F <= tol``.  A
-lower bound of F over all (z, d) is the dual of (18) with gamma_i = 0,
-``1'(y r) - 1/2 ||r||^2 - max_m r'K_m r / (2 gamma_a)``: honest but loose unless gamma_i is small.
-Tighter is the optimum of the deformed form, of which (18) is the restriction to
-``g_m = d_m K_m alpha``.
+the run has converged when ``(z_gap + fw_gap) / F <= tol``.  A lower bound of F over all (z, d) is
+the dual of (18) with gamma_i = 0, ``y'r - 1/2 ||r||^2 - max_m r'K_m r / (2 gamma_a)``, at the best
+multiple of r: honest, but loose unless gamma_i is small.  Tighter is the optimum of the deformed
+form, of which (18) is the restriction to ``g_m = d_m K_m alpha``.
 """
 
 from __future__ import annotations
@@ -38,7 +36,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.linalg
 
 from mkldist.gram.requests import Matvec, Request
 from mkldist.solvers.base import (
@@ -50,9 +47,9 @@ from mkldist.solvers.base import (
     StopReason,
 )
 from mkldist.solvers.deformed import Deformation, Ints
-from mkldist.solvers.lapmkl_deformed import AT_A_TIME, fetched
+from mkldist.solvers.lapmkl_machine import SharedMachine, SharedPoint
 from mkldist.solvers.lp_ball import WeightSet
-from mkldist.solvers.primal_newton import PrimalMachine, PrimalPoint, SupportSystem
+from mkldist.solvers.primal_newton import SupportSystem
 from mkldist.solvers.squared_losses import squared_hinge
 from mkldist.solvers.trace import Trace
 from mkldist.solvers.weight_step import SecondOrderModel, alternating_objective, nesterov
@@ -61,53 +58,13 @@ if TYPE_CHECKING:
     from mkldist.solvers.lapmkl import LapMKLParams
 
 CHI_1 = 1e-5  # the paper's tolerance of the weight step
-INNER_SHARE = 1e-2  # of tol
+INNER_SHARE = 1e-2  # of tol: the error of dF/dd is of the order of the root of the machine's gap
 MODEL_SHARE = 1e-4  # of the gap, left by the minimum of the model
 COLUMNS = 1000  # kernels asked for in one Matvec
 SECOND_COLUMNS = 8  # kernels and vectors asked for in one Matvec when each has its own vector
 HALVINGS, SUFFICIENT = 30, 1e-4
 ZERO_WEIGHT = 1e-15
 PATIENCE, PROGRESS = 8, 1e-13
-
-
-@dataclass(frozen=True, eq=False)
-class SharedPoint:
-    """Weights, the minimum over z for them, and the matrices it was found with.
-
-    Parameters
-    ----------
-    d : (M,) float64
-        Kernel weights.
-    K, R : (n, n) float64
-        ``sum_m d_m K_m`` and ``gamma_a K + gamma_i N``.
-    back : (n, l) float64
-        ``R^+ K_l'``.
-    H : (l, l) float64
-        ``K_l R^+ K_l'``.
-    z : PrimalPoint
-        The machine's point on H.
-    alpha, f : (n,) float64
-        Coefficients ``back @ z.alpha``, and ``K alpha``.
-    b : float
-        Bias.
-    r : (l,) float64
-        Residual of the loss at f.
-    value, z_gap : float
-        F, and what a change of z could gain.
-    """
-
-    d: Floats
-    K: Floats
-    R: Floats
-    back: Floats
-    H: Floats
-    z: PrimalPoint
-    alpha: Floats
-    f: Floats
-    b: float
-    r: Floats
-    value: float
-    z_gap: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,8 +110,8 @@ def solve_shared(problem: Problem, params: LapMKLParams) -> Steps:
     """
     state = _Shared(problem, params)
     d = state.weights.uniform(problem.n_kernels)
-    K, R = yield from state.matrices(d)
-    at = state.minimum(d, K, R, np.zeros(len(state.deformation.labelled)))
+    K, R = yield from state.machine.matrices(d, problem.n_points)
+    at = state.machine.minimum(d, K, R, np.zeros(len(state.deformation.labelled)))
     stop = StopReason.MAX_ITER
     for iteration in range(1, params.max_iter + 1):
         columns = yield from state.certify(at)
@@ -169,7 +126,7 @@ def solve_shared(problem: Problem, params: LapMKLParams) -> Steps:
             break
         if iteration < params.max_iter:
             new_d = yield from state.weight_step(at, columns)
-            K, R = yield from state.matrices(new_d)
+            K, R = yield from state.machine.matrices(new_d, problem.n_points)
             at = state.descent(at, columns, new_d, K, R)
     return state.solution(stop)
 
@@ -184,62 +141,17 @@ class _Shared:
         self.weights = WeightSet(1.0)
         self.loss = squared_hinge(problem.y[labelled])
         self.counters = Counters()
-        share = INNER_SHARE * params.tol
-        self._machine = PrimalMachine(self.loss, 1.0, "newton", share, self.counters)
+        share = (INNER_SHARE * params.tol) ** 2
+        self.machine = SharedMachine(self.deformation, self.loss, share, self.counters)
         self._y = problem.y
         self._trace = Trace(params.trace, problem.clock)
         self._lower, self.stationarity = 0.0, np.inf
         self._upper, self.patience = np.inf, PATIENCE
 
-    def matrices(self, d: Floats) -> Generator[Request, Any, tuple[Floats, Floats]]:
-        """Return K and R (n, n) for weights `d`."""
-        n, active = len(self._y), np.flatnonzero(d)
-        K, N = np.zeros((n, n)), np.zeros((n, n))
-        for start in range(0, len(active), AT_A_TIME):
-            kernels = active[start : start + AT_A_TIME]
-            for m, K_m in zip(kernels, (yield from fetched(kernels, len(d))), strict=True):
-                K += d[m] * K_m
-                if self.params.gamma_i > 0.0:
-                    N += d[m] * (K_m @ self.deformation.smoothed(K_m))
-        self.counters.combines += len(active)
-        self.counters.passes += len(active) == len(d)
-        return K, self.params.gamma_a * K + 0.5 * (N + N.T)
-
-    def minimum(self, d: Floats, K: Floats, R: Floats, c: Floats) -> SharedPoint:
-        """Return the minimum over z, searched from the dual variables `c` (l,) if that helps."""
-        labelled = self.deformation.labelled
-        back, H = self._reduced(K, R)
-        z = self._machine(H, c)
-        alpha = back @ z.alpha
-        f = K @ alpha
-        b = self.loss.best_bias(f[labelled])
-        r = self.loss.residual(f[labelled] + b)
-        value = 0.5 * max(float(alpha @ R @ alpha), 0.0) + self.loss.value(r, b)
-        return SharedPoint(d, K, R, back, H, z, alpha, f, b, r, value, self._machine.gap(z))
-
-    def _reduced(self, K: Floats, R: Floats) -> tuple[Floats, Floats]:
-        """Return ``R^+ K_l'`` (n, l) and ``K_l R^+ K_l'`` (l, l)."""
-        labelled = self.deformation.labelled
-        back = np.zeros((len(K), len(labelled)))
-        if self.params.gamma_i == 0.0:
-            back[labelled, np.arange(len(labelled))] = 1.0 / self.params.gamma_a
-            return back, K[np.ix_(labelled, labelled)] / self.params.gamma_a
-        if not R.diagonal().max() > 0.0:
-            return back, np.zeros((len(labelled), len(labelled)))
-        factor, pivots, rank, _ = scipy.linalg.lapack.dpstrf(R, lower=1)
-        kept, triangle = pivots[:rank] - 1, factor[:rank, :rank]
-        half = scipy.linalg.solve_triangular(
-            triangle, K[np.ix_(kept, labelled)], lower=True, check_finite=False
-        )
-        back[kept] = scipy.linalg.solve_triangular(
-            triangle, half, lower=True, trans="T", check_finite=False
-        )
-        return back, half.T @ half
-
     def certify(self, at: SharedPoint) -> Generator[Request, Any, Columns]:
         """Take up the bounds at a point; return the columns of the kernels that may move."""
         n, M = len(self._y), len(at.d)
-        labelled, gamma_a = self.deformation.labelled, self.params.gamma_a
+        labelled = self.deformation.labelled
         r = self.loss.feasible(at.r)
         vectors = np.column_stack([at.alpha, self.deformation.spread(r, n)])
         products = np.empty((0, n, 2))
@@ -255,9 +167,14 @@ class _Shared:
         chosen = np.flatnonzero((at.d > 0.0) | (gradient < float(gradient @ at.d)))
         chosen = self._fewer(chosen, at.d, gradient)
         kept = products[chosen] if M <= COLUMNS else (yield Matvec(chosen, vectors))
-        lower = self.loss.dual_value(r, at.b) - 0.5 * max(float(q.max()), 0.0) / gamma_a
+        lower = self._best_multiple(r, max(float(q.max()), 0.0) / self.params.gamma_a)
         self._take(at, gradient, lower)
         return Columns(chosen, kept[:, :, 0], kept[:, :, 1], t[chosen], gradient[chosen])
+
+    def _best_multiple(self, r: Floats, norm: float) -> float:
+        """Return the largest dual value on the ray of `r`, ``(y'r)^2 / (2 (r'r + norm))``."""
+        gain = float(np.abs(r).sum())
+        return 0.5 * gain**2 / (float(r @ r) + norm) if gain > 0.0 else 0.0
 
     def _norms(self, alpha: Floats, v: Floats) -> Floats:
         """Return ``gamma_a alpha'v_m + gamma_i v_m'L v_m`` for rows v_m."""
@@ -328,8 +245,11 @@ class _Shared:
         step = 1.0
         for _ in range(HALVINGS):
             d = at.d + step * (new_d - at.d) if step < 1.0 else new_d
-            new = self.minimum(d, at.K + step * (K - at.K), at.R + step * (R - at.R), at.z.alpha)
-            if new.value <= at.value + SUFFICIENT * step * min(slope, 0.0):
+            new = self.machine.minimum(
+                d, at.K + step * (K - at.K), at.R + step * (R - at.R), at.z.alpha
+            )
+            plain = not self.params.coupled  # descends by itself
+            if plain or new.value <= at.value + SUFFICIENT * step * min(slope, 0.0):
                 return new
             step *= 0.5
         return at
