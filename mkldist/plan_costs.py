@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 WORKER_BASE_BYTES = 300 * 2**20  # interpreter, libraries, compiled code, data set
 BUFFER_BYTES = 64 * 2**20
 TYPICAL_ROUNDS = 40
-ONE_PASS_METHODS = frozenset({"uniform", "best_single", "majority"})
+FEW_PASSES = {"uniform": 1, "best_single": 1, "svm": 1, "majority": 0, "easymkl": 3}
+ALIGNF_KERNELS = 3  # whose products with all kernels are taken in one pass
 
 
 def peak_memory(
@@ -70,9 +71,17 @@ def typical_passes(execution: str, banks: Sequence[BankPlan], batches: Sequence[
         All batches.
     """
     fitted = {bank.id for bank in banks if set(bank.spec.normalisations) - {"cosine"}}
+    n_kernels = {bank.id: bank.n_kernels for bank in banks}
     passes = 0
     for batch in batches:
-        rounds = [1 if run.method in ONE_PASS_METHODS else TYPICAL_ROUNDS for run in batch.runs]
+        rounds = [_passes(run.method, n_kernels[batch.bank]) for run in batch.runs]
         passes += sum(rounds) if execution == "isolated" else max(rounds, default=0)
         passes += batch.bank in fitted
     return passes
+
+
+def _passes(method: str, n_kernels: int) -> int:
+    """Return the passes that a solver of a method takes over a bank of so many kernels."""
+    if method == "alignf":
+        return 2 + -(-n_kernels // ALIGNF_KERNELS)
+    return FEW_PASSES.get(method, TYPICAL_ROUNDS)

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from mkldist.gram.layout import TileLayout
 from mkldist.memory import live_solvers, row_cache_bytes, solver_bytes
+from mkldist.plan_costs import ALIGNF_KERNELS
+from mkldist.solvers import alignf
 from tests.plans import dataset, grid, plan_of
+
+PLAIN = [{"family": "xu2008", "normalisation": "none"}]
 
 
 def test_bytes_are_those_of_the_upper_tiles():
@@ -31,6 +35,16 @@ def test_shared_runs_cost_the_passes_of_one():
     assert plan_of(data, eight).estimated_passes == passes
     assert plan_of(data, eight, execution="isolated").estimated_passes > 7 * passes
     assert 0 < plan_of(data, {"uniform": grid("uniform", 1)}).estimated_passes < passes
+
+
+def test_methods_of_few_passes_are_planned_with_as_many():
+    data = {"a": dataset("a")}
+    assert alignf.CHUNK == ALIGNF_KERNELS
+    passes = {
+        name: plan_of(data, {name: grid(name, 1)}, n_kernels=10, banks=PLAIN).estimated_passes // 3
+        for name in ("majority", "best_single", "svm", "easymkl", "alignf")
+    }
+    assert passes == {"majority": 0, "best_single": 1, "svm": 1, "easymkl": 3, "alignf": 6}
 
 
 def test_fitting_a_normalisation_costs_a_pass_per_batch():

@@ -42,7 +42,7 @@ from mkldist.solvers.base import (
 from mkldist.solvers.inner_svm import svm_solution
 from mkldist.solvers.svm import solve_svm
 
-CHUNK = 4  # matrices held at once
+CHUNK = 3  # kernels held at once, beside their copies in a pass
 RANK_TOL = 1e-15  # of the largest eigenvalue, below which a direction is rounding
 
 

@@ -34,7 +34,7 @@ def cv_scores(grams: np.ndarray, y: np.ndarray, Cs: list[float], n_folds: int = 
             f = np.empty(len(y))
             for k in np.unique(fold):
                 out, kept = fold == k, fold != k
-                svc = SVC(C=C, kernel="precomputed", tol=1e-8)
+                svc = SVC(C=C, kernel="precomputed", tol=1e-4)
                 svc.fit(K[np.ix_(kept, kept)], y[kept])
                 f[out] = svc.decision_function(K[np.ix_(out, kept)])
             error = float((np.where(f >= 0, 1, -1) != y).mean())
@@ -57,7 +57,7 @@ def best_single_optimum(instance: Instance, y: np.ndarray, params: Params) -> fl
 
 
 def svm_params(instance: Instance) -> Params:
-    return {"C_min": 0.1 * instance.C, "C_max": 10 * instance.C, "C_num": 3}
+    return {"C_min": 0.01 * instance.C, "C_max": instance.C, "C_num": 3}
 
 
 def svm_optimum(instance: Instance, y: np.ndarray, params: Params) -> float:
