@@ -39,7 +39,6 @@ Ints = npt.NDArray[np.intp]
 
 STEP_LIMIT = 100  # Newton steps of one minimisation
 SLOPE_SHARE = 0.1  # of the first slope, that a line search may leave
-WALL_SHARE = 0.99  # of the way to the end of the domain that a step may go
 RIDGE = 1e-14
 ROUNDING = 1e-17  # of phi, below which a decrement says nothing
 LONGEST = 1e4  # of a direction, where the domain has size one
@@ -107,7 +106,7 @@ class ProximalDual:
         point = self._at(self.rho, self._products)
         for _ in range(STEP_LIMIT):
             H = yield from self._hessian(point)
-            direction = _newton_direction(H, point.gradient, self._loss.has_multipliers)
+            direction = _newton_direction(H, point.gradient, self._loss.polyhedral)
             decrement = -float(point.gradient @ direction)
             self._counters.newton_steps += 1
             rounding = ROUNDING * (abs(point.curve.value) + float(point.response.value.sum()))
@@ -189,8 +188,8 @@ class ProximalDual:
     def _line_search(self, point: _Point, direction: Floats, changes: Floats) -> float:
         """Return a step at which the slope of the convex phi has all but vanished.
 
-        Stays inside the loss's domain.  Where phi still falls at the full Newton step, that is
-        taken: slopes tell so even where rounding hides differences of values.
+        Where phi still falls at the full Newton step, that is taken: slopes tell so even where
+        rounding hides differences of values.
         """
         slope = float(point.gradient @ direction)
         linear = (changes @ self.rho) + self.damping * (self._images @ direction)
@@ -205,11 +204,10 @@ class ProximalDual:
             curve = self._loss.smoothed(rho, self._multipliers, self.gamma_loss)
             return float(curve.gradient @ direction) + float(ratio @ (linear + step * squared))
 
-        first = min(1.0, WALL_SHARE * self._loss.longest_step(self.rho, direction))
-        end = slope_at(first)
-        if abs(end) <= SLOPE_SHARE * -slope or end <= 0.0:
-            return first
-        return root_of_slope(slope_at, slope, first, end_slope=end, share=SLOPE_SHARE)
+        end = slope_at(1.0)
+        if end <= SLOPE_SHARE * -slope:
+            return 1.0
+        return root_of_slope(slope_at, slope, 1.0, end_slope=end, share=SLOPE_SHARE)
 
 
 def _newton_direction(H: Floats, gradient: Floats, bounded: bool) -> Floats:

@@ -8,9 +8,9 @@ so that the dual of :mod:`.block_norm` needs no proximal term: Newton's method m
 e.g. with ``psi*(r) = (r - C (1 - mix))_+^2 / (2 C mix)`` for the elastic net.  The components
 follow from rho; for the elastic net ``||f_m|| = (||rho||_{K_m} - C (1 - mix))_+ / (C mix)``.
 
-Logistic and squared loss need one outer iteration, and one more whenever the pass that certifies
-it finds kernels that belong into the working set, or asks for more accuracy.  Hinge and
-epsilon-insensitive loss have walls, whose multipliers take a few more.
+The kernels take one minimisation.  Further outer iterations follow where the pass that certifies it
+finds kernels that belong into the working set or asks for more accuracy, and, for all losses but
+the squared one, until the multipliers of the loss have settled.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from mkldist.solvers.base import Method, Problem, Steps, StopReason
 from mkldist.solvers.block_norm import BlockNorm, BlockNormParams
 from mkldist.solvers.regularizers import Regularizer
 
-FIRST_GAMMA = 10.0
+FIRST_GAMMA = 10.0  # penalty of the loss's multipliers
 GAMMA_GROWTH = 4.0
 GAMMA_LIMIT = 1e6  # on gamma max_i |rho_i|, beyond which rounding of rho moves the multipliers
 

@@ -12,13 +12,15 @@ squared      1/2 (y - f)^2                     1/2 rho^2 - y rho
 epsilon      max(0, \\|y - f\\| - epsilon)       -y rho + epsilon \\|rho\\|,  \\|rho\\| <= 1
 ===========  ================================  ===========================================
 
-Newton's method needs h twice differentiable.  Where it is not, its kinks and the walls of its
-domain are taken over by multipliers (Sections 3.4.1 and 3.4.2): with multipliers z and penalty
-gamma the part ``k`` of h that is not smooth becomes its envelope
+Newton's method wants h twice differentiable, with a Hessian of bounded size.  Where it has kinks
+or walls, multipliers take them over (Sections 3.4.1 and 3.4.2): with multipliers z and penalty
+gamma, ``h(rho) = k(rho) - c'rho`` has its part ``k`` replaced by the envelope
 
     min_{rho'} k(rho') + gamma/2 ||rho + z/gamma - rho'||^2,
 
-and z moves to ``z + gamma (rho - rho')`` between the minimisations.
+and z moves to ``z + gamma (rho - rho')`` between the minimisations.  The paper does so for hinge and
+epsilon-insensitive loss.  Here the logistic loss is treated alike: its h has infinite slope at the
+walls, and steps that have to stay between them come to a standstill next to one.
 """
 
 from __future__ import annotations
@@ -36,7 +38,8 @@ from mkldist.solvers.base import Target
 Floats = npt.NDArray[np.float64]
 
 _BIAS_STEPS = 100
-_FLOOR, _WALL = 1e-200, 1.0 - 2.0**-52  # where rounding ends the open interval (0, 1)
+_ROOT_STEPS = 100
+_INNER = 1e-12  # off the ends of (0, 1), where a search for a logit may start
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +61,8 @@ class Loss(ABC):
     """
 
     target = Target.CLASSES
-    has_multipliers = False
+    polyhedral = False
+    """Whether h has no curvature between its kinks."""
 
     def __init__(self, y: Floats) -> None:
         self.y = y
@@ -99,10 +103,6 @@ class Loss(ABC):
         """Return the multipliers after a minimisation that ended in `rho`."""
         return multipliers
 
-    def longest_step(self, rho: Floats, direction: Floats) -> float:
-        """Return the step along `direction` at which the smoothed h ends."""
-        return np.inf
-
     def feasible(self, rho: Floats) -> Floats:
         """Return a point of the domain with sum zero near `rho`.
 
@@ -115,52 +115,6 @@ class Loss(ABC):
         if down > up:
             return np.where(inside < 0, inside * (up / down), inside)
         return inside
-
-
-class Logistic(Loss):
-    """``log(1 + exp(-y f))``; h has its walls at infinite slope, Newton stays inside."""
-
-    def value(self, f: Floats) -> float:
-        return float(np.logaddexp(0.0, -self.y * f).sum())
-
-    def conjugate(self, rho: Floats) -> float:
-        t = self.y * rho
-        return float((xlogy(t, t) + xlogy(1.0 - t, 1.0 - t)).sum())
-
-    def into_domain(self, rho: Floats) -> Floats:
-        inside: Floats = self.y * np.clip(self.y * rho, 0.0, 1.0)
-        return inside
-
-    def start(self) -> Floats:
-        return _balanced(self.y)
-
-    def best_bias(self, f: Floats) -> float:
-        reach = float(np.abs(f).max()) + np.log(len(f)) + 1.0
-        b, low, high = 0.0, -reach, reach
-        for _ in range(_BIAS_STEPS):
-            wrong = expit(-self.y * (f + b))
-            slope = -float(self.y @ wrong)
-            low, high = (b, high) if slope < 0.0 else (low, b)
-            curvature = float(wrong @ (1.0 - wrong))
-            moved = b - slope / curvature if abs(slope) < reach * curvature else np.inf
-            if not low < moved < high:
-                moved = 0.5 * (low + high)
-            if abs(moved - b) <= 1e-15 * (1.0 + abs(b)):
-                break
-            b = moved
-        return b
-
-    def smoothed(self, rho: Floats, multipliers: Floats, gamma: float) -> Curve:
-        t = self.y * rho
-        gradient = self.y * (np.log(t) - np.log1p(-t))
-        return Curve(self.conjugate(rho), gradient, 1.0 / (t * (1.0 - t)))
-
-    def longest_step(self, rho: Floats, direction: Floats) -> float:
-        t, change = self.y * rho, self.y * direction
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            wall = np.where(change > 0, _WALL - t, _FLOOR - t)
-            room = np.where(change == 0.0, np.inf, wall / change)
-        return max(float(room.min()), 0.0)
 
 
 class Squared(Loss):
@@ -193,32 +147,105 @@ class Squared(Loss):
         return Curve(self.conjugate(rho), rho - self.y, np.ones_like(rho))
 
 
-class _Polyhedral(Loss):
-    """``h(rho) = -y'rho + k(rho)`` with k polyhedral: constant slopes, kinks and walls."""
+class _Enveloped(Loss):
+    """``h = k - c'rho`` whose part k is replaced by its envelope."""
 
-    has_multipliers = True
+    @property
+    def _linear(self) -> Floats:
+        """The slope c."""
+        return np.zeros_like(self.y)
 
     @abstractmethod
-    def _kinks(self, rho: Floats) -> float:
+    def _rough(self, rho: Floats) -> float:
         """Return ``k(rho)`` within the domain."""
 
     @abstractmethod
-    def _nearest(self, point: Floats, gamma: float) -> tuple[Floats, npt.NDArray[np.bool_]]:
-        """Return ``argmin_r k(r) + gamma/2 ||r - point||^2`` and where it moves with `point`."""
+    def _nearest(self, point: Floats, gamma: float) -> tuple[Floats, Floats]:
+        """Return ``argmin_r k(r) + gamma/2 ||r - point||^2`` and its derivatives by `point`."""
 
     def conjugate(self, rho: Floats) -> float:
-        return self._kinks(rho) - float(self.y @ rho)
+        return self._rough(rho) - float(self._linear @ rho)
 
     def smoothed(self, rho: Floats, multipliers: Floats, gamma: float) -> Curve:
         point = rho + multipliers / gamma
         nearest, moving = self._nearest(point, gamma)
         away = point - nearest
-        value = self._kinks(nearest) + 0.5 * gamma * float(away @ away) - float(self.y @ rho)
-        return Curve(value, gamma * away - self.y, np.where(moving, 0.0, gamma))
+        value = self._rough(nearest) + 0.5 * gamma * float(away @ away)
+        linear = self._linear
+        hessian = gamma * (1.0 - moving)
+        return Curve(value - float(linear @ rho), gamma * away - linear, hessian)
 
     def next_multipliers(self, rho: Floats, multipliers: Floats, gamma: float) -> Floats:
         point = rho + multipliers / gamma
         return gamma * (point - self._nearest(point, gamma)[0])
+
+
+class Logistic(_Enveloped):
+    """``log(1 + exp(-y f))``; h is the negative entropy of ``t = y rho``, Eq. (16)."""
+
+    def value(self, f: Floats) -> float:
+        return float(np.logaddexp(0.0, -self.y * f).sum())
+
+    def conjugate(self, rho: Floats) -> float:
+        t = self.y * rho
+        return float((xlogy(t, t) + xlogy(1.0 - t, 1.0 - t)).sum())
+
+    def into_domain(self, rho: Floats) -> Floats:
+        inside: Floats = self.y * np.clip(self.y * rho, 0.0, 1.0)
+        return inside
+
+    def start(self) -> Floats:
+        return _balanced(self.y)
+
+    def best_bias(self, f: Floats) -> float:
+        reach = float(np.abs(f).max()) + np.log(len(f)) + 1.0
+        b, low, high = 0.0, -reach, reach
+        for _ in range(_BIAS_STEPS):
+            wrong = expit(-self.y * (f + b))
+            slope = -float(self.y @ wrong)
+            low, high = (b, high) if slope < 0.0 else (low, b)
+            curvature = float(wrong @ (1.0 - wrong))
+            moved = b - slope / curvature if abs(slope) < reach * curvature else np.inf
+            if not low < moved < high:
+                moved = 0.5 * (low + high)
+            if abs(moved - b) <= 1e-15 * (1.0 + abs(b)):
+                break
+            b = moved
+        return b
+
+    def _rough(self, rho: Floats) -> float:
+        return self.conjugate(rho)
+
+    def _nearest(self, point: Floats, gamma: float) -> tuple[Floats, Floats]:
+        """Solve ``log(t / (1 - t)) + gamma (t - y point) = 0`` for the logit of t."""
+        aim = gamma * self.y * point
+        low, high = aim - gamma, aim.copy()
+        inner = np.clip(self.y * point, _INNER, 1.0 - _INNER)
+        logit = np.clip(np.log(inner / (1.0 - inner)), low, high)
+        for _ in range(_ROOT_STEPS):
+            t = expit(logit)
+            excess = logit + gamma * t - aim
+            low, high = np.where(excess < 0, logit, low), np.where(excess < 0, high, logit)
+            newton = logit - excess / (1.0 + gamma * t * (1.0 - t))
+            inside = (newton >= low) & (newton <= high)
+            moved = np.where(inside, newton, 0.5 * (low + high))
+            if (np.abs(moved - logit) <= 1e-15 * (1.0 + np.abs(logit))).all():
+                break
+            logit = moved
+        t = expit(logit)
+        spread = t * expit(-logit)
+        nearest: Floats = self.y * t
+        return nearest, gamma * spread / (1.0 + gamma * spread)
+
+
+class _Polyhedral(_Enveloped):
+    """``-y'rho`` and a k of kinks and walls."""
+
+    polyhedral = True
+
+    @property
+    def _linear(self) -> Floats:
+        return self.y
 
 
 class Hinge(_Polyhedral):
@@ -237,13 +264,13 @@ class Hinge(_Polyhedral):
     def best_bias(self, f: Floats) -> float:
         return svm.best_bias(f, self.y)
 
-    def _kinks(self, rho: Floats) -> float:
+    def _rough(self, rho: Floats) -> float:
         return 0.0
 
-    def _nearest(self, point: Floats, gamma: float) -> tuple[Floats, npt.NDArray[np.bool_]]:
+    def _nearest(self, point: Floats, gamma: float) -> tuple[Floats, Floats]:
         t = self.y * point
         nearest: Floats = self.y * np.clip(t, 0.0, 1.0)
-        return nearest, (t > 0.0) & (t < 1.0)
+        return nearest, ((t > 0.0) & (t < 1.0)).astype(np.float64)
 
 
 class EpsilonInsensitive(_Polyhedral):
@@ -281,13 +308,14 @@ class EpsilonInsensitive(_Polyhedral):
         n = len(residual)
         return float(0.5 * (kinks[n - 1] + kinks[n]))
 
-    def _kinks(self, rho: Floats) -> float:
+    def _rough(self, rho: Floats) -> float:
         return self.epsilon * float(np.abs(rho).sum())
 
-    def _nearest(self, point: Floats, gamma: float) -> tuple[Floats, npt.NDArray[np.bool_]]:
+    def _nearest(self, point: Floats, gamma: float) -> tuple[Floats, Floats]:
         excess = np.abs(point) - self.epsilon / gamma
         size = np.clip(excess, 0.0, 1.0)
-        return np.sign(point) * size, (excess > 0.0) & (excess < 1.0)
+        moving = ((excess > 0.0) & (excess < 1.0)).astype(np.float64)
+        return np.sign(point) * size, moving
 
 
 def _balanced(y: Floats) -> Floats:

@@ -48,7 +48,7 @@ def test_conjugate_is_the_supremum_that_defines_it(loss):
 @pytest.mark.parametrize("gamma", [0.5, 20.0])
 def test_gradient_and_hessian_of_the_smoothed_conjugate(loss, gamma):
     rng = np.random.default_rng(1)
-    rho = inner_point(loss) if isinstance(loss, Logistic) else rng.normal(size=len(loss.y))
+    rho = rng.normal(size=len(loss.y))
     z = rng.normal(size=len(rho))
     curve, step = loss.smoothed(rho, z, gamma), 1e-6
     for i, unit in enumerate(np.eye(len(rho))):
@@ -80,11 +80,11 @@ def test_best_bias_minimises_the_loss(loss, scale):
     assert best <= search.fun * (1 + 1e-9)
 
 
-def test_steps_of_the_logistic_loss_end_at_the_wall():
-    loss = Logistic(CLASSES)
-    rho = inner_point(loss)
-    direction = np.random.default_rng(4).normal(size=len(rho))
-    t = CLASSES * (rho + loss.longest_step(rho, direction) * direction)
-    assert (t >= 0).all()
-    assert (t <= 1).all()
-    assert min(t.min(), (1 - t).min()) == pytest.approx(0.0, abs=1e-12)
+def test_the_envelope_of_the_logistic_loss_is_a_minimum():
+    loss, gamma, step = Logistic(np.array([-1.0])), 7.0, 1e-4
+    for v in (-3.0, -0.4, -1e-9, 0.2, 50.0):
+        grid = np.arange(step, 1.0, step)
+        entropy = grid * np.log(grid) + (1 - grid) * np.log1p(-grid)
+        least = (entropy + 0.5 * gamma * (-grid - v) ** 2).min()
+        curve = loss.smoothed(np.array([v]), np.zeros(1), gamma)
+        assert curve.value == pytest.approx(least, rel=1e-3, abs=1e-6)
