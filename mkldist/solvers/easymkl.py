@@ -145,6 +145,6 @@ METHOD = Method(
     problem="margin distribution: weights by distance between hulls",
     loss="squared hinge",
     regularizer="lam ||gamma||^2",
-    reference="Aiolli & Donini 2015, Algorithm 1",
+    reference="Aiolli & Donini 2015, Section 3 (EasyMKL)",
     hyperparameters=("lam",),
 )

@@ -34,7 +34,7 @@ def cv_scores(grams: np.ndarray, y: np.ndarray, Cs: list[float], n_folds: int = 
             f = np.empty(len(y))
             for k in np.unique(fold):
                 out, kept = fold == k, fold != k
-                svc = SVC(C=C, kernel="precomputed", tol=1e-4)
+                svc = SVC(C=C, kernel="precomputed", tol=1e-5)
                 svc.fit(K[np.ix_(kept, kept)], y[kept])
                 f[out] = svc.decision_function(K[np.ix_(out, kept)])
             error = float((np.where(f >= 0, 1, -1) != y).mean())
