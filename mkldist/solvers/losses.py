@@ -9,7 +9,7 @@ loss         l(y, f)                           h(rho)
 logistic     log(1 + exp(-y f))                t log t + (1 - t) log(1 - t),  t = y rho
 hinge        max(0, 1 - y f)                   -t,  0 <= t <= 1
 squared      1/2 (y - f)^2                     1/2 rho^2 - y rho
-epsilon      max(0, \\|y - f\\| - epsilon)       -y rho + epsilon \\|rho\\|,  \\|rho\\| <= 1
+epsilon      max(0, \|y - f\| - epsilon)       -y rho + epsilon \|rho\|,  \|rho\| <= 1
 ===========  ================================  ===========================================
 
 Newton's method wants h twice differentiable, with a Hessian of bounded size.  Where it has kinks
@@ -18,8 +18,8 @@ gamma, ``h(rho) = k(rho) - c'rho`` has its part ``k`` replaced by the envelope
 
     min_{rho'} k(rho') + gamma/2 ||rho + z/gamma - rho'||^2,
 
-and z moves to ``z + gamma (rho - rho')`` between the minimisations.  The paper does so for hinge and
-epsilon-insensitive loss.  Here the logistic loss is treated alike: its h has infinite slope at the
+and z moves to ``z + gamma (rho - rho')`` between the minimisations.  The paper does so for hinge
+and epsilon-insensitive loss.  The logistic loss is treated alike: its h has infinite slope at the
 walls, and steps that have to stay between them come to a standstill next to one.
 """
 

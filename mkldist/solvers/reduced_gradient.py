@@ -40,6 +40,7 @@ from mkldist.solvers.svm import SvmSolution
 from mkldist.solvers.trace import Trace
 
 REFERENCE_SHARE = 0.5  # of the largest weight, below which another kernel becomes the reference
+SUM_ERROR = 0.1
 ZERO_WEIGHT = 1e-15
 
 
@@ -235,7 +236,7 @@ class _LineSearch:
         Returns the new weights: `d` itself when nothing descends, and wherever the search is
         when the time is up, because one direction may drop all kernels but one.
         """
-        D = self.direction.at(d, gradient)
+        start, D = d, self.direction.at(d, gradient)
         along = yield from self._combined(D, D)
         slope, travelled = _slope(svm, along), 0.0
         while slope < 0.0 and not (travelled and self.expired):
@@ -264,7 +265,7 @@ class _LineSearch:
             change = yield from self._combined(swap, D)
             along = Combination(along.matrix + change.matrix, change.ridge)
             slope = _slope(svm, along)
-        return _normalised(d)
+        return _normalised(d, start)
 
     def _combined(self, asked: Floats, D: Floats) -> Generator[Request, Any, Combination]:
         """Ask for the matrix of a combination, and return it with the ridge of direction D."""
@@ -295,7 +296,7 @@ class _Line:
             first=first,
             end_slope=end_slope,
         )
-        return _normalised(self.d + step * self.D)
+        return _normalised(self.d + step * self.D, self.d)
 
 
 def _slope(svm: SvmSolution, along: Combination) -> float:
@@ -303,8 +304,15 @@ def _slope(svm: SvmSolution, along: Combination) -> float:
     return -0.5 * along.quadratic(svm.signed)
 
 
-def _normalised(d: Floats) -> Floats:
-    """Return `d` on the simplex, weights at rounding level set to zero."""
+def _normalised(d: Floats, start: Floats) -> Floats:
+    """Return `d` on the simplex, weights at rounding level set to zero.
+
+    A direction whose entries differ by more than rounding resolves loses the sum of one: then the
+    search has found nothing, and `start` is returned.
+    """
     d = np.where(d > ZERO_WEIGHT, d, 0.0)
-    normalised: Floats = d / d.sum()
+    total = float(d.sum())
+    if abs(total - 1.0) > SUM_ERROR:
+        return start / start.sum()
+    normalised: Floats = d / total
     return normalised
