@@ -10,6 +10,8 @@ import pytest
 from mkldist.run.cluster import connect
 from tests.run.sweeps import misbehaving_methods
 
+collect_ignore = ["misbehaving.py"]  # looked at for doctests, it would register its methods
+
 
 @pytest.fixture(scope="package")
 def node_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
