@@ -10,8 +10,9 @@ with the graph Laplacian L and kernel weights d in the simplex, two forms:
                   + sum over labelled i of max(0, 1 - y_i ((K alpha)_i + b))^2 },
 
     ``K = sum_m d_m K_m``, ``N = sum_m d_m K_m L K_m``.  It is convex in (alpha, b) and in d, not in
-    both: a run has converged at a stationary point, to ``stationarity <= tol``, and
-    ``dual_objective`` is a lower bound that is loose unless gamma_i is small.  See
+    both: a run has converged at a stationary point, to ``stationarity <= tol`` whatever its gap,
+    since ``dual_objective`` is a lower bound that is loose unless gamma_i is small.  Which of
+    several stationary points it meets depends on its steps.  See
     :mod:`mkldist.solvers.lapmkl_shared`.
 ``deformed``
     The paper's (16), from which (18) follows by sharing alpha: a function per kernel, convex, with

@@ -7,7 +7,7 @@ Minimises over coefficients alpha, on all n points, and bias b
 
 K = 1/M sum_m K_m, in closed form (Belkin, Niyogi & Sindhwani 2006, section 4.2): that of
 :mod:`mkldist.solvers.rls` with the deformed kernel of :mod:`mkldist.solvers.deformed`.  Without
-bias that is the paper's (8), ``alpha = (J K + gamma_a I + gamma_i L K)^-1 y`` with J the diagonal
+bias that is the paper's ``alpha = (J K + gamma_a I + gamma_i L K)^-1 y`` with J the diagonal
 of ones at labelled points.
 
 The paper has ``1/l sum (y - f)^2 + gamma_A ||f||^2 + gamma_I / n^2 f'L f`` and no bias:
@@ -63,7 +63,7 @@ METHOD = Method(
     problem="semi-supervised least squares on the mean kernel",
     loss="squared",
     regularizer="gamma_a/2 ||f||^2 + gamma_i/2 f'L f",
-    reference="Belkin, Niyogi & Sindhwani 2006, section 4.2, (8)",
+    reference="Belkin, Niyogi & Sindhwani 2006, section 4.2",
     hyperparameters=("gamma_a", "gamma_i"),
     needs_laplacian=True,
 )

@@ -88,10 +88,10 @@ def least_squares(problem: Problem, params: RLSParams, deformation: Deformation)
     f = K @ alpha
     rest = y - f[labelled]
     b = float(rest.mean()) if params.bias else 0.0
-    r = rest - b
-    objective = 0.5 * (deformation.penalty(alpha, f) + float(r @ r))
-    # The dual does not depend on b, since 1'r = 0; with y - b rounding in that sum costs less.
-    dual = float((y - b) @ r) - 0.5 * float(r @ r) - 0.5 * float(r @ H @ r)
+    objective = 0.5 * (deformation.penalty(alpha, f) + float((rest - b) @ (rest - b)))
+    # At c, not at the residuals, whose digits cancel where the labels are nearly met.
+    r = c - c.mean() if params.bias else c
+    dual = float(y @ r) - 0.5 * float(r @ r) - 0.5 * float(r @ H @ r)
     trace = Trace(params.trace, problem.clock)
     trace.record(objective, dual, weights)
     met = relative_gap(objective, dual) <= params.tol

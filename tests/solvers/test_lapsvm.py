@@ -184,3 +184,24 @@ def test_without_a_laplacian_the_method_is_refused(method):
 @pytest.mark.parametrize("method", ["lapsvm", "laprls", "lapmkl", "rls"])
 def test_labels_may_be_missing(method):
     assert METHODS[method].params().target is Target.PARTIAL
+
+
+@pytest.mark.parametrize("gammas", [(1e-8, 1e-2), (1e-6, 1.0), (1e-4, 100.0)])
+@pytest.mark.parametrize("bias", [True, False])
+def test_laprls_is_the_least_squares_fit_of_its_rows_where_labels_are_nearly_met(gammas, bias):
+    shape = manifold("moons", n=60)
+    gamma_a, gamma_i = gammas
+    values, vectors = np.linalg.eigh(shape.grams.mean(axis=0))
+    F = vectors * np.sqrt(np.maximum(values, 0.0))
+    edges = np.linalg.cholesky(shape.laplacian.toarray() + 1e-13 * np.eye(60)).T
+    labelled = shape.y != 0
+    rows = [np.sqrt(gamma_a) * np.eye(60), np.sqrt(gamma_i) * edges @ F, F[labelled]]
+    ones = np.concatenate([np.zeros(120), np.ones(labelled.sum())])
+    system = np.column_stack([np.vstack(rows), ones]) if bias else np.vstack(rows)
+    right = np.concatenate([np.zeros(120), shape.y[labelled]])
+    fit = np.linalg.lstsq(system, right, rcond=None)[0]
+    expected = 0.5 * ((system @ fit - right) ** 2).sum()
+    params = {"gamma_a": gamma_a, "gamma_i": gamma_i, "bias": bias, "tol": 1e-6}
+    solution = solve("laprls", shape, **params)
+    assert solution.stop_reason is StopReason.CONVERGED
+    assert solution.objective == pytest.approx(expected, rel=1e-5)
