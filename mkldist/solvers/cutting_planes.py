@@ -82,4 +82,5 @@ class CuttingPlanes:
             self.payoff, centre, level, slack, self._multipliers
         )
         self._multipliers = multipliers
-        return point / point.sum() if reached else None
+        total = float(point.sum())
+        return point / total if reached and total > 0.0 else None
