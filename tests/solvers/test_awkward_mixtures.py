@@ -72,7 +72,7 @@ def test_bounds_meet_and_methods_agree(seed):
         solutions[name] = plain_bank.run(steps, grams)
         # Kernels of 1e6 times a large C leave rounding of this size in the sum of slacks.
         assert solutions[name].converged or solutions[name].gap <= ROUNDING
-    tol = max(TOL, *(solution.gap for solution in solutions.values()))
+    tol = max(TOL, *(2 * solution.gap for solution in solutions.values()))
     cuts, newton = solutions["silp"], solutions["hessianmkl"]
     assert relative_gap(cuts.objective, newton.dual_objective) <= tol
     assert relative_gap(newton.objective, cuts.dual_objective) <= tol
