@@ -165,6 +165,7 @@ def newton_direction(K: Floats, free: npt.NDArray[np.intp], residual: Floats) ->
     solved = scipy.linalg.cho_solve(
         factor, np.column_stack([residual, np.ones(len(free))]), check_finite=False
     )
-    direction: Floats = solved[:, 0] - solved[:, 1] * (solved[:, 0].sum() / solved[:, 1].sum())
-    centred: Floats = direction - direction.mean()
-    return centred
+    with np.errstate(all="ignore"):
+        direction = solved[:, 0] - solved[:, 1] * (solved[:, 0].sum() / solved[:, 1].sum())
+        centred: Floats = direction - direction.mean()
+    return centred if np.isfinite(centred).all() else None

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 LAYOUT_VERSION = 1
 GAP_DEFINITION = (
-    "gap = max(objective - dual_objective, 0) / |objective|; objective is the primal value of the "
+    "gap = |objective - dual_objective| / |objective|; objective is the primal value of the "
     "returned point and dual_objective a lower bound of the optimum, both in float64"
 )
 SPLIT, KERNEL, SAMPLE, LABEL = "split", "kernel", "sample", "label"

@@ -207,12 +207,12 @@ class Solution:
 
     @property
     def absolute_gap(self) -> float:
-        """``objective - dual_objective``, at least 0."""
-        return max(self.objective - self.dual_objective, 0.0)
+        """``|objective - dual_objective|``: bounds that cross are no better than a gap."""
+        return abs(self.objective - self.dual_objective)
 
     @property
     def gap(self) -> float:
-        """Relative duality gap ``(primal - dual) / max(|primal|, tiny)``."""
+        """Relative duality gap ``|primal - dual| / max(|primal|, tiny)``."""
         return relative_gap(self.objective, self.dual_objective)
 
     @property
@@ -252,8 +252,9 @@ class Solution:
 
 
 def relative_gap(primal: float, dual: float) -> float:
-    """Return ``max(primal - dual, 0) / max(|primal|, tiny)``."""
-    return max(primal - dual, 0.0) / max(abs(primal), np.finfo(np.float64).tiny)
+    """Return ``|primal - dual| / max(|primal|, tiny)``; bounds that cross are a gap too."""
+    primal, dual = float(primal), float(dual)
+    return abs(primal - dual) / max(abs(primal), float(np.finfo(np.float64).tiny))
 
 
 @dataclass(frozen=True)

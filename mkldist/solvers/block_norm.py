@@ -48,6 +48,8 @@ EASY, HARD = 20, 40  # Newton steps of a minimisation
 HURRY = 3  # power of the penalty's growth after an easy minimisation that gained little
 STANDSTILL = 0.99  # ratio of gaps above which nothing was gained
 PATIENCE = 20  # iterations without gain after which rounding forbids more
+GAMMA_LIMIT = 1e6  # on gamma max_i |rho_i|: beyond, rounding of rho moves the multipliers
+FAR = 1e4  # times more than that is allowed where the gap is one
 FIRST_KERNELS = 20  # of the working set
 ACTIVE_SLACK = 1e-10  # relative excess of a dual norm over the threshold that rounding explains
 
@@ -122,7 +124,9 @@ class BlockNorm:
         self.regularizer = params.make_regularizer()
         self.counters = Counters()
         self.dual = ProximalDual(self.loss, self.regularizer, problem.n_kernels, self.counters)
-        self.lower, self._last_gap, self._share = -math.inf, math.inf, INNER_SHARE
+        # Losses and regularisers are not negative, nor is then the optimum.
+        self.lower, self._last_gap, self._share = 0.0, math.inf, INNER_SHARE
+        self._last_lower = 0.0
         self.pace, self._idle, self._last_steps = 1, 0, 0
         self._trace = Trace(params.trace, problem.clock)
         self._weights = np.zeros(problem.n_kernels)
@@ -218,6 +222,11 @@ class BlockNorm:
             return StopReason.TIME_LIMIT
         return StopReason.STALLED if self._idle >= PATIENCE else None
 
+    def limited(self, gamma: float) -> float:
+        """Return a penalty of at most what rounding allows, which is less as the gap closes."""
+        limit = GAMMA_LIMIT * (1.0 + FAR * min(self.gap, 1.0))
+        return min(gamma, limit / self.dual.size)
+
     def _judge(self) -> None:
         """Compare the gap with the last one, to set the pace of what follows.
 
@@ -227,10 +236,13 @@ class BlockNorm:
         slow = self.gap > SLOW * self._last_gap
         steps = self.counters.newton_steps - self._last_steps
         self.pace = 0 if steps > HARD else HURRY if slow and steps <= EASY else 1
-        self._idle = self._idle + 1 if self.gap > STANDSTILL * self._last_gap else 0
+        gained = self.lower - self._last_lower > (1.0 - STANDSTILL) * abs(self.lower)
+        still = self.gap > STANDSTILL * self._last_gap and not gained
+        self._idle = self._idle + 1 if still else 0
         if slow:
             self._share *= INNER_SHARE
-        self._last_gap, self._last_steps = self.gap, self.counters.newton_steps
+        self._last_gap, self._last_lower = self.gap, self.lower
+        self._last_steps = self.counters.newton_steps
 
     def solution(self, stop: StopReason) -> Solution:
         """Return the best predictor met and its certificate."""

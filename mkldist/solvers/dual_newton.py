@@ -104,21 +104,28 @@ class ProximalDual:
             Half the Newton decrement, an estimate of what is left to gain, at which to stop.
         """
         point = self._at(self.rho, self._products)
-        for _ in range(STEP_LIMIT):
+        steps = yield from self._newton(point, accuracy)
+        if steps and len(self.kernels):  # without what rounding has added along the way
+            self._products = yield Matvec(self.kernels, self.rho)
+
+    def _newton(self, point: _Point, accuracy: float) -> Generator[Request, Any, int]:
+        """Go by Newton steps from a point; return how many were taken."""
+        for steps in range(STEP_LIMIT):
             H = yield from self._hessian(point)
             direction = _newton_direction(H, point.gradient, self._loss.polyhedral)
             decrement = -float(point.gradient @ direction)
             self._counters.newton_steps += 1
             rounding = ROUNDING * (abs(point.curve.value) + float(point.response.value.sum()))
             if 0.5 * decrement <= max(accuracy, rounding):
-                return
+                return steps
             changes = yield Matvec(self.kernels, direction)
             step = self._line_search(point, direction, changes)
             if step == 0.0:
-                return
+                return steps
             self.rho = self.rho + step * direction
-            self._products += step * changes
+            self._products = self._products + step * changes
             point = self._at(self.rho, self._products)
+        return STEP_LIMIT
 
     def advance(self) -> Floats:
         """Move ``alpha_m`` to its proximal point and the loss's multipliers (Eqs. (38)-(40)).

@@ -25,7 +25,6 @@ from mkldist.solvers.regularizers import Regularizer
 
 FIRST_GAMMA = 10.0  # penalty of the loss's multipliers
 GAMMA_GROWTH = 4.0
-GAMMA_LIMIT = 1e6  # on gamma max_i |rho_i|, beyond which rounding of rho moves the multipliers
 
 
 class ElastMKLParams(BlockNormParams):
@@ -80,7 +79,7 @@ def solve(problem: Problem, params: ElastMKLParams) -> Steps:
             stop = finished
             break
         yield from dual.enlarge(state.violators(norms))
-        gamma = min(GAMMA_GROWTH**state.pace * gamma, GAMMA_LIMIT / dual.size)
+        gamma = state.limited(GAMMA_GROWTH**state.pace * gamma)
     return state.solution(stop)
 
 

@@ -262,6 +262,8 @@ class _LineSearch:
             swap[self.direction.reference], swap[nu] = D[nu], -D[nu]
             D = D + swap
             D[nu] = 0.0
+            reference = self.direction.reference
+            D[reference] -= D.sum()  # exactly zero once no other kernel moves
             change = yield from self._combined(swap, D)
             along = Combination(along.matrix + change.matrix, change.ridge)
             slope = _slope(svm, along)
@@ -313,6 +315,7 @@ def _normalised(d: Floats, start: Floats) -> Floats:
     d = np.where(d > ZERO_WEIGHT, d, 0.0)
     total = float(d.sum())
     if abs(total - 1.0) > SUM_ERROR:
-        return start / start.sum()
+        unmoved: Floats = start / start.sum()
+        return unmoved
     normalised: Floats = d / total
     return normalised

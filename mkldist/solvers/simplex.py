@@ -38,7 +38,11 @@ def project_onto_simplex(z: Floats) -> Floats:
                     total += z[m]
                 else:
                     support[m] = False
-        if kept == size or kept == 0:
+        if kept == 0:  # rounding: the entries are too large to tell their differences
+            vertex = np.zeros_like(z)
+            vertex[np.argmax(z)] = 1.0
+            return vertex
+        if kept == size:
             break
         size = kept
         shift = (total - 1.0) / size

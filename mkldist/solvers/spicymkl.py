@@ -29,8 +29,6 @@ from pydantic import Field
 from mkldist.solvers.base import Method, Problem, Steps, StopReason
 from mkldist.solvers.block_norm import BlockNorm, BlockNormParams
 
-GAMMA_LIMIT = 1e6  # on gamma max_i |rho_i|, beyond which rounding of rho moves the multipliers
-
 
 class SpicyMKLParams(BlockNormParams):
     """Parameters of SpicyMKL."""
@@ -80,7 +78,7 @@ def solve(problem: Problem, params: SpicyMKLParams) -> Steps:
             stop = finished
             break
         yield from dual.enlarge(state.violators(norms))
-        gamma = min(params.growth**state.pace * gamma, GAMMA_LIMIT / dual.size)
+        gamma = state.limited(params.growth**state.pace * gamma)
     return state.solution(stop)
 
 

@@ -190,11 +190,17 @@ def root_on_line(
                 high = middle
             else:
                 low = middle + 1
-        left = kinks[low - 1] if low > 0 else kinks[0] - 1.0
-        right = kinks[low] if low < len(kinks) else kinks[-1] + 1.0
-        inside = 0.5 * (left + right)
+        left = kinks[low - 1] if low > 0 else -np.inf
+        right = kinks[low] if low < len(kinks) else np.inf
+        # Kinks of a change at rounding level lie so far off that the line is lost there.
+        if left < 0.0 < right:
+            inside = 0.0
+        elif left >= 0.0:
+            inside = left + 0.5 * min(right - left, 1.0 + left)
+        else:
+            inside = right - 0.5 * min(right - left, 1.0 - right)
         at, slope = _derivative(inside, u, change, lower, upper, constant, curvature)
-        root = inside - at / slope if slope > 0.0 else (right if side == 0 else left)
-        root = max(root, left) if low > 0 else root
-        roots[side] = min(root, right) if low < len(kinks) else root
+        flat = max(left, kinks[0]) if side else min(right, kinks[-1])
+        root = inside - at / slope if slope > 0.0 else flat
+        roots[side] = min(max(root, left), right)
     return float(0.5 * (roots[0] + roots[1]))

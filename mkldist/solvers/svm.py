@@ -109,13 +109,13 @@ def solve_svm(
     reach = np.sqrt(np.maximum(diagonal, 0.0))
     best = _evaluate(beta, f, y, C, reach)
     for _ in range(max_rounds):
-        if relative_gap(best[0] - best[3], best[1]) <= tol:
+        if best[0] - best[3] - best[1] <= tol * best[0]:
             break
         slack = y - f
         limit = 50 * n + 1000
         updates += int(pair_updates(K, diagonal, beta, slack, lower, upper, violation, limit))
         primal, dual, _, rounding = _evaluate(beta, y - slack, y, C, reach)
-        if relative_gap(primal - rounding, dual) > 0.5 * tol:
+        if primal - rounding - dual > 0.5 * tol * primal:
             steps += newton_steps(K, beta, slack, lower, upper)
         f = K @ beta
         best = _evaluate(beta, f, y, C, reach)
