@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from mkldist.results.rows import method_nodes, run_rows
 from mkldist.results.schema import SPLIT, task_of
 from mkldist.results.state import RunState
+from mkldist.solvers.base import StopReason
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,8 +34,8 @@ def summary(tree: xr.DataTree) -> pd.DataFrame:
 
         ``task``
             ``classification`` or ``regression``;
-        ``complete``, ``failed``, ``waiting``
-            number of runs by state;
+        ``complete``, ``failed``, ``waiting``, ``early``
+            number of runs by state; ``early`` are complete ones that missed their tolerance;
         ``test_error_mean``, ``test_error_sd``
             fraction of misclassified test points; NaN for regression;
         ``rmse_mean``, ``rmse_sd``, ``r2_mean``, ``r2_sd``
@@ -64,7 +65,7 @@ def loss_of(summary: pd.DataFrame) -> pd.Series[float]:
 
 
 _SCORES = ("test_error", "rmse", "r2")
-_INPUTS = ("state", *_SCORES, "active_kernels", "gap", *SECONDS)
+_INPUTS = ("state", "stop_reason", *_SCORES, "active_kernels", "gap", *SECONDS)
 
 
 def _with_states(rows: pd.DataFrame) -> pd.DataFrame:
@@ -73,7 +74,13 @@ def _with_states(rows: pd.DataFrame) -> pd.DataFrame:
     failed = rows["state"] == RunState.FAILED
     numbers = rows[[*_SCORES, "active_kernels", "gap"]].astype(float).where(complete)
     seconds = rows[list(SECONDS)].astype(float).sum(axis=1, min_count=1).where(complete)
-    states = {"complete": complete, "failed": failed, "waiting": ~(complete | failed)}
+    early = complete & (rows["stop_reason"].astype(str) != StopReason.CONVERGED.value)
+    states = {
+        "early": early,
+        "complete": complete,
+        "failed": failed,
+        "waiting": ~(complete | failed),
+    }
     return rows.assign(**numbers, seconds=seconds, **states)
 
 
@@ -84,6 +91,7 @@ def _averages(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:
         complete=("complete", "sum"),
         failed=("failed", "sum"),
         waiting=("waiting", "sum"),
+        early=("early", "sum"),
         **{f"{score}_mean": (score, "mean") for score in _SCORES},
         **{f"{score}_sd": (score, "std") for score in _SCORES},
         active_mean=("active_kernels", "mean"),

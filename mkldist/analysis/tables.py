@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 ROW_LIMIT = 60
 USUAL_WIDTH = 80
 _MEASURES = frozenset(
-    ("complete", "failed", "waiting", "test_error_mean", "test_error_sd", "rmse_mean", "rmse_sd",
-     "r2_mean", "r2_sd", "active_mean", "active_sd", "seconds_mean", "seconds_sd", "gap_max",
-     "task", "best")
+    ("complete", "failed", "waiting", "early", "test_error_mean", "test_error_sd",
+     "rmse_mean", "rmse_sd", "r2_mean", "r2_sd", "active_mean", "active_sd", "seconds_mean",
+     "seconds_sd", "gap_max", "task", "best")
 )  # fmt: skip
 _IDENTITY = ("dataset", "bank", "method")
 _SCORE_HEADINGS = {"classification": ("test error %",), "regression": ("RMSE", "R²")}
@@ -149,7 +149,7 @@ def _cells(row: dict[Any, Any], names: list[str]) -> list[str]:
         *_scores(row, mark),
         _mean_sd(row["active_mean"], row["active_sd"], 1),
         _seconds(row["seconds_mean"]),
-        _gap(row["gap_max"]),
+        _gap(row["gap_max"]) + ("!" if row["early"] else ""),
         f"{failed}/{runs}",
     ]
 
@@ -207,6 +207,9 @@ def _caption(summary: pd.DataFrame, shown: pd.DataFrame) -> str:
         f"Mean ± sd over splits; * lowest mean {lowest} of its data set.",
         "Seconds: own time and share of the passes. Gap: certified, relative.",
     ]
+    early = int(summary["early"].sum())
+    if early:
+        lines.append(f"! {early} runs stopped before their tolerance; see stop_reason.")
     if len(shown) < len(summary):
         lines.append(f"Each method where its mean {lowest} is lowest, of {len(summary)} rows.")
     waiting = int(summary["waiting"].sum())

@@ -109,8 +109,8 @@ SCORES: Mapping[Task, tuple[Variable, ...]] = {
         Variable("auc", "1", "area under the ROC curve of the test rows"),
     ),
     "regression": (
-        Variable("rmse", "1", "root mean square error of the test rows, in units of the labels"),
-        Variable("mae", "1", "mean absolute error of the test rows, in units of the labels"),
+        Variable("rmse", "", "root mean square error of the test rows, in units of the labels"),
+        Variable("mae", "", "mean absolute error of the test rows, in units of the labels"),
         Variable("r2", "1", "1 - mean square error / variance of the labels of the test rows"),
     ),
 }

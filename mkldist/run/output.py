@@ -77,7 +77,7 @@ def claimed(path: Path, sweep_name: str) -> Iterator[OutputFolder]:
     folder = OutputFolder(path)
     _check_owner(folder, sweep_name)
     with writing(path):
-        path.mkdir(parents=True, exist_ok=True)
+        _make(path)
         lock = FileLock(path / LOCK, timeout=0)
         try:
             lock.acquire()
@@ -99,6 +99,19 @@ def claimed(path: Path, sweep_name: str) -> Iterator[OutputFolder]:
         with suppress(OSError):
             (path / OWNER).unlink()
         lock.release()
+
+
+def _make(path: Path) -> None:
+    """Make a folder and its parents, or say that it cannot be made."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except FileNotFoundError as error:  # what file systems without folders of their own answer
+        raise OutputError(
+            str(path),
+            "cannot be made",
+            "a place where folders can be made",
+            "Choose another with --output",
+        ) from error
 
 
 @contextmanager

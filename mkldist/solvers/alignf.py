@@ -49,7 +49,7 @@ RANK_TOL = 1e-15  # of the largest eigenvalue, below which a direction is roundi
 class AlignfParams(SolverParams):
     """Parameters of centred alignment."""
 
-    C: float = Field(1.0, gt=0, allow_inf_nan=False, description="bound of the dual variables")
+    C: float = Field(100.0, gt=0, allow_inf_nan=False, description="bound of the dual variables")
 
 
 def solve(problem: Problem, params: AlignfParams) -> Steps:

@@ -22,7 +22,7 @@ from mkldist.solvers.cross_validation import train_chosen
 class BestSingleParams(SolverParams):
     """Parameters of the best single kernel."""
 
-    C: float = Field(1.0, gt=0, allow_inf_nan=False, description="bound of the dual variables")
+    C: float = Field(100.0, gt=0, allow_inf_nan=False, description="bound of the dual variables")
     folds: int = Field(5, ge=2, description="folds of the inner cross-validation")
 
 

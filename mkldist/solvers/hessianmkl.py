@@ -75,7 +75,7 @@ LEVEL, LEVEL_SLACK = 0.8, 1e-3  # the level's share of the upper bound; violatio
 class HessianMKLParams(SolverParams):
     """Parameters of HessianMKL."""
 
-    C: float = Field(1.0, gt=0, allow_inf_nan=False, description="bound of the dual variables")
+    C: float = Field(100.0, gt=0, allow_inf_nan=False, description="bound of the dual variables")
 
 
 def solve(problem: Problem, params: HessianMKLParams) -> Steps:

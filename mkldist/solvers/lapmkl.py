@@ -42,7 +42,9 @@ class LapMKLParams(SolverParams):
     gamma_a: float = Field(1.0, ge=LEAST, le=LARGEST, description="weight of the ambient norm")
     gamma_i: float = Field(1.0, ge=0, le=LARGEST, description="weight of the intrinsic norm")
     form: Literal["shared", "deformed"] = Field(
-        "shared", description="coefficients shared by all kernels, (18), or each its own, (16)"
+        "deformed",
+        description="coefficients of each kernel's own, (16), certified; or shared by all, (18), "
+        "which is not convex: tol is then on stationarity, and the gap may stay large",
     )
     coupled: bool = Field(
         True, description="let the coefficients follow in the weight step; false: the paper's step"

@@ -52,7 +52,7 @@ LEVEL_SLACK = 1e-3  # violation of the level that the projection may leave
 class LevelParams(SolverParams):
     """Parameters of the Level method."""
 
-    C: float = Field(1.0, gt=0, allow_inf_nan=False, description="bound of the dual variables")
+    C: float = Field(100.0, gt=0, allow_inf_nan=False, description="bound of the dual variables")
     far: float = Field(0.9, gt=0, lt=1, description="level's share of the upper bound at first")
     near: float = Field(0.8, gt=0, lt=1, description="the same once the gap is below 1 %")
     stop: Literal["bounds", "point"] = Field(

@@ -50,7 +50,7 @@ ASCENT = 1e-13  # relative increase of J that is rounding, not ascent
 class LpMklParams(SolverParams):
     """Parameters of lp-norm MKL."""
 
-    C: float = Field(1.0, gt=0, allow_inf_nan=False, description="bound of the dual variables")
+    C: float = Field(100.0, gt=0, allow_inf_nan=False, description="bound of the dual variables")
     p: float = Field(2.0, gt=1, allow_inf_nan=False, description="norm of the kernel weights")
     accelerate: bool = Field(
         True, description="mix the last iterates by Anderson's method; false: the paper's"

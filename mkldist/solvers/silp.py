@@ -49,7 +49,7 @@ from mkldist.solvers.trace import Trace
 class SilpParams(SolverParams):
     """Parameters of the semi-infinite linear programme."""
 
-    C: float = Field(1.0, gt=0, allow_inf_nan=False, description="bound of the dual variables")
+    C: float = Field(100.0, gt=0, allow_inf_nan=False, description="bound of the dual variables")
     max_iter: int = Field(5000, ge=1, description="limit on outer iterations")
 
 

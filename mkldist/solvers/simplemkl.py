@@ -24,7 +24,7 @@ from mkldist.solvers.trace import Trace
 class SimpleMKLParams(ReducedGradientParams):
     """Parameters of SimpleMKL."""
 
-    C: float = Field(1.0, gt=0, allow_inf_nan=False, description="bound of the dual variables")
+    C: float = Field(100.0, gt=0, allow_inf_nan=False, description="bound of the dual variables")
 
 
 def solve(problem: Problem, params: SimpleMKLParams) -> Steps:

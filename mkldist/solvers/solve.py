@@ -41,7 +41,8 @@ def solve(
         Symmetric positive semi-definite Gram matrices, used as they are: normalise before.
     y : (n,) array-like
         Labels in {-1, +1}, or real values for methods and losses of regression; 0 marks points
-        without a label for semi-supervised methods.
+        without a label for semi-supervised methods.  One-class methods learn what the points of
+        label +1 have in common; those of label -1, known outliers, take no part.
     laplacian : (n, n) array-like or sparse array, optional
         Graph Laplacian of the points, symmetric, for semi-supervised methods.
     **params
@@ -123,4 +124,10 @@ def _checked_laplacian(laplacian: Any, n: int) -> Any:
     asymmetry = float(abs(matrix - matrix.T).max())
     if asymmetry > SYMMETRY * max(float(np.abs(entries).max(initial=0.0)), 1e-300):
         raise GramError("laplacian", f"found an asymmetry of {asymmetry:g}", "a symmetric matrix")
+    dense = matrix.toarray() if given_sparse else matrix
+    smallest = float(np.linalg.eigvalsh(dense)[0])
+    if smallest < -SYMMETRY * float(np.abs(np.trace(dense))):
+        raise GramError(
+            "laplacian", f"found an eigenvalue of {smallest:g}", "a positive semi-definite matrix"
+        )
     return matrix.astype(np.float64)

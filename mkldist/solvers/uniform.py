@@ -19,7 +19,7 @@ from mkldist.solvers.svm import solve_svm
 class UniformParams(SolverParams):
     """Parameters of the machine with uniform weights."""
 
-    C: float = Field(1.0, gt=0, allow_inf_nan=False, description="bound of the dual variables")
+    C: float = Field(100.0, gt=0, allow_inf_nan=False, description="bound of the dual variables")
 
 
 def solve(problem: Problem, params: UniformParams) -> Steps:

@@ -17,7 +17,7 @@ def made_up_summary(n_values: int = 3, *, banks=("xu2008",), second=None) -> pd.
     rows = [
         {
             "dataset": dataset, "bank": bank, "method": method, "C": C,
-            "task": "classification", "complete": 20, "failed": 0, "waiting": 0,
+            "task": "classification", "complete": 20, "failed": 0, "waiting": 0, "early": 0,
             "rmse_mean": np.nan, "rmse_sd": np.nan, "r2_mean": np.nan, "r2_sd": np.nan,
             "test_error_mean": draw.uniform(0.01, 0.4), "test_error_sd": 0.1234,
             "active_mean": draw.uniform(1, 400), "active_sd": 12.345,
@@ -153,3 +153,11 @@ def test_a_long_table_of_regression_shows_the_least_rmse():
     lines = shown(made_up_regression(), row_limit=3)
     assert sum(line.startswith((" simplemkl", " best_single")) for line in lines) == 2
     assert any("53.90 ± 2.0 *" in line for line in lines)
+
+
+def test_runs_that_missed_their_tolerance_are_marked():
+    table = made_up_summary(1)
+    table.loc[0, ["early", "gap_max"]] = 3, 0.25
+    lines = shown(table)
+    assert sum("2.5e-01!" in line for line in lines) == 1
+    assert "! 3 runs stopped before their tolerance; see stop_reason." in lines

@@ -112,7 +112,7 @@ def test_plan_prints_and_writes_nothing(tmp_path):
     [
         ("datasets", ("wdbc", "two_moons", "synthetic")),
         ("kernels", ("gaussian", "suzuki2011")),
-        ("methods", ("level", "regularizer", "* C = 1.0", "Xu, Jin, King & Lyu 2008")),
+        ("methods", ("level", "regularizer", "* C = 100.0", "Xu, Jin, King & Lyu 2008")),
     ],
 )
 def test_lists(tmp_path, what, words):

@@ -23,11 +23,14 @@ MIXED = {"gamma_a": 1.0, "gamma_i": 1e-3}  # several kernels in use on `not_norm
 
 
 def solve(shape, method="lapmkl", **params):
+    if method == "lapmkl":
+        params.setdefault("form", "shared")
     return mkldist.solve(method, shape.grams, shape.y, laplacian=shape.laplacian, **params)
 
 
 def solve_instance(instance, watch=None, **params):
     y, L = some_labels(instance), heat_laplacian(instance.grams)
+    params.setdefault("form", "shared")
     steps = METHOD.solve(plain_bank.problem(instance.grams, y, L), LapMKLParams(**params))
     return plain_bank.run(steps, instance.grams, watch)
 

@@ -21,8 +21,6 @@ def instance():
 def test_every_method_returns_a_certified_solution(name, instance):
     n = len(instance.y)
     options = {"laplacian": n * np.eye(n) - 1} if METHODS[name].needs_laplacian else {}
-    if name == "lapmkl":  # its other form is not convex
-        options["form"] = "deformed"
     solution = mkldist.solve(name, instance.grams, instance.y, **options)
     assert isinstance(solution, mkldist.Solution)
     assert solution.kernel_weights.shape == (len(instance.grams),)
