@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from mkldist.gram.layout import TileLayout
 from mkldist.memory import live_solvers, row_cache_bytes, solver_bytes
+from mkldist.methods import alignf
 from mkldist.plan_costs import ALIGNF_KERNELS
-from mkldist.solvers import alignf
 from tests.plans import dataset, grid, plan_of
 
 PLAIN = [{"family": "xu2008", "normalisation": "none"}]

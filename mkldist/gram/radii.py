@@ -15,10 +15,10 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.box_qp import newton_steps, pair_updates
 from mkldist.gram.bank import Bank
 from mkldist.gram.radius_cache import points_id
 from mkldist.gram.requests import Radii
+from mkldist.optim.box_qp import newton_steps, pair_updates
 
 Floats = npt.NDArray[np.float64]
 

@@ -23,8 +23,10 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import ConfigDict, Field
 
+from mkldist import regularizers
 from mkldist.gram.requests import Quadratic, Request
-from mkldist.solvers import regularizers
+from mkldist.losses import EpsilonInsensitive, Hinge, Logistic, Loss, Squared
+from mkldist.regularizers import Regularizer
 from mkldist.solvers.base import (
     Counters,
     Problem,
@@ -35,8 +37,6 @@ from mkldist.solvers.base import (
     relative_gap,
 )
 from mkldist.solvers.dual_newton import ProximalDual
-from mkldist.solvers.losses import EpsilonInsensitive, Hinge, Logistic, Loss, Squared
-from mkldist.solvers.regularizers import Regularizer
 from mkldist.solvers.trace import Trace
 
 Floats = npt.NDArray[np.float64]

@@ -29,10 +29,10 @@ import numpy.typing as npt
 import scipy.linalg
 
 from mkldist.gram.requests import Combine, Matvec, Request
+from mkldist.losses import Curve, Loss
+from mkldist.optim.line_search import root_of_slope
+from mkldist.regularizers import Regularizer, Response
 from mkldist.solvers.base import Counters
-from mkldist.solvers.line_search import root_of_slope
-from mkldist.solvers.losses import Curve, Loss
-from mkldist.solvers.regularizers import Regularizer, Response
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.intp]

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mkldist.gram.requests import Combine, Matvec, Quadratic, Request
+from mkldist.optim.lp_ball import WeightSet
 from mkldist.solvers.base import Counters
-from mkldist.solvers.lp_ball import WeightSet
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.intp]

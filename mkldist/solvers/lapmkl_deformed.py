@@ -20,7 +20,8 @@ from mkldist.gram.bank import MemoryBank
 from mkldist.gram.layout import TileLayout
 from mkldist.gram.passes import answer
 from mkldist.gram.requests import Combine, Request
-from mkldist.solvers import primalmkl
+from mkldist.machines.squared_losses import squared_hinge
+from mkldist.methods import primalmkl
 from mkldist.solvers.base import (
     Counters,
     Floats,
@@ -31,10 +32,9 @@ from mkldist.solvers.base import (
     relative_gap,
 )
 from mkldist.solvers.deformed import Deformation, Ints
-from mkldist.solvers.squared_losses import squared_hinge
 
 if TYPE_CHECKING:
-    from mkldist.solvers.lapmkl import LapMKLParams
+    from mkldist.methods.lapmkl import LapMKLParams
 
 AT_A_TIME = 4  # Gram matrices asked for in one request
 INNER_SHARE = 0.9  # of tol; the rest is for rounding between the deformed kernels and the bank's

@@ -38,6 +38,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mkldist.gram.requests import Matvec, Request
+from mkldist.machines.primal_newton import SupportSystem
+from mkldist.machines.squared_losses import squared_hinge
+from mkldist.optim.lp_ball import WeightSet
 from mkldist.solvers.base import (
     Counters,
     Floats,
@@ -48,14 +51,11 @@ from mkldist.solvers.base import (
 )
 from mkldist.solvers.deformed import Deformation, Ints
 from mkldist.solvers.lapmkl_machine import SharedMachine, SharedPoint
-from mkldist.solvers.lp_ball import WeightSet
-from mkldist.solvers.primal_newton import SupportSystem
-from mkldist.solvers.squared_losses import squared_hinge
 from mkldist.solvers.trace import Trace
 from mkldist.solvers.weight_step import SecondOrderModel, alternating_objective, nesterov
 
 if TYPE_CHECKING:
-    from mkldist.solvers.lapmkl import LapMKLParams
+    from mkldist.methods.lapmkl import LapMKLParams
 
 CHI_1 = 1e-5  # the paper's tolerance of the weight step
 INNER_SHARE = 1e-2  # of tol: the error of dF/dd is of the order of the root of the machine's gap

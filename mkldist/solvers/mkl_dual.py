@@ -18,14 +18,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.box_qp import newton_steps, pair_updates
 from mkldist.gram.requests import Combine, Matvec, Request
+from mkldist.machines.svm import best_bias
+from mkldist.optim.box_qp import newton_steps, pair_updates
 from mkldist.solvers.base import Counters, Solution, StopReason, relative_gap
 from mkldist.solvers.dual_penalties import Penalty
 from mkldist.solvers.mkl_model import SecondOrderModel
 from mkldist.solvers.mkl_pairs import line_maximum, mkl_pair_updates
 from mkldist.solvers.row_cache import RowCache
-from mkldist.solvers.svm import best_bias
 from mkldist.solvers.trace import Trace
 
 Floats = npt.NDArray[np.float64]

@@ -19,7 +19,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.box_qp import Direction
+from mkldist.optim.box_qp import Direction
 from mkldist.solvers.dual_penalties import MOREAU_YOSIDA, Penalty
 
 Floats = npt.NDArray[np.float64]

@@ -25,6 +25,9 @@ import numpy as np
 from pydantic import Field
 
 from mkldist.gram.requests import Combine, Quadratic, Request
+from mkldist.machines.svm import SvmSolution
+from mkldist.optim.line_search import root_of_slope
+from mkldist.optim.quasi_newton import LimitedMemory
 from mkldist.solvers.base import (
     Counters,
     Floats,
@@ -34,9 +37,6 @@ from mkldist.solvers.base import (
     StopReason,
     relative_gap,
 )
-from mkldist.solvers.line_search import root_of_slope
-from mkldist.solvers.quasi_newton import LimitedMemory
-from mkldist.solvers.svm import SvmSolution
 from mkldist.solvers.trace import Trace
 
 REFERENCE_SHARE = 0.5  # of the largest weight, below which another kernel becomes the reference

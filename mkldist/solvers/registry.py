@@ -26,12 +26,12 @@ MODULES = (
     "easymkl",
     "alignf",
     "uniform",
-    "single_svm",
+    "svm",
     "best_single",
     "majority",
 )
 
 METHODS: dict[str, Method] = {
     method.name: method
-    for method in (import_module(f"mkldist.solvers.{module}").METHOD for module in MODULES)
+    for method in (import_module(f"mkldist.methods.{module}").METHOD for module in MODULES)
 }

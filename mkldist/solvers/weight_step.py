@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.box_qp import newton_steps, pair_updates
-from mkldist.solvers.lp_ball import WeightSet
-from mkldist.solvers.primal_newton import SupportSystem
-from mkldist.solvers.squared_losses import SquaredLoss
+from mkldist.machines.primal_newton import SupportSystem
+from mkldist.machines.squared_losses import SquaredLoss
+from mkldist.optim.box_qp import newton_steps, pair_updates
+from mkldist.optim.lp_ball import WeightSet
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]

@@ -27,7 +27,7 @@ from mkldist.gram.requests import Quadratic, Radii
 from mkldist.gram.store import GramStore
 from tests.gram.bank_suite import random_grams
 from tests.gram.stores import damage, stored
-from tests.solvers import balls
+from tests.methods import balls
 
 N_KERNELS, N_POINTS = 30, 20
 SUBSET = np.array([3, 17, 0, 8, 12, 5])

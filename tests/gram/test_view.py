@@ -12,7 +12,7 @@ from mkldist.gram.passes import answer
 from mkldist.gram.requests import Combine, Inner, Matvec, Quadratic, Radii, Request
 from mkldist.gram.view import BankView, make_views
 from tests.gram.bank_suite import random_grams
-from tests.solvers.plain_bank import reply
+from tests.methods.plain_bank import reply
 
 N_KERNELS, N_POINTS = 14, 23
 CHAINS = [

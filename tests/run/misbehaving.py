@@ -9,7 +9,7 @@ import time
 import numpy as np
 
 from mkldist.gram.requests import Quadratic
-from mkldist.solvers import uniform
+from mkldist.methods import uniform
 from mkldist.solvers.base import Method
 from mkldist.solvers.registry import METHODS
 

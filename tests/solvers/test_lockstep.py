@@ -11,7 +11,7 @@ from mkldist.gram.view import make_views
 from mkldist.solvers.base import Problem, Solution, StopReason
 from mkldist.solvers.lockstep import Job, drive, solve_alone
 from mkldist.solvers.registry import METHODS
-from tests.solvers import instances
+from tests.methods import instances
 
 GRID = tuple(np.geomspace(1.0, 1000.0, 8))
 

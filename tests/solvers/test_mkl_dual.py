@@ -12,7 +12,7 @@ from mkldist.solvers.mkl_model import SecondOrderModel
 from mkldist.solvers.mkl_pairs import line_maximum, mkl_pair_updates
 from mkldist.solvers.registry import METHODS
 from mkldist.solvers.row_cache import RowCache
-from tests.solvers import instances, plain_bank
+from tests.methods import instances, plain_bank
 
 PENALTIES = (
     Penalty(P_NORM, 21.0, 1.0),

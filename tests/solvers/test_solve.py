@@ -9,7 +9,7 @@ from sklearn.svm import SVC
 import mkldist
 from mkldist.errors import GramError, SpecError
 from mkldist.solvers.registry import METHODS
-from tests.solvers import instances
+from tests.methods import instances
 
 
 @pytest.fixture(scope="module")

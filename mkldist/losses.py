@@ -1,0 +1,325 @@
+r"""Losses of the block-norm formulation, each with the conjugate that its dual needs.
+
+A loss ``l(y, f)``, summed over the points, enters the dual through ``h(rho) = l*(-rho)``, whose
+argument is ``rho_i = -dl/df_i``; Suzuki & Tomioka 2011, Eqs. (16), (17) and (34).
+
+===========  ================================  ===========================================
+loss         l(y, f)                           h(rho)
+===========  ================================  ===========================================
+logistic     log(1 + exp(-y f))                t log t + (1 - t) log(1 - t),  t = y rho
+hinge        max(0, 1 - y f)                   -t,  0 <= t <= 1
+squared      1/2 (y - f)^2                     1/2 rho^2 - y rho
+epsilon      max(0, \|y - f\| - epsilon)       -y rho + epsilon \|rho\|,  \|rho\| <= 1
+===========  ================================  ===========================================
+
+Newton's method wants h twice differentiable, with a Hessian of bounded size.  Where it has kinks
+or walls, multipliers take them over (Sections 3.4.1 and 3.4.2): with multipliers z and penalty
+gamma, ``h(rho) = k(rho) - c'rho`` has its part ``k`` replaced by the envelope
+
+    min_{rho'} k(rho') + gamma/2 ||rho + z/gamma - rho'||^2,
+
+and z moves to ``z + gamma (rho - rho')`` between the minimisations.  The paper does so for hinge
+and epsilon-insensitive loss.  The logistic loss is treated alike: its h has infinite slope at the
+walls, and steps that have to stay between them come to a standstill next to one.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import expit, xlogy
+
+from mkldist.machines import svm
+from mkldist.solvers.base import Target
+
+Floats = npt.NDArray[np.float64]
+
+_BIAS_STEPS = 100
+_ROOT_STEPS = 100
+_INNER = 1e-12  # off the ends of (0, 1), where a search for a logit may start
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """A separable function at a point: its value, gradient and the diagonal of its Hessian."""
+
+    value: float
+    gradient: Floats
+    hessian: Floats
+
+
+class Loss(ABC):
+    """A convex loss on labels y.
+
+    Parameters
+    ----------
+    y : (n,) float64
+        Labels.
+    """
+
+    target = Target.CLASSES
+    polyhedral = False
+    """Whether h has no curvature between its kinks."""
+
+    def __init__(self, y: Floats) -> None:
+        self.y = y
+
+    @abstractmethod
+    def value(self, f: Floats) -> float:
+        """Return the sum of losses of predictions `f` (n,), bias included."""
+
+    @abstractmethod
+    def conjugate(self, rho: Floats) -> float:
+        """Return ``h(rho)`` for `rho` (n,) in its domain."""
+
+    @abstractmethod
+    def into_domain(self, rho: Floats) -> Floats:
+        """Return the point of the domain of h nearest to `rho`."""
+
+    @abstractmethod
+    def start(self) -> Floats:
+        """Return a point well inside the domain with sum zero."""
+
+    @abstractmethod
+    def best_bias(self, f: Floats) -> float:
+        """Return a minimiser over b of the loss of ``f + b``."""
+
+    @abstractmethod
+    def smoothed(self, rho: Floats, multipliers: Floats, gamma: float) -> Curve:
+        """Return h at `rho` with its kinks and walls replaced by their envelopes.
+
+        Parameters
+        ----------
+        rho, multipliers : (n,) float64
+            The point, and the multipliers of kinks and walls.
+        gamma : float
+            Penalty.
+        """
+
+    def next_multipliers(self, rho: Floats, multipliers: Floats, gamma: float) -> Floats:
+        """Return the multipliers after a minimisation that ended in `rho`."""
+        return multipliers
+
+    def feasible(self, rho: Floats) -> Floats:
+        """Return a point of the domain with sum zero near `rho`.
+
+        The larger of the positive and the negative total is scaled down to the other.
+        """
+        inside = self.into_domain(rho)
+        up, down = inside[inside > 0].sum(), -inside[inside < 0].sum()
+        if up > down:
+            return np.where(inside > 0, inside * (down / up), inside)
+        if down > up:
+            return np.where(inside < 0, inside * (up / down), inside)
+        return inside
+
+
+class Squared(Loss):
+    """``1/2 (y - f)^2``: kernel ridge regression's loss."""
+
+    target = Target.VALUES
+
+    def value(self, f: Floats) -> float:
+        residual = self.y - f
+        return 0.5 * float(residual @ residual)
+
+    def conjugate(self, rho: Floats) -> float:
+        return 0.5 * float(rho @ rho) - float(self.y @ rho)
+
+    def into_domain(self, rho: Floats) -> Floats:
+        return rho
+
+    def feasible(self, rho: Floats) -> Floats:
+        centred: Floats = rho - rho.mean()
+        return centred
+
+    def start(self) -> Floats:
+        centred: Floats = self.y - self.y.mean()
+        return centred
+
+    def best_bias(self, f: Floats) -> float:
+        return float((self.y - f).mean())
+
+    def smoothed(self, rho: Floats, multipliers: Floats, gamma: float) -> Curve:
+        return Curve(self.conjugate(rho), rho - self.y, np.ones_like(rho))
+
+
+class _Enveloped(Loss):
+    """``h = k - c'rho`` whose part k is replaced by its envelope."""
+
+    @property
+    def _linear(self) -> Floats:
+        """The slope c."""
+        return np.zeros_like(self.y)
+
+    @abstractmethod
+    def _rough(self, rho: Floats) -> float:
+        """Return ``k(rho)`` within the domain."""
+
+    @abstractmethod
+    def _nearest(self, point: Floats, gamma: float) -> tuple[Floats, Floats]:
+        """Return ``argmin_r k(r) + gamma/2 ||r - point||^2`` and its derivatives by `point`."""
+
+    def conjugate(self, rho: Floats) -> float:
+        return self._rough(rho) - float(self._linear @ rho)
+
+    def smoothed(self, rho: Floats, multipliers: Floats, gamma: float) -> Curve:
+        point = rho + multipliers / gamma
+        nearest, moving = self._nearest(point, gamma)
+        away = point - nearest
+        value = self._rough(nearest) + 0.5 * gamma * float(away @ away)
+        linear = self._linear
+        hessian = gamma * (1.0 - moving)
+        return Curve(value - float(linear @ rho), gamma * away - linear, hessian)
+
+    def next_multipliers(self, rho: Floats, multipliers: Floats, gamma: float) -> Floats:
+        point = rho + multipliers / gamma
+        return gamma * (point - self._nearest(point, gamma)[0])
+
+
+class Logistic(_Enveloped):
+    """``log(1 + exp(-y f))``; h is the negative entropy of ``t = y rho``, Eq. (16)."""
+
+    def value(self, f: Floats) -> float:
+        return float(np.logaddexp(0.0, -self.y * f).sum())
+
+    def conjugate(self, rho: Floats) -> float:
+        t = self.y * rho
+        return float((xlogy(t, t) + xlogy(1.0 - t, 1.0 - t)).sum())
+
+    def into_domain(self, rho: Floats) -> Floats:
+        inside: Floats = self.y * np.clip(self.y * rho, 0.0, 1.0)
+        return inside
+
+    def start(self) -> Floats:
+        return _balanced(self.y)
+
+    def best_bias(self, f: Floats) -> float:
+        reach = float(np.abs(f).max()) + np.log(len(f)) + 1.0
+        b, low, high = 0.0, -reach, reach
+        for _ in range(_BIAS_STEPS):
+            wrong = expit(-self.y * (f + b))
+            slope = -float(self.y @ wrong)
+            low, high = (b, high) if slope < 0.0 else (low, b)
+            curvature = float(wrong @ (1.0 - wrong))
+            moved = b - slope / curvature if abs(slope) < reach * curvature else np.inf
+            if not low < moved < high:
+                moved = 0.5 * (low + high)
+            if abs(moved - b) <= 1e-15 * (1.0 + abs(b)):
+                break
+            b = moved
+        return b
+
+    def _rough(self, rho: Floats) -> float:
+        return self.conjugate(rho)
+
+    def _nearest(self, point: Floats, gamma: float) -> tuple[Floats, Floats]:
+        """Solve ``log(t / (1 - t)) + gamma (t - y point) = 0`` for the logit of t."""
+        aim = gamma * self.y * point
+        low, high = aim - gamma, aim.copy()
+        inner = np.clip(self.y * point, _INNER, 1.0 - _INNER)
+        logit = np.clip(np.log(inner / (1.0 - inner)), low, high)
+        for _ in range(_ROOT_STEPS):
+            t = expit(logit)
+            excess = logit + gamma * t - aim
+            low, high = np.where(excess < 0, logit, low), np.where(excess < 0, high, logit)
+            newton = logit - excess / (1.0 + gamma * t * (1.0 - t))
+            inside = (newton >= low) & (newton <= high)
+            moved = np.where(inside, newton, 0.5 * (low + high))
+            if (np.abs(moved - logit) <= 1e-15 * (1.0 + np.abs(logit))).all():
+                break
+            logit = moved
+        t = expit(logit)
+        spread = t * expit(-logit)
+        nearest: Floats = self.y * t
+        return nearest, gamma * spread / (1.0 + gamma * spread)
+
+
+class _Polyhedral(_Enveloped):
+    """``-y'rho`` and a k of kinks and walls."""
+
+    polyhedral = True
+
+    @property
+    def _linear(self) -> Floats:
+        return self.y
+
+
+class Hinge(_Polyhedral):
+    """``max(0, 1 - y f)``; the walls of ``0 <= y rho <= 1`` have multipliers (3.4.1)."""
+
+    def value(self, f: Floats) -> float:
+        return float(np.maximum(0.0, 1.0 - self.y * f).sum())
+
+    def into_domain(self, rho: Floats) -> Floats:
+        inside: Floats = self.y * np.clip(self.y * rho, 0.0, 1.0)
+        return inside
+
+    def start(self) -> Floats:
+        return _balanced(self.y)
+
+    def best_bias(self, f: Floats) -> float:
+        return svm.best_bias(f, self.y)
+
+    def _rough(self, rho: Floats) -> float:
+        return 0.0
+
+    def _nearest(self, point: Floats, gamma: float) -> tuple[Floats, Floats]:
+        t = self.y * point
+        nearest: Floats = self.y * np.clip(t, 0.0, 1.0)
+        return nearest, ((t > 0.0) & (t < 1.0)).astype(np.float64)
+
+
+class EpsilonInsensitive(_Polyhedral):
+    """``max(0, |y - f| - epsilon)``; the kink at zero and the walls have multipliers (3.4.2).
+
+    Parameters
+    ----------
+    y : (n,) float64
+        Real labels.
+    epsilon : float
+        Half the width of the tube without loss.
+    """
+
+    target = Target.VALUES
+
+    def __init__(self, y: Floats, epsilon: float) -> None:
+        super().__init__(y)
+        self.epsilon = epsilon
+
+    def value(self, f: Floats) -> float:
+        return float(np.maximum(0.0, np.abs(self.y - f) - self.epsilon).sum())
+
+    def into_domain(self, rho: Floats) -> Floats:
+        inside: Floats = np.clip(rho, -1.0, 1.0)
+        return inside
+
+    def start(self) -> Floats:
+        signs = np.sign(self.y - np.median(self.y))
+        centred: Floats = 0.5 * (signs - signs.mean())
+        return centred
+
+    def best_bias(self, f: Floats) -> float:
+        residual = self.y - f
+        kinks = np.sort(np.concatenate([residual - self.epsilon, residual + self.epsilon]))
+        n = len(residual)
+        return float(0.5 * (kinks[n - 1] + kinks[n]))
+
+    def _rough(self, rho: Floats) -> float:
+        return self.epsilon * float(np.abs(rho).sum())
+
+    def _nearest(self, point: Floats, gamma: float) -> tuple[Floats, Floats]:
+        excess = np.abs(point) - self.epsilon / gamma
+        size = np.clip(excess, 0.0, 1.0)
+        moving = ((excess > 0.0) & (excess < 1.0)).astype(np.float64)
+        return np.sign(point) * size, moving
+
+
+def _balanced(y: Floats) -> Floats:
+    """Return half of every label, the larger class scaled down so that the sum is zero."""
+    positives, negatives = int((y > 0).sum()), int((y < 0).sum())
+    smaller = min(positives, negatives)
+    return 0.5 * np.where(y > 0, smaller / positives, -smaller / negatives)

@@ -1,0 +1,1 @@
+"""Machines on one Gram matrix: the inner problems of the methods."""

@@ -1,0 +1,284 @@
+"""A kernel machine with a squared loss on one Gram matrix, in the primal (z-step of PrimalMKL).
+
+    F(z) = lam/2 alpha'K alpha + L(K alpha + b 1),      z = (alpha, b)
+
+for a loss L of :mod:`mkldist.machines.squared_losses`.  With the residual r of the loss, the
+support vectors sv, where it is curved, and P = blockdiag(K, 1)::
+
+    gradient = P [ lam alpha - r ; slope - 1'r ]
+    H = P [[ I_sv K + lam I, I_sv 1 ], [ 1'I_sv K, 1'I_sv 1 ]]
+
+The brackets are what is solved for: with P as preconditioner, conjugate gradients need no product
+with K beside the one of the Hessian.  Three ways to the minimum:
+
+``truncated-newton``
+    Newton directions by preconditioned conjugate gradients, stopped when the linear residual has
+    shrunk to a share of the gradient (Hao et al. 2012, Algorithm 2), exact line search.
+``pcg``
+    Nonlinear preconditioned conjugate gradients, exact line search (Melacci & Belkin 2011).
+``newton``
+    Newton directions by factorising ``K_sv + lam I``; ends after finitely many steps.
+
+The first two leave what they cannot finish within their limits, where lam is tiny next to the
+eigenvalues of K, to the third.
+
+Where the bias is optimal, ``F - dual = s'K s / (2 lam)`` with ``s = lam alpha - r``: the gap
+follows from the gradient without cancellation.
+
+Erratum: Algorithm 2 compares the residual with its own norm; (11) and the gradient are meant.
+Its norm sees mostly the large eigenvalues of K, so the norm of P is held to the same share.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+import scipy.linalg
+
+from mkldist.machines.squared_losses import SquaredLoss
+from mkldist.solvers.base import Counters
+
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+Inner = Literal["truncated-newton", "pcg", "newton"]
+
+ETA = 0.1  # share of the gradient at which the paper truncates
+TRUNCATED_LIMIT = 20
+NEWTON_FIRST_LIMIT, NEWTON_LIMIT = 30, 500
+PCG_LIMIT = 2000
+PROGRESS = 0.5  # factor that a Newton step must take off the gap once the support stays
+
+
+@dataclass(frozen=True, eq=False)
+class PrimalPoint:
+    """A point z with what follows from it.
+
+    Parameters
+    ----------
+    alpha : (n,) float64
+        Coefficients.
+    b : float
+        Bias.
+    f : (n,) float64
+        ``K alpha``, without the bias.
+    r : (n,) float64
+        Residual of the loss.
+    value : float
+        F(z).
+    s, Ks : (n,) float64
+        ``lam alpha - r`` and its product with K, the gradient in alpha.
+    """
+
+    alpha: Floats
+    b: float
+    f: Floats
+    r: Floats
+    value: float
+    s: Floats
+    Ks: Floats
+
+
+class PrimalMachine:
+    """Minimise F over z, for one Gram matrix after another.
+
+    Parameters
+    ----------
+    loss : SquaredLoss
+        The loss.
+    lam : float
+        Regularisation.
+    inner : str
+        The way to the minimum, see the module.
+    share : float
+        Gap, relative to F, at which to stop.
+    counters : Counters
+        Where the work is counted: a machine as a solve, a step on a line as an iteration, and as
+        a Newton step if its direction is one.
+    """
+
+    def __init__(
+        self, loss: SquaredLoss, lam: float, inner: Inner, share: float, counters: Counters
+    ) -> None:
+        self.loss, self.lam = loss, lam
+        self._inner, self._share = inner, share
+        self._counters = counters
+
+    def __call__(self, K: Floats, alpha: Floats) -> PrimalPoint:
+        """Return the minimum for Gram matrix `K` (n, n); `alpha` (n,) is where gradients start."""
+        self._counters.svm_solves += 1
+        z, origin = self.point(K, alpha, K @ alpha), self.point(K, 0.0 * alpha, 0.0 * alpha)
+        z = z if z.value < origin.value else origin
+        if self._inner == "pcg":
+            z = self._conjugate_gradients(K, z)
+        elif self._inner == "truncated-newton":
+            z = self._truncated_newton(K, z)
+        # Newton's method from the origin, where most points are support vectors, mostly ends in a
+        # few steps; from the solution for another K it may cross many kinks one by one.
+        for start, limit in ((origin, NEWTON_FIRST_LIMIT), (z, NEWTON_LIMIT)):
+            if self._done(z):
+                break
+            exact = self._newton(K, start, limit)
+            z = exact if self.gap(exact) < self.gap(z) else z
+        return z
+
+    def gap(self, z: PrimalPoint) -> float:
+        """Return ``F - dual`` at `z`, whose bias is optimal."""
+        return max(float(z.s @ z.Ks), 0.0) / (2.0 * self.lam)
+
+    def point(self, K: Floats, alpha: Floats, f: Floats, b: float | None = None) -> PrimalPoint:
+        """Return z = (alpha, b), by default with the bias that minimises F."""
+        b = self.loss.best_bias(f) if b is None else b
+        r = self.loss.residual(f + b)
+        s = self.lam * alpha - r
+        value = 0.5 * self.lam * float(alpha @ f) + self.loss.value(r, b)
+        return PrimalPoint(alpha, b, f, r, value, s, K @ s)
+
+    def _done(self, z: PrimalPoint) -> bool:
+        return self.gap(z) <= self._share * abs(z.value)
+
+    def _moved(
+        self, K: Floats, z: PrimalPoint, q: Floats, Kq: Floats, q_b: float, *, keep_b: bool = False
+    ) -> PrimalPoint:
+        """Return the minimum of F on the line through z along (q, q_b), then over b too."""
+        self._counters.svm_iterations += 1
+        constant = self.lam * float(z.alpha @ Kq) + self.loss.slope * q_b
+        curvature = self.lam * max(float(q @ Kq), 0.0)
+        step = self.loss.best_step(z.f + z.b, Kq + q_b, constant, curvature)
+        b = z.b + step * q_b if keep_b else None
+        return self.point(K, z.alpha + step * q, z.f + step * Kq, b)
+
+    def _truncated_newton(self, K: Floats, z: PrimalPoint) -> PrimalPoint:
+        for _ in range(TRUNCATED_LIMIT):
+            if self._done(z):
+                break
+            self._counters.newton_steps += 1
+            moved = self._moved(K, z, *self._newton_pcg(K, z))
+            if not (moved.value < z.value or self.gap(moved) < PROGRESS * self.gap(z)):
+                break
+            z = moved
+        return z
+
+    def _newton_pcg(self, K: Floats, z: PrimalPoint) -> tuple[Floats, Floats, float]:
+        """Return an approximate Newton direction q, K q and its bias (Algorithm 2)."""
+        sv = self.loss.active(z.r)
+        s, s_b, Ks = -z.s, 0.0, -z.Ks  # the linear residual, left of P; the bias is optimal
+        q, Kq, q_b = np.zeros_like(s), np.zeros_like(s), 0.0
+        p, Kp, p_b = s, Ks, s_b
+        rho = first_rho = float(s @ Ks)
+        first_norm = float(np.linalg.norm(Ks))
+        for _ in range(2 * len(s)):
+            v = np.where(sv, Kp + p_b, 0.0)
+            w, w_b = v + self.lam * p, float(v.sum())
+            curvature = float(Kp @ w) + p_b * w_b
+            if not curvature > 0.0:
+                break
+            step = rho / curvature
+            q, Kq, q_b = q + step * p, Kq + step * Kp, q_b + step * p_b
+            s, s_b = s - step * w, s_b - step * w_b
+            Ks = K @ s
+            rho, last_rho = float(s @ Ks) + s_b**2, rho
+            norm = float(np.hypot(np.linalg.norm(Ks), s_b))
+            if norm <= ETA * first_norm and rho <= ETA**2 * first_rho:
+                break
+            ratio = rho / last_rho
+            p, Kp, p_b = s + ratio * p, Ks + ratio * Kp, s_b + ratio * p_b
+        return q, Kq, q_b
+
+    def _conjugate_gradients(self, K: Floats, z: PrimalPoint) -> PrimalPoint:
+        """Return the minimum by nonlinear conjugate gradients (Polak & Ribiere, restarted)."""
+        p, Kp, p_b = -z.s, -z.Ks, 0.0
+        s_b = 0.0
+        for _ in range(PCG_LIMIT):
+            rho = float(z.s @ z.Ks) + s_b**2
+            if rho <= 2.0 * self.lam * self._share * abs(z.value):
+                break
+            moved = self._moved(K, z, p, Kp, p_b, keep_b=True)
+            if not moved.value <= z.value:
+                break
+            moved_b = self.loss.slope - float(moved.r.sum())
+            change = float((moved.s - z.s) @ moved.Ks) + (moved_b - s_b) * moved_b
+            ratio = max(change / rho, 0.0)
+            p, Kp, p_b = ratio * p - moved.s, ratio * Kp - moved.Ks, ratio * p_b - moved_b
+            z, s_b = moved, moved_b
+        return self.point(K, z.alpha, z.f)
+
+    def _newton(self, K: Floats, z: PrimalPoint, limit: int) -> PrimalPoint:
+        """Return the minimum by exact Newton steps; the last ones refine the solution."""
+        sv = self.loss.active(z.r)
+        for _ in range(limit):
+            if self._done(z):
+                break
+            self._counters.newton_steps += 1
+            q, q_b = self._newton_direction(K, z, sv)
+            moved = self._moved(K, z, q, K @ q, q_b)
+            sv, last_sv = self.loss.active(moved.r), sv
+            settled = np.array_equal(sv, last_sv)
+            if settled and self.gap(moved) > PROGRESS * self.gap(z):
+                return moved if moved.value <= z.value else z
+            z = moved
+        return z
+
+    def _newton_direction(self, K: Floats, z: PrimalPoint, sv: Bools) -> tuple[Floats, float]:
+        """Return (q, q_b) with ``lam (alpha + q)`` equal to the linearised residual at z + q."""
+        q = -z.alpha
+        if not sv.any():
+            return q, 0.0
+        system = SupportSystem(K, sv, self.lam)
+        outside = np.where(sv, 0.0, q)
+        q_sv, q_b = system.solve(
+            -z.s[sv] - (K @ outside)[sv], self.loss.slope / self.lam - float(z.alpha[sv].sum())
+        )
+        q[sv] = q_sv
+        return q, q_b
+
+
+class SupportSystem:
+    """The factorised matrix ``[[K_sv + lam I, 1], [1', 0]]`` of the support vectors.
+
+    Parameters
+    ----------
+    K : (n, n) float64
+        Gram matrix.
+    sv : (n,) bool
+        Support vectors, at least one.
+    lam : float
+        Regularisation; multiplied by 10 until the factorisation succeeds where `K` is too
+        ill-conditioned for it.
+    """
+
+    def __init__(self, K: Floats, sv: Bools, lam: float) -> None:
+        block = K[np.ix_(sv, sv)]
+        diagonal = block.diagonal().copy()
+        while True:
+            block[np.diag_indices_from(block)] = diagonal + lam
+            try:
+                self._factor = scipy.linalg.cholesky(block, lower=True, check_finite=False)
+                break
+            except scipy.linalg.LinAlgError:
+                lam = 10.0 * max(lam, np.finfo(np.float64).eps * float(diagonal.max()))
+        self._ones = self.halved(np.ones(len(block)))
+        self._total = float(self._ones @ self._ones)
+
+    def halved(self, columns: Floats) -> Floats:
+        """Return ``L^-1 columns`` for the Cholesky factor L."""
+        solved: Floats = scipy.linalg.solve_triangular(
+            self._factor, columns, lower=True, check_finite=False
+        )
+        return solved
+
+    def projected(self, columns: Floats) -> Floats:
+        """Return B with ``B'B = X' (W - W 1 1'W / 1'W1) X``, W the inverse of ``K_sv + lam I``."""
+        halves = self.halved(columns)
+        return halves - np.outer(self._ones, (self._ones @ halves) / self._total)
+
+    def solve(self, right: Floats, total: float) -> tuple[Floats, float]:
+        """Return x and b with ``(K_sv + lam I) x + b 1 = right`` and ``1'x = total``."""
+        half = self.halved(right)
+        b = (float(self._ones @ half) - total) / self._total
+        x: Floats = scipy.linalg.solve_triangular(
+            self._factor, half - b * self._ones, lower=True, trans="T", check_finite=False
+        )
+        return x, b

@@ -1,0 +1,1 @@
+"""The methods, one a file; the contract is :mod:`mkldist.solvers.base`."""

@@ -1,0 +1,60 @@
+"""Uniform kernel weights: one support vector machine on the mean of all kernels.
+
+Maximises ``1'alpha - 1/2 (alpha*y)' (1/M sum_m K_m) (alpha*y)`` over ``0 <= alpha <= C``,
+``y'alpha = 0``: the value J(d) of the simplex-weighted problem at d = 1/M, certified by the
+machine's own duality gap.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from pydantic import Field
+
+from mkldist.gram.requests import Combine
+from mkldist.machines.inner_svm import svm_solution
+from mkldist.machines.svm import solve_svm
+from mkldist.solvers.base import Counters, Method, Problem, SolverParams, Steps
+
+
+class UniformParams(SolverParams):
+    """Parameters of the machine with uniform weights."""
+
+    C: float = Field(100.0, gt=0, allow_inf_nan=False, description="bound of the dual variables")
+
+
+def solve(problem: Problem, params: UniformParams) -> Steps:
+    """Solve the support vector machine on the mean kernel.
+
+    Parameters
+    ----------
+    problem : Problem
+        Labels and number of kernels.
+    params : UniformParams
+        Regularisation and stopping rule.
+
+    Yields
+    ------
+    Combine
+
+    Returns
+    -------
+    Solution
+    """
+    weights = np.full(problem.n_kernels, 1.0 / problem.n_kernels)
+    K = yield Combine(weights)
+    svm = solve_svm(K, problem.y, params.C, tol=params.tol)
+    counters = Counters(outer_iterations=1, combines=1)
+    counters.count_svm(svm.iterations, svm.newton_steps)
+    return svm_solution(weights, svm, params.tol, counters)
+
+
+METHOD = Method(
+    name="uniform",
+    solve=solve,
+    params=UniformParams,
+    title="Uniform weights",
+    problem="SVM on the mean kernel",
+    loss="hinge",
+    regularizer="1/2 ||f||^2",
+    reference="baseline of Cortes, Mohri & Rostamizadeh 2009",
+)

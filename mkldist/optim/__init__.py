@@ -1,0 +1,1 @@
+"""Numerical optimisation that knows nothing of kernels: programmes, projections, directions."""

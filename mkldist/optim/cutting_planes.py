@@ -1,0 +1,86 @@
+"""Cutting-plane model of a convex function on the simplex: its minimum and its level sets.
+
+A cut is linear on the simplex, so that it is given by its values at the vertices and the model
+``g(p) = max_j cut_j(p)`` is the payoff of a matrix game.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from mkldist.optim.level_set import project_onto_level_set
+from mkldist.optim.matrix_game import GameSolution, solve_game
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.intp]
+
+
+class CuttingPlanes:
+    """A bundle of cuts over the simplex of M kernels.
+
+    Parameters
+    ----------
+    n_kernels : int
+        Number M of kernels.
+    """
+
+    def __init__(self, n_kernels: int) -> None:
+        self._rows: Floats = np.empty((16, n_kernels))
+        self._n_cuts = 0
+        self._basis: tuple[Ints, Ints] = (np.empty(0, dtype=np.intp), np.empty(0, dtype=np.intp))
+        self._multipliers: Floats = np.empty(0)
+
+    def __len__(self) -> int:
+        return self._n_cuts
+
+    @property
+    def payoff(self) -> Floats:
+        """Values of the cuts at the vertices of the simplex, (J, M)."""
+        return self._rows[: self._n_cuts]
+
+    def add(self, height: float, slopes: Floats) -> None:
+        """Add the cut ``height + slopes'p``.
+
+        Parameters
+        ----------
+        height : float
+            Constant term.
+        slopes : (M,) float64
+            Gradient.
+        """
+        if self._n_cuts == len(self._rows):
+            self._rows = np.concatenate([self._rows, np.empty_like(self._rows)])
+        np.add(slopes, height, out=self._rows[self._n_cuts])
+        self._n_cuts += 1
+        self._multipliers = np.append(self._multipliers, 0.0)
+
+    def minimum(self) -> GameSolution:
+        """Minimise the model over the simplex: a lower bound of the function, and where."""
+        solution = solve_game(self.payoff, *self._basis)
+        self._basis = solution.active, solution.support
+        return solution
+
+    def project(self, centre: Floats, level: float, slack: float) -> Floats | None:
+        """Return the point of ``{p in simplex : g(p) <= level}`` nearest to `centre`.
+
+        Parameters
+        ----------
+        centre : (M,) float64
+            Point to project.
+        level : float
+            Level, at least the model's minimum.
+        slack : float
+            Violation of the level that may remain.
+
+        Returns
+        -------
+        (M,) float64 or None
+            A point of the simplex, or None when the level set was not reached.
+        """
+        point, multipliers, reached = project_onto_level_set(
+            self.payoff, centre, level, slack, self._multipliers
+        )
+        self._multipliers = multipliers
+        total = float(point.sum())
+        return point / total if reached and total > 0.0 else None

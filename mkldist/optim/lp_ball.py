@@ -1,0 +1,153 @@
+"""The sets that kernel weights live in: the simplex and the non-negative part of an lp ball."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+from mkldist.optim.simplex import project_onto_simplex
+
+Floats = npt.NDArray[np.float64]
+
+_LIMIT = 100
+_ACCURACY = 1e-15
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+def _shrunk(z: float, mu: float, p: float) -> float:
+    """Return x in [0, z] with ``x + mu x^(p-1) = z``.
+
+    Newton's method from the right in the variable that makes the equation convex: x itself for
+    p >= 2, ``x^(p-1)`` below; it then descends to the root without overshooting.
+    """
+    if z <= 0.0:
+        return 0.0
+    convex = p >= 2.0
+    power = p - 1.0 if convex else 1.0 / (p - 1.0)
+    if power == 2.0:  # p = 3 and p = 3/2: a quadratic equation
+        if convex:
+            return 2.0 * z / (1.0 + math.sqrt(1.0 + 4.0 * mu * z))
+        return (2.0 * z / (mu + math.sqrt(mu * mu + 4.0 * z))) ** 2
+    v = min(z, (z / mu) ** (1.0 / power)) if convex else min(z ** (p - 1.0), z / mu)
+    for _ in range(_LIMIT):
+        raised = v**power
+        value = (v + mu * raised if convex else raised + mu * v) - z
+        slope = 1.0 + mu * power * raised / v if convex else mu + power * raised / v
+        step = value / slope
+        v = max(v - step, 0.5 * v)
+        if step <= _ACCURACY * v:
+            break
+    root: float = v if convex else v**power
+    return root
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+def _projected(z: Floats, p: float) -> Floats:
+    """Project `z` >= 0 outside the ball onto its sphere: bisect the multiplier by its logarithm."""
+    x = np.empty_like(z)
+    low, high = 0.0, 1.0
+    while True:  # the norm falls to 0 as the multiplier grows
+        total = 0.0
+        for m in range(len(z)):
+            total += _shrunk(z[m], high, p) ** p
+        if total <= 1.0:
+            break
+        low, high = high, 4.0 * high
+    mu = high
+    for _ in range(_LIMIT):
+        total, change = 0.0, 0.0
+        for m in range(len(z)):
+            x[m] = _shrunk(z[m], mu, p)
+            if x[m] > 0.0:
+                raised = x[m] ** (p - 1.0)
+                total += raised * x[m]
+                change -= p * raised * raised / (1.0 + mu * (p - 1.0) * raised / x[m])
+        if total > 1.0:
+            low = mu
+        else:
+            high = mu
+        if abs(total - 1.0) <= _ACCURACY * p or high - low <= _ACCURACY * high:
+            break
+        mu -= (total - 1.0) / change if change < 0.0 else 0.0
+        if not low < mu < high:
+            mu = 0.5 * (low + high)
+    return x
+
+
+def project_onto_lp_ball(z: Floats, p: float) -> Floats:
+    """Return ``argmin_x 1/2 ||x - z||^2  s.t.  x >= 0, ||x||_p <= 1``.
+
+    The optimality condition ``x + mu x^(p-1) = z`` is solved entry by entry for a multiplier mu,
+    which Newton steps inside a bracket bring to ``||x||_p = 1``.
+
+    Parameters
+    ----------
+    z : (M,) float64
+        Point to project.
+    p : float
+        Exponent of the norm, greater than 1.
+
+    Returns
+    -------
+    (M,) float64
+    """
+    positive: Floats = np.maximum(z, 0.0)
+    norm = lp_norm(positive, p)
+    if norm <= 1.0:
+        return positive
+    if p == 2.0:
+        return positive / norm
+    projected: Floats = _projected(positive, p)
+    return projected / lp_norm(projected, p)
+
+
+def lp_norm(x: Floats, p: float) -> float:
+    """Return ``||x||_p`` of a non-negative vector without overflow; p may be infinite."""
+    largest = float(x.max(initial=0.0))
+    if largest == 0.0 or np.isinf(p):
+        return largest
+    norm: float = largest * float(((x / largest) ** p).sum()) ** (1.0 / p)
+    return norm
+
+
+@dataclass(frozen=True)
+class WeightSet:
+    """The simplex for ``norm=1``, else ``{d >= 0, ||d||_norm <= 1}``.
+
+    Parameters
+    ----------
+    norm : float
+        Exponent of the norm, at least 1.
+    """
+
+    norm: float
+
+    @property
+    def is_simplex(self) -> bool:
+        """Whether the weights sum to one."""
+        return self.norm == 1.0
+
+    def uniform(self, n_kernels: int) -> Floats:
+        """Return equal weights (M,) of norm 1."""
+        return np.full(n_kernels, float(n_kernels) ** (-1.0 / self.norm))
+
+    def length(self, d: Floats) -> float:
+        """Return the norm of non-negative weights."""
+        return float(d.sum()) if self.is_simplex else lp_norm(d, self.norm)
+
+    def project(self, d: Floats) -> Floats:
+        """Return the point of the set that is nearest to `d`."""
+        if self.is_simplex:
+            projected: Floats = project_onto_simplex(d)
+            return projected
+        return project_onto_lp_ball(d, self.norm)
+
+    def largest(self, q: Floats) -> float:
+        """Return the maximum of ``q'd`` over the set: the dual norm of a non-negative `q`."""
+        if self.is_simplex:
+            return float(q.max())
+        return lp_norm(np.maximum(q, 0.0), self.norm / (self.norm - 1.0))

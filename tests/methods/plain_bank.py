@@ -1,0 +1,46 @@
+"""Answers to a solver's requests by plain numpy on a (M, n, n) stack."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from mkldist.gram.requests import Combine, Inner, Matvec, Quadratic, Radii, Request
+from mkldist.solvers.base import Problem, Solution, Steps
+from tests.methods.balls import squared_radii
+
+
+def reply(grams: np.ndarray, request: Request) -> np.ndarray:
+    match request:
+        case Combine(weights):
+            return np.einsum("...m,mij->...ij", weights, grams)
+        case Quadratic(vectors):
+            if vectors.ndim == 1:
+                return np.einsum("i,mij,j->m", vectors, grams, vectors)
+            return np.einsum("ir,mij,jr->mr", vectors, grams, vectors)
+        case Inner(matrices):
+            return np.einsum("mij,rij->mr", grams, matrices)
+        case Matvec(kernels, vectors):
+            return grams[kernels] @ vectors
+        case Radii(index):
+            return squared_radii(grams if index is None else grams[:, index[:, None], index])
+
+
+def run(
+    steps: Steps, grams: np.ndarray, watch: Callable[[Request, Any], None] | None = None
+) -> Solution:
+    answer: Any = None
+    while True:
+        try:
+            request = steps.send(answer)
+        except StopIteration as end:
+            return end.value
+        answer = reply(grams, request)
+        if watch is not None:
+            watch(request, answer)
+
+
+def problem(grams: np.ndarray, y: np.ndarray, laplacian: Any = None) -> Problem:
+    return Problem(y=y, n_kernels=len(grams), laplacian=laplacian)

@@ -1,0 +1,121 @@
+"""Independent optima, one module a problem: what the conformance suite holds every method to.
+
+A module lists `CASES`.  Each names a method, its parameters on an instance, the optimum of its
+objective by a solver that shares no code with mkldist, and the objective's value at a predictor.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+
+from tests.methods.instances import Instance
+
+Params = dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """A method at one setting of its parameters.
+
+    Parameters
+    ----------
+    method : str
+        Name in the registry.
+    optimum : callable
+        ``optimum(instance, y, params)``: the optimal value of the method's objective, from an
+        independent solver.
+    value : callable
+        ``value(instance, y, params, solution)``: the objective at the returned weights,
+        coefficients and bias, in plain numpy.
+    params : callable
+        ``params(instance)``: the method's parameters without tol.
+    label : str
+        Told apart from the method's other cases by it.
+    labels : callable
+        ``labels(instance)``: by default the classes of the instance.
+    extremes : tuple of dict
+        Parameters at the edge of what is permitted.
+    laplacian : callable, optional
+        ``laplacian(grams)``: the graph Laplacian that the method is given.
+    accuracy : float
+        Relative accuracy to which the optimum is held.
+    folds : bool
+        Whether the problem depends on the order of the samples, by folds dealt out in that order.
+    staged : bool
+        Whether an earlier stage makes the kernel of the machine that the bounds belong to: a limit
+        that ends it leaves the bounds of another problem.
+    """
+
+    method: str
+    optimum: Callable[[Instance, np.ndarray, Params], float]
+    value: Callable[[Instance, np.ndarray, Params, Any], float]
+    params: Callable[[Instance], Params]
+    label: str = ""
+    labels: Callable[[Instance], np.ndarray] = field(default=lambda instance: instance.y)
+    extremes: tuple[Params, ...] = ()
+    laplacian: Callable[[np.ndarray], np.ndarray] | None = None
+    accuracy: float = 1e-6
+    folds: bool = False
+    staged: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.method}-{self.label}" if self.label else self.method
+
+
+def all_cases() -> list[Case]:
+    """Return the cases of every module of this package, by method."""
+    cases: list[Case] = []
+    for module in pkgutil.iter_modules(__path__):
+        cases += importlib.import_module(f"{__name__}.{module.name}").CASES
+    return sorted(cases, key=str)
+
+
+@cache
+def optimum(case: Case, make: Callable[[], Instance]) -> float:
+    """Return the independent optimum of a case on an instance, computed once a session."""
+    instance = make()
+    return case.optimum(instance, case.labels(instance), case.params(instance))
+
+
+def conic_value(problem: cp.Problem) -> float:
+    """Return the optimal value, to the highest accuracy that Clarabel vouches for."""
+    for tol in (1e-9, 1e-8, 1e-7):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            problem.solve(solver=cp.CLARABEL, tol_gap_abs=tol, tol_gap_rel=tol, tol_feas=tol)
+        if problem.status == cp.OPTIMAL:
+            return float(problem.value)
+    raise AssertionError(f"Clarabel ended with {problem.status}")
+
+
+def with_C(instance: Instance) -> Params:
+    """Return the instance's own C, the parameter of most methods."""
+    return {"C": instance.C}
+
+
+def real_values(instance: Instance) -> np.ndarray:
+    """Return real targets for regression: the classes, shifted, with noise."""
+    rng = np.random.default_rng(99)
+    return 3.0 + instance.y + 0.5 * rng.normal(size=len(instance.y))
+
+
+def decision(instance: Instance, solution: Any) -> np.ndarray:
+    """Return f on the training points, bias included."""
+    K = np.einsum("m,mij->ij", solution.kernel_weights, instance.grams)
+    return K @ solution.coefficients + solution.bias
+
+
+def norms(instance: Instance, solution: Any) -> np.ndarray:
+    """Return the norms ||f_m|| of the predictor's components, (M,)."""
+    a = solution.coefficients
+    q = np.einsum("i,mij,j->m", a, instance.grams, a)
+    return solution.kernel_weights * np.sqrt(np.maximum(q, 0.0))

@@ -1,0 +1,47 @@
+"""Hinge loss with weights in the simplex: min over d of the support vector machine's value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+
+from tests.methods.instances import Instance, factors
+from tests.methods.references import Case, Params, decision, with_C
+
+
+def simplex_optimum(instance: Instance, y: np.ndarray, params: Params) -> float:
+    """Optimum of max 1'a - t, t >= 1/2 ||F_m (a*y)||^2 for all m."""
+    C = params["C"]
+    a, t = cp.Variable(len(y)), cp.Variable()
+    constraints = [a >= 0, a <= 1, y @ a == 0, t >= 0]
+    constraints += [
+        0.5 * C * cp.sum_squares(root @ cp.multiply(y, a)) <= t
+        for root in factors(instance.grams)
+        if len(root)
+    ]
+    problem = cp.Problem(cp.Maximize(cp.sum(a) - t), constraints)
+    problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-8, tol_gap_rel=1e-8, tol_feas=1e-8)
+    return C * float(problem.value)
+
+
+def uniform_optimum(instance: Instance, y: np.ndarray, params: Params) -> float:
+    mean = Instance("mean", instance.grams.mean(axis=0)[None], y, instance.C)
+    return simplex_optimum(mean, y, params)
+
+
+def svm_value(instance: Instance, y: np.ndarray, params: Params, solution: Any) -> float:
+    """C sum of hinge + 1/2 ||f||^2 at the returned weights."""
+    f = decision(instance, solution)
+    norm = solution.coefficients @ (f - solution.bias)
+    return 0.5 * norm + params["C"] * np.maximum(0, 1 - y * f).sum()
+
+
+EXTREMES = ({"C": 1e-8}, {"C": 1e8})
+
+CASES = [
+    Case(name, simplex_optimum, svm_value, with_C, extremes=EXTREMES)
+    for name in ("level", "simplemkl", "silp", "hessianmkl", "skm")
+]
+CASES.append(Case("uniform", uniform_optimum, svm_value, with_C, extremes=EXTREMES))

@@ -1,0 +1,135 @@
+"""Uniform weights, cross-validated kernels and majority class against scikit-learn."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.dummy import DummyClassifier
+from sklearn.svm import SVC
+
+from mkldist.machines.cross_validation import cross_validate, stratified_folds
+from mkldist.solvers.base import Counters, StopReason
+from mkldist.solvers.registry import METHODS
+from tests.methods import instances, plain_bank
+from tests.methods.references.baselines import choice, cv_scores
+
+
+def solve(name, grams, y, **params):
+    method = METHODS[name]
+    steps = method.solve(plain_bank.problem(grams, y), method.params(**params))
+    return plain_bank.run(steps, grams)
+
+
+def test_uniform_is_the_machine_on_the_mean_kernel():
+    instance = instances.more_kernels_than_points()
+    K = instance.grams.mean(axis=0)
+    solution = solve("uniform", instance.grams, instance.y, C=20.0, tol=1e-9)
+    reference = SVC(C=20.0, kernel="precomputed", tol=1e-8).fit(K, instance.y)
+    np.testing.assert_allclose(
+        solution.decision_function(instance.grams), reference.decision_function(K), atol=1e-4
+    )
+    assert (solution.kernel_weights == 1 / len(instance.grams)).all()
+
+
+def test_best_single_finds_the_kernel_that_separates():
+    rng = np.random.default_rng(0)
+    y = np.repeat([1.0, -1.0], 15)
+    noise = [np.exp(-((x[:, None] - x) ** 2)) for x in rng.normal(size=(20, 30))]
+    signal = np.outer(y, y) + np.eye(30)
+    grams = np.array([*noise[:17], signal, *noise[17:]])
+    solution = solve("best_single", grams, y, C=10.0)
+    assert solution.active().tolist() == [17]
+    assert solution.extra == {"chosen_kernel": 17.0, "cv_error": 0.0}
+    assert solution.gap <= 0.01
+
+
+def test_every_kernel_is_scored_at_every_C_as_scikit_learn_scores_it():
+    instance = instances.balanced()
+    y, Cs, grams = instance.y, [1.0, 10.0, 100.0, 1000.0], instance.grams[:5]
+    folds = stratified_folds(y, 5)
+    expected = cv_scores(grams, y, Cs)
+    for m, K in enumerate(grams):
+        scores = cross_validate(K, y, Cs, folds, 1e-9, Counters())
+        for C, score in zip(Cs, scores, strict=True):
+            np.testing.assert_allclose(score, expected[m, C], atol=2e-3)
+            assert score[0] == expected[m, C][0]
+
+
+@pytest.mark.parametrize("make", [instances.balanced, instances.more_kernels_than_points])
+def test_svm_chooses_the_kernel_and_C_that_scikit_learn_chooses(make):
+    instance = make()
+    Cs = [1.0, 10.0, 100.0]
+    solution = solve("svm", instance.grams, instance.y, C_min=1.0, C_max=100.0, C_num=3, tol=1e-8)
+    kernel, C = choice(instance.grams, instance.y, Cs)
+    scores = cv_scores(instance.grams[[kernel]], instance.y, [C])
+    assert solution.extra == {
+        "chosen_kernel": kernel,
+        "chosen_C": pytest.approx(C),
+        "cv_error": pytest.approx(scores[0, C][0]),
+    }
+    assert solution.active().tolist() == [kernel]
+
+
+def test_svm_with_one_C_is_best_single():
+    instance = instances.balanced()
+    one = solve("svm", instance.grams, instance.y, C_min=20.0, C_max=20.0)
+    same = solve("best_single", instance.grams, instance.y, C=20.0)
+    assert one.objective == same.objective
+    assert one.extra == same.extra | {"chosen_C": 20.0}
+    np.testing.assert_array_equal(one.coefficients, same.coefficients)
+
+
+def test_ties_go_to_the_smallest_C_and_the_first_kernel():
+    y = np.repeat([1.0, -1.0], 10)
+    K = np.outer(y, y) + 0.01 * np.eye(20)
+    solution = solve("svm", np.array([K, K, K]), y, C_min=1e3, C_max=1e5, C_num=3, tol=1e-8)
+    assert (solution.extra["chosen_kernel"], solution.extra["chosen_C"]) == (0.0, 1e3)
+
+
+@pytest.mark.parametrize("name", ["svm", "best_single"])
+def test_a_choice_reads_every_kernel_once_and_the_chosen_one_again(name):
+    instance = instances.balanced()
+    asked = []
+    method = METHODS[name]
+    steps = method.solve(plain_bank.problem(instance.grams, instance.y), method.params())
+    solution = plain_bank.run(steps, instance.grams, lambda request, _: asked.append(request))
+    weights = [np.atleast_2d(request.weights) for request in asked]
+    np.testing.assert_array_equal(np.concatenate(weights[:-1]), np.eye(len(instance.grams)))
+    np.testing.assert_array_equal(weights[-1][0], solution.kernel_weights)
+    assert max(map(len, weights)) <= 3
+    assert (solution.counters.passes, solution.counters.combines) == (1, len(asked))
+
+
+def test_a_choice_without_time_is_made_among_the_kernels_scored():
+    instance = instances.balanced()
+    solution = solve("svm", instance.grams, instance.y, time_limit=1e-9)
+    assert solution.stop_reason is StopReason.TIME_LIMIT
+    assert solution.active().tolist() == [0]
+
+
+def test_folds_are_stratified_and_cover_every_point_once():
+    y = np.array([1.0] * 23 + [-1.0] * 7)
+    folds = stratified_folds(y, 5)
+    assert np.sum(folds, axis=0).tolist() == [1] * 30
+    assert {int((y[fold] < 0).sum()) for fold in folds} == {1, 2}
+    assert len(stratified_folds(np.array([1.0, 1.0, -1.0, -1.0]), 5)) == 2
+
+
+def test_best_single_with_one_point_of_a_class_still_answers():
+    y = np.array([1.0, -1.0, -1.0])
+    solution = solve("best_single", np.array([np.eye(3), 2 * np.eye(3)]), y, C=1.0)
+    assert np.isfinite(solution.objective)
+
+
+@pytest.mark.parametrize("positives", [3, 5, 8])
+def test_majority_predicts_what_the_dummy_classifier_does(positives):
+    y = np.where(np.arange(10) < positives, 1.0, -1.0)
+    solution = solve("majority", np.ones((2, 10, 10)), y, C=2.0)
+    dummy = DummyClassifier(strategy="most_frequent").fit(np.zeros((10, 1)), y)
+    if positives != 5:
+        assert np.sign(solution.bias) == dummy.predict(np.zeros((1, 1)))[0]
+    assert solution.gap == 0.0
+    assert solution.objective == 2 * 2.0 * min(positives, 10 - positives)
+    assert solution.dual_variables @ y == pytest.approx(0)
+    assert solution.dual_variables.sum() == pytest.approx(solution.dual_objective)
+    assert solution.dual_variables.max() <= 2.0 + 1e-12

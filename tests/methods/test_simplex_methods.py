@@ -1,0 +1,193 @@
+"""Methods that minimise the simplex-weighted SVM value, against a conic solver."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mkldist.gram.requests import Combine
+from mkldist.machines.svm import solve_svm
+from mkldist.solvers.base import Clock, Problem, StopReason
+from mkldist.solvers.registry import METHODS
+from tests.methods import instances, plain_bank
+
+SIMPLEX_METHODS = ("level", "simplemkl", "silp", "hessianmkl")
+every_method = pytest.mark.parametrize("name", SIMPLEX_METHODS)
+every_instance = pytest.mark.parametrize("make", instances.INSTANCES, ids=lambda f: f.__name__)
+
+
+def solve(name, grams, y, watch=None, **params):
+    method = METHODS[name]
+    steps = method.solve(plain_bank.problem(grams, y), method.params(**params))
+    return plain_bank.run(steps, grams, watch)
+
+
+@every_method
+@every_instance
+def test_objective_is_the_conic_optimum(name, make):
+    instance = make()
+    optimum = instances.simplex_svm_optimum(make)
+    solution = solve(name, instance.grams, instance.y, C=instance.C, tol=1e-8)
+    assert solution.stop_reason is StopReason.CONVERGED
+    assert solution.objective == pytest.approx(optimum, rel=1e-6)
+    assert solution.dual_objective == pytest.approx(optimum, rel=1e-6)
+    assert solution.gap <= 1e-8
+
+
+@every_method
+@every_instance
+def test_bounds_enclose_the_optimum_at_every_iteration(name, make):
+    instance = make()
+    optimum = instances.simplex_svm_optimum(make)
+    solution = solve(name, instance.grams, instance.y, C=instance.C, tol=1e-7, trace=True)
+    upper, lower = solution.trace["objective"], solution.trace["dual_objective"]
+    assert len(upper) == solution.counters.outer_iterations
+    assert (upper >= optimum * (1 - 1e-7)).all()
+    assert (lower <= optimum * (1 + 1e-7)).all()
+    assert (np.diff(upper) <= 0).all()
+    assert (np.diff(lower) >= 0).all()
+
+
+@every_method
+@every_instance
+def test_certificate_holds_for_the_point_returned(name, make):
+    instance = make()
+    solution = solve(name, instance.grams, instance.y, C=instance.C, tol=1e-3)
+    d, a = solution.kernel_weights, solution.dual_variables
+    assert (d >= 0).all()
+    assert d.sum() == pytest.approx(1.0, abs=1e-12)
+    assert (a >= 0).all()
+    assert (a <= instance.C).all()
+    assert a @ instance.y == pytest.approx(0.0, abs=1e-9 * instance.C)
+    K = np.einsum("m,mij->ij", d, instance.grams)
+    f = K @ solution.coefficients
+    hinge = np.maximum(0, 1 - instance.y * (f + solution.bias)).sum()
+    primal = 0.5 * solution.coefficients @ f + instance.C * hinge
+    assert solution.objective == pytest.approx(primal, rel=1e-10)
+    assert solution.gap <= 1e-3
+
+
+@every_method
+def test_order_of_samples_and_kernels_does_not_matter(name):
+    instance = instances.balanced()
+    rng = np.random.default_rng(0)
+    rows, kernels = rng.permutation(len(instance.y)), rng.permutation(len(instance.grams))
+    shuffled = instance.grams[kernels][:, rows][:, :, rows]
+    plain = solve(name, instance.grams, instance.y, C=10.0, tol=1e-9)
+    moved = solve(name, shuffled, instance.y[rows], C=10.0, tol=1e-9)
+    assert moved.objective == pytest.approx(plain.objective, rel=1e-8)
+    np.testing.assert_allclose(moved.kernel_weights, plain.kernel_weights[kernels], atol=1e-4)
+
+
+@every_method
+def test_scaling_kernels_up_and_C_down_scales_the_objective(name):
+    instance = instances.balanced()
+    plain = solve(name, instance.grams, instance.y, C=100.0, tol=1e-9)
+    scaled = solve(name, 100.0 * instance.grams, instance.y, C=1.0, tol=1e-9)
+    assert 100.0 * scaled.objective == pytest.approx(plain.objective, rel=1e-7)
+
+
+@every_method
+@pytest.mark.parametrize("C", [1e-8, 1e8])
+def test_extreme_regularisation_is_certified(name, C):
+    instance = instances.not_normalised()
+    solution = solve(name, instance.grams, instance.y, C=C, tol=1e-3)
+    assert np.isfinite([solution.objective, solution.dual_objective, solution.bias]).all()
+    assert np.isfinite(solution.kernel_weights).all()
+    assert solution.stop_reason is not StopReason.CONVERGED or solution.gap <= 1e-3
+
+
+@every_method
+def test_one_kernel_is_a_support_vector_machine(name):
+    instance = instances.balanced()
+    solution = solve(name, instance.grams[:1], instance.y, C=10.0, tol=1e-8)
+    svm = solve_svm(instance.grams[0], instance.y, 10.0, tol=1e-10)
+    assert solution.kernel_weights.tolist() == [1.0]
+    assert solution.objective == pytest.approx(svm.objective, rel=1e-7)
+
+
+@every_method
+def test_two_points(name):
+    grams = np.array([[[2.0, 1.0], [1.0, 2.0]], [[1.0, 0.0], [0.0, 1.0]]])
+    solution = solve(name, grams, np.array([1.0, -1.0]), C=100.0, tol=1e-9)
+    # alpha_1 = alpha_2 = a, q_m = 2 a^2 for both kernels: max 2a - a^2 = 1
+    assert solution.objective == pytest.approx(1.0, rel=1e-8)
+
+
+@every_method
+def test_only_zero_kernels_give_the_majority_class(name):
+    y = np.array([1.0, 1.0, 1.0, -1.0])
+    solution = solve(name, np.zeros((3, 4, 4)), y, C=2.0, tol=1e-6)
+    majority = solve("majority", np.zeros((3, 4, 4)), y, C=2.0)
+    assert solution.objective == pytest.approx(majority.objective)
+    assert solution.stop_reason is StopReason.CONVERGED
+
+
+@every_method
+def test_iteration_limit_is_a_stated_reason_with_an_honest_gap(name):
+    make = instances.more_kernels_than_points
+    instance = make()
+    solution = solve(name, instance.grams, instance.y, C=instance.C, tol=1e-12, max_iter=3)
+    assert solution.stop_reason is StopReason.MAX_ITER
+    assert solution.counters.outer_iterations == 3
+    optimum = instances.simplex_svm_optimum(make)
+    assert solution.dual_objective <= optimum <= solution.objective
+
+
+@every_method
+def test_time_limit_is_a_stated_reason(name):
+    instance = instances.more_kernels_than_points()
+    solution = solve(name, instance.grams, instance.y, C=instance.C, tol=1e-12, time_limit=1e-9)
+    assert solution.stop_reason is StopReason.TIME_LIMIT
+    assert solution.counters.outer_iterations == 1
+
+
+@every_method
+def test_counters_count_the_requests(name):
+    instance = instances.balanced()
+    seen = []
+    solution = solve(
+        name, instance.grams, instance.y, lambda request, _: seen.append(request), C=10.0
+    )
+    combines = sum(isinstance(request, Combine) for request in seen)
+    assert solution.counters.combines == combines
+    assert solution.counters.passes == len(seen) - combines
+    assert solution.counters.svm_solves >= solution.counters.outer_iterations
+
+
+def test_level_spends_one_machine_an_iteration_and_simplemkl_more():
+    instance = instances.more_kernels_than_points()
+    level = solve("level", instance.grams, instance.y, C=instance.C, tol=0.01)
+    simple = solve("simplemkl", instance.grams, instance.y, C=instance.C, tol=0.01)
+    assert level.counters.svm_solves == level.counters.outer_iterations
+    assert simple.counters.svm_solves > 2 * level.counters.svm_solves
+
+
+def test_plain_reduced_gradient_reaches_the_same_optimum_within_the_papers_tolerance():
+    make = instances.balanced
+    instance = make()
+    plain = solve("simplemkl", instance.grams, instance.y, C=instance.C, curvature=False)
+    assert plain.converged
+    assert plain.objective == pytest.approx(instances.simplex_svm_optimum(make), rel=0.01)
+
+
+class HurriedClock(Clock):
+    """Half an hour passes whenever somebody looks."""
+
+    looks = 0
+
+    @property
+    def elapsed(self) -> float:
+        self.looks += 1
+        return 1800.0 * self.looks
+
+
+def test_time_limit_ends_a_search_that_drops_one_kernel_after_another():
+    instance = instances.more_kernels_than_points()
+    method = METHODS["simplemkl"]
+    problem = Problem(instance.y, len(instance.grams), HurriedClock())
+    params = method.params(C=instance.C, tol=1e-12, time_limit=3601.0)
+    solution = plain_bank.run(method.solve(problem, params), instance.grams)
+    assert solution.stop_reason is StopReason.TIME_LIMIT
+    assert solution.counters.outer_iterations == 2
+    assert solution.counters.svm_solves < 10

@@ -1,0 +1,75 @@
+"""The dual simplex method for matrix games against HiGHS."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+from mkldist.optim.matrix_game import solve_game
+
+NONE = np.empty(0, dtype=np.intp)
+
+
+def value_by_highs(payoff: np.ndarray) -> float:
+    rows, columns = payoff.shape
+    result = linprog(
+        np.r_[np.zeros(columns), 1.0],
+        A_ub=np.column_stack([payoff, -np.ones(rows)]),
+        b_ub=np.zeros(rows),
+        A_eq=np.r_[np.ones(columns), 0.0][None],
+        b_eq=[1.0],
+        bounds=[(0, None)] * columns + [(None, None)],
+    )
+    return float(result.fun)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(1, 12), st.integers(1, 20), st.integers(0, 10_000), st.booleans())
+def test_value_strategies_and_warm_start(n_rows, n_columns, seed, coarse):
+    rng = np.random.default_rng(seed)
+    payoff = rng.normal(size=(n_rows, n_columns)) * 100
+    if coarse:  # ties and duplicates
+        payoff = np.round(payoff / 50)
+    active, support = NONE, NONE
+    previous = -np.inf
+    for used in range(1, n_rows + 1):
+        game = solve_game(payoff[:used], active, support)
+        active, support = game.active, game.support
+        value = value_by_highs(payoff[:used])
+        scale = np.abs(payoff).max() + 1
+        assert game.bound == pytest.approx(value, abs=1e-9 * scale)
+        assert (payoff[:used] @ game.columns).max() == pytest.approx(value, abs=1e-9 * scale)
+        assert game.columns.sum() == pytest.approx(1)
+        assert game.rows.sum() == pytest.approx(1)
+        assert (game.columns >= 0).all()
+        assert (game.rows >= 0).all()
+        assert game.bound >= previous - 1e-9 * scale
+        previous = game.bound
+
+
+def test_bound_is_valid_for_any_rounding():
+    rng = np.random.default_rng(0)
+    payoff = 1e6 + 1e-4 * rng.normal(size=(8, 30))
+    game = solve_game(payoff, NONE, NONE)
+    assert game.bound <= value_by_highs(payoff - 1e6) + 1e6 + 1e-8
+    assert game.bound == (game.rows @ payoff).min()
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(2, 10), st.integers(2, 15), st.integers(0, 10_000))
+def test_columns_that_differ_by_many_digits(n_rows, n_columns, seed):
+    # Cuts of kernels of very different size: h_j - q_jm / 2, q_jm from 1 to 1e9.
+    rng = np.random.default_rng(seed)
+    sizes = 10.0 ** rng.uniform(0, 9, size=n_columns)
+    payoff = rng.random((n_rows, 1)) - sizes * rng.random((n_rows, n_columns))
+    active, support = NONE, NONE
+    for used in range(1, n_rows + 1):
+        game = solve_game(payoff[:used], active, support)
+        active, support = game.active, game.support
+        highest = (payoff[:used] @ game.columns).max()
+        terms = 1 + np.abs(payoff[:used] * game.columns)[active].sum(axis=1).max()
+        assert len(active)
+        assert highest - game.bound <= 1e-9 * terms
