@@ -96,6 +96,11 @@ class BankPlan:
     backend: str
     n_bytes: int
 
+    @property
+    def stored(self) -> bool:
+        """Whether its kernels are computed once and stored, not inside every pass."""
+        return self.backend != "recompute"
+
 
 @dataclass(frozen=True)
 class RunPlan:
@@ -144,7 +149,7 @@ class Plan:
     @property
     def bank_bytes(self) -> int:
         """Bytes of Gram matrices on disk; banks of one id share them."""
-        return sum({bank.id: bank.n_bytes for bank in self.banks}.values())
+        return sum({bank.id: bank.n_bytes for bank in self.banks if bank.stored}.values())
 
 
 def make_plan(
@@ -304,6 +309,8 @@ class _Planner:
     def _dtype(self, spec: BankSpec, n_values: int) -> str:
         if spec.dtype != "auto":
             return spec.dtype
+        if spec.backend == "recompute":
+            return "float64"
         tightest = min(
             (float(point["tol"]) for grid in self.grids.values() for point in grid.points),
             default=math.inf,

@@ -51,8 +51,8 @@ def _held(bank: BankPlan, memory_limit: int | None) -> int:
     """Return the bytes of a bank in a worker; pages of a mapped one are the system's to take."""
     if bank.backend == "memory":
         return bank.n_bytes
-    rows = min(bank.n_bytes, row_cache_bytes(memory_limit)) if bank.backend == "stream" else 0
-    return BUFFER_BYTES + rows
+    kept = 0 if bank.backend == "mmap" else min(bank.n_bytes, row_cache_bytes(memory_limit))
+    return BUFFER_BYTES + kept
 
 
 def typical_passes(execution: str, banks: Sequence[BankPlan], batches: Sequence[BatchPlan]) -> int:

@@ -71,7 +71,7 @@ def _banks(plan: Plan) -> Table:
             f"{banks[0].n_kernels}",
             banks[0].dtype,
             banks[0].backend,
-            readable_bytes(sum(b.n_bytes for b in banks)),
+            readable_bytes(sum(b.n_bytes for b in banks if b.stored)),
             f"{n_runs}",
         )
     return table

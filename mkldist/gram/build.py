@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -13,7 +15,7 @@ import numpy.typing as npt
 from mkldist.errors import GramError
 from mkldist.gram.layout import TileLayout
 from mkldist.gram.store import Block, GramStore
-from mkldist.kernels.evaluate import TilePoints, evaluate_tiles
+from mkldist.kernels.gram_tiles import evaluate_gram_tiles
 from mkldist.kernels.kernel_list import KernelList
 
 Floating = npt.NDArray[np.floating]
@@ -55,6 +57,10 @@ class FeatureSource:
     kernels: KernelList
     cosine: bool = False
 
+    @cached_property
+    def _columns(self) -> npt.NDArray[np.float64]:
+        return np.ascontiguousarray(self.points.T)
+
     @property
     def n_kernels(self) -> int:
         """Number M of kernels."""
@@ -68,17 +74,8 @@ class FeatureSource:
     def fill(self, kernels: slice, tiles: slice, layout: TileLayout, out: Floating) -> None:
         """See :meth:`BankSource.fill`."""
         rows, cols = (index[tiles] for index in layout.coordinates)
-        within = np.arange(layout.tile)
-        last = layout.n_points - 1
-        points = TilePoints(
-            self.points,
-            self.points,
-            np.minimum(rows[:, None] * layout.tile + within, last),
-            np.minimum(cols[:, None] * layout.tile + within, last),
-            np.flatnonzero(rows == cols),
-        )
-        evaluate_tiles(self.kernels.select(kernels), points, out, cosine=self.cosine)
-        _zero_padding(out, tiles, layout)
+        columns, chosen = self._columns, self.kernels.select(kernels)
+        evaluate_gram_tiles(chosen, columns, rows, cols, out, cosine=self.cosine)
 
     def name(self, kernel: int) -> str:
         """See :meth:`BankSource.name`."""
@@ -198,33 +195,33 @@ def build_blocks(source: BankSource, store: GramStore, blocks: Iterable[Block]) 
         values = buffer[: block.shape[0]]
         tiles = (block.shape[0], -1, layout.tile, layout.tile)
         source.fill(block.kernels, block.tiles, layout, values.reshape(tiles))
-        _check_finite(values, block, source)
+        check_finite(values, block.kernels.start, source)
         store.write(block, values)
         n_blocks += 1
         n_bytes += values.nbytes
     return BuildReceipt(n_blocks, n_bytes, time.perf_counter() - started)
 
 
-def _check_finite(values: Floating, block: Block, source: BankSource) -> None:
-    finite = np.isfinite(values)
-    if finite.all():
+def check_finite(values: Floating, first: int, source: BankSource) -> None:
+    """Raise GramError if a kernel has values that are not finite.
+
+    Parameters
+    ----------
+    values : (k, e) float array
+        Values of successive kernels.
+    first : int
+        Index of the first of them.
+    source : BankSource
+        Which knows their names.
+    """
+    if math.isfinite(float(np.add.reduce(values, axis=None))):
         return
-    kernel = block.kernels.start + int(np.flatnonzero(~finite.all(axis=1))[0])
+    finite = np.isfinite(values).all(axis=1)
+    if finite.all():  # their sum alone is beyond the range
+        return
     raise GramError(
-        source.name(kernel),
+        source.name(first + int(np.flatnonzero(~finite)[0])),
         f"values beyond the range of {values.dtype.name}",
         "finite values",
         "Scale the features, use the cosine normalisation, dtype = 'float64' or lower degrees",
     )
-
-
-def _zero_padding(out: Floating, tiles: slice, layout: TileLayout) -> None:
-    """Set what lies beyond the last point to zero in `out`, (k, t, b, b)."""
-    valid = layout.n_points - (layout.side - 1) * layout.tile
-    if valid == layout.tile:
-        return
-    rows, cols = (index[tiles] for index in layout.coordinates)
-    for t in np.flatnonzero(cols == layout.side - 1):
-        out[:, t, :, valid:] = 0.0
-        if rows[t] == layout.side - 1:
-            out[:, t, valid:, :] = 0.0

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict, defaultdict
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
 from mkldist.gram.bank import Bank, Chunk, Ints, Rows, Values
+from mkldist.gram.kept_rows import KeptRows
 from mkldist.gram.loading import block_buffer, blocks_by_entries, fitted, read_block
 from mkldist.gram.store import Block, GramStore
 
@@ -31,8 +32,7 @@ class StreamedBank(Bank):
         super().__init__(store.n_kernels, store.layout, store.dtype)
         self._store = store
         row_bytes = self.layout.n_entries * self.dtype.itemsize
-        self._capacity = min(self.n_kernels, max(1, row_cache_bytes // row_bytes))
-        self._kept: OrderedDict[int, Values] = OrderedDict()
+        self._kept = KeptRows(min(self.n_kernels, row_cache_bytes // row_bytes))
         self._buffers = (block_buffer(store), block_buffer(store))
         self._row_buffer = block_buffer(store)
         self._by_kernel: dict[int, list[Block]] = defaultdict(list)
@@ -43,7 +43,7 @@ class StreamedBank(Bank):
     @property
     def sparse_limit(self) -> int:
         """Largest number of kernels that are better read one by one than by a pass."""
-        return min(super().sparse_limit, self._capacity)
+        return min(super().sparse_limit, self._kept.capacity)
 
     def chunks(self) -> Iterator[Chunk]:
         """Traverse the store, reading ahead."""
@@ -62,8 +62,8 @@ class StreamedBank(Bank):
         homes = np.searchsorted(self._starts, kernels, side="right") - 1
         for home in np.unique(homes):
             positions = np.flatnonzero(homes == home)
-            for start in range(0, len(positions), self._capacity):
-                some = positions[start : start + self._capacity]
+            for start in range(0, len(positions), self._kept.capacity):
+                some = positions[start : start + self._kept.capacity]
                 yield Rows(some, self._rows_of(int(self._starts[home]), kernels[some]))
 
     def close(self) -> None:
@@ -75,14 +75,7 @@ class StreamedBank(Bank):
 
     def _rows_of(self, home: int, kernels: Ints) -> Values:
         """Return kernels that share their blocks, (s, E)."""
-        wanted = [int(kernel) for kernel in kernels]
-        missing = sorted(set(wanted) - self._kept.keys())
-        values = np.empty((len(wanted), self.layout.n_entries), dtype=self.dtype)
-        fresh = self._fetch(home, missing) if missing else {}
-        for row, kernel in zip(values, wanted, strict=True):
-            row[:] = fresh[kernel] if kernel in fresh else self._kept[kernel]
-        self._keep(wanted, fresh)
-        return values
+        return self._kept.rows(kernels, lambda missing: self._fetch(home, missing))
 
     def _fetch(self, home: int, kernels: list[int]) -> dict[int, Values]:
         """Read kernels that share their blocks from the store."""
@@ -93,11 +86,3 @@ class StreamedBank(Bank):
             for kernel, row in fresh.items():
                 row[block.entries] = values[kernel - home]
         return fresh
-
-    def _keep(self, wanted: Iterable[int], fresh: dict[int, Values]) -> None:
-        """Remember kernels, the latest longest."""
-        self._kept.update(fresh)
-        for kernel in wanted:
-            self._kept.move_to_end(kernel)
-        while len(self._kept) > self._capacity:
-            self._kept.popitem(last=False)

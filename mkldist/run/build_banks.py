@@ -80,7 +80,8 @@ def build_banks(
         refs = bank_refs(plan, resolved, wanted, root, folder.snapshots)
         settings = batch_settings(spec, folder)
         work = Work(refs, (), settings, expected_threads=options.expected_threads())
-        n_missing = sum(len(ref.store().missing()) for ref in work.stored.values())
+        refs_stored = [ref for ref in work.stored.values() if ref.plan.stored]
+        n_missing = sum(len(ref.store().missing()) for ref in refs_stored)
         counts = Counts()
         if n_missing:
             counts = _build(work, folder, options.limited_to(n_missing), console)

@@ -171,7 +171,8 @@ class Campaign:
         else:
             self._settle_batch(outcome.item, outcome.receipt, error)
         for bank in self._agenda.finished_banks():
-            if not self._work.keep_banks and (self._work.own_banks or bank in self._built):
+            ours = self._work.own_banks or bank in self._built
+            if ours and not self._work.keep_banks and self._work.stored[bank].plan.stored:
                 self._work.stored[bank].store().delete()
 
     def _settle_build(
@@ -251,6 +252,8 @@ class Campaign:
             self._consolidator.add([event["run"]])
 
     def _missing_blocks(self, bank: str) -> list[int]:
+        if not self._work.stored[bank].plan.stored:
+            return []
         store = retried(self._work.stored[bank].store)
         missing = retried(store.missing)
         self.counts.bytes += sum(

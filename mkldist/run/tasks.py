@@ -8,12 +8,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
+from mkldist.gram.bank import Bank
 from mkldist.gram.build import BuildReceipt, build_blocks
 from mkldist.gram.loading import DamagedBlocksError, block_buffer, fitted, read_block
 from mkldist.gram.open import Backend, open_bank
+from mkldist.gram.recomputed import RecomputedBank
 from mkldist.gram.store import Block, GramStore
 from mkldist.gram.streamed import StreamedBank
-from mkldist.memory import bank_bytes
+from mkldist.memory import bank_bytes, row_cache_bytes
 from mkldist.plan import BankPlan, RunPlan
 from mkldist.run.batch import BatchSettings, report_to, solve_runs
 from mkldist.run.materials import BankRef, materials
@@ -114,9 +116,8 @@ def solve_batch(task: BatchTask) -> BatchReceipt:
     limit = memory_share(task.settings.memory_limit)
     settings = replace(task.settings, memory_limit=limit)
     with single_threaded():
-        store = task.ref.store()
         try:
-            bank = open_bank(store, _backend(task.ref.plan, limit), limit)
+            bank = _opened(task.ref, limit)
             try:
                 with writing(task.settings.records), report_to(task.settings.topic) as report:
 
@@ -128,7 +129,7 @@ def solve_batch(task: BatchTask) -> BatchReceipt:
             finally:
                 bank.close()
         except DamagedBlocksError as error:
-            _drop_damaged(store, error)
+            _drop_damaged(task.ref.store(), error)
             return BatchReceipt(tuple(recorded), damaged=str(error))
     return BatchReceipt(
         recorded=tuple(recorded),
@@ -198,6 +199,13 @@ def memory_share(memory_limit: int | None) -> int | None:
     own = worker.memory_manager.memory_limit
     limits = [limit for limit in (memory_limit, own) if limit]
     return min(limits) // max(1, worker.state.nthreads) if limits else None
+
+
+def _opened(ref: BankRef, limit: int | None) -> Bank:
+    """Return a bank for a task that may take so many bytes."""
+    if not ref.plan.stored:
+        return RecomputedBank(materials(ref).source(), row_cache_bytes(limit))
+    return open_bank(ref.store(), _backend(ref.plan, limit), limit)
 
 
 def _backend(plan: BankPlan, memory_limit: int | None) -> Backend:

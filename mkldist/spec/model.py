@@ -213,7 +213,11 @@ class BankSpec(Model):
     kernels: Annotated[tuple[KernelSpec, ...], Strict(False)] = ()
     normalisation: Normalisations = "trace"
     dtype: Literal["auto", "float32", "float64"] = "auto"
-    backend: Literal["auto", "memory", "mmap", "stream"] = "auto"
+    backend: Literal["auto", "memory", "mmap", "stream", "recompute"] = Field(
+        "auto",
+        description="where workers read kernels: loaded, mapped from the node's cache, read from "
+        "their store at every pass, or never stored but computed inside every pass",
+    )
 
     @model_validator(mode="after")
     def _family_or_kernels(self) -> BankSpec:
@@ -224,6 +228,16 @@ class BankSpec(Model):
                     "or [[banks.kernels]] entries"
                 )
             raise ValueError("found family and kernels; expected one of them")
+        if self.backend == "recompute" and self.family == "precomputed":
+            raise ValueError(
+                'found backend = "recompute" and family = "precomputed"; expected kernels of '
+                "features, which can be computed again"
+            )
+        if self.backend == "recompute" and self.dtype == "float32":
+            raise ValueError(
+                'found backend = "recompute" and dtype = "float32"; expected float64, in which '
+                "kernels are computed: nothing is stored"
+            )
         if "cosine" in self.normalisations[1:]:
             raise ValueError("found cosine after another normalisation; expected it first")
         return self

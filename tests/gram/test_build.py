@@ -10,7 +10,7 @@ from mkldist.gram import metadata
 from mkldist.gram.build import ArraySource, FeatureSource, build_blocks
 from mkldist.gram.layout import TileLayout
 from mkldist.gram.store import GramStore
-from mkldist.kernels import functions
+from mkldist.kernels.evaluate import evaluate
 from mkldist.kernels.families import kernel_list
 from mkldist.spec.model import BankSpec
 
@@ -137,19 +137,20 @@ def test_only_missing_blocks_are_computed(tmp_path, monkeypatch):
     assert build_blocks(source, store, store.blocks).blocks == 0
 
 
-def test_distances_are_computed_once_per_subset_of_a_block(monkeypatch):
-    calls = []
-    original = functions.squared_distances
-    monkeypatch.setattr(metadata, "CHUNK_BYTES", 8 * 2**20)
-
-    def counted(left, *args):
-        calls.append(left.shape[-1])
-        original(left, *args)
-
-    monkeypatch.setattr(functions, "squared_distances", counted)
-    points = np.random.default_rng(0).normal(size=(30, 6))
-    built(FeatureSource(points, kernels_on(6, BankSpec(family="xu2008"))), TileLayout(30, 4))
-    assert calls == [6, 1, 1, 1, 1, 1, 1]
+@pytest.mark.parametrize("cosine", [False, True])
+@pytest.mark.parametrize(("n_points", "tile"), [(1, 1), (23, 5), (30, 30), (64, 8)])
+def test_compiled_tiles_equal_the_plain_evaluation(n_points, tile, cosine):
+    rng = np.random.default_rng(n_points)
+    points, layout = rng.normal(size=(n_points, 6)) * 3.0, TileLayout(n_points, tile)
+    points[0] = 0.0  # of zero self-similarity for linear kernels
+    kernels = kernels_on(6)
+    plain = evaluate(kernels, points, points, cosine=cosine)
+    compiled = built(FeatureSource(points, kernels, cosine), layout)
+    np.testing.assert_allclose(compiled, layout.pack(plain), rtol=1e-13, atol=1e-15)
+    for m, entries in enumerate(compiled):
+        gram = layout.unpack(entries)
+        assert (gram == gram.T).all()
+        assert (np.diag(gram)[np.diag(plain[m]) == 1.0] == 1.0).all()
 
 
 @pytest.mark.parametrize(("dtype", "degree"), [("float32", 15), ("float64", 150)])

@@ -40,7 +40,12 @@ def hand_made_kernels(x, split, fit):
 
 @pytest.mark.parametrize(
     ("fit", "backend", "execution"),
-    [("train", "memory", "shared"), ("all", "mmap", "isolated"), ("all", "stream", "shared")],
+    [
+        ("train", "memory", "shared"),
+        ("all", "mmap", "isolated"),
+        ("all", "stream", "shared"),
+        ("train", "recompute", "shared"),
+    ],
 )
 def test_results_are_those_of_other_software(tmp_path, scheduler, fit, backend, execution):
     output = tmp_path / "out" / "small"

@@ -1,0 +1,91 @@
+"""A bank that is nowhere: its kernels are computed from the features inside every pass."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+
+import numpy as np
+
+from mkldist.gram.bank import Bank, Chunk, Ints, Rows, Values, slabs
+from mkldist.gram.build import BankSource, check_finite
+from mkldist.gram.kept_rows import KeptRows
+from mkldist.gram.layout import TileLayout
+
+CHUNK_KERNELS = 48
+
+
+class RecomputedBank(Bank):
+    """Kernels computed tile by tile when they are asked for, and never stored.
+
+    Memory holds a few chunks, whatever the number of kernels, and the kernels used last.
+
+    Parameters
+    ----------
+    source : BankSource
+        What says the values.
+    row_cache_bytes : int
+        Memory for single kernels; at least one is kept.
+    threads : int
+        Threads that compute chunks while the last one is used.
+    """
+
+    def __init__(self, source: BankSource, row_cache_bytes: int, threads: int = 1) -> None:
+        layout = TileLayout.for_points(source.n_points)
+        super().__init__(source.n_kernels, layout, np.dtype(np.float64))
+        self._source, self._threads = source, max(1, threads)
+        self._kept = KeptRows(row_cache_bytes // (layout.n_entries * self.dtype.itemsize))
+
+    @property
+    def sparse_limit(self) -> int:
+        """Largest number of kernels that are better computed one by one than by a pass."""
+        return min(super().sparse_limit, self._kept.capacity)
+
+    def chunks(self) -> Iterator[Chunk]:
+        """Compute the bank, ahead of its use by as many chunks as there are threads."""
+        parts = (
+            (slice(first, min(first + CHUNK_KERNELS, self.n_kernels)), entries)
+            for entries in slabs(self.layout)
+            for first in range(0, self.n_kernels, CHUNK_KERNELS)
+        )
+        largest = CHUNK_KERNELS * max(s.stop - s.start for s in slabs(self.layout))
+        buffers = deque(np.empty(largest) for _ in range(self._threads + 1))
+        with ThreadPoolExecutor(self._threads, thread_name_prefix="mkldist-kernels") as pool:
+            ahead: deque[Future[Chunk]] = deque()
+            for kernels, entries in parts:
+                ahead.append(pool.submit(self._computed, kernels, entries, buffers[0]))
+                buffers.rotate(-1)
+                if len(ahead) > self._threads:
+                    yield ahead.popleft().result()
+            while ahead:
+                yield ahead.popleft().result()
+
+    def rows(self, kernels: Ints) -> Iterator[Rows]:
+        """Compute some kernels, or take those that are kept."""
+        for start in range(0, len(kernels), self._kept.capacity):
+            positions = np.arange(start, min(start + self._kept.capacity, len(kernels)))
+            yield Rows(positions, self._kept.rows(kernels[positions], self._fetch))
+
+    def close(self) -> None:
+        """Give back the memory of the kernels that were kept."""
+        self._kept.clear()
+
+    def _computed(self, kernels: slice, entries: slice, buffer: Values) -> Chunk:
+        """Return a chunk, its values in `buffer`."""
+        shape = (kernels.stop - kernels.start, entries.stop - entries.start)
+        values = buffer[: shape[0] * shape[1]].reshape(shape)
+        size, edge = self.layout.tile_entries, self.layout.tile
+        tiles = slice(entries.start // size, entries.stop // size)
+        self._source.fill(kernels, tiles, self.layout, values.reshape(shape[0], -1, edge, edge))
+        check_finite(values, kernels.start, self._source)
+        return Chunk(kernels, entries, values)
+
+    def _fetch(self, kernels: list[int]) -> dict[int, Values]:
+        whole = slice(0, self.layout.n_entries)
+        return {
+            kernel: self._computed(
+                slice(kernel, kernel + 1), whole, np.empty(self.layout.n_entries)
+            ).values[0]
+            for kernel in kernels
+        }

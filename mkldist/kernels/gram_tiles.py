@@ -1,0 +1,255 @@
+"""Values of many kernels on tiles of a Gram matrix, in one compiled loop.
+
+The fast path of :mod:`mkldist.kernels.evaluate` for points against themselves: a row of tiles at a
+time, the base of a feature subset (inner products, distances) stays in the processor's first cache
+while every kernel of the subset is applied to it.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+from mkldist.kernels.functions import KernelFunction
+from mkldist.kernels.kernel_list import KernelList
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.intp]
+
+GAUSSIAN, POLYNOMIAL = int(KernelFunction.GAUSSIAN), int(KernelFunction.POLYNOMIAL)
+LINEAR = int(KernelFunction.LINEAR)
+INNER, SQUARED, CITY = 0, 1, 2  # bases of a row
+
+SMALLEST_EXPONENT = -708.0  # below, the exponential is no normal number
+LOG2_E = 1.4426950408889634
+LN2_HIGH, LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
+ROUND = 6755399441055744.0  # 1.5 · 2^52: adding it leaves the nearest integer in the last bits
+TAYLOR = tuple(1.0 / math.factorial(k) for k in range(13, -1, -1))
+
+
+def evaluate_gram_tiles(
+    kernels: KernelList,
+    columns: Floats,
+    rows: Ints,
+    cols: Ints,
+    out: npt.NDArray[np.floating],
+    *,
+    cosine: bool = False,
+) -> None:
+    """Write the values of M kernels on t tiles of their Gram matrices to `out`.
+
+    Exactly symmetric on diagonal tiles, and exactly 1 on the diagonal of gaussian, laplacian-rbf
+    and cosine kernels.  What lies beyond the last point is zero.
+
+    Parameters
+    ----------
+    kernels : KernelList
+        M kernels.
+    columns : (d, n) float64
+        Points, one feature a row, C-contiguous.
+    rows, cols : (t,) intp
+        Row and column of each tile, tiles of one row of tiles in succession.
+    out : (M, t, b, b) float32 or float64
+        Tiles of edge b.
+    cosine : bool
+        Divide by ``sqrt(k(x, x) k(z, z))``; a point of zero self-similarity gets zeros.
+    """
+    _fill(
+        columns,
+        kernels.function,
+        kernels.parameter,
+        kernels.offset,
+        kernels.subset,
+        kernels.subset_indptr,
+        kernels.subset_indices,
+        rows,
+        cols,
+        cosine,
+        out,
+    )
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+def _fill(
+    columns: Floats,
+    function: npt.NDArray[np.uint8],
+    parameter: Floats,
+    offset: Floats,
+    subset: npt.NDArray[np.int32],
+    indptr: npt.NDArray[np.int64],
+    indices: npt.NDArray[np.int32],
+    rows: Ints,
+    cols: Ints,
+    cosine: bool,
+    out: npt.NDArray[np.floating],
+) -> None:
+    n_points, edge = columns.shape[1], out.shape[2]
+    bases = np.empty((3, n_points))
+    needed = np.empty(3, dtype=np.bool_)
+    values, exponents = np.empty(n_points), np.empty(n_points)
+    first = 0
+    while first < len(function):  # the kernels of one feature subset
+        last = first + 1
+        while last < len(function) and subset[last] == subset[first]:
+            last += 1
+        points = columns[indices[indptr[subset[first]] : indptr[subset[first] + 1]]]
+        _which_bases(function[first:last], needed)
+        factors = _inverse_lengths(points, function, parameter, offset, first, last, cosine)
+        start = 0
+        while start < len(rows):  # the tiles of one row of tiles
+            stop = start + 1
+            while stop < len(rows) and rows[stop] == rows[start]:
+                stop += 1
+            left, right = cols[start] * edge, min((cols[stop - 1] + 1) * edge, n_points)
+            for r in range(edge):
+                i = rows[start] * edge + r
+                if i >= n_points:
+                    out[first:last, start:stop, r] = 0.0
+                    continue
+                _fill_bases(points, i, left, right, needed, bases)
+                for m in range(first, last):
+                    row = values[: right - left]
+                    _apply(function[m], parameter[m], offset[m], bases, row, exponents)
+                    if cosine and function[m] <= LINEAR and function[m] != GAUSSIAN:
+                        _divide_by_lengths(row, factors[m - first], i, left)
+                    _scatter(row, out[m, start:stop, r], edge)
+            start = stop
+        first = last
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+def _which_bases(functions: npt.NDArray[np.uint8], needed: npt.NDArray[np.bool_]) -> None:
+    """Mark the bases that some of the functions are functions of."""
+    needed[:] = False
+    for code in functions:
+        if code == GAUSSIAN:
+            needed[SQUARED] = True
+        elif code in (POLYNOMIAL, LINEAR):
+            needed[INNER] = True
+        else:
+            needed[CITY] = True
+
+
+@numba.njit(cache=True, nogil=True, fastmath={"contract"})  # type: ignore[untyped-decorator,unused-ignore]
+def _fill_bases(
+    points: Floats, i: int, left: int, right: int, needed: npt.NDArray[np.bool_], bases: Floats
+) -> None:
+    """Write the bases of point i and the points from `left` to `right`."""
+    for base in range(3):
+        if not needed[base]:
+            continue
+        row = bases[base, : right - left]
+        row[:] = 0.0
+        for s in range(len(points)):
+            own, others = points[s, i], points[s, left:right]
+            if base == INNER:
+                for j in range(len(row)):
+                    row[j] += own * others[j]
+            elif base == SQUARED:
+                for j in range(len(row)):
+                    row[j] += (own - others[j]) ** 2
+            else:
+                for j in range(len(row)):
+                    row[j] += abs(own - others[j])
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+def _apply(
+    function: int, parameter: float, offset: float, bases: Floats, out: Floats, exponents: Floats
+) -> None:
+    """Write one kernel's values of a row of bases to `out`."""
+    if function == GAUSSIAN:
+        _exponentials(bases[SQUARED, : len(out)], -0.5 / parameter**2, out, exponents)
+    elif function == POLYNOMIAL:
+        _powers(bases[INNER, : len(out)], offset, int(parameter), out)
+    elif function == LINEAR:
+        out[:] = bases[INNER, : len(out)]
+    else:
+        _exponentials(bases[CITY, : len(out)], -1.0 / parameter, out, exponents)
+
+
+@numba.njit(cache=True, nogil=True, fastmath={"contract"})  # type: ignore[untyped-decorator,unused-ignore]
+def _exponentials(base: Floats, factor: float, out: Floats, exponents: Floats) -> None:
+    """Write ``exp(factor base)`` for non-positive arguments, to about one unit in the last place.
+
+    ``exp(x) = 2^k exp(r)`` with k the integer nearest to ``x / ln 2``, and the Taylor polynomial
+    of degree 13 for ``|r| <= ln(2) / 2``.  Loops without calls and branches are vectorised, which
+    the C library's exponential is not.
+    """
+    bits = exponents.view(np.int64)
+    for j in range(len(base)):
+        exponents[j] = max(base[j] * factor, SMALLEST_EXPONENT) * LOG2_E + ROUND
+    for j in range(len(base)):
+        k = exponents[j] - ROUND
+        r = max(base[j] * factor, SMALLEST_EXPONENT) - k * LN2_HIGH
+        r -= k * LN2_LOW
+        p = TAYLOR[0]
+        for c in TAYLOR[1:]:
+            p = p * r + c
+        out[j] = p
+    for j in range(len(base)):
+        bits[j] = (bits[j] << 52) + (1023 << 52)
+    for j in range(len(base)):
+        out[j] *= exponents[j]
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+def _powers(base: Floats, offset: float, degree: int, out: Floats) -> None:
+    """Write ``(offset + base)^degree``, by squaring."""
+    for j in range(len(base)):
+        factor, power, left = base[j] + offset, 1.0, degree
+        while left > 0:
+            if left & 1:
+                power *= factor
+            factor *= factor
+            left >>= 1
+        out[j] = power
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+def _inverse_lengths(
+    points: Floats,
+    function: npt.NDArray[np.uint8],
+    parameter: Floats,
+    offset: Floats,
+    first: int,
+    last: int,
+    cosine: bool,
+) -> Floats:
+    """Return ``1 / sqrt(k(x, x))``, 0 where it vanishes, of each kernel and point."""
+    if not cosine:
+        return np.empty((0, 0))
+    norms = np.zeros((1, points.shape[1]))
+    for s in range(len(points)):
+        norms[0] += points[s] ** 2
+    factors = np.ones((last - first, points.shape[1]))
+    for m in range(first, last):
+        row = factors[m - first]
+        if function[m] == POLYNOMIAL:
+            _powers(norms[0], offset[m], int(parameter[m]), row)
+        elif function[m] == LINEAR:
+            row[:] = norms[0]
+        for j in range(len(row)):
+            row[j] = 1.0 / math.sqrt(row[j]) if row[j] > 0.0 else 0.0
+    return factors
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+def _divide_by_lengths(row: Floats, factors: Floats, i: int, left: int) -> None:
+    """Turn inner products in feature space into cosines, in place."""
+    for j in range(len(row)):
+        row[j] *= factors[i] * factors[left + j]
+    if left <= i < left + len(row):
+        row[i - left] = 1.0 if factors[i] > 0.0 else 0.0
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+def _scatter(row: Floats, tiles: npt.NDArray[np.floating], edge: int) -> None:
+    """Write a row to its parts in successive tiles, (t, b), zeros behind its end."""
+    for t in range(len(tiles)):
+        part = row[t * edge : (t + 1) * edge]
+        tiles[t, : len(part)] = part
+        tiles[t, len(part) :] = 0.0

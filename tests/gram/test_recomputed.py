@@ -1,0 +1,122 @@
+"""A bank whose kernels are computed inside every pass, against the same bank in memory."""
+
+from __future__ import annotations
+
+import threading
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from mkldist.errors import GramError
+from mkldist.gram.bank import MemoryBank
+from mkldist.gram.build import ArraySource, FeatureSource
+from mkldist.gram.layout import TileLayout
+from mkldist.gram.passes import answer
+from mkldist.gram.recomputed import CHUNK_KERNELS, RecomputedBank
+from mkldist.gram.requests import Combine, Matvec, Quadratic
+from mkldist.kernels.families import kernel_list
+from mkldist.spec.model import BankSpec
+from tests.gram.bank_suite import BankSuite, random_grams
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize(("n_kernels", "n_points"), [(2 * CHUNK_KERNELS + 5, 13), (9, 150)])
+class TestRecomputedBank(BankSuite):
+    reads = False
+
+    @pytest.fixture
+    def grams(self, n_kernels: int, n_points: int) -> np.ndarray:
+        return random_grams(n_kernels, n_points)
+
+    @pytest.fixture
+    def bank(self, grams: np.ndarray, threads: int) -> RecomputedBank:
+        return RecomputedBank(ArraySource(grams), 3 * 8 * grams[0].size, threads)
+
+
+class CountingSource(ArraySource):
+    """Notes the kernels that are computed."""
+
+    def fill(self, kernels: slice, *args: object) -> None:
+        self.filled.extend(range(kernels.start, kernels.stop))
+        super().fill(kernels, *args)
+
+
+def counting(n_kernels: int, n_points: int) -> CountingSource:
+    source = CountingSource(random_grams(n_kernels, n_points))
+    object.__setattr__(source, "filled", [])
+    return source
+
+
+def test_kernels_that_were_kept_are_not_computed_again():
+    source = counting(20, 10)
+    bank = RecomputedBank(source, 20 * 8 * TileLayout.for_points(10).n_entries)
+    answer(bank, [Matvec(np.array([3, 17]), np.ones(10))])
+    assert sorted(source.filled) == [3, 17]
+    weights = np.zeros(20)
+    weights[[3, 17]] = 1.0
+    answer(bank, [Combine(weights)])
+    assert sorted(source.filled) == [3, 17]
+    bank.close()
+    answer(bank, [Matvec(np.array([3]), np.ones(10))])
+    assert sorted(source.filled) == [3, 3, 17]
+
+
+def test_requests_that_come_together_compute_every_kernel_once():
+    source = counting(CHUNK_KERNELS + 1, 10)
+    bank = RecomputedBank(source, 0)
+    answer(bank, [Quadratic(np.ones(10)), Quadratic(np.ones((10, 3))), Combine(np.ones(49))])
+    assert sorted(source.filled) == list(range(CHUNK_KERNELS + 1))
+    assert bank.counter.passes == 1
+    assert bank.counter.bytes_read == 0
+
+
+def peak_of_a_pass(n_kernels):
+    """Return the bytes that a pass takes at its peak, and the bytes of the bank."""
+    points = np.random.default_rng(0).normal(size=(60, 5))
+    words = {"function": "gaussian", "widths": 1.0, "features": {"count": n_kernels}}
+    kernels = kernel_list(BankSpec(kernels=[words]), 5, [f"f{j}" for j in range(5)], {}, 0)
+    bank = RecomputedBank(FeatureSource(points, kernels), 0, threads=2)
+    answer(bank, [Quadratic(np.ones(60))])  # compiles
+    tracemalloc.start()
+    try:
+        answer(bank, [Quadratic(np.ones(60))])
+        return tracemalloc.get_traced_memory()[1], bank.n_bytes
+    finally:
+        tracemalloc.stop()
+
+
+def test_memory_does_not_grow_with_the_kernels():
+    few, small = peak_of_a_pass(4 * CHUNK_KERNELS)
+    many, large = peak_of_a_pass(40 * CHUNK_KERNELS)
+    assert many - few < (large - small) / 50
+
+
+def test_an_abandoned_pass_leaves_no_thread():
+    bank = RecomputedBank(ArraySource(random_grams(4 * CHUNK_KERNELS, 10)), 0, threads=2)
+    before = threading.active_count()
+    passing = bank.chunks()
+    next(passing)
+    assert threading.active_count() > before
+    passing.close()
+    assert threading.active_count() == before
+
+
+def test_overflow_names_the_kernel():
+    spec = BankSpec(kernels=[{"function": "polynomial", "degrees": [1, 150]}])
+    kernels = kernel_list(spec, 1, ["f0"], {}, 0)
+    bank = RecomputedBank(FeatureSource(np.full((4, 1), 1e2), kernels), 0)
+    with pytest.raises(GramError, match=r"kernel 1, polynomial\(150\).*range of float64"):
+        answer(bank, [Quadratic(np.ones(4))])
+
+
+def test_it_is_the_bank_that_would_be_stored():
+    points = np.random.default_rng(0).normal(size=(40, 4))
+    kernels = kernel_list(BankSpec(family="xu2008"), 4, [f"f{j}" for j in range(4)], {}, 0)
+    source = FeatureSource(points, kernels, cosine=True)
+    bank = RecomputedBank(source, 2**20)
+    stored = MemoryBank(np.concatenate([c.values.copy() for c in bank.chunks()]), bank.layout)
+    vectors = np.random.default_rng(1).normal(size=(40, 3))
+    np.testing.assert_array_equal(
+        answer(bank, [Quadratic(vectors)])[0], answer(stored, [Quadratic(vectors)])[0]
+    )
