@@ -189,7 +189,9 @@ def _complete(batch: _Batch, run: RunPlan, solution: Solution, times: JobTimes |
     solution = _in_units(solution, batch.target_scale(run.split))
     own = solution.kernel_coefficients
     predictor = batch.views[run.split].raw_predictor(
-        solution.kernel_weights, solution.coefficients if own is None else own, solution.bias
+        solution.kernel_weights,
+        solution.coefficients if own is None else own,
+        float(solution.bias),
     )
     values = part.decision_values(predictor)
     rows, settings = batch.given.splits[run.split], batch.settings

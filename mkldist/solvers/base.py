@@ -22,6 +22,10 @@ collects the requests of other solvers and answers them all by one pass.  What i
   for admissible input;
 * it keeps no state outside the generator.
 
+A method with ``joint_classes`` also takes labels of k classes at once, one column a class, and
+finds the kernel weights that they share: it minimises the sum of the classes' objectives, with
+whatever depends on the weights alone counted once.
+
 Register it by one line in :mod:`mkldist.solvers.registry`.
 """
 
@@ -94,8 +98,9 @@ class Problem:
 
     Parameters
     ----------
-    y : (n,) float64
-        Labels, as the parameters' ``target`` says.
+    y : (n,) or (n, k) float64
+        Labels, as the parameters' ``target`` says; for methods with ``joint_classes`` perhaps k
+        columns of them, one a class.
     n_kernels : int
         Number M of kernels in the bank that answers the requests.
     clock : Clock
@@ -173,11 +178,12 @@ class Solution:
     ----------
     kernel_weights : (M,) float64
         Kernel weights d, non-negative.
-    coefficients : (n,) float64
-        Expansion coefficients; ``dual_variables * y`` for support vector machines.
-    bias : float
+    coefficients : (n,) or (n, k) float64
+        Expansion coefficients; ``dual_variables * y`` for support vector machines.  A column a
+        class where the labels had k columns.
+    bias : float or (k,) float64
         Intercept b.
-    dual_variables : (n,) float64
+    dual_variables : (n,) or (n, k) float64
         Dual variables of the method's inner problem.
     objective, dual_objective : float
         Upper and lower bound of the method's optimum, as its docstring states it.
@@ -195,7 +201,7 @@ class Solution:
 
     kernel_weights: Floats
     coefficients: Floats
-    bias: float
+    bias: float | Floats
     dual_variables: Floats
     objective: float
     dual_objective: float
@@ -234,7 +240,7 @@ class Solution:
 
         Returns
         -------
-        (n_test,) float64
+        (n_test,) or (n_test, k) float64
         """
         grams = np.asarray(grams_test)
         expected = (len(self.kernel_weights), len(self.coefficients))
@@ -243,7 +249,7 @@ class Solution:
                 f"grams_test: found shape {grams.shape}; expected "
                 f"(M, n_test, n) = ({expected[0]}, n_test, {expected[1]})"
             )
-        decision = np.full(grams.shape[1], self.bias)
+        decision = np.full((grams.shape[1], *np.shape(self.bias)), self.bias, dtype=np.float64)
         for s, m in enumerate(np.flatnonzero(self.kernel_weights)):
             own = self.kernel_coefficients
             coefficients = self.coefficients if own is None else own[s]
@@ -271,3 +277,4 @@ class Method:
     reference: str
     hyperparameters: tuple[str, ...] = ("C",)
     needs_laplacian: bool = False
+    joint_classes: bool = False
