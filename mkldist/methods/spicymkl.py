@@ -73,13 +73,12 @@ def solve(problem: Problem, params: SpicyMKLParams) -> Steps:
     for _ in range(params.max_iter):
         dual.damping, dual.gamma_loss = kernel_scale / gamma, gamma
         yield from dual.minimise(state.accuracy)
-        norms = yield from state.bound_below()
         state.bound_above(dual.advance())
+        yield from state.look_outside()
         finished = state.finished()
         if finished is not None:
             stop = finished
             break
-        yield from dual.enlarge(state.violators(norms))
         gamma = state.limited(params.growth**state.pace * gamma)
     return state.solution(stop)
 

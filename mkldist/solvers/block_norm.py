@@ -45,12 +45,14 @@ Ints = npt.NDArray[np.intp]
 INNER_SHARE = 0.1  # of the present gap, that a minimisation may leave at first
 SLOW = 0.5  # ratio of gaps above which the minimisations are made more accurate
 EASY, HARD = 20, 40  # Newton steps of a minimisation
-HURRY = 3  # power of the penalty's growth after an easy minimisation that gained little
+HURRY = 2  # power of the penalty's growth after an easy minimisation that gained little
 STANDSTILL = 0.99  # ratio of gaps above which nothing was gained
 PATIENCE = 20  # iterations without gain after which rounding forbids more
 GAMMA_LIMIT = 1e6  # on gamma max_i |rho_i|: beyond, rounding of rho moves the multipliers
 FAR = 1e4  # times more than that is allowed where the gap is one
 FIRST_KERNELS = 20  # of the working set
+SOLVED = 0.5  # of the gap of the last pass, to which the working set is solved before the next
+SOLVED_TOL = 0.5  # of the tolerance, to which it need not be solved any better
 ACTIVE_SLACK = 1e-10  # relative excess of a dual norm over the threshold that rounding explains
 
 _LOSSES: dict[str, type[Loss]] = {
@@ -80,6 +82,9 @@ class BlockNormParams(SolverParams):
         0.5, ge=0, le=1, description="share of the squared norm in elastic-net (lambda)"
     )
     q: float = Field(1.5, gt=1, le=2, description="exponent of block-q")
+    acceleration: Literal["working-set", "none"] = Field(
+        "working-set", description="none: every iteration visits all kernels, as in the paper"
+    )
 
     @property
     def target(self) -> Target:
@@ -125,10 +130,12 @@ class BlockNorm:
         self.counters = Counters()
         self.dual = ProximalDual(self.loss, self.regularizer, problem.n_kernels, self.counters)
         # Losses and regularisers are not negative, nor is then the optimum.
-        self.lower, self._last_gap, self._share = 0.0, math.inf, INNER_SHARE
-        self._last_lower = 0.0
+        self.lower, self._share = 0.0, INNER_SHARE
+        self._restricted_lower = self._last_lower = 0.0
+        self._gap_of_pass = self._last_gap = math.inf
         self.pace, self._idle, self._last_steps = 1, 0, 0
         self._trace = Trace(params.trace, problem.clock)
+        self._dropped = np.zeros(problem.n_kernels, dtype=bool)
         self._weights = np.zeros(problem.n_kernels)
         self._coefficients = self._dual_variables = np.zeros(problem.n_points)
         self._bias = self.loss.best_bias(self._coefficients)
@@ -142,37 +149,69 @@ class BlockNorm:
     @property
     def accuracy(self) -> float:
         """How far from its minimum an inner objective may be left."""
-        return self._share * max(min(self.gap, 1.0), self.params.tol) * abs(self.upper)
+        gap = self.gap if math.isinf(self._last_gap) else self._last_gap
+        return self._share * max(min(gap, 1.0), self.params.tol) * abs(self.upper)
 
     def start(self) -> Generator[Request, Any, float]:
         """Choose the first working set; return the largest ``rho' K_m rho / ||rho||^2``."""
-        norms = yield from self.bound_below()
-        yield from self.dual.enlarge(self.violators(norms))
+        norms = yield from self._pass()
+        plain = self.params.acceleration == "none"
+        yield from self.dual.enlarge(np.arange(len(norms)) if plain else self._violators(norms))
         square = float(self.dual.rho @ self.dual.rho)
         largest = float(norms.max()) ** 2 / square if square > 0.0 else 0.0
         return largest if largest > 0.0 else 1.0
 
-    def bound_below(self) -> Generator[Request, Any, Floats]:
-        """Take the dual value of rho, made feasible, as a lower bound: one pass.
+    def look_outside(self) -> Generator[Request, Any, None]:
+        """Bound the optimum from below and enlarge the working set, once that is solved.
+
+        What is left to gain in the working set is told by the dual value of rho on its kernels
+        alone, which costs nothing.  A pass comes when that is little against the gap of all.
+        """
+        norms: Floats = np.sqrt(np.maximum(self.dual.products @ self.dual.rho, 0.0))
+        self._restricted_lower = self._dual_value(norms)[0]
+        solved = max(SOLVED_TOL * self.params.tol, SOLVED * self._gap_of_pass)
+        if self.params.acceleration == "working-set" and self._restricted_gap > solved:
+            return
+        norms = yield from self._pass()
+        if self.gap > self.params.tol:
+            violators = self._violators(norms)
+            if len(violators):
+                self._last_gap = math.inf  # of another problem
+                self._drop(norms)
+                yield from self.dual.enlarge(violators)
+
+    def _pass(self) -> Generator[Request, Any, Floats]:
+        """Take the dual value of rho as a lower bound; return ``||rho||_{K_m}``, (M,)."""
+        q = yield Quadratic(self.loss.feasible(self.dual.rho))
+        self.counters.passes += 1
+        norms: Floats = np.sqrt(np.maximum(q, 0.0))
+        value, rho = self._dual_value(norms)
+        if value > self.lower:
+            self.lower, self._dual_variables = value, rho
+        self._gap_of_pass = self.gap
+        return norms
+
+    def _dual_value(self, norms: Floats) -> tuple[float, Floats]:
+        """Return the dual value of rho, made feasible, and that point.
 
         Where psi* is infinite beyond a largest slope, rho is scaled down to it.
 
-        Returns
-        -------
-        (M,) float64
-            Dual norms ``||rho||_{K_m}``.
+        Parameters
+        ----------
+        norms : (S,) float64
+            Dual norms ``||rho||_{K_m}`` of all kernels, or of those that are to count.
         """
         rho = self.loss.feasible(self.dual.rho)
-        q = yield Quadratic(rho)
-        self.counters.passes += 1
-        norms: Floats = np.sqrt(np.maximum(q, 0.0))
         largest, bound = float(norms.max(initial=0.0)), self.regularizer.largest_slope
         scale = bound / largest if largest > bound else 1.0
         value = -self.loss.conjugate(scale * rho)
         value -= float(self.regularizer.conjugate(scale * norms).sum())
-        if value > self.lower:
-            self.lower, self._dual_variables = value, scale * rho
-        return norms
+        return value, scale * rho
+
+    @property
+    def _restricted_gap(self) -> float:
+        """Relative duality gap if there were no kernels but those of the working set."""
+        return relative_gap(self.upper, max(self.lower, self._restricted_lower))
 
     def bound_above(self, norms: Floats) -> None:
         """Take the primal value of ``f_m = w_m K_m rho`` as an upper bound.
@@ -193,7 +232,7 @@ class BlockNorm:
             self._weights = np.zeros(self._problem.n_kernels)
             self._weights[dual.kernels] = w
 
-    def violators(self, norms: Floats) -> Ints:
+    def _violators(self, norms: Floats) -> Ints:
         """Return kernels outside the working set whose dual norm exceeds the threshold.
 
         Those of largest norm, and not so many that the working set more than doubles.
@@ -210,6 +249,18 @@ class BlockNorm:
             return candidates
         order = np.argsort(-norms[candidates], kind="stable")
         return candidates[order[: max(FIRST_KERNELS, len(self.dual.kernels))]]
+
+    def _drop(self, norms: Floats) -> None:
+        """Take kernels below the threshold out of the working set, each once at most.
+
+        Parameters
+        ----------
+        norms : (M,) float64
+            Dual norms.
+        """
+        kernels = self.dual.kernels
+        self.dual.drop((norms[kernels] < self.regularizer.threshold) & ~self._dropped[kernels])
+        self._dropped[np.setdiff1d(kernels, self.dual.kernels)] = True
 
     def finished(self) -> StopReason | None:
         """Count and record an outer iteration; say whether to stop."""
@@ -228,20 +279,21 @@ class BlockNorm:
         return min(gamma, limit / self.dual.size)
 
     def _judge(self) -> None:
-        """Compare the gap with the last one, to set the pace of what follows.
+        """Compare the gap on the working set with the last one, to set the pace of what follows.
 
         A larger penalty means fewer outer iterations and harder minimisations: it grows with
         ``pace``, not at all after a hard one.
         """
-        slow = self.gap > SLOW * self._last_gap
+        gap, lower = self._restricted_gap, max(self.lower, self._restricted_lower)
+        slow = gap > SLOW * self._last_gap
         steps = self.counters.newton_steps - self._last_steps
         self.pace = 0 if steps > HARD else HURRY if slow and steps <= EASY else 1
-        gained = self.lower - self._last_lower > (1.0 - STANDSTILL) * abs(self.lower)
-        still = self.gap > STANDSTILL * self._last_gap and not gained
+        gained = lower - self._last_lower > (1.0 - STANDSTILL) * abs(lower)
+        still = gap > STANDSTILL * self._last_gap and not gained
         self._idle = self._idle + 1 if still else 0
         if slow:
             self._share *= INNER_SHARE
-        self._last_gap, self._last_lower = self.gap, self.lower
+        self._last_gap, self._last_lower = gap, lower
         self._last_steps = self.counters.newton_steps
 
     def solution(self, stop: StopReason) -> Solution:

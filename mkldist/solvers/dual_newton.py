@@ -36,6 +36,7 @@ from mkldist.solvers.base import Counters
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.intp]
+Bools = npt.NDArray[np.bool_]
 
 STEP_LIMIT = 100  # Newton steps of one minimisation
 SLOPE_SHARE = 0.1  # of the first slope, that a line search may leave
@@ -84,6 +85,20 @@ class ProximalDual:
         self._products = np.empty((0, n))  # K_m rho
         self._images = np.empty((0, n))  # K_m alpha_m
         self._squares = np.empty(0)  # alpha_m' K_m alpha_m
+
+    def drop(self, outside: Bools) -> None:
+        """Take kernels out of the working set whose ``alpha_m`` is zero.
+
+        Parameters
+        ----------
+        outside : (S,) bool
+            Which of the working set's kernels are no longer wanted.
+        """
+        kept = ~outside | (self._squares > 0.0)
+        if not kept.all():
+            self.kernels = self.kernels[kept]
+            self._products, self._images = self._products[kept], self._images[kept]
+            self._squares = self._squares[kept]
 
     def enlarge(self, kernels: Ints) -> Generator[Request, Any, None]:
         """Take more kernels into the working set, with ``alpha_m = 0``."""

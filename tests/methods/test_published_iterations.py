@@ -34,12 +34,12 @@ def training_part(x: np.ndarray, y: np.ndarray, n: int) -> Points:
     return Points("", x, y[part], kernels)
 
 
-def solve(points: Points, loss: str, C: float):
+def solve(points: Points, loss: str, C: float, acceleration: str = "none"):
     bank = built(points)
     [view] = make_views(bank, [None], ("trace",))
     method = METHODS["spicymkl"]
     problem = Problem(points.y, bank.n_kernels)
-    params = method.params(C=C, loss=loss, tol=0.01)
+    params = method.params(C=C, loss=loss, tol=0.01, acceleration=acceleration)
     return solve_alone(bank, Job("spicymkl", view, problem, method.solve(problem, params)))
 
 
@@ -57,6 +57,9 @@ def test_outer_iterations_are_no_more_than_published(name, data_dir):
             solution = solve(points, loss, C)
             assert solution.stop_reason is StopReason.CONVERGED
             assert solution.counters.outer_iterations <= iterations + SPREAD
+            fast = solve(points, loss, C, acceleration="working-set")
+            assert fast.stop_reason is StopReason.CONVERGED
+            assert fast.counters.passes <= solution.counters.passes + 1
 
 
 @pytest.mark.parametrize("loss", ["hinge", "logistic"])
