@@ -1,4 +1,4 @@
-"""From what a reader found to a data set of two classes or real values, without gaps."""
+"""From what a reader found to a data set of classes or real values, without gaps."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mkldist.data.dataset import Dataset, Floats, Ints
-from mkldist.data.labels import binary_labels, real_values
+from mkldist.data.labels import class_labels, real_values
 from mkldist.data.missing import complete
 from mkldist.data.partitions import restricted
 from mkldist.data.raw import RawData
@@ -24,7 +24,7 @@ class _Labelled:
 
     rows: Ints
     y: Floats
-    classes: tuple[str, str] | None
+    classes: tuple[str, ...] | None
 
 
 def assemble(spec: DatasetSpec, raw: RawData, where: str) -> Dataset:
@@ -66,7 +66,7 @@ def _labelled(spec: DatasetSpec, raw: RawData, where: str) -> _Labelled:
     """Take the labels for classes or for values, as the user or else the source says."""
     task = raw.task if spec.task is None else spec.task
     if task == "classification":
-        labels = binary_labels(raw.labels, where, spec.classes, spec.positive)
+        labels = class_labels(raw.labels, where, spec.classes, spec.positive)
         return _Labelled(labels.rows, labels.y, labels.classes)
     if spec.classes or spec.positive is not None:
         raise DataError(

@@ -13,9 +13,9 @@ from mkldist.spec.kinds import Task
 DESCRIPTIONS = {
     "breast_cancer": "569 points, 30 features; benign, malignant (Wisconsin diagnostic, UCI)",
     "wdbc": "another name of breast_cancer",
-    "iris": "150 points, 4 features; setosa, versicolor, virginica: set classes or positive",
-    "wine": "178 points, 13 features; class_0, class_1, class_2: set classes or positive",
-    "digits": "1797 points, 64 features; 0 to 9: set classes or positive",
+    "iris": "150 points, 4 features; classes setosa, versicolor, virginica",
+    "wine": "178 points, 13 features; classes class_0, class_1, class_2",
+    "digits": "1797 points, 64 features; classes 0 to 9",
     "diabetes": "442 points, 10 features; regression: progression of the disease in a year",
 }
 LOADERS = {"wdbc": "breast_cancer"}

@@ -51,7 +51,7 @@ def load_dataset(spec: DatasetSpec, data_dirs: Sequence[Path], base: Path, seed:
     Returns
     -------
     Dataset
-        Two classes, finite features or checked Gram matrices.
+        Classes or real values; finite features or checked Gram matrices.
 
     Raises
     ------

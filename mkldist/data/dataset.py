@@ -30,7 +30,7 @@ class Split:
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """A data set of two classes or of real values, ready for kernels.
+    """A data set of classes or of real values, ready for kernels.
 
     Parameters
     ----------
@@ -39,9 +39,10 @@ class Dataset:
     x : (n, d) float64, or None when `grams` is given
         Features, finite.
     y : (n,) float64
-        Labels in {-1, +1}, or any finite values of regression in the user's units.
-    classes : (str, str) or None
-        The user's names of the labels -1 and +1; None for regression.
+        Labels of two classes in {-1, +1}, of k > 2 classes the positions 0 … k-1 in `classes`, or
+        any finite values of regression in the user's units.
+    classes : tuple of str, or None
+        The user's names of the classes, of two those of -1 and +1; None for regression.
     feature_names : tuple of str
         d names.
     predefined : tuple of Split
@@ -57,7 +58,7 @@ class Dataset:
     name: str
     x: Floats | None
     y: Floats
-    classes: tuple[str, str] | None
+    classes: tuple[str, ...] | None
     feature_names: tuple[str, ...] = ()
     predefined: tuple[Split, ...] = ()
     groups: dict[str, tuple[int, ...]] = field(default_factory=dict)
@@ -68,6 +69,17 @@ class Dataset:
     def task(self) -> Task:
         """``"classification"`` or ``"regression"``."""
         return "regression" if self.classes is None else "classification"
+
+    @property
+    def multiclass(self) -> tuple[str, ...]:
+        """Names of the classes if there are more than two, else empty."""
+        return self.classes if self.classes is not None and len(self.classes) > 2 else ()
+
+    @property
+    def class_numbers(self) -> Ints:
+        """Position in `classes` of every row's class, (n,); for classification alone."""
+        numbers = self.y if self.multiclass else self.y > 0
+        return numbers.astype(np.intp)
 
     @property
     def n_points(self) -> int:

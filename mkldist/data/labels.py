@@ -1,4 +1,4 @@
-"""From a user's labels to -1 and +1 for two classes, or to the real values of regression."""
+"""From a user's labels to the numbers of classes, or to the real values of regression."""
 
 from __future__ import annotations
 
@@ -22,34 +22,35 @@ Names = npt.NDArray[np.str_]
 
 
 @dataclass(frozen=True, eq=False)
-class BinaryLabels:
-    """Labels of a two-class problem and the rows that belong to it.
+class ClassLabels:
+    """Labels of a problem of two or more classes and the rows that belong to it.
 
     Parameters
     ----------
     rows : (n,) intp
         Rows of the source that are kept, in their order.
     y : (n,) float64
-        Labels of these rows in {-1, +1}.
-    classes : (str, str)
-        The user's names of -1 and +1.
+        Labels of these rows: in {-1, +1} of two classes, else positions in `classes`.
+    classes : tuple of str
+        The user's names of the classes; of two those of -1 and +1.
     """
 
     rows: Ints
     y: Floats
-    classes: tuple[str, str]
+    classes: tuple[str, ...]
 
 
-def binary_labels(
+def class_labels(
     labels: npt.NDArray[Any],
     where: str,
-    classes: tuple[str, str] | None = None,
+    classes: tuple[str, ...] | None = None,
     positive: str | None = None,
-) -> BinaryLabels:
-    """Make a two-class problem of labels.
+) -> ClassLabels:
+    """Make a problem of two or more classes of labels.
 
-    Of two classes the greater one (as a number, else by the alphabet) becomes +1.  Numbers are
-    the same class however they are written: ``1``, ``+1`` and ``1.0``.
+    Classes are in order (of numbers if all are numbers, else of the alphabet) unless `classes`
+    names them in another.  Of two classes the second becomes +1.  Numbers are the same class
+    however they are written: ``1``, ``+1`` and ``1.0``.
 
     Parameters
     ----------
@@ -57,22 +58,25 @@ def binary_labels(
         Labels in the user's own terms.
     where : str
         The place to name in a message.
-    classes : (str, str), optional
-        Keep the rows of these two classes only; the first becomes -1, the second +1.
+    classes : tuple of str, optional
+        Keep the rows of these classes only, at least two.
     positive : str, optional
         This class becomes +1 and all others together -1.
 
     Raises
     ------
     DataError
-        For missing labels, for an unknown class, and unless there are two classes.
+        For missing labels, for an unknown class, unless there are two classes, and for a class of
+        a single point among more than two.
 
     Examples
     --------
-    >>> labels = np.array(["b", "a", "c"])
-    >>> binary_labels(labels, "t.csv", classes=("c", "a")).y
-    array([ 1., -1.])
-    >>> binary_labels(labels, "t.csv", positive="b").classes
+    >>> labels = np.array(["b", "a", "c", "a", "b", "c"])
+    >>> class_labels(labels, "t.csv").y
+    array([1., 0., 2., 0., 1., 2.])
+    >>> class_labels(labels, "t.csv", classes=("c", "a")).y
+    array([ 1., -1.,  1., -1.])
+    >>> class_labels(labels, "t.csv", positive="b").classes
     ('rest', 'b')
     """
     names, numeric = _class_names(labels, where)
@@ -83,27 +87,22 @@ def binary_labels(
         raise DataError(
             where,
             f"one class only, {_listed(known)}",
-            "two classes",
+            "two classes or more",
             "Check that the label column is the right one (label = …).",
         )
-    if classes is not None:
-        pair = (_known(classes[0], known, where), _known(classes[1], known, where))
-        if pair[0] == pair[1]:
-            raise DataError(
-                where, f"classes = {list(classes)}, twice the same", "two classes", _ways_out(known)
-            )
-        rows = np.flatnonzero(np.isin(names, pair))
-        return BinaryLabels(rows, _signs(names[rows] == pair[1]), pair)
     if positive is not None:
         chosen = _known(positive, known, where)
         others = [name for name in known if name != chosen]
         pair = (others[0] if len(others) == 1 else REST, chosen)
-        return BinaryLabels(np.arange(len(names)), _signs(names == chosen), pair)
-    if len(known) > 2:
-        hint = _ways_out(known) + (' To learn numbers, set task = "regression".' * numeric)
-        raise DataError(where, f"{len(known)} classes: {_listed(known)}", "two", hint)
-    low, high = known
-    return BinaryLabels(np.arange(len(names)), _signs(names == high), (low, high))
+        return ClassLabels(np.arange(len(names)), _signs(names == chosen), pair)
+    kept = tuple(known) if classes is None else _chosen(classes, known, where)
+    if len(kept) > 2:
+        _refuse_single({name: known[name] for name in kept}, where, numeric=numeric)
+    rows = np.flatnonzero(np.isin(names, kept))
+    place = {name: number for number, name in enumerate(kept)}
+    unique, inverse = np.unique(names[rows], return_inverse=True)
+    numbers = np.array([place[str(name)] for name in unique], dtype=np.float64)[inverse]
+    return ClassLabels(rows, numbers if len(kept) > 2 else _signs(numbers > 0), kept)
 
 
 def real_values(labels: npt.NDArray[Any], where: str) -> Floats:
@@ -164,6 +163,36 @@ def _numbers(texts: Names, where: str) -> Floats:
             'For classes set task = "classification"; or name another column by label = …',
         )
     return np.array(numbers, dtype=np.float64)
+
+
+def _chosen(classes: tuple[str, ...], known: dict[str, int], where: str) -> tuple[str, ...]:
+    """Return the classes that the user names, as they are known."""
+    kept = tuple(_known(name, known, where) for name in classes)
+    if len(set(kept)) < len(kept):
+        twice = next(name for name in kept if kept.count(name) > 1)
+        raise DataError(
+            where,
+            f"classes = {list(classes)}, twice the same ({twice!r})",
+            "distinct classes",
+            f"There are {_listed(known)}.",
+        )
+    return kept
+
+
+def _refuse_single(known: dict[str, int], where: str, *, numeric: bool) -> None:
+    """Refuse classes of one point, which cannot be in a training and a test part."""
+    single = [name for name, count in known.items() if count == 1]
+    if single:
+        first, second = list(known)[:2]
+        raise DataError(
+            where,
+            f"{len(known)} classes, {len(single)} of a single point: {_listed(known)}",
+            "at least two points of each class",
+            f'Set classes = ["{first}", "{second}", …] to keep some of them, or positive = '
+            f'"{second}" for one against the rest.'
+            + ' To learn numbers, set task = "regression".' * numeric
+            + " Or is the label in another column (label = …)?" * (len(known) > SHOWN),
+        )
 
 
 def _signs(positive: npt.NDArray[np.bool_]) -> Floats:
@@ -264,13 +293,3 @@ def _known(name: str, known: dict[str, int], where: str) -> str:
 def _listed(known: dict[str, int]) -> str:
     shown = ", ".join(f"{name!r} ({count})" for name, count in list(known.items())[:SHOWN])
     return shown + (f", … {len(known) - SHOWN} more" if len(known) > SHOWN else "")
-
-
-def _ways_out(known: dict[str, int]) -> str:
-    first, second = list(known)[:2]
-    hint = (
-        f'Set classes = ["{first}", "{second}"] to keep two of them, '
-        f'or positive = "{second}" for one against the rest.'
-    )
-    many = len(known) > SHOWN
-    return hint + (" Or is the label in another column (label = …)?" if many else "")

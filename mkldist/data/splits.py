@@ -12,6 +12,7 @@ from mkldist.spec.model import SplitsSpec
 
 # scikit-learn takes seeds of 32 bits.
 SEEDS = 2**32
+SHOWN = 10
 
 
 def make_splits(spec: SplitsSpec, dataset: Dataset, seed: int) -> tuple[Split, ...]:
@@ -108,9 +109,9 @@ def _splitter(spec: SplitsSpec, seed: int, *, stratified: bool) -> Any:
 
 
 def _check_folds(spec: SplitsSpec, dataset: Dataset, where: str, *, stratified: bool) -> None:
-    y = dataset.y
-    smallest = min(np.count_nonzero(y < 0), np.count_nonzero(y > 0))
-    available = smallest if stratified else len(y)
+    available = dataset.n_points
+    if stratified:
+        available = int(np.bincount(dataset.class_numbers).min())
     if spec.folds > available:
         raise DataError(
             where,
@@ -127,13 +128,15 @@ def _check(split: Split, number: int, total: int, dataset: Dataset, where: str) 
             raise DataError(
                 place, f"no {name} point", "at least one", "Correct or leave out this split."
             )
-    labels = dataset.y[split.train]
-    for sign, name in zip((-1.0, 1.0), dataset.classes or (), strict=bool(dataset.classes)):
-        if not np.any(labels == sign):
+    if dataset.classes is None:
+        return
+    present = np.unique(dataset.class_numbers[split.train])
+    for number, name in enumerate(dataset.classes):
+        if number not in present:
             raise DataError(
                 place,
-                f"no point of class {name!r} in its training part of {len(labels)}",
-                "points of both classes",
+                f"no point of class {name!r} in its training part of {len(split.train)}",
+                f"points of {'every class' if dataset.multiclass else 'both classes'}",
                 "Set stratified = true, or raise train_fraction.",
             )
 
@@ -145,5 +148,8 @@ def _of_each_class(dataset: Dataset) -> str:
 def _counts(dataset: Dataset) -> str:
     if dataset.classes is None:
         return f"{dataset.n_points} points"
-    low, high = np.count_nonzero(dataset.y < 0), np.count_nonzero(dataset.y > 0)
-    return f"{low} points of class {dataset.classes[0]!r}, {high} of class {dataset.classes[1]!r}"
+    counts = np.bincount(dataset.class_numbers, minlength=len(dataset.classes)).tolist()
+    pairs = list(zip(counts, map(repr, dataset.classes), strict=True))
+    listed = [f"{count} of class {name}" for count, name in pairs[1:SHOWN]]
+    more = [f"{len(pairs) - SHOWN} more classes"] * (len(pairs) > SHOWN)
+    return ", ".join([f"{pairs[0][0]} points of class {pairs[0][1]}", *listed, *more])

@@ -29,6 +29,13 @@ def check_labels(grids: Mapping[str, MethodGrid], dataset: Dataset) -> None:
     mkldist.errors.SpecError
         Naming the first method and loss that cannot, and what can.
     """
+    if dataset.multiclass:
+        raise SpecError(
+            f"datasets.{dataset.name}",
+            f"{len(dataset.multiclass)} classes",
+            "two classes",
+            "Set classes to keep two of them, or positive for one against the rest",
+        )
     if dataset.task == "classification":
         return
     for key, grid in grids.items():

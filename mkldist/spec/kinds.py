@@ -39,10 +39,10 @@ def _class_name(value: Any) -> Any:
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-def two(value: Any) -> Any:
-    """Refuse lists of other than two classes."""
-    if isinstance(value, list | tuple) and len(value) != 2:
-        raise ValueError(f"found {spelled(value)}; expected two classes, the second one is +1")
+def several(value: Any) -> Any:
+    """Refuse lists of fewer than two classes."""
+    if isinstance(value, list | tuple) and len(value) < 2:
+        raise ValueError(f"found {spelled(value)}; expected two classes or more")
     return value
 
 

@@ -31,8 +31,8 @@ from mkldist.spec.kinds import (
     Positive,
     Task,
     either,
+    several,
     series_shape,
-    two,
 )
 
 
@@ -61,8 +61,8 @@ class DatasetSpec(Model):
     label: NameOrNumber | None = Field(
         None, description="label column of a table; default the last"
     )
-    classes: Annotated[tuple[ClassName, ClassName], Strict(False), BeforeValidator(two)] | None = (
-        Field(None, description="keep only these two classes; the second is +1")
+    classes: Annotated[tuple[ClassName, ...], Strict(False), BeforeValidator(several)] | None = (
+        Field(None, description="keep only these classes, in this order; of two the second is +1")
     )
     positive: ClassName | None = Field(None, description="this class against the rest")
     impute: Literal["median"] | None = None

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mkldist.data.labels import binary_labels, real_values
+from mkldist.data.labels import class_labels, real_values
 from tests.data.mistakes import mistake
 
 
@@ -25,51 +25,69 @@ from tests.data.mistakes import mistake
 def test_the_greater_of_two_classes_is_positive(
     labels: np.ndarray[Any, Any], classes: tuple[str, str]
 ) -> None:
-    found = binary_labels(labels, "t")
+    found = class_labels(labels, "t")
     assert found.y.tolist() == [1, -1, 1]
     assert found.classes == classes
     assert found.rows.tolist() == [0, 1, 2]
 
 
 def test_two_of_three_classes() -> None:
-    found = binary_labels(np.array([3, 1, 2, 1, 3]), "t", classes=("3", "+1.0"))
+    found = class_labels(np.array([3, 1, 2, 1, 3]), "t", classes=("3", "+1.0"))
     assert found.rows.tolist() == [0, 1, 3, 4]
     assert found.y.tolist() == [-1, 1, 1, -1]
     assert found.classes == ("3", "1")
 
 
 def test_one_class_against_the_rest() -> None:
-    found = binary_labels(np.array(["c", "a", "b"]), "t", positive="b")
+    found = class_labels(np.array(["c", "a", "b"]), "t", positive="b")
     assert found.y.tolist() == [-1, -1, 1]
     assert found.classes == ("rest", "b")
-    assert binary_labels(np.array(["a", "b"]), "t", positive="a").classes == ("b", "a")
+    assert class_labels(np.array(["a", "b"]), "t", positive="a").classes == ("b", "a")
 
 
 @settings(deadline=None)
 @given(st.lists(st.sampled_from("pqrs"), min_size=8).filter(lambda names: len({*names}) > 1))
 def test_rest_and_positive_make_up_all(names: list[str]) -> None:
     chosen = names[0]
-    found = binary_labels(np.array(names), "t", positive=chosen)
+    found = class_labels(np.array(names), "t", positive=chosen)
     assert (found.y > 0).tolist() == [name == chosen for name in names]
 
 
-def test_three_classes_get_both_ways_out() -> None:
+def test_three_classes_are_numbered_in_order() -> None:
+    found = class_labels(np.array(["9", "10", "2", "10", "2.0", "9"]), "t")
+    assert found.classes == ("2", "9", "10")
+    assert found.y.tolist() == [1, 2, 0, 2, 0, 1]
+
+
+def test_some_of_many_classes_in_an_order_of_ones_own() -> None:
+    found = class_labels(np.array(list("abcdabcd")), "t", classes=("d", "a", "c"))
+    assert found.rows.tolist() == [0, 2, 3, 4, 6, 7]
+    assert found.y.tolist() == [1, 2, 0, 1, 2, 0]
+    assert found.classes == ("d", "a", "c")
+
+
+def test_a_class_of_one_point_gets_both_ways_out() -> None:
     with mistake(
-        "3 classes: '1' (2), '2' (1), '10' (1)", "two", 'classes = ["1", "2"]', "positive"
+        "3 classes, 2 of a single point: '1' (2), '2' (1), '10' (1)",
+        "two points of each",
+        'classes = ["1", "2", …]',
+        "positive",
     ):
-        binary_labels(np.array(["1", "2", "10", "1"]), "t")
+        class_labels(np.array(["1", "2", "10", "1"]), "t")
+    kept = class_labels(np.array(["1", "2", "10", "1"]), "t", classes=("1", "2"))
+    assert kept.y.tolist() == [-1, 1, -1]
 
 
 def test_many_classes_may_be_the_wrong_column() -> None:
     with mistake("500 classes", "490 more", "another column", 'task = "regression"'):
-        binary_labels(np.arange(500) / 7, "t")
+        class_labels(np.arange(500) / 7, "t")
 
 
 def test_one_class_only() -> None:
     with mistake("one class only, '1' (3)", "two classes"):
-        binary_labels(np.ones(3), "t")
+        class_labels(np.ones(3), "t")
     with mistake("one class only, '1' (2)"):
-        binary_labels(np.array(["1", "1.0"]), "t", positive="1")
+        class_labels(np.array(["1", "1.0"]), "t", positive="1")
 
 
 @pytest.mark.parametrize(
@@ -77,26 +95,26 @@ def test_one_class_only() -> None:
 )
 def test_missing_labels(labels: np.ndarray[Any, Any]) -> None:
     with mistake("no label in 1 of 3 rows", "row 1"):
-        binary_labels(labels, "t")
+        class_labels(labels, "t")
 
 
 def test_labels_that_are_none() -> None:
     with mistake("label inf in row 1"):
-        binary_labels(np.array([1, np.inf, 0]), "t")
+        class_labels(np.array([1, np.inf, 0]), "t")
     with mistake("shape (2, 2)"):
-        binary_labels(np.eye(2), "t")
+        class_labels(np.eye(2), "t")
     with mistake("complex128"):
-        binary_labels(np.array([1j, 0]), "t")
+        class_labels(np.array([1j, 0]), "t")
 
 
 def test_unknown_classes() -> None:
     labels = np.array(["setosa", "virginica", "versicolor"])
     with mistake("no class 'virginca'", "'setosa' (1)", "Did you mean 'virginica'?"):
-        binary_labels(labels, "t", positive="virginca")
+        class_labels(labels, "t", positive="virginca")
     with mistake("no class '4'", "as they stand in the data"):
-        binary_labels(labels, "t", classes=("setosa", "4"))
+        class_labels(labels, "t", classes=("setosa", "4"))
     with mistake("twice the same"):
-        binary_labels(labels, "t", classes=("setosa", "setosa"))
+        class_labels(labels, "t", classes=("setosa", "setosa"))
 
 
 @pytest.mark.parametrize(

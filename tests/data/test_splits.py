@@ -184,3 +184,30 @@ def test_what_values_cannot_be_divided_into() -> None:
         made(values(6, ([1, 2], [])), kind="predefined")
     with mistake("cannot be divided so", "Change train_fraction."):
         made(values(2), train_fraction=0.1)
+
+
+def many_classes(*counts: int) -> Dataset:
+    y = np.repeat(np.arange(len(counts), dtype=np.float64), counts)
+    names = tuple("abcdefghijklmnop"[: len(counts)])
+    return Dataset("t", np.arange(len(y))[:, None] * 1.0, y, names, ("f",))
+
+
+def test_each_of_many_classes_is_divided_in_proportion() -> None:
+    data = many_classes(10, 20, 30)
+    for split in made(data, kind="kfold", folds=5):
+        assert np.bincount(data.class_numbers[split.train]).tolist() == [8, 16, 24]
+    (split,) = made(data, train_fraction=0.5)
+    assert np.bincount(data.class_numbers[split.test]).tolist() == [5, 10, 15]
+
+
+def test_too_few_points_of_one_of_many_classes() -> None:
+    data = many_classes(9, 3, 7)
+    counts = "9 points of class 'a', 3 of class 'b', 7 of class 'c'"
+    with mistake("5 folds", counts, "at most 3", "fewer"):
+        made(data, kind="kfold")
+    with mistake("2 more classes"):
+        made(many_classes(*[4] * 12), kind="kfold")
+    left_out = Split(np.arange(9), np.arange(9, 19))
+    predefined = Dataset("t", data.x, data.y, data.classes, ("f",), (left_out,))
+    with mistake("no point of class 'b'", "every class"):
+        made(predefined, kind="predefined")

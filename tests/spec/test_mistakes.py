@@ -120,8 +120,7 @@ MISTAKES = [
     ('name = "wdbc"', 'name = "wdbc"\nfile = "a.csv"\ngrams = "b.npz"',
      ': datasets.wdbc: found file and grams; expected one source of data'),
     ('name = "wdbc"', 'name = "wdbc"\nclasses = ["M"]',
-     ': datasets.wdbc.classes: found ["M"]; expected two classes, the second one is '
-     '+1'),
+     ': datasets.wdbc.classes: found ["M"]; expected two classes or more'),
     ('name = "wdbc"', 'name = "wdbc"\nclasses = "M"',
      ': datasets.wdbc.classes: found "M"; expected a list'),
     ('name = "wdbc"', 'name = "wdbc"\nclasses = [1, true]',
