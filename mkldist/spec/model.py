@@ -31,8 +31,8 @@ from mkldist.spec.kinds import (
     Positive,
     Task,
     either,
-    several,
     series_shape,
+    several,
 )
 
 
