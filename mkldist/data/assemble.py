@@ -12,6 +12,7 @@ from mkldist.data.labels import class_labels, real_values
 from mkldist.data.missing import complete
 from mkldist.data.partitions import restricted
 from mkldist.data.raw import RawData
+from mkldist.data.sampling import drawn_per_class
 from mkldist.errors import DataError, nearest
 from mkldist.spec.model import DatasetSpec
 
@@ -27,8 +28,8 @@ class _Labelled:
     classes: tuple[str, ...] | None
 
 
-def assemble(spec: DatasetSpec, raw: RawData, where: str) -> Dataset:
-    """Settle labels, fill or refuse missing values, drop constant features, name groups.
+def assemble(spec: DatasetSpec, raw: RawData, where: str, seed: int = 0) -> Dataset:
+    """Settle labels and rows, fill or refuse missing values, drop constant features, name groups.
 
     Parameters
     ----------
@@ -38,6 +39,8 @@ def assemble(spec: DatasetSpec, raw: RawData, where: str) -> Dataset:
         What the reader found.
     where : str
         The place to name in a message.
+    seed : int
+        Of the sweep, for a random part of the points.
 
     Raises
     ------
@@ -45,14 +48,17 @@ def assemble(spec: DatasetSpec, raw: RawData, where: str) -> Dataset:
         If labels, features or groups cannot be used as asked.
     """
     labelled = _labelled(spec, raw, where)
+    if spec.per_class is not None:
+        labelled = _part(labelled, spec.per_class, seed, where)
     if raw.x is None:
         return _of_grams(spec, raw, labelled, where)
-    x = complete(raw.x[labelled.rows], raw.feature_names, spec.impute, where)
+    whole = len(labelled.rows) == len(raw.x)
+    x = complete(raw.x if whole else raw.x[labelled.rows], raw.feature_names, spec.impute, where)
     groups = {**raw.groups, **_resolved(spec.groups, raw.feature_names, where)}
     kept = _varying(x, where) if spec.drop_constant else np.arange(x.shape[1])
     return Dataset(
         name=spec.name,
-        x=np.ascontiguousarray(x[:, kept]),
+        x=np.ascontiguousarray(x if len(kept) == x.shape[1] else x.take(kept, axis=1)),
         y=labelled.y,
         classes=labelled.classes,
         feature_names=tuple(raw.feature_names[column] for column in kept),
@@ -77,6 +83,16 @@ def _labelled(spec: DatasetSpec, raw: RawData, where: str) -> _Labelled:
         )
     y = real_values(raw.labels, where)
     return _Labelled(np.arange(len(y)), y, None)
+
+
+def _part(labelled: _Labelled, count: int, seed: int, where: str) -> _Labelled:
+    """Return a random part of the points, of each class alike."""
+    if labelled.classes is None:
+        raise DataError(
+            f"{where}: per_class", "a data set of regression", "one of classes", "Remove it."
+        )
+    drawn = drawn_per_class(labelled.y, count, seed, labelled.classes, where)
+    return _Labelled(labelled.rows[drawn], labelled.y[drawn], labelled.classes)
 
 
 def _of_grams(spec: DatasetSpec, raw: RawData, labelled: _Labelled, where: str) -> Dataset:

@@ -46,7 +46,7 @@ def load_dataset(spec: DatasetSpec, data_dirs: Sequence[Path], base: Path, seed:
     base : Path
         Folder that relative paths start from.
     seed : int
-        Seed of synthetic data sets.
+        Of the sweep, for synthetic data sets and random parts of data sets.
 
     Returns
     -------
@@ -69,7 +69,7 @@ def load_dataset(spec: DatasetSpec, data_dirs: Sequence[Path], base: Path, seed:
             )
     source = _of_source(spec, data_dirs, base, where) or _of_name(spec, data_dirs, seed, where)
     raw, place = source
-    return assemble(spec, raw, place)
+    return assemble(spec, raw, place, seed)
 
 
 def list_datasets(data_dirs: Sequence[Path]) -> list[DatasetEntry]:

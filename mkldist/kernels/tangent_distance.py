@@ -81,7 +81,7 @@ def image_side(n_features: int, where: str = "x") -> int:
             where,
             f"{n_features} features",
             "square images of s² pixels, such as 256 = 16²",
-            "Take distance = 'euclidean' for other data",
+            "Set drop_constant = false for images; for other data distance = 'euclidean'",
         )
     return side
 

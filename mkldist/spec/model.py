@@ -65,6 +65,9 @@ class DatasetSpec(Model):
         Field(None, description="keep only these classes, in this order; of two the second is +1")
     )
     positive: ClassName | None = Field(None, description="this class against the rest")
+    per_class: int | None = Field(
+        None, ge=1, description="keep so many points of each class, drawn with the sweep's seed"
+    )
     impute: Literal["median"] | None = None
     drop_constant: bool = Field(True, description="drop features constant over the data set")
     groups: dict[str, list[NameOrNumber]] = Field(default_factory=dict)

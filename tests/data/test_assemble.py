@@ -122,3 +122,23 @@ def test_gram_matrices_of_values() -> None:
     found = assemble(DatasetSpec(name="t", task="regression"), raw, "t")
     assert found.task == "regression"
     assert found.grams is grams
+
+
+def test_some_points_of_each_class() -> None:
+    labels = np.repeat(["a", "b", "c"], [50, 7, 9])
+    x = np.arange(66.0)[:, None] * [1, 2]
+    raw = RawData(labels, x, ("f", "g"), (Split(np.arange(40), np.arange(40, 66)),))
+    spec = DatasetSpec(name="t", classes=("b", "a"), per_class=5)
+    found, again, other = (assemble(spec, raw, "t", seed) for seed in (3, 3, 4))
+    assert found.y.tolist() == [1.0] * 5 + [-1.0] * 5
+    rows = found.x[:, 0].astype(int)
+    assert (np.diff(rows) > 0).all()
+    assert (labels[rows] == np.repeat(["a", "b"], 5)).all()
+    np.testing.assert_array_equal(found.x, again.x)
+    assert found.fingerprint != other.fingerprint
+    assert (rows[found.predefined[0].train] < 40).all()
+    with mistake("7 points of class 'b'", "at most 7"):
+        assemble(DatasetSpec(name="t", per_class=8), raw, "t")
+    with mistake("per_class", "regression"):
+        spec = DatasetSpec(name="t", task="regression", per_class=2)
+        assemble(spec, RawData(x[:, 0], x, ("f", "g")), "t")

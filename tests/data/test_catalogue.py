@@ -209,3 +209,26 @@ def test_every_reader_takes_real_values(
     np.testing.assert_array_equal(found.y, Y)
     with mistake("4 classes", 'task = "regression"'):
         load(base=tmp_path, name="t", **source)
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "n_classes", "n_partitions"),
+    [
+        ("usps_train", (7291, 256), 10, 0),
+        ("uspst_splits", (2007, 256), 10, 10),
+        ("wine", (178, 13), 3, 0),
+        ("text", (1946, 7511), 2, 10),
+    ],
+)
+def test_data_of_few_labels(name, shape, n_classes, n_partitions, data_dir):
+    if data_dir is None or not list(data_dir.glob(f"{name}.*")):
+        pytest.skip(f"no data set {name} here; see --data-dir")
+    found = load_dataset(DatasetSpec(name=name, drop_constant=False), [data_dir], Path(), 0)
+    assert found.x is not None
+    assert found.x.shape == shape
+    assert found.classes is not None
+    assert len(found.classes) == n_classes
+    assert len(found.predefined) == n_partitions
+    for split in found.predefined:
+        assert len(split.train) == 50
+        assert len(split.train) + len(split.test) == len(found.y)
