@@ -101,6 +101,10 @@ class ClusterError(MkldistError):
     exit_code = EXIT_INTERNAL
 
 
+class ConvergenceWarning(UserWarning):
+    """A solver returned before its tolerance was reached; what it returned is still certified."""
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return ``"did you mean 'x'?"`` for the known name nearest to `name`, or ``""``.
 

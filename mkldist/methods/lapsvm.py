@@ -27,7 +27,7 @@ paper's stability check; such a run is not converged unless its gap says so.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -37,6 +37,7 @@ from mkldist.machines.primal_newton import PrimalMachine
 from mkldist.machines.squared_losses import SquaredLoss, squared_hinge
 from mkldist.solvers.base import (
     Counters,
+    Effects,
     Floats,
     Method,
     Problem,
@@ -57,6 +58,8 @@ PATIENCE = 50  # iterations without a better bound after which only rounding is 
 
 class LapSVMParams(SolverParams):
     """Parameters of the Laplacian support vector machine."""
+
+    effective_with: ClassVar[Effects] = {"early_stop": ("inner", ("pcg",))}
 
     gamma_a: float = Field(1.0, ge=LEAST, le=LARGEST, description="weight of the ambient norm")
     gamma_i: float = Field(1.0, ge=0, le=LARGEST, description="weight of the intrinsic norm")

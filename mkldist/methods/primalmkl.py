@@ -33,7 +33,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Generator
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -51,6 +51,7 @@ from mkldist.optim.line_search import root_of_slope
 from mkldist.optim.lp_ball import WeightSet
 from mkldist.solvers.base import (
     Counters,
+    Effects,
     Floats,
     Method,
     Problem,
@@ -75,6 +76,8 @@ SLOPE_SHARE = 0.5  # of the first slope's size, beyond which the end of a step i
 
 class PrimalMKLParams(SolverParams):
     """Parameters of PrimalMKL."""
+
+    effective_with: ClassVar[Effects] = {"epsilon": ("loss", ("epsilon-squared",))}
 
     lam: float = Field(1.0, ge=1e-30, le=1e30, description="regularisation")
     loss: Literal["squared-hinge", "squared", "epsilon-squared", "one-class"] = Field(

@@ -34,18 +34,20 @@ from __future__ import annotations
 import enum
 import math
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, Field
 
+from mkldist.errors import GramError
 from mkldist.gram.requests import Request
 
 Floats = npt.NDArray[np.float64]
 Steps = Generator[Request, Any, "Solution"]
+Effects = Mapping[str, tuple[str, tuple[object, ...]]]
 
 
 class Clock:
@@ -134,6 +136,9 @@ class SolverParams(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    effective_with: ClassVar[Effects] = {}
+    """Parameters that matter only where another one has certain values: its name and these."""
+
     tol: float = Field(0.01, gt=0, description="relative duality gap at which to stop")
     max_iter: int = Field(500, ge=1, description="limit on outer iterations")
     time_limit: float = Field(math.inf, gt=0, description="limit on seconds of the solver's time")
@@ -143,6 +148,13 @@ class SolverParams(BaseModel):
     def target(self) -> Target:
         """What the labels may be; a method with several losses overrides it."""
         return Target.CLASSES
+
+    def has_effect(self, name: str) -> bool:
+        """Return whether a parameter matters, the others being what they are."""
+        if name not in self.effective_with:
+            return True
+        other, values = self.effective_with[name]
+        return getattr(self, other) in values
 
 
 @dataclass
@@ -241,13 +253,19 @@ class Solution:
         Returns
         -------
         (n_test,) or (n_test, k) float64
+
+        Raises
+        ------
+        mkldist.errors.GramError
+            For an array of another shape.
         """
         grams = np.asarray(grams_test)
         expected = (len(self.kernel_weights), len(self.coefficients))
         if grams.ndim != 3 or (grams.shape[0], grams.shape[2]) != expected:
-            raise ValueError(
-                f"grams_test: found shape {grams.shape}; expected "
-                f"(M, n_test, n) = ({expected[0]}, n_test, {expected[1]})"
+            raise GramError(
+                "grams_test",
+                f"found shape {grams.shape}",
+                f"(M, n_test, n) = ({expected[0]}, n_test, {expected[1]})",
             )
         decision = np.full((grams.shape[1], *np.shape(self.bias)), self.bias, dtype=np.float64)
         for s, m in enumerate(np.flatnonzero(self.kernel_weights)):

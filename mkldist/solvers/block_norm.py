@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Generator
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +29,7 @@ from mkldist.losses import EpsilonInsensitive, Hinge, Logistic, Loss, Squared
 from mkldist.regularizers import Regularizer
 from mkldist.solvers.base import (
     Counters,
+    Effects,
     Problem,
     Solution,
     SolverParams,
@@ -67,6 +68,12 @@ class BlockNormParams(SolverParams):
     """Parameters of block-norm MKL."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
+    effective_with: ClassVar[Effects] = {
+        "epsilon": ("loss", ("epsilon",)),
+        "mix": ("regularizer", ("elastic-net",)),
+        "q": ("regularizer", ("block-q",)),
+        "C": ("regularizer", ("block1", "elastic-net", "block-q", "uniform")),
+    }
 
     C: float = Field(0.05, gt=0, allow_inf_nan=False, description="strength of the regulariser")
     loss: Literal["logistic", "hinge", "squared", "epsilon"] = Field(

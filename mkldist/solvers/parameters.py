@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,6 +76,45 @@ def validate(params: type[SolverParams], where: str, values: Mapping[str, Any]) 
         raise SpecError(place, f"found {spelled(first['input'])}", expected(first)) from None
 
 
+def check_effect(
+    where: str, given: Mapping[str, Any], points: Sequence[SolverParams], hint: str = ""
+) -> None:
+    """Refuse parameters that were given but change nothing.
+
+    A parameter of one value has to matter at some point of a grid; one that varies at every
+    point, because runs would be done twice where it does not.
+
+    Parameters
+    ----------
+    where : str
+        What the parameters belong to, for messages.
+    given : mapping
+        Values or lists of values by name, as the user gave them.
+    points : sequence of SolverParams
+        All settings made of them.
+    hint : str, optional
+        What to do about a parameter that matters at some points only.
+
+    Raises
+    ------
+    mkldist.errors.SpecError
+        Naming the first parameter without effect, and the value that leaves it without.
+    """
+    for name, value in given.items():
+        idle = [point for point in points if not point.has_effect(name)]
+        varies = isinstance(value, list) and len(value) > 1
+        if not idle or (len(idle) < len(points) and not varies):
+            continue
+        other, values = idle[0].effective_with[name]
+        found = spelled(getattr(idle[0], other))
+        raise SpecError(
+            f"{where}.{name}",
+            f"{name} has no effect with {other} = {found}",
+            f"{other} = {' or '.join(map(spelled, values))}, or no {name}",
+            hint if len(idle) < len(points) else "",
+        )
+
+
 def expand(
     method: Method, where: str, settings: Mapping[str, Any], tol: float | None
 ) -> MethodGrid:
@@ -119,6 +158,12 @@ def expand(
     points = tuple(
         validate(method.params, where, fixed | dict(zip(ordered, values, strict=True)))
         for values in itertools.product(*ordered.values())
+    )
+    check_effect(
+        where,
+        given | dims,
+        points,
+        "Give the others an entry of [[methods]] with a label of its own",
     )
     values_of = {name: [getattr(p, name) for p in points] for name in ordered}
     for name, series in ordered.items():

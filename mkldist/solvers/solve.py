@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.errors import GramError, SpecError, nearest
+from mkldist.errors import ConvergenceWarning, GramError, SpecError, nearest
 from mkldist.gram.bank import MemoryBank
 from mkldist.gram.validate import check_grams
 from mkldist.gram.view import make_views
-from mkldist.solvers.base import Problem, Solution, Target
+from mkldist.solvers.base import Problem, Solution, SolverParams, StopReason, Target
 from mkldist.solvers.lockstep import Job, solve_alone
-from mkldist.solvers.parameters import validate
+from mkldist.solvers.parameters import check_effect, validate
 from mkldist.solvers.registry import METHODS
 
 Floats = npt.NDArray[np.float64]
@@ -57,9 +58,14 @@ def solve(
     Raises
     ------
     mkldist.errors.SpecError
-        For an unknown method or parameter.
+        For an unknown method, or a parameter that is unknown or has no effect.
     mkldist.errors.GramError
-        For Gram matrices or labels that cannot be used.
+        For Gram matrices, labels or a Laplacian that cannot be used.
+
+    Warns
+    -----
+    mkldist.errors.ConvergenceWarning
+        When the tolerance was not reached.
 
     Examples
     --------
@@ -77,10 +83,11 @@ def solve(
         raise SpecError("method", f"found {method!r}", f"one of {known}", nearest(method, METHODS))
     chosen = METHODS[method]
     settings = validate(chosen.params, method, params)
+    check_effect(method, params, [settings])
     if chosen.needs_laplacian and laplacian is None:
         raise SpecError("laplacian", f"none for {method}", "a graph Laplacian of the points")
-    stack = np.asarray(grams, dtype=np.float64)
-    labels = np.asarray(y, dtype=np.float64).ravel()
+    stack = _numbers(grams, "grams", "(M, n, n) numbers: M Gram matrices of one size")
+    labels = _labels(y)
     check_grams(stack, labels, where="grams")
     _check_labels(labels, settings.target)
     bank = MemoryBank.from_grams(stack)
@@ -88,7 +95,53 @@ def solve(
         y=labels, n_kernels=len(stack), laplacian=_checked_laplacian(laplacian, len(labels))
     )
     view = make_views(bank, [None], ())[0]
-    return solve_alone(bank, Job(method, view, problem, chosen.solve(problem, settings)))
+    solution = solve_alone(bank, Job(method, view, problem, chosen.solve(problem, settings)))
+    _warn_if_early(method, solution, settings)
+    return solution
+
+
+def _numbers(given: Any, where: str, expected: str, hint: str = "") -> Floats:
+    """Return what was given as float64; refuse what is not real numbers in rows of one length."""
+    try:
+        array = np.asarray(given)
+        if array.dtype.kind in "fiubO":
+            return np.asarray(array, dtype=np.float64)
+        found = f"found texts such as {array.flat[0]!s:.30}" if array.dtype.kind in "US" else ""
+    except (TypeError, ValueError) as error:
+        raise GramError(where, f"found {_described(given)} ({error})", expected, hint) from None
+    raise GramError(where, found or f"found an array of {array.dtype}", expected, hint)
+
+
+def _described(given: Any) -> str:
+    return f"{type(given).__module__}.{type(given).__qualname__}".removeprefix("builtins.")
+
+
+def _labels(y: Any) -> Floats:
+    """Return labels as (n,) float64."""
+    hint = 'Turn class names into numbers, as in numpy.where(names == "positive", 1, -1)'
+    labels = _numbers(y, "y", "numbers, one a point", hint)
+    if labels.ndim != 1:
+        hint = "Use y.ravel()" if labels.size == max(labels.shape, default=0) else ""
+        raise GramError("y", f"found shape {labels.shape}", "(n,): one label a point", hint)
+    return labels
+
+
+def _warn_if_early(method: str, solution: Solution, settings: SolverParams) -> None:
+    """Warn of a tolerance that was not reached, unless to stop early was asked for."""
+    if solution.converged or solution.extra.get("early_stopped"):
+        return
+    advice = {
+        StopReason.MAX_ITER: "Raise max_iter or tol",
+        StopReason.TIME_LIMIT: "Raise time_limit or tol",
+        StopReason.STALLED: "Raise tol, or scale the kernels: rounding allows no more",
+    }[solution.stop_reason]
+    warnings.warn(
+        f"{method} stopped before its tolerance ({solution.stop_reason}) after "
+        f"{solution.counters.outer_iterations} iterations: relative gap {solution.gap:.2g}, "
+        f"tol {settings.tol:g}. {advice}; objective and dual_objective bound the optimum anyhow",
+        ConvergenceWarning,
+        stacklevel=3,
+    )
 
 
 def _check_labels(y: Floats, target: Target) -> None:
@@ -115,7 +168,9 @@ def _checked_laplacian(laplacian: Any, n: int) -> Any:
     from scipy import sparse
 
     given_sparse: bool = sparse.issparse(laplacian)
-    matrix: Any = laplacian if given_sparse else np.asarray(laplacian, dtype=np.float64)
+    matrix: Any = laplacian
+    if not given_sparse:
+        matrix = _numbers(laplacian, "laplacian", f"an array of shape ({n}, {n})")
     if matrix.shape != (n, n):
         raise GramError("laplacian", f"found shape {matrix.shape}", f"({n}, {n})")
     entries = matrix.tocoo().data if given_sparse else matrix

@@ -7,7 +7,7 @@ import pytest
 from sklearn.kernel_ridge import KernelRidge
 
 import mkldist
-from mkldist.errors import SpecError
+from mkldist.errors import ConvergenceWarning, SpecError
 from mkldist.solvers.base import StopReason, Target
 from mkldist.solvers.registry import METHODS
 from tests.methods.manifolds import grams_between, manifold, single_penalised_losses
@@ -69,7 +69,8 @@ def test_early_stopping_keeps_the_classes_and_saves_iterations():
 @pytest.mark.parametrize("limit", [{"max_iter": 3}, {"time_limit": 1e-9}])
 def test_conjugate_gradients_respect_limits(limit):
     shape = manifold("moons")
-    solution = solve("lapsvm", shape, inner="pcg", tol=1e-12, **GAMMAS, **limit)
+    with pytest.warns(ConvergenceWarning, match=next(iter(limit))):
+        solution = solve("lapsvm", shape, inner="pcg", tol=1e-12, **GAMMAS, **limit)
     best = solve("lapsvm", shape, tol=1e-10, **GAMMAS).objective
     expected = StopReason.MAX_ITER if "max_iter" in limit else StopReason.TIME_LIMIT
     assert solution.stop_reason is expected

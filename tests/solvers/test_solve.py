@@ -7,7 +7,7 @@ import pytest
 from sklearn.svm import SVC
 
 import mkldist
-from mkldist.errors import GramError, SpecError
+from mkldist.errors import ConvergenceWarning, GramError, SpecError
 from mkldist.solvers.registry import METHODS
 from tests.methods import instances
 
@@ -47,7 +47,7 @@ def test_decision_function_on_new_points_is_that_of_an_svm_on_the_combined_kerne
     svc = SVC(C=50.0, kernel="precomputed", tol=1e-8).fit(combined, instance.y[train])
     expected = svc.decision_function(np.einsum("m,mij->ij", solution.kernel_weights, cross))
     np.testing.assert_allclose(solution.decision_function(cross), expected, atol=1e-4)
-    with pytest.raises(ValueError, match=r"expected \(M, n_test, n\) = \(7, n_test, 40\)"):
+    with pytest.raises(GramError, match=r"expected \(M, n_test, n\) = \(7, n_test, 40\)"):
         solution.decision_function(cross[:3])
 
 
@@ -109,3 +109,68 @@ def test_float32_and_lists_are_taken(instance):
     solution = mkldist.solve("level", grams, instance.y.astype(int).tolist(), C=10.0, tol=1e-4)
     exact = mkldist.solve("level", instance.grams, instance.y, C=10.0, tol=1e-4)
     assert solution.objective == pytest.approx(exact.objective, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("y", "said"),
+    [
+        (["M", "B"] * 30, "y: found texts such as M; expected numbers"),
+        (["1", "-1"] * 30, "y: found texts such as 1; expected numbers"),
+        (np.ones((60, 1)), r"y: found shape \(60, 1\); expected \(n,\): .* Use y.ravel\(\)"),
+        (np.ones((30, 2)), r"y: found shape \(30, 2\)"),
+        (1.0, r"y: found shape \(\)"),
+        ([[1.0], [1.0, 2.0]], "y: found list"),
+        ([1.0, object()], "y: found list"),
+        (np.full(60, 1j), "y: found an array of complex128"),
+        ({"a": 1}, "y: found dict"),
+    ],
+)
+def test_labels_that_are_no_vector_of_numbers_are_refused(y, said, instance):
+    with pytest.raises(GramError, match=said):
+        mkldist.solve("level", instance.grams, y)
+
+
+@pytest.mark.parametrize(
+    ("grams", "said"),
+    [
+        ([np.eye(2), np.eye(3)], "grams: found list"),
+        (np.full((2, 60, 60), "a"), "grams: found texts such as a"),
+        (np.eye(60), r"grams: shape \(60, 60\); expected \(M, n, n\)"),
+        (np.ones((1, 60, 60), dtype=complex), "grams: found an array of complex128"),
+        (np.zeros((0, 60, 60)), "at least one matrix"),
+        (None, r"grams: shape \(\); expected"),
+    ],
+)
+def test_grams_that_are_no_stack_of_matrices_are_refused(grams, said, instance):
+    with pytest.raises(GramError, match=said):
+        mkldist.solve("level", grams, instance.y)
+
+
+def test_a_laplacian_that_is_no_matrix_of_numbers_is_refused(instance):
+    with pytest.raises(GramError, match="laplacian: found texts such as near"):
+        mkldist.solve("lapsvm", instance.grams, instance.y, laplacian=[["near"]])
+
+
+def test_a_tolerance_that_was_not_reached_is_warned_of(instance):
+    said = r"level stopped before its tolerance \(max_iter\) after 1 iterations: .* tol 1e-08"
+    with pytest.warns(ConvergenceWarning, match=said) as caught:
+        solution = mkldist.solve("level", instance.grams, instance.y, max_iter=1, tol=1e-8)
+    assert f"relative gap {solution.gap:.2g}" in str(caught[0].message)
+    assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "said"),
+    [
+        ("spicymkl", {"epsilon": 0.1}, 'epsilon has no effect with loss = "logistic"; expected '
+         'loss = "epsilon", or no epsilon'),
+        ("spicymkl", {"mix": 0.1}, 'mix has no effect with regularizer = "block1"'),
+        ("elastmkl", {"q": 1.5}, 'q has no effect with regularizer = "elastic-net"'),
+        ("primalmkl", {"epsilon": 1.0}, 'epsilon has no effect with loss = "squared-hinge"'),
+        ("lapsvm", {"early_stop": True}, 'early_stop has no effect with inner = "newton"'),
+    ],
+)  # fmt: skip
+def test_parameters_without_effect_are_refused_by_name(method, params, said, instance):
+    with pytest.raises(SpecError) as caught:
+        mkldist.solve(method, instance.grams, instance.y, **params)
+    assert said in str(caught.value)
