@@ -1,10 +1,18 @@
-"""The inner support vector machine of a solver: warm starts, tolerance and counting."""
+"""The inner support vector machines of a solver: warm starts, tolerance and counting.
+
+A solver of one problem has one machine.  A solver of several classes that share their kernel
+weights has one for each, all on the combined kernel; the value of its objective, ``J(d) = sum_c
+J_c(d)``, and its derivatives are sums over them.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Generator
 
 import numpy as np
 import numpy.typing as npt
 
+from mkldist.gram.requests import Quadratic
 from mkldist.machines.svm import SvmSolution, solve_svm
 from mkldist.solvers.base import Counters, Solution, StopReason
 
@@ -18,8 +26,8 @@ class InnerSvm:
 
     Parameters
     ----------
-    y : (n,) float64
-        Labels in {-1, +1}.
+    y : (n,) or (n, k) float64
+        Labels in {-1, +1}; with k columns there is a machine for each, on the same Gram matrix.
     C : float
         Bound of the dual variables.
     tol : float
@@ -39,23 +47,63 @@ class InnerSvm:
 
     def __call__(self, K: Floats) -> SvmSolution:
         """Solve with Gram matrix `K` (n, n), starting from the last solution."""
-        svm = solve_svm(K, self._y, self._C, tol=self._tol, start=self._start)
+        svm = train(K, self._y, self._C, self._tol, self._counters, self._start)
         self._start = svm.alpha
-        self._counters.count_svm(svm.iterations, svm.newton_steps)
         return svm
+
+
+def train(
+    K: Floats,
+    y: Floats,
+    C: float,
+    tol: float,
+    counters: Counters,
+    start: Floats | None = None,
+) -> SvmSolution:
+    """Solve the machine of labels `y`, or the machines of its columns, and count them.
+
+    Parameters
+    ----------
+    K : (n, n) float64
+        Gram matrix.
+    y : (n,) or (n, k) float64
+        Labels in {-1, +1}, both in every column.
+    C : float
+        Bound of the dual variables.
+    tol : float
+        Relative duality gap of each machine.
+    counters : Counters
+        Where solves are counted.
+    start : array of the shape of `y`, optional
+        Dual variables to start from.
+    """
+    columns = y[:, None] if y.ndim == 1 else y
+    starts = [None] * columns.shape[1] if start is None else list(start.reshape(columns.shape).T)
+    machines = []
+    for labels, alpha in zip(columns.T, starts, strict=True):
+        svm = solve_svm(K, np.ascontiguousarray(labels), C, tol=tol, start=alpha)
+        counters.count_svm(svm.iterations, svm.newton_steps)
+        machines.append(svm)
+    return machines[0] if y.ndim == 1 else SvmSolution.side_by_side(machines)
+
+
+def norms(svm: SvmSolution) -> Generator[Quadratic, Floats, Floats]:
+    """Ask for ``q_m(alpha*y)`` of every kernel, added up over the machines, (M,)."""
+    q = yield Quadratic(svm.signed)
+    return q if svm.signed.ndim == 1 else q.sum(axis=1)
 
 
 def svm_solution(
     kernel_weights: Floats, svm: SvmSolution, tol: float, counters: Counters
 ) -> Solution:
-    """Return the solution of a method that ends in one machine at fixed kernel weights.
+    """Return the solution of a method that ends in its machines at fixed kernel weights.
 
     Parameters
     ----------
     kernel_weights : (M,) float64
         The weights whose combined kernel the machine was trained on.
     svm : SvmSolution
-        The machine; its gap is the certificate.
+        The machine, or the machines side by side; their gap is the certificate.
     tol : float
         Tolerance asked for.
     counters : Counters

@@ -66,4 +66,4 @@ class Segment:
 
     def _slope(self, svm: SvmSolution) -> float:
         """Return dJ/dstep, ``-1/2 beta' (K_end - K) beta``, and the tilt."""
-        return self._tilt - 0.5 * float(svm.signed @ self._along @ svm.signed)
+        return self._tilt - 0.5 * float(np.vdot(svm.signed.T @ self._along, svm.signed.T))

@@ -16,6 +16,7 @@ needs at the price of a few factorisations.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,15 +32,15 @@ TOLERANCE_FLOOR = 1e-13
 
 @dataclass(frozen=True, eq=False)
 class SvmSolution:
-    """A feasible dual point and the best bias for it.
+    """A feasible dual point and the best bias for it, of one machine or of one for each class.
 
     Parameters
     ----------
-    alpha : (n,) float64
+    alpha : (n,) or (n, k) float64
         Dual variables, ``0 <= alpha <= C`` and ``y'alpha = 0`` up to rounding.
-    signed : (n,) float64
+    signed : (n,) or (n, k) float64
         ``alpha * y``, the expansion coefficients.
-    bias : float
+    bias : float or (k,) float64
         The minimiser of the primal objective over b.
     objective, dual_objective : float
         Primal and dual value; the optimum lies between.
@@ -49,7 +50,7 @@ class SvmSolution:
 
     alpha: Floats
     signed: Floats
-    bias: float
+    bias: float | Floats
     objective: float
     dual_objective: float
     iterations: int
@@ -60,6 +61,22 @@ class SvmSolution:
         """Return what is worse than any solution, to start a search for the best."""
         empty = np.empty(0)
         return cls(empty, empty, 0.0, np.inf, -np.inf, 0, 0)
+
+    @classmethod
+    def side_by_side(cls, machines: Sequence[SvmSolution]) -> SvmSolution:
+        """Return machines of several classes on one Gram matrix as one, a column a class.
+
+        Values and counts are added up.
+        """
+        return cls(
+            alpha=np.column_stack([svm.alpha for svm in machines]),
+            signed=np.column_stack([svm.signed for svm in machines]),
+            bias=np.array([svm.bias for svm in machines]),
+            objective=sum(svm.objective for svm in machines),
+            dual_objective=sum(svm.dual_objective for svm in machines),
+            iterations=sum(svm.iterations for svm in machines),
+            newton_steps=sum(svm.newton_steps for svm in machines),
+        )
 
     @property
     def gap(self) -> float:

@@ -35,11 +35,11 @@ def hessian_root(K: Floats, alpha: Floats, C: float, products: Floats) -> Floats
     ----------
     K : (n, n) float64
         Combined kernel.
-    alpha : (n,) float64
-        Dual variables of the machine on it.
+    alpha : (n,) or (n, k) float64
+        Dual variables of the machine on it, or of those of k classes, whose J are added up.
     C : float
         Their bound.
-    products : (S, n) float64
+    products : (S, n) or (S, n, k) float64
         ``K_m (alpha*y)`` for the S kernels whose weights vary.
 
     Returns
@@ -48,6 +48,9 @@ def hessian_root(K: Floats, alpha: Floats, C: float, products: Floats) -> Floats
         The root, one row a free variable; empty when fewer than two are free, where J is linear,
         and at ``K = 0``, where it has no second derivative.
     """
+    if alpha.ndim == 2:
+        machines = zip(alpha.T, np.moveaxis(products, 2, 0), strict=True)
+        return np.concatenate([hessian_root(K, one, C, images) for one, images in machines])
     free = np.flatnonzero((alpha > 0.0) & (alpha < C))
     none = np.empty((0, len(products)))
     block = K[np.ix_(free, free)]

@@ -14,6 +14,9 @@ whose bounds are reported.  The kernels combined are those of the bank, not cent
 a bias does not feel the difference.  The paper's weights have unit Euclidean norm; here
 ``d = v / sum(v)``, for C to mean what it means under other weights in the simplex.
 
+Of several classes with labels Y (n, k), the kernels are aligned with ``YY'``: a is the sum of what
+the columns give, and each class has its machine on the shared combination.
+
 M is asked for a few columns at a time, which costs ``M^2 n^2`` multiplications and a pass for
 every few kernels.  When the time is up before all columns are there, the kernels whose columns
 are missing get no weight.
@@ -30,8 +33,7 @@ import scipy.optimize
 from pydantic import Field
 
 from mkldist.gram.requests import Combine, Inner, Quadratic, Request
-from mkldist.machines.inner_svm import svm_solution
-from mkldist.machines.svm import solve_svm
+from mkldist.machines.inner_svm import svm_solution, train
 from mkldist.solvers.base import (
     Counters,
     Floats,
@@ -73,9 +75,9 @@ def solve(problem: Problem, params: AlignfParams) -> Steps:
     """
     y = problem.y
     counters = Counters(outer_iterations=1)
-    centred = y - y.mean()
+    centred = y - y.mean(axis=0)
     counters.passes += 1
-    a = np.maximum((yield Quadratic(centred)), 0.0)
+    a = np.maximum((yield Quadratic(centred)).reshape(problem.n_kernels, -1).sum(axis=1), 0.0)
     M = yield from _products(problem, params.time_limit, counters)
     v = np.zeros(problem.n_kernels)
     v[: len(M)] = nonnegative_quadratic(M, a[: len(M)])
@@ -83,10 +85,11 @@ def solve(problem: Problem, params: AlignfParams) -> Steps:
     d = v / total if total > 0.0 else np.full(len(v), 1.0 / len(v))
     K = yield Combine(d)
     counters.combines += 1
-    svm = solve_svm(K, y, params.C, tol=params.tol)
-    counters.count_svm(svm.iterations, svm.newton_steps)
+    svm = train(K, y, params.C, params.tol, counters)
     solution = svm_solution(d, svm, params.tol, counters)
-    length = np.sqrt(max(float(v[: len(M)] @ M @ v[: len(M)]), 0.0)) * float(centred @ centred)
+    columns = centred.reshape(len(y), -1)
+    target = float(np.linalg.norm(columns.T @ columns))
+    length = np.sqrt(max(float(v[: len(M)] @ M @ v[: len(M)]), 0.0)) * target
     solution.extra["alignment"] = float(v @ a) / float(length) if length > 0.0 else 0.0
     complete = len(M) == len(v)
     return solution if complete else replace(solution, stop_reason=StopReason.TIME_LIMIT)
@@ -163,4 +166,5 @@ METHOD = Method(
     loss="hinge",
     regularizer="1/2 ||f||^2",
     reference="Cortes, Mohri & Rostamizadeh 2012, Proposition 9 (alignf)",
+    joint_classes=True,
 )

@@ -12,6 +12,8 @@ which is ``min_{f,b} C sum_i hinge(y_i (f(x_i) + b)) + 1/2 (sum_m ||f_m||)^2``. 
 2. minimises ``g's + 1/2 s'Hs`` over the steps s that keep d in the simplex,
 3. searches the segment from d to d + s, where the combined kernel is linear in the step.
 
+Of several classes that share d, J, its gradient and its Hessian are sums over their machines.
+
 What differs from the paper, neither the problem nor its optimum:
 
 * The step is sought among the kernels that can take part in it, those of positive weight and
@@ -42,8 +44,8 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from mkldist.gram.requests import Combine, Matvec, Quadratic, Request
-from mkldist.machines.inner_svm import InnerSvm
+from mkldist.gram.requests import Combine, Matvec, Request
+from mkldist.machines.inner_svm import InnerSvm, norms
 from mkldist.machines.segment import Segment
 from mkldist.machines.svm import SvmSolution
 from mkldist.machines.value_curvature import Damping, hessian_root
@@ -102,7 +104,7 @@ def solve(problem: Problem, params: HessianMKLParams) -> Steps:
     stop = StopReason.MAX_ITER
     state.start((yield Combine(state.d)))
     for _ in range(params.max_iter):
-        q = yield Quadratic(state.svm.signed)
+        q = yield from norms(state.svm)
         state.bound(q)
         if relative_gap(state.best.objective, state.lower) <= params.tol:
             stop = StopReason.CONVERGED
@@ -226,4 +228,5 @@ METHOD = Method(
     loss="hinge",
     regularizer="1/2 (sum_m ||f_m||)^2",
     reference="Chapelle & Rakotomamonjy 2008, the HessianMKL step",
+    joint_classes=True,
 )

@@ -7,6 +7,7 @@ Minimises over kernel weights p in the simplex the optimal value of the support 
 
 which is ``min_{f,b} C sum_i hinge(y_i (f(x_i) + b)) + 1/2 (sum_m ||f_m||)^2``.  J is convex, and
 every feasible alpha gives a cut ``f(p, alpha) = 1'alpha - 1/2 sum_m p_m q_m(alpha*y) <= J(p)``.
+Of several classes the shared weights minimise ``sum_c J_c(p)``, and cuts are sums over the classes.
 
 Erratum: the paper prints its stopping rule with an absolute 0.01.  J is in the thousands at its
 C = 100, and only a gap relative to |J| gives its numbers of active kernels and iterations.
@@ -27,8 +28,8 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from mkldist.gram.requests import Combine, Quadratic
-from mkldist.machines.inner_svm import InnerSvm
+from mkldist.gram.requests import Combine
+from mkldist.machines.inner_svm import InnerSvm, norms
 from mkldist.machines.svm import SvmSolution
 from mkldist.optim.cutting_planes import CuttingPlanes
 from mkldist.solvers.base import (
@@ -85,7 +86,7 @@ def solve(problem: Problem, params: LevelParams) -> Steps:
     for _ in range(params.max_iter):
         K = yield Combine(state.p)
         svm = state.solve_svm(K)
-        q = yield Quadratic(svm.signed)
+        q = yield from norms(svm)
         state.add_cut(svm, q)
         if state.gap(svm, q) <= params.tol:
             stop = StopReason.CONVERGED
@@ -176,4 +177,5 @@ METHOD = Method(
     loss="hinge",
     regularizer="1/2 (sum_m ||f_m||)^2",
     reference="Xu, Jin, King & Lyu 2008, Algorithm 2",
+    joint_classes=True,
 )

@@ -11,7 +11,9 @@ alpha is one constraint of the paper's programme
     max theta  s.t.  sum_m beta_m S_m(alpha) >= theta for all alpha,  beta in the simplex,
 
 with ``S_m(alpha) = 1/2 q_m(alpha*y) - 1'alpha``.  The machine at beta finds the constraint that is
-violated most, and the programme over the constraints found so far gives the next beta.
+violated most, and the programme over the constraints found so far gives the next beta.  Of
+several classes the shared weights minimise ``sum_c J_c(beta)``, and a constraint is the sum of
+those of the classes' machines.
 
 This is the cutting-plane method that the Level method stabilises: its weights are vertices of the
 model, so that they jump from iteration to iteration and need more of them.
@@ -28,8 +30,8 @@ import math
 import numpy as np
 from pydantic import Field
 
-from mkldist.gram.requests import Combine, Quadratic
-from mkldist.machines.inner_svm import InnerSvm
+from mkldist.gram.requests import Combine
+from mkldist.machines.inner_svm import InnerSvm, norms
 from mkldist.machines.svm import SvmSolution
 from mkldist.optim.cutting_planes import CuttingPlanes
 from mkldist.solvers.base import (
@@ -80,7 +82,7 @@ def solve(problem: Problem, params: SilpParams) -> Steps:
     best_beta, best, lower, stop = beta, SvmSolution.none(), -math.inf, StopReason.MAX_ITER
     for _ in range(params.max_iter):
         svm = svm_at((yield Combine(beta)))
-        q = yield Quadratic(svm.signed)
+        q = yield from norms(svm)
         counters.outer_iterations += 1
         counters.combines += 1
         counters.passes += 1
@@ -122,4 +124,5 @@ METHOD = Method(
     loss="hinge",
     regularizer="1/2 (sum_m ||f_m||)^2",
     reference="Sonnenburg, Raetsch, Schaefer & Schoelkopf 2006, Algorithm 1",
+    joint_classes=True,
 )

@@ -5,7 +5,8 @@ Minimises over kernel weights d in the simplex the optimal value of the support 
     J(d) = max_alpha { 1'alpha - 1/2 (alpha*y)' (sum_m d_m K_m) (alpha*y) :
                        0 <= alpha <= C, y'alpha = 0 },
 
-with gradient ``dJ/dd_m = -1/2 q_m(alpha*y)``.  It is the method that Xu et al. 2008 call
+with gradient ``dJ/dd_m = -1/2 q_m(alpha*y)``; of several classes that share d both are sums over
+the classes.  It is the method that Xu et al. 2008 call
 subgradient descent (SD); the descent is :mod:`mkldist.solvers.reduced_gradient`, which says where
 it differs from the paper's toolbox.
 """
@@ -65,4 +66,5 @@ METHOD = Method(
     loss="hinge",
     regularizer="1/2 (sum_m ||f_m||)^2",
     reference="Rakotomamonjy, Bach, Canu & Grandvalet 2008, Algorithm 1",
+    joint_classes=True,
 )

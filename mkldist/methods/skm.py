@@ -153,7 +153,7 @@ class _SupportKernelMachine:
         q = yield Quadratic(svm.signed)
         self.counters.combines += 1
         self.counters.passes += 1
-        predictor = Predictor(self._d, svm.signed, svm.bias, svm.alpha)
+        predictor = Predictor(self._d, svm.signed, float(svm.bias), svm.alpha)
         self.bounds.update(svm.objective, predictor, float(svm.alpha.sum()) - 0.5 * float(q.max()))
 
     def record(self) -> None:

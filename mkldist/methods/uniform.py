@@ -2,7 +2,7 @@
 
 Maximises ``1'alpha - 1/2 (alpha*y)' (1/M sum_m K_m) (alpha*y)`` over ``0 <= alpha <= C``,
 ``y'alpha = 0``: the value J(d) of the simplex-weighted problem at d = 1/M, certified by the
-machine's own duality gap.
+machine's own duality gap.  Several classes share the combined kernel, and their values add up.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ import numpy as np
 from pydantic import Field
 
 from mkldist.gram.requests import Combine
-from mkldist.machines.inner_svm import svm_solution
-from mkldist.machines.svm import solve_svm
+from mkldist.machines.inner_svm import svm_solution, train
 from mkldist.solvers.base import Counters, Method, Problem, SolverParams, Steps
 
 
@@ -42,9 +41,8 @@ def solve(problem: Problem, params: UniformParams) -> Steps:
     """
     weights = np.full(problem.n_kernels, 1.0 / problem.n_kernels)
     K = yield Combine(weights)
-    svm = solve_svm(K, problem.y, params.C, tol=params.tol)
     counters = Counters(outer_iterations=1, combines=1)
-    counters.count_svm(svm.iterations, svm.newton_steps)
+    svm = train(K, problem.y, params.C, params.tol, counters)
     return svm_solution(weights, svm, params.tol, counters)
 
 
@@ -57,4 +55,5 @@ METHOD = Method(
     loss="hinge",
     regularizer="1/2 ||f||^2",
     reference="baseline of Cortes, Mohri & Rostamizadeh 2009",
+    joint_classes=True,
 )

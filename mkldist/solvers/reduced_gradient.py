@@ -24,7 +24,8 @@ from typing import Any
 import numpy as np
 from pydantic import Field
 
-from mkldist.gram.requests import Combine, Quadratic, Request
+from mkldist.gram.requests import Combine, Request
+from mkldist.machines.inner_svm import norms
 from mkldist.machines.svm import SvmSolution
 from mkldist.optim.line_search import root_of_slope
 from mkldist.optim.quasi_newton import LimitedMemory
@@ -72,8 +73,8 @@ class Combination:
         return Combination(self.matrix + step * other.matrix, self.ridge + step * other.ridge)
 
     def quadratic(self, v: Floats) -> float:
-        """Return ``v' (matrix + ridge I) v``."""
-        return float(v @ self.matrix @ v) + self.ridge * float(v @ v)
+        """Return ``v' (matrix + ridge I) v``, added up over the columns of `v`."""
+        return float(np.vdot(v.T @ self.matrix, v.T)) + self.ridge * float(np.vdot(v, v))
 
 
 Machine = Callable[[Combination], SvmSolution]
@@ -158,7 +159,7 @@ def descend(
     for _ in range(params.max_iter):
         kernel = Combination((yield Combine(d)), float(ridges @ d))
         svm = machine(kernel)
-        q = (yield Quadratic(svm.signed)) + ridges * float(svm.signed @ svm.signed)
+        q = (yield from norms(svm)) + ridges * float(np.vdot(svm.signed, svm.signed))
         counters.outer_iterations += 1
         counters.combines += 1
         counters.passes += 1

@@ -12,7 +12,14 @@ from mkldist.errors import ConvergenceWarning, GramError, SpecError, nearest
 from mkldist.gram.bank import MemoryBank
 from mkldist.gram.validate import check_grams
 from mkldist.gram.view import make_views
-from mkldist.solvers.base import Problem, Solution, SolverParams, StopReason, Target
+from mkldist.solvers.base import (
+    Method,
+    Problem,
+    Solution,
+    SolverParams,
+    StopReason,
+    Target,
+)
 from mkldist.solvers.lockstep import Job, solve_alone
 from mkldist.solvers.parameters import check_effect, validate
 from mkldist.solvers.registry import METHODS
@@ -40,10 +47,11 @@ def solve(
         Name of a method, see ``mkldist list methods``.
     grams : (M, n, n) array-like
         Symmetric positive semi-definite Gram matrices, used as they are: normalise before.
-    y : (n,) array-like
+    y : (n,) or (n, k) array-like
         Labels in {-1, +1}, or real values for methods and losses of regression; 0 marks points
         without a label for semi-supervised methods.  One-class methods learn what the points of
-        label +1 have in common; those of label -1, known outliers, take no part.
+        label +1 have in common; those of label -1, known outliers, take no part.  With k columns,
+        one for each of several classes, the classes share their kernel weights.
     laplacian : (n, n) array-like or sparse array, optional
         Graph Laplacian of the points, symmetric, for semi-supervised methods.
     **params
@@ -58,7 +66,8 @@ def solve(
     Raises
     ------
     mkldist.errors.SpecError
-        For an unknown method, or a parameter that is unknown or has no effect.
+        For an unknown method, a parameter that is unknown or has no effect, and columns of labels
+        where the method cannot share kernel weights.
     mkldist.errors.GramError
         For Gram matrices, labels or a Laplacian that cannot be used.
 
@@ -87,9 +96,10 @@ def solve(
     if chosen.needs_laplacian and laplacian is None:
         raise SpecError("laplacian", f"none for {method}", "a graph Laplacian of the points")
     stack = _numbers(grams, "grams", "(M, n, n) numbers: M Gram matrices of one size")
-    labels = _labels(y)
+    labels = _labels(y, chosen, stack.shape[-1:])
     check_grams(stack, labels, where="grams")
-    _check_labels(labels, settings.target)
+    for column in labels.reshape(len(labels), -1).T:
+        _check_labels(column, settings.target)
     bank = MemoryBank.from_grams(stack)
     problem = Problem(
         y=labels, n_kernels=len(stack), laplacian=_checked_laplacian(laplacian, len(labels))
@@ -116,14 +126,26 @@ def _described(given: Any) -> str:
     return f"{type(given).__module__}.{type(given).__qualname__}".removeprefix("builtins.")
 
 
-def _labels(y: Any) -> Floats:
-    """Return labels as (n,) float64."""
+def _labels(y: Any, method: Method, n: tuple[int, ...]) -> Floats:
+    """Return labels as float64: (n,), or (n, k) for a method that takes several classes."""
     hint = 'Turn class names into numbers, as in numpy.where(names == "positive", 1, -1)'
     labels = _numbers(y, "y", "numbers, one a point", hint)
-    if labels.ndim != 1:
+    if labels.ndim == 1:
+        return labels
+    if labels.shape[:-1] != n or labels.size == max(labels.shape):
         hint = "Use y.ravel()" if labels.size == max(labels.shape, default=0) else ""
-        raise GramError("y", f"found shape {labels.shape}", "(n,): one label a point", hint)
-    return labels
+        raise GramError(
+            "y", f"found shape {labels.shape}", "(n,): one label a point, or (n, k)", hint
+        )
+    if not method.joint_classes:
+        able = ", ".join(name for name, other in METHODS.items() if other.joint_classes)
+        raise SpecError(
+            "method",
+            f"{method.name} with labels of shape {labels.shape}",
+            f"a method whose classes can share kernel weights: {able}",
+            "Or call it for one column at a time",
+        )
+    return np.ascontiguousarray(labels)
 
 
 def _warn_if_early(method: str, solution: Solution, settings: SolverParams) -> None:
