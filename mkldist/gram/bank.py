@@ -20,8 +20,7 @@ Values = npt.NDArray[np.floating]
 Ints = npt.NDArray[np.intp]
 
 SLAB_ENTRIES = 16_384
-ROW_GROUP_ENTRIES = 131_072
-ALONE_ENTRIES = 8_192
+ROW_GROUP_ENTRIES = 2**20
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,11 +50,14 @@ class Rows:
     ----------
     positions : (s,) intp
         Places of these kernels in the list that was asked for.
-    values : (s, E) float32 or float64
-        Their entries.  Valid until the next rows are asked for.
+    lines : (s,) intp
+        Rows of `values` that these kernels are.
+    values : (k, E) float32 or float64
+        Entries.  Valid until the next rows are asked for.
     """
 
     positions: Ints
+    lines: Ints
     values: Values
 
 
@@ -179,16 +181,12 @@ class ArrayBank(Bank):
             yield Chunk(slice(0, self.n_kernels), entries, values)
 
     def rows(self, kernels: Ints) -> Iterator[Rows]:
-        """Read some kernels: small ones gathered in groups, larger ones as they lie."""
-        entries = self.layout.n_entries
-        step = 1 if entries > ALONE_ENTRIES else max(1, ROW_GROUP_ENTRIES // entries)
+        """Read some kernels as they lie, a few megabytes at a time."""
+        step = max(1, ROW_GROUP_ENTRIES // self.layout.n_entries)
         for start in range(0, len(kernels), step):
             positions = np.arange(start, min(start + step, len(kernels)))
-            first = int(kernels[start])
-            alone = len(positions) == 1
-            values = self._values[first : first + 1] if alone else self._values[kernels[positions]]
-            self.counter.bytes_read += values.nbytes
-            yield Rows(positions, values)
+            self.counter.bytes_read += len(positions) * self.layout.n_entries * self.dtype.itemsize
+            yield Rows(positions, kernels[positions], self._values)
 
 
 class MemoryBank(ArrayBank):

@@ -12,6 +12,7 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 
+import numba
 import numpy as np
 import numpy.typing as npt
 
@@ -96,11 +97,23 @@ class TileLayout:
         """Return one (T·b²) vector as an (n, n) symmetric matrix, written to `out` if given."""
         n = self.n_points
         matrix = np.empty((n, n), dtype=packed.dtype) if out is None else out
-        tiles = packed.reshape(self.n_tiles, self.tile, self.tile)
-        for t, (i, j) in enumerate(zip(*self.coordinates, strict=True)):
-            rows, cols = self.rows_of(i), self.rows_of(j)
-            part = tiles[t, : rows.stop - rows.start, : cols.stop - cols.start]
-            matrix[rows, cols] = part
-            if i != j:
-                matrix[cols, rows] = part.T
+        _unpack(packed.reshape(self.n_tiles, self.tile, self.tile), self.side, matrix)
         return matrix
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+def _unpack(tiles: npt.NDArray[np.floating], side: int, matrix: npt.NDArray[np.floating]) -> None:
+    """Write upper tiles, row by row, to both of their places in a symmetric matrix."""
+    n, edge = len(matrix), tiles.shape[1]
+    t = 0
+    for row in range(side):
+        for col in range(row, side):
+            height, width = min(edge, n - row * edge), min(edge, n - col * edge)
+            for i in range(height):
+                for j in range(width):
+                    matrix[row * edge + i, col * edge + j] = tiles[t, i, j]
+            if row != col:
+                for j in range(width):
+                    for i in range(height):
+                        matrix[col * edge + j, row * edge + i] = tiles[t, i, j]
+            t += 1

@@ -19,7 +19,7 @@ from mkldist.gram.operands import WIDTH, ColumnRequest, Columns, Diagonal
 from mkldist.gram.radii import answer_radii
 from mkldist.gram.radius_cache import points_id
 from mkldist.gram.requests import Combine, Inner, Matvec, Quadratic, Radii, Request
-from mkldist.gram.tile_products import multiply
+from mkldist.gram.tile_products import add_rows, multiply
 
 Floats = npt.NDArray[np.float64]
 AnyRequest = Request | Diagonal
@@ -228,16 +228,13 @@ def _combine_few(bank: Bank, sparse: _WeightRows) -> None:
 
     Kernels are added one after the other, so that a sum does not depend on the other sums.
     """
-    from scipy.linalg.blas import daxpy
-
     weights = np.stack(sparse.rows)
     active = np.flatnonzero(weights.any(axis=0))
     packed = np.zeros((len(weights), bank.layout.n_entries))
     for rows in bank.rows(active):
-        for kernel, values in zip(active[rows.positions], rows.values, strict=True):
-            wide = values.astype(np.float64, copy=False)
-            for r in np.flatnonzero(weights[:, kernel]):
-                daxpy(wide, packed[r], a=weights[r, kernel])
+        for total, row in zip(packed, weights[:, active[rows.positions]], strict=True):
+            used = np.flatnonzero(row)
+            add_rows(rows.values, rows.lines[used], row[used], total)
     for target, entries in zip(sparse.targets, packed, strict=True):
         bank.layout.unpack(entries, out=target)
     bank.counter.combines += len(weights)
@@ -247,7 +244,6 @@ def _matvec(bank: Bank, request: Matvec) -> Floats:
     """Multiply the kernels that the request names."""
     answers = np.empty((len(request.kernels), *request.vectors.shape))
     for rows in bank.rows(request.kernels):
-        for position, packed in zip(rows.positions, rows.values, strict=True):
-            answers[position] = multiply(bank.layout, packed, request.vectors)
+        answers[rows.positions] = multiply(bank.layout, rows.values, rows.lines, request.vectors)
     bank.counter.matvecs += len(request.kernels)
     return answers

@@ -114,8 +114,8 @@ def _computed(bank: Bank, indices: Sequence[npt.NDArray[np.intp] | None]) -> Flo
     squared_radii = np.empty((len(indices), bank.n_kernels))
     matrix = np.empty((bank.n_points, bank.n_points))
     for rows in bank.rows(np.arange(bank.n_kernels)):
-        for kernel, packed in zip(rows.positions, rows.values, strict=True):
-            bank.layout.unpack(packed, out=matrix)
+        for kernel, line in zip(rows.positions, rows.lines, strict=True):
+            bank.layout.unpack(rows.values[line], out=matrix)
             for found, index in zip(squared_radii, indices, strict=True):
                 part = matrix if index is None else matrix[index[:, None], index]
                 found[kernel] = squared_radius(part)

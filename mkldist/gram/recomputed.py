@@ -65,7 +65,8 @@ class RecomputedBank(Bank):
         """Compute some kernels, or take those that are kept."""
         for start in range(0, len(kernels), self._kept.capacity):
             positions = np.arange(start, min(start + self._kept.capacity, len(kernels)))
-            yield Rows(positions, self._kept.rows(kernels[positions], self._fetch))
+            values = self._kept.rows(kernels[positions], self._fetch)
+            yield Rows(positions, np.arange(len(values)), values)
 
     def close(self) -> None:
         """Give back the memory of the kernels that were kept."""

@@ -64,7 +64,8 @@ class StreamedBank(Bank):
             positions = np.flatnonzero(homes == home)
             for start in range(0, len(positions), self._kept.capacity):
                 some = positions[start : start + self._kept.capacity]
-                yield Rows(some, self._rows_of(int(self._starts[home]), kernels[some]))
+                values = self._rows_of(int(self._starts[home]), kernels[some])
+                yield Rows(some, np.arange(len(values)), values)
 
     def close(self) -> None:
         """Give back the memory of the kernels that were kept."""

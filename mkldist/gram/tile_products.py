@@ -1,4 +1,4 @@
-"""Products of a matrix kept as upper tiles with few vectors, without unpacking the matrix."""
+"""Products and sums of matrices kept as upper tiles, without unpacking and without copying them."""
 
 from __future__ import annotations
 
@@ -9,62 +9,95 @@ import numpy.typing as npt
 from mkldist.gram.layout import TileLayout
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.intp]
+Values = npt.NDArray[np.floating]
 
 FEW = 4  # vectors, up to which reading the tiles costs more than multiplying them
+STRETCH = 4096  # entries of a sum that stay in the processor's first cache
 
 
-def multiply(layout: TileLayout, packed: npt.NDArray[np.floating], vectors: Floats) -> Floats:
-    """Return ``K V`` for one matrix K.
+def multiply(layout: TileLayout, values: Values, lines: Ints, vectors: Floats) -> Floats:
+    """Return ``K V`` for some matrices K.
 
     Few vectors are multiplied with the tiles as they lie, each entry read once and used for both
-    of its places; for many vectors the matrix is unpacked and handed to the BLAS.
+    of its places; for many vectors a matrix is unpacked and handed to the BLAS.
 
     Parameters
     ----------
     layout : TileLayout
         Of n points.
-    packed : (E,) float32 or float64
-        The kept entries of K.
+    values : (k, E) float32 or float64
+        The kept entries of matrices.
+    lines : (s,) intp
+        Which of them.
     vectors : (n,) or (n, R) float64
         V.
 
     Returns
     -------
-    (n,) or (n, R) float64
+    (s, n) or (s, n, R) float64
     """
     if vectors.ndim == 2 and vectors.shape[1] > FEW:
-        product: Floats = layout.unpack(packed.astype(np.float64, copy=False)) @ vectors
-        return product
+        products = np.empty((len(lines), *vectors.shape))
+        for product, line in zip(products, lines, strict=True):
+            unpacked = layout.unpack(values[line].astype(np.float64, copy=False))
+            np.matmul(unpacked, vectors, out=product)
+        return products
     columns = vectors[:, None] if vectors.ndim == 1 else vectors
     padded = np.zeros((columns.shape[1], layout.side * layout.tile))
     padded[:, : layout.n_points] = columns.T
-    sums = np.zeros_like(padded)
-    tiles = packed.reshape(layout.n_tiles, layout.tile, layout.tile)
-    for vector, total in zip(padded, sums, strict=True):
-        _add_product(tiles, layout.side, vector, total)
-    answer: Floats = sums[:, : layout.n_points].T
-    return answer[:, 0] if vectors.ndim == 1 else answer
+    sums = np.zeros((len(lines), *padded.shape))
+    tiles = values.reshape(-1, layout.n_tiles, layout.tile, layout.tile)
+    _add_products(tiles, lines, layout.side, padded, sums)
+    answer: Floats = sums[:, :, : layout.n_points].transpose(0, 2, 1)
+    return answer[:, :, 0] if vectors.ndim == 1 else answer
 
 
 @numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})  # type: ignore[untyped-decorator,unused-ignore]
-def _add_product(tiles: npt.NDArray[np.floating], side: int, vector: Floats, total: Floats) -> None:
-    """Add K @ vector to `total`; both padded to whole tiles."""
-    edge = tiles.shape[1]
-    t = 0
-    for row in range(side):
-        for col in range(row, side):
-            for i in range(edge):
-                line = tiles[t, i]
-                here = row * edge + i
-                factor = vector[here]
-                sum_of_row = 0.0
-                if row == col:
-                    for j in range(edge):
-                        sum_of_row += line[j] * vector[col * edge + j]
-                else:
-                    for j in range(edge):
-                        there = col * edge + j
-                        sum_of_row += line[j] * vector[there]
-                        total[there] += line[j] * factor
-                total[here] += sum_of_row
-            t += 1
+def _add_products(tiles: Values, lines: Ints, side: int, vectors: Floats, sums: Floats) -> None:
+    """Add K @ vector to `sums`, (s, R, n), for s matrices and R vectors padded to whole tiles."""
+    edge = tiles.shape[2]
+    for s in range(len(lines)):
+        for r in range(len(vectors)):
+            vector, total = vectors[r], sums[s, r]
+            t = 0
+            for row in range(side):
+                for col in range(row, side):
+                    for i in range(edge):
+                        line = tiles[lines[s], t, i]
+                        here = row * edge + i
+                        factor = vector[here]
+                        sum_of_row = 0.0
+                        if row == col:
+                            for j in range(edge):
+                                sum_of_row += line[j] * vector[col * edge + j]
+                        else:
+                            for j in range(edge):
+                                there = col * edge + j
+                                sum_of_row += line[j] * vector[there]
+                                total[there] += line[j] * factor
+                        total[here] += sum_of_row
+                    t += 1
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+def add_rows(values: Values, lines: Ints, weights: Floats, total: Floats) -> None:
+    """Add ``sum_s weights[s] values[lines[s]]`` to `total`, (E,), in the order of s.
+
+    Parameters
+    ----------
+    values : (k, E) float32 or float64
+        Entries of matrices.
+    lines : (s,) intp
+        Which of them.
+    weights : (s,) float64
+        Their weights.
+    total : (E,) float64
+        Overwritten.
+    """
+    for start in range(0, len(total), STRETCH):
+        stop = min(start + STRETCH, len(total))
+        for s in range(len(lines)):
+            row, weight = values[lines[s]], weights[s]
+            for e in range(start, stop):
+                total[e] += weight * row[e]

@@ -23,15 +23,17 @@ as the default.
 from __future__ import annotations
 
 import math
-from typing import Literal
+from collections.abc import Generator
+from typing import Any, Literal
 
 import numpy as np
 from pydantic import Field
 
-from mkldist.gram.requests import Combine
-from mkldist.machines.inner_svm import InnerSvm, norms
+from mkldist.gram.requests import Combine, Request
+from mkldist.machines.inner_svm import InnerSvm
 from mkldist.machines.svm import SvmSolution
 from mkldist.optim.cutting_planes import CuttingPlanes
+from mkldist.optim.matrix_game import GameSolution
 from mkldist.solvers.base import (
     Counters,
     Floats,
@@ -44,6 +46,7 @@ from mkldist.solvers.base import (
     relative_gap,
 )
 from mkldist.solvers.trace import Trace
+from mkldist.solvers.working_set import Ints, WorkingSet, solved
 
 NEAR_RATIO = 0.01
 BOUNDS_FACTOR = 10.0  # by which the bounds must be tighter where the iterate's gap decides
@@ -59,6 +62,9 @@ class LevelParams(SolverParams):
     stop: Literal["bounds", "point"] = Field(
         "bounds", description="gap held against tol: of the bounds, or the paper's of the iterate"
     )
+    acceleration: Literal["working-set", "none"] = Field(
+        "working-set", description="none: every iteration visits all kernels, as in the paper"
+    )
 
 
 def solve(problem: Problem, params: LevelParams) -> Steps:
@@ -73,7 +79,7 @@ def solve(problem: Problem, params: LevelParams) -> Steps:
 
     Yields
     ------
-    Combine, Quadratic
+    Combine, Quadratic, Matvec
 
     Returns
     -------
@@ -83,12 +89,14 @@ def solve(problem: Problem, params: LevelParams) -> Steps:
     """
     state = _Level(problem, params)
     stop = StopReason.MAX_ITER
+    yield from state.choose_kernels()
     for _ in range(params.max_iter):
-        K = yield Combine(state.p)
+        K = yield Combine(state.weights)
         svm = state.solve_svm(K)
-        q = yield from norms(svm)
-        state.add_cut(svm, q)
-        if state.gap(svm, q) <= params.tol:
+        q = yield from state.kernels.quadratic(svm.signed)
+        state.add_cut(svm.alpha, q)
+        yield from state.look_outside(svm, q)
+        if state.gap <= params.tol:
             stop = StopReason.CONVERGED
             break
         if problem.clock.elapsed >= params.time_limit:
@@ -99,64 +107,115 @@ def solve(problem: Problem, params: LevelParams) -> Steps:
 
 
 class _Level:
-    """The iterate, the bundle of cuts and the bounds."""
+    """The iterate, the bundle of cuts, the bounds, and the kernels that they are about."""
 
     def __init__(self, problem: Problem, params: LevelParams) -> None:
-        self.params = params
-        self.p: Floats = np.full(problem.n_kernels, 1.0 / problem.n_kernels)
-        self.upper, self.lower = math.inf, -math.inf
-        self._cuts = CuttingPlanes(problem.n_kernels)
-        self._minimiser = self.p
+        self.params, self._y = params, problem.y
+        self.kernels = WorkingSet(problem.n_kernels, everything=params.acceleration == "none")
+        self.p: Floats = np.full(len(self.kernels), 1.0 / max(len(self.kernels), 1))
+        self.upper, self.lower, self.gap = math.inf, -math.inf, math.inf
+        self._restricted_lower, self._gap_of_pass = -math.inf, math.inf
+        self._cuts = CuttingPlanes(len(self.kernels))
+        self._points: list[Floats] = []  # alpha_j of the cuts
+        self._minimum: GameSolution
         self._counters = Counters()
         self._svm = InnerSvm(problem.y, params.C, params.tol, self._counters)
         self._trace = Trace(params.trace, problem.clock)
+
+    @property
+    def weights(self) -> Floats:
+        """The iterate as weights of all kernels."""
+        return self.kernels.spread(self.p)
+
+    def choose_kernels(self) -> Generator[Request, Any, None]:
+        """Begin with the kernels that the labels themselves, as dual variables, ask for."""
+        if self.kernels.everything:
+            return
+        positive = self._y > 0
+        alpha = np.where(positive, 1.0 / positive.sum(axis=0), 1.0 / (~positive).sum(axis=0))
+        q = yield from self.kernels.visit_all(alpha[None] * self._y)
+        yield from self._enlarge(self.kernels.newcomers(q[:, 0], -math.inf))
 
     def solve_svm(self, K: Floats) -> SvmSolution:
         """Solve the inner machine at p (step 3), started from the last one; a new upper bound."""
         svm = self._svm(K)
         self._counters.combines += 1
         if svm.objective < self.upper:
-            self.upper, self._best_p, self._best_svm = svm.objective, self.p, svm
+            self.upper, self._best_weights, self._best_svm = svm.objective, self.weights, svm
         return svm
 
-    def add_cut(self, svm: SvmSolution, q: Floats) -> None:
-        """Extend the cutting-plane model and minimise it (steps 4 and 5): a new lower bound."""
-        height = float(svm.alpha.sum())
-        self._cuts.add(height, -0.5 * q)
-        minimum = self._cuts.minimum()
-        self._minimiser = minimum.columns
-        self.lower = max(self.lower, minimum.bound)
-        self._counters.outer_iterations += 1
-        self._counters.passes += 1
-        self._trace.record(self.upper, self.lower, self.p)
+    def add_cut(self, alpha: Floats, q: Floats) -> None:
+        """Extend the cutting-plane model and minimise it (steps 4 and 5)."""
+        self._cuts.add(float(alpha.sum()), -0.5 * q)
+        self._points.append(alpha)
+        self._minimum = self._cuts.minimum()
+        self._restricted_lower = max(self._restricted_lower, self._minimum.bound)
 
-    def gap(self, svm: SvmSolution, q: Floats) -> float:
-        """Return the gap that decides, of the bounds or of this iterate.
+    def look_outside(self, svm: SvmSolution, q: Floats) -> Generator[Request, Any, None]:
+        """Certify the gap, by a pass once the problem is solved on the working set.
+
+        The pass asks about the iterate's dual point and about the mixture of the cuts' points
+        that attains the model's minimum: its cut is at least as high as the mixture of theirs.
+        """
+        self._counters.outer_iterations += 1
+        gap = self._decisive(svm, q, self._restricted_lower)
+        if self.kernels.everything:
+            self.lower, self.gap = self._restricted_lower, gap
+        elif gap <= solved(self.params.tol, self._gap_of_pass):
+            mixture = np.tensordot(self._minimum.rows, np.array(self._points), axes=1)
+            points = np.stack([svm.alpha, mixture])
+            q_all = yield from self.kernels.visit_all(points * self._y)
+            bounds = _heights(points) - 0.5 * q_all.max(axis=0)
+            self.lower = max(self.lower, float(bounds.max()))
+            self.gap = self._gap_of_pass = self._decisive(svm, q_all[:, 0], self.lower)
+            if self.gap > self.params.tol:
+                self.add_cut(mixture, q_all[self.kernels.kernels, 1])
+                height = 2.0 * (float(mixture.sum()) - self._restricted_lower)
+                yield from self._enlarge(self.kernels.newcomers(q_all[:, 1], height))
+        self._counters.passes = self.kernels.passes
+        self._trace.record(self.upper, self.lower, self.weights)
+
+    def _decisive(self, svm: SvmSolution, q: Floats, lower: float) -> float:
+        """Return the gap that decides, of the bounds or of this iterate, on the kernels of q.
 
         The gap of an iterate, ``1/2 (max_m q_m - sum_m p_m q_m)``, can stay large where the inner
         solution is not unique, so bounds ten times tighter than asked for end the search too.
         """
-        of_bounds = relative_gap(self.upper, self.lower)
+        of_bounds = relative_gap(self.upper, lower)
         if self.params.stop == "bounds":
             return of_bounds
         of_point = relative_gap(svm.objective, float(svm.alpha.sum()) - 0.5 * float(q.max()))
         if of_point <= self.params.tol:
-            self.upper, self._best_p, self._best_svm = svm.objective, self.p, svm
+            self.upper, self._best_weights, self._best_svm = svm.objective, self.weights, svm
         return min(of_point, BOUNDS_FACTOR * of_bounds)
 
     def project_onto_level_set(self) -> None:
         """Move to the next weights (step 6); the model's minimiser if rounding hides the set."""
-        upper, lower, params = self.upper, self.lower, self.params
+        upper, lower, params = self.upper, self._restricted_lower, self.params
         closeness = params.near if relative_gap(upper, lower) < NEAR_RATIO else params.far
         level = closeness * upper + (1 - closeness) * lower
         point = self._cuts.project(self.p, level, slack=LEVEL_SLACK * (upper - lower))
-        self.p = self._minimiser if point is None else point
+        self.p = self._minimum.columns if point is None else point
+
+    def _enlarge(self, newcomers: Ints) -> Generator[Request, Any, None]:
+        """Take kernels into the working set, and what the cuts say of them into the model."""
+        if not len(newcomers):
+            return
+        points = np.array(self._points).reshape(-1, *self._y.shape)
+        q = yield from self.kernels.enlarge(newcomers, points * self._y)
+        self._cuts.widen(_heights(points)[:, None] - 0.5 * q)
+        self.p = np.concatenate([self.p, np.zeros(len(newcomers))])
+        if len(points):
+            self._minimum = self._cuts.minimum()
+            self._restricted_lower = self._minimum.bound
+        else:
+            self.p = np.full(len(newcomers), 1.0 / len(newcomers))
 
     def solution(self, stop: StopReason) -> Solution:
         """Return the best weights met and their certificate."""
         svm = self._best_svm
         return Solution(
-            kernel_weights=self._best_p,
+            kernel_weights=self._best_weights,
             coefficients=svm.signed,
             bias=svm.bias,
             dual_variables=svm.alpha,
@@ -166,6 +225,12 @@ class _Level:
             counters=self._counters,
             trace=self._trace.arrays(),
         )
+
+
+def _heights(points: Floats) -> Floats:
+    """Return ``1'alpha_j`` of points (J, n) or (J, n, k)."""
+    heights: Floats = points.reshape(len(points), -1).sum(axis=1)
+    return heights
 
 
 METHOD = Method(

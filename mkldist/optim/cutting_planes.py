@@ -55,6 +55,18 @@ class CuttingPlanes:
         self._n_cuts += 1
         self._multipliers = np.append(self._multipliers, 0.0)
 
+    def widen(self, payoff: Floats) -> None:
+        """Take more kernels in.
+
+        Parameters
+        ----------
+        payoff : (J, S) float64
+            Values of the cuts at the new vertices.
+        """
+        rows = np.empty((len(self._rows), self._rows.shape[1] + payoff.shape[1]))
+        rows[: self._n_cuts] = np.concatenate([self.payoff, payoff], axis=1)
+        self._rows = rows
+
     def minimum(self) -> GameSolution:
         """Minimise the model over the simplex: a lower bound of the function, and where."""
         solution = solve_game(self.payoff, *self._basis)

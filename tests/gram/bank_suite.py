@@ -62,7 +62,7 @@ class BankSuite:
         found = np.full((4, bank.layout.n_entries), np.nan)
         for rows in bank.rows(kernels):
             assert np.isnan(found[rows.positions]).all()
-            found[rows.positions] = rows.values
+            found[rows.positions] = rows.values[rows.lines]
         assert_array_equal(found, bank.layout.pack(grams[kernels]))
         assert not list(bank.rows(np.array([], dtype=np.intp)))
 

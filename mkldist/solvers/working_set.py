@@ -1,0 +1,142 @@
+"""The few kernels that a simplex-weighted method works on between its passes over all of them.
+
+Of thousands of kernels some dozens get a weight.  A method solves its problem on a working set of
+kernels, which costs only these, and makes a pass over the bank to see whether others belong to it.
+For a dual point alpha of the inner machine,
+
+    1'alpha - 1/2 max_m q_m(alpha*y) <= optimum,
+
+so that the pass which looks for such kernels certifies the solution when there are none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mkldist.gram.requests import Matvec, Quadratic, Request
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.intp]
+
+FIRST_KERNELS = 20
+SMALL = 2  # times this many kernels are the least of which a working set is worth its trouble
+SOLVED = 0.3  # of the gap of the last pass, to which the working set is solved before the next
+SOLVED_TOL = 0.7  # of the tolerance, to which it need not be solved any better
+
+
+class WorkingSet:
+    """Some of M kernels.
+
+    Parameters
+    ----------
+    n_kernels : int
+        Number M of kernels.
+    everything : bool
+        Work on all of them, and make every question a pass.
+    """
+
+    def __init__(self, n_kernels: int, *, everything: bool) -> None:
+        self._n_kernels = n_kernels
+        everything = everything or n_kernels <= SMALL * FIRST_KERNELS
+        self.kernels: Ints = np.arange(n_kernels if everything else 0)
+        self.passes = 0
+
+    def __len__(self) -> int:
+        return len(self.kernels)
+
+    @property
+    def everything(self) -> bool:
+        """Whether the working set is the bank."""
+        return len(self.kernels) == self._n_kernels
+
+    def spread(self, weights: Floats) -> Floats:
+        """Return weights (S,) of the working set as weights (M,) of all kernels."""
+        if self.everything:
+            return weights
+        dense = np.zeros(self._n_kernels)
+        dense[self.kernels] = weights
+        return dense
+
+    def quadratic(self, point: Floats) -> Generator[Request, Any, Floats]:
+        """Return ``q_m(alpha*y)`` on the working set, added up over classes.
+
+        Parameters
+        ----------
+        point : (n,) or (n, k) float64
+            ``alpha * y``, of one machine or of one for each class.
+
+        Returns
+        -------
+        (S,) float64
+        """
+        if self.everything:
+            q = yield from self.visit_all(point[None])
+            return q[:, 0]
+        products = yield Matvec(self.kernels, point)
+        return _contracted(products, point)
+
+    def visit_all(self, points: Floats) -> Generator[Request, Any, Floats]:
+        """Return ``q_m(alpha_j*y)`` of all kernels at some points: one pass.
+
+        Parameters
+        ----------
+        points : (J, n) or (J, n, k) float64
+            ``alpha_j * y``.
+
+        Returns
+        -------
+        (M, J) float64
+        """
+        self.passes += 1
+        n_points = points.shape[1]
+        columns = np.moveaxis(points, 1, 0).reshape(n_points, -1)
+        q: Floats = yield Quadratic(columns)
+        return q.reshape(self._n_kernels, len(points), -1).sum(axis=2)
+
+    def newcomers(self, q: Floats, threshold: float) -> Ints:
+        """Return kernels outside whose q_m exceeds a threshold, largest first.
+
+        They are not so many that the working set more than doubles.
+        """
+        outside = q > threshold
+        outside[self.kernels] = False
+        candidates = np.flatnonzero(outside)
+        order = np.argsort(-q[candidates], kind="stable")
+        return candidates[order[: max(FIRST_KERNELS, len(self.kernels))]]
+
+    def enlarge(self, kernels: Ints, points: Floats) -> Generator[Request, Any, Floats]:
+        """Take kernels into the working set; return their ``q_m(alpha_j*y)``.
+
+        Parameters
+        ----------
+        kernels : (S,) intp
+            Kernels outside.
+        points : (J, n) or (J, n, k) float64
+            ``alpha_j * y`` of the points that the working set was asked about.
+
+        Returns
+        -------
+        (J, S) float64
+        """
+        self.kernels = np.concatenate([self.kernels, kernels])
+        if not len(points):
+            return np.zeros((0, len(kernels)))
+        columns = np.moveaxis(points, 1, 0).reshape(points.shape[1], -1)
+        products: Floats = yield Matvec(kernels, columns)
+        q = np.einsum("nc,snc->cs", columns, products)
+        return q.reshape(len(points), -1, len(kernels)).sum(axis=1)
+
+
+def _contracted(products: Floats, point: Floats) -> Floats:
+    """Return ``sum point * products[s]`` for each s."""
+    q: Floats = products.reshape(len(products), -1) @ point.ravel()
+    return q
+
+
+def solved(tol: float, gap_of_pass: float) -> float:
+    """Return the relative gap on the working set at which a pass is due."""
+    return max(SOLVED_TOL * tol, SOLVED * gap_of_pass)
