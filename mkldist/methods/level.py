@@ -229,7 +229,7 @@ class _Level:
 
 def _heights(points: Floats) -> Floats:
     """Return ``1'alpha_j`` of points (J, n) or (J, n, k)."""
-    heights: Floats = points.reshape(len(points), -1).sum(axis=1)
+    heights: Floats = points.sum(axis=tuple(range(1, points.ndim)))
     return heights
 
 

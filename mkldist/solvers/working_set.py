@@ -95,7 +95,8 @@ class WorkingSet:
         n_points = points.shape[1]
         columns = np.moveaxis(points, 1, 0).reshape(n_points, -1)
         q: Floats = yield Quadratic(columns)
-        return q.reshape(self._n_kernels, len(points), -1).sum(axis=2)
+        by_point: Floats = q.reshape(self._n_kernels, len(points), -1).sum(axis=2)
+        return by_point
 
     def newcomers(self, q: Floats, threshold: float) -> Ints:
         """Return kernels outside whose q_m exceeds a threshold, largest first.
@@ -127,8 +128,9 @@ class WorkingSet:
             return np.zeros((0, len(kernels)))
         columns = np.moveaxis(points, 1, 0).reshape(points.shape[1], -1)
         products: Floats = yield Matvec(kernels, columns)
-        q = np.einsum("nc,snc->cs", columns, products)
-        return q.reshape(len(points), -1, len(kernels)).sum(axis=1)
+        q = np.einsum("nc,snc->cs", columns, products).reshape(len(points), -1, len(kernels))
+        by_point: Floats = q.sum(axis=1)
+        return by_point
 
 
 def _contracted(products: Floats, point: Floats) -> Floats:
