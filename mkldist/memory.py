@@ -7,6 +7,7 @@ BANK_SHARE = 2
 LIVE_BYTES = 2**30
 SOLVERS_SHARE = 4
 MATRICES_PER_SOLVER = 4
+MATRICES_OF_DEFORMATION = 5  # factor, product with the Laplacian, system, root, and its inverse
 ROW_CACHE_BYTES = 256 * 2**20
 ROW_CACHE_SHARE = 4
 
@@ -37,18 +38,21 @@ def row_cache_bytes(memory_limit: int | None) -> int:
     )
 
 
-def solver_bytes(n_points: int) -> int:
+def solver_bytes(n_points: int, *, on_graph: bool = False) -> int:
     """Return the bytes of a solver at work: a few (n, n) matrices.
 
     Parameters
     ----------
     n_points : int
         Points n that it is trained on.
+    on_graph : bool
+        Whether it deforms kernels by a graph Laplacian.
     """
-    return MATRICES_PER_SOLVER * 8 * n_points**2
+    matrices = MATRICES_PER_SOLVER + MATRICES_OF_DEFORMATION * on_graph
+    return matrices * 8 * n_points**2
 
 
-def live_solvers(n_points: int, memory_limit: int | None) -> int:
+def live_solvers(n_points: int, memory_limit: int | None, *, on_graph: bool = False) -> int:
     """Return how many solvers may be at work at once in a task, at least one.
 
     Parameters
@@ -57,6 +61,8 @@ def live_solvers(n_points: int, memory_limit: int | None) -> int:
         Points that they are trained on.
     memory_limit : int or None
         Bytes that the task may take.
+    on_graph : bool
+        Whether some of them deform kernels by a graph Laplacian.
     """
     budget = LIVE_BYTES if memory_limit is None else memory_limit // SOLVERS_SHARE
-    return max(1, budget // solver_bytes(n_points))
+    return max(1, budget // solver_bytes(n_points, on_graph=on_graph))

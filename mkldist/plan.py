@@ -19,6 +19,8 @@ from mkldist.identity import content_id
 from mkldist.memory import bank_bytes
 from mkldist.plan_batches import split_groups
 from mkldist.plan_costs import peak_memory, typical_passes
+from mkldist.plan_facts import BankFacts, DatasetFacts, GridFacts
+from mkldist.spec.graph import GraphTable
 from mkldist.spec.model import BankSpec, PreprocessingSpec, SweepSpec
 
 IDENTITY_VERSION = 1
@@ -30,58 +32,12 @@ Place = tuple[str, str, str, int]
 
 
 @dataclass(frozen=True)
-class DatasetFacts:
-    """What planning knows of a data set.
-
-    Parameters
-    ----------
-    fingerprint : str
-        Content hash of features and labels.
-    n_points : int
-        Number of rows.
-    split_fingerprints : tuple of str
-        Content hash of each split's index arrays.
-    train_fingerprints : tuple of str
-        Content hash of each split's training rows.
-    train_sizes : tuple of int
-        Training rows of each split.
-    precomputed : bool
-        Whether the data are Gram matrices.
-    target : str
-        How the values of regression are preprocessed; ``"none"`` if they are not.
-    """
-
-    fingerprint: str
-    n_points: int
-    split_fingerprints: tuple[str, ...]
-    train_fingerprints: tuple[str, ...]
-    train_sizes: tuple[int, ...]
-    precomputed: bool = False
-    target: str = "none"
-
-
-@dataclass(frozen=True)
-class BankFacts:
-    """What planning knows of a bank on a data set: its kernels' number and content hash."""
-
-    n_kernels: int
-    fingerprint: str
-
-
-@dataclass(frozen=True)
-class GridFacts:
-    """What planning knows of a method: its name, and the parameters of each point of its grid."""
-
-    method: str
-    points: tuple[dict[str, Any], ...]
-
-
-@dataclass(frozen=True)
 class BankPlan:
     """One bank of Gram matrices to be built.
 
-    ``split`` is the index of the split whose training rows it covers, or None when the bank
-    covers all rows of the data set (preprocessing fitted on all rows, or precomputed matrices).
+    ``split`` is the index of the split whose known rows, labelled or not, it covers, or None when
+    the bank covers all rows of the data set (preprocessing fitted on all rows, or precomputed
+    matrices).
     """
 
     id: str
@@ -104,7 +60,10 @@ class BankPlan:
 
 @dataclass(frozen=True)
 class RunPlan:
-    """One solver run: a method with fixed parameters on one split of one data set and bank."""
+    """One solver run: a method with fixed parameters on one split of one data set and bank.
+
+    ``graph`` is that whose Laplacian the method is given; None for a method without.
+    """
 
     id: str
     dataset: str
@@ -114,6 +73,7 @@ class RunPlan:
     method: str
     key: str
     params: dict[str, Any]
+    graph: GraphTable | None = None
 
     @property
     def place(self) -> Place:
@@ -257,7 +217,7 @@ class _Planner:
         """Yield the batches of a bank: all methods and parameters of some splits."""
         for splits in groups:
             runs = tuple(
-                self._run(bank, facts, split, key, grid.method, params)
+                self._run(bank, facts, split, key, grid, params)
                 for split in splits
                 for key, grid in self.grids.items()
                 for params in grid.points
@@ -278,7 +238,7 @@ class _Planner:
         split: int | None,
         n_batches: int,
     ) -> BankPlan:
-        n_points = facts.n_points if split is None else facts.train_sizes[split]
+        n_points = facts.n_points if split is None else facts.known_sizes[split]
         layout = TileLayout.for_points(n_points)
         dtype = self._dtype(spec, kernels.n_kernels * layout.n_entries)
         n_bytes = kernels.n_kernels * layout.n_entries * np.dtype(dtype).itemsize
@@ -287,7 +247,7 @@ class _Planner:
             layout=[LAYOUT_VERSION, layout.n_points, layout.tile],
             data=facts.fingerprint,
             preprocessing=None if facts.precomputed else self._features,
-            train=None if split is None else facts.train_fingerprints[split],
+            train=None if split is None else facts.known_fingerprints[split],
             kernels=kernels.fingerprint,
             cosine="cosine" in spec.normalisations,
             dtype=dtype,
@@ -331,17 +291,29 @@ class _Planner:
         facts: DatasetFacts,
         split: int,
         key: str,
-        method: str,
+        grid: GridFacts,
         params: dict[str, Any],
     ) -> RunPlan:
+        graph = facts.graph if grid.needs_laplacian else None
         identity = content_id(
             version=IDENTITY_VERSION,
             bank=bank.id,
             split=facts.split_fingerprints[split],
             normalisation=list(bank.spec.normalisations),
-            method=method,
+            method=grid.method,
             params=params,
             execution=self.spec.execution,
             **({} if facts.target == "none" else {"target": facts.target}),
+            **({} if graph is None else {"graph": graph.identity}),
         )
-        return RunPlan(identity, bank.dataset, bank.id, bank.spec.label, split, method, key, params)
+        return RunPlan(
+            id=identity,
+            dataset=bank.dataset,
+            bank=bank.id,
+            bank_label=bank.spec.label,
+            split=split,
+            method=grid.method,
+            key=key,
+            params=params,
+            graph=graph,
+        )

@@ -9,9 +9,11 @@ from mkldist.memory import live_solvers, row_cache_bytes, solver_bytes
 
 if TYPE_CHECKING:
     from mkldist.plan import BankPlan, BatchPlan
+    from mkldist.spec.graph import GraphTable
 
 WORKER_BASE_BYTES = 300 * 2**20  # interpreter, libraries, compiled code, data set
 BUFFER_BYTES = 64 * 2**20
+ENTRY_BYTES = 12  # of a sparse matrix, with the index of its column
 TYPICAL_ROUNDS = 40
 FEW_PASSES = {"uniform": 1, "best_single": 1, "svm": 1, "majority": 0, "easymkl": 3}
 ALIGNF_KERNELS = 3  # whose products with all kernels are taken in one pass
@@ -40,10 +42,14 @@ def peak_memory(
     peak = 0
     for batch in batches:
         bank = by_id[batch.bank]
-        alive = min(len(batch.runs), live_solvers(bank.n_points, memory_limit))
+        graphs = {run.graph for run in batch.runs if run.graph is not None}
+        on_graph = bool(graphs)
+        alive = min(len(batch.runs), live_solvers(bank.n_points, memory_limit, on_graph=on_graph))
         if execution == "isolated":
             alive = 1
-        peak = max(peak, _held(bank, memory_limit) + alive * solver_bytes(bank.n_points))
+        work = alive * solver_bytes(bank.n_points, on_graph=on_graph)
+        held = _held(bank, memory_limit) + sum(_graph_bytes(g, bank.n_points) for g in graphs)
+        peak = max(peak, held + work)
     return WORKER_BASE_BYTES + peak
 
 
@@ -53,6 +59,16 @@ def _held(bank: BankPlan, memory_limit: int | None) -> int:
         return bank.n_bytes
     kept = 0 if bank.backend == "mmap" else min(bank.n_bytes, row_cache_bytes(memory_limit))
     return BUFFER_BYTES + kept
+
+
+def _graph_bytes(graph: GraphTable, n_points: int) -> int:
+    """Return the bytes of a graph of many edges: its entries and their indices, twice.
+
+    That of nearest neighbours in Euclidean or cosine distance is small beside a solver.
+    """
+    few_edges = graph.kind == "knn" and graph.power == 1
+    image_distances = graph.distance in ("tangent", "affine")
+    return 0 if few_edges and not image_distances else 2 * ENTRY_BYTES * n_points**2
 
 
 def typical_passes(execution: str, banks: Sequence[BankPlan], batches: Sequence[BatchPlan]) -> int:

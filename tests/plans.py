@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from mkldist.plan import BankFacts, DatasetFacts, GridFacts, Plan, make_plan
+from mkldist.plan import Plan, make_plan
+from mkldist.plan_facts import BankFacts, DatasetFacts, GridFacts
 from mkldist.spec.model import SweepSpec
 
 FIXED = {"tol": 0.01, "max_iter": 500}
@@ -21,8 +22,8 @@ def dataset(name: str, n_points: int = 60, n_splits: int = 3) -> DatasetFacts:
         fingerprint=f"data of {name}",
         n_points=n_points,
         split_fingerprints=tuple(f"{name} split {i}" for i in range(n_splits)),
-        train_fingerprints=tuple(f"{name} train {i}" for i in range(n_splits)),
-        train_sizes=(n_points // 2,) * n_splits,
+        known_fingerprints=tuple(f"{name} train {i}" for i in range(n_splits)),
+        known_sizes=(n_points // 2,) * n_splits,
     )
 
 

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mkldist.gram.layout import TileLayout
-from mkldist.plan import BankFacts, DatasetFacts, GridFacts, make_plan
+from mkldist.plan import make_plan
+from mkldist.plan_facts import BankFacts, DatasetFacts, GridFacts
 from mkldist.spec.model import SweepSpec
 
 PATH = {"tol": 0.01, "max_iter": 500, "trace": False}
@@ -31,8 +32,8 @@ def facts_of(spec, n_splits=3, n_points=50, precomputed=False):
             fingerprint=f"data {d.name}",
             n_points=n_points,
             split_fingerprints=tuple(f"split {i}" for i in range(n_splits)),
-            train_fingerprints=tuple(f"train {i}" for i in range(n_splits)),
-            train_sizes=(n_points // 2,) * n_splits,
+            known_fingerprints=tuple(f"train {i}" for i in range(n_splits)),
+            known_sizes=(n_points // 2,) * n_splits,
             precomputed=precomputed,
         )
         for d in spec.datasets

@@ -38,7 +38,7 @@ def test_a_run_is_new_if_and_only_if_its_outcome_may_change(change, new_runs, ne
     ("facts", "new_banks"),
     [
         ({"fingerprint": "other data"}, True),
-        ({"train_fingerprints": ("x", "y", "z"), "split_fingerprints": ("x", "y", "z")}, True),
+        ({"known_fingerprints": ("x", "y", "z"), "split_fingerprints": ("x", "y", "z")}, True),
         ({"split_fingerprints": ("x", "y", "z")}, False),
     ],
 )
@@ -52,7 +52,7 @@ def test_other_data_or_splits_are_other_runs(facts, new_banks):
 
 def test_runs_alike_in_all_but_their_place_have_ids_of_their_own():
     # Small data draw the same split more than once.
-    same = replace(dataset("a"), split_fingerprints=("s",) * 3, train_fingerprints=("t",) * 3)
+    same = replace(dataset("a"), split_fingerprints=("s",) * 3, known_fingerprints=("t",) * 3)
     grids = {"one": grid("level", 1), "two": grid("level", 1)}
     plan = plan_of({"first": same, "second": same}, grids)
     assert len(plan.runs) == len(ids(plan)) == 12

@@ -48,7 +48,7 @@ def test_a_sweep_file_can_be_planned(file, data_dir):
     resolved = resolve(spec, folders, FOLDER)
     plan = make_plan(spec, resolved.facts, resolved.banks, resolved.grids, 2, None)
     points = sum(len(grid.points) for grid in resolved.grids.values())
-    assert len(plan.runs) == points * sum(len(f.train_sizes) for f in resolved.facts.values())
+    assert len(plan.runs) == points * sum(len(f.known_sizes) for f in resolved.facts.values())
 
 
 def test_the_quickstart_needs_nothing_but_scikit_learn():

@@ -37,7 +37,9 @@ def summary(tree: xr.DataTree) -> pd.DataFrame:
         ``complete``, ``failed``, ``waiting``, ``early``
             number of runs by state; ``early`` are complete ones that missed their tolerance;
         ``test_error_mean``, ``test_error_sd``
-            fraction of misclassified test points; NaN for regression;
+            fraction of misclassified test points; NaN for regression and without test points;
+        ``unlabelled_error_mean``, ``unlabelled_error_sd``
+            the same of unlabelled points; NaN where there are none;
         ``rmse_mean``, ``rmse_sd``, ``r2_mean``, ``r2_sd``
             root mean square error, in the units of the labels, and coefficient of determination
             of the test points; NaN for classification;
@@ -60,11 +62,15 @@ def summary(tree: xr.DataTree) -> pd.DataFrame:
 
 
 def loss_of(summary: pd.DataFrame) -> pd.Series[float]:
-    """Return what is to be small: the mean test error, or the mean RMSE of regression."""
-    return summary["rmse_mean"].where(summary["task"] == "regression", summary["test_error_mean"])
+    """Return what is to be small: the mean test error, or the mean RMSE of regression.
+
+    Of data sets without test points it is the mean error of the unlabelled ones.
+    """
+    error = summary["test_error_mean"].fillna(summary["unlabelled_error_mean"])
+    return summary["rmse_mean"].where(summary["task"] == "regression", error)
 
 
-_SCORES = ("test_error", "rmse", "r2")
+_SCORES = ("test_error", "unlabelled_error", "rmse", "r2")
 _INPUTS = ("state", "stop_reason", *_SCORES, "active_kernels", "gap", *SECONDS)
 
 

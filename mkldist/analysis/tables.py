@@ -18,12 +18,11 @@ ROW_LIMIT = 60
 USUAL_WIDTH = 80
 _MEASURES = frozenset(
     ("complete", "failed", "waiting", "early", "test_error_mean", "test_error_sd",
-     "rmse_mean", "rmse_sd", "r2_mean", "r2_sd", "active_mean", "active_sd", "seconds_mean",
-     "seconds_sd", "gap_max", "task", "best")
+     "unlabelled_error_mean", "unlabelled_error_sd", "rmse_mean", "rmse_sd", "r2_mean", "r2_sd",
+     "active_mean", "active_sd", "seconds_mean", "seconds_sd", "gap_max", "task", "best")
 )  # fmt: skip
 _IDENTITY = ("dataset", "bank", "method")
-_SCORE_HEADINGS = {"classification": ("test error %",), "regression": ("RMSE", "R²")}
-_SCORES = {"classification": "test error", "regression": "RMSE"}
+_ERRORS = {"test_error": "test error %", "unlabelled_error": "unlabelled\nerror %"}
 _HEADINGS = ("active\nkernels", "seconds", "largest\ngap", "failed\nruns")
 _NOTHING = "–"  # noqa: RUF001, the dash that stands for a missing number
 
@@ -60,9 +59,11 @@ def _tables_of(shown: pd.DataFrame, task: str, names: list[str]) -> list[Rendera
     """Return headings and the rows of each data set of one task."""
     from rich.text import Text
 
-    measures = [*_SCORE_HEADINGS[task], *_HEADINGS]
+    errors = _errors_of(shown)
+    scores = ("RMSE", "R²") if task == "regression" else tuple(_ERRORS[name] for name in errors)
+    measures = [*scores, *_HEADINGS]
     headings = ["method", *_hyperparameter_heading(names), *measures]
-    rows = [_cells(row, names) for row in shown.to_dict("records")]
+    rows = [_cells(row, names, errors) for row in shown.to_dict("records")]
     # Equal widths in every cell of a column give the tables of all data sets the same columns.
     widths = [max(map(_width, column)) for column in zip(headings, *rows, strict=True)]
     n_left = len(headings) - len(measures)
@@ -77,6 +78,11 @@ def _tables_of(shown: pd.DataFrame, task: str, names: list[str]) -> list[Rendera
         own = [row for row, of in zip(marked, titles, strict=True) if of == title]
         parts += [Text(title, style="bold"), _table(None, own, widths, n_left), Text()]
     return parts
+
+
+def _errors_of(summary: pd.DataFrame) -> list[str]:
+    """Return the errors that some row of classification has; the test error if none has any."""
+    return [n for n in _ERRORS if summary[f"{n}_mean"].notna().any()] or ["test_error"]
 
 
 def _table(
@@ -133,20 +139,19 @@ def _width(cell: str) -> int:
 
 
 def _best_of_each(summary: pd.DataFrame) -> pd.DataFrame:
-    """Return the row with the smallest mean test error or RMSE of each method and bank."""
+    """Return the row of the smallest loss of each method and bank."""
     errors = loss_of(summary).fillna(float("inf"))
     chosen = errors.groupby([summary[name] for name in _IDENTITY], sort=False).idxmin()
     return summary.loc[sorted(chosen)]
 
 
-def _cells(row: dict[Any, Any], names: list[str]) -> list[str]:
-    mark = " *" if row["best"] else "  "
+def _cells(row: dict[Any, Any], names: list[str], errors: Sequence[str]) -> list[str]:
     failed = int(row["failed"])
     runs = failed + int(row["complete"]) + int(row["waiting"])
     return [
         f" {row['method']}",
         *([_parameters(row, names)] if names else []),
-        *_scores(row, mark),
+        *_scores(row, errors),
         _mean_sd(row["active_mean"], row["active_sd"], 1),
         _seconds(row["seconds_mean"]),
         _gap(row["gap_max"]) + ("!" if row["early"] else ""),
@@ -154,13 +159,17 @@ def _cells(row: dict[Any, Any], names: list[str]) -> list[str]:
     ]
 
 
-def _scores(row: dict[Any, Any], mark: str) -> list[str]:
+def _scores(row: dict[Any, Any], errors: Sequence[str]) -> list[str]:
+    mark = " *" if row["best"] else "  "
     if row["task"] == "regression":
         rmse, r2 = row["rmse_mean"], row["r2_mean"]
         spread = "" if pd.isna(row["rmse_sd"]) else f" ± {_digits(row['rmse_sd'], 2)}"
         shown = _NOTHING if pd.isna(rmse) else f"{_digits(rmse, 4)}{spread}"
         return [shown + mark, _NOTHING if pd.isna(r2) else f"{r2:.3f}"]
-    return [_mean_sd(100 * row["test_error_mean"], 100 * row["test_error_sd"], 2) + mark]
+    cells = [_mean_sd(100 * row[f"{n}_mean"], 100 * row[f"{n}_sd"], 2) for n in errors]
+    ranking = 1 if len(errors) > 1 and pd.isna(row["test_error_mean"]) else 0
+    cells[ranking] += mark
+    return [cell if n == ranking else f"{cell}  " for n, cell in enumerate(cells)]
 
 
 def _digits(number: float, digits: int) -> str:
@@ -200,9 +209,17 @@ def _gap(gap: float) -> str:
     return f"{gap:.1e}" if gap else "0"
 
 
+def _loss(row: dict[Any, Any]) -> str:
+    """Return the name of what is to be small in a row."""
+    if row["task"] == "regression":
+        return "RMSE"
+    without_test = pd.isna(row["test_error_mean"]) and not pd.isna(row["unlabelled_error_mean"])
+    return "unlabelled error" if without_test else "test error"
+
+
 def _caption(summary: pd.DataFrame, shown: pd.DataFrame) -> str:
     """Return what the numbers mean, and what is not shown."""
-    lowest = " or ".join(_SCORES[task] for task in dict.fromkeys(summary["task"]))
+    lowest = " or ".join(dict.fromkeys(map(_loss, summary.to_dict("records"))))
     lines = [
         f"Mean ± sd over splits; * lowest mean {lowest} of its data set.",
         "Seconds: own time and share of the passes. Gap: certified, relative.",

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from mkldist.plan import Plan
+    from mkldist.spec.graph import GraphTable
 
 
 @click.command("plan")
@@ -83,11 +84,31 @@ def _lines(plan: Plan, n_workers: int) -> list[str]:
     return [
         f"\n{plan.spec.name}: {len(plan.runs)} runs in {len(plan.batches)} batches",
         f"kernels:   {kernels} Gram matrices in {len(plan.banks)} banks",
+        *_graphs(plan),
         f"disk:      {readable_bytes(plan.bank_bytes)} of Gram matrices{kept}",
         f"memory:    {readable_bytes(plan.memory_per_worker)} per worker at its peak, "
         f"{n_workers} workers",
         f"passes:    about {plan.estimated_passes} over a bank, {plan.spec.execution} execution",
     ]
+
+
+def _graphs(plan: Plan) -> list[str]:
+    """Return a line on the graphs, if there are any."""
+    graphs = {(run.dataset, run.split) for run in plan.runs if run.graph is not None}
+    if not graphs:
+        return []
+    words = {_words(run.graph) for run in plan.runs if run.graph is not None}
+    return [f"graphs:    {len(graphs)} Laplacians, one a split: {'; '.join(sorted(words))}"]
+
+
+def _words(graph: GraphTable) -> str:
+    """Return a graph in words."""
+    joined = f"{graph.neighbours} neighbours"
+    if graph.kind == "epsilon":
+        joined = f"all within {graph.epsilon:g}"
+    features = "raw" if graph.of_raw_features else "preprocessed"
+    power = f" to the power {graph.power}" if graph.power > 1 else ""
+    return f"{joined}, {graph.distance}, {features} features, {graph.laplacian}{power}"
 
 
 def readable_bytes(n_bytes: int) -> str:

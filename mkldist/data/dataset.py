@@ -15,17 +15,41 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.intp]
 
 
+def _no_rows() -> Ints:
+    return np.zeros(0, dtype=np.intp)
+
+
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Row indices of one train/test partition."""
+    """Row indices of one partition.
+
+    Parameters
+    ----------
+    train : (l,) intp
+        Labelled rows, which methods learn from.
+    test : (t,) intp
+        Rows that are held out; nothing of them is known to any method.
+    unlabelled : (u,) intp
+        Rows whose features may be used, but not their labels; none in supervised learning.
+    """
 
     train: Ints
     test: Ints
+    unlabelled: Ints = field(default_factory=_no_rows)
+
+    @cached_property
+    def known(self) -> Ints:
+        """Rows whose features may be used: training and unlabelled ones.
+
+        Sorted, but for a split without unlabelled rows, whose training rows they are.
+        """
+        return np.union1d(self.train, self.unlabelled) if len(self.unlabelled) else self.train
 
     @cached_property
     def fingerprint(self) -> str:
-        """Content hash of the two index arrays."""
-        return array_id(self.train, self.test)
+        """Content hash of the index arrays."""
+        unlabelled = (self.unlabelled,) if len(self.unlabelled) else ()
+        return array_id(self.train, self.test, *unlabelled)
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +70,7 @@ class Dataset:
     feature_names : tuple of str
         d names.
     predefined : tuple of Split
-        Train/test partitions that came with the data; empty when there are none.
+        Partitions that came with the data; empty when there are none.
     groups : dict of str to tuple of int
         Named feature groups (column indices) for kernels on feature subsets.
     grams : (M, n, n) array, or None

@@ -13,7 +13,7 @@ from mkldist.data.columns import LABEL_NAMES
 from mkldist.data.dataset import Split
 from mkldist.data.npz_files import SET_LABEL, column
 from mkldist.data.opening import REWRITE, check_file, opened
-from mkldist.data.partitions import partitions_of
+from mkldist.data.partitions import INDEX_ARRAYS, partitions_of
 from mkldist.data.raw import RawData, check_fits
 from mkldist.errors import DataError, nearest
 
@@ -27,9 +27,9 @@ def read_grams(path: Path, labels_path: Path | None, label: str | None, where: s
     Parameters
     ----------
     path : Path
-        ``.npz`` with ``grams (M, n, n)``, ``y (n,)`` and perhaps ``train`` and ``test``; ``.npy``
-        of the matrices, which stay on disk as a memory map; or a zarr array of them, or a zarr
-        group with ``grams`` and ``y``.
+        ``.npz`` with ``grams (M, n, n)``, ``y (n,)`` and perhaps partitions, as
+        :func:`mkldist.data.partitions.partitions_of` says; ``.npy`` of the matrices, which stay
+        on disk as a memory map; or a zarr array of them, or a zarr group with ``grams`` and ``y``.
     labels_path : Path or None
         File of labels where `path` has none: ``.npy``, ``.npz`` with ``y``, or text with one label
         a line.
@@ -90,7 +90,7 @@ def _read_matrices(
     with opened_npz(path, where) as archive:
         grams = archive.required("grams", "Gram matrices (M, n, n)")
         y = archive.get(label)
-        arrays = {name: archive[name] for name in ("train", "test") if name in archive}
+        arrays = {name: archive[name] for name in INDEX_ARRAYS if name in archive}
     return grams, y, partitions_of(arrays, grams.shape[-1] if grams.ndim else 0, where)
 
 

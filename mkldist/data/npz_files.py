@@ -11,7 +11,7 @@ import numpy.typing as npt
 from mkldist.data.archives import Archive, opened_npz
 from mkldist.data.dataset import Floats
 from mkldist.data.opening import REWRITE
-from mkldist.data.partitions import partitions_of
+from mkldist.data.partitions import INDEX_ARRAYS, partitions_of
 from mkldist.data.raw import RawData, as_features, check_fits, check_rows, numbered_features
 from mkldist.errors import DataError
 
@@ -23,8 +23,9 @@ def read_npz(path: Path, label: str | int | None, where: str) -> RawData:
     """Read features, labels and partitions from a ``.npz`` file.
 
     The arrays are ``x (n, d)``, or ``data``, ``indices``, ``indptr`` and ``shape`` of a matrix in
-    compressed sparse rows; ``y (n,)``; optionally ``feature_names (d,)`` and ``train``, ``test``
-    (or ``idx_labs``, ``idx_unls``) with one row of indices a partition.  Other arrays are ignored.
+    compressed sparse rows; ``y (n,)``; optionally ``feature_names (d,)``, and ``train``,
+    ``unlabelled``, ``test`` (or ``idx_labs``, ``idx_unls``, ``idx_test``) with one row of indices a
+    partition.  Other arrays are ignored.
 
     Parameters
     ----------
@@ -52,11 +53,7 @@ def read_npz(path: Path, label: str | int | None, where: str) -> RawData:
         x = _features(archive, where)
         check_rows(len(x), len(np.atleast_1d(y)), where)
         names = _feature_names(archive, x.shape[1], where)
-        index_arrays = {
-            name: archive[name]
-            for name in ("train", "test", "idx_labs", "idx_unls")
-            if name in archive
-        }
+        index_arrays = {name: archive[name] for name in INDEX_ARRAYS if name in archive}
         partitions = partitions_of(index_arrays, len(x), where)
     return RawData(column(y), x, names, partitions)
 

@@ -1,8 +1,9 @@
-"""Train/test partitions that come with the data, as arrays of row indices."""
+"""Partitions that come with the data, as arrays of row indices."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,8 @@ from mkldist.data.dataset import Ints, Split
 from mkldist.errors import DataError
 
 # What the arrays are called: by mkldist, and in files of semi-supervised benchmarks.
-ARRAY_NAMES = (("train", "test"), ("idx_labs", "idx_unls"))
+ARRAY_NAMES = (("train", "unlabelled", "test"), ("idx_labs", "idx_unls", "idx_test"))
+INDEX_ARRAYS = tuple(name for names in ARRAY_NAMES for name in names)
 
 
 def partitions_of(
@@ -23,8 +25,9 @@ def partitions_of(
     Parameters
     ----------
     arrays : mapping of str to array
-        ``train`` (R, n_train) and ``test`` (R, n_test) indices from 0, one row a partition, or
-        one-dimensional for a single one; or ``idx_labs`` and ``idx_unls`` in their place.
+        ``train`` (R, n_train) and at least one of ``test`` (R, n_test) and ``unlabelled``
+        (R, n_unlabelled): indices from 0, one row a partition, or one-dimensional for a single
+        one; or ``idx_labs``, ``idx_test`` and ``idx_unls`` in their place.
     n_points : int
         Number of points n.
     where : str
@@ -33,24 +36,15 @@ def partitions_of(
     Raises
     ------
     DataError
-        If only one of the two arrays is there, they do not fit each other, an index is not an
-        integer in 0…n-1, stands twice, or is in both parts.
+        If one of the arrays is there alone, they do not fit each other, an index is not an integer
+        in 0…n-1, stands twice, or is in several parts.
     """
-    for train_name, test_name in ARRAY_NAMES:
-        pair = [name for name in (train_name, test_name) if name in arrays]
-        if len(pair) == 1:
-            other = test_name if pair[0] == train_name else train_name
-            raise DataError(
-                where,
-                f"an array {pair[0]!r} without {other!r}",
-                "both, with one row of indices a partition",
-                f"Add {other!r} or remove {pair[0]!r}.",
-            )
-        if pair:
-            train = _rows(arrays[train_name], f"{where}, array {train_name!r}")
-            test = _rows(arrays[test_name], f"{where}, array {test_name!r}")
-            names = (train_name, test_name)
-            return _paired(train, test, names, n_points, where)
+    for names in ARRAY_NAMES:
+        given = {name: arrays[name] for name in names if name in arrays}
+        if given:
+            _check_names(given, names, where)
+            rows = {name: _rows(array, f"{where}, array {name!r}") for name, array in given.items()}
+            return _partitions(rows, names, n_points, where)
     return ()
 
 
@@ -65,7 +59,24 @@ def restricted(partitions: Sequence[Split], rows: Ints, n_points: int) -> tuple[
         moved = place[indices]
         return moved[moved >= 0]
 
-    return tuple(Split(kept(split.train), kept(split.test)) for split in partitions)
+    return tuple(
+        Split(kept(split.train), kept(split.test), kept(split.unlabelled)) for split in partitions
+    )
+
+
+def _check_names(given: Mapping[str, object], names: tuple[str, str, str], where: str) -> None:
+    train, unlabelled, test = names
+    others = [name for name in (test, unlabelled) if name in given]
+    if train in given and others:
+        return
+    alone = others[0] if others else train
+    wanted = repr(train) if others else f"{test!r} or {unlabelled!r}"
+    raise DataError(
+        where,
+        f"an array {alone!r} without {wanted}",
+        "both, with one row of indices a partition",
+        f"Add {wanted} or remove {alone!r}.",
+    )
 
 
 def _rows(array: npt.NDArray[Any], where: str) -> npt.NDArray[Any]:
@@ -85,35 +96,41 @@ def _rows(array: npt.NDArray[Any], where: str) -> npt.NDArray[Any]:
     return np.atleast_2d(array)
 
 
-def _paired(
-    train: npt.NDArray[Any],
-    test: npt.NDArray[Any],
-    names: tuple[str, str],
-    n_points: int,
-    where: str,
+def _partitions(
+    rows: Mapping[str, npt.NDArray[Any]], names: tuple[str, str, str], n_points: int, where: str
 ) -> tuple[Split, ...]:
-    if len(train) != len(test):
-        raise DataError(
-            where,
-            f"{len(train)} rows in {names[0]!r} but {len(test)} in {names[1]!r}",
-            "one row of each a partition",
-            "Add the rows that are missing.",
-        )
-    for number, (one, other) in enumerate(zip(train, test, strict=True)):
-        for name, part in zip(names, (one, other), strict=True):
+    train, unlabelled, test = names
+    n_partitions = len(rows[train])
+    for name, array in rows.items():
+        if len(array) != n_partitions:
+            raise DataError(
+                where,
+                f"{n_partitions} rows in {train!r} but {len(array)} in {name!r}",
+                "one row of each a partition",
+                "Add the rows that are missing.",
+            )
+    splits = []
+    for number in range(n_partitions):
+        parts = {name: array[number] for name, array in rows.items()}
+        for name, part in parts.items():
             _check_indices(part, n_points, f"{where}, array {name!r}, row {number}")
-        common = np.intersect1d(one, other)
+        _check_disjoint(parts, where, number)
+        kept = {name: part.astype(np.intp) for name, part in parts.items()}
+        none = np.zeros(0, dtype=np.intp)
+        splits.append(Split(kept[train], kept.get(test, none), kept.get(unlabelled, none)))
+    return tuple(splits)
+
+
+def _check_disjoint(parts: Mapping[str, npt.NDArray[Any]], where: str, number: int) -> None:
+    for (name, part), (other_name, other) in combinations(parts.items(), 2):
+        common = np.intersect1d(part, other)
         if len(common):
             raise DataError(
-                f"{where}, row {number} of {names[0]!r} and {names[1]!r}",
+                f"{where}, row {number} of {name!r} and {other_name!r}",
                 f"{len(common)} points in both, such as {common[0]}",
-                "training and test parts without a common point",
+                "parts without a common point",
                 "Take them out of one of the parts.",
             )
-    return tuple(
-        Split(one.astype(np.intp), other.astype(np.intp))
-        for one, other in zip(train, test, strict=True)
-    )
 
 
 def _check_indices(part: npt.NDArray[Any], n_points: int, where: str) -> None:

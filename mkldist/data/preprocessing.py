@@ -1,4 +1,4 @@
-"""Scaling of features, fitted on training rows or on all, and of the values of regression."""
+"""Scaling of features, fitted on the rows known or on all, and of the values of regression."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mkldist.spec.model import PreprocessingSpec
 
 
 def scaled(spec: PreprocessingSpec, x: Floats, split: Split | None = None) -> Floats:
-    """Return all rows of `x`, scaled by statistics of the training rows or of all rows.
+    """Return all rows of `x`, scaled by statistics of some or of all rows.
 
     ``zscore`` subtracts the mean and divides by the standard deviation (of the population);
     ``minmax`` maps the range of the fitted rows onto [-1, 1].  A feature that is constant on the
@@ -25,7 +25,7 @@ def scaled(spec: PreprocessingSpec, x: Floats, split: Split | None = None) -> Fl
     x : (n, d) float64
         Features, finite.
     split : Split, optional
-        With ``fit = "train"``, whose training rows to fit on; None fits on all rows.
+        With ``fit = "train"``, whose training and unlabelled rows to fit on; None fits on all rows.
 
     Returns
     -------
@@ -39,7 +39,7 @@ def scaled(spec: PreprocessingSpec, x: Floats, split: Split | None = None) -> Fl
     """
     if spec.scale == "none":
         return x
-    fitted = x if spec.fit == "all" or split is None else x[split.train]
+    fitted = x if spec.fit == "all" or split is None else x[split.known]
     low, high = fitted.min(axis=0), fitted.max(axis=0)
     with np.errstate(over="ignore", invalid="ignore"):
         if spec.scale == "zscore":

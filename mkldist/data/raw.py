@@ -31,7 +31,7 @@ class RawData:
     feature_names : tuple of str
         d names.
     partitions : tuple of Split
-        Train/test partitions that came with the data.
+        Partitions that came with the data.
     groups : dict of str to tuple of int
         Named feature groups that came with the data, as column indices.
     grams : (M, n, n) array, or None

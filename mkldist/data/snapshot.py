@@ -20,7 +20,8 @@ from mkldist.errors import OutputError, StoreError
 from mkldist.identity import array_id
 
 HEADER = "snapshot.json"
-VERSION = 1
+VERSION = 2
+PARTS = ("train", "test", "unlabelled")
 
 
 def save_snapshot(path: Path, dataset: Dataset, splits: Sequence[Split]) -> None:
@@ -34,12 +35,12 @@ def save_snapshot(path: Path, dataset: Dataset, splits: Sequence[Split]) -> None
     OutputError
         If the folder cannot be written.
     """
+    parts = {part: [getattr(split, part) for split in splits] for part in PARTS}
     arrays = {
         "x": dataset.x,
         "y": dataset.y,
         "grams": dataset.grams,
-        "train": _joined([split.train for split in splits]),
-        "test": _joined([split.test for split in splits]),
+        **{part: _joined(rows) for part, rows in parts.items()},
     }
     files = {key: f"{key}-{array_id(a)}.npy" for key, a in arrays.items() if a is not None}
     header = {
@@ -50,8 +51,7 @@ def save_snapshot(path: Path, dataset: Dataset, splits: Sequence[Split]) -> None
         "groups": {name: list(members) for name, members in dataset.groups.items()},
         "origin": dataset.origin,
         "files": files,
-        "train_sizes": [len(split.train) for split in splits],
-        "test_sizes": [len(split.test) for split in splits],
+        **{f"{part}_sizes": [len(one) for one in rows] for part, rows in parts.items()},
     }
     text = json.dumps(header, indent=1).encode()
     try:
@@ -97,8 +97,8 @@ def load_snapshot(path: Path, mmap: bool = False) -> tuple[Dataset, tuple[Split,
             key: _read_array(path / file, mmap=mmap and key in ("x", "grams"))
             for key, file in header["files"].items()
         }
-        train = _parted(arrays["train"], header["train_sizes"])
-        test = _parted(arrays["test"], header["test_sizes"])
+        parts = [_parted(arrays[part], header[f"{part}_sizes"]) for part in PARTS]
+        splits = tuple(Split(*rows) for rows in zip(*parts, strict=True))
         dataset = Dataset(
             name=header["name"],
             x=arrays.get("x"),
@@ -124,7 +124,7 @@ def load_snapshot(path: Path, mmap: bool = False) -> tuple[Dataset, tuple[Split,
             "a snapshot that the sweep wrote",
             "Run the sweep again.",
         ) from error
-    return dataset, tuple(Split(*pair) for pair in zip(train, test, strict=True))
+    return dataset, splits
 
 
 def _joined(parts: Sequence[npt.NDArray[np.intp]]) -> npt.NDArray[np.int64]:

@@ -1,4 +1,4 @@
-"""Training and test parts, by scikit-learn's splitters or as they came with the data."""
+"""Training, unlabelled and test parts, drawn or as they came with the data."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 
 from mkldist.data.dataset import Dataset, Split
+from mkldist.data.semi_supervised import SEEDS, draw_splits
 from mkldist.errors import DataError
-from mkldist.spec.model import SplitsSpec
+from mkldist.spec.splits import SplitsSpec
 
-# scikit-learn takes seeds of 32 bits.
-SEEDS = 2**32
 SHOWN = 10
 
 
@@ -21,7 +20,8 @@ def make_splits(spec: SplitsSpec, dataset: Dataset, seed: int) -> tuple[Split, .
     ``holdout`` is ``(Stratified)ShuffleSplit`` and ``kfold`` is ``Repeated(Stratified)KFold`` of
     scikit-learn with ``random_state=seed`` (modulo 2³²), folds of one repetition adjacent; their
     indices are sorted.  Parts are stratified by class unless the sweep says otherwise; values of
-    regression cannot be.  ``predefined`` takes the partitions that came with the data, as they are.
+    regression cannot be.  ``predefined`` takes the partitions that came with the data, as they are,
+    and ``semi-supervised`` is :func:`mkldist.data.semi_supervised.draw_splits`.
 
     Parameters
     ----------
@@ -36,7 +36,8 @@ def make_splits(spec: SplitsSpec, dataset: Dataset, seed: int) -> tuple[Split, .
     ------
     DataError
         If there are too few points for it, no predefined partitions, regression is to be
-        stratified, or a split has no training or test point or leaves a class out of training.
+        stratified, or a split has no training point, neither test nor unlabelled points, or
+        leaves a class out of training.
     """
     where = f"splits of data set {dataset.name!r}"
     if spec.kind == "predefined":
@@ -48,6 +49,8 @@ def make_splits(spec: SplitsSpec, dataset: Dataset, seed: int) -> tuple[Split, .
                 "arrays train and test of row indices in a .npz file",
                 'Or set kind = "holdout" or "kfold".',
             )
+    elif spec.kind == "semi-supervised":
+        splits = draw_splits(spec, dataset, seed, where)
     else:
         splits = _drawn(spec, dataset, seed, where)
     if spec.first is not None:
@@ -123,8 +126,9 @@ def _check_folds(spec: SplitsSpec, dataset: Dataset, where: str, *, stratified: 
 
 def _check(split: Split, number: int, total: int, dataset: Dataset, where: str) -> None:
     place = f"{where}, split {number} of {total} (from 0)"
-    for part, name in ((split.train, "training"), (split.test, "test")):
-        if not len(part):
+    scored = len(split.test) + len(split.unlabelled)
+    for size, name in ((len(split.train), "training"), (scored, "test")):
+        if not size:
             raise DataError(
                 place, f"no {name} point", "at least one", "Correct or leave out this split."
             )
@@ -137,7 +141,7 @@ def _check(split: Split, number: int, total: int, dataset: Dataset, where: str) 
                 place,
                 f"no point of class {name!r} in its training part of {len(split.train)}",
                 f"points of {'every class' if dataset.multiclass else 'both classes'}",
-                "Set stratified = true, or raise train_fraction.",
+                "Set stratified = true, or enlarge the training part.",
             )
 
 

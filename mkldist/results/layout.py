@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -48,12 +48,15 @@ class TreeFacts:
         Labels of all rows by data set; needed where predictions or coefficients are kept.
     tasks : mapping of str to {"classification", "regression"}
         What the labels are, by data set; one that is left out is one of classification.
+    unlabelled : collection of str
+        The data sets of which some split has unlabelled rows.
     """
 
     dims: Mapping[str, Mapping[str, Sequence[Any]]]
     kernel_names: Mapping[tuple[str, str], Sequence[str]] = field(default_factory=dict)
     labels: Mapping[str, Array] = field(default_factory=dict)
     tasks: Mapping[str, Task] = field(default_factory=dict)
+    unlabelled: Collection[str] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +152,11 @@ def tree_layout(plan: Plan, facts: TreeFacts) -> TreeLayout:
     for (dataset, bank, key), runs in sorted(groups.items()):
         _check_names(bank if not one_bank else "", key)
         above = dataset if one_bank else f"{dataset}/{bank}"
-        variables = node_variables(facts.tasks.get(dataset, "classification"), _vectors(outputs))
+        variables = node_variables(
+            facts.tasks.get(dataset, "classification"),
+            _vectors(outputs),
+            unlabelled=dataset in facts.unlabelled,
+        )
         sizes = {SPLIT: n_splits[dataset], KERNEL: kernels[dataset, bank]}
         shared.setdefault(dataset, {SPLIT: np.arange(n_splits[dataset])})
         if outputs.predictions or outputs.coefficients:

@@ -65,8 +65,8 @@ class RunRecord:
     counters : dict of str to int
         Work done by the solver.
     scores : dict of str to float
-        Test scores by name, e.g. ``test_error``, the fraction of misclassified test rows, or
-        ``rmse``, the root mean square error.
+        Scores by name, e.g. ``test_error``, the fraction of misclassified test rows, ``rmse``, the
+        root mean square error, or ``unlabelled_error``, that of unlabelled rows.
     times : dict of str to float
         Seconds by name: ``wall_seconds``, ``cpu_seconds``, ``own_seconds``, ``pass_seconds``.
     trace : dict of str to array
@@ -74,9 +74,10 @@ class RunRecord:
     extra : dict of str to float
         Further scalars that the method reports.
     test_rows : (t,) intp
-        Rows of the data set in the test part; empty unless predictions are kept.
+        Rows of the data set in the test part, then unlabelled ones; empty unless predictions are
+        kept.
     decision_values : (t,) float64
-        Decision function at the test rows; empty unless predictions are kept.
+        Decision function at these rows; empty unless predictions are kept.
     train_rows : (n,) intp
         Rows of the data set that `coefficients` belong to; empty unless they are asked for.
     kernel_coefficients : (k, n) float64

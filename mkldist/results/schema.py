@@ -2,7 +2,8 @@
 
 A node ``/<dataset>/<method>`` (``/<dataset>/<bank>/<method>`` in a sweep of several banks) holds
 one value per run in variables of dims ``(split, *hyperparameters)``, and one vector per run in
-those with a further dim ``kernel`` or ``sample``.  The scores are those of the data set's task.
+those with a further dim ``kernel`` or ``sample``.  The scores are those of the data set's task, on
+the test rows, and apart from them on the unlabelled rows where a data set's splits have such.
 
 Where runs of a method have the setting ``trace``, its node has a child ``convergence`` whose
 variables have the further dim ``iteration``, or the two ``iteration`` and ``rank``; it is as long
@@ -86,15 +87,16 @@ WEIGHTS = Variable(
 DECISION_VALUES = Variable(
     "decision_values",
     "1",
-    "decision function at the test rows; NaN at training rows",
+    "decision function at the test and unlabelled rows; NaN at training rows",
     dims=(SAMPLE,),
 )
 COEFFICIENTS = Variable(
     "coefficients",
     "1",
     "c of f(x) = sum_m d_m sum_i c_i k_m(x, x_i) + bias over normalised kernels k_m with weights "
-    "d_m, at the training rows; NaN at test rows, and everywhere where kernels have coefficients "
-    "of their own, which are in the record",
+    "d_m, at the training rows, and at the unlabelled ones for methods that learn from them; NaN "
+    "at other rows, and everywhere where kernels have coefficients of their own, which are in the "
+    "record",
     dims=(SAMPLE,),
 )
 VECTORS = (WEIGHTS, DECISION_VALUES, COEFFICIENTS)
@@ -114,6 +116,23 @@ SCORES: Mapping[Task, tuple[Variable, ...]] = {
         Variable("r2", "1", "1 - mean square error / variance of the labels of the test rows"),
     ),
 }
+UNLABELLED_SCORES: Mapping[Task, tuple[Variable, ...]] = {
+    "classification": (
+        Variable("unlabelled_error", "1", "fraction of misclassified unlabelled rows"),
+        Variable(
+            "unlabelled_balanced_error",
+            "1",
+            "mean over the classes of the fraction misclassified of the unlabelled rows",
+        ),
+        Variable("unlabelled_auc", "1", "area under the ROC curve of the unlabelled rows"),
+    ),
+    "regression": (
+        Variable("unlabelled_rmse", "", "root mean square error of the unlabelled rows"),
+        Variable("unlabelled_mae", "", "mean absolute error of the unlabelled rows"),
+        Variable("unlabelled_r2", "1", "1 - mean square error / variance of the unlabelled rows"),
+    ),
+}
+"""Scores of rows whose labels no method saw, in sweeps that have such rows."""
 SCALARS = (
     Variable("objective", "1", "primal value of the method's objective, an upper bound"),
     Variable("dual_objective", "1", "lower bound of the optimum"),
@@ -153,12 +172,14 @@ TRACES = (
         dims=(ITERATION, RANK),
     ),
 )
-_SCORES = tuple(variable for scores in SCORES.values() for variable in scores)
+_SCORES = tuple(v for by in (SCORES, UNLABELLED_SCORES) for scores in by.values() for v in scores)
 _NAMES = frozenset(v.name for v in (STATE, RUN_ID, *VECTORS, *TEXTS, *_SCORES, *SCALARS))
 RESERVED = _NAMES | {SPLIT, KERNEL, SAMPLE, LABEL, CONVERGENCE, ITERATION, RANK}
 
 
-def node_variables(task: Task, vectors: Iterable[Variable] = ()) -> tuple[Variable, ...]:
+def node_variables(
+    task: Task, vectors: Iterable[Variable] = (), *, unlabelled: bool = False
+) -> tuple[Variable, ...]:
     """Return the variables of a method's node in the order in which they stand.
 
     Parameters
@@ -167,8 +188,11 @@ def node_variables(task: Task, vectors: Iterable[Variable] = ()) -> tuple[Variab
         Of the data set, whose scores there are.
     vectors : iterable of Variable, optional
         Those of :data:`VECTORS` that the sweep asked for.
+    unlabelled : bool
+        Whether there are scores of unlabelled rows.
     """
-    return (STATE, *SCORES[task], *SCALARS, *TEXTS, RUN_ID, *vectors)
+    scores = SCORES[task] + UNLABELLED_SCORES[task] * unlabelled
+    return (STATE, *scores, *SCALARS, *TEXTS, RUN_ID, *vectors)
 
 
 def reported(name: str) -> Variable:
@@ -219,7 +243,8 @@ def check(node: xr.DataTree, where: str) -> None:
     """
     dims = node.ds[RUN_ID.name].dims
     wanted = node_variables(task_of(node))
-    given = tuple(variable for variable in VECTORS if variable.name in node.ds)
+    optional = (*UNLABELLED_SCORES[task_of(node)], *VECTORS)
+    given = tuple(variable for variable in optional if variable.name in node.ds)
     _check_variables(node.ds, (*wanted, *given), dims, where)
     if CONVERGENCE in node.children:
         _check_variables(node[CONVERGENCE].ds, TRACES, dims, f"{where}/{CONVERGENCE}")

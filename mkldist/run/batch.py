@@ -5,23 +5,28 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from mkldist.data.preprocessing import TargetScale, target_scale
+from mkldist.errors import UnreadableError
 from mkldist.gram.bank import Bank
+from mkldist.gram.loading import DamagedBlocksError
 from mkldist.gram.view import BankView, make_views
 from mkldist.memory import live_solvers
 from mkldist.plan import RunPlan
 from mkldist.results.records import RecordStore, RunRecord
-from mkldist.run.materials import BankRef, Materials, materials
-from mkldist.run.predict import TestPart
-from mkldist.run.scores import scores
+from mkldist.run.materials import BankRef, Materials, Sight, laplacian, materials
+from mkldist.run.predict import Part, parts_of
+from mkldist.run.scores import part_scores, scores
 from mkldist.run.telemetry import environment, provenance
 from mkldist.solvers.base import Problem, Solution
 from mkldist.solvers.lockstep import Job, JobTimes, drive
 from mkldist.solvers.registry import METHODS
+from mkldist.solvers.targets import learns_unlabelled
 
 Report = Callable[[str, str], None]
 
@@ -43,7 +48,7 @@ class BatchSettings:
     memory_limit : int, optional
         Bytes that a worker may take.
     predictions : bool
-        Whether records hold decision values of test points.
+        Whether records hold decision values of test and unlabelled points.
     coefficients : bool
         Whether records say which rows their coefficients belong to, and hold those of each kernel.
     topic : str
@@ -65,16 +70,25 @@ class _Batch:
 
     ref: BankRef
     given: Materials
-    views: dict[int, BankView]
+    views: dict[Sight, BankView]
     settings: BatchSettings
     done: Report
     store: RecordStore
-    parts: dict[int, TestPart] = field(default_factory=dict)
+    parts: dict[Sight, dict[str, Part]] = field(default_factory=dict)
 
     def target_scale(self, split: int) -> TargetScale:
         """Return the units in which solvers see the labels of a split."""
         given = self.given
         return target_scale(self.ref.plan.preprocessing, given.dataset, given.splits[split])
+
+    def parts_of(self, sight: Sight) -> dict[str, Part]:
+        """Return what runs of a sight are scored on, with what was computed for the last ones."""
+        if sight not in self.parts:
+            kept = sum(part.n_bytes for parts in self.parts.values() for part in parts.values())
+            if kept > KEPT_BYTES:
+                self.parts.clear()
+            self.parts[sight] = parts_of(self.given, sight, self.views[sight])
+        return self.parts[sight]
 
 
 def solve_runs(
@@ -102,11 +116,11 @@ def solve_runs(
     if not left:
         return
     given = materials(ref)
-    splits = sorted({run.split for run in left})
+    sights = sorted({_sight(given, run) for run in left}, key=astuple)
     normalisations = [name for name in ref.plan.spec.normalisations if name != "cosine"]
-    views = make_views(bank, [given.view_index(split) for split in splits], normalisations)
-    batch = _Batch(ref, given, dict(zip(splits, views, strict=True)), settings, done, store)
-    size = _wave(views, settings)
+    views = make_views(bank, [given.view_index(sight) for sight in sights], normalisations)
+    batch = _Batch(ref, given, dict(zip(sights, views, strict=True)), settings, done, store)
+    size = _wave(views, left, settings)
     for start in range(0, len(left), size):
         _drive_wave(bank, batch, left[start : start + size])
 
@@ -131,11 +145,19 @@ def report_to(topic: str) -> Iterator[Report]:
     yield announce
 
 
-def _wave(views: Sequence[BankView], settings: BatchSettings) -> int:
+def _sight(given: Materials, run: RunPlan) -> Sight:
+    """Return what a run sees of its split."""
+    method = METHODS.get(run.method)
+    return given.sight(run.split, unlabelled=method is not None and learns_unlabelled(method))
+
+
+def _wave(views: Sequence[BankView], runs: Sequence[RunPlan], settings: BatchSettings) -> int:
     """Return how many solvers may be alive at once, each holding a few (n, n) matrices."""
     if settings.execution == "isolated":
         return 1
-    return live_solvers(max(view.n_points for view in views), settings.memory_limit)
+    n_points = max(view.n_points for view in views)
+    on_graph = any(run.graph is not None for run in runs)
+    return live_solvers(n_points, settings.memory_limit, on_graph=on_graph)
 
 
 def _drive_wave(bank: Bank, batch: _Batch, runs: Sequence[RunPlan]) -> None:
@@ -157,11 +179,15 @@ def _drive_wave(bank: Bank, batch: _Batch, runs: Sequence[RunPlan]) -> None:
 def _job(batch: _Batch, run: RunPlan) -> Job:
     """Return the solver of a run, not yet started."""
     method = METHODS[run.method]
-    given = batch.given
-    y = given.dataset.y[given.splits[run.split].train]
-    problem = Problem(y=batch.target_scale(run.split).scaled(y), n_kernels=batch.ref.plan.n_kernels)
+    given, sight = batch.given, _sight(batch.given, run)
+    y = given.labels(sight, batch.target_scale(run.split).scaled(given.dataset.y))
+    problem = Problem(
+        y=y,
+        n_kernels=batch.ref.plan.n_kernels,
+        laplacian=None if run.graph is None else laplacian(batch.ref, run.graph, run.split),
+    )
     steps = method.solve(problem, method.params(**run.params))
-    return Job(run.id, batch.views[run.split], problem, steps)
+    return Job(run.id, batch.views[sight], problem, steps)
 
 
 def _commit(
@@ -171,6 +197,8 @@ def _commit(
     if isinstance(outcome, Solution):
         try:
             record = _complete(batch, run, outcome, times)
+        except (DamagedBlocksError, UnreadableError):  # the bank's trouble, not the run's
+            raise
         except Exception as error:  # a run whose scores fail is a failed run, not a failed batch
             record = failed_record(run, error, batch.ref.plan.n_kernels)
     else:
@@ -180,30 +208,30 @@ def _commit(
 
 
 def _complete(batch: _Batch, run: RunPlan, solution: Solution, times: JobTimes | None) -> RunRecord:
-    """Return the record of a finished run, scored on its test part."""
-    if run.split not in batch.parts:
-        if sum(part.n_bytes for part in batch.parts.values()) > KEPT_BYTES:
-            batch.parts.clear()
-        batch.parts[run.split] = TestPart(batch.given, run.split)
-    part = batch.parts[run.split]
+    """Return the record of a finished run, scored on its test and unlabelled parts."""
+    given, settings, sight = batch.given, batch.settings, _sight(batch.given, run)
     solution = _in_units(solution, batch.target_scale(run.split))
     own = solution.kernel_coefficients
-    predictor = batch.views[run.split].raw_predictor(
+    predictor = batch.views[sight].raw_predictor(
         solution.kernel_weights,
         solution.coefficients if own is None else own,
         float(solution.bias),
     )
-    values = part.decision_values(predictor)
-    rows, settings = batch.given.splits[run.split], batch.settings
+    parts = batch.parts_of(sight)
+    values = {name: part.decision_values(predictor) for name, part in parts.items()}
+    scored: dict[str, float] = {}
+    for name, part in parts.items():
+        scored |= part_scores(scores(values[name], part.y, given.dataset.task), name)
+    scored_rows = np.concatenate([part.rows for part in parts.values()])
     return RunRecord.from_solution(
         run,
         solution,
-        scores=scores(values, part.y, batch.given.dataset.task),
+        scores=scored,
         times=_seconds(times),
         provenance=_provenance(batch, run),
-        test_rows=rows.test if settings.predictions else None,
-        decision_values=values if settings.predictions else None,
-        train_rows=rows.train if settings.coefficients else None,
+        test_rows=scored_rows if settings.predictions else None,
+        decision_values=np.concatenate(list(values.values())) if settings.predictions else None,
+        train_rows=given.learnt_rows(sight) if settings.coefficients else None,
         kernel_coefficients=own if settings.coefficients else None,
         counters=_counts(times),
     )

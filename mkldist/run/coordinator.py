@@ -197,7 +197,12 @@ class _Sweep:
         if self.spec.outputs.weights:
             names = {pair: self.resolved.kernel_names(*pair) for pair in self.resolved.banks}
         tasks = {name: data.task for name, (data, _) in self.resolved.datasets.items()}
-        return TreeFacts(self.resolved.dims, names, labels, tasks)
+        unlabelled = {
+            name
+            for name, (_, splits) in self.resolved.datasets.items()
+            if any(len(split.unlabelled) for split in splits)
+        }
+        return TreeFacts(self.resolved.dims, names, labels, tasks, unlabelled)
 
     def work(
         self,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,11 +19,13 @@ from mkldist.data.preprocessing import scaled
 from mkldist.data.snapshot import load_snapshot
 from mkldist.errors import DataError
 from mkldist.gram.build import ArraySource, BankSource, FeatureSource
+from mkldist.gram.laplacian_cache import cached_laplacian
 from mkldist.gram.layout import TileLayout
 from mkldist.gram.store import GramStore
 from mkldist.kernels.families import kernel_list
 from mkldist.kernels.kernel_list import KernelList
 from mkldist.plan import BankPlan
+from mkldist.spec.graph import GraphTable
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.intp]
@@ -73,6 +76,22 @@ class BankRef:
         )
 
 
+@dataclass(frozen=True)
+class Sight:
+    """What a run sees of the training side of a split.
+
+    Parameters
+    ----------
+    split : int
+        Index of the split.
+    unlabelled : bool
+        Whether it sees unlabelled rows besides the labelled ones.
+    """
+
+    split: int
+    unlabelled: bool = False
+
+
 @dataclass(frozen=True, eq=False)
 class Materials:
     """The ingredients of one bank.
@@ -109,9 +128,34 @@ class Materials:
             raise DataError(self.dataset.name, "neither features nor Gram matrices")
         return ArraySource(self.dataset.grams, self.cosine)
 
-    def view_index(self, split: int) -> Ints | None:
-        """Return the bank's points that are a split's training part; None for all of them."""
-        return None if self.rows is not None else self.splits[split].train
+    def learnt_rows(self, sight: Sight) -> Ints:
+        """Return the rows of the data set that runs of such a sight learn from."""
+        split = self.splits[sight.split]
+        return split.known if sight.unlabelled else split.train
+
+    def view_index(self, sight: Sight) -> Ints | None:
+        """Return the same rows as points of the bank; None for all of them in order."""
+        rows = self.learnt_rows(sight)
+        every = np.arange(self.dataset.n_points) if self.rows is None else self.rows
+        return None if np.array_equal(rows, every) else self.bank_points(rows)
+
+    def bank_points(self, rows: Ints) -> Ints:
+        """Return which of the bank's points some rows of the data set are."""
+        if self.rows is None:
+            return rows
+        order = np.argsort(self.rows)
+        points: Ints = order[np.searchsorted(self.rows, rows, sorter=order)]
+        return points
+
+    def labels(self, sight: Sight, y: Floats) -> Floats:
+        """Return the labels, of all rows `y` (N,), of the rows to learn from; 0 if unlabelled."""
+        rows = self.learnt_rows(sight)
+        labelled = np.isin(rows, self.splits[sight.split].train)
+        return np.where(labelled, y[rows], 0.0)
+
+    def sight(self, split: int, *, unlabelled: bool) -> Sight:
+        """Return what a run sees of a split that may take unlabelled rows or not."""
+        return Sight(split, unlabelled and len(self.splits[split].unlabelled) > 0)
 
 
 @lru_cache(maxsize=KEPT)
@@ -127,5 +171,29 @@ def materials(ref: BankRef) -> Materials:
         plan.spec, dataset.n_features, dataset.feature_names, dataset.groups, plan.seed
     )
     points = scaled(plan.preprocessing, dataset.x, split)
-    rows = None if split is None else split.train
+    rows = None if split is None else split.known
     return Materials(dataset, splits, rows, points, kernels, cosine)
+
+
+@lru_cache(maxsize=KEPT)
+def laplacian(ref: BankRef, graph: GraphTable, split: int) -> Any:
+    """Return the graph Laplacian of the known rows of a split, computed once for all processes.
+
+    Parameters
+    ----------
+    ref : BankRef
+        A bank of the data set; the Laplacian is kept beside it.
+    graph : GraphTable
+        The graph.
+    split : int
+        Index of the split.
+
+    Returns
+    -------
+    (n, n) csr_array of float64
+    """
+    given = materials(ref)
+    points = given.dataset.x if graph.of_raw_features else given.points
+    if points is None:
+        raise DataError(given.dataset.name, "Gram matrices", "features, for a graph")
+    return cached_laplacian(points[given.splits[split].known], graph.graph, ref.root)

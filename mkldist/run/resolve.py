@@ -17,12 +17,13 @@ from mkldist.errors import SpecError, nearest
 from mkldist.identity import array_id
 from mkldist.kernels.families import kernel_list
 from mkldist.kernels.kernel_list import KernelList
-from mkldist.plan import BankFacts, DatasetFacts, GridFacts
+from mkldist.plan_facts import BankFacts, DatasetFacts, GridFacts
+from mkldist.run.graph_check import check_graph, check_has_graph
 from mkldist.run.label_check import check_labels
 from mkldist.solvers.base import SolverParams
 from mkldist.solvers.parameters import MethodGrid, expand
 from mkldist.solvers.registry import METHODS
-from mkldist.spec.model import BankSpec, SweepSpec
+from mkldist.spec.model import BankSpec, DatasetSpec, SweepSpec
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,9 +86,10 @@ def resolve(spec: SweepSpec, data_dirs: Sequence[Path], base: Path) -> Resolved:
     for entry in spec.datasets:
         dataset = load_dataset(entry, data_dirs, base, spec.seed)
         check_labels(grids, dataset)
-        splits = make_splits(spec.splits, dataset, spec.seed)
+        splits = make_splits(spec.splits_of(entry), dataset, spec.seed)
+        check_graph(spec, entry, dataset, splits, grids.values())
         datasets[entry.name] = dataset, splits
-        facts[entry.name] = _dataset_facts(dataset, splits, spec)
+        facts[entry.name] = _dataset_facts(entry, dataset, splits, spec)
         for bank in spec.banks:
             found = _kernels(bank, dataset, spec.seed)
             if isinstance(found, KernelList):
@@ -96,7 +98,11 @@ def resolve(spec: SweepSpec, data_dirs: Sequence[Path], base: Path) -> Resolved:
             else:
                 banks[entry.name, bank.label] = found
     points = {
-        key: GridFacts(grid.method, tuple(run_params(point) for point in grid.points))
+        key: GridFacts(
+            grid.method,
+            tuple(run_params(point) for point in grid.points),
+            METHODS[grid.method].needs_laplacian,
+        )
         for key, grid in grids.items()
     }
     dims = {key: grid.dims for key, grid in grids.items()}
@@ -115,13 +121,7 @@ def resolve_methods(spec: SweepSpec) -> dict[str, MethodGrid]:
                 f"one of {', '.join(METHODS)}",
                 nearest(entry.name, METHODS),
             )
-        if METHODS[entry.name].needs_laplacian:
-            raise SpecError(
-                f"{where}.name",
-                f"{entry.name}, which needs the Laplacian of a graph",
-                "a method without a graph, as sweeps have none",
-                "Call it by mkldist.solve with laplacian = ...",
-            )
+        check_has_graph(spec, where, entry.name)
         grids[entry.key] = expand(METHODS[entry.name], where, entry.settings, spec.tol)
     return grids
 
@@ -132,15 +132,18 @@ def run_params(params: SolverParams) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value != math.inf}
 
 
-def _dataset_facts(dataset: Dataset, splits: Sequence[Split], spec: SweepSpec) -> DatasetFacts:
+def _dataset_facts(
+    entry: DatasetSpec, dataset: Dataset, splits: Sequence[Split], spec: SweepSpec
+) -> DatasetFacts:
     return DatasetFacts(
         fingerprint=dataset.fingerprint,
         n_points=dataset.n_points,
         split_fingerprints=tuple(split.fingerprint for split in splits),
-        train_fingerprints=tuple(array_id(split.train) for split in splits),
-        train_sizes=tuple(len(split.train) for split in splits),
+        known_fingerprints=tuple(array_id(split.known) for split in splits),
+        known_sizes=tuple(len(split.known) for split in splits),
         precomputed=dataset.x is None,
         target=spec.preprocessing.target if dataset.task == "regression" else "none",
+        graph=spec.graph_of(entry),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +33,22 @@ def scores(decision_values: Floats, y: Floats, task: Task) -> dict[str, float]:
     if task == "regression":
         return regression_scores(decision_values, y)
     return classification_scores(decision_values, y)
+
+
+def part_scores(scored: Mapping[str, float], part: str) -> dict[str, float]:
+    """Return scores under the names that they have for a part of a split.
+
+    Those of ``test`` keep their names; those of another part have its name in front, in place of
+    ``test``.
+
+    Examples
+    --------
+    >>> part_scores({"test_error": 0.5, "auc": 0.25}, "unlabelled")
+    {'unlabelled_error': 0.5, 'unlabelled_auc': 0.25}
+    """
+    if part == "test":
+        return dict(scored)
+    return {f"{part}_{name.removeprefix('test_')}": value for name, value in scored.items()}
 
 
 def classification_scores(decision_values: Floats, y: Floats) -> dict[str, float]:

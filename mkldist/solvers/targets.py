@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, get_args, get_origin
 
-from mkldist.solvers.base import SolverParams, Target
+from mkldist.solvers.base import Method, SolverParams, Target
 
 LEARNT = {
     Target.CLASSES: "two classes",
@@ -45,6 +45,11 @@ def losses_by_target(params: type[SolverParams]) -> dict[Target, list[str]]:
         target = default.model_copy(update={"loss": loss}).target
         found.setdefault(target, []).append(loss)
     return found
+
+
+def learns_unlabelled(method: Method) -> bool:
+    """Return whether a method is given points without a label besides the labelled ones."""
+    return Target.PARTIAL in losses_by_target(method.params)
 
 
 def choices(annotation: Any) -> list[str]:

@@ -1,20 +1,18 @@
-"""What a graph over the points of a data set is, as a pydantic model."""
+"""What a graph over the points of a data set is, as pydantic models."""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
-from mkldist.spec.kinds import Positive
+from mkldist.spec.kinds import Model, Positive
 
 GraphDistance = Literal["euclidean", "cosine", "tangent", "affine"]
 
 
-class GraphSpec(BaseModel):
+class GraphSpec(Model):
     """Which points are neighbours, how strongly, and what Laplacian is made of it."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     distance: GraphDistance = Field(
         "euclidean", description="between points; 'tangent' and 'affine' are for square images"
@@ -48,3 +46,30 @@ class GraphSpec(BaseModel):
                 f"found width = {self.width:g} with weights = 'binary'; expected weights = 'heat'"
             )
         return self
+
+
+class GraphTable(GraphSpec):
+    """``[graph]``: the graph of a sweep, whose Laplacian semi-supervised methods are given."""
+
+    features: Literal["preprocessed", "raw"] | None = Field(
+        None,
+        description="of which features; default preprocessed for 'euclidean', and raw for the "
+        "other distances, to which scaling single features does harm",
+    )
+
+    @property
+    def of_raw_features(self) -> bool:
+        """Whether points are taken as they are in the data."""
+        if self.features is None:
+            return self.distance != "euclidean"
+        return self.features == "raw"
+
+    @property
+    def graph(self) -> GraphSpec:
+        """The graph itself, of whatever points."""
+        return GraphSpec(**self.model_dump(exclude={"features"}))
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What tells it from other graphs of the same data set and preprocessing."""
+        return self.graph.model_dump() | {"raw": self.of_raw_features}

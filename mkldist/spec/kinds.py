@@ -1,13 +1,20 @@
-"""Kinds of values in a sweep file, and how a key chooses between them."""
+"""Kinds of tables and values in a sweep file, and how a key chooses between them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
 
 from mkldist.spec.values import spelled
+
+
+class Model(BaseModel):
+    """Base of all models: closed vocabulary, immutable, "5" is no number and 1 is not true."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
 
 TEXT, NUMBER, LIST, TABLE = SHAPES = ("<text>", "<number>", "<list>", "<table>")
 """Kinds of values between which a key may choose.  No key of a sweep file looks like these."""

@@ -16,7 +16,12 @@ from mkldist.spec.values import spelled
 
 Location = tuple[int | str, ...]
 
-_SECTIONS = {"preprocessing": "[preprocessing]", "splits": "[splits]", "outputs": "[outputs]"}
+_SECTIONS = {
+    "preprocessing": "[preprocessing]",
+    "splits": "[splits]",
+    "graph": "[graph]",
+    "outputs": "[outputs]",
+}
 _ENTRIES = {"datasets": "[[datasets]]", "banks": "[[banks]]", "methods": "[[methods]]"}
 
 _WORDS = {
@@ -118,7 +123,7 @@ def unknown_key(where: str, what: str, name: str, known: Sequence[str]) -> SpecE
         hint = f"Move {name!r} to the top of the file, above the first [section]"
         if name in _SECTIONS or name in _ENTRIES:
             hint = f"Write it as {(_SECTIONS | _ENTRIES)[name]}"
-    else:
+    elif not hint:
         for section, header in _SECTIONS.items():
             if name in _model_at((section,), SweepSpec).model_fields:
                 hint = f"Move {name!r} under {header}"

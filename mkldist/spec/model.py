@@ -18,6 +18,7 @@ from pydantic import (
     model_validator,
 )
 
+from mkldist.spec.graph import GraphTable
 from mkldist.spec.kinds import (
     LIST,
     NUMBER,
@@ -25,6 +26,7 @@ from mkldist.spec.kinds import (
     TEXT,
     ClassName,
     Finite,
+    Model,
     Name,
     NameOrNumber,
     Option,
@@ -34,12 +36,7 @@ from mkldist.spec.kinds import (
     series_shape,
     several,
 )
-
-
-class Model(BaseModel):
-    """Base of all models: closed vocabulary, immutable, "5" is no number and 1 is not true."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+from mkldist.spec.splits import SplitsSpec
 
 
 class DatasetSpec(Model):
@@ -74,6 +71,8 @@ class DatasetSpec(Model):
     options: dict[str, Option] = Field(
         default_factory=dict, description="parameters of a synthetic generator"
     )
+    splits: SplitsSpec | None = Field(None, description="in place of ``[splits]``")
+    graph: GraphTable | None = Field(None, description="in place of ``[graph]``")
 
     @model_validator(mode="after")
     def _one_source(self) -> DatasetSpec:
@@ -93,26 +92,15 @@ class PreprocessingSpec(Model):
 
     scale: Literal["zscore", "minmax", "none"] = "zscore"
     fit: Literal["train", "all"] = Field(
-        "train", description="fit per training split, or once on all rows (one shared bank)"
+        "train",
+        description="fit on each split's training and unlabelled rows, or once on all rows "
+        "(one shared bank)",
     )
     target: Literal["none", "zscore"] = Field(
         "none",
         description="regression: learn values as they are, or centred and scaled to unit standard "
         "deviation on the training rows; predictions and scores keep the units of the data",
     )
-
-
-class SplitsSpec(Model):
-    """``[splits]``: how rows are divided into training and test parts."""
-
-    kind: Literal["holdout", "kfold", "predefined"] = "holdout"
-    repeats: int = Field(1, ge=1, description="repetitions (holdout, kfold)")
-    train_fraction: float = Field(0.5, gt=0, lt=1, description="holdout")
-    folds: int = Field(5, ge=2, description="kfold")
-    stratified: bool | None = Field(
-        None, description="draw from each class in proportion; default for classification alone"
-    )
-    first: int | None = Field(None, ge=1, description="use only the first splits (predefined)")
 
 
 class Range(Model):
@@ -303,9 +291,18 @@ class SweepSpec(Model):
     datasets: Annotated[tuple[DatasetSpec, ...], Strict(False)] = Field(min_length=1)
     preprocessing: PreprocessingSpec = PreprocessingSpec()
     splits: SplitsSpec = SplitsSpec()
+    graph: GraphTable | None = None
     banks: Annotated[tuple[BankSpec, ...], Strict(False)] = Field(min_length=1)
     methods: Annotated[tuple[MethodSpec, ...], Strict(False)] = Field(min_length=1)
     outputs: OutputsSpec = OutputsSpec()
+
+    def splits_of(self, dataset: DatasetSpec) -> SplitsSpec:
+        """Return how the rows of a data set are divided."""
+        return dataset.splits or self.splits
+
+    def graph_of(self, dataset: DatasetSpec) -> GraphTable | None:
+        """Return the graph over the points of a data set; None if there is none."""
+        return dataset.graph or self.graph
 
     @model_validator(mode="after")
     def _distinct_names(self) -> SweepSpec:

@@ -20,6 +20,7 @@ def made_up_summary(n_values: int = 3, *, banks=("xu2008",), second=None) -> pd.
             "task": "classification", "complete": 20, "failed": 0, "waiting": 0, "early": 0,
             "rmse_mean": np.nan, "rmse_sd": np.nan, "r2_mean": np.nan, "r2_sd": np.nan,
             "test_error_mean": draw.uniform(0.01, 0.4), "test_error_sd": 0.1234,
+            "unlabelled_error_mean": np.nan, "unlabelled_error_sd": np.nan,
             "active_mean": draw.uniform(1, 400), "active_sd": 12.345,
             "seconds_mean": 10 ** draw.uniform(-2, 4), "seconds_sd": 1.0,
             "gap_max": draw.uniform(0, 0.01),

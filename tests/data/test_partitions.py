@@ -19,14 +19,22 @@ def test_one_row_a_partition() -> None:
     single = partitions_of(pair([0, 1], [2]), N, "t")
     assert single[0].train.tolist() == [0, 1]
     labelled = {"idx_labs": np.array([[1]]), "idx_unls": np.array([[0, 2]])}
-    assert partitions_of(labelled, N, "t")[0].test.tolist() == [0, 2]
+    (few,) = partitions_of(labelled, N, "t")
+    assert (few.train.tolist(), few.unlabelled.tolist(), few.test.tolist()) == ([1], [0, 2], [])
+    assert few.known.tolist() == [0, 1, 2]
+    (three,) = partitions_of(pair([4, 0], [2]) | {"unlabelled": np.array([3])}, N, "t")
+    assert (three.train.tolist(), three.test.tolist()) == ([4, 0], [2])
+    assert three.known.tolist() == [0, 3, 4]
     assert partitions_of({}, N, "t") == ()
 
 
 @pytest.mark.parametrize(
     ("arrays", "words"),
     [
-        ({"train": np.array([[0]])}, ("'train' without 'test'",)),
+        ({"train": np.array([[0]])}, ("'train' without 'test' or 'unlabelled'",)),
+        ({"unlabelled": np.array([[0]])}, ("'unlabelled' without 'train'",)),
+        (pair([[0]], [[1]]) | {"unlabelled": np.array([[1]])}, ("'unlabelled' and 'test'",)),
+        (pair([[0]], [[1]]) | {"unlabelled": np.array([[7]])}, ("'unlabelled', row 0", "index 7")),
         ({"idx_unls": np.array([[0]])}, ("'idx_unls' without 'idx_labs'",)),
         (pair([[0, 6]], [[1]]), ("index 6", "6 points", "0 to 5", "subtract 1")),
         (pair([[0, -1]], [[1]]), ("index -1",)),

@@ -14,7 +14,7 @@ from sklearn.model_selection import (
 from mkldist.data.dataset import Dataset, Split
 from mkldist.data.splits import make_splits
 from mkldist.errors import DataError
-from mkldist.spec.model import SplitsSpec
+from mkldist.spec.splits import SplitsSpec
 from tests.data.mistakes import mistake
 
 

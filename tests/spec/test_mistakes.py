@@ -58,13 +58,16 @@ predictions = true
 
 TOP = (
     "one of name, description, seed, tol, execution, memory, datasets, preprocessing, "
-    "splits, banks, methods, outputs"
+    "splits, graph, banks, methods, outputs"
 )
 DATASET = (
-    "one of name, source, file, openml, grams, labels, task, label, classes, positive, impute, "
-    "drop_constant, groups, options"
+    "one of name, source, file, openml, grams, labels, task, label, classes, positive, "
+    "per_class, impute, drop_constant, groups, options, splits, graph"
 )
-SPLITS = "one of kind, repeats, train_fraction, folds, stratified, first"
+SPLITS = (
+    "one of kind, repeats, train_fraction, folds, labelled_per_class, labelled_fraction, labelled, "
+    "test_fraction, stratified, first"
+)
 OUTPUTS = "one of path, banks, keep_banks, predictions, coefficients, weights"
 KERNEL = "one of function, widths, degrees, offset, features"
 LEVEL = "one of tol, max_iter, time_limit, trace, C, far, near, stop"
@@ -152,7 +155,7 @@ MISTAKES = [
      '"none". Did you mean \'zscore\'?'),
     ('kind = "holdout"', 'kind = "k-fold"',
      ': splits.kind: found "k-fold"; expected one of "holdout", "kfold", '
-     '"predefined". Did you mean \'kfold\'?'),
+     '"predefined", "semi-supervised". Did you mean \'kfold\'?'),
     ('repeats = 5', 'repeats = 0',
      ': splits.repeats: found 0; expected a number of at least 1'),
     ('repeats = 5', 'repeat = 5',

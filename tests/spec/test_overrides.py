@@ -57,7 +57,8 @@ MISTAKES = [
      '{start, stop, num}, {base, exponents}, or "chi2"'),
     ("methods=5", "found 5; expected at least one [[methods]] entry"),
     ("splits.repeets=5", "unknown key; expected one of kind, repeats, train_fraction, folds, "
-     "stratified, first. Did you mean 'repeats'?"),
+     "labelled_per_class, labelled_fraction, labelled, test_fraction, stratified, first. "
+     "Did you mean 'repeats'?"),
 ]  # fmt: skip
 
 

@@ -1,0 +1,138 @@
+"""Draws of few labelled points, unlabelled ones, and perhaps held-out ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from mkldist.data.dataset import Dataset, Floats, Ints, Split
+from mkldist.errors import DataError
+from mkldist.spec.splits import SplitsSpec
+
+# scikit-learn takes seeds of 32 bits.
+SEEDS = 2**32
+MAX_DRAWS = 1000
+
+
+def draw_splits(spec: SplitsSpec, dataset: Dataset, seed: int, where: str) -> tuple[Split, ...]:
+    """Draw splits in which few points have labels.
+
+    The test part is drawn first, each class in proportion; then the labelled points among the
+    others; the rest is unlabelled.  All draws are of one ``numpy.random.default_rng(seed)``, so
+    that more repeats begin with the splits of fewer.
+
+    Parameters
+    ----------
+    spec : SplitsSpec
+        Of kind ``semi-supervised``.  A fraction is one of all points, or of all of a class.
+    dataset : Dataset
+        Of which the labels matter, and only to draw of each class.
+    seed : int
+        Of the sweep.
+    where : str
+        The place to name in a message.
+
+    Raises
+    ------
+    DataError
+        For regression, and if there are too few points for it.
+    """
+    if dataset.task == "regression":
+        raise DataError(
+            where,
+            'kind = "semi-supervised" for a data set of regression',
+            "classes",
+            "Set splits = {...} of another kind under this data set.",
+        )
+    rng = np.random.default_rng(seed)
+    draw = _of_all if spec.labelled is not None else _of_each_class
+    return tuple(_drawn(spec, dataset.y, rng, draw, where) for _ in range(spec.repeats))
+
+
+def _drawn(
+    spec: SplitsSpec,
+    y: Floats,
+    rng: np.random.Generator,
+    draw: Callable[[SplitsSpec, Floats, Ints, np.random.Generator, str], Ints],
+    where: str,
+) -> Split:
+    """Return one draw."""
+    rows, test = np.arange(len(y)), np.zeros(0, dtype=np.intp)
+    if spec.test_fraction:
+        rows, test = _divided(rows, y, spec.test_fraction, rng, f"{where}: test_fraction")
+    labelled = np.sort(draw(spec, y, rows, rng, where))
+    unlabelled = np.setdiff1d(rows, labelled)
+    if not len(unlabelled):
+        raise DataError(
+            where,
+            f"all of {len(rows)} points labelled",
+            "at least one unlabelled point",
+            'Label fewer points, or set kind = "holdout".',
+        )
+    return Split(labelled, test, unlabelled)
+
+
+def _of_each_class(
+    spec: SplitsSpec, y: Floats, rows: Ints, rng: np.random.Generator, where: str
+) -> Ints:
+    """Draw labelled rows of each class by itself."""
+    drawn = []
+    for label in np.unique(y):
+        members = rows[y[rows] == label]
+        wanted = spec.labelled_per_class or 0
+        if spec.labelled_fraction is not None:
+            wanted = max(1, round(spec.labelled_fraction * np.count_nonzero(y == label)))
+        if wanted > len(members):
+            raise DataError(
+                where,
+                f"{wanted} points to be labelled of {len(members)} in a class",
+                f"at most {len(members)}",
+                "Label fewer, or lower test_fraction.",
+            )
+        drawn.append(rng.choice(members, wanted, replace=False))
+    return np.concatenate(drawn)
+
+
+def _of_all(spec: SplitsSpec, y: Floats, rows: Ints, rng: np.random.Generator, where: str) -> Ints:
+    """Draw labelled rows in proportion to the classes, or at random until each is among them."""
+    wanted, n_classes = spec.labelled or 0, len(np.unique(y[rows]))
+    if not n_classes <= wanted <= len(rows):
+        raise DataError(
+            f"{where}: labelled",
+            f"{wanted} of {len(rows)} points, of {n_classes} classes",
+            f"a number from {n_classes} to {len(rows)}",
+            "Change it.",
+        )
+    if spec.stratified is not False:
+        return _divided(rows, y, wanted, rng, f"{where}: labelled")[1]
+    for _ in range(MAX_DRAWS):
+        drawn = rng.choice(rows, wanted, replace=False)
+        if len(np.unique(y[drawn])) == n_classes:
+            return drawn
+    raise DataError(
+        f"{where}: labelled",
+        f"a class without a point in each of {MAX_DRAWS} draws of {wanted}",
+        "points of every class",
+        "Remove stratified = false, or set labelled_per_class instead.",
+    )
+
+
+def _divided(
+    rows: Ints, y: Floats, size: float, rng: np.random.Generator, where: str
+) -> tuple[Ints, Ints]:
+    """Return what is left and what is taken: a number or a share of rows, each class in part."""
+    from sklearn.model_selection import train_test_split
+
+    try:
+        left, taken = train_test_split(
+            rows, test_size=size, stratify=y[rows], random_state=int(rng.integers(SEEDS))
+        )
+    except ValueError as error:
+        raise DataError(
+            where,
+            f"{len(rows)} points cannot be divided so ({error})",
+            "points of every class in both parts",
+            "Change it.",
+        ) from error
+    return np.sort(left).astype(np.intp), np.sort(taken).astype(np.intp)

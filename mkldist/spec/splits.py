@@ -1,0 +1,55 @@
+"""How the rows of a data set are divided, as a pydantic model."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from mkldist.spec.kinds import Model
+
+AMOUNTS = ("labelled_per_class", "labelled_fraction", "labelled")
+KIND = 'kind = "semi-supervised"'
+
+
+class SplitsSpec(Model):
+    """``[splits]``: how rows are divided into training, unlabelled and test parts."""
+
+    kind: Literal["holdout", "kfold", "predefined", "semi-supervised"] = "holdout"
+    repeats: int = Field(1, ge=1, description="repetitions (all but predefined)")
+    train_fraction: float = Field(0.5, gt=0, lt=1, description="holdout")
+    folds: int = Field(5, ge=2, description="kfold")
+    labelled_per_class: int | None = Field(
+        None, ge=1, description="semi-supervised: labelled rows of each class"
+    )
+    labelled_fraction: float | None = Field(
+        None, gt=0, lt=1, description="semi-supervised: share of each class that is labelled"
+    )
+    labelled: int | None = Field(
+        None, ge=2, description="semi-supervised: labelled rows in all, every class among them"
+    )
+    test_fraction: float = Field(
+        0.0, ge=0, lt=1, description="semi-supervised: share of the rows that is held out"
+    )
+    stratified: bool | None = Field(
+        None, description="draw from each class in proportion; default for classification alone"
+    )
+    first: int | None = Field(None, ge=1, description="use only the first splits (predefined)")
+
+    @model_validator(mode="after")
+    def _of_one_kind(self) -> SplitsSpec:
+        semi_supervised = self.kind == "semi-supervised"
+        foreign = ("train_fraction", "folds") if semi_supervised else (*AMOUNTS, "test_fraction")
+        for name in foreign:
+            if name in self.model_fields_set:
+                wanted = f"one of {', '.join(AMOUNTS)}" if semi_supervised else KIND
+                raise ValueError(f'found {name} with kind = "{self.kind}"; expected {wanted}')
+        if not semi_supervised:
+            return self
+        amounts = [name for name in AMOUNTS if getattr(self, name) is not None]
+        if len(amounts) != 1:
+            found = " and ".join(amounts) or "no number of labelled rows"
+            raise ValueError(f"found {found}; expected one of {', '.join(AMOUNTS)}")
+        if self.stratified is False and self.labelled is None:
+            raise ValueError(f"found stratified = false with {amounts[0]}; expected labelled = ...")
+        return self
