@@ -63,6 +63,8 @@ class Loss(ABC):
     target = Target.CLASSES
     polyhedral = False
     """Whether h has no curvature between its kinks."""
+    offset = 0.0
+    """What labels were shifted by: to be added to the bias of a predictor of `y`."""
 
     def __init__(self, y: Floats) -> None:
         self.y = y
@@ -117,10 +119,22 @@ class Loss(ABC):
         return inside
 
 
-class Squared(Loss):
-    """``1/2 (y - f)^2``: kernel ridge regression's loss."""
+class _Shifted(Loss):
+    """A loss of real values, which a bias shifts: `y` are taken relative to their median.
+
+    What is small next to the spread of the values then keeps its digits however far they lie from
+    zero, and values that are all equal are exactly zero.
+    """
 
     target = Target.VALUES
+
+    def __init__(self, y: Floats) -> None:
+        self.offset = float(np.median(y))
+        super().__init__(y - self.offset)
+
+
+class Squared(_Shifted):
+    """``1/2 (y - f)^2``: kernel ridge regression's loss."""
 
     def value(self, f: Floats) -> float:
         residual = self.y - f
@@ -273,7 +287,7 @@ class Hinge(_Polyhedral):
         return nearest, ((t > 0.0) & (t < 1.0)).astype(np.float64)
 
 
-class EpsilonInsensitive(_Polyhedral):
+class EpsilonInsensitive(_Shifted, _Polyhedral):
     """``max(0, |y - f| - epsilon)``; the kink at zero and the walls have multipliers (3.4.2).
 
     Parameters
@@ -283,8 +297,6 @@ class EpsilonInsensitive(_Polyhedral):
     epsilon : float
         Half the width of the tube without loss.
     """
-
-    target = Target.VALUES
 
     def __init__(self, y: Floats, epsilon: float) -> None:
         super().__init__(y)

@@ -24,6 +24,9 @@ ZARR_MARKS = ("zarr.json", ".zarray", ".zgroup")
 def read_grams(path: Path, labels_path: Path | None, label: str | None, where: str) -> RawData:
     """Read M Gram matrices over n points and check that they are such.
 
+    Negative eigenvalues within the tolerance are set to zero in matrices of double precision;
+    only then is a copy of a memory map taken.
+
     Parameters
     ----------
     path : Path
@@ -46,7 +49,7 @@ def read_grams(path: Path, labels_path: Path | None, label: str | None, where: s
         If a matrix is not square, finite, symmetric and positive semi-definite, or there is not
         one label a point.
     """
-    from mkldist.gram.validate import check_grams
+    from mkldist.gram.validate import check_grams, semidefinite
 
     grams, y, partitions = _read_matrices(path, label or "y", where)
     if y is not None and labels_path is not None:
@@ -68,6 +71,8 @@ def read_grams(path: Path, labels_path: Path | None, label: str | None, where: s
     y = column(y)
     check_grams(grams, y, where)
     grams = grams if grams.dtype.kind == "f" else grams.astype(np.float64)
+    if grams.dtype == np.float64:  # single precision would round eigenvalues below zero again
+        grams = semidefinite(grams)
     return RawData(y, None, partitions=partitions, grams=grams, origin=f"grams {path.name}")
 
 

@@ -1,4 +1,9 @@
-"""Whether given matrices are Gram matrices: square, finite, symmetric, positive semi-definite."""
+"""Whether given matrices are Gram matrices: square, finite, symmetric, positive semi-definite.
+
+What is given in few digits has eigenvalues a little below zero.  :func:`check_grams` lets them
+pass, but a large C or a small regularisation magnifies them until the objective is no longer
+convex and bounds mean nothing; :func:`semidefinite` sets them to zero.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +25,7 @@ def check_grams(
 
     With a tolerance ε of 1e-8 (1e-6 for single precision) a matrix must be finite, symmetric to
     ``ε max|K|``, and its smallest eigenvalue must not lie below ``-ε trace(K)``.
+    Eigenvalues between that and zero are for :func:`semidefinite`.
 
     Parameters
     ----------
@@ -44,6 +50,37 @@ def check_grams(
     tolerance = SINGLE_PRECISION_TOLERANCE if single else TOLERANCE
     for m in range(len(grams)):
         _check_matrix(np.asarray(grams[m], dtype=np.float64), tolerance, f"{where}: kernel {m}")
+
+
+def semidefinite(grams: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return `grams` with the negative eigenvalues of every matrix set to zero.
+
+    Eigenvalues above ``-n u trace(K)``, u the unit of float64, are what rounding leaves of zero
+    in any product of features; matrices with none below are returned as they are.
+
+    Parameters
+    ----------
+    grams : (M, n, n) array of floats
+        Symmetric matrices, possibly memory-mapped; they are read one at a time.
+
+    Returns
+    -------
+    (M, n, n) array of floats
+        `grams` itself where nothing was to be changed, else a copy.
+    """
+    result = grams
+    for m in range(len(grams)):
+        matrix = np.asarray(grams[m], dtype=np.float64)
+        rounding = len(matrix) * np.finfo(np.float64).eps * float(np.trace(matrix))
+        if not matrix.any() or _is_definite(matrix, rounding):
+            continue
+        values, vectors = np.linalg.eigh(0.5 * (matrix + matrix.T))
+        if values[0] >= -rounding:
+            continue
+        root = vectors * np.sqrt(np.maximum(values, 0.0))
+        result = np.array(grams) if result is grams else result
+        result[m] = root @ root.T
+    return result
 
 
 def _check_shape(grams: npt.NDArray[Any], where: str) -> None:

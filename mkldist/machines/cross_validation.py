@@ -83,7 +83,7 @@ def train_chosen(
     counters.combines += 1
     svm = solve_svm(K, problem.y, choice.C, tol=params.tol)
     counters.count_svm(svm.iterations, svm.newton_steps)
-    solution = svm_solution(weights, svm, params.tol, counters)
+    solution = svm_solution(problem, params, weights, svm, counters)
     solution.extra.update(
         chosen_kernel=float(choice.kernel), chosen_C=choice.C, cv_error=choice.error
     )

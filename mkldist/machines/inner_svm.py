@@ -14,7 +14,8 @@ import numpy.typing as npt
 
 from mkldist.gram.requests import Quadratic
 from mkldist.machines.svm import SvmSolution, solve_svm
-from mkldist.solvers.base import Counters, Solution, StopReason
+from mkldist.solvers.base import Counters, Problem, Solution, SolverParams, StopReason
+from mkldist.solvers.trace import Trace
 
 Floats = npt.NDArray[np.float64]
 
@@ -94,18 +95,24 @@ def norms(svm: SvmSolution) -> Generator[Quadratic, Floats, Floats]:
 
 
 def svm_solution(
-    kernel_weights: Floats, svm: SvmSolution, tol: float, counters: Counters
+    problem: Problem,
+    params: SolverParams,
+    kernel_weights: Floats,
+    svm: SvmSolution,
+    counters: Counters,
 ) -> Solution:
     """Return the solution of a method that ends in its machines at fixed kernel weights.
 
     Parameters
     ----------
+    problem : Problem
+        What was solved.
+    params : SolverParams
+        Tolerance asked for, and whether to record a trace: one of one row.
     kernel_weights : (M,) float64
         The weights whose combined kernel the machine was trained on.
     svm : SvmSolution
         The machine, or the machines side by side; their gap is the certificate.
-    tol : float
-        Tolerance asked for.
     counters : Counters
         Work done.
     """
@@ -116,6 +123,9 @@ def svm_solution(
         dual_variables=svm.alpha,
         objective=svm.objective,
         dual_objective=svm.dual_objective,
-        stop_reason=StopReason.CONVERGED if svm.gap <= tol else StopReason.STALLED,
+        stop_reason=StopReason.CONVERGED if svm.gap <= params.tol else StopReason.STALLED,
         counters=counters,
+        trace=Trace.of_one(
+            params.trace, problem.clock, svm.objective, svm.dual_objective, kernel_weights
+        ),
     )

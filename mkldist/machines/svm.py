@@ -158,16 +158,33 @@ def _evaluate(
     """Return the primal value, the dual value, the bias that minimises the primal, and rounding.
 
     C magnifies what rounding leaves of slacks that are zero.  The primal value takes that in, so
-    that it stays an upper bound: with ``reach_i = sqrt(K_ii)``, f_i is a sum of terms of at most
-    ``reach_i reach_j |beta_j|``, whose rounding errors add up like a random walk.
+    that it stays an upper bound, see :func:`slack_rounding`.
     """
     norm = float(beta @ f)
     bias = best_bias(f, y)
     slack = 1.0 - y * (f + bias)
-    unsure = np.finfo(np.float64).eps * (reach * float(np.linalg.norm(reach * beta)) + 1.0)
-    rounding = C * float(unsure[slack > -unsure].sum())
+    rounding = C * slack_rounding(slack, reach, beta)
     primal = 0.5 * norm + C * float(np.maximum(0.0, slack).sum()) + rounding
     return primal, float(np.abs(beta).sum()) - 0.5 * norm, bias, rounding
+
+
+def slack_rounding(slack: Floats, reach: Floats, beta: Floats) -> float:
+    """Return what rounding may have taken off the sum of the positive parts of slacks.
+
+    With ``reach_i = sqrt(K_ii)``, f_i is a sum of terms of at most ``reach_i reach_j |beta_j|``,
+    whose rounding errors add up like a random walk.
+
+    Parameters
+    ----------
+    slack : (n,) float64
+        ``1 - y_i (f_i + b)`` as computed.
+    reach : (n,) float64
+        Roots of the diagonal of K.
+    beta : (n,) float64
+        Expansion coefficients.
+    """
+    unsure = np.finfo(np.float64).eps * (reach * float(np.linalg.norm(reach * beta)) + 1.0)
+    return float(unsure[slack > -unsure].sum())
 
 
 def best_bias(f: Floats, y: Floats) -> float:

@@ -86,7 +86,7 @@ def solve(problem: Problem, params: AlignfParams) -> Steps:
     K = yield Combine(d)
     counters.combines += 1
     svm = train(K, y, params.C, params.tol, counters)
-    solution = svm_solution(d, svm, params.tol, counters)
+    solution = svm_solution(problem, params, d, svm, counters)
     columns = centred.reshape(len(y), -1)
     target = float(np.linalg.norm(columns.T @ columns))
     length = np.sqrt(max(float(v[: len(M)] @ M @ v[: len(M)]), 0.0)) * target

@@ -46,6 +46,7 @@ from mkldist.solvers.base import (
     StopReason,
     relative_gap,
 )
+from mkldist.solvers.trace import Trace
 
 HARD_RIDGE = 1e-10  # of the mean diagonal, where lam = 0 leaves none
 
@@ -106,6 +107,7 @@ def solve(problem: Problem, params: EasyMklParams) -> Steps:
         dual_objective=hulls.lower,
         stop_reason=StopReason.CONVERGED if met else StopReason.STALLED,
         counters=counters,
+        trace=Trace.of_one(params.trace, problem.clock, hulls.upper, hulls.lower, eta),
     )
 
 

@@ -21,6 +21,7 @@ from mkldist.solvers.base import (
     SolverParams,
     StopReason,
 )
+from mkldist.solvers.trace import Trace
 
 
 class MajorityParams(SolverParams):
@@ -48,16 +49,18 @@ def solve(problem: Problem, params: MajorityParams) -> Generator[Request, None, 
     positives, negatives = int((y > 0).sum()), int((y < 0).sum())
     smaller = min(positives, negatives)
     alpha = params.C * np.where(y > 0, smaller / positives, smaller / negatives)
+    weights, value = np.zeros(problem.n_kernels), 2.0 * params.C * smaller
     yield from ()
     return Solution(
-        kernel_weights=np.zeros(problem.n_kernels),
+        kernel_weights=weights,
         coefficients=np.zeros(len(y)),
         bias=1.0 if positives >= negatives else -1.0,
         dual_variables=alpha,
-        objective=2.0 * params.C * smaller,
-        dual_objective=2.0 * params.C * smaller,
+        objective=value,
+        dual_objective=value,
         stop_reason=StopReason.CONVERGED,
-        counters=Counters(),
+        counters=Counters(outer_iterations=1),
+        trace=Trace.of_one(params.trace, problem.clock, value, value, weights),
     )
 
 

@@ -92,8 +92,6 @@ def least_squares(problem: Problem, params: RLSParams, deformation: Deformation)
     # At c, not at the residuals, whose digits cancel where the labels are nearly met.
     r = c - c.mean() if params.bias else c
     dual = float(y @ r) - 0.5 * float(r @ r) - 0.5 * float(r @ H @ r)
-    trace = Trace(params.trace, problem.clock)
-    trace.record(objective, dual, weights)
     met = relative_gap(objective, dual) <= params.tol
     return Solution(
         kernel_weights=weights,
@@ -104,7 +102,7 @@ def least_squares(problem: Problem, params: RLSParams, deformation: Deformation)
         dual_objective=dual,
         stop_reason=StopReason.CONVERGED if met else StopReason.STALLED,
         counters=Counters(outer_iterations=1, passes=1, combines=1, newton_steps=1),
-        trace=trace.arrays(),
+        trace=Trace.of_one(params.trace, problem.clock, objective, dual, weights),
     )
 
 

@@ -43,7 +43,7 @@ def solve(problem: Problem, params: UniformParams) -> Steps:
     K = yield Combine(weights)
     counters = Counters(outer_iterations=1, combines=1)
     svm = train(K, problem.y, params.C, params.tol, counters)
-    return svm_solution(weights, svm, params.tol, counters)
+    return svm_solution(problem, params, weights, svm, counters)
 
 
 METHOD = Method(

@@ -19,7 +19,15 @@ import scipy.linalg
 Floats = npt.NDArray[np.float64]
 Direction = Callable[[npt.NDArray[np.intp], Floats], Floats | None]
 
-_CURVATURE_FLOOR = 1e-12
+_CURVATURE_FLOOR = 1e-12  # of the diagonal
+_TINY = float(np.finfo(np.float64).tiny)
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+def _pair_curvature(K: Floats, diagonal: Floats, i: int, j: int) -> float:
+    """Return the curvature along e_i - e_j, which rounding must not make zero."""
+    total = diagonal[i] + diagonal[j]
+    return float(max(total - 2.0 * K[i, j], _CURVATURE_FLOOR * total, _TINY))
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
@@ -40,7 +48,7 @@ def _working_pair(
             lowest = min(lowest, slack[k])
             slope = highest - slack[k]
             if slope > 0.0:
-                curvature = max(diagonal[i] + diagonal[k] - 2.0 * K[i, k], _CURVATURE_FLOOR)
+                curvature = _pair_curvature(K, diagonal, i, k)
                 if slope * slope > promise * curvature:
                     j, promise = k, slope * slope / curvature
     return i, j, highest - lowest
@@ -78,7 +86,7 @@ def pair_updates(
         i, j, worst = _working_pair(K, diagonal, beta, slack, lower, upper)
         if i < 0 or j < 0 or worst <= violation:
             return step
-        curvature = max(diagonal[i] + diagonal[j] - 2.0 * K[i, j], _CURVATURE_FLOOR)
+        curvature = _pair_curvature(K, diagonal, i, j)
         room_up, room_down = upper[i] - beta[i], beta[j] - lower[j]
         move = min((slack[i] - slack[j]) / curvature, room_up, room_down)
         beta[i] = upper[i] if move == room_up else beta[i] + move

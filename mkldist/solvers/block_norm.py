@@ -309,7 +309,7 @@ class BlockNorm:
         return Solution(
             kernel_weights=weights,
             coefficients=total * self._coefficients,
-            bias=self._bias,
+            bias=self._bias + self.loss.offset,
             dual_variables=self._dual_variables,
             objective=self.upper,
             dual_objective=self.lower,

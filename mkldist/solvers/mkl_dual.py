@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mkldist.gram.requests import Combine, Matvec, Request
-from mkldist.machines.svm import best_bias
+from mkldist.machines.svm import best_bias, slack_rounding
 from mkldist.optim.box_qp import newton_steps, pair_updates
 from mkldist.solvers.base import Counters, Solution, StopReason, relative_gap
 from mkldist.solvers.dual_penalties import Penalty
@@ -61,7 +61,7 @@ class Predictor:
     scale : float
         The multiple.
     loss : float
-        C times the sum of its hinge losses, for who asks.
+        C times the sum of its hinge losses and of what rounding may hide of them.
     """
 
     d: Floats
@@ -137,6 +137,7 @@ class MklDual:
         self.beta = np.zeros(len(y))
         self.G = np.zeros((n_kernels, len(y)))
         self._cache = RowCache(n_kernels, len(y), budget_mib)
+        self._reach = np.zeros(len(y))  # roots of the diagonal of the last combined kernel
         self._pair_rounds, self._since_refresh, self._short = 0, 0, False
         self.newton = False
 
@@ -171,7 +172,9 @@ class MklDual:
 
     def _scaled(self, d: Floats, f: Floats, scale: float) -> Predictor:
         bias = best_bias(scale * f, self.y)
-        loss = self._C * float(np.maximum(0.0, 1.0 - self.y * (scale * f + bias)).sum())
+        slack = 1.0 - self.y * (scale * f + bias)
+        loss = float(np.maximum(0.0, slack).sum())
+        loss = self._C * (loss + slack_rounding(slack, self._reach, scale * self.beta))
         return Predictor(d, scale * self.beta, bias, self.alpha, scale, loss)
 
     def climb(self, penalty: Penalty, gap: float) -> Round:
@@ -251,6 +254,7 @@ class MklDual:
         """Search the line to the maximiser of the second-order model over the box."""
         K = yield Combine(penalty.response(self.q)[0])
         self._counters.combines += 1
+        self._reach = np.sqrt(np.maximum(np.diagonal(K), 0.0))
         model = SecondOrderModel(penalty, K, self.G, self.q)
         step = self._model_maximiser(model) - self.beta
         both = np.column_stack([self.beta, step])

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from mkldist.errors import ConvergenceWarning, GramError, SpecError, nearest
 from mkldist.gram.bank import MemoryBank
-from mkldist.gram.validate import check_grams
+from mkldist.gram.validate import check_grams, semidefinite
 from mkldist.gram.view import make_views
 from mkldist.solvers.base import (
     Method,
@@ -46,7 +46,9 @@ def solve(
     method : str
         Name of a method, see ``mkldist list methods``.
     grams : (M, n, n) array-like
-        Symmetric positive semi-definite Gram matrices, used as they are: normalise before.
+        Symmetric positive semi-definite Gram matrices, used as they are: normalise before.  Only
+        negative eigenvalues, of at most 1e-8 of the trace (1e-6 in single precision), are set to
+        zero.
     y : (n,) or (n, k) array-like
         Labels in {-1, +1}, or real values for methods and losses of regression; 0 marks points
         without a label for semi-supervised methods.  One-class methods learn what the points of
@@ -97,9 +99,11 @@ def solve(
         raise SpecError("laplacian", f"none for {method}", "a graph Laplacian of the points")
     stack = _numbers(grams, "grams", "(M, n, n) numbers: M Gram matrices of one size")
     labels = _labels(y, chosen, stack.shape[-1:])
-    check_grams(stack, labels, where="grams")
+    single = getattr(grams, "dtype", None) == np.float32
+    check_grams(grams if single else stack, labels, where="grams")
     for column in labels.reshape(len(labels), -1).T:
         _check_labels(column, settings.target)
+    stack = semidefinite(stack)
     bank = MemoryBank.from_grams(stack)
     problem = Problem(
         y=labels, n_kernels=len(stack), laplacian=_checked_laplacian(laplacian, len(labels))

@@ -48,6 +48,15 @@ class Trace:
         top = top[np.argsort(-weights[top], kind="stable")]
         self._largest.append((top, weights[top]))
 
+    @classmethod
+    def of_one(
+        cls, enabled: bool, clock: Clock, objective: float, dual_objective: float, weights: Floats
+    ) -> dict[str, Floats]:
+        """Return the trace of a method that ends in one step."""
+        trace = cls(enabled, clock)
+        trace.record(objective, dual_objective, weights)
+        return trace.arrays()
+
     def arrays(self) -> dict[str, Floats]:
         """Return the trace by name; rows are iterations; empty when nothing was recorded."""
         if not self._rows:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mkldist.errors import GramError
-from mkldist.gram.validate import check_grams
+from mkldist.gram.validate import check_grams, semidefinite
 
 
 def grams(m=3, n=12, rank=4, seed=0):
@@ -99,3 +99,21 @@ def test_eigenvalues_are_computed_for_culprits_only(monkeypatch):
     monkeypatch.setattr(np.linalg, "eigvalsh", lambda a: calls.append(1) or original(a))
     check_grams(grams(50))
     assert calls == []
+
+
+@given(st.integers(1, 20), st.integers(1, 20), st.floats(1e-30, 1e30))
+def test_products_are_semidefinite_as_they_are(n, rank, scale):
+    matrices = grams(2, n, rank) * scale
+    assert semidefinite(matrices) is matrices
+
+
+def test_negative_eigenvalues_become_zero_and_others_stay():
+    matrices = np.stack([np.eye(6), 1e5 * with_smallest_eigenvalue(-0.5e-8), np.zeros((6, 6))])
+    given = matrices.copy()
+    cured = semidefinite(matrices)
+    np.testing.assert_array_equal(matrices, given)
+    np.testing.assert_array_equal(cured[[0, 2]], given[[0, 2]])
+    before, after = np.linalg.eigvalsh(given[1]), np.linalg.eigvalsh(cured[1])
+    assert before[0] < -4e-4
+    assert abs(after[0]) < 1e-10
+    np.testing.assert_allclose(after[1:], before[1:], rtol=1e-12)

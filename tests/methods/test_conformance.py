@@ -48,14 +48,14 @@ def test_objective_is_the_independent_optimum(case, make):
     # The certificate belongs to the predictor that is returned.
     value = case.value(instance, y, params, solution)
     assert solution.objective == pytest.approx(value, rel=1e-9)
-    if solution.trace:
-        slack = case.accuracy * abs(expected)
-        upper, lower = solution.trace["objective"], solution.trace["dual_objective"]
-        assert len(upper) == solution.counters.outer_iterations
-        assert (upper >= expected - slack).all()
-        assert (lower <= expected + slack).all()
-        assert (np.diff(upper) <= 0).all()
-        assert (np.diff(lower) >= 0).all()
+    assert solution.trace
+    slack = case.accuracy * abs(expected)
+    upper, lower = solution.trace["objective"], solution.trace["dual_objective"]
+    assert len(upper) == solution.counters.outer_iterations
+    assert (upper >= expected - slack).all()
+    assert (lower <= expected + slack).all()
+    assert (np.diff(upper) <= 0).all()
+    assert (np.diff(lower) >= 0).all()
 
 
 @every_case

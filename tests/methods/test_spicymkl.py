@@ -207,3 +207,28 @@ def test_losses_of_classes_refuse_real_values():
     instance = instances.balanced()
     with pytest.raises(GramError, match="both classes"):
         mkldist.solve("spicymkl", instance.grams, real_values(instance), loss="hinge")
+
+
+@pytest.mark.parametrize("method", ["spicymkl", "elastmkl"])
+@pytest.mark.parametrize("loss", ["squared", "epsilon"])
+@pytest.mark.parametrize("value", [0.0, 3.3, -1e6, 1e-9])
+def test_constant_targets_need_a_bias_only(method, loss, value):
+    grams = instances.balanced().grams
+    options = {"regularizer": "uniform", "tol": 1e-6}
+    solution = mkldist.solve(method, grams, np.full(60, value), loss=loss, **options)
+    assert solution.stop_reason is StopReason.CONVERGED
+    assert solution.objective == solution.dual_objective == 0.0
+    np.testing.assert_array_equal(solution.decision_function(grams), value)
+
+
+@pytest.mark.parametrize("loss", ["squared", "epsilon"])
+def test_targets_far_from_zero_cost_no_digits(loss):
+    instance = instances.balanced()
+    y = real_values(instance)
+    near, far = (
+        mkldist.solve("spicymkl", instance.grams, y + shift, loss=loss, C=1e-3, tol=1e-6)
+        for shift in (0.0, 2.0**30)
+    )
+    assert far.stop_reason is StopReason.CONVERGED
+    assert far.objective == pytest.approx(near.objective, rel=2e-6)
+    assert far.bias - 2.0**30 == pytest.approx(near.bias, abs=1e-3)

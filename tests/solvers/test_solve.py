@@ -174,3 +174,34 @@ def test_parameters_without_effect_are_refused_by_name(method, params, said, ins
     with pytest.raises(SpecError) as caught:
         mkldist.solve(method, instance.grams, instance.y, **params)
     assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "params"),
+    [
+        ("level", {"C": 1e4}),
+        ("hessianmkl", {"C": 1e4}),
+        ("gmkl", {"C": 1e4}),
+        ("skm", {"C": 1e4}),
+        ("primalmkl", {"lam": 1e-8}),
+    ],
+)
+def test_kernels_in_few_digits_have_the_bounds_of_semidefinite_ones(name, params):
+    """Eigenvalues of -5e-9 of the trace make objectives unbounded that C or 1 / lam magnify."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(30, 4))
+    y = np.sign(x[:, 0] + 0.7 * rng.normal(size=30))
+    exact, coarse = [], []
+    for _ in range(3):
+        K, E = (x * rng.random(4)) @ x.T, rng.normal(size=(30, 30))
+        E += E.T
+        coarse.append(K + E / np.linalg.norm(E, 2) * 5e-9 * np.trace(K))
+        values, vectors = np.linalg.eigh(coarse[-1])
+        assert values[0] < -1e-9 * np.trace(K)
+        exact.append((vectors * np.maximum(values, 0)) @ vectors.T)
+    solution = mkldist.solve(name, np.array(coarse), y, tol=1e-3, **params)
+    expected = mkldist.solve("silp", np.array(exact), y, C=1e4, tol=1e-5)
+    assert solution.converged
+    assert solution.dual_objective <= solution.objective * (1 + 1e-9)
+    if "C" in params and name != "gmkl":
+        assert solution.objective == pytest.approx(expected.objective, rel=2e-3)
