@@ -99,8 +99,8 @@ def solve(
         raise SpecError("laplacian", f"none for {method}", "a graph Laplacian of the points")
     stack = _numbers(grams, "grams", "(M, n, n) numbers: M Gram matrices of one size")
     labels = _labels(y, chosen, stack.shape[-1:])
-    single = getattr(grams, "dtype", None) == np.float32
-    check_grams(grams if single else stack, labels, where="grams")
+    given = np.asarray(grams)
+    check_grams(given if given.dtype == np.float32 else stack, labels, where="grams")
     for column in labels.reshape(len(labels), -1).T:
         _check_labels(column, settings.target)
     stack = semidefinite(stack)
