@@ -67,8 +67,8 @@ class Deformation:
         return max(self.gamma_a * float(a @ f) + float(f @ self.smoothed(f)), 0.0)
 
     def spread(self, c: Floats, n: int) -> Floats:
-        """Return ``J'c`` (n,): `c` (l,) on the labelled points, 0 elsewhere."""
-        spread = np.zeros(n)
+        """Return ``J'c`` (n, ...): `c` (l, ...) on the labelled points, 0 elsewhere."""
+        spread = np.zeros((n, *c.shape[1:]))
         spread[self.labelled] = c
         return spread
 
@@ -120,7 +120,7 @@ class DeformedKernel:
         return block
 
     def coefficients(self, c: Floats) -> Floats:
-        """Return ``(gamma_a I + gamma_i L K)^-1 J'c`` (n,), refined once."""
+        """Return ``(gamma_a I + gamma_i L K)^-1 J'c`` (n, ...), refined once."""
         deformation = self.deformation
         right = deformation.spread(c, len(self.K))
         a = self._solved(right)

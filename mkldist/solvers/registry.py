@@ -21,6 +21,8 @@ MODULES = (
     "primalmkl",
     "lapmkl",
     "lapsvm",
+    "mklsvm",
+    "lsvm",
     "rls",
     "laprls",
     "easymkl",

@@ -1,0 +1,158 @@
+"""Laplacian support vector machines on one Gram matrix, one for each class, in the dual.
+
+For K (n, n), the graph Laplacian L and a column y of labels, 0 for none, l of them known,
+
+    V = min over alpha, b of  1/l sum over labelled i of max(0, 1 - y_i ((K alpha)_i + b))
+                              + gamma_a alpha'K alpha + gamma_i / n^2 alpha'K L K alpha
+      = max_beta { 1'beta - 1/2 (beta*y)' H (beta*y) :  0 <= beta <= 1/l,  y'beta = 0 },
+
+(Belkin, Niyogi & Sindhwani 2006, section 4.3), where H is the block between the labelled points
+of the deformed kernel ``K P^-1 / 2``, ``P = gamma_a I + gamma_i / n^2 L K``, of
+:mod:`mkldist.solvers.deformed`.  The coefficients are ``alpha = 1/2 P^-1 J'(beta*y)``.
+
+P is factorised once a Gram matrix, whatever the number of classes.
+
+Certificate: for feasible beta and any z (n,), with ``a = J'(beta*y) / (2 gamma_a) - (gamma_i / n^2)
+L z / gamma_a``,
+
+    V >= 1'beta - gamma_i / n^2 z'L z - gamma_a a'K a,
+
+with equality at the optimum for ``z = K alpha``, where ``a = alpha``.  No inverse enters, and the
+bound is linear in K: it holds for every other K too, which multiple kernel learning needs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from mkldist.machines.inner_svm import InnerSvm
+from mkldist.machines.svm import best_bias
+from mkldist.solvers.base import Counters, Problem
+from mkldist.solvers.deformed import Deformation
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Machines:
+    """The machines of k classes on one Gram matrix.
+
+    Parameters
+    ----------
+    coefficients : (n, k) float64
+        alpha, by classes.
+    bias : (k,) float64
+        b, the best for alpha.
+    dual_variables : (n, k) float64
+        beta, 0 at points without a label.
+    value : float
+        The primal value at alpha and b, summed over the classes: an upper bound of V.
+    gain : float
+        ``1'beta``, summed.
+    roughness : float
+        ``gamma_i / n^2 z'L z`` at ``z = K alpha``, summed.
+    a : (n, k) float64
+        Coefficients of the lower bound.
+    reach : float
+        Largest factor by which all dual variables may be multiplied and stay feasible.
+    """
+
+    coefficients: Floats
+    bias: Floats
+    dual_variables: Floats
+    value: float
+    gain: float
+    roughness: float
+    a: Floats
+    reach: float
+
+    def by_class(self, *, single: bool) -> tuple[Floats, float | Floats, Floats]:
+        """Return coefficients, bias and dual variables, without the axis of a single class."""
+        if single:
+            return self.coefficients[:, 0], float(self.bias[0]), self.dual_variables[:, 0]
+        return self.coefficients, self.bias, self.dual_variables
+
+
+class ManifoldSvm:
+    """Solve the classes' machines on one Gram matrix after another.
+
+    Parameters
+    ----------
+    problem : Problem
+        Labels (n,) or (n, k), 0 for none, and graph Laplacian.
+    gamma_a, gamma_i : float
+        Weights of the ambient and of the intrinsic norm.
+    tol : float
+        Relative duality gap of the outer problem; that of the machines is a small share of it.
+    counters : Counters
+        Where solves are counted.
+    """
+
+    def __init__(
+        self, problem: Problem, gamma_a: float, gamma_i: float, tol: float, counters: Counters
+    ) -> None:
+        self._n_points = problem.n_points
+        y = problem.y.reshape(problem.n_points, -1)
+        labelled = np.flatnonzero(y.any(axis=1))
+        smoothness = gamma_i / self._n_points**2
+        self._deformation = Deformation(problem.laplacian, 2 * gamma_a, 2 * smoothness, labelled)
+        self._y = y[labelled]
+        self._known = [np.flatnonzero(column) for column in self._y.T]
+        self._counts = np.array([len(known) for known in self._known])
+        self._machines = [
+            InnerSvm(column[known], 1.0 / len(known), tol, counters)
+            for column, known in zip(self._y.T, self._known, strict=True)
+        ]
+        self.factorisations = 0
+        """Number of matrices P factorised so far."""
+
+    def first_guess(self) -> Machines:
+        """Return what is known without a kernel: dual variables equal within a class, z = 0."""
+        beta = np.zeros(self._y.shape)
+        for c, known in enumerate(self._known):
+            positive = self._y[known, c] > 0
+            counts = np.array([(~positive).sum(), positive.sum()])
+            beta[known, c] = (counts.min() / counts)[positive.astype(int)] / len(known)
+        n = self._n_points
+        alpha = self._deformation.spread(beta * self._y / self._deformation.gamma_a, n)
+        return self._evaluated(np.zeros((n, n)), beta, alpha)
+
+    def __call__(self, K: Floats) -> Machines:
+        """Solve the machines on `K` (n, n), starting from the last solutions."""
+        kernel = self._deformation(K)
+        H = kernel.block()
+        self.factorisations += 1
+        beta = np.zeros(self._y.shape)
+        for c, (known, machine) in enumerate(zip(self._known, self._machines, strict=True)):
+            alike = len(known) == len(H)
+            block = H if alike else np.ascontiguousarray(H[np.ix_(known, known)])
+            beta[known, c] = machine(block).alpha
+        return self._evaluated(K, beta, kernel.coefficients(beta * self._y))
+
+    def _evaluated(self, K: Floats, beta: Floats, alpha: Floats) -> Machines:
+        """Return the machines with their values at feasible `beta` and coefficients `alpha`."""
+        deformation = self._deformation
+        f = K @ alpha
+        smoothed = deformation.smoothed(f)
+        signed = deformation.spread(beta * self._y, self._n_points)
+        roughness = max(0.5 * float((f * smoothed).sum()), 0.0)
+        ambient = max(0.5 * deformation.gamma_a * float((alpha * f).sum()), 0.0)
+        bias = np.zeros(len(self._known))
+        loss = 0.0
+        for c, known in enumerate(self._known):
+            y, f_c = self._y[known, c], f[deformation.labelled[known], c]
+            bias[c] = best_bias(f_c, y)
+            loss += float(np.maximum(0.0, 1.0 - y * (f_c + bias[c])).mean())
+        return Machines(
+            coefficients=alpha,
+            bias=bias,
+            dual_variables=deformation.spread(beta, self._n_points),
+            value=loss + ambient + roughness,
+            gain=float(beta.sum()),
+            roughness=roughness,
+            a=(signed - smoothed) / deformation.gamma_a,
+            reach=1.0 / max(float((beta * self._counts).max()), np.finfo(np.float64).tiny),
+        )
