@@ -12,13 +12,13 @@ of the deformed kernel ``K P^-1 / 2``, ``P = gamma_a I + gamma_i / n^2 L K``, of
 
 P is factorised once a Gram matrix, whatever the number of classes.
 
-Certificate: for feasible beta and any z (n,), with ``a = J'(beta*y) / (2 gamma_a) - (gamma_i / n^2)
-L z / gamma_a``,
+Certificate: for feasible beta and z (n,) with ``gamma_a a + gamma_i / n^2 L z = J'(beta*y) / 2``,
 
     V >= 1'beta - gamma_i / n^2 z'L z - gamma_a a'K a,
 
-with equality at the optimum for ``z = K alpha``, where ``a = alpha``.  No inverse enters, and the
-bound is linear in K: it holds for every other K too, which multiple kernel learning needs.
+with equality at the optimum, where ``a = alpha`` and ``z = K alpha``.  The bound is linear in K: it
+holds for every other K too, which multiple kernel learning needs.  Of a pair (a, z) that rounding
+keeps from fitting each other it is a that is exact, and z'L z the larger of its estimates.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+import scipy.linalg
 
 from mkldist.machines.inner_svm import InnerSvm
 from mkldist.machines.svm import best_bias
@@ -53,9 +54,7 @@ class Machines:
     gain : float
         ``1'beta``, summed.
     roughness : float
-        ``gamma_i / n^2 z'L z`` at ``z = K alpha``, summed.
-    a : (n, k) float64
-        Coefficients of the lower bound.
+        ``gamma_i / n^2 z'L z`` of the lower bound, summed.
     reach : float
         Largest factor by which all dual variables may be multiplied and stay feasible.
     """
@@ -66,7 +65,6 @@ class Machines:
     value: float
     gain: float
     roughness: float
-    a: Floats
     reach: float
 
     def by_class(self, *, single: bool) -> tuple[Floats, float | Floats, Floats]:
@@ -122,24 +120,39 @@ class ManifoldSvm:
 
     def __call__(self, K: Floats) -> Machines:
         """Solve the machines on `K` (n, n), starting from the last solutions."""
-        kernel = self._deformation(K)
-        H = kernel.block()
-        self.factorisations += 1
+        X = self._inverse_of_P(K)
+        H = K[self._deformation.labelled] @ X
+        H = 0.5 * (H + H.T)
         beta = np.zeros(self._y.shape)
         for c, (known, machine) in enumerate(zip(self._known, self._machines, strict=True)):
             alike = len(known) == len(H)
             block = H if alike else np.ascontiguousarray(H[np.ix_(known, known)])
             beta[known, c] = machine(block).alpha
-        return self._evaluated(K, beta, kernel.coefficients(beta * self._y))
+        return self._evaluated(K, beta, X @ (beta * self._y))
+
+    def _inverse_of_P(self, K: Floats) -> Floats:
+        """Return ``P^-1 J' / 2`` (n, l), refined once."""
+        deformation = self._deformation
+        J = deformation.spread(np.eye(len(self._y)), self._n_points)
+        if deformation.gamma_i == 0.0:
+            return J / deformation.gamma_a
+        self.factorisations += 1
+        P = deformation.smoothed(K)
+        P[np.diag_indices_from(P)] += deformation.gamma_a
+        factor = scipy.linalg.lu_factor(P, overwrite_a=True, check_finite=False)
+        X: Floats = scipy.linalg.lu_solve(factor, J, check_finite=False)
+        rest = J - deformation.gamma_a * X - deformation.smoothed(K @ X)
+        X += scipy.linalg.lu_solve(factor, rest, check_finite=False)
+        return X if np.isfinite(X).all() else deformation(K).coefficients(np.eye(len(self._y)))
 
     def _evaluated(self, K: Floats, beta: Floats, alpha: Floats) -> Machines:
         """Return the machines with their values at feasible `beta` and coefficients `alpha`."""
         deformation = self._deformation
         f = K @ alpha
-        smoothed = deformation.smoothed(f)
         signed = deformation.spread(beta * self._y, self._n_points)
-        roughness = max(0.5 * float((f * smoothed).sum()), 0.0)
-        ambient = max(0.5 * deformation.gamma_a * float((alpha * f).sum()), 0.0)
+        ambient = 0.5 * deformation.gamma_a * (alpha * f).sum(axis=0)
+        smoothness = np.maximum(0.5 * (f * deformation.smoothed(f)).sum(axis=0), 0.0)
+        implied = (signed * f).sum(axis=0) - 2.0 * ambient - smoothness
         bias = np.zeros(len(self._known))
         loss = 0.0
         for c, known in enumerate(self._known):
@@ -150,9 +163,8 @@ class ManifoldSvm:
             coefficients=alpha,
             bias=bias,
             dual_variables=deformation.spread(beta, self._n_points),
-            value=loss + ambient + roughness,
+            value=loss + max(float(ambient.sum()), 0.0) + float(smoothness.sum()),
             gain=float(beta.sum()),
-            roughness=roughness,
-            a=(signed - smoothed) / deformation.gamma_a,
+            roughness=float(np.maximum(smoothness, implied).sum()),
             reach=1.0 / max(float((beta * self._counts).max()), np.finfo(np.float64).tiny),
         )

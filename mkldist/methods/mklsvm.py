@@ -19,7 +19,7 @@ strong convexity ``J(d) - min J <= gamma_sigma ||d - t||^2``.
 
 Bounds: the lower bound of the machines is linear in K, so that its minimum over d is known,
 
-    min J >= 1'beta - gamma_i / n^2 z'L z - gamma_sigma ||t||^2      (t from the bound's a),
+    min J >= 1'beta - gamma_i / n^2 z'L z - gamma_sigma ||t||^2      (t at the bound's a),
 
 which at exact machines is J less the gap above, and beyond that holds at inexact ones.  Multiplied
 by s, beta and z give ``s 1'beta - s^2 gamma_i / n^2 z'L z - s^4 gamma_sigma ||t||^2``; the best
@@ -61,8 +61,9 @@ from mkldist.solvers.base import (
 from mkldist.solvers.deformed import LARGEST, LEAST
 from mkldist.solvers.trace import Trace
 
-PATIENCE = 25  # iterations without a better bound after which rounding is what is left
+PATIENCE = 15  # iterations without a better bound after which rounding is what is left
 ASCENT = 1e-13  # relative increase of J that is rounding, not ascent
+REACH = 5.0  # by which the logarithm of a mixed weight may differ from the plain update's
 FLOOR = 1e-3  # of the first weights' mean: what first looks useless may yet turn out well
 
 
@@ -105,12 +106,12 @@ def solve(problem: Problem, params: MKLSVMParams) -> Steps:
     """
     state = _State(problem, params)
     guess = state.machines.first_guess()
-    state.start(guess, (yield Quadratic(guess.a)))
+    state.start(guess, (yield Quadratic(guess.coefficients)))
     stop = StopReason.MAX_ITER
     for _ in range(params.max_iter):
         K = yield Combine(state.d)
         found = state.machines(K)
-        t = state.take(found, (yield Quadratic(found.a)))
+        t = state.take(found, (yield Quadratic(found.coefficients)))
         if relative_gap(state.upper, state.lower) <= params.tol:
             stop = StopReason.CONVERGED
             break
@@ -170,9 +171,12 @@ class _State:
 
     def move(self, t: Floats) -> None:
         """Take the update, mixed with the last ones where that has not led uphill."""
-        if len(self._anderson) and self._value > self.upper * (1.0 + ASCENT):
+        if self._value > self.upper * (1.0 + ASCENT):
+            # The plain update descends but for rounding, which half of it may be free of.
+            halved = 0.5 * (self._plain + _log(self._best_d))
+            self._log_d = self._plain if len(self._anderson) else halved
+            self._plain = self._log_d
             self._anderson.forget()
-            self._log_d = self._plain
             return
         log_t = _log(t)
         # The update would not let a weight of zero return.
@@ -187,7 +191,7 @@ class _State:
         scale = np.sqrt(self.d[seen] * t[seen])
         mixed = np.full(len(t), -np.inf)
         mixed[seen] = self._anderson.mix(self._log_d[seen], self._plain[seen], scale)
-        self._log_d = mixed
+        self._log_d = np.clip(mixed, self._plain - REACH, self._plain + REACH)
 
     def _targets(self, q: Floats) -> Floats:
         """Return t (M,) of the quadratic forms (M, k)."""
