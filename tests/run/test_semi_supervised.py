@@ -1,0 +1,248 @@
+"""Sweeps over few labels: what methods see, what they must not see, and what is built how often."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.metrics import roc_auc_score
+
+import mkldist
+from mkldist.errors import SpecError
+from mkldist.gram import laplacian_cache
+from mkldist.kernels.graph import GraphSpec, graph_laplacian
+from mkldist.results.records import RecordStore
+from mkldist.run.materials import laplacian, materials
+from tests.run.few_labels import METHODS as METHOD_WORDS
+from tests.run.few_labels import do, grams, save_npz, text, zscored
+
+UNIFORM = '[[methods]]\nname = "uniform"\nC = 10.0\n'
+LAPSVM = '[[methods]]\nname = "lapsvm"\n'
+
+
+@pytest.fixture(autouse=True)
+def nothing_kept():
+    """Have every sweep of this process read its own files."""
+    materials.cache_clear()
+    laplacian.cache_clear()
+
+
+@pytest.fixture
+def built(monkeypatch):
+    """Count the points of every Laplacian that is built."""
+    sizes = []
+
+    def counted(points, spec):
+        sizes.append(len(points))
+        return graph_laplacian(points, spec)
+
+    monkeypatch.setattr(laplacian_cache, "graph_laplacian", counted)
+    return sizes
+
+
+@pytest.mark.parametrize("fit", ["train", "all"])
+@pytest.mark.parametrize("features", ["preprocessed", "raw"])
+def test_a_run_is_that_of_solve_by_hand(tmp_path, fit, features):
+    graph = f'[graph]\nneighbours = 5\nweights = "heat"\nfeatures = "{features}"'
+    done = do(text(fit=fit, graph=graph), tmp_path)
+    x, y = done.dataset.x, done.dataset.y
+    assert len(done.records) == 2 * 7
+    for (name, number, _), record in done.records.items():
+        split = done.splits[number]
+        semi_supervised = name != "uniform"
+        learnt = split.known if semi_supervised else split.train
+        points = zscored(x, split.known if fit == "train" else np.arange(len(x)))
+        kernels = grams(points)
+        traces = kernels[:, learnt, learnt].sum(axis=1)
+        labels = np.where(np.isin(learnt, split.train), y[learnt], 0.0)
+        shown = (x if features == "raw" else points)[split.known]
+        wanted = GraphSpec(neighbours=5, weights="heat")
+        given = {"laplacian": graph_laplacian(shown, wanted)} if name.startswith("lap") else {}
+        own = kernels[:, learnt[:, None], learnt] / traces[:, None, None]
+        said = {k: v for k, v in record.params.items() if k in ("C", "gamma_a", "gamma_i", "tol")}
+        solution = mkldist.solve(name, own, labels, **given, **said)
+        rows = np.concatenate([split.test, split.unlabelled])
+        np.testing.assert_array_equal(record.test_rows, rows)
+        np.testing.assert_array_equal(record.train_rows, learnt)
+        across = kernels[:, rows[:, None], learnt] / traces[:, None, None]
+        values = solution.decision_function(across)
+        np.testing.assert_allclose(record.decision_values, values, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(record.objective, solution.objective, rtol=1e-6)
+
+
+def test_scores_of_unlabelled_and_of_test_points_are_kept_apart(tmp_path):
+    done = do(text(), tmp_path)
+    for (_, number, _), record in done.records.items():
+        split, y = done.splits[number], done.dataset.y
+        n_test = len(split.test)
+        for rows, values, error, auc in (
+            (split.test, record.decision_values[:n_test], "test_error", "auc"),
+            (split.unlabelled, record.decision_values[n_test:], "unlabelled_error",
+             "unlabelled_auc"),
+        ):  # fmt: skip
+            wrong = np.where(values >= 0, 1.0, -1.0) != y[rows]
+            assert record.scores[error] == pytest.approx(wrong.mean())
+            assert record.scores[auc] == pytest.approx(roc_auc_score(y[rows], values))
+    assert all("unlabelled_balanced_error" in r.scores for r in done.records.values())
+
+
+def test_without_test_points_there_are_no_scores_of_them(tmp_path):
+    splits = 'kind = "semi-supervised"\nlabelled = 8'
+    done = do(text(splits=splits), tmp_path)
+    for record in done.records.values():
+        assert {name for name in record.scores if not name.startswith("unlabelled")} == set()
+        assert len(record.decision_values) == 70 - 8
+
+
+@pytest.mark.parametrize("normalisation", ['"none"', '["centre", "variance"]'])
+def test_unlabelled_points_are_predicted_from_the_bank_as_test_points_from_features(
+    tmp_path, normalisation
+):
+    draw = np.random.default_rng(2)
+    x, y = draw.normal(size=(40, 2)), np.where(np.arange(40) % 2, 1.0, -1.0)
+    # The unlabelled points once more, as test points.
+    x, y = np.concatenate([x, x[10:]]), np.concatenate([y, y[10:]])
+    rows = {"idx_labs": np.arange(10), "idx_unls": np.arange(10, 40), "idx_test": np.arange(40, 70)}
+    source = save_npz(tmp_path / "twice.npz", x=x, y=y, **rows)
+    words = text(source=source, splits='kind = "predefined"', normalisation=normalisation)
+    for (name, _, _), record in do(words, tmp_path).records.items():
+        test, unlabelled = record.decision_values.reshape(2, 30)
+        np.testing.assert_allclose(unlabelled, test, rtol=1e-9, atol=1e-9, err_msg=name)
+        assert record.scores["unlabelled_error"] == record.scores["test_error"]
+
+
+def test_labels_of_unlabelled_and_test_points_influence_nothing(tmp_path):
+    draw = np.random.default_rng(5)
+    x, y = draw.normal(size=(50, 3)), np.where(np.arange(50) % 2, 1.0, -1.0)
+    rows = {"idx_labs": np.arange(8), "idx_unls": np.arange(8, 40), "idx_test": np.arange(40, 50)}
+    records = []
+    for folder, labels in (
+        (tmp_path / "as they are", y),
+        (tmp_path / "turned", np.where(np.arange(50) < 8, y, -y)),
+    ):
+        folder.mkdir()
+        source = save_npz(folder / "data.npz", x=x, y=labels, **rows)
+        words = text(source=source, splits='kind = "predefined"') + '[[methods]]\nname = "svm"\n'
+        records.append(do(words, folder).records)
+    one, other = records
+    assert len(one) == 8
+    for place, record in one.items():
+        turned = other[place]
+        np.testing.assert_array_equal(record.decision_values, turned.decision_values)
+        np.testing.assert_array_equal(record.coefficients, turned.coefficients)
+        assert turned.objective == record.objective
+        for score in ("test_error", "unlabelled_error"):
+            assert turned.scores[score] == pytest.approx(1 - record.scores[score])
+
+
+def test_supervised_methods_see_the_labelled_points_alone(tmp_path):
+    draw = np.random.default_rng(6)
+    x, y = draw.normal(size=(60, 3)), np.where(np.arange(60) % 2, 1.0, -1.0)
+    labelled, others = np.arange(20), np.arange(20, 60)
+    values = []
+    for parts in ({"test": others}, {"unlabelled": others[:30], "test": others[30:]}):
+        folder = tmp_path / f"{len(parts)}"
+        folder.mkdir()
+        source = save_npz(folder / "data.npz", x=x, y=y, train=labelled, **parts)
+        # Scaled on all rows, points are the same whatever part they are in.
+        words = text(UNIFORM, source=source, splits='kind = "predefined"', fit="all", graph="")
+        [record] = do(words, folder).records.values()
+        values.append(record.decision_values[np.argsort(record.test_rows)])
+    np.testing.assert_allclose(*values, rtol=1e-9)
+
+
+def test_one_laplacian_a_split_however_many_runs(tmp_path, built):
+    second = '[[banks]]\nname = "two"\nnormalisation = "none"\n[[banks.kernels]]\n'
+    second += 'function = "gaussian"\nwidths = [0.2, 2.0]\n'
+    for fit, n_files in (("train", 2), ("all", 4)):
+        done = do(text(second + METHOD_WORDS, fit=fit), tmp_path)
+        assert len(done.plan.runs) == 2 * 2 * 7
+        assert len(list((tmp_path / "banks" / "laplacians").glob("*.npz"))) == n_files
+        assert built == [56] * n_files
+    do(text(second + METHOD_WORDS, fit="all"), tmp_path)
+    laplacian.cache_clear()
+    do(text(METHOD_WORDS.replace("0.01", "0.02"), fit="all"), tmp_path)
+    assert built == [56] * 4
+
+
+def test_no_graph_is_built_that_no_method_needs(tmp_path, built):
+    do(text(UNIFORM), tmp_path)
+    assert built == []
+
+
+def test_what_is_recorded_is_not_done_again(tmp_path, built):
+    done = do(text(), tmp_path)
+    store = RecordStore(tmp_path / "records")
+    lost = [run.id for run in done.plan.runs if run.method in ("lapmkl", "uniform")]
+    times = {i: store._path(i, r.state).stat().st_mtime_ns
+             for i in store.ids() if (r := store.read(i)) and i not in lost}  # fmt: skip
+    for run_id in lost:
+        store.remove(run_id)
+    laplacian.cache_clear()
+    again = do(text(), tmp_path)
+    assert len(built) == 2
+    for run_id, time in times.items():
+        record = store.read(run_id)
+        assert store._path(run_id, record.state).stat().st_mtime_ns == time
+    for place, record in done.records.items():
+        np.testing.assert_array_equal(again.records[place].decision_values, record.decision_values)
+
+
+def ids(done):
+    return {(run.key, run.split, str(run.params)): run.id for run in done.plan.runs}
+
+
+def test_the_graph_is_part_of_what_a_run_is_for_methods_that_need_one(tmp_path):
+    before = ids(do(text(), tmp_path))
+    after = ids(do(text(graph="[graph]\nneighbours = 6"), tmp_path))
+    changed = {key for (key, *_), i in before.items() if i not in after.values()}
+    assert changed == {"lapsvm", "laprls", "lapmkl"}
+    words = '[graph]\nneighbours = 5\nfeatures = "preprocessed"\ndistance = "euclidean"'
+    assert ids(do(text(graph=words), tmp_path)) == before
+    raw = ids(do(text(graph=words.replace("preprocessed", "raw")), tmp_path))
+    assert all((raw[place] == before[place]) == (place[0] in ("uniform", "rls")) for place in raw)
+
+
+def test_a_data_set_has_splits_and_a_graph_of_its_own(tmp_path):
+    source = 'source = "two_moons"\nsplits = { kind = "semi-supervised", labelled = 6 }\n'
+    source += "graph = { neighbours = 3 }"
+    done = do(text(LAPSVM, source=source, graph="", splits="repeats = 7"), tmp_path)
+    assert len(done.plan.runs) == 1
+    assert done.plan.runs[0].graph.neighbours == 3
+    assert len(done.splits[0].train) == 6
+
+
+def test_methods_for_few_labels_run_where_all_points_have_one(tmp_path):
+    done = do(text(splits="train_fraction = 0.5"), tmp_path)
+    for record in done.records.values():
+        assert 0 <= record.scores["test_error"] <= 1
+        assert not any(name.startswith("unlabelled") for name in record.scores)
+        assert len(record.train_rows) == 35
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"graph": ""}, ["methods.lapsvm.name", "needs a graph", "'moons' has none", "[graph]"]),
+        ({"graph": "[graph]\nneighbours = 60"},
+         ["graph.neighbours", "60 neighbours among 56 points", "at most 55"]),
+        ({"graph": '[graph]\ndistance = "tangent"'},
+         ["graph.distance", "the 2 features", "square images", "drop_constant"]),
+        ({"source": 'source = "two_moons"\ngraph = { neighbours = 400 }'},
+         ["datasets.moons.graph.neighbours", "400"]),
+    ],
+)  # fmt: skip
+def test_graphs_that_there_are_not(tmp_path, changes, said):
+    with pytest.raises(SpecError) as caught:
+        do(text(LAPSVM, **changes), tmp_path)
+    assert all(word in str(caught.value) for word in said), str(caught.value)
+    assert not list(tmp_path.iterdir())
+
+
+def test_there_are_no_graphs_over_gram_matrices(tmp_path):
+    draw = np.random.default_rng(1)
+    factor = draw.normal(size=(2, 20, 4))
+    np.savez(tmp_path / "k.npz", grams=factor @ factor.swapaxes(1, 2), y=np.arange(20) % 2)
+    words = text(LAPSVM, source=f'grams = "{tmp_path / "k.npz"}"')
+    kernels = '[[banks.kernels]]\nfunction = "gaussian"\nwidths = [0.3, 1.0, 3.0]'
+    with pytest.raises(SpecError, match="holds Gram matrices; expected features"):
+        do(words.replace(kernels, 'family = "precomputed"'), tmp_path)
