@@ -90,6 +90,12 @@ def _show(outcome: SweepOutcome, console: Console) -> None:
         console.print()
         console.print(summary_table(summary(open_results(outcome.path))))
     console.print(f"\nresults: {outcome.path}", soft_wrap=True, highlight=False)
+    if outcome.figures:
+        console.print(
+            f"figures: {outcome.path / 'figures'}, {len(outcome.figures)} as .png and .svg",
+            soft_wrap=True,
+            highlight=False,
+        )
     console.print(
         f'open:    mkldist.open_results("{outcome.path}")', soft_wrap=True, highlight=False
     )

@@ -39,17 +39,10 @@ def scaled(spec: PreprocessingSpec, x: Floats, split: Split | None = None) -> Fl
     """
     if spec.scale == "none":
         return x
-    fitted = x if spec.fit == "all" or split is None else x[split.known]
-    low, high = fitted.min(axis=0), fitted.max(axis=0)
+    scale = feature_scale(spec, x, split)
     with np.errstate(over="ignore", invalid="ignore"):
-        if spec.scale == "zscore":
-            centre, spread = fitted.mean(axis=0), fitted.std(axis=0)
-        else:
-            centre, spread = low / 2 + high / 2, high / 2 - low / 2
-        # Rounding gives a constant a tiny spread, or a mean beside it.
-        constant = (low == high) | (spread == 0)
-        result = (x - np.where(constant, low, centre)) / np.where(constant, 1.0, spread)
-    bad = np.flatnonzero(~np.isfinite(result).all(axis=0) | ~np.isfinite(spread))
+        result = scale.scaled(x)
+    bad = np.flatnonzero(~np.isfinite(result).all(axis=0) | ~np.isfinite(scale.spread))
     if len(bad):
         raise DataError(
             f"scaling of feature {bad[0]} (from 0)",
@@ -57,7 +50,47 @@ def scaled(spec: PreprocessingSpec, x: Floats, split: Split | None = None) -> Fl
             "values whose squares are finite in float64",
             "Rescale this feature in the data.",
         )
-    return np.asarray(result)
+    return result
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureScale:
+    """What is done to every feature: ``(x - centre) / spread``.
+
+    Parameters
+    ----------
+    centre, spread : (d,) float64
+        In the units of the data.
+    """
+
+    centre: Floats
+    spread: Floats
+
+    def scaled(self, x: Floats) -> Floats:
+        """Return points (r, d) as kernels see them."""
+        return np.asarray((x - self.centre) / self.spread)
+
+
+def feature_scale(spec: PreprocessingSpec, x: Floats, split: Split | None = None) -> FeatureScale:
+    """Return what :func:`scaled` does to points of these or other rows.
+
+    Parameters
+    ----------
+    spec, x, split
+        As for :func:`scaled`.
+    """
+    if spec.scale == "none":
+        return FeatureScale(np.zeros(x.shape[1]), np.ones(x.shape[1]))
+    fitted = x if spec.fit == "all" or split is None else x[split.known]
+    low, high = fitted.min(axis=0), fitted.max(axis=0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        if spec.scale == "zscore":
+            centre, spread = fitted.mean(axis=0), fitted.std(axis=0)
+        else:
+            centre, spread = low / 2 + high / 2, high / 2 - low / 2
+    # Rounding gives a constant a tiny spread, or a mean beside it.
+    constant = (low == high) | (spread == 0)
+    return FeatureScale(np.where(constant, low, centre), np.where(constant, 1.0, spread))
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mkldist.errors import SpecError
+from mkldist.figures.sweep_figures import draw_figures, undrawable_runs
 from mkldist.plan import BatchPlan, Plan, make_plan
 from mkldist.results.layout import TreeFacts
 from mkldist.results.records import RecordStore
@@ -55,6 +56,8 @@ class SweepOutcome:
         Runs that this call recorded.
     skipped : int
         Runs that were recorded before.
+    figures : tuple of Path
+        Pictures, each without the suffix of its files.
     """
 
     plan: Plan
@@ -62,6 +65,7 @@ class SweepOutcome:
     counts: Mapping[RunState, int]
     computed: int
     skipped: int
+    figures: tuple[Path, ...] = ()
 
     @property
     def failed(self) -> int:
@@ -124,10 +128,11 @@ def run_sweep(
             with make_progress(console) as progress:
                 sweep.work(before, options, progress, resume_command or f"mkldist sweep {origin}")
         after = sweep.recorded()
+        figures = sweep.draw()
     counts = Counter(after.values())
     counts[RunState.WAITING] = len(plan.runs) - len(after)
     computed = len(after.keys() - before.keys())
-    return SweepOutcome(plan, folder.path, dict(counts), computed, skipped=len(before))
+    return SweepOutcome(plan, folder.path, dict(counts), computed, len(before), figures)
 
 
 def planned(
@@ -172,13 +177,15 @@ class _Sweep:
         """Make the tree of results or bring it up to date, and return what is recorded.
 
         A record that cannot be read is dropped, and its run is to be done again; so are failed
-        ones if they are to be tried again.
+        ones if they are to be tried again, and those that a picture lacks coefficients of.
         """
         with writing(self.folder.path):
             if retry_failed:
                 for run_id, state in self.recorded().items():
                     if state is RunState.FAILED:
                         self.store.remove(run_id)
+            for run_id in undrawable_runs(self.plan, self.store):
+                self.store.remove(run_id)
             self.store.remove_temporaries()
             path = self.folder.results
             prepare(path, self.plan, self._tree_facts(), self.store, environment())
@@ -256,6 +263,11 @@ class _Sweep:
         consolidator.add(self.recorded().keys() - set(before))
         consolidator.flush()
 
+    def draw(self) -> tuple[Path, ...]:
+        """Draw the pictures that are asked for; return where they are."""
+        with writing(self.folder.figures):
+            return draw_figures(self.plan, self.resolved, self.store, self.folder.figures)
+
     def _opening(self, n_runs: int) -> str:
         before = len(self.plan.runs) - n_runs
         already = f", {before} are recorded already" if before else ""
@@ -270,7 +282,7 @@ def batch_settings(spec: SweepSpec, folder: OutputFolder) -> BatchSettings:
         seed=spec.seed,
         memory_limit=parse_memory(spec.memory),
         predictions=spec.outputs.predictions,
-        coefficients=spec.outputs.coefficients,
+        coefficients=spec.outputs.coefficients or bool(spec.outputs.figures),
         topic=f"{TOPIC}-{uuid.uuid4().hex}",
     )
 

@@ -6,6 +6,7 @@ of the sweep file, and both are kept for the next task of the same bank.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -161,18 +162,32 @@ class Materials:
 @lru_cache(maxsize=KEPT)
 def materials(ref: BankRef) -> Materials:
     """Return the ingredients of a bank, from memory if this process had them lately."""
-    plan = ref.plan
     dataset, splits = load_snapshot(Path(ref.snapshot), mmap=True)
+    return ingredients(ref.plan, dataset, splits)
+
+
+def ingredients(plan: BankPlan, dataset: Dataset, splits: Sequence[Split]) -> Materials:
+    """Return the ingredients of a bank.
+
+    Parameters
+    ----------
+    plan : BankPlan
+        What the bank is.
+    dataset : Dataset
+        Its data set.
+    splits : sequence of Split
+        All splits of the data set.
+    """
     cosine = "cosine" in plan.spec.normalisations
     if dataset.x is None:
-        return Materials(dataset, splits, None, None, None, cosine)
+        return Materials(dataset, tuple(splits), None, None, None, cosine)
     split = None if plan.split is None else splits[plan.split]
     kernels = kernel_list(
         plan.spec, dataset.n_features, dataset.feature_names, dataset.groups, plan.seed
     )
     points = scaled(plan.preprocessing, dataset.x, split)
     rows = None if split is None else split.known
-    return Materials(dataset, splits, rows, points, kernels, cosine)
+    return Materials(dataset, tuple(splits), rows, points, kernels, cosine)
 
 
 @lru_cache(maxsize=KEPT)

@@ -48,6 +48,11 @@ class OutputFolder:
         return self.path / "snapshots"
 
     @property
+    def figures(self) -> Path:
+        """Pictures."""
+        return self.path / "figures"
+
+    @property
     def results(self) -> Path:
         """The tree of all results."""
         return self.path / "results.zarr"

@@ -18,6 +18,7 @@ from mkldist.identity import array_id
 from mkldist.kernels.families import kernel_list
 from mkldist.kernels.kernel_list import KernelList
 from mkldist.plan_facts import BankFacts, DatasetFacts, GridFacts
+from mkldist.run.figure_check import check_figures
 from mkldist.run.graph_check import check_graph, check_has_graph
 from mkldist.run.label_check import check_labels
 from mkldist.solvers.base import SolverParams
@@ -86,6 +87,7 @@ def resolve(spec: SweepSpec, data_dirs: Sequence[Path], base: Path) -> Resolved:
     for entry in spec.datasets:
         dataset = load_dataset(entry, data_dirs, base, spec.seed)
         check_labels(grids, dataset)
+        check_figures(spec.outputs, dataset)
         splits = make_splits(spec.splits_of(entry), dataset, spec.seed)
         check_graph(spec, entry, dataset, splits, grids.values())
         datasets[entry.name] = dataset, splits

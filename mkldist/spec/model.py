@@ -277,6 +277,9 @@ class OutputsSpec(Model):
     predictions: bool = Field(False, description="store decision values of test points")
     coefficients: bool = Field(False, description="store expansion coefficients")
     weights: bool = Field(True, description="store kernel weights")
+    figures: Annotated[tuple[Literal["decision-boundary"], ...], Strict(False)] = Field(
+        (), description="pictures of every method on the first split, for data of two features"
+    )
 
 
 class SweepSpec(Model):

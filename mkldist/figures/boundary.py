@@ -1,0 +1,177 @@
+"""What a picture of a decision boundary shows: the points, and the function on a grid of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from mkldist.data.dataset import Dataset, Split
+from mkldist.data.preprocessing import FeatureScale, feature_scale
+from mkldist.gram.recomputed import RecomputedBank
+from mkldist.gram.view import RawPredictor, make_views
+from mkldist.kernels.evaluate import evaluate
+from mkldist.kernels.kernel_list import KernelList
+from mkldist.plan import BankPlan
+from mkldist.results.run_record import RunRecord
+from mkldist.run.materials import Materials, ingredients
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.intp]
+
+GRID = 240  # points along each side
+MARGIN = 0.08  # of the spread of the points, around them
+ALIKE = 3.0  # ratio of the spreads up to which both features are drawn to one scale
+KEPT_BYTES = 2**26
+BLOCK_VALUES = 2**22
+
+
+@dataclass(frozen=True, eq=False)
+class Boundary:
+    """A decision function of two features and the points around it.
+
+    Parameters
+    ----------
+    feature_names : (str, str)
+        The features, along the axis to the right and upwards.
+    class_names : tuple of str
+        k names.
+    points : (n, 2) float64
+        All points, in the units of the data.
+    numbers : (n,) intp
+        Position of each point's class in `class_names`.
+    roles : mapping of str to (r,) intp
+        Points that were ``labelled`` (in supervised learning all those in ``training``),
+        ``unlabelled``, or kept for the ``test``; roles without points are left out.
+    axes : ((g,) float64, (g,) float64)
+        Values of the features along the grid.
+    values : (g, g) float64
+        The decision function, by the second feature and the first.
+    """
+
+    feature_names: tuple[str, str]
+    class_names: tuple[str, ...]
+    points: Floats
+    numbers: Ints
+    roles: Mapping[str, Ints]
+    axes: tuple[Floats, Floats]
+    values: Floats
+
+    @property
+    def to_scale(self) -> bool:
+        """Whether both features span about the same range, so that circles look round."""
+        spans = [float(axis[-1] - axis[0]) for axis in self.axes]
+        return max(spans) <= ALIKE * min(spans)
+
+
+def boundary(
+    bank: BankPlan, dataset: Dataset, splits: Sequence[Split], record: RunRecord
+) -> Boundary:
+    """Evaluate a run's decision function around the points of its data set.
+
+    Kernels are computed from the features again: it does not matter whether the bank is stored.
+
+    Parameters
+    ----------
+    bank : BankPlan
+        The run's bank.
+    dataset : Dataset
+        Two classes, two features.
+    splits : sequence of Split
+        All splits of the data set.
+    record : RunRecord
+        The run, complete, with its coefficients.
+    """
+    if dataset.x is None or dataset.classes is None:
+        raise ValueError(f"{dataset.name}: a boundary needs features and classes")
+    axes = _axes(dataset.x)
+    grid = np.column_stack([side.ravel() for side in np.meshgrid(*axes)])
+    function = DecisionFunction.of(bank, dataset, splits, record)
+    first, second = dataset.feature_names
+    return Boundary(
+        feature_names=(first, second),
+        class_names=dataset.classes,
+        points=np.asarray(dataset.x),
+        numbers=dataset.class_numbers,
+        roles=_roles(splits[record.split]),
+        axes=axes,
+        values=function(grid).reshape(len(axes[1]), len(axes[0])),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class DecisionFunction:
+    """The decision function of a recorded run, for points in the units of the data.
+
+    Parameters
+    ----------
+    materials : Materials
+        The bank's ingredients.
+    scale : FeatureScale
+        What was done to the features.
+    learnt : (n,) intp
+        Rows of the data set that it is an expansion over.
+    predictor : RawPredictor
+        The expansion.
+    """
+
+    materials: Materials
+    scale: FeatureScale
+    learnt: Ints
+    predictor: RawPredictor
+
+    @classmethod
+    def of(
+        cls, bank: BankPlan, dataset: Dataset, splits: Sequence[Split], record: RunRecord
+    ) -> DecisionFunction:
+        """Return the function of a run; parameters as for :func:`boundary`."""
+        given = ingredients(bank, dataset, splits)
+        normalisations = [name for name in bank.spec.normalisations if name != "cosine"]
+        recomputed = RecomputedBank(given.source(), KEPT_BYTES)
+        try:
+            (view,) = make_views(recomputed, [given.bank_points(record.train_rows)], normalisations)
+            own = record.kernel_coefficients
+            coefficients = own if own.size else record.coefficients
+            predictor = view.raw_predictor(record.kernel_weights, coefficients, record.bias)
+        finally:
+            recomputed.close()
+        split = None if bank.split is None else splits[bank.split]
+        scale = feature_scale(bank.preprocessing, np.asarray(dataset.x), split)
+        return cls(given, scale, record.train_rows, predictor)
+
+    def __call__(self, x: Floats) -> Floats:
+        """Return the values at points (r, 2), (r,)."""
+        points, found = self.materials.points, self.predictor
+        if points is None or self.materials.kernels is None or not len(found.kernels):
+            return np.full(len(x), found.bias)
+        x, learnt = self.scale.scaled(x), points[self.learnt]
+        kernels = self.materials.kernels.select(found.kernels)
+        expansion = found.weights[:, None] * np.atleast_2d(found.coefficients)
+        step = max(1, BLOCK_VALUES // expansion.size)
+        blocks = (x[start : start + step] for start in range(0, len(x), step))
+        values = [
+            np.einsum("src,sc->r", self._kernel_values(kernels, block, learnt), expansion)
+            for block in blocks
+        ]
+        result: Floats = np.concatenate(values) + found.bias
+        return result
+
+    def _kernel_values(self, kernels: KernelList, x: Floats, learnt: Floats) -> Floats:
+        return evaluate(kernels, x, learnt, cosine=self.materials.cosine)
+
+
+def _axes(x: Floats) -> tuple[Floats, Floats]:
+    """Return the sides of a grid that holds all points with some room around them."""
+    low, high = x.min(axis=0), x.max(axis=0)
+    room = MARGIN * (high - low)
+    first, second = np.linspace(low - room, high + room, GRID).T
+    return first, second
+
+
+def _roles(split: Split) -> dict[str, Ints]:
+    """Return the points of a split by the part that they play."""
+    known = "labelled" if len(split.unlabelled) else "training"
+    roles = {known: split.train, "unlabelled": split.unlabelled, "test": split.test}
+    return {name: rows for name, rows in roles.items() if len(rows)}

@@ -1,0 +1,159 @@
+"""The pictures of a sweep: of every method the best recorded setting of the first split."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mkldist.figures.files import keep_figure, remove_unfinished
+from mkldist.identity import content_id
+from mkldist.plan import BankPlan, Plan, RunPlan
+from mkldist.results.records import RecordStore, RunRecord
+from mkldist.results.state import RunState
+from mkldist.run.resolve import Resolved
+
+VERSION = 1  # of what pictures look like
+FIRST_SPLIT = 0
+# What settings are chosen by, in words; the first that a record has.
+CHOSEN_BY = {"test_error": "test error", "unlabelled_error": "unlabelled error"}
+
+
+@dataclass(frozen=True, eq=False)
+class FigurePlan:
+    """One picture.
+
+    Parameters
+    ----------
+    name : str
+        Of its files.
+    bank : BankPlan
+        The bank of its run.
+    record : RunRecord
+        The run.
+    title, subtitle : str
+        Two lines above it.
+    """
+
+    name: str
+    bank: BankPlan
+    record: RunRecord
+    title: str
+    subtitle: str
+
+    @property
+    def content(self) -> str:
+        """Content id of what it shows."""
+        return content_id(
+            version=VERSION, run=self.record.id, title=self.title, subtitle=self.subtitle
+        )
+
+
+def draw_figures(
+    plan: Plan, resolved: Resolved, store: RecordStore, folder: Path
+) -> tuple[Path, ...]:
+    """Draw the pictures that a sweep asks for, as far as their runs are complete.
+
+    A picture that is there and shows the same is left as it is.
+
+    Parameters
+    ----------
+    plan : Plan
+        The plan.
+    resolved : Resolved
+        Its data.
+    store : RecordStore
+        Its records.
+    folder : Path
+        Where pictures go.
+
+    Returns
+    -------
+    tuple of Path
+        The pictures, without their suffixes.
+    """
+    if not plan.spec.outputs.figures:
+        return ()
+    remove_unfinished(folder)
+    paths = []
+    for figure in _figures(plan, resolved, store):
+        dataset, splits = resolved.datasets[figure.record.dataset]
+
+        def draw(figure: FigurePlan = figure, dataset: Any = dataset, splits: Any = splits) -> Any:
+            from mkldist.figures.boundary import boundary
+            from mkldist.figures.drawing import draw_boundary
+
+            shown = boundary(figure.bank, dataset, splits, figure.record)
+            return draw_boundary(shown, figure.title, figure.subtitle)
+
+        keep_figure(folder, figure.name, figure.content, draw)
+        paths.append(folder / figure.name)
+    return tuple(paths)
+
+
+def undrawable_runs(plan: Plan, store: RecordStore) -> list[str]:
+    """Return the complete runs that pictures may be wanted of but whose coefficients are not kept.
+
+    Parameters
+    ----------
+    plan, store
+        As for :func:`draw_figures`.
+    """
+    if not plan.spec.outputs.figures:
+        return []
+    wanted = (run.id for run in plan.runs if run.split == FIRST_SPLIT)
+    records = (store.read(run_id) for run_id in wanted)
+    return [
+        record.id
+        for record in records
+        if record is not None and record.state is RunState.COMPLETE and not record.train_rows.size
+    ]
+
+
+def _figures(plan: Plan, resolved: Resolved, store: RecordStore) -> Iterator[FigurePlan]:
+    """Yield a picture for every data set, bank and method with a complete run."""
+    banks = {(bank.id, bank.spec.label): bank for bank in plan.banks}
+    several_banks = len(plan.spec.banks) > 1
+    for runs in _settings(plan):
+        records = [record for run in runs if (record := store.read(run.id)) is not None]
+        complete = [record for record in records if record.state is RunState.COMPLETE]
+        if not complete:
+            continue
+        score = next(name for name in CHOSEN_BY if name in complete[0].scores)
+        best = min(complete, key=lambda record: record.scores[score])
+        run = next(run for run in runs if run.id == best.id)
+        on = f", {run.bank_label}" if several_banks else ""
+        yield FigurePlan(
+            name="-".join(_words(run, several_banks=several_banks)),
+            bank=banks[run.bank, run.bank_label],
+            record=best,
+            title=f"{run.dataset}: {run.key}{on}",
+            subtitle=_subtitle(best, score, resolved.dims[run.key]),
+        )
+
+
+def _settings(plan: Plan) -> list[list[RunPlan]]:
+    """Return the runs of the first split, those of one place together."""
+    places: dict[tuple[str, str, str], list[RunPlan]] = {}
+    for run in plan.runs:
+        if run.split == FIRST_SPLIT:
+            places.setdefault((run.dataset, run.bank_label, run.key), []).append(run)
+    return list(places.values())
+
+
+def _words(run: RunPlan, *, several_banks: bool) -> list[str]:
+    bank = [run.bank_label] if several_banks else []
+    return [run.dataset, *bank, run.key]
+
+
+def _subtitle(record: RunRecord, score: str, dims: Mapping[str, Sequence[Any]]) -> str:
+    """Return a run's error, the values that the grid gave it, and how many kernels it uses."""
+    settings = [f"{name} = {_short(record.params.get(name))}" for name in dims]
+    n_active = record.n_active
+    kernels = f"{n_active} kernel{'s' * (n_active != 1)}"
+    return ", ".join([f"{CHOSEN_BY[score]} {100 * record.scores[score]:.3g} %", *settings, kernels])
+
+
+def _short(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,43 @@
+"""Whether the pictures that a sweep asks for can be drawn of its data, before anything is done."""
+
+from __future__ import annotations
+
+from mkldist.data.dataset import Dataset
+from mkldist.errors import SpecError
+from mkldist.spec.model import OutputsSpec
+
+BOUNDARY = "decision-boundary"
+
+
+def check_figures(outputs: OutputsSpec, dataset: Dataset) -> None:
+    """Refuse pictures of decision boundaries unless the plane is where the points lie.
+
+    Parameters
+    ----------
+    outputs : OutputsSpec
+        What the sweep asks for.
+    dataset : Dataset
+        One of its data sets.
+
+    Raises
+    ------
+    mkldist.errors.SpecError
+        For a data set with other than two features, Gram matrices without features, or values of
+        regression.
+    """
+    if BOUNDARY not in outputs.figures:
+        return
+    if dataset.x is None:
+        found = f"{dataset.name!r}, which holds Gram matrices"
+    elif dataset.classes is None:
+        found = f"{dataset.name!r}, a data set of regression"
+    elif dataset.n_features != 2:
+        found = f"{dataset.name!r}, which has {dataset.n_features} features"
+    else:
+        return
+    raise SpecError(
+        "outputs.figures",
+        f'"{BOUNDARY}" of {found}',
+        "classes and two features in every data set",
+        "Remove it, or the data set",
+    )
