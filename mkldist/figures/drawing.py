@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 WIDTH = 3.4  # inches, a column of a paper
 BESIDE, BESIDES = 0.65, 1.25  # inches beside and above the plane, for all else
+LINE = 0.13  # inches
 FLATTEST, TALLEST = 0.4, 1.6  # ratio of the plane's sides
 LEVELS = 14
 SATURATION = 2.0  # of |f|, from which on colours deepen no longer
@@ -45,13 +46,13 @@ def draw_boundary(shown: Boundary, title: str, subtitle: str) -> Figure:
     shown : Boundary
         What it shows.
     title, subtitle : str
-        Two lines above it.
+        What stands above it; the second may have several lines.
     """
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
     with mpl.rc_context(STYLE):
-        height = BESIDES + (WIDTH - BESIDE) * _ratio(shown)
+        height = BESIDES + LINE * subtitle.count("\n") + (WIDTH - BESIDE) * _ratio(shown)
         figure = Figure(figsize=(WIDTH, height), layout="constrained")
         axes = figure.add_subplot()
         _draw_function(axes, shown)

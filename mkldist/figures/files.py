@@ -36,12 +36,11 @@ def keep_figure(folder: Path, name: str, content: str, draw: Callable[[], Figure
         Whether it was drawn.
     """
     paths = [folder / f"{name}{suffix}" for suffix in CARRIERS]
-    missing = [path for path in paths if not _shows(path, content)]
-    if not missing:
+    if all(_shows(path, content) for path in paths):
         return False
     folder.mkdir(parents=True, exist_ok=True)
     figure = draw()
-    for path in missing:
+    for path in paths:
         _write(path, figure, content)
     return True
 

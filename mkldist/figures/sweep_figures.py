@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 from mkldist.figures.files import keep_figure, remove_unfinished
@@ -16,6 +17,7 @@ from mkldist.run.resolve import Resolved
 
 VERSION = 1  # of what pictures look like
 FIRST_SPLIT = 0
+LINE = 52  # letters below a title
 # What settings are chosen by, in words; the first that a record has.
 CHOSEN_BY = {"test_error": "test error", "unlabelled_error": "unlabelled error"}
 
@@ -33,7 +35,7 @@ class FigurePlan:
     record : RunRecord
         The run.
     title, subtitle : str
-        Two lines above it.
+        What stands above it.
     """
 
     name: str
@@ -148,11 +150,12 @@ def _words(run: RunPlan, *, several_banks: bool) -> list[str]:
 
 
 def _subtitle(record: RunRecord, score: str, dims: Mapping[str, Sequence[Any]]) -> str:
-    """Return a run's error, the values that the grid gave it, and how many kernels it uses."""
+    """Return a run's error and number of kernels, and below them what the grid gave it."""
     settings = [f"{name} = {_short(record.params.get(name))}" for name in dims]
     n_active = record.n_active
     kernels = f"{n_active} kernel{'s' * (n_active != 1)}"
-    return ", ".join([f"{CHOSEN_BY[score]} {100 * record.scores[score]:.3g} %", *settings, kernels])
+    error = f"{CHOSEN_BY[score]} {100 * record.scores[score]:.3g} %"
+    return "\n".join([f"{error}, {kernels}", *wrap(", ".join(settings), LINE)])
 
 
 def _short(value: Any) -> str:

@@ -1,0 +1,87 @@
+"""Small sweeps over data of two features, with pictures."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from mkldist.data.dataset import Dataset, Split
+from mkldist.plan import BankPlan
+from mkldist.results.records import RecordStore, RunRecord
+from mkldist.run.cluster import ConnectOptions
+from mkldist.run.coordinator import SweepOutcome, planned, run_sweep
+from mkldist.spec.model import SweepSpec
+
+SUPERVISED = """
+name = "pictures"
+[[datasets]]
+name = "two_moons"
+options = {{ n = 60, noise = 0.2 }}
+[preprocessing]
+fit = "{fit}"
+[[banks]]
+normalisation = {normalisation}
+[[banks.kernels]]
+function = "gaussian"
+widths = [0.3, 1.0]
+[[banks.kernels]]
+function = "polynomial"
+degrees = 2
+features = ["all", "each"]
+[outputs]
+predictions = true
+figures = {figures}
+[[methods]]
+name = "level"
+C = [1, 100]
+[[methods]]
+name = "majority"
+"""
+SEMI_SUPERVISED = """
+[splits]
+kind = "semi-supervised"
+labelled_per_class = 4
+test_fraction = 0.3
+[graph]
+neighbours = 5
+[[methods]]
+name = "lapmkl"
+form = "deformed"
+gamma_a = 0.01
+gamma_i = 0.1
+"""
+
+
+def pictured(
+    *,
+    fit: str = "train",
+    normalisation: str = '"trace"',
+    figures: str = '["decision-boundary"]',
+    few_labels: bool = False,
+) -> SweepSpec:
+    text = SUPERVISED.format(fit=fit, normalisation=normalisation, figures=figures)
+    return SweepSpec.model_validate(tomllib.loads(text + SEMI_SUPERVISED * few_labels))
+
+
+def run(spec: SweepSpec, output: Path, scheduler: str, **options: Any) -> SweepOutcome:
+    return run_sweep(
+        spec,
+        origin=output.parent / "sweep.toml",
+        output=output,
+        connect_options=ConnectOptions(scheduler),
+        **options,
+    )
+
+
+def recorded(
+    spec: SweepSpec, output: Path
+) -> Iterator[tuple[BankPlan, Dataset, tuple[Split, ...], RunRecord]]:
+    """Yield every run with what its decision function is made of."""
+    plan, resolved = planned(spec, output, [], ConnectOptions(n_workers=1))
+    banks = {bank.id: bank for bank in plan.banks}
+    for one in plan.runs:
+        record = RecordStore(output / "records").read(one.id)
+        assert record is not None
+        yield banks[one.bank], *resolved.datasets[one.dataset], record

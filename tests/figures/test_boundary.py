@@ -1,0 +1,49 @@
+"""What pictures show is what the sweep scored."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mkldist.figures.boundary import GRID, DecisionFunction, boundary
+from tests.figures.sweeps import pictured, recorded, run
+
+
+@pytest.mark.parametrize(
+    ("fit", "normalisation", "few_labels"),
+    [
+        ("train", '"trace"', False),
+        ("all", '["centre", "variance"]', False),
+        ("all", '["cosine", "trace"]', True),
+        ("train", '["centre", "trace"]', True),
+    ],
+)
+def test_the_function_is_the_one_that_was_scored(
+    fit, normalisation, few_labels, tmp_path, scheduler
+):
+    spec = pictured(fit=fit, normalisation=normalisation, few_labels=few_labels)
+    outcome = run(spec, tmp_path / "out", scheduler)
+    assert not outcome.failed
+    runs = list(recorded(spec, outcome.path))
+    assert {record.method for *_, record in runs} >= {"level", "majority"}
+    for bank, dataset, splits, record in runs:
+        function = DecisionFunction.of(bank, dataset, splits, record)
+        assert len(record.test_rows) >= 30
+        values = function(dataset.x[record.test_rows])
+        np.testing.assert_allclose(values, record.decision_values, rtol=1e-9, atol=1e-12)
+
+
+def test_the_grid_lies_around_all_points(tmp_path, scheduler):
+    spec = pictured(few_labels=True)
+    outcome = run(spec, tmp_path / "out", scheduler)
+    for bank, dataset, splits, record in recorded(spec, outcome.path):
+        shown = boundary(bank, dataset, splits, record)
+        assert shown.values.shape == (GRID, GRID)
+        for side, axis in zip(dataset.x.T, shown.axes, strict=True):
+            assert axis[0] < side.min() < side.max() < axis[-1]
+        function = DecisionFunction.of(bank, dataset, splits, record)
+        corner = np.array([[shown.axes[0][-1], shown.axes[1][0]]])
+        assert function(corner)[0] == pytest.approx(shown.values[0, -1])
+        rows = np.concatenate(list(shown.roles.values()))
+        assert sorted(rows.tolist()) == list(range(60))
+        assert set(shown.roles) == {"labelled", "unlabelled", "test"}
