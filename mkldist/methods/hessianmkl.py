@@ -71,7 +71,6 @@ INNER_TOLERANCE = 0.1  # of tol: the Hessian is that of the optimal alpha
 SLOPE_FLOOR = 1e-3  # of tol * J: a slope below says nothing
 UNTESTED_LIMIT = 5  # steps below that floor in a row
 PATIENCE = 4  # iterations in which the distance of the bounds should halve
-LEVEL, LEVEL_SLACK = 0.8, 1e-3  # the level's share of the upper bound; violation left, of the gap
 
 
 class HessianMKLParams(SolverParams):
@@ -149,9 +148,8 @@ class _Newton:
             self._best_d, self.best = self.d, self.svm
         height = float(self.svm.alpha.sum())
         self._cuts.add(height, -0.5 * q)
-        minimum = self._cuts.minimum()
-        self.lower = max(self.lower, height - 0.5 * float(q.max()), minimum.bound)
-        self._minimiser = minimum.columns
+        cuts = self._cuts.minimum().bound
+        self.lower = max(self.lower, height - 0.5 * float(q.max()), cuts)
         self._widths.append(self.best.objective - self.lower)
         self._counters.outer_iterations += 1
         self._counters.passes += 1
@@ -165,10 +163,7 @@ class _Newton:
 
     def level_step(self) -> Generator[Request, Any, None]:
         """Move d to the nearest point of a level set of the cuts."""
-        upper, lower = self.best.objective, self.lower
-        level, slack = LEVEL * upper + (1.0 - LEVEL) * lower, LEVEL_SLACK * (upper - lower)
-        point = self._cuts.project(self.d, level, slack)
-        self.d = self._minimiser if point is None else point
+        self.d = self._cuts.level_step(self.d, self.best.objective, self.lower)
         self.start((yield Combine(self.d)))
         self._by_newton = False
 

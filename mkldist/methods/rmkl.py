@@ -38,12 +38,8 @@ from mkldist.gram.requests import Radii
 from mkldist.machines.l2_svm import solve_l2_svm
 from mkldist.machines.svm import SvmSolution
 from mkldist.solvers.base import Counters, Floats, Method, Problem, Steps
-from mkldist.solvers.reduced_gradient import (
-    Combination,
-    Descent,
-    ReducedGradientParams,
-    descend,
-)
+from mkldist.solvers.reduced_gradient import Descent, ReducedGradientParams, descend
+from mkldist.solvers.simplex_line import Combination
 from mkldist.solvers.trace import Trace
 
 # A gap of eps leaves an error of about sqrt(eps) in the quadratic forms, which are the gradient.

@@ -15,6 +15,9 @@ from mkldist.optim.matrix_game import GameSolution, solve_game
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.intp]
 
+LEVEL = 0.8  # share of the upper bound in the level
+LEVEL_SLACK = 1e-3  # violation of the level that may remain, of the distance of the bounds
+
 
 class CuttingPlanes:
     """A bundle of cuts over the simplex of M kernels.
@@ -72,6 +75,22 @@ class CuttingPlanes:
         solution = solve_game(self.payoff, *self._basis)
         self._basis = solution.active, solution.support
         return solution
+
+    def level_step(self, centre: Floats, upper: float, lower: float) -> Floats:
+        """Return the next point of the Level method: the nearest below a level of the model.
+
+        Where rounding keeps the projection from that level, the model's minimiser.
+
+        Parameters
+        ----------
+        centre : (M,) float64
+            Point to project.
+        upper, lower : float
+            Bounds of the function's minimum, the lower at most the model's minimum.
+        """
+        level = LEVEL * upper + (1.0 - LEVEL) * lower
+        point = self.project(centre, level, LEVEL_SLACK * (upper - lower))
+        return self.minimum().columns if point is None else point
 
     def project(self, centre: Floats, level: float, slack: float) -> Floats | None:
         """Return the point of ``{p in simplex : g(p) <= level}`` nearest to `centre`.

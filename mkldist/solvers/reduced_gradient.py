@@ -6,18 +6,23 @@ which alpha are feasible; its gradient is ``dJ/dd_m = -1/2 q_m(alpha)``.
 
 The certificate is the dual at a feasible point, ``1'alpha - 1/2 max_m q_m(alpha)``.
 
-Two things differ from the paper's toolbox, neither the problem nor its optimum:
+What differs from the paper's toolbox, neither the problem nor its optimum:
 
 * The matrix of a direction D, ``sum_m D_m K_m``, is asked for once.  Every trial on the line then
   costs a machine and no kernel, and its slope ``-1/2 (alpha*y)' K_D (alpha*y)`` comes free, so
   that the line search finds the root of the slope where golden section samples values.
 * The reduced gradient is scaled by limited-memory BFGS on the current face.  The plain direction
   (``curvature=False``) zigzags and stalls at relative gaps near 1e-4.
+* Kernels that reach zero on the way do not cost a machine each
+  (:mod:`mkldist.solvers.simplex_line`).
+* J has kinks, where the machine is not unique and its reduced gradient need not descend.  From
+  there the next weights are those of the Level method, whose cutting planes also bound from below.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections import deque
+from collections.abc import Generator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -27,7 +32,7 @@ from pydantic import Field
 from mkldist.gram.requests import Combine, Request
 from mkldist.machines.inner_svm import norms
 from mkldist.machines.svm import SvmSolution
-from mkldist.optim.line_search import root_of_slope
+from mkldist.optim.cutting_planes import CuttingPlanes
 from mkldist.optim.quasi_newton import LimitedMemory
 from mkldist.solvers.base import (
     Counters,
@@ -38,11 +43,12 @@ from mkldist.solvers.base import (
     StopReason,
     relative_gap,
 )
+from mkldist.solvers.simplex_line import Combination, LineSearch, Machine, Path
 from mkldist.solvers.trace import Trace
 
 REFERENCE_SHARE = 0.5  # of the largest weight, below which another kernel becomes the reference
-SUM_ERROR = 0.1
-ZERO_WEIGHT = 1e-15
+PATIENCE = 20  # steps at kinks in which the distance of the bounds should shrink
+SHRINKAGE = 0.9
 
 
 class ReducedGradientParams(SolverParams):
@@ -51,33 +57,6 @@ class ReducedGradientParams(SolverParams):
     curvature: bool = Field(
         True, description="scale the reduced gradient by limited-memory BFGS; false: the paper's"
     )
-
-
-@dataclass(frozen=True, eq=False)
-class Combination:
-    """``matrix + ridge I``, a combination of modified kernels.
-
-    Parameters
-    ----------
-    matrix : (n, n) float64
-        Combination of the kernels.
-    ridge : float
-        The same combination of what is added to their diagonals.
-    """
-
-    matrix: Floats
-    ridge: float
-
-    def plus(self, step: float, other: Combination) -> Combination:
-        """Return this plus `step` times another."""
-        return Combination(self.matrix + step * other.matrix, self.ridge + step * other.ridge)
-
-    def quadratic(self, v: Floats) -> float:
-        """Return ``v' (matrix + ridge I) v``, added up over the columns of `v`."""
-        return float(np.vdot(v.T @ self.matrix, v.T)) + self.ridge * float(np.vdot(v, v))
-
-
-Machine = Callable[[Combination], SvmSolution]
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +131,8 @@ def descend(
     ------
     Combine, Quadratic
     """
-    lines = _LineSearch(machine, ridges, _Direction(params.curvature), counters, problem, params)
+    lines = LineSearch(machine, ridges, counters, lambda: _expired(problem, params))
+    direction, kinks = _Direction(params.curvature), _Kinks(problem.n_kernels)
     d = np.full(problem.n_kernels, 1.0 / problem.n_kernels)
     best = Descent(d, SvmSolution.none(), Combination(np.empty((0, 0)), 0.0))
     lower, stop = -np.inf, StopReason.MAX_ITER
@@ -163,22 +143,35 @@ def descend(
         counters.outer_iterations += 1
         counters.combines += 1
         counters.passes += 1
-        lower = max(lower, float(svm.alpha.sum()) - 0.5 * float(q.max()))
+        height = float(svm.alpha.sum())
+        lower = max(lower, height - 0.5 * float(q.max()), kinks.bound(height, q))
         if svm.objective < best.svm.objective:
             best = Descent(d, svm, kernel)
         trace.record(best.svm.objective, lower, d)
         if relative_gap(best.svm.objective, lower) <= params.tol:
             stop = StopReason.CONVERGED
             break
-        if lines.expired:
+        if _expired(problem, params):
             stop = StopReason.TIME_LIMIT
             break
-        moved = yield from lines.search(d, -0.5 * q, kernel, svm)
-        if np.array_equal(moved, d):
+        if kinks.hopeless:
             stop = StopReason.STALLED
             break
+        path = Path(d, direction.at(d, -0.5 * q), direction.reference)
+        moved = yield from lines.search(path, kernel, svm, newton_like=direction.newton_like)
+        if np.array_equal(moved, d):
+            if not kinks.met:
+                kinks.met = True
+                kinks.bound(height, q)
+            direction.forget()
+            moved = kinks.leave(d, best.svm.objective, lower)
         d = moved
     return replace(best, lower=lower, stop=stop)
+
+
+def _expired(problem: Problem, params: SolverParams) -> bool:
+    """Return whether the time is up."""
+    return problem.clock.elapsed >= params.time_limit
 
 
 class _Direction:
@@ -189,12 +182,16 @@ class _Direction:
         self.reference = -1
         self.newton_like = False
 
+    def forget(self) -> None:
+        """Forget the curvature met."""
+        if self._memory is not None:
+            self._memory.forget()
+
     def at(self, d: Floats, gradient: Floats) -> Floats:
         """Return a direction of descent at `d`, non-negative where d is zero."""
         if self.reference < 0 or d[self.reference] < REFERENCE_SHARE * d.max():
             self.reference = int(d.argmax())
-            if self._memory is not None:
-                self._memory.forget()
+            self.forget()
         reduced = gradient - gradient[self.reference]
         free = (d > 0) | (reduced < 0)
         free[self.reference] = False
@@ -213,110 +210,33 @@ class _Direction:
         return D
 
 
-@dataclass(frozen=True, eq=False)
-class _LineSearch:
-    """Go along directions of descent, dropping kernels, and search the last line."""
+class _Kinks:
+    """Steps of the Level method, from where no reduced gradient descends.
 
-    machine: Machine
-    ridges: Floats
-    direction: _Direction
-    counters: Counters
-    problem: Problem
-    params: ReducedGradientParams
+    Parameters
+    ----------
+    n_kernels : int
+        Number M of kernels.
+    """
+
+    def __init__(self, n_kernels: int) -> None:
+        self._cuts = CuttingPlanes(n_kernels)
+        self._widths: deque[float] = deque(maxlen=PATIENCE + 1)
+        self.met = False
 
     @property
-    def expired(self) -> bool:
-        """Whether the time is up."""
-        return self.problem.clock.elapsed >= self.params.time_limit
+    def hopeless(self) -> bool:
+        """Whether steps have stopped to narrow the bounds, as rounding makes them."""
+        return len(self._widths) > PATIENCE and self._widths[-1] > SHRINKAGE * self._widths[0]
 
-    def search(
-        self, d: Floats, gradient: Floats, kernel: Combination, svm: SvmSolution
-    ) -> Generator[Request, Any, Floats]:
-        """Go along a direction, dropping kernels that reach zero as long as J descends.
+    def bound(self, height: float, q: Floats) -> float:
+        """Remember a machine's cut once a kink was met; return the lower bound of all cuts."""
+        if not self.met:
+            return -np.inf
+        self._cuts.add(height, -0.5 * q)
+        return self._cuts.minimum().bound
 
-        Returns the new weights: `d` itself when nothing descends, and wherever the search is
-        when the time is up, because one direction may drop all kernels but one.
-        """
-        start, D = d, self.direction.at(d, gradient)
-        along = yield from self._combined(D, D)
-        slope, travelled = _slope(svm, along), 0.0
-        while slope < 0.0 and not (travelled and self.expired):
-            shrinking = np.flatnonzero(D < 0.0)
-            if not len(shrinking):
-                break
-            nu = int(shrinking[np.argmin(d[shrinking] / -D[shrinking])])
-            reach = float(d[nu] / -D[nu])
-            line = _Line(d, D, slope, reach, kernel, along)
-            if self.direction.newton_like and 0.0 < 1.0 - travelled < reach:
-                return line.minimum(self.machine, first=1.0 - travelled)
-            svm = self.machine(kernel.plus(reach, along))
-            end_slope = _slope(svm, along)
-            if end_slope > 0.0:
-                return line.minimum(self.machine, end_slope=end_slope)
-            travelled += reach
-            d = np.maximum(d + reach * D, 0.0)
-            d[nu] = 0.0
-            kernel = Combination(kernel.plus(reach, along).matrix, float(self.ridges @ d))
-            if nu == self.direction.reference:
-                break
-            swap = np.zeros(len(d))
-            swap[self.direction.reference], swap[nu] = D[nu], -D[nu]
-            D = D + swap
-            D[nu] = 0.0
-            reference = self.direction.reference
-            D[reference] -= D.sum()  # exactly zero once no other kernel moves
-            change = yield from self._combined(swap, D)
-            along = Combination(along.matrix + change.matrix, change.ridge)
-            slope = _slope(svm, along)
-        return _normalised(d, start)
-
-    def _combined(self, asked: Floats, D: Floats) -> Generator[Request, Any, Combination]:
-        """Ask for the matrix of a combination, and return it with the ridge of direction D."""
-        matrix = yield Combine(asked)
-        self.counters.combines += 1
-        return Combination(matrix, float(self.ridges @ D))
-
-
-@dataclass(frozen=True, eq=False)
-class _Line:
-    """A line from weights d along D, up to the step at which a kernel reaches zero."""
-
-    d: Floats
-    D: Floats
-    slope: float
-    reach: float
-    kernel: Combination
-    along: Combination
-
-    def minimum(
-        self, machine: Machine, *, first: float | None = None, end_slope: float | None = None
-    ) -> Floats:
-        """Return the weights where the slope along D has all but vanished."""
-        step = root_of_slope(
-            lambda gamma: _slope(machine(self.kernel.plus(gamma, self.along)), self.along),
-            self.slope,
-            self.reach,
-            first=first,
-            end_slope=end_slope,
-        )
-        return _normalised(self.d + step * self.D, self.d)
-
-
-def _slope(svm: SvmSolution, along: Combination) -> float:
-    """Return dJ/dgamma along D, ``-1/2 (alpha*y)' K_D (alpha*y)``."""
-    return -0.5 * along.quadratic(svm.signed)
-
-
-def _normalised(d: Floats, start: Floats) -> Floats:
-    """Return `d` on the simplex, weights at rounding level set to zero.
-
-    A direction whose entries differ by more than rounding resolves loses the sum of one: then the
-    search has found nothing, and `start` is returned.
-    """
-    d = np.where(d > ZERO_WEIGHT, d, 0.0)
-    total = float(d.sum())
-    if abs(total - 1.0) > SUM_ERROR:
-        unmoved: Floats = start / start.sum()
-        return unmoved
-    normalised: Floats = d / total
-    return normalised
+    def leave(self, d: Floats, upper: float, lower: float) -> Floats:
+        """Return the next weights."""
+        self._widths.append(upper - lower)
+        return self._cuts.level_step(d, upper, lower)
