@@ -53,6 +53,27 @@ def peak_memory(
     return WORKER_BASE_BYTES + peak
 
 
+def least_memory(banks: Sequence[BankPlan], n_threads: int) -> int:
+    """Return the bytes below which no worker can do its tasks.
+
+    Each task has one solver and a buffer of blocks, or the whole bank where the sweep asks for it
+    to be loaded.
+
+    Parameters
+    ----------
+    banks : sequence of BankPlan
+        All banks.
+    n_threads : int
+        Tasks that a worker does at the same time.
+    """
+    tasks = [
+        (bank.n_bytes if bank.spec.backend == "memory" else BUFFER_BYTES)
+        + solver_bytes(bank.n_points)
+        for bank in banks
+    ]
+    return WORKER_BASE_BYTES + n_threads * max(tasks, default=0)
+
+
 def _held(bank: BankPlan, memory_limit: int | None) -> int:
     """Return the bytes of a bank in a worker; pages of a mapped one are the system's to take."""
     if bank.backend == "memory":

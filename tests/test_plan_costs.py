@@ -5,7 +5,7 @@ from __future__ import annotations
 from mkldist.gram.layout import TileLayout
 from mkldist.memory import live_solvers, row_cache_bytes, solver_bytes
 from mkldist.methods import alignf
-from mkldist.plan_costs import ALIGNF_KERNELS
+from mkldist.plan_costs import ALIGNF_KERNELS, BUFFER_BYTES, least_memory
 from tests.plans import dataset, grid, plan_of
 
 PLAIN = [{"family": "xu2008", "normalisation": "none"}]
@@ -88,3 +88,13 @@ def test_solvers_that_live_at_once_fit_their_share():
             share = 2**30 if limit is None else limit // 4
             n = live_solvers(n_points, limit)
             assert n == 1 or n * solver_bytes(n_points) <= share < (n + 1) * solver_bytes(n_points)
+
+
+def test_least_memory_is_a_solver_and_a_buffer_or_the_whole_bank_per_task():
+    data, grids = {"a": dataset("a", 2000)}, {"level": grid("level", 1)}
+    plan = plan_of(data, grids, n_kernels=500)
+    one, two = (least_memory(plan.banks, n) for n in (1, 2))
+    assert two - one == BUFFER_BYTES + solver_bytes(1000)
+    loaded = plan_of(data, grids, n_kernels=500, banks=[{**PLAIN[0], "backend": "memory"}])
+    n_bytes = loaded.banks[0].n_bytes
+    assert least_memory(loaded.banks, 1) == one + n_bytes - BUFFER_BYTES

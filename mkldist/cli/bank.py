@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from mkldist.cli.options import cluster_options, existing_folders, sweep_options, with_memory
+from mkldist.cli.options import cluster_options, existing_folders, sweep_options
 from mkldist.errors import EXIT_BAD_INPUT
 
 
@@ -36,16 +36,17 @@ def build(
     from mkldist.cli.plan import readable_bytes
     from mkldist.run.build_banks import build_banks
     from mkldist.run.cluster import ConnectOptions
-    from mkldist.spec.load import load_sweep
+    from mkldist.spec.load import load_sweep, naming
 
-    built = build_banks(
-        load_sweep(file, with_memory(overrides, memory)),
-        origin=file,
-        data_dirs=existing_folders(data_dirs),
-        output=output,
-        connect_options=ConnectOptions(scheduler, cluster_file, workers, threads_per_worker),
-        console=Console(stderr=True),
-    )
+    with naming(file, overrides, memory):
+        built = build_banks(
+            load_sweep(file, overrides, memory),
+            origin=file,
+            data_dirs=existing_folders(data_dirs),
+            output=output,
+            connect_options=ConnectOptions(scheduler, cluster_file, workers, threads_per_worker),
+            console=Console(stderr=True),
+        )
     click.echo(
         f"{len(built.banks)} banks in {built.root}: computed {built.blocks} blocks, "
         f"{readable_bytes(built.bytes)}"

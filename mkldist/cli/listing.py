@@ -78,20 +78,37 @@ def methods(names: tuple[str, ...]) -> None:
 @command.command("sweeps")
 @click.argument("folders", nargs=-1, type=click.Path(path_type=Path))
 def sweeps(folders: tuple[Path, ...]) -> None:
-    """List the sweep files in FOLDERS, by default in sweeps/."""
+    """List the sweep files in FOLDERS; by default those in sweeps/ and those of mkldist.
+
+    'mkldist sweep NAME' runs one that comes with mkldist, in any folder.
+    """
+    from mkldist.errors import SpecError
+    from mkldist.spec.shipped import shipped_sweeps
+
+    files: dict[str, Path] = {}
+    for folder in folders or (Path("sweeps"),):
+        if not folder.is_dir() and folders:
+            raise SpecError(str(folder), "no such folder", "a folder of sweep files")
+        files |= {str(file): file for file in sorted(folder.glob("*.toml"))}
+    if not folders:
+        there = {file.resolve() for file in files.values()}
+        shipped = shipped_sweeps()
+        files |= {name: file for name, file in shipped.items() if file.resolve() not in there}
+    _print(("sweep", "description"), ((name, _described(files[name])) for name in files))
+    if not folders and shipped:
+        folder = next(iter(shipped.values())).parent
+        click.echo(f"\nmkldist sweep NAME runs one; to change it, copy NAME.toml from {folder}")
+
+
+def _described(file: Path) -> str:
+    """Return what a sweep file says of itself."""
     from mkldist.errors import SpecError
     from mkldist.spec.load import load_sweep
 
-    rows = []
-    for folder in folders or (Path("sweeps"),):
-        if not folder.is_dir():
-            raise SpecError(str(folder), "no such folder", "a folder of sweep files")
-        for file in sorted(folder.glob("*.toml")):
-            try:
-                rows.append((str(file), load_sweep(file).description))
-            except SpecError as error:
-                rows.append((str(file), f"cannot be read: {error}"))
-    _print(("file", "description"), rows)
+    try:
+        return load_sweep(file).description
+    except SpecError as error:
+        return f"cannot be read: {error}"
 
 
 def _family(entries: Sequence[KernelSpec]) -> str:

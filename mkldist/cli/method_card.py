@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 WIDTH = 80
 _INDENT = 15
 _COLUMN = 30
+_GLUE = "\0"  # a blank at which no line is broken
 
 
 def method_card(method: Method, *, brief: bool = False) -> Iterator[str]:
@@ -57,13 +58,28 @@ def _parameter(name: str, field: FieldInfo, *, marked: bool) -> Iterator[str]:
     text, words = field.description or "", choices(field.annotation)
     if not all(word in text for word in words):
         text += f" ({', '.join(words)})"
-    lines = textwrap.wrap(text, WIDTH - _COLUMN)
+    bounds = _bounds(field)
+    if bounds:
+        text += f" ({bounds})"
+    lines = [line.replace(_GLUE, " ") for line in textwrap.wrap(text, WIDTH - _COLUMN)]
     if len(head) < _COLUMN:
         yield f"{head:{_COLUMN}}{lines.pop(0) if lines else ''}".rstrip()
     else:
         yield head
     for line in lines:
         yield " " * _COLUMN + line
+
+
+def _bounds(field: FieldInfo) -> str:
+    """Return between what a number may be."""
+    signs = (("gt", ">"), ("ge", ">="), ("lt", "<"), ("le", "<="))
+    given = {
+        name: getattr(limit, name)
+        for limit in field.metadata
+        for name, _ in signs
+        if hasattr(limit, name)
+    }
+    return ", ".join(f"{sign}{_GLUE}{given[name]:g}" for name, sign in signs if name in given)
 
 
 def _entry(name: str, text: str) -> Iterator[str]:

@@ -31,10 +31,17 @@ def sweep_options(function: Command) -> Command:
             metavar="KEY=VALUE",
             help="Override a value of the file, e.g. methods.level.C=[1,10]; may be repeated.",
         ),
-        click.argument("file", type=click.Path(path_type=Path)),
+        click.argument("file", type=click.Path(path_type=Path), callback=_sweep_file),
     ):
         function = decorate(function)
     return function
+
+
+def _sweep_file(context: click.Context, parameter: click.Parameter, given: Path) -> Path:
+    """Return the file that a path, or the name of a sweep that comes with mkldist, stands for."""
+    from mkldist.spec.shipped import sweep_file
+
+    return sweep_file(given)
 
 
 def cluster_options(function: Command) -> Command:
@@ -68,11 +75,6 @@ def cluster_options(function: Command) -> Command:
     ):
         function = decorate(function)
     return function
-
-
-def with_memory(overrides: tuple[str, ...], memory: str | None) -> tuple[str, ...]:
-    """Return the overrides and the one that ``--memory`` stands for."""
-    return overrides if memory is None else (*overrides, f'memory="{memory}"')
 
 
 def existing_folders(folders: tuple[Path, ...]) -> tuple[Path, ...]:

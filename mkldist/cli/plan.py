@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mkldist.cli.options import existing_folders, sweep_options, with_memory
+from mkldist.cli.options import existing_folders, sweep_options
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -30,18 +30,15 @@ def command(
     """Print runs, kernels, bytes, memory and passes of FILE; write nothing."""
     from rich.console import Console
 
-    from mkldist.plan import make_plan
-    from mkldist.run.cluster import default_workers
-    from mkldist.run.coordinator import parse_memory
-    from mkldist.run.resolve import resolve
-    from mkldist.spec.load import load_sweep
+    from mkldist.run.cluster import ConnectOptions, default_workers
+    from mkldist.run.coordinator import planned
+    from mkldist.spec.load import load_sweep, naming
 
-    spec = load_sweep(file, with_memory(overrides, memory))
-    resolved = resolve(spec, existing_folders(data_dirs), file.parent)
-    n_workers = workers or default_workers(1)
-    plan = make_plan(
-        spec, resolved.facts, resolved.banks, resolved.grids, n_workers, parse_memory(spec.memory)
-    )
+    spec = load_sweep(file, overrides, memory)
+    n_workers = workers or default_workers()
+    with naming(file, overrides, memory):
+        options = ConnectOptions(n_workers=n_workers)
+        plan, _ = planned(spec, file, existing_folders(data_dirs), options)
     console = Console()
     console.print(_banks(plan))
     for line in _lines(plan, n_workers):

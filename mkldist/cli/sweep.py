@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mkldist.cli.options import cluster_options, existing_folders, sweep_options, with_memory
+from mkldist.cli.options import cluster_options, existing_folders, sweep_options
 from mkldist.errors import EXIT_FAILED_RUNS
 
 if TYPE_CHECKING:
@@ -46,20 +46,21 @@ def command(
 
     from mkldist.run.cluster import ConnectOptions
     from mkldist.run.coordinator import run_sweep
-    from mkldist.spec.load import load_sweep
+    from mkldist.spec.load import load_sweep, naming
 
-    spec = load_sweep(file, with_memory(overrides, memory))
+    spec = load_sweep(file, overrides, memory)
     console = Console(stderr=True)
-    outcome = run_sweep(
-        spec,
-        origin=file,
-        data_dirs=existing_folders(data_dirs),
-        output=output,
-        connect_options=ConnectOptions(scheduler, cluster_file, workers, threads_per_worker),
-        retry_failed=retry_failed,
-        console=None if quiet else console,
-        resume_command=shlex.join(["mkldist", *sys.argv[1:]]),
-    )
+    with naming(file, overrides, memory):
+        outcome = run_sweep(
+            spec,
+            origin=file,
+            data_dirs=existing_folders(data_dirs),
+            output=output,
+            connect_options=ConnectOptions(scheduler, cluster_file, workers, threads_per_worker),
+            retry_failed=retry_failed,
+            console=None if quiet else console,
+            resume_command=shlex.join(["mkldist", *sys.argv[1:]]),
+        )
     _show(outcome, Console())
     if outcome.failed:
         _show_failures(outcome, console)

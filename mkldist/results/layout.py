@@ -28,7 +28,7 @@ from mkldist.results.schema import (
     node_variables,
 )
 from mkldist.spec.kinds import Task
-from mkldist.spec.model import OutputsSpec
+from mkldist.spec.model import OutputsSpec, SweepSpec
 
 Array = npt.NDArray[Any]
 
@@ -138,6 +138,7 @@ def tree_layout(plan: Plan, facts: TreeFacts) -> TreeLayout:
         When a method has a hyperparameter of a name that the schema reserves, or a run has a
         value that is not among those of its hyperparameter.
     """
+    check_names(plan.spec)
     outputs = plan.spec.outputs
     one_bank = len(plan.spec.banks) == 1
     kernels = {(bank.dataset, bank.spec.label): bank.n_kernels for bank in plan.banks}
@@ -150,7 +151,6 @@ def tree_layout(plan: Plan, facts: TreeFacts) -> TreeLayout:
     nodes: list[MethodNode] = []
     shared: dict[str, dict[str, Array]] = {}
     for (dataset, bank, key), runs in sorted(groups.items()):
-        _check_names(bank if not one_bank else "", key)
         above = dataset if one_bank else f"{dataset}/{bank}"
         variables = node_variables(
             facts.tasks.get(dataset, "classification"),
@@ -218,11 +218,24 @@ def _node(
     )
 
 
-def _check_names(*names: str) -> None:
-    for name in names:
+def check_names(spec: SweepSpec) -> None:
+    """Refuse names of methods and banks that coordinates have, beside which they would stand.
+
+    Raises
+    ------
+    mkldist.errors.SpecError
+        Naming the first.
+    """
+    places = [("methods", "label", method.key) for method in spec.methods]
+    if len(spec.banks) > 1:
+        places += [("banks", "name", bank.label) for bank in spec.banks]
+    for table, key, name in places:
         if name in (SPLIT, KERNEL, SAMPLE, LABEL):
             raise SpecError(
-                "label", f"found {name!r}", "a name other than that of a coordinate", "Rename it"
+                f"{table}.{name}.{key}",
+                f"found {name!r}",
+                "a name other than that of a coordinate",
+                "Rename it",
             )
 
 

@@ -6,6 +6,7 @@ in the output folder, and starts a cluster only for the rest.
 
 from __future__ import annotations
 
+import math
 import uuid
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -17,7 +18,8 @@ from typing import TYPE_CHECKING
 from mkldist.errors import SpecError
 from mkldist.figures.sweep_figures import draw_figures, undrawable_runs
 from mkldist.plan import BatchPlan, Plan, make_plan
-from mkldist.results.layout import TreeFacts
+from mkldist.plan_costs import least_memory
+from mkldist.results.layout import TreeFacts, check_names
 from mkldist.results.records import RecordStore
 from mkldist.results.state import RunState
 from mkldist.results.tree import prepare
@@ -152,13 +154,32 @@ def planned(
     mkldist.errors.InputError
         For input that cannot be used.
     """
+    check_names(spec)
     memory_limit = parse_memory(spec.memory)
     if memory_limit is not None:
         memory_limit //= options.threads_per_worker
     resolved = resolve(spec, data_dirs, origin.parent)
     n_threads = options.expected_threads() or default_workers()
     plan = make_plan(spec, resolved.facts, resolved.banks, resolved.grids, n_threads, memory_limit)
+    _check_memory(plan, options.threads_per_worker)
     return plan, resolved
+
+
+def _check_memory(plan: Plan, threads: int) -> None:
+    """Refuse a limit of memory that no worker can keep."""
+    given, least = parse_memory(plan.spec.memory), least_memory(plan.banks, threads)
+    if given is None or given >= least:
+        return
+    loaded = any(bank.spec.backend == "memory" for bank in plan.banks)
+    largest = max(bank.n_points for bank in plan.banks)
+    raise SpecError(
+        "memory",
+        f"found {plan.spec.memory!r}",
+        f"at least {math.ceil(least / 2**20)} MiB, for the libraries, "
+        f"{'a whole bank' if loaded else 'a buffer'} and one solver on {largest} points"
+        + (f" in each of {threads} threads" if threads > 1 else ""),
+        'Raise it, or remove backend = "memory"' if loaded else "",
+    )
 
 
 class _Sweep:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from mkldist.data.dataset import Dataset
+import numpy as np
+
+from mkldist.data.dataset import Dataset, Split
 from mkldist.errors import SpecError
 from mkldist.solvers.base import SolverParams, Target
 from mkldist.solvers.parameters import MethodGrid
@@ -42,6 +44,40 @@ def check_labels(grids: Mapping[str, MethodGrid], dataset: Dataset) -> None:
         for point in grid.points:
             if point.target is not Target.VALUES:
                 raise _mistake(key, grid.method, point, dataset)
+
+
+def check_folds(grids: Mapping[str, MethodGrid], dataset: Dataset, splits: Sequence[Split]) -> None:
+    """Refuse more folds of an inner cross-validation than a class has points to train on.
+
+    Where nobody asked for a number of folds, methods take fewer by themselves.
+
+    Parameters
+    ----------
+    grids : mapping of str to MethodGrid
+        All settings of the sweep's methods by their keys.
+    dataset : Dataset
+        The data set.
+    splits : sequence of Split
+        Its splits.
+
+    Raises
+    ------
+    mkldist.errors.SpecError
+        Naming the first method that asks for too many.
+    """
+    if dataset.task != "classification":
+        return
+    smallest = min(int(np.bincount(dataset.class_numbers[split.train]).min()) for split in splits)
+    for key, grid in grids.items():
+        for point in grid.points:
+            folds = getattr(point, "folds", 0) if "folds" in point.model_fields_set else 0
+            if folds > smallest:
+                raise SpecError(
+                    f"methods.{key}.folds",
+                    f"found {folds}",
+                    f"at most {smallest}, the labelled points of the smallest class in a training "
+                    f"part of {dataset.name!r}",
+                )
 
 
 def _mistake(key: str, name: str, params: SolverParams, dataset: Dataset) -> SpecError:

@@ -4,19 +4,61 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
-from mkldist.errors import SpecError, nearest
-from mkldist.spec.mistakes import location_of, most_telling, spec_error
+from mkldist.errors import DataError, GramError, SpecError, nearest
+from mkldist.spec.mistakes import Location, location_of, most_telling, spec_error
 from mkldist.spec.model import SweepSpec
 from mkldist.spec.overrides import apply_override, spelled_location
+from mkldist.spec.shipped import shipped_sweeps
 
 
-def load_sweep(path: Path, overrides: Sequence[str] = ()) -> SweepSpec:
+@dataclass(frozen=True)
+class _Source:
+    """What a sweep file says, overrides applied, and how mistakes in it are located.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    document : dict
+        Its content, overrides applied.
+    places : dict of tuple to str
+        Options of the command line by the location of the value that they gave.
+    """
+
+    path: Path
+    document: dict[str, Any]
+    places: dict[Location, str]
+
+    def where(self, location: Location) -> str:
+        """Return the words for a location: the option that set it, or file and path of keys."""
+        given = [said for place, said in self.places.items() if place == location[: len(place)]]
+        if given:
+            return given[-1]
+        return f"{self.path}: {self.spelled(location)}" if location else str(self.path)
+
+    def spelled(self, location: Location) -> str:
+        """Return a location as a path of keys."""
+        return spelled_location(location, self.document)
+
+    def within(self, where: str) -> str:
+        """Return the words for a place that was named without its file."""
+        for place, said in self.places.items():
+            path = self.spelled(place)
+            if where == path or where.startswith((f"{path}.", f"{path}[")):
+                return said
+        outside = where.startswith(("--", str(self.path)))
+        return where if outside else f"{self.path}: {where}"
+
+
+def load_sweep(path: Path, overrides: Sequence[str] = (), memory: str | None = None) -> SweepSpec:
     """Read a sweep file.
 
     Parameters
@@ -26,24 +68,52 @@ def load_sweep(path: Path, overrides: Sequence[str] = ()) -> SweepSpec:
     overrides : sequence of str
         Values that replace those of the file, as ``path.to.key=value``; items of lists are
         called by their name or index, as in ``methods.level.C=[1, 10]``.
+    memory : str, optional
+        The sweep's ``memory``, from an option of its own.
 
     Raises
     ------
     mkldist.errors.SpecError
         For a file that is not there or not TOML, and for every key or value that is wrong.
     """
-    document = _document(path)
-    places = {apply_override(document, override): override for override in overrides}
+    source = _source(path, overrides, memory)
     try:
-        return SweepSpec.model_validate(document)
+        return SweepSpec.model_validate(source.document)
     except ValidationError as error:
         first = most_telling(error.errors())
-        location = location_of(first)
-        where = f"{path}: {spelled_location(location, document)}" if location else str(path)
-        for place, override in places.items():
-            if place == location[: len(place)]:
-                where = f"--set {override}"
-        raise spec_error(first, where) from None
+        raise spec_error(first, source.where(location_of(first))) from None
+
+
+@contextmanager
+def naming(path: Path, overrides: Sequence[str] = (), memory: str | None = None) -> Iterator[None]:
+    """Let mistakes that show only beside the data begin as all others of a sweep file do.
+
+    Parameters
+    ----------
+    path, overrides, memory
+        As for :func:`load_sweep`.
+
+    Raises
+    ------
+    mkldist.errors.InputError
+        As raised within, the place of a mistake with the file, or the option, that it is in.
+    """
+    try:
+        yield
+    except (SpecError, DataError, GramError) as error:
+        where = _source(path, overrides, memory).within(error.where)
+        raise type(error)(where, error.found, error.expected, error.hint) from error.__cause__
+
+
+def _source(path: Path, overrides: Sequence[str], memory: str | None) -> _Source:
+    document = _document(path)
+    places: dict[Location, str] = {
+        apply_override(document, override): f"--set {override}" for override in overrides
+    }
+    if memory is not None:
+        document["memory"] = memory
+        places["memory",] = f"--memory {memory}"
+    return _Source(path, document, places)
 
 
 def _document(path: Path) -> dict[str, Any]:
@@ -85,4 +155,6 @@ def _nearby(path: Path) -> str:
     folders = {folder for folder in (path.parent, Path("sweeps")) if folder.is_dir()}
     known = {str(file): file.name for folder in folders for file in folder.glob("*.toml")}
     same = [file for file, name in known.items() if name == path.name]
-    return f"Did you mean {same[0]!r}?" if same else nearest(str(path), known)
+    if same:
+        return f"Did you mean {same[0]!r}?"
+    return nearest(str(path), [*known, *shipped_sweeps()]) or "'mkldist list sweeps' shows some"

@@ -129,7 +129,7 @@ def test_methods_by_name_are_described_in_full_on_a_screen(tmp_path):
     assert [card.split()[0] for card in cards] == list(METHODS)
     for card, method in zip(cards, METHODS.values(), strict=True):
         lines = card.splitlines()
-        assert len(lines) <= 24
+        assert len(lines) <= 28
         assert max(map(len, lines)) <= 80
         words = " ".join(card.split())
         for field in ("problem", "loss", "regularizer", "title", "reference"):
@@ -138,9 +138,18 @@ def test_methods_by_name_are_described_in_full_on_a_screen(tmp_path):
             mark = "*" if name in method.hyperparameters else " "
             assert any(line.startswith(f"  {mark} {name} = ") for line in lines)
             assert parameter.description in words
+            for limit in parameter.metadata:
+                for key, sign in (("gt", ">"), ("ge", ">="), ("lt", "<"), ("le", "<=")):
+                    assert not hasattr(limit, key) or f"{sign} {getattr(limit, key):g}" in words
         assert "  labels       " in card
     spicymkl = cards[list(METHODS).index("spicymkl")]
     assert "two classes (logistic, hinge); real values (squared, epsilon)" in spicymkl
+
+
+def test_sweeps_that_come_along_are_found_anywhere_by_name(tmp_path):
+    assert "quickstart" in run(tmp_path, "list", "sweeps").stdout
+    assert "quickstart: " in run(tmp_path, "plan", "quickstart", "--workers", "1").stdout
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_list_of_sweeps_shows_descriptions(tmp_path):
@@ -157,7 +166,43 @@ def test_list_of_sweeps_shows_descriptions(tmp_path):
         (("sweep", "tiny.toml", "--set", "methods.level.C=[]"), "at least one value"),
         (("sweep", "tiny.toml", "--set", "datasets.two_moons.source=two_mons"), "two_moons"),
         (("sweep", "tiny.toml", "--data-dir", "nowhere"), "--data-dir nowhere"),
-        (("sweep", "tiny.toml", "--memory", "plenty"), "memory"),
+        (("sweep", "tiny.toml", "--memory", "plenty"), "--memory plenty: found 'plenty'"),
+        (
+            ("plan", "tiny.toml", "--memory", "1KiB"),
+            "--memory 1KiB: found '1KiB'; expected at least 365 MiB, for the libraries, a buffer "
+            "and one solver on 30 points",
+        ),
+        (
+            (
+                "plan",
+                "tiny.toml",
+                "--set",
+                "methods.1.name=svm",
+                "--set",
+                "methods.1.folds=200",
+            ),
+            "--set methods.1.folds=200: found 200; expected at most 15, the labelled",
+        ),
+        (
+            (
+                "plan",
+                "tiny.toml",
+                "--set",
+                "methods.1.name=spicymkl",
+                "--set",
+                "methods.1.epsilon=[1, 2]",
+            ),
+            '--set methods.1.epsilon=[1, 2]: epsilon has no effect with loss = "logistic"',
+        ),
+        (
+            ("plan", "tiny.toml", "--set", "splits.kind=predefined"),
+            "bad data: tiny.toml: splits of data set 'two_moons': no predefined partitions",
+        ),
+        (
+            ("sweep", "tiny.toml", "--set", "methods.majority.label=split"),
+            "--set methods.majority.label=split: found 'split'; expected a name other",
+        ),
+        (("sweep", "quickstrat"), "quickstrat: no such file"),
         (("swep", "tiny.toml"), "Did you mean 'sweep'?"),
         (("plan", "tiny.toml", "--set", "methods.majority.name=lapsvm"), "needs a graph"),
         (("list", "methods", "simplmkl"), "Did you mean 'simplemkl'?"),

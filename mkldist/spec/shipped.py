@@ -1,0 +1,37 @@
+"""Sweep files that come with mkldist, by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import mkldist
+
+_PACKAGE = Path(mkldist.__file__).parent
+FOLDERS = (_PACKAGE / "sweeps", _PACKAGE.parent / "sweeps")
+"""Where they are in an installation, and in a clone of the repository."""
+
+
+def shipped_sweeps() -> dict[str, Path]:
+    """Return the sweep files that come with mkldist by their names."""
+    folder = next((folder for folder in FOLDERS if folder.is_dir()), None)
+    return {file.stem: file for file in sorted(folder.glob("*.toml"))} if folder else {}
+
+
+def sweep_file(given: Path) -> Path:
+    """Return the sweep file that a path or name stands for.
+
+    Parameters
+    ----------
+    given : Path
+        A file, which is returned as it is; or the name of a sweep that comes with mkldist.
+
+    Examples
+    --------
+    >>> sweep_file(Path("quickstart")).name
+    'quickstart.toml'
+    >>> sweep_file(Path("of-my-own.toml")).name
+    'of-my-own.toml'
+    """
+    if given.exists() or len(given.parts) != 1:
+        return given
+    return shipped_sweeps().get(given.name.removesuffix(".toml"), given)
