@@ -16,7 +16,7 @@ with the graph Laplacian L and kernel weights d in the simplex, two forms:
     :mod:`mkldist.solvers.lapmkl_shared`.
 ``deformed``
     The paper's (16), from which (18) follows by sharing alpha: a function per kernel, convex, with
-    a duality gap.  See :mod:`mkldist.solvers.lapmkl_deformed`.
+    a duality gap.  See :mod:`mkldist.solvers.deformed_mkl`.
 
 Its optimum is at most that of ``shared``.  Both equal PrimalMKL with ``lam = gamma_a`` on the
 labelled points where ``gamma_i = 0``, F for F, and LapSVM where there is one kernel.
@@ -30,17 +30,15 @@ from typing import Literal
 
 from pydantic import Field
 
-from mkldist.solvers.base import Method, Problem, SolverParams, Steps, Target
-from mkldist.solvers.deformed import LARGEST, LEAST
-from mkldist.solvers.lapmkl_deformed import solve_deformed
+from mkldist.solvers.base import Method, Problem, Steps
+from mkldist.solvers.deformed import ManifoldParams
+from mkldist.solvers.deformed_mkl import solve_deformed
 from mkldist.solvers.lapmkl_shared import solve_shared
 
 
-class LapMKLParams(SolverParams):
+class LapMKLParams(ManifoldParams):
     """Parameters of LapMKL."""
 
-    gamma_a: float = Field(1.0, ge=LEAST, le=LARGEST, description="weight of the ambient norm")
-    gamma_i: float = Field(1.0, ge=0, le=LARGEST, description="weight of the intrinsic norm")
     form: Literal["shared", "deformed"] = Field(
         "deformed",
         description="coefficients of each kernel's own, (16), certified; or shared by all, (18), "
@@ -49,11 +47,6 @@ class LapMKLParams(SolverParams):
     coupled: bool = Field(
         True, description="let the coefficients follow in the weight step; false: the paper's step"
     )
-
-    @property
-    def target(self) -> Target:
-        """What the labels may be."""
-        return Target.PARTIAL
 
 
 def solve(problem: Problem, params: LapMKLParams) -> Steps:
@@ -74,8 +67,9 @@ def solve(problem: Problem, params: LapMKLParams) -> Steps:
     -------
     Solution
     """
-    form = solve_shared if params.form == "shared" else solve_deformed
-    return (yield from form(problem, params))
+    if params.form == "shared":
+        return (yield from solve_shared(problem, params))
+    return (yield from solve_deformed(problem, params, "squared-hinge", coupled=params.coupled))
 
 
 METHOD = Method(

@@ -42,13 +42,11 @@ from mkldist.solvers.base import (
     Method,
     Problem,
     Solution,
-    SolverParams,
     Steps,
     StopReason,
-    Target,
     relative_gap,
 )
-from mkldist.solvers.deformed import LARGEST, LEAST, Deformation
+from mkldist.solvers.deformed import Deformation, ManifoldParams
 from mkldist.solvers.trace import Trace
 
 SHARE = 1e-2  # of tol, the gap left by Newton's method on the block
@@ -56,22 +54,15 @@ SETTLED = 0.015  # share of the points whose class may change between two checks
 PATIENCE = 50  # iterations without a better bound after which only rounding is left
 
 
-class LapSVMParams(SolverParams):
+class LapSVMParams(ManifoldParams):
     """Parameters of the Laplacian support vector machine."""
 
     effective_with: ClassVar[Effects] = {"early_stop": ("inner", ("pcg",))}
 
-    gamma_a: float = Field(1.0, ge=LEAST, le=LARGEST, description="weight of the ambient norm")
-    gamma_i: float = Field(1.0, ge=0, le=LARGEST, description="weight of the intrinsic norm")
     inner: Literal["newton", "pcg"] = Field(
         "newton", description="how the machine is solved; pcg makes max_iter steps at most"
     )
     early_stop: bool = Field(False, description="pcg: end when the predicted classes settle")
-
-    @property
-    def target(self) -> Target:
-        """What the labels may be."""
-        return Target.PARTIAL
 
 
 def solve(problem: Problem, params: LapSVMParams) -> Steps:

@@ -17,7 +17,6 @@ Columns of labels are machines of their own, on one factorisation.
 from __future__ import annotations
 
 import numpy as np
-from pydantic import Field
 
 from mkldist.gram.requests import Combine
 from mkldist.machines.manifold_svm import ManifoldSvm
@@ -26,36 +25,22 @@ from mkldist.solvers.base import (
     Method,
     Problem,
     Solution,
-    SolverParams,
     Steps,
     StopReason,
-    Target,
     relative_gap,
 )
-from mkldist.solvers.deformed import LARGEST, LEAST
+from mkldist.solvers.deformed import ManifoldParams
 from mkldist.solvers.trace import Trace
 
 
-class LSVMParams(SolverParams):
-    """Parameters of the Laplacian support vector machine."""
-
-    gamma_a: float = Field(1.0, ge=LEAST, le=LARGEST, description="weight of the ambient norm")
-    gamma_i: float = Field(1.0, ge=0, le=LARGEST, description="weight of the intrinsic norm")
-
-    @property
-    def target(self) -> Target:
-        """What the labels may be."""
-        return Target.PARTIAL
-
-
-def solve(problem: Problem, params: LSVMParams) -> Steps:
+def solve(problem: Problem, params: ManifoldParams) -> Steps:
     """Solve the machine, or one machine a class.
 
     Parameters
     ----------
     problem : Problem
         Labels (n,) or (n, k), 0 for none, number of kernels, and graph Laplacian.
-    params : LSVMParams
+    params : ManifoldParams
         Weights of the two norms and stopping rule.
 
     Yields
@@ -93,7 +78,7 @@ def solve(problem: Problem, params: LSVMParams) -> Steps:
 METHOD = Method(
     name="lsvm",
     solve=solve,
-    params=LSVMParams,
+    params=ManifoldParams,
     title="Laplacian support vector machine in the dual",
     problem="semi-supervised SVM on the mean kernel",
     loss="hinge",

@@ -52,13 +52,11 @@ from mkldist.solvers.base import (
     Method,
     Problem,
     Solution,
-    SolverParams,
     Steps,
     StopReason,
-    Target,
     relative_gap,
 )
-from mkldist.solvers.deformed import LARGEST, LEAST
+from mkldist.solvers.deformed import LARGEST, LEAST, ManifoldParams
 from mkldist.solvers.trace import Trace
 
 PATIENCE = 15  # iterations without a better bound after which rounding is what is left
@@ -67,19 +65,12 @@ REACH = 5.0  # by which the logarithm of a mixed weight may differ from the plai
 FLOOR = 1e-3  # of the first weights' mean: what first looks useless may yet turn out well
 
 
-class MKLSVMParams(SolverParams):
+class MKLSVMParams(ManifoldParams):
     """Parameters of MK-LSVM."""
 
-    gamma_a: float = Field(1.0, ge=LEAST, le=LARGEST, description="weight of the ambient norm")
-    gamma_i: float = Field(1.0, ge=0, le=LARGEST, description="weight of the intrinsic norm")
     gamma_sigma: float = Field(
         1.0, ge=LEAST, le=LARGEST, description="weight of the squared norm of the kernel weights"
     )
-
-    @property
-    def target(self) -> Target:
-        """What the labels may be."""
-        return Target.PARTIAL
 
 
 def solve(problem: Problem, params: MKLSVMParams) -> Steps:

@@ -23,6 +23,7 @@ MODULES = (
     "lapsvm",
     "mklsvm",
     "lsvm",
+    "glks",
     "rls",
     "laprls",
     "easymkl",

@@ -104,14 +104,14 @@ def _intrinsic_extremes(params: Params) -> tuple[Params, ...]:
     return ({"gamma_i": 1e-8}, {"gamma_i": 1e8}, {"gamma_i": 0.0}) if "gamma_i" in params else ()
 
 
-def _lapmkl(label: str, **params: Any) -> Case:
+def _deformed(method: str, squared: bool, label: str, **params: Any) -> Case:
     return Case(
-        "lapmkl",
+        method,
         lambda instance, y, given: primal_optimum(
-            instance.grams, heat_laplacian(instance.grams), y, given, False
+            instance.grams, heat_laplacian(instance.grams), y, given, squared
         ),
-        lambda instance, y, given, solution: value(instance, y, given, solution, False),
-        lambda instance: {"form": "deformed"} | params,
+        lambda instance, y, given, solution: value(instance, y, given, solution, squared),
+        lambda instance: params,
         label=label,
         labels=some_labels,
         laplacian=heat_laplacian,
@@ -120,8 +120,10 @@ def _lapmkl(label: str, **params: Any) -> Case:
 
 
 CASES = [
-    _lapmkl("smooth", gamma_a=1e-2, gamma_i=0.1),
-    _lapmkl("rough", gamma_a=1.0, gamma_i=1e-3),
+    _deformed("lapmkl", False, "smooth", form="deformed", gamma_a=1e-2, gamma_i=0.1),
+    _deformed("lapmkl", False, "rough", form="deformed", gamma_a=1.0, gamma_i=1e-3),
+    _deformed("glks", True, "smooth", gamma_a=1e-2, gamma_i=0.1),
+    _deformed("glks", True, "rough", gamma_a=1.0, gamma_i=1e-3),
     _single("lapsvm", False, "smooth", gamma_a=1e-2, gamma_i=0.1),
     _single("lapsvm", False, "rough", gamma_a=1.0, gamma_i=1e-3),
     _single("laprls", True, "smooth", gamma_a=1e-2, gamma_i=0.1),

@@ -1,9 +1,10 @@
-"""LapMKL with a function of its own per kernel: simplex-weighted MKL over deformed kernels.
+"""Simplex-weighted MKL over deformed kernels: a function of its own per kernel.
 
     F = 1/2 { sum_m g_m'(gamma_a K_m^-1 + gamma_i L) g_m / d_m
-              + sum over labelled i of max(0, 1 - y_i (sum_m g_m(x_i) + b))^2 },
+              + sum over labelled i of loss(y_i, sum_m g_m(x_i) + b) },
 
-which is (16) of Hao et al. 2012 with ``g_m = d_m f_m``, convex in all its variables at once.
+convex in all its variables at once.  With the squared hinge loss, ``max(0, 1 - y f)^2``, it is
+(16) of Hao et al. 2012, ``g_m = d_m f_m``; with the squared loss it is :mod:`mkldist.methods.glks`.
 It is PrimalMKL with lam = 1 over the kernels ``K_m (gamma_a I + gamma_i L K_m)^-1`` restricted to
 the labelled points, see :mod:`mkldist.solvers.deformed`; so is its certificate.  The blocks are
 computed once, a few kernels at a time, and PrimalMKL then runs on a bank of its own in memory.
@@ -12,7 +13,7 @@ computed once, a few kernels at a time, and PrimalMKL then runs on a bank of its
 from __future__ import annotations
 
 from collections.abc import Generator
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from mkldist.gram.bank import MemoryBank
 from mkldist.gram.layout import TileLayout
 from mkldist.gram.passes import answer
 from mkldist.gram.requests import Combine, Request
-from mkldist.machines.squared_losses import squared_hinge
+from mkldist.machines.squared_losses import SquaredLoss
 from mkldist.methods import primalmkl
 from mkldist.solvers.base import (
     Counters,
@@ -31,10 +32,7 @@ from mkldist.solvers.base import (
     StopReason,
     relative_gap,
 )
-from mkldist.solvers.deformed import Deformation, Ints
-
-if TYPE_CHECKING:
-    from mkldist.methods.lapmkl import LapMKLParams
+from mkldist.solvers.deformed import Deformation, Ints, ManifoldParams
 
 AT_A_TIME = 4  # Gram matrices asked for in one request
 INNER_SHARE = 0.9  # of tol; the rest is for rounding between the deformed kernels and the bank's
@@ -48,15 +46,25 @@ def fetched(kernels: Ints, n_kernels: int) -> Generator[Request, Any, Floats]:
     return matrices
 
 
-def solve_deformed(problem: Problem, params: LapMKLParams) -> Steps:
+def solve_deformed(
+    problem: Problem,
+    params: ManifoldParams,
+    loss: Literal["squared-hinge", "squared"],
+    *,
+    coupled: bool = True,
+) -> Steps:
     """Run PrimalMKL on the deformed kernels.
 
     Parameters
     ----------
     problem : Problem
         Labels, 0 for none, number of kernels, and graph Laplacian.
-    params : LapMKLParams
+    params : ManifoldParams
         Weights of the two norms and stopping rule.
+    loss : str
+        Loss of the labelled points.
+    coupled : bool
+        Whether coefficients follow in PrimalMKL's weight step.
 
     Yields
     ------
@@ -71,23 +79,25 @@ def solve_deformed(problem: Problem, params: LapMKLParams) -> Steps:
     labelled = np.flatnonzero(problem.y)
     deformation = Deformation(problem.laplacian, params.gamma_a, params.gamma_i, labelled)
     bank = yield from _deformed_bank(problem, params, deformation)
-    if bank is None:
-        return _constant(problem, deformation)
-    on_labelled = Problem(problem.y[labelled], problem.n_kernels, problem.clock)
     inner = primalmkl.PrimalMKLParams(
         lam=1.0,
+        loss=loss,
         tol=INNER_SHARE * params.tol,
         max_iter=params.max_iter,
         time_limit=params.time_limit,
         trace=params.trace,
-        coupled=params.coupled,
+        coupled=coupled,
     )
+    of_labels = primalmkl.squared_loss(inner, problem.y[labelled])
+    if bank is None:
+        return _constant(problem, deformation, of_labels)
+    on_labelled = Problem(problem.y[labelled], problem.n_kernels, problem.clock)
     solution = _driven(primalmkl.solve(on_labelled, inner), bank)
-    return (yield from _on_all_points(problem, params, deformation, solution))
+    return (yield from _on_all_points(problem, params, deformation, of_labels, solution))
 
 
 def _deformed_bank(
-    problem: Problem, params: LapMKLParams, deformation: Deformation
+    problem: Problem, params: ManifoldParams, deformation: Deformation
 ) -> Generator[Request, Any, MemoryBank | None]:
     """Return the deformed kernels between the labelled points, or None when the time is up."""
     layout = TileLayout.for_points(len(deformation.labelled))
@@ -114,10 +124,9 @@ def _driven(steps: Steps, bank: MemoryBank) -> Solution:
         reply = answer(bank, [request])[0]
 
 
-def _constant(problem: Problem, deformation: Deformation) -> Solution:
+def _constant(problem: Problem, deformation: Deformation, loss: SquaredLoss) -> Solution:
     """Return the best constant, which needs no kernel, with the lower bound 0."""
     labelled = deformation.labelled
-    loss = squared_hinge(problem.y[labelled])
     b = loss.best_bias(np.zeros(len(labelled)))
     r = loss.residual(np.full(len(labelled), b))
     weights = np.zeros(problem.n_kernels)
@@ -134,7 +143,11 @@ def _constant(problem: Problem, deformation: Deformation) -> Solution:
 
 
 def _on_all_points(
-    problem: Problem, params: LapMKLParams, deformation: Deformation, inner: Solution
+    problem: Problem,
+    params: ManifoldParams,
+    deformation: Deformation,
+    loss: SquaredLoss,
+    inner: Solution,
 ) -> Generator[Request, Any, Solution]:
     """Return the predictor on the bank's own kernels, and F there."""
     labelled, n = deformation.labelled, problem.n_points
@@ -150,7 +163,6 @@ def _on_all_points(
             f_m = K @ own[s]
             f += d[m] * f_m
             norms += float(d[m]) * deformation.penalty(own[s], f_m)
-    loss = squared_hinge(problem.y[labelled])
     b = loss.best_bias(f[labelled])
     objective = 0.5 * norms + loss.value(loss.residual(f[labelled] + b), b)
     met = relative_gap(objective, inner.dual_objective) <= params.tol
