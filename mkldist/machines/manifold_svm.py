@@ -44,7 +44,7 @@ class Machines:
     Parameters
     ----------
     coefficients : (n, k) float64
-        alpha, by classes.
+        alpha, by classes; 0 for a class whose best constant is better than what rounding left.
     bias : (k,) float64
         b, the best for alpha.
     dual_variables : (n, k) float64
@@ -53,6 +53,8 @@ class Machines:
         The primal value at alpha and b, summed over the classes: an upper bound of V.
     gain : float
         ``1'beta``, summed.
+    a : (n, k) float64
+        Coefficients of the lower bound: alpha, as solved for.
     roughness : float
         ``gamma_i / n^2 z'L z`` of the lower bound, summed.
     reach : float
@@ -64,6 +66,7 @@ class Machines:
     dual_variables: Floats
     value: float
     gain: float
+    a: Floats
     roughness: float
     reach: float
 
@@ -153,18 +156,29 @@ class ManifoldSvm:
         ambient = 0.5 * deformation.gamma_a * (alpha * f).sum(axis=0)
         smoothness = np.maximum(0.5 * (f * deformation.smoothed(f)).sum(axis=0), 0.0)
         implied = (signed * f).sum(axis=0) - 2.0 * ambient - smoothness
-        bias = np.zeros(len(self._known))
-        loss = 0.0
+        bias, value = np.zeros(len(self._known)), 0.0
+        coefficients = alpha.copy()
         for c, known in enumerate(self._known):
-            y, f_c = self._y[known, c], f[deformation.labelled[known], c]
-            bias[c] = best_bias(f_c, y)
-            loss += float(np.maximum(0.0, 1.0 - y * (f_c + bias[c])).mean())
+            y = self._y[known, c]
+            loss, bias[c] = _mean_hinge(f[deformation.labelled[known], c], y)
+            constant = _mean_hinge(np.zeros(len(y)), y)
+            own = loss + max(float(ambient[c]), 0.0) + float(smoothness[c])
+            if own > constant[0]:
+                coefficients[:, c], (own, bias[c]) = 0.0, constant
+            value += own
         return Machines(
-            coefficients=alpha,
+            coefficients=coefficients,
             bias=bias,
             dual_variables=deformation.spread(beta, self._n_points),
-            value=loss + max(float(ambient.sum()), 0.0) + float(smoothness.sum()),
+            value=value,
             gain=float(beta.sum()),
+            a=alpha,
             roughness=float(np.maximum(smoothness, implied).sum()),
             reach=1.0 / max(float((beta * self._counts).max()), np.finfo(np.float64).tiny),
         )
+
+
+def _mean_hinge(f: Floats, y: Floats) -> tuple[float, float]:
+    """Return the mean hinge loss of decisions `f` at the best bias, and that bias."""
+    b = best_bias(f, y)
+    return float(np.maximum(0.0, 1.0 - y * (f + b)).mean()), b

@@ -56,7 +56,7 @@ def solve(problem: Problem, params: ManifoldParams) -> Steps:
     counters = Counters(outer_iterations=1, passes=1, combines=1)
     machines = ManifoldSvm(problem, params.gamma_a, params.gamma_i, params.tol, counters)
     found = machines(K)
-    ambient = params.gamma_a * float((found.coefficients * (K @ found.coefficients)).sum())
+    ambient = params.gamma_a * float((found.a * (K @ found.a)).sum())
     lower = max(found.gain - found.roughness - ambient, 0.0)
     trace = Trace(params.trace, problem.clock)
     trace.record(found.value, lower, weights)

@@ -97,12 +97,12 @@ def solve(problem: Problem, params: MKLSVMParams) -> Steps:
     """
     state = _State(problem, params)
     guess = state.machines.first_guess()
-    state.start(guess, (yield Quadratic(guess.coefficients)))
+    state.start(guess, (yield Quadratic(guess.a)))
     stop = StopReason.MAX_ITER
     for _ in range(params.max_iter):
         K = yield Combine(state.d)
         found = state.machines(K)
-        t = state.take(found, (yield Quadratic(found.coefficients)))
+        t = state.take(found, (yield Quadratic(found.a)))
         if relative_gap(state.upper, state.lower) <= params.tol:
             stop = StopReason.CONVERGED
             break
