@@ -44,7 +44,11 @@ def convergence_documents(node: str, dims: Mapping[str, int]) -> dict[str, Docum
         of_runs = run_chunks(dims, ITERATIONS_PER_CHUNK * width)[:-1]
         chunks = (*of_runs, ITERATIONS_PER_CHUNK, N_RANKS)[: len(of_runs) + len(further)]
         documents[_path(node, variable)] = array_document(
-            {**dims, **further}, variable.dtype, chunks, attributes=variable.attributes
+            {**dims, **further},
+            variable.dtype,
+            chunks,
+            fill=None if variable.dtype == "float64" else variable.fill,
+            attributes=variable.attributes,
         )
     return documents
 
@@ -76,11 +80,12 @@ def make_room(index: TreeIndex, records: Mapping[str, list[RunRecord]]) -> None:
 
 
 def traces_of(record: RunRecord, variable: Variable, shape: tuple[int, ...]) -> Array:
-    """Return one variable of a run's trace, filled up with NaN to a shape."""
-    values = np.full(shape, np.nan)
+    """Return one variable of a run's trace, filled up to a shape with NaN, or -1 for no kernel."""
+    counts = variable.dtype == "int64"
+    values = np.full(shape, variable.fill if counts else np.nan, dtype=variable.dtype)
     given = record.trace.get(variable.name)
     if given is not None:
-        rows = np.asarray(given, dtype=np.float64)
+        rows = np.asarray(given, dtype=variable.dtype)
         values[tuple(slice(size) for size in rows.shape)] = rows
     return values
 

@@ -107,7 +107,7 @@ class RunRecord:
     counters: dict[str, int] = field(default_factory=dict)
     scores: dict[str, float] = field(default_factory=dict)
     times: dict[str, float] = field(default_factory=dict)
-    trace: dict[str, Floats] = field(default_factory=dict)
+    trace: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
     extra: dict[str, float] = field(default_factory=dict)
     test_rows: Ints = field(default_factory=_no_ints)
     decision_values: Floats = field(default_factory=_no_floats)

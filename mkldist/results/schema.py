@@ -29,7 +29,7 @@ from mkldist.spec.kinds import Task
 if TYPE_CHECKING:
     import xarray as xr
 
-LAYOUT_VERSION = 1
+LAYOUT_VERSION = 2
 GAP_DEFINITION = (
     "gap = |objective - dual_objective| / |objective|; objective is the primal value of the "
     "returned point and dual_objective a lower bound of the optimum, both in float64"
@@ -37,6 +37,7 @@ GAP_DEFINITION = (
 SPLIT, KERNEL, SAMPLE, LABEL = "split", "kernel", "sample", "label"
 CONVERGENCE, ITERATION, RANK = "convergence", "iteration", "rank"
 N_RANKS = N_LARGEST
+NO_KERNEL = -1
 
 
 @dataclass(frozen=True)
@@ -52,11 +53,11 @@ class Variable:
     description : str
         What it means.
     dtype : str
-        ``"float64"`` or ``"string"``.
+        ``"float64"``, ``"int64"`` or ``"string"``.
     dims : tuple of str
         Its dims after those of the runs: ``kernel`` or ``sample``, ``iteration`` and ``rank``.
-    fill : str
-        What text stands for a run without an outcome.
+    fill : str or int
+        What text, or whole number, stands for a run without an outcome.
     """
 
     name: str
@@ -64,7 +65,7 @@ class Variable:
     description: str
     dtype: str = "float64"
     dims: tuple[str, ...] = ()
-    fill: str = ""
+    fill: str | int = ""
 
     @property
     def attributes(self) -> dict[str, str]:
@@ -168,8 +169,10 @@ TRACES = (
     Variable(
         "largest_kernels",
         "1",
-        "positions along dim kernel of the kernels of largest_weights",
+        "positions along dim kernel of the kernels of largest_weights; -1 for none",
+        dtype="int64",
         dims=(ITERATION, RANK),
+        fill=NO_KERNEL,
     ),
 )
 _SCORES = tuple(v for by in (SCORES, UNLABELLED_SCORES) for scores in by.values() for v in scores)

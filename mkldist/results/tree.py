@@ -11,13 +11,22 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from mkldist.errors import StoreError
 from mkldist.plan import Plan
 from mkldist.results.convergence import convergence_documents
 from mkldist.results.layout import Array, TreeFacts, TreeLayout, tree_layout
 from mkldist.results.records import RecordStore
 from mkldist.results.rows import method_nodes
-from mkldist.results.schema import GAP_DEFINITION, LAYOUT_VERSION, RUN_ID, check
+from mkldist.results.schema import (
+    CONVERGENCE,
+    GAP_DEFINITION,
+    ITERATION,
+    LAYOUT_VERSION,
+    RUN_ID,
+    check,
+)
 from mkldist.results.tree_index import damaged
 from mkldist.results.writer import TreeWriter, variable_document
 from mkldist.results.zarr_documents import (
@@ -121,7 +130,7 @@ def open_results(path: str | Path) -> xr.DataTree:
         banks) has dims ``split`` and the method's hyperparameters; arrays are read when used.
         What a run has not reported (yet) is NaN; its ``state`` says why.
         ``tree["<dataset>/<method>/convergence"]`` holds the traces of methods with the setting
-        ``trace = true``, along dim ``iteration``.
+        ``trace = true``, along dim ``iteration``, counted from 1.
 
     Raises
     ------
@@ -141,14 +150,29 @@ def open_results(path: str | Path) -> xr.DataTree:
         version = read_root(store)["attributes"].get("layout_version")
         if version != LAYOUT_VERSION:
             raise StoreError(
-                str(store), f"layout version {version}", f"layout version {LAYOUT_VERSION}"
+                str(store),
+                f"layout version {version}",
+                f"layout version {LAYOUT_VERSION}",
+                "Repeat the sweep's command: it lays the results out anew, and repeats no run",
             )
         tree = xr.open_datatree(store, engine="zarr", consolidated=True)
         for node in method_nodes(tree):
             check(node, f"{store}{node.path}")
+            if CONVERGENCE in node.children:
+                _count_iterations(node.children[CONVERGENCE])
     except (ValueError, OSError, KeyError, TypeError, AttributeError, RuntimeError) as error:
         raise damaged(store, error) from error
     return tree
+
+
+def _count_iterations(node: xr.DataTree) -> None:
+    """Give traces the coordinate of their iterations, whose number grows while a sweep runs."""
+    count = node.sizes[ITERATION]
+    node.coords[ITERATION] = (
+        ITERATION,
+        np.arange(1, count + 1),
+        {"long_name": "outer iteration"},
+    )
 
 
 def locate(path: str | Path) -> Path:

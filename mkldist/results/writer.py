@@ -159,7 +159,7 @@ def _write_arrays(array: Any, values: Mapping[Place, Array]) -> None:
         by_split[split][tuple(rest)] = value
     for split, placed in by_split.items():
         whole = len(placed) == int(np.prod(grid))
-        block = np.empty(array.shape[1:]) if whole else load(array, (split,))
+        block = np.empty(array.shape[1:], dtype=array.dtype) if whole else load(array, (split,))
         for place, value in placed.items():
             block[place] = value
         array[split] = block

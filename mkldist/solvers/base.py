@@ -219,7 +219,7 @@ class Solution:
     dual_objective: float
     stop_reason: StopReason
     counters: Counters = field(default_factory=Counters)
-    trace: dict[str, Floats] = field(default_factory=dict)
+    trace: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
     extra: dict[str, float] = field(default_factory=dict)
     kernel_coefficients: Floats | None = None
 

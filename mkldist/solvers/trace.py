@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
 from mkldist.solvers.base import Clock, relative_gap
 
 Floats = npt.NDArray[np.float64]
+Arrays = dict[str, npt.NDArray[Any]]
 
 N_LARGEST = 5
 ACTIVE_THRESHOLD = 1e-3
@@ -51,13 +54,13 @@ class Trace:
     @classmethod
     def of_one(
         cls, enabled: bool, clock: Clock, objective: float, dual_objective: float, weights: Floats
-    ) -> dict[str, Floats]:
+    ) -> Arrays:
         """Return the trace of a method that ends in one step."""
         trace = cls(enabled, clock)
         trace.record(objective, dual_objective, weights)
         return trace.arrays()
 
-    def arrays(self) -> dict[str, Floats]:
+    def arrays(self) -> Arrays:
         """Return the trace by name; rows are iterations; empty when nothing was recorded."""
         if not self._rows:
             return {}
@@ -68,6 +71,6 @@ class Trace:
             "dual_objective": dual,
             "gap": np.array([relative_gap(p, d) for p, d in zip(objective, dual, strict=True)]),
             "active_kernels": active,
-            "largest_kernels": np.array([top for top, _ in self._largest], dtype=np.float64),
+            "largest_kernels": np.array([top for top, _ in self._largest], dtype=np.int64),
             "largest_weights": np.array([weights for _, weights in self._largest]),
         }

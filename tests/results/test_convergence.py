@@ -36,7 +36,10 @@ def traced(run, length: int) -> RunRecord:
         return dataclasses.replace(record, trace={})
     draw = np.random.default_rng(length)
     scalars = {v.name: draw.uniform(size=length) for v in TRACES if len(v.dims) == 1}
-    ranked = {v.name: draw.uniform(size=(length, 3)) for v in TRACES if len(v.dims) == 2}
+    ranked = {
+        "largest_weights": draw.uniform(size=(length, 3)),
+        "largest_kernels": draw.integers(7, size=(length, 3)),
+    }
     return dataclasses.replace(record, trace={**scalars, **ranked, "unheard_of": np.ones(length)})
 
 
@@ -44,6 +47,8 @@ def assert_traces(tree: xr.DataTree, records: list[RunRecord]) -> None:
     node = tree["heart/level/convergence"].to_dataset().load()
     longest = max((len(r.trace.get("gap", ())) for r in records), default=0)
     assert node.sizes["iteration"] == longest
+    assert node.iteration.values.tolist() == list(range(1, longest + 1))
+    assert node.largest_kernels.dtype == np.int64
     assert set(node.data_vars) == {v.name for v in TRACES}
     by_place = {(r.split, r.params["C"], r.params["trace"]): r for r in records if r.key == "level"}
     for split in node.split.values:
@@ -52,7 +57,8 @@ def assert_traces(tree: xr.DataTree, records: list[RunRecord]) -> None:
                 record = by_place.get((split, C, trace))
                 cell = node.sel(split=split, C=C, trace=trace)
                 for variable in TRACES:
-                    expected = np.full((longest, N_RANKS)[: len(variable.dims)], np.nan)
+                    nothing = -1 if variable.name == "largest_kernels" else np.nan
+                    expected = np.full((longest, N_RANKS)[: len(variable.dims)], nothing)
                     given = record.trace.get(variable.name) if record else None
                     if given is not None:
                         expected[tuple(slice(s) for s in given.shape)] = given
