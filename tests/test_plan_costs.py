@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from mkldist.gram.layout import TileLayout
 from mkldist.memory import live_solvers, row_cache_bytes, solver_bytes
 from mkldist.methods import alignf
 from mkldist.plan_costs import ALIGNF_KERNELS, BUFFER_BYTES, least_memory
+from mkldist.spec.graph import GraphTable
 from tests.plans import dataset, grid, plan_of
 
 PLAIN = [{"family": "xu2008", "normalisation": "none"}]
@@ -98,3 +101,17 @@ def test_least_memory_is_a_solver_and_a_buffer_or_the_whole_bank_per_task():
     loaded = plan_of(data, grids, n_kernels=500, banks=[{**PLAIN[0], "backend": "memory"}])
     n_bytes = loaded.banks[0].n_bytes
     assert least_memory(loaded.banks, 1) == one + n_bytes - BUFFER_BYTES
+
+
+def test_memory_counts_the_products_with_the_laplacian():
+    data = dataset("a", 2000)
+    grids = {"lapsvm": replace(grid("lapsvm", 1), needs_laplacian=True)}
+    matrix = 8 * 1000**2
+
+    def memory(**words):
+        facts = replace(data, graph=GraphTable(**words))
+        return plan_of({"a": facts}, grids).memory_per_worker
+
+    plain = plan_of({"a": data}, {"lapsvm": grid("lapsvm", 1)}).memory_per_worker
+    assert memory() == plain + 5 * matrix
+    assert memory(power=2) == memory(distance="tangent") == plain + 8 * matrix

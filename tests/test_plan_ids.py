@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from mkldist.spec.graph import GraphTable
 from tests.plans import dataset, grid, ids, plan_of
 
 
@@ -67,3 +68,15 @@ def test_a_new_name_makes_no_new_runs():
     before = plan_of({"a": dataset("a")}, {"level": grid("level", 1)})
     after = plan_of({"b": dataset("a")}, {"renamed": grid("level", 1)})
     assert ids(before) == ids(after)
+
+
+def test_a_graph_makes_new_runs_of_methods_that_need_one_and_of_no_other():
+    plain, joined = dataset("a"), replace(dataset("a"), graph=GraphTable())
+    grids = {"lapsvm": replace(grid("lapsvm", 1), needs_laplacian=True), "level": grid("level", 1)}
+    before, after = plan_of({"a": plain}, grids), plan_of({"a": joined}, grids)
+    kept = ids(before) & ids(after)
+    assert {run.method for run in after.runs if run.id in kept} == {"level"}
+    assert {run.method for run in after.runs if run.id not in kept} == {"lapsvm"}
+    assert {b.id for b in before.banks} == {b.id for b in after.banks}
+    other = replace(joined, graph=GraphTable(neighbours=3))
+    assert ids(plan_of({"a": other}, grids)) & ids(after) == kept

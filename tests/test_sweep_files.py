@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +25,8 @@ FILES = sorted(FOLDER.glob("*.toml"))
 
 
 def test_there_are_sweeps():
-    expected = {"quickstart", "level_table1", "wdbc_all_methods", "diabetes_regression"}
+    expected = {"quickstart", "level_table1", "wdbc_all_methods", "diabetes_regression",
+                "semi_supervised"}  # fmt: skip
     assert expected <= {file.stem for file in FILES}
 
 
@@ -58,11 +60,14 @@ def test_the_quickstart_needs_nothing_but_scikit_learn():
     assert set(resolved.grids) == {"level", "simplemkl", "uniform", "best_single", "majority"}
 
 
-def run_small(name: str, folder: Path) -> xr.DataTree:
-    """Run a sweep on 20 kernels and a fifth of the data."""
+# 20 kernels and a fifth of the data.
+SMALL = ("banks.xu2008.family=do2009", "splits.kind=holdout", "splits.repeats=1",
+         "splits.train_fraction=0.2")  # fmt: skip
+
+
+def run_small(name: str, folder: Path, small: Sequence[str] = SMALL) -> xr.DataTree:
+    """Run a sweep with some values replaced."""
     file = FOLDER / f"{name}.toml"
-    small = ["banks.xu2008.family=do2009", "splits.kind=holdout", "splits.repeats=1",
-             "splits.train_fraction=0.2"]  # fmt: skip
     outcome = run_sweep(
         load_sweep(file, small),
         origin=file,
@@ -105,3 +110,14 @@ def test_regression_runs_side_by_side(tmp_path):
         assert set(gap.dims) == {"split", "C", "regularizer", "iteration"}
         assert (gap.min("iteration") <= 0.01).all()
         assert not tree["diabetes/primalmkl"].children
+
+
+def test_few_labels_are_learnt_from_side_by_side(tmp_path):
+    small = ["splits.repeats=2", "splits.test_fraction=0.5"]
+    with run_small("semi_supervised", tmp_path, small) as tree:
+        for node in method_nodes(tree):
+            assert (node.state == "complete").all(), node.name
+            assert (node.unlabelled_error < 0.4).all(), node.name
+            assert (node.test_error < 0.4).all(), node.name
+        with_graph = tree["wdbc/laprls"].objective
+        assert (with_graph.diff("gamma_i") > 0).all()

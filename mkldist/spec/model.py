@@ -274,7 +274,9 @@ class OutputsSpec(Model):
     path: str | None = Field(None, description="default results/<sweep name>")
     banks: str | None = Field(None, description="default <path>/../banks; <path>/banks if not kept")
     keep_banks: bool = Field(True, description="keep Gram matrices after their runs are recorded")
-    predictions: bool = Field(False, description="store decision values of test points")
+    predictions: bool = Field(
+        False, description="store decision values of test and unlabelled points"
+    )
     coefficients: bool = Field(False, description="store expansion coefficients")
     weights: bool = Field(True, description="store kernel weights")
     figures: Annotated[tuple[Literal["decision-boundary"], ...], Strict(False)] = Field(

@@ -122,3 +122,22 @@ def test_regression_is_summed_up_by_its_own_scores(tmp_path):
     assert table.loc["values"]["test_error_mean"].isna().all()
     assert table.loc["classes"]["rmse_mean"].isna().all()
     assert table.loc["classes"]["best"].sum() == 1
+
+
+def test_the_best_is_that_of_the_unlabelled_points_where_there_are_no_others(tmp_path):
+    records = [
+        dataclasses.replace(
+            made_up_record(run),
+            scores={"unlabelled_error": made_up_record(run).scores["test_error"]}
+            | ({"test_error": 0.1} if run.dataset == "wdbc" else {}),
+        )
+        for run in PLAN.runs
+    ]
+    table = summary(tree_of(tmp_path, records)).set_index("dataset")
+    heart, wdbc = table.loc["heart"], table.loc["wdbc"]
+    assert heart["test_error_mean"].isna().all()
+    assert (
+        heart["best"] == (heart.unlabelled_error_mean == heart.unlabelled_error_mean.min())
+    ).all()
+    assert heart["best"].sum() == 1
+    assert wdbc["best"].all()

@@ -162,3 +162,31 @@ def test_runs_that_missed_their_tolerance_are_marked():
     lines = shown(table)
     assert sum("2.5e-01!" in line for line in lines) == 1
     assert "! 3 runs stopped before their tolerance; see stop_reason." in lines
+
+
+def test_errors_of_unlabelled_points_have_a_column_of_their_own():
+    table = made_up_summary(1)
+    both = table.assign(unlabelled_error_mean=0.25, unlabelled_error_sd=0.01)
+    lines = shown(both, 100)
+    assert lines[0].split()[0] == "unlabelled"
+    assert lines[1].split()[2:7] == ["test", "error", "%", "error", "%"]
+    assert all("25.00 ± 1.00" in line for line in lines if "best_single" in line)
+    marked = [line for line in lines[:-2] if "*" in line]
+    assert len(marked) == 2
+    assert all(line.index("*") < line.index("25.00") for line in marked)
+    assert "lowest mean test error of" in lines[-2]
+
+
+def test_without_test_points_the_unlabelled_ones_rank():
+    table = made_up_summary(1)
+    errors = table["test_error_mean"]
+    few = table.assign(test_error_mean=np.nan, test_error_sd=np.nan,
+                       unlabelled_error_mean=errors, unlabelled_error_sd=0.01)  # fmt: skip
+    lines = shown(few)
+    assert max(map(len, lines)) <= 80
+    assert lines[0].split()[0] == "unlabelled"
+    assert "test" not in lines[1].split()
+    assert len([line for line in lines[:-2] if "*" in line]) == 2
+    assert "lowest mean unlabelled error of" in lines[-2]
+    apart = pd.concat([few[few["dataset"] == "wdbc"], table[table["dataset"] != "wdbc"]])
+    assert "lowest mean unlabelled error or test error of" in shown(apart, 100)[-2]

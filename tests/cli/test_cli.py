@@ -107,6 +107,17 @@ def test_plan_prints_and_writes_nothing(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["tiny.toml"]
 
 
+def test_plan_prints_the_graphs(tmp_path):
+    graph = '[graph]\nneighbours = 7\nweights = "heat"\n[[banks]]'
+    (tmp_path / "tiny.toml").write_text(SWEEP.replace("[[banks]]", graph))
+    done = run(tmp_path, "plan", "tiny.toml")
+    assert "graphs" not in done.stdout
+    done = run(tmp_path, "plan", "tiny.toml", "--set", "methods.majority.name=rls")
+    assert "graphs" not in done.stdout
+    done = run(tmp_path, "plan", "tiny.toml", "--set", "methods.majority.name=lapsvm")
+    assert "2 Laplacians, one a split: 7 neighbours, euclidean" in done.stdout
+
+
 @pytest.mark.parametrize(
     ("what", "words"),
     [

@@ -68,9 +68,9 @@ SPLITS = (
     "one of kind, repeats, train_fraction, folds, labelled_per_class, labelled_fraction, labelled, "
     "test_fraction, stratified, first"
 )
-OUTPUTS = "one of path, banks, keep_banks, predictions, coefficients, weights"
+OUTPUTS = "one of path, banks, keep_banks, predictions, coefficients, weights, figures"
 KERNEL = "one of function, widths, degrees, offset, features"
-LEVEL = "one of tol, max_iter, time_limit, trace, C, far, near, stop"
+LEVEL = "one of tol, max_iter, time_limit, trace, C, far, near, stop, acceleration"
 NORMALISATION = 'one of "none", "trace", "cosine", "centre", "variance", "multiplicative variance"'
 
 # What a newcomer changes in the file above, and what the answer is.
