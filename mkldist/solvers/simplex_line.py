@@ -85,10 +85,10 @@ class Path:
             [[0.0], np.cumsum(rates[:-1] * np.diff(knots))]
         )
         growing = bool((others > 0.0).any())
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             ends = np.where(rates < 0.0, knots + np.maximum(shares, 0.0) / -rates, np.inf)
         pieces = np.append(knots[1:], np.inf)
-        used_up = np.flatnonzero(ends <= pieces)
+        used_up = np.flatnonzero(np.isfinite(ends) & (ends <= pieces))
         self._uses_up = growing and len(used_up) > 0
         if self._uses_up:
             first = int(used_up[0])

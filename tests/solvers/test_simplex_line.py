@@ -89,3 +89,11 @@ def test_kernels_that_leave_together_cost_few_machines(n_kernels):
     assert left > 0.5 * n_kernels
     assert len(solved) <= 2 * math.log2(left) + 10
     assert solve_svm(np.einsum("m,mij->ij", moved, grams), y, 10.0).objective < 0.9 * solved[0]
+
+
+def test_a_kernel_that_grows_by_next_to_nothing_ends_no_path_at_infinity():
+    d, D = np.array([0.5, 0.5, 0.0]), np.array([0.0, 0.0, 5e-324])
+    path = Path(d, D, 0)
+    assert np.isfinite(path.knots).all()
+    for knot in range(len(path.knots)):
+        assert path.weights(knot).sum() == pytest.approx(1.0)
