@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -9,13 +10,13 @@ import pandas as pd
 from mkldist.analysis.summary import loss_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-    from rich.console import Group, RenderableType
+    from rich.console import Console, ConsoleOptions, RenderableType
     from rich.table import Table
 
 ROW_LIMIT = 60
-USUAL_WIDTH = 80
+_ENDLESS = 10_000
 _MEASURES = frozenset(
     ("complete", "failed", "waiting", "early", "test_error_mean", "test_error_sd",
      "unlabelled_error_mean", "unlabelled_error_sd", "rmse_mean", "rmse_sd", "r2_mean", "r2_sd",
@@ -23,11 +24,67 @@ _MEASURES = frozenset(
 )  # fmt: skip
 _IDENTITY = ("dataset", "bank", "method")
 _ERRORS = {"test_error": "test error %", "unlabelled_error": "unlabelled\nerror %"}
-_HEADINGS = ("active\nkernels", "seconds", "largest\ngap", "failed\nruns")
+_MISSED, _MET = " !", "  "  # the tolerance
 _NOTHING = "–"  # noqa: RUF001, the dash that stands for a missing number
 
 
-def summary_table(summary: pd.DataFrame, *, row_limit: int = ROW_LIMIT) -> Group:
+@dataclass(frozen=True)
+class _Detail:
+    """What is shown beside scores, and whether columns stand wide apart."""
+
+    spread: bool = True
+    runs: bool = True
+    gaps: bool = True
+
+
+def _details(summary: pd.DataFrame) -> Iterator[_Detail]:
+    """Yield what may be shown, the most first; of runs that failed there is always something."""
+    clean = not summary["failed"].any() and not summary["waiting"].any()
+    for spread, runs in ((True, True), (False, True), (False, False)):
+        if runs or clean:
+            yield _Detail(spread, runs)
+            yield _Detail(spread, runs, gaps=False)
+
+
+@dataclass(frozen=True, eq=False)
+class SummaryTable:
+    """The summary of a sweep, as detailed as the width of the console allows.
+
+    Parameters
+    ----------
+    summary : pandas.DataFrame
+        As :func:`mkldist.analysis.summary.summary` returns it.
+    shown : pandas.DataFrame
+        The rows to show.
+    """
+
+    summary: pd.DataFrame
+    shown: pd.DataFrame
+
+    def __rich_console__(
+        self, console: Console, options: ConsoleOptions
+    ) -> Iterator[RenderableType]:
+        """Yield headings, rows and caption."""
+        from rich.text import Text
+
+        parts: list[RenderableType] = []
+        unbounded = options.update(max_width=_ENDLESS)
+        for detail in _details(self.summary):
+            parts = list(self._parts(detail))
+            widths = [console.measure(part, options=unbounded).maximum for part in parts]
+            if max(widths) <= options.max_width:
+                break
+        yield from parts
+        yield Text(_caption(self.summary, self.shown, detail), style="dim")
+
+    def _parts(self, detail: _Detail) -> Iterator[RenderableType]:
+        columns = self.summary.columns
+        names = [str(n) for n in columns if n not in _MEASURES and n not in _IDENTITY]
+        for task in dict.fromkeys(self.shown["task"]):
+            yield from _tables_of(self.shown[self.shown["task"] == task], task, names, detail)
+
+
+def summary_table(summary: pd.DataFrame, *, row_limit: int = ROW_LIMIT) -> SummaryTable:
     """Return the summary of a sweep for a terminal of 80 columns or more.
 
     Data sets of classification and of regression have headings of their own.
@@ -41,33 +98,30 @@ def summary_table(summary: pd.DataFrame, *, row_limit: int = ROW_LIMIT) -> Group
 
     Returns
     -------
-    rich.console.Group
+    SummaryTable
         To be printed by a :class:`rich.console.Console`.
     """
-    from rich.console import Group
-    from rich.text import Text
-
     shown = summary if len(summary) <= row_limit else _best_of_each(summary)
-    names = [str(n) for n in summary.columns if n not in _MEASURES and n not in _IDENTITY]
-    parts: list[RenderableType] = []
-    for task in dict.fromkeys(shown["task"]):
-        parts += _tables_of(shown[shown["task"] == task], task, names)
-    return Group(*parts, Text(_caption(summary, shown), style="dim"))
+    return SummaryTable(summary, shown)
 
 
-def _tables_of(shown: pd.DataFrame, task: str, names: list[str]) -> list[RenderableType]:
+def _tables_of(
+    shown: pd.DataFrame, task: str, names: list[str], detail: _Detail
+) -> list[RenderableType]:
     """Return headings and the rows of each data set of one task."""
     from rich.text import Text
 
     errors = _errors_of(shown)
     scores = ("RMSE", "R²") if task == "regression" else tuple(_ERRORS[name] for name in errors)
-    measures = [*scores, *_HEADINGS]
+    early = bool(shown["early"].any())
+    gap = "largest  \ngap  " if early else "largest\ngap"
+    measures = [*scores, "active\nkernels", "seconds", gap, *(["failed\nruns"] * detail.runs)]
     headings = ["method", *_hyperparameter_heading(names), *measures]
-    rows = [_cells(row, names, errors) for row in shown.to_dict("records")]
+    rows = [_cells(row, names, errors, detail, early=early) for row in shown.to_dict("records")]
     # Equal widths in every cell of a column give the tables of all data sets the same columns.
     widths = [max(map(_width, column)) for column in zip(headings, *rows, strict=True)]
     n_left = len(headings) - len(measures)
-    parts: list[RenderableType] = [_table(headings, [], widths, n_left)]
+    parts: list[RenderableType] = [_table(headings, [], widths, n_left, detail)]
     several = shown["bank"].nunique() > 1
     marked = list(zip(rows, shown["best"], strict=True))
     titles = [
@@ -76,7 +130,7 @@ def _tables_of(shown: pd.DataFrame, task: str, names: list[str]) -> list[Rendera
     ]
     for title in dict.fromkeys(titles):
         own = [row for row, of in zip(marked, titles, strict=True) if of == title]
-        parts += [Text(title, style="bold"), _table(None, own, widths, n_left), Text()]
+        parts += [Text(title, style="bold"), _table(None, own, widths, n_left, detail), Text()]
     return parts
 
 
@@ -90,6 +144,7 @@ def _table(
     rows: Sequence[tuple[list[str], bool]],
     widths: Sequence[int],
     n_left: int,
+    detail: _Detail,
 ) -> Table:
     """Return rows, or the headings alone, in columns of at least the given widths."""
     from rich.box import SIMPLE_HEAD
@@ -101,7 +156,7 @@ def _table(
         show_edge=False,
         pad_edge=False,
         show_header=headings is not None,
-        padding=(0, 1 if sum(widths) + 2 * len(widths) <= USUAL_WIDTH else 0, 0, 0),
+        padding=(0, 1 if detail.gaps else 0, 0, 0),
     )
     for index, width in enumerate(widths):
         left = index < n_left
@@ -121,7 +176,7 @@ def _table(
             Text(cell.ljust(width) if index < n_left else cell.rjust(width))
             for index, (cell, width) in enumerate(zip(cells, widths, strict=True))
         ]
-        if not cells[-1].startswith("0/"):
+        if detail.runs and not cells[-1].startswith("0/"):
             texts[-1].stylize("bold red")
         table.add_row(*texts, style="green" if best else "")
     return table
@@ -145,17 +200,19 @@ def _best_of_each(summary: pd.DataFrame) -> pd.DataFrame:
     return summary.loc[sorted(chosen)]
 
 
-def _cells(row: dict[Any, Any], names: list[str], errors: Sequence[str]) -> list[str]:
+def _cells(
+    row: dict[Any, Any], names: list[str], errors: Sequence[str], detail: _Detail, *, early: bool
+) -> list[str]:
     failed = int(row["failed"])
     runs = failed + int(row["complete"]) + int(row["waiting"])
     return [
         f" {row['method']}",
         *([_parameters(row, names)] if names else []),
         *_scores(row, errors),
-        _mean_sd(row["active_mean"], row["active_sd"], 1),
+        _mean_sd(row["active_mean"], row["active_sd"] if detail.spread else float("nan"), 1),
         _seconds(row["seconds_mean"]),
-        _gap(row["gap_max"]) + ("!" if row["early"] else ""),
-        f"{failed}/{runs}",
+        _gap(row["gap_max"]) + (_MISSED if row["early"] else _MET if early else ""),
+        *([f"{failed}/{runs}"] * detail.runs),
     ]
 
 
@@ -178,11 +235,11 @@ def _digits(number: float, digits: int) -> str:
 
 
 def _parameters(row: dict[Any, Any], names: list[str]) -> str:
-    """Return the values of the hyperparameters that the row's method has; words need no name."""
+    """Return names and values of the hyperparameters that the row's method has."""
     given = [(name, row[name]) for name in names if not pd.isna(row[name])]
     if len(names) == 1:
         return "".join(_value(value) for _, value in given)
-    return " ".join(v if isinstance(v, str) else f"{name}={_value(v)}" for name, v in given)
+    return " ".join(f"{name}={_value(value)}" for name, value in given)
 
 
 def _value(value: Any) -> str:
@@ -217,16 +274,19 @@ def _loss(row: dict[Any, Any]) -> str:
     return "unlabelled error" if without_test else "test error"
 
 
-def _caption(summary: pd.DataFrame, shown: pd.DataFrame) -> str:
+def _caption(summary: pd.DataFrame, shown: pd.DataFrame, detail: _Detail) -> str:
     """Return what the numbers mean, and what is not shown."""
     lowest = " or ".join(dict.fromkeys(map(_loss, summary.to_dict("records"))))
     lines = [
         f"Mean ± sd over splits; * lowest mean {lowest} of its data set.",
-        "Seconds: own time and share of the passes. Gap: certified, relative.",
+        "Active kernels have a weight above 0.001. Seconds: own time and share of passes.",
+        "Largest gap: the run that is furthest from proven optimal, relative.",
     ]
     early = int(summary["early"].sum())
     if early:
-        lines.append(f"! {early} runs stopped before their tolerance; see stop_reason.")
+        lines.append(f"! {early} runs stopped before their tolerance; stop_reason says why.")
+    if not detail.runs:
+        lines.append(f"All {int(summary['complete'].sum())} runs ended; none failed.")
     if len(shown) < len(summary):
         lines.append(f"Each method where its mean {lowest} is lowest, of {len(summary)} rows.")
     waiting = int(summary["waiting"].sum())

@@ -105,7 +105,7 @@ def test_several_hyperparameters_are_named_and_banks_are_told_apart():
     lines = shown(table, 100)
     assert "breast_wisconsin · hao2012-polynomial" in lines
     assert any("C=0.01 lam=0.5" in line for line in lines)
-    assert any(line.startswith(" best_single C=0.01   ") for line in lines)
+    assert any(line.startswith(" best_single  C=0.01   ") for line in lines)
 
 
 def test_methods_without_hyperparameters_need_no_column():
@@ -147,7 +147,7 @@ def test_words_of_settings_are_not_broken_in_a_table_of_80_columns():
     table = made_up_regression().assign(C=0.1)
     table.insert(4, "loss", ["squared", "epsilon"] * 3)
     lines = [line.split() for line in shown(table)]
-    assert sum("squared" in line or "epsilon" in line for line in lines) == 6
+    assert sum("loss=squared" in line or "loss=epsilon" in line for line in lines) == 6
 
 
 def test_a_long_table_of_regression_shows_the_least_rmse():
@@ -160,8 +160,28 @@ def test_runs_that_missed_their_tolerance_are_marked():
     table = made_up_summary(1)
     table.loc[0, ["early", "gap_max"]] = 3, 0.25
     lines = shown(table)
-    assert sum("2.5e-01!" in line for line in lines) == 1
-    assert "! 3 runs stopped before their tolerance; see stop_reason." in lines
+    assert sum("2.5e-01 !" in line for line in lines) == 1
+    assert "! 3 runs stopped before their tolerance; stop_reason says why." in lines
+    ends = {len(line) for line in lines if line.endswith("0/20")}
+    assert len(ends) == 1
+
+
+def test_a_narrow_terminal_shows_less_and_one_line_a_row():
+    table = made_up_summary(second="gamma_i")
+    wide, narrow = shown(table, 120), shown(table, 80)
+    for lines in (wide, narrow):
+        rows = [line for line in lines if "C=" in line]
+        assert len(rows) == len(table)
+        assert len({line.index("C=") for line in rows}) == 1
+    assert [sum(line.count("±") for line in lines if "C=" in line) for lines in (wide, narrow)] == [
+        2 * len(table),
+        len(table),
+    ]
+
+
+def test_runs_that_failed_are_told_however_narrow():
+    table = made_up_summary(second="gamma_i").assign(failed=1, complete=19)
+    assert sum(line.endswith("1/20") for line in shown(table, 80)) == len(table)
 
 
 def test_errors_of_unlabelled_points_have_a_column_of_their_own():
@@ -171,10 +191,10 @@ def test_errors_of_unlabelled_points_have_a_column_of_their_own():
     assert lines[0].split()[0] == "unlabelled"
     assert lines[1].split()[2:7] == ["test", "error", "%", "error", "%"]
     assert all("25.00 ± 1.00" in line for line in lines if "best_single" in line)
-    marked = [line for line in lines[:-2] if "*" in line]
+    marked = [line for line in lines[:-3] if "*" in line]
     assert len(marked) == 2
     assert all(line.index("*") < line.index("25.00") for line in marked)
-    assert "lowest mean test error of" in lines[-2]
+    assert "lowest mean test error of" in lines[-3]
 
 
 def test_without_test_points_the_unlabelled_ones_rank():
@@ -186,7 +206,7 @@ def test_without_test_points_the_unlabelled_ones_rank():
     assert max(map(len, lines)) <= 80
     assert lines[0].split()[0] == "unlabelled"
     assert "test" not in lines[1].split()
-    assert len([line for line in lines[:-2] if "*" in line]) == 2
-    assert "lowest mean unlabelled error of" in lines[-2]
+    assert len([line for line in lines[:-3] if "*" in line]) == 2
+    assert "lowest mean unlabelled error of" in lines[-3]
     apart = pd.concat([few[few["dataset"] == "wdbc"], table[table["dataset"] != "wdbc"]])
-    assert "lowest mean unlabelled error or test error of" in shown(apart, 100)[-2]
+    assert "lowest mean unlabelled error or test error of" in shown(apart, 100)[-3]
