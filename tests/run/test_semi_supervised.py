@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+
 import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
@@ -14,6 +17,7 @@ from mkldist.results.records import RecordStore
 from mkldist.run.materials import laplacian, materials
 from tests.run.few_labels import METHODS as METHOD_WORDS
 from tests.run.few_labels import do, grams, save_npz, text, zscored
+from tests.run.sweeps import end, record_times, run_process, start_process, wait_until
 
 UNIFORM = '[[methods]]\nname = "uniform"\nC = 10.0\n'
 LAPSVM = '[[methods]]\nname = "lapsvm"\n'
@@ -185,6 +189,32 @@ def test_what_is_recorded_is_not_done_again(tmp_path, built):
         assert store._path(run_id, record.state).stat().st_mtime_ns == time
     for place, record in done.records.items():
         np.testing.assert_array_equal(again.records[place].decision_values, record.decision_values)
+
+
+@pytest.mark.slow
+def test_a_killed_sweep_keeps_its_laplacians_and_repeats_no_run(tmp_path):
+    output = tmp_path / "out" / "few"
+    output.parent.mkdir()
+    slow = '[[methods]]\nname = "slow"\nC = [1.0, 2.0, 3.0, 4.0]\n'
+    words = text(LAPSVM + slow).replace("tol =", 'execution = "isolated"\ntol =')
+    with start_process(words, output, "--workers", "1") as process:
+        try:
+            wait_until(lambda: len(record_times(output)) >= 2, "two runs are recorded", process)
+            os.killpg(process.pid, signal.SIGKILL)
+        finally:
+            end(process)
+    before = record_times(output)
+    folder = output.parent / "banks" / "laplacians"
+    laplacians = {path: path.stat().st_mtime_ns for path in folder.glob("*.npz")}
+    assert 2 <= len(before) < 10
+    assert laplacians
+    code, said = run_process(words, output)
+    assert code == 0, said
+    after = record_times(output)
+    assert len(after) == 10
+    assert {name: after[name] for name in before} == before
+    assert {path: path.stat().st_mtime_ns for path in laplacians} == laplacians
+    assert len(list(folder.glob("*.npz"))) == 2
 
 
 def ids(done):
