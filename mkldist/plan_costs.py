@@ -16,6 +16,7 @@ BUFFER_BYTES = 64 * 2**20
 ENTRY_BYTES = 12  # of a sparse matrix, with the index of its column
 TYPICAL_ROUNDS = 40
 FEW_PASSES = {"uniform": 1, "best_single": 1, "svm": 1, "majority": 0, "easymkl": 3}
+FEW_PASSES |= {"rls": 1, "laprls": 1, "lapsvm": 1, "lsvm": 1, "glks": 2, "mklsvm": 10}
 ALIGNF_KERNELS = 3  # whose products with all kernels are taken in one pass
 
 

@@ -17,6 +17,7 @@ Columns of labels are machines of their own, on one factorisation.
 from __future__ import annotations
 
 import numpy as np
+from pydantic import Field
 
 from mkldist.gram.requests import Combine
 from mkldist.machines.manifold_svm import ManifoldSvm
@@ -29,18 +30,25 @@ from mkldist.solvers.base import (
     StopReason,
     relative_gap,
 )
-from mkldist.solvers.deformed import ManifoldParams
+from mkldist.solvers.deformed import LARGEST, LEAST, ManifoldParams
 from mkldist.solvers.trace import Trace
 
 
-def solve(problem: Problem, params: ManifoldParams) -> Steps:
+class LSVMParams(ManifoldParams):
+    """Parameters of the Laplacian support vector machine; defaults are for unit traces."""
+
+    gamma_a: float = Field(1e-5, ge=LEAST, le=LARGEST, description="weight of the ambient norm")
+    gamma_i: float = Field(1e4, ge=0, le=LARGEST, description="weight of the intrinsic norm")
+
+
+def solve(problem: Problem, params: LSVMParams) -> Steps:
     """Solve the machine, or one machine a class.
 
     Parameters
     ----------
     problem : Problem
         Labels (n,) or (n, k), 0 for none, number of kernels, and graph Laplacian.
-    params : ManifoldParams
+    params : LSVMParams
         Weights of the two norms and stopping rule.
 
     Yields
@@ -78,7 +86,7 @@ def solve(problem: Problem, params: ManifoldParams) -> Steps:
 METHOD = Method(
     name="lsvm",
     solve=solve,
-    params=ManifoldParams,
+    params=LSVMParams,
     title="Laplacian support vector machine in the dual",
     problem="semi-supervised SVM on the mean kernel",
     loss="hinge",

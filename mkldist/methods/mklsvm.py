@@ -17,6 +17,10 @@ and the minimiser satisfies ``d_m = t_m = gamma_a q_m / (2 gamma_sigma) >= 0``: 
 negative though nothing demands it, and a kernel has weight zero only if its q_m is zero.  By the
 strong convexity ``J(d) - min J <= gamma_sigma ||d - t||^2``.
 
+The components ``d_m K_m alpha`` at the minimum depend on gamma_a and gamma_sigma by
+``gamma_a^2 gamma_sigma`` alone: t gamma_a and gamma_sigma / t^2 only multiply d by t and divide
+alpha by it.  A search need vary but one of the two.
+
 Bounds: the lower bound of the machines is linear in K, so that its minimum over d is known,
 
     min J >= 1'beta - gamma_i / n^2 z'L z - gamma_sigma ||t||^2      (t at the bound's a),
@@ -45,6 +49,7 @@ from scipy.optimize import brentq
 
 from mkldist.gram.requests import Combine, Quadratic
 from mkldist.machines.manifold_svm import Machines, ManifoldSvm
+from mkldist.methods.lsvm import LSVMParams
 from mkldist.optim.anderson import Anderson
 from mkldist.solvers.base import (
     Counters,
@@ -56,7 +61,7 @@ from mkldist.solvers.base import (
     StopReason,
     relative_gap,
 )
-from mkldist.solvers.deformed import LARGEST, LEAST, ManifoldParams
+from mkldist.solvers.deformed import LARGEST, LEAST
 from mkldist.solvers.trace import Trace
 
 PATIENCE = 15  # iterations without a better bound after which rounding is what is left
@@ -65,7 +70,7 @@ REACH = 5.0  # by which the logarithm of a mixed weight may differ from the plai
 FLOOR = 1e-3  # of the first weights' mean: what first looks useless may yet turn out well
 
 
-class MKLSVMParams(ManifoldParams):
+class MKLSVMParams(LSVMParams):
     """Parameters of MK-LSVM."""
 
     gamma_sigma: float = Field(

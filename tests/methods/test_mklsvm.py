@@ -221,6 +221,17 @@ def test_the_objective_depends_on_products_of_scales_only():
     np.testing.assert_allclose(7 * scaled.kernel_weights, d, rtol=1e-3)
 
 
+def test_only_one_combination_of_the_two_norms_of_kernels_matters():
+    shape = manifold("circles", n=60, per_class=4)
+    base = solve(shape, tol=1e-9, gamma_a=1e-3, gamma_i=0.5, gamma_sigma=1e-3)
+    other = solve(shape, tol=1e-9, gamma_a=1e-1, gamma_i=0.5, gamma_sigma=1e-7)
+    assert other.objective == pytest.approx(base.objective, rel=1e-8)
+    np.testing.assert_allclose(other.kernel_weights, 100 * base.kernel_weights, rtol=1e-3)
+    np.testing.assert_allclose(
+        *(solution.decision_function(shape.grams) for solution in (base, other)), atol=1e-3
+    )
+
+
 # Learning
 
 
