@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-FORMATS = {"netcdf": ".nc", "parquet": ".parquet", "csv": ".csv"}
+ENDINGS = {".nc": "netcdf", ".parquet": "parquet", ".csv": "csv"}
 
 
 @click.command("export")
@@ -14,10 +14,9 @@ FORMATS = {"netcdf": ".nc", "parquet": ".parquet", "csv": ".csv"}
 @click.option(
     "--format",
     "kind",
-    type=click.Choice(list(FORMATS)),
-    default="netcdf",
-    show_default=True,
-    help="netcdf: the whole tree; parquet and csv: one row per run.",
+    type=click.Choice(list(ENDINGS.values())),
+    help="netcdf: the whole tree; parquet and csv: a row per run, and beside it a file of kernel "
+    "weights.  [default: by the ending of --to, else netcdf]",
 )
 @click.option(
     "--to",
@@ -26,10 +25,13 @@ FORMATS = {"netcdf": ".nc", "parquet": ".parquet", "csv": ".csv"}
     help="File to write.  [default: NAME.nc, .parquet or .csv here]",
 )
 @click.option("--overwrite", is_flag=True, help="Replace a file that is there.")
-def command(path: Path, kind: str, destination: Path | None, overwrite: bool) -> None:
-    """Write the results in folder PATH to one file."""
+def command(path: Path, kind: str | None, destination: Path | None, overwrite: bool) -> None:
+    """Write the results in folder PATH to a file for other programs."""
     from mkldist.results.export import export
 
-    target = destination or Path(path.resolve().name + FORMATS[kind])
-    export(path, kind, target, overwrite=overwrite)
-    click.echo(str(target))
+    if kind is None:
+        kind = ENDINGS.get(destination.suffix, "netcdf") if destination else "netcdf"
+    ending = next(ending for ending, name in ENDINGS.items() if name == kind)
+    target = destination or Path(path.resolve().name + ending)
+    for file in export(path, kind, target, overwrite=overwrite):
+        click.echo(str(file))

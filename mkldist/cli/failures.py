@@ -28,8 +28,9 @@ def reporting() -> Iterator[None]:
     except click.ClickException as error:
         error.show()
         sys.exit(EXIT_BAD_INPUT)
-    except (KeyboardInterrupt, click.Abort):
-        _say("interrupted", EXIT_INTERRUPTED)
+    except (KeyboardInterrupt, click.Abort) as error:
+        said = str(error) or str(error.__cause__ or "")  # click puts its own in front
+        _say(f"interrupted: {said}" if said else "interrupted", EXIT_INTERRUPTED)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(EXIT_INTERNAL)

@@ -90,6 +90,13 @@ def _show(outcome: SweepOutcome, console: Console) -> None:
     else:
         console.print()
         console.print(summary_table(summary(open_results(outcome.path))))
+    if outcome.others:
+        console.print(
+            f"\n{outcome.others} more runs are recorded in {outcome.path} that are not part of "
+            "this plan.\nThey are kept, and shown when the sweep file and --set ask for them.",
+            highlight=False,
+            soft_wrap=True,
+        )
     console.print(f"\nresults: {outcome.path}", soft_wrap=True, highlight=False)
     if outcome.figures:
         console.print(

@@ -11,18 +11,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mkldist.errors import InputError, OutputError, nearest
-from mkldist.results.rows import method_nodes, run_rows
-from mkldist.results.schema import VECTORS
+from mkldist.results.rows import method_nodes, run_rows, weight_rows
+from mkldist.results.schema import VECTORS, WEIGHTS
 from mkldist.results.tree import open_results
 from mkldist.run.output import writing
 
 if TYPE_CHECKING:
+    import pandas as pd
     import xarray as xr
 
 
 def export(
     path: str | Path, format: str, destination: str | Path, *, overwrite: bool = False
-) -> Path:
+) -> tuple[Path, ...]:
     """Write the results of a sweep to one file.
 
     Parameters
@@ -31,16 +32,17 @@ def export(
         The sweep's output folder, or the ``results.zarr`` in it.
     format : str
         ``"netcdf"``: the whole tree, each node a group; ``"parquet"`` or ``"csv"``: one row per
-        run with its hyperparameters and every number that it reported, vectors left out.
+        run with its hyperparameters and every number that it reported, and beside it a file
+        ``NAME.weights`` with one row per kernel of non-zero weight.
     destination : str or Path
-        The file; it appears when it is whole.
+        The file; it appears when it is whole.  Its ending has to be that of the format.
     overwrite : bool, optional
         Replace a file that is there already.
 
     Returns
     -------
-    Path
-        The file.
+    tuple of Path
+        The files: the one asked for, and that of the weights if there is one.
 
     Raises
     ------
@@ -57,17 +59,43 @@ def export(
         )
     if format == "parquet" and find_spec("pyarrow") is None:
         raise InputError(
-            "format", "found 'parquet' without pyarrow", "", "Install it: pip install pyarrow"
+            "format",
+            "found 'parquet' without pyarrow",
+            "the package pyarrow",
+            "pip install 'mkldist[parquet]' installs it; csv needs none",
         )
     target = Path(destination)
+    _check_ending(target, format)
+    tree = open_results(path)
+    files: dict[Path, Callable[[xr.DataTree, Path], None]] = {target: FORMATS[format]}
+    if format in _TABLES and any(WEIGHTS.name in node.ds for node in method_nodes(tree)):
+        files[target.with_name(f"{target.stem}.weights{target.suffix}")] = _weights_to(format)
+    for file in files:
+        _check_free(file, overwrite=overwrite)
+    for file, write in files.items():
+        with _replacing(file) as temporary:
+            write(tree, temporary)
+    return tuple(files)
+
+
+def _check_ending(target: Path, format: str) -> None:
+    """Refuse a name that says another format."""
+    of_ending = {ending: name for name, ending in ENDINGS.items()}
+    said = of_ending.get(target.suffix, format)
+    if said != format:
+        raise InputError(
+            "format",
+            f"{format}, to be written to {target}",
+            f"a name that ends in {ENDINGS[format]}, or the format {said}",
+        )
+
+
+def _check_free(target: Path, *, overwrite: bool) -> None:
+    """Refuse to write over a folder, or a file unless that is asked for."""
     if target.is_dir() or (target.exists() and not overwrite):
         found = "a folder" if target.is_dir() else "a file that is there already"
         hint = "" if target.is_dir() else "Choose another name, or replace it by --overwrite"
         raise OutputError(str(target), found, "the name of a new file", hint)
-    tree = open_results(path)
-    with _replacing(target) as temporary:
-        FORMATS[format](tree, temporary)
-    return target
 
 
 def _to_netcdf(tree: xr.DataTree, target: Path) -> None:
@@ -85,19 +113,31 @@ def _packed(names: Iterable[Hashable]) -> dict[Hashable, dict[str, Any]]:
     return {name: {"zlib": True, "complevel": 1} for name in names}
 
 
-def _to_csv(tree: xr.DataTree, target: Path) -> None:
-    run_rows(tree).to_csv(target, index=False)
+def _csv(rows: pd.DataFrame, target: Path) -> None:
+    rows.to_csv(target, index=False)
 
 
-def _to_parquet(tree: xr.DataTree, target: Path) -> None:
-    run_rows(tree).to_parquet(target, index=False, engine="pyarrow")
+def _parquet(rows: pd.DataFrame, target: Path) -> None:
+    rows.to_parquet(target, index=False, engine="pyarrow")
+
+
+_TABLES = {"parquet": _parquet, "csv": _csv}
+
+
+def _runs_to(format: str) -> Callable[[xr.DataTree, Path], None]:
+    return lambda tree, target: _TABLES[format](run_rows(tree), target)
+
+
+def _weights_to(format: str) -> Callable[[xr.DataTree, Path], None]:
+    return lambda tree, target: _TABLES[format](weight_rows(tree), target)
 
 
 FORMATS: dict[str, Callable[[xr.DataTree, Path], None]] = {
     "netcdf": _to_netcdf,
-    "parquet": _to_parquet,
-    "csv": _to_csv,
+    "parquet": _runs_to("parquet"),
+    "csv": _runs_to("csv"),
 }
+ENDINGS = {"netcdf": ".nc", "parquet": ".parquet", "csv": ".csv"}
 
 
 @contextmanager

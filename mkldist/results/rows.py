@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mkldist.results.schema import RUN_ID, SPLIT, STATE, TEXTS
+from mkldist.results.schema import KERNEL, RUN_ID, SPLIT, STATE, TEXTS, WEIGHTS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,6 +47,48 @@ def run_rows(tree: xr.DataTree, names: Collection[str] | None = None) -> pd.Data
     first = [*IDENTITY, *dims, STATE.name]
     middle = [name for name in rows.columns if name not in (*first, *last)]
     return rows[[name for name in (*first, *middle, *last) if name in rows.columns]]
+
+
+def weight_rows(tree: xr.DataTree) -> pd.DataFrame:
+    """Return one row per run and kernel of non-zero weight.
+
+    Parameters
+    ----------
+    tree : xarray.DataTree
+        As :func:`mkldist.open_results` returns it.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns ``dataset``, ``bank``, ``method``, ``split``, ``kernel`` (its name, or its position
+        in a bank without names), ``weight`` and ``run_id``, which the rows of the runs have too.
+    """
+    import pandas as pd
+
+    columns = [*IDENTITY, KERNEL, "weight", RUN_ID.name]
+    tables = [_node_weights(node) for node in method_nodes(tree) if WEIGHTS.name in node.ds]
+    return pd.concat([pd.DataFrame(columns=columns), *tables], ignore_index=True)
+
+
+def _node_weights(node: xr.DataTree) -> pd.DataFrame:
+    import pandas as pd
+
+    dataset = node.to_dataset()
+    weights = dataset[WEIGHTS.name].to_numpy()
+    runs = _plain(dataset[RUN_ID.name].to_numpy())
+    *places, kernels = np.nonzero(np.nan_to_num(weights))
+    names = _plain(dataset[KERNEL].to_numpy()) if KERNEL in dataset.coords else None
+    return pd.DataFrame(
+        {
+            "dataset": node.path.split("/")[1],
+            "bank": str(node.attrs.get("bank", "")),
+            "method": node.name,
+            SPLIT: dataset[SPLIT].to_numpy()[places[0]],
+            KERNEL: kernels if names is None else names[kernels],
+            "weight": weights[(*places, kernels)],
+            RUN_ID.name: runs[tuple(places)],
+        }
+    )
 
 
 def method_nodes(tree: xr.DataTree) -> list[xr.DataTree]:

@@ -6,7 +6,6 @@ in the output folder, and starts a cluster only for the rest.
 
 from __future__ import annotations
 
-import math
 import uuid
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -15,10 +14,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mkldist.errors import SpecError
 from mkldist.figures.sweep_figures import draw_figures, undrawable_runs
 from mkldist.plan import BatchPlan, Plan, make_plan
-from mkldist.plan_costs import least_memory
 from mkldist.results.layout import TreeFacts, check_names
 from mkldist.results.records import RecordStore
 from mkldist.results.state import RunState
@@ -28,6 +25,7 @@ from mkldist.run.bank_refs import bank_refs
 from mkldist.run.batch import BatchSettings
 from mkldist.run.cluster import ConnectOptions, default_workers
 from mkldist.run.consolidate import Consolidator
+from mkldist.run.memory_limit import check_memory, parse_memory
 from mkldist.run.output import OutputFolder, claimed, writing
 from mkldist.run.progress import Progress, make_progress
 from mkldist.run.resolve import Resolved, resolve
@@ -60,6 +58,8 @@ class SweepOutcome:
         Runs that were recorded before.
     figures : tuple of Path
         Pictures, each without the suffix of its files.
+    others : int
+        Recorded runs in the output folder that are not part of the plan; they are kept.
     """
 
     plan: Plan
@@ -68,6 +68,7 @@ class SweepOutcome:
     computed: int
     skipped: int
     figures: tuple[Path, ...] = ()
+    others: int = 0
 
     @property
     def failed(self) -> int:
@@ -119,7 +120,7 @@ def run_sweep(
     mkldist.errors.ClusterError
         When workers cannot be had or the scheduler was lost.
     KeyboardInterrupt
-        Passed on after the cluster is closed; what was recorded stays.
+        After the cluster is closed, saying how many runs are recorded and how to resume.
     """
     options = connect_options or ConnectOptions()
     plan, resolved = planned(spec, origin, data_dirs, options)
@@ -130,11 +131,11 @@ def run_sweep(
             with make_progress(console) as progress:
                 sweep.work(before, options, progress, resume_command or f"mkldist sweep {origin}")
         after = sweep.recorded()
-        figures = sweep.draw()
+        figures, others = sweep.draw(), sweep.others()
     counts = Counter(after.values())
     counts[RunState.WAITING] = len(plan.runs) - len(after)
     computed = len(after.keys() - before.keys())
-    return SweepOutcome(plan, folder.path, dict(counts), computed, len(before), figures)
+    return SweepOutcome(plan, folder.path, dict(counts), computed, len(before), figures, others)
 
 
 def planned(
@@ -161,25 +162,8 @@ def planned(
     resolved = resolve(spec, data_dirs, origin.parent)
     n_threads = options.expected_threads() or default_workers()
     plan = make_plan(spec, resolved.facts, resolved.banks, resolved.grids, n_threads, memory_limit)
-    _check_memory(plan, options.threads_per_worker)
+    check_memory(plan, options.threads_per_worker)
     return plan, resolved
-
-
-def _check_memory(plan: Plan, threads: int) -> None:
-    """Refuse a limit of memory that no worker can keep."""
-    given, least = parse_memory(plan.spec.memory), least_memory(plan.banks, threads)
-    if given is None or given >= least:
-        return
-    loaded = any(bank.spec.backend == "memory" for bank in plan.banks)
-    largest = max(bank.n_points for bank in plan.banks)
-    raise SpecError(
-        "memory",
-        f"found {plan.spec.memory!r}",
-        f"at least {math.ceil(least / 2**20)} MiB, for the libraries, "
-        f"{'a whole bank' if loaded else 'a buffer'} and one solver on {largest} points"
-        + (f" in each of {threads} threads" if threads > 1 else ""),
-        'Raise it, or remove backend = "memory"' if loaded else "",
-    )
 
 
 class _Sweep:
@@ -193,6 +177,10 @@ class _Sweep:
     def recorded(self) -> dict[str, RunState]:
         """Return the runs of the plan that have an outcome."""
         return {i: state for i, state in self.store.ids().items() if i in self._ids}
+
+    def others(self) -> int:
+        """Return how many recorded runs are not part of the plan."""
+        return len(self.store.ids().keys() - self._ids)
 
     def opened(self, *, retry_failed: bool) -> dict[str, RunState]:
         """Make the tree of results or bring it up to date, and return what is recorded.
@@ -256,10 +244,8 @@ class _Sweep:
             with suppress(Exception):  # what ended the sweep is what is to be told
                 self._catch_up(consolidator, before)
             if isinstance(error, KeyboardInterrupt):
-                progress.note(
-                    f"interrupted: {len(self.recorded())} of {len(self.plan.runs)} runs are "
-                    f"recorded; resume with: {resume_command}"
-                )
+                recorded = f"{len(self.recorded())} of {len(self.plan.runs)} runs are recorded"
+                raise KeyboardInterrupt(f"{recorded}; resume with: {resume_command}") from error
             raise
         self._catch_up(consolidator, before)
 
@@ -306,27 +292,6 @@ def batch_settings(spec: SweepSpec, folder: OutputFolder) -> BatchSettings:
         coefficients=spec.outputs.coefficients or bool(spec.outputs.figures),
         topic=f"{TOPIC}-{uuid.uuid4().hex}",
     )
-
-
-def parse_memory(text: str | None) -> int | None:
-    """Return bytes of words such as ``2GiB``, None for None.
-
-    Raises
-    ------
-    mkldist.errors.SpecError
-        For anything else.
-    """
-    if text is None:
-        return None
-    from dask.utils import parse_bytes
-
-    try:
-        n_bytes = int(parse_bytes(text))
-    except ValueError:
-        n_bytes = 0
-    if n_bytes <= 0:
-        raise SpecError("memory", f"found {text!r}", "a number of bytes such as '2GiB'")
-    return n_bytes
 
 
 def output_path(spec: SweepSpec, output: Path | None = None) -> Path:

@@ -49,7 +49,7 @@ class Progress(Protocol):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Show the last state and stop."""
+        """Show the last state, unless an error ended the work and says more, and stop."""
 
     def note(self, text: str) -> None:
         """Show one line that stays."""
@@ -107,8 +107,9 @@ class LineProgress:
         self._start = self._last = self.clock()
         return self
 
-    def __exit__(self, *details: object) -> None:
-        self._print()
+    def __exit__(self, kind: type[BaseException] | None, *details: object) -> None:
+        if kind is None:
+            self._print()
 
     def note(self, text: str) -> None:
         """See :meth:`Progress.note`."""
@@ -190,7 +191,10 @@ class BarProgress:
         self._bars.start()
         return self
 
-    def __exit__(self, *details: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *details: object) -> None:
+        if kind is not None:
+            for task in self._tasks.values():
+                self._bars.remove_task(task)
         self._bars.stop()
 
     def note(self, text: str) -> None:

@@ -65,6 +65,9 @@ def test_a_changed_value_runs_only_what_changed(finished):
     done = run(finished, "sweep", "tiny.toml", "--set", "methods.level.C=[1,10,100]",
                "--workers", "1")  # fmt: skip
     assert "tiny: 2 runs to do, 6 are recorded already" in done.stderr
+    assert "not part of this plan" not in done.stdout
+    fewer = run(finished, "sweep", "tiny.toml", "--set", "methods.level.C=[1]")
+    assert "4 more runs are recorded in results/tiny that are not part of this plan" in fewer.stdout
 
 
 def test_status_counts_runs(finished):

@@ -17,6 +17,7 @@ ENDS = [
     (ClusterError("scheduler tcp://x", "no answer"), 1,
      "mkldist: cluster: scheduler tcp://x: no answer\n"),
     (KeyboardInterrupt(), 130, "mkldist: interrupted\n"),
+    (KeyboardInterrupt("3 of 4"), 130, "mkldist: interrupted: 3 of 4\n"),
     (click.Abort(), 130, "mkldist: interrupted\n"),
     (click.UsageError("No such option"), 2, "Error: No such option\n"),
     (ZeroDivisionError("division by zero"), 1,

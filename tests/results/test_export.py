@@ -32,14 +32,14 @@ def folder(tmp_path_factory):
 
 
 def test_netcdf_holds_the_tree(folder, tmp_path):
-    target = export(folder, "netcdf", tmp_path / "new" / "results.nc")
+    target, *_ = export(folder, "netcdf", tmp_path / "new" / "results.nc")
     with xr.open_datatree(target, engine="netcdf4") as back:
         xr.testing.assert_identical(back.load(), open_results(folder).load())
 
 
 @pytest.mark.parametrize("format", ["csv", "parquet"])
 def test_tables_hold_a_row_per_run(folder, tmp_path, format):
-    target = export(folder, format, tmp_path / f"results.{format}")
+    target, *_ = export(folder, format, tmp_path / f"results.{format}")
     if format == "csv":
         rows = pd.read_csv(target, keep_default_na=False, na_values={"gap": [""], "C": [""]})
     else:
@@ -94,5 +94,25 @@ def test_an_unknown_format_is_named_with_the_nearest(folder, tmp_path):
 def test_parquet_without_pyarrow_says_what_to_install(folder, tmp_path, monkeypatch):
     monkeypatch.setattr(module, "find_spec", lambda name: None)
     assert importlib.util.find_spec("pyarrow") is not None
-    with pytest.raises(InputError, match="pip install pyarrow"):
+    with pytest.raises(InputError, match=r"pip install 'mkldist\[parquet\]'"):
         export(folder, "parquet", tmp_path / "x")
+
+
+@pytest.mark.parametrize("format", ["csv", "parquet"])
+def test_weights_stand_beside_the_runs_a_row_per_kernel(folder, tmp_path, format):
+    _, target = export(folder, format, tmp_path / f"all.{format}")
+    assert target.name == f"all.weights.{format}"
+    rows = pd.read_csv(target) if format == "csv" else pd.read_parquet(target)
+    columns = ["dataset", "bank", "method", "split", "kernel", "weight", "run_id"]
+    assert list(rows.columns) == columns
+    found = {run_id: own.weight.tolist() for run_id, own in rows.groupby("run_id")}
+    complete = {i: r for i, r in RECORDS.items() if r.error == "" and len(r.kernels)}
+    assert found.keys() == complete.keys()
+    for run_id, record in complete.items():
+        assert found[run_id] == pytest.approx(record.weights.tolist())
+
+
+def test_a_name_of_another_format_is_refused(folder, tmp_path):
+    with pytest.raises(InputError, match=r"netcdf, to be written to .*all.csv; expected a name"):
+        export(folder, "netcdf", tmp_path / "all.csv")
+    assert list(tmp_path.iterdir()) == []

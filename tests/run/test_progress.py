@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 
+import pytest
 from rich.console import Console
 
 from mkldist.run.progress import (
@@ -33,6 +34,16 @@ def test_lines_are_timed_and_not_repeated():
     assert [line[:7] for line in lines] == ["[00:10]", "[00:20]", "[00:24]"]
     assert lines[0].endswith("20 of 50 runs, 2.0 a second, 00:15 left")
     assert lines[-1].endswith("3 failed")
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_stale_numbers_are_not_what_an_interruption_leaves(terminal):
+    target = console(terminal=terminal)
+    progress = make_progress(target)
+    progress.__enter__()
+    progress.show(Counts(runs=50, runs_done=7))
+    progress.__exit__(KeyboardInterrupt, KeyboardInterrupt(), None)
+    assert "7 of 50" not in target.file.getvalue().rpartition("\x1b[2K")[2]
 
 
 def test_banks_are_shown_while_they_are_built():

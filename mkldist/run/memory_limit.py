@@ -1,0 +1,60 @@
+"""The limit of a worker's memory: its words, and whether it can be kept."""
+
+from __future__ import annotations
+
+import math
+
+from mkldist.errors import SpecError
+from mkldist.plan import Plan
+from mkldist.plan_costs import least_memory
+
+
+def parse_memory(text: str | None) -> int | None:
+    """Return bytes of words such as ``2GiB``, None for None.
+
+    Raises
+    ------
+    mkldist.errors.SpecError
+        For anything else.
+    """
+    if text is None:
+        return None
+    from dask.utils import parse_bytes
+
+    try:
+        n_bytes = int(parse_bytes(text))
+    except ValueError:
+        n_bytes = 0
+    if n_bytes <= 0:
+        raise SpecError("memory", f"found {text!r}", "a number of bytes such as '2GiB'")
+    return n_bytes
+
+
+def check_memory(plan: Plan, threads: int) -> None:
+    """Refuse a limit of memory that no worker can keep.
+
+    Parameters
+    ----------
+    plan : Plan
+        The sweep's plan.
+    threads : int
+        Tasks that a worker does at the same time.
+
+    Raises
+    ------
+    mkldist.errors.SpecError
+        Saying how much is needed, and for what.
+    """
+    given, least = parse_memory(plan.spec.memory), least_memory(plan.banks, threads)
+    if given is None or given >= least:
+        return
+    loaded = any(bank.spec.backend == "memory" for bank in plan.banks)
+    largest = max(bank.n_points for bank in plan.banks)
+    raise SpecError(
+        "memory",
+        f"found {plan.spec.memory!r}",
+        f"at least {math.ceil(least / 2**20)} MiB, for the libraries, "
+        f"{'a whole bank' if loaded else 'a buffer'} and one solver on {largest} points"
+        + (f" in each of {threads} threads" if threads > 1 else ""),
+        'Raise it, or remove backend = "memory"' if loaded else "",
+    )
