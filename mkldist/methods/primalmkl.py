@@ -25,21 +25,24 @@ weight step therefore minimises the second-order model of J, in which alpha foll
 along the step keeps it a descent of J.  ``coupled=False`` is the paper's step.
 
 Algorithm 1 takes one Newton step between two weight steps; here each machine is minimised, because
-a pass over the bank costs more than Newton steps and a minimum has a certificate.  Only the kernels
-in use and those that a pass shows to descend take part in a weight step.
+a pass over the bank costs more than Newton steps and a minimum has a certificate.  On the simplex
+the alternation works on a few kernels, and a pass, once it is solved there, certifies the solution
+or brings more (:mod:`mkldist.solvers.working_set`).  The dual is strongly concave in r, with
+modulus 1, so that kernels can be proven inactive (:mod:`mkldist.solvers.screening`).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Generator
+from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
-from mkldist.gram.requests import Combine, Request
-from mkldist.machines.primal_newton import Inner, PrimalMachine, PrimalPoint, SupportSystem
+from mkldist.gram.requests import Matvec, Request
+from mkldist.machines.primal_newton import Inner, PrimalMachine
 from mkldist.machines.squared_losses import (
     SquaredLoss,
     epsilon_squared,
@@ -47,7 +50,6 @@ from mkldist.machines.squared_losses import (
     squared,
     squared_hinge,
 )
-from mkldist.optim.line_search import root_of_slope
 from mkldist.optim.lp_ball import WeightSet
 from mkldist.solvers.base import (
     Counters,
@@ -62,22 +64,25 @@ from mkldist.solvers.base import (
     Target,
     relative_gap,
 )
-from mkldist.solvers.kernel_cache import KernelCache, kernel_cache, quadratic_forms
+from mkldist.solvers.kernel_cache import Forms, quadratic_forms
+from mkldist.solvers.screening import distance_to_optimum
 from mkldist.solvers.trace import Trace
-from mkldist.solvers.weight_step import SecondOrderModel, alternating_objective, nesterov
+from mkldist.solvers.weight_descent import Iterate, WeightDescent
+from mkldist.solvers.working_set import Ints, WorkingSet, solved
 
-CHI_1 = 1e-5  # the paper's tolerance of the weight step
 INNER_SHARE = 1e-2  # of tol: the error of q_m is of the order of the root of the machine's gap
+SOLVED = 0.03  # of the gap of a pass, left on the working set: quadratic convergence is cheap
 PATIENCE = 8  # iterations without a better bound after which only rounding is left
 PROGRESS = 1e-13  # relative change of a bound that counts as better
-LARGEST_SHARE, LEAST_SHARE = 1e-3, 1e-7  # of the gap, left by the minimum of the model
-SLOPE_SHARE = 0.5  # of the first slope's size, beyond which the end of a step is too far
 
 
 class PrimalMKLParams(SolverParams):
     """Parameters of PrimalMKL."""
 
-    effective_with: ClassVar[Effects] = {"epsilon": ("loss", ("epsilon-squared",))}
+    effective_with: ClassVar[Effects] = {
+        "epsilon": ("loss", ("epsilon-squared",)),
+        "acceleration": ("norm", (1.0,)),
+    }
 
     lam: float = Field(1.0, ge=1e-30, le=1e30, description="regularisation")
     loss: Literal["squared-hinge", "squared", "epsilon-squared", "one-class"] = Field(
@@ -90,6 +95,9 @@ class PrimalMKLParams(SolverParams):
     inner: Inner = Field("truncated-newton", description="how the machine is solved")
     coupled: bool = Field(
         True, description="let the coefficients follow in the weight step; false: the paper's step"
+    )
+    acceleration: Literal["working-set", "none"] = Field(
+        "working-set", description="none: every iteration visits all kernels, as in the paper"
     )
 
     @property
@@ -130,12 +138,10 @@ def solve(problem: Problem, params: PrimalMKLParams) -> Steps:
         ``dual_variables`` is ``y * r`` for the squared hinge, else r.
     """
     state = _PrimalMKL(problem, params)
-    d = state.weights.uniform(problem.n_kernels)
-    K = yield from state.combine(d)
-    z = state.machine(K, np.zeros(problem.n_points))  # lines 4-10
     stop = StopReason.MAX_ITER
+    now = yield from state.begin()
     for iteration in range(1, params.max_iter + 1):
-        a, q, products = yield from state.certify(d, z)
+        now, forms = yield from state.certify(now)
         if state.gap <= params.tol:
             stop = StopReason.CONVERGED
             break
@@ -146,128 +152,131 @@ def solve(problem: Problem, params: PrimalMKLParams) -> Steps:
             stop = StopReason.STALLED
             break
         if iteration < params.max_iter:
-            cache = yield from kernel_cache(  # line 11
-                K, d, a, q, products, state.weights, state.counters
-            )
-            d, K, z = yield from state.weight_step(d, K, z, cache)  # line 12, then 4-10
+            now = yield from state.descent.step(now, forms, state.gap)
     return state.solution(stop)
 
 
 class _PrimalMKL:
-    """The machine, the bounds and the best point met."""
+    """The kernels at work, the bounds and the best point met."""
 
     def __init__(self, problem: Problem, params: PrimalMKLParams) -> None:
-        self.params = params
-        self.counters = Counters()
-        self.weights = WeightSet(params.norm)
-        self.loss = squared_loss(params, problem.y)
+        self.params, self._y = params, problem.y
+        self._weights = WeightSet(params.norm)
+        self._loss = squared_loss(params, problem.y)
+        plain = params.acceleration == "none" or not self._weights.is_simplex
+        self._kernels = WorkingSet(problem.n_kernels, everything=plain)
+        self._counters = Counters()
         share = (INNER_SHARE * params.tol) ** 2
-        self.machine = PrimalMachine(self.loss, params.lam, params.inner, share, self.counters)
-        self.upper, self.lower = math.inf, -math.inf
+        machine = PrimalMachine(self._loss, params.lam, params.inner, share, self._counters)
+        self.descent = WeightDescent(
+            machine, self._weights, self._kernels, params.coupled, params.tol, self._counters
+        )
         self.patience = PATIENCE
-        self._y = problem.y
+        self._upper, self._lower = math.inf, -math.inf
+        self._restricted_lower, self._gap_of_pass = -math.inf, 1.0
         self._trace = Trace(params.trace, problem.clock)
 
     @property
     def gap(self) -> float:
         """Relative gap of the bounds."""
-        return relative_gap(self.upper, self.lower)
+        return relative_gap(self._upper, self._lower)
 
-    def combine(self, d: Floats) -> Generator[Request, Any, Floats]:
-        """Return ``sum_m d_m K_m`` (n, n)."""
-        self.counters.combines += 1
-        self.counters.passes += bool((d > 0.0).all())
-        K: Floats = yield Combine(d)
-        return K
+    @property
+    def _solved(self) -> float:
+        """Relative gap on the working set at which a pass is due."""
+        return solved(self.params.tol, self._gap_of_pass, SOLVED)
 
-    def certify(
-        self, d: Floats, z: PrimalPoint
-    ) -> Generator[Request, Any, tuple[Floats, Floats, Floats | None]]:
-        """Take up the bounds at (z, d); return ``a = r / lam`` and what the pass gave for it."""
-        lam, r = self.params.lam, self.loss.feasible(z.r)
-        a = r / lam
-        q, products = yield from quadratic_forms(d, a, self.counters)
-        lower = self.loss.dual_value(r, z.b) - 0.5 * lam * self.weights.largest(q)
-        last = self.upper, self.lower
-        if z.value < self.upper:
-            self.upper, self._best_d, self._best_z = z.value, d, z
-        self.lower = max(self.lower, lower)
-        least = PROGRESS * abs(self.upper)
-        better = last[0] - self.upper > least or self.lower - last[1] > least
+    def begin(self) -> Generator[Request, Any, Iterate]:
+        """Return equal weights of the first kernels, with the machine there (lines 4-10)."""
+        zeros = np.zeros_like(self._y)
+        if not self._kernels.everything:
+            b = self._loss.best_bias(zeros)
+            q = yield from self._pass(self._loss.feasible(self._loss.residual(zeros + b)), b)
+            self._kernels.take(self._kernels.newcomers(q, -math.inf))
+        d = self._weights.uniform(len(self._kernels))
+        return (yield from self.descent.at(d, zeros))
+
+    def certify(self, now: Iterate) -> Generator[Request, Any, tuple[Iterate, Forms]]:
+        """Take up the bounds at an iterate, by a pass once the working set is solved.
+
+        Returns
+        -------
+        now : Iterate
+            The iterate, with zero weights for kernels that the pass brought.
+        forms : Forms
+            Of the working set's kernels at ``a = r / lam``.
+        """
+        last = self._upper, self._restricted_lower
+        if now.z.value < self._upper:
+            self._upper, self._best_z = now.z.value, now.z
+            self._best_d = self._kernels.spread(now.d)
+        r, b = self._loss.feasible(now.z.r), now.z.b
+        forms = yield from self._forms(now.d, r / self.params.lam)
+        value = self._dual_value(r, b, forms.q)
+        self._restricted_lower = max(self._restricted_lower, value)
+        least = PROGRESS * abs(self._upper)
+        better = last[0] - self._upper > least or self._restricted_lower - last[1] > least
         self.patience = PATIENCE if better else self.patience - 1
-        self.counters.outer_iterations += 1
-        self._trace.record(self.upper, self.lower, d)
-        return a, q, products
+        if self._kernels.everything:
+            self._lower = self._restricted_lower
+        elif relative_gap(self._upper, value) <= self._solved:
+            q = yield from self._pass(r, b)
+            if self.gap > self.params.tol:
+                newcomers = self._kernels.newcomers(q, float(forms.q.max()))
+                now, forms = yield from self._enlarged(now, forms, newcomers)
+        self._counters.outer_iterations += 1
+        self._trace.record(self._upper, self._lower, self._kernels.spread(now.d))
+        return now, forms
 
-    def weight_step(
-        self, d: Floats, K: Floats, z: PrimalPoint, cache: KernelCache
-    ) -> Generator[Request, Any, tuple[Floats, Floats, PrimalPoint]]:
-        """Return new weights, their kernel, and the machine's minimum for it."""
-        if not self.params.coupled:
-            F = alternating_objective(cache.G, cache.q, self.params.lam, self.loss, z.b)
-            chi = min(CHI_1, self.params.tol)
-            d = self._feasible(cache.weights(nesterov(F, self.weights, cache.x, chi=chi)))
-            K = yield from self.combine(d)
-            return d, K, self.machine(K, z.alpha)
-        new_d = self._feasible(cache.weights(self._model_minimum(K, z, cache)))
-        new_K = yield from self.combine(new_d)
-        return self._descent(d, K, z, new_d, new_K)
+    def _forms(self, d: Floats, a: Floats) -> Generator[Request, Any, Forms]:
+        if self._kernels.everything:
+            return (yield from quadratic_forms(d, a, self._counters))
+        products: Floats = yield Matvec(self._kernels.kernels, a)
+        return Forms.of(a, products)
 
-    def _model_minimum(self, K: Floats, z: PrimalPoint, cache: KernelCache) -> Floats:
-        """Return the weights of the columns that minimise the second-order model of J."""
-        sv = self.loss.active(z.r)
-        if not sv.any():
-            return cache.x
-        lam = self.params.lam
-        f = (K @ z.r / lam)[sv]
-        model = SecondOrderModel.of(SupportSystem(K, sv, lam), lam, cache.G[sv], cache.q, f)
-        share = min(max(self.gap, LEAST_SHARE), LARGEST_SHARE)  # quadratic convergence needs it
-        return model.minimum(self.weights, cache.x, share)
+    def _pass(self, r: Floats, b: float) -> Generator[Request, Any, Floats]:
+        """Bound J from below by the dual value of r on all kernels; return their ``a'K_m a``."""
+        lam, candidates = self.params.lam, self._kernels.candidates
+        q = yield from self._kernels.visit_all(r[None] / lam)
+        q = np.maximum(q[:, 0], 0.0)
+        value = self._dual_value(r, b, q)
+        self._lower = max(self._lower, value)
+        if math.isfinite(self._upper) and self.gap > self.params.tol:
+            self._gap_of_pass = self.gap
+            distance = distance_to_optimum(self._upper, value, curvature=1.0)
+            yield from candidates.screen(r, lam * np.sqrt(q), distance)
+        self._counters.passes = candidates.passes
+        return q
 
-    def _feasible(self, d: Floats) -> Floats:
-        """Return `d` without what rounding left of it outside the set."""
-        length = self.weights.length(d)
-        feasible: Floats = d / length if self.weights.is_simplex or length > 1.0 else d
-        return feasible
+    def _dual_value(self, r: Floats, b: float, q: Floats) -> float:
+        """Return the dual value of a feasible r, of q at ``r / lam``."""
+        return self._loss.dual_value(r, b) - 0.5 * self.params.lam * self._weights.largest(q)
 
-    def _descent(
-        self, d: Floats, K: Floats, z: PrimalPoint, new_d: Floats, new_K: Floats
-    ) -> tuple[Floats, Floats, PrimalPoint]:
-        """Return the end of the step, or where the slope of J on the way there vanishes."""
-        change = new_K - K
-        new_z = self.machine(new_K, z.alpha)
-        slope, end_slope = self._slope(z, change), self._slope(new_z, change)
-        if slope >= 0.0 or end_slope <= SLOPE_SHARE * -slope:
-            return new_d, new_K, new_z
-        at = z, 0.0
-
-        def slope_at(step: float) -> float:
-            nonlocal at
-            at = self.machine(K + step * change, at[0].alpha), step
-            return self._slope(at[0], change)
-
-        root_of_slope(slope_at, slope, 1.0, end_slope=end_slope, share=SLOPE_SHARE)
-        step = at[1]
-        return d + step * (new_d - d), K + step * change, at[0]
-
-    def _slope(self, z: PrimalPoint, change: Floats) -> float:
-        """Return dJ along a change of the kernel, ``-lam/2 a'(change)a`` at ``a = r / lam``."""
-        return -0.5 / self.params.lam * float(z.r @ change @ z.r)
+    def _enlarged(
+        self, now: Iterate, forms: Forms, newcomers: Ints
+    ) -> Generator[Request, Any, tuple[Iterate, Forms]]:
+        """Take kernels into the working set, with weight zero."""
+        self._kernels.take(newcomers)
+        self.patience, self._restricted_lower = PATIENCE, self._lower
+        products: Floats = yield Matvec(newcomers, forms.a)
+        d = np.concatenate([now.d, np.zeros(len(newcomers))])
+        return replace(now, d=d), forms.extended(products)
 
     def solution(self, stop: StopReason) -> Solution:
         """Return the best point met and its certificate."""
         z = self._best_z
-        r = self.loss.feasible(z.r)
+        r = self._loss.feasible(z.r)
         return Solution(
             kernel_weights=self._best_d,
             coefficients=z.alpha,
             bias=z.b,
             dual_variables=r * self._y if self.params.loss == "squared-hinge" else r,
-            objective=self.upper,
-            dual_objective=self.lower,
+            objective=self._upper,
+            dual_objective=self._lower,
             stop_reason=stop,
-            counters=self.counters,
+            counters=self._counters,
             trace=self._trace.arrays(),
+            extra={"screened": float(self._kernels.candidates.n_screened)},
         )
 
 

@@ -25,6 +25,36 @@ ZERO_WEIGHT = 1e-15
 
 
 @dataclass(frozen=True, eq=False)
+class Forms:
+    """Quadratic forms of some kernels at one vector.
+
+    Parameters
+    ----------
+    a : (n,) float64
+        The vector.
+    q : (S,) float64
+        ``a'K_m a``.
+    products : (S, n) float64, or None
+        ``K_m a`` if at hand.
+    """
+
+    a: Floats
+    q: Floats
+    products: Floats | None
+
+    @classmethod
+    def of(cls, a: Floats, products: Floats) -> Forms:
+        """Return the forms that products ``K_m a`` (S, n) give."""
+        return cls(a, np.maximum(products @ a, 0.0), products)
+
+    def extended(self, products: Floats) -> Forms:
+        """Return the forms with those of more kernels, of which the products are at hand."""
+        before = np.empty((0, len(self.a))) if self.products is None else self.products
+        more = Forms.of(self.a, products)
+        return Forms(self.a, np.concatenate([self.q, more.q]), np.concatenate([before, products]))
+
+
+@dataclass(frozen=True, eq=False)
 class KernelCache:
     """Columns ``K_m a`` of the kernels that may move, at one vector a.
 
@@ -55,26 +85,18 @@ class KernelCache:
         return np.where(d > ZERO_WEIGHT, d, 0.0)
 
 
-def quadratic_forms(
-    d: Floats, a: Floats, counters: Counters
-) -> Generator[Request, Any, tuple[Floats, Floats | None]]:
-    """Return ``a'K_m a`` (M,) by one pass, and ``K_m a`` (M, n) too where most will be needed."""
+def quadratic_forms(d: Floats, a: Floats, counters: Counters) -> Generator[Request, Any, Forms]:
+    """Return the forms of all kernels by one pass, with products where most will be needed."""
     counters.passes += 1
     if len(d) <= COLUMNS and 2 * np.count_nonzero(d) >= len(d):
         products: Floats = yield Matvec(np.arange(len(d)), a)
-        return np.maximum(products @ a, 0.0), products
+        return Forms.of(a, products)
     q = yield Quadratic(a)
-    return np.maximum(q, 0.0), None
+    return Forms(a, np.maximum(q, 0.0), None)
 
 
 def kernel_cache(
-    K: Floats,
-    d: Floats,
-    a: Floats,
-    q: Floats,
-    products: Floats | None,
-    weights: WeightSet,
-    counters: Counters,
+    K: Floats, d: Floats, forms: Forms, weights: WeightSet, counters: Counters
 ) -> Generator[Request, Any, KernelCache]:
     """Ask for the columns of the kernels that may move.
 
@@ -84,17 +106,16 @@ def kernel_cache(
         Combined kernel.
     d : (M,) float64
         Its weights.
-    a : (n,) float64
-        Coefficients.
-    q, products : (M,) float64, and (M, n) float64 or None
-        From :func:`quadratic_forms`.
+    forms : Forms
+        Of the kernels at the coefficients a.
     weights : WeightSet
         The feasible set.
     counters : Counters
         Work done.
     """
+    a, q = forms.a, forms.q
     kernels, others = _chosen(d, q, weights, max(COLUMNS, 2 * len(a)))
-    rows = (yield Matvec(kernels, a)) if products is None else products[kernels]
+    rows = (yield Matvec(kernels, a)) if forms.products is None else forms.products[kernels]
     G = rows.T
     x, q_x = d[kernels], q[kernels]
     rest = np.zeros_like(d)

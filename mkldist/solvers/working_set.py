@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.gram.requests import Matvec, Quadratic, Request
+from mkldist.gram.requests import Matvec, Request
+from mkldist.solvers.screening import Candidates
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.intp]
@@ -43,10 +44,15 @@ class WorkingSet:
         self._n_kernels = n_kernels
         everything = everything or n_kernels <= SMALL * FIRST_KERNELS
         self.kernels: Ints = np.arange(n_kernels if everything else 0)
-        self.passes = 0
+        self.candidates = Candidates(n_kernels)
 
     def __len__(self) -> int:
         return len(self.kernels)
+
+    @property
+    def passes(self) -> int:
+        """Passes made."""
+        return self.candidates.passes
 
     @property
     def everything(self) -> bool:
@@ -82,6 +88,8 @@ class WorkingSet:
     def visit_all(self, points: Floats) -> Generator[Request, Any, Floats]:
         """Return ``q_m(alpha_j*y)`` of all kernels at some points: one pass.
 
+        Of kernels that were screened it is zero.
+
         Parameters
         ----------
         points : (J, n) or (J, n, k) float64
@@ -91,10 +99,8 @@ class WorkingSet:
         -------
         (M, J) float64
         """
-        self.passes += 1
-        n_points = points.shape[1]
-        columns = np.moveaxis(points, 1, 0).reshape(n_points, -1)
-        q: Floats = yield Quadratic(columns)
+        columns = np.moveaxis(points, 1, 0).reshape(points.shape[1], -1)
+        q = yield from self.candidates.quadratic(columns)
         by_point: Floats = q.reshape(self._n_kernels, len(points), -1).sum(axis=2)
         return by_point
 
@@ -108,6 +114,10 @@ class WorkingSet:
         candidates = np.flatnonzero(outside)
         order = np.argsort(-q[candidates], kind="stable")
         return candidates[order[: max(FIRST_KERNELS, len(self.kernels))]]
+
+    def take(self, kernels: Ints) -> None:
+        """Take kernels (S,) into the working set."""
+        self.kernels = np.concatenate([self.kernels, kernels])
 
     def enlarge(self, kernels: Ints, points: Floats) -> Generator[Request, Any, Floats]:
         """Take kernels into the working set; return their ``q_m(alpha_j*y)``.
@@ -123,7 +133,7 @@ class WorkingSet:
         -------
         (J, S) float64
         """
-        self.kernels = np.concatenate([self.kernels, kernels])
+        self.take(kernels)
         if not len(points):
             return np.zeros((0, len(kernels)))
         columns = np.moveaxis(points, 1, 0).reshape(points.shape[1], -1)
@@ -139,6 +149,16 @@ def _contracted(products: Floats, point: Floats) -> Floats:
     return q
 
 
-def solved(tol: float, gap_of_pass: float) -> float:
-    """Return the relative gap on the working set at which a pass is due."""
-    return max(SOLVED_TOL * tol, SOLVED * gap_of_pass)
+def solved(tol: float, gap_of_pass: float, share: float = SOLVED) -> float:
+    """Return the relative gap on the working set at which a pass is due.
+
+    Parameters
+    ----------
+    tol : float
+        Relative gap asked for.
+    gap_of_pass : float
+        Gap on all kernels that the last pass found.
+    share : float
+        What of that may be left on the working set.
+    """
+    return max(SOLVED_TOL * tol, share * gap_of_pass)

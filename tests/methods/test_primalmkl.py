@@ -9,6 +9,7 @@ from scipy.optimize import minimize_scalar
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.metrics.pairwise import rbf_kernel
 
+import mkldist
 from mkldist.gram.requests import Combine, Matvec, Quadratic
 from mkldist.machines.l2_svm import solve_l2_svm
 from mkldist.machines.primal_newton import PrimalMachine, SupportSystem
@@ -23,6 +24,7 @@ from mkldist.solvers.weight_step import (
     nesterov,
     suboptimality,
 )
+from tests.benchmarks import problems
 from tests.methods import instances, plain_bank
 from tests.methods.references import real_values
 
@@ -447,10 +449,37 @@ def test_counters_count_the_requests(norm, coupled):
 def test_a_weight_step_asks_only_for_kernels_that_matter():
     instance = instances.more_kernels_than_points()
     seen = []
-    solve(instance.grams, instance.y, lambda r, _: seen.append(r), lam=0.01, tol=1e-8)
+    settings = {"lam": 0.01, "tol": 1e-8, "acceleration": "none"}
+    solve(instance.grams, instance.y, lambda r, _: seen.append(r), **settings)
     asked = [len(request.kernels) for request in seen if isinstance(request, Matvec)]
     assert asked[0] == len(instance.grams)
     assert sum(asked[1:]) < 2 * len(instance.grams)
+
+
+@every_loss
+@pytest.mark.parametrize(("coupled", "tol"), [(True, 1e-2), (True, 1e-7), (False, 1e-3)])
+def test_the_working_set_leaves_the_optimum_where_it_is(name, coupled, tol):
+    instance = instances.more_kernels_than_points()
+    y = targets(name, instance)
+    settings = {"lam": 0.01, "loss": name, "max_iter": 5000}
+    plain = solve(instance.grams, y, acceleration="none", tol=1e-9, **settings)
+    found = solve(instance.grams, y, coupled=coupled, trace=True, tol=tol, **settings)
+    assert plain.converged
+    assert found.converged
+    slack = 1e-8 * abs(plain.objective)
+    assert plain.objective <= found.objective + slack
+    assert found.gap <= tol
+    assert (found.trace["dual_objective"] <= plain.objective + slack).all()
+    assert (np.diff(found.trace["dual_objective"]) >= 0).all()
+
+
+def test_the_working_set_saves_passes():
+    grams, y = problems.grams(None), problems.xu2008(None).y
+    passes = {}
+    for acceleration in ("none", "working-set"):
+        solution = mkldist.solve("primalmkl", grams, y, lam=1e-3, acceleration=acceleration)
+        passes[acceleration] = solution.counters.passes
+    assert passes["working-set"] <= 0.75 * passes["none"]
 
 
 @pytest.mark.parametrize(
