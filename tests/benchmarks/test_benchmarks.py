@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 from sklearn.svm import SVC
 
 from mkldist.gram.passes import answer
@@ -19,17 +18,8 @@ from mkldist.solvers.base import Problem
 from mkldist.solvers.lockstep import Job, solve_alone
 from mkldist.solvers.registry import METHODS
 from tests.benchmarks import problems
+from tests.benchmarks.reach import one_kernel_at_a_time
 from tests.benchmarks.straightforward_level import level as straightforward_level
-
-
-def one_kernel_at_a_time(points: problems.Points) -> np.ndarray:
-    features = [slice(None), *(slice(j, j + 1) for j in range(points.x.shape[1]))]
-    grams = []
-    for part in features:
-        x = points.x[:, part]
-        grams += [rbf_kernel(x, gamma=1 / (2 * 4.0**k)) for k in range(-3, 7)]
-        grams += [polynomial_kernel(x, degree=k, gamma=1, coef0=1) for k in (1, 2, 3)]
-    return np.array(grams)
 
 
 @pytest.mark.benchmark(group="Gram build, xu2008")
