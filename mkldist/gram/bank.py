@@ -136,6 +136,11 @@ class Bank(abc.ABC):
         """Largest number of kernels that are better read one by one than by a pass."""
         return self.n_kernels // 4
 
+    @property
+    def shares_rows(self) -> bool:
+        """Whether reading few kernels is so dear that solvers should wait to read together."""
+        return False
+
     @abc.abstractmethod
     def chunks(self) -> Iterator[Chunk]:
         """Traverse the bank.

@@ -45,6 +45,11 @@ class StreamedBank(Bank):
         """Largest number of kernels that are better read one by one than by a pass."""
         return min(super().sparse_limit, self._kept.capacity)
 
+    @property
+    def shares_rows(self) -> bool:
+        """A kernel costs the blocks that it lies in."""
+        return True
+
     def chunks(self) -> Iterator[Chunk]:
         """Traverse the store, reading ahead."""
         blocks = list(blocks_by_entries(self._store))

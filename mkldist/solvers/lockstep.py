@@ -92,7 +92,15 @@ def drive(bank: Bank, jobs: Iterable[Job], on_done: Done) -> None:
     for runner in live:
         runner.advance(None)
     while live := [runner for runner in live if runner.request is not None]:
-        _answer(bank, [r for r in live if not r.needs_pass] or live)
+        ready = [runner for runner in live if not runner.needs_pass]
+        if not ready:
+            _answer(bank, live)
+        elif bank.shares_rows:
+            _answer(bank, ready)
+        else:  # one after the other: a solver's few kernels stay in the processor's cache
+            for runner in ready:
+                while runner.request is not None and not runner.needs_pass:
+                    _answer(bank, [runner])
 
 
 def solve_alone(bank: Bank, job: Job) -> Solution:
