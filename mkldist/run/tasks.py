@@ -21,6 +21,7 @@ from mkldist.run.batch import BatchSettings, report_to, solve_runs
 from mkldist.run.materials import BankRef, materials
 from mkldist.run.output import writing
 from mkldist.run.telemetry import peak_memory
+from mkldist.run.warm_up import warm_up
 
 
 @dataclass(frozen=True)
@@ -116,6 +117,7 @@ def solve_batch(task: BatchTask) -> BatchReceipt:
     limit = memory_share(task.settings.memory_limit)
     settings = replace(task.settings, memory_limit=limit)
     with single_threaded():
+        warm_up(task.runs)
         try:
             bank = _opened(task.ref, limit)
             try:
