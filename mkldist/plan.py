@@ -22,6 +22,7 @@ from mkldist.plan_costs import peak_memory, typical_passes
 from mkldist.plan_facts import BankFacts, DatasetFacts, GridFacts
 from mkldist.spec.graph import GraphTable
 from mkldist.spec.model import BankSpec, PreprocessingSpec, SweepSpec
+from mkldist.spec.selection import SelectionSpec
 
 IDENTITY_VERSION = 1
 
@@ -60,9 +61,11 @@ class BankPlan:
 
 @dataclass(frozen=True)
 class RunPlan:
-    """One solver run: a method with fixed parameters on one split of one data set and bank.
+    """One run: a method with fixed parameters on one split of one data set and bank.
 
-    ``graph`` is that whose Laplacian the method is given; None for a method without.
+    ``graph`` is that whose Laplacian the method is given; None for a method without.  The run is
+    made of ``n_jobs`` solvers: one for each class of more than two, or one for all of them with
+    ``shared_weights``; and as many on each of the inner folds of a ``selection``.
     """
 
     id: str
@@ -74,6 +77,9 @@ class RunPlan:
     key: str
     params: dict[str, Any]
     graph: GraphTable | None = None
+    shared_weights: bool = False
+    selection: SelectionSpec | None = None
+    n_jobs: int = 1
 
     @property
     def place(self) -> Place:
@@ -158,7 +164,7 @@ def make_plan(
         banks=tuple(bank_plans),
         batches=tuple(batches),
         memory_per_worker=peak_memory(spec.execution, bank_plans, batches, memory_limit),
-        estimated_passes=typical_passes(spec.execution, bank_plans, batches),
+        estimated_passes=typical_passes(spec.execution, bank_plans, batches, memory_limit),
     )
 
 
@@ -295,6 +301,9 @@ class _Planner:
         params: dict[str, Any],
     ) -> RunPlan:
         graph = facts.graph if grid.needs_laplacian else None
+        shared = grid.shared_weights and facts.n_problems > 1
+        selection = self.spec.selection
+        n_folds = facts.inner_folds[split] if selection else 0
         identity = content_id(
             version=IDENTITY_VERSION,
             bank=bank.id,
@@ -305,6 +314,8 @@ class _Planner:
             execution=self.spec.execution,
             **({} if facts.target == "none" else {"target": facts.target}),
             **({} if graph is None else {"graph": graph.identity}),
+            **({"kernel_weights": "shared"} if shared else {}),
+            **({"selection": selection.identity(self.spec.seed)} if selection else {}),
         )
         return RunPlan(
             id=identity,
@@ -316,4 +327,7 @@ class _Planner:
             key=key,
             params=params,
             graph=graph,
+            shared_weights=shared,
+            selection=selection,
+            n_jobs=(1 if shared else facts.n_problems) * (1 + n_folds),
         )

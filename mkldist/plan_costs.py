@@ -45,7 +45,7 @@ def peak_memory(
         bank = by_id[batch.bank]
         graphs = {run.graph for run in batch.runs if run.graph is not None}
         on_graph = bool(graphs)
-        alive = min(len(batch.runs), live_solvers(bank.n_points, memory_limit, on_graph=on_graph))
+        alive = min(_n_jobs(batch), live_solvers(bank.n_points, memory_limit, on_graph=on_graph))
         if execution == "isolated":
             alive = 1
         work = alive * solver_bytes(bank.n_points, on_graph=on_graph)
@@ -93,11 +93,17 @@ def _graph_bytes(graph: GraphTable, n_points: int) -> int:
     return 0 if few_edges and not image_distances else 2 * ENTRY_BYTES * n_points**2
 
 
-def typical_passes(execution: str, banks: Sequence[BankPlan], batches: Sequence[BatchPlan]) -> int:
+def typical_passes(
+    execution: str,
+    banks: Sequence[BankPlan],
+    batches: Sequence[BatchPlan],
+    memory_limit: int | None,
+) -> int:
     """Return the passes over banks if every solver takes a typical number of rounds.
 
-    Runs of a batch share their passes, unless they are isolated; a normalisation that is fitted
-    to the training rows takes one pass a batch.
+    The solvers of a batch that memory has room for share their passes, unless they are isolated;
+    a normalisation that is fitted to the training rows takes one pass a batch, and inner folds
+    take one to be scored.
 
     Parameters
     ----------
@@ -107,15 +113,31 @@ def typical_passes(execution: str, banks: Sequence[BankPlan], batches: Sequence[
         All banks.
     batches : sequence of BatchPlan
         All batches.
+    memory_limit : int or None
+        Bytes that a task may take.
     """
     fitted = {bank.id for bank in banks if set(bank.spec.normalisations) - {"cosine"}}
-    n_kernels = {bank.id: bank.n_kernels for bank in banks}
+    by_id = {bank.id: bank for bank in banks}
     passes = 0
     for batch in batches:
-        rounds = [_passes(run.method, n_kernels[batch.bank]) for run in batch.runs]
-        passes += sum(rounds) if execution == "isolated" else max(rounds, default=0)
+        bank = by_id[batch.bank]
+        rounds = [
+            _passes(run.method, bank.n_kernels) + (run.selection is not None) for run in batch.runs
+        ]
+        if execution == "isolated":
+            jobs = [run.n_jobs for run in batch.runs]
+            passes += sum(n * of_each for n, of_each in zip(jobs, rounds, strict=True))
+        else:
+            on_graph = any(run.graph is not None for run in batch.runs)
+            alive = live_solvers(bank.n_points, memory_limit, on_graph=on_graph)
+            passes += max(rounds, default=0) * -(-_n_jobs(batch) // alive)
         passes += batch.bank in fitted
     return passes
+
+
+def _n_jobs(batch: BatchPlan) -> int:
+    """Return the number of solvers of a batch."""
+    return sum(run.n_jobs for run in batch.runs)
 
 
 def _passes(method: str, n_kernels: int) -> int:

@@ -30,6 +30,10 @@ class DatasetFacts:
         How the values of regression are preprocessed; ``"none"`` if they are not.
     graph : GraphTable or None
         Graph over the known rows of each split, for methods that need one.
+    n_problems : int
+        Classes that are learnt against the rest; 1 for two classes and for regression.
+    inner_folds : tuple of int
+        Folds of each split by which hyperparameters are selected; empty if they are not.
     """
 
     fingerprint: str
@@ -40,6 +44,8 @@ class DatasetFacts:
     precomputed: bool = False
     target: str = "none"
     graph: GraphTable | None = None
+    n_problems: int = 1
+    inner_folds: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -62,8 +68,11 @@ class GridFacts:
         The parameters of each point of its grid.
     needs_laplacian : bool
         Whether it is given the Laplacian of a graph.
+    shared_weights : bool
+        Whether more than two classes share their kernel weights.
     """
 
     method: str
     points: tuple[dict[str, Any], ...]
     needs_laplacian: bool = False
+    shared_weights: bool = False

@@ -10,8 +10,9 @@ import numpy.typing as npt
 
 from mkldist.data.dataset import Dataset, Split
 from mkldist.data.preprocessing import FeatureScale, feature_scale
+from mkldist.gram.predictor import RawPredictor, raw_predictor
 from mkldist.gram.recomputed import RecomputedBank
-from mkldist.gram.view import RawPredictor, make_views
+from mkldist.gram.view import make_views
 from mkldist.kernels.evaluate import evaluate
 from mkldist.kernels.kernel_list import KernelList
 from mkldist.plan import BankPlan
@@ -134,7 +135,7 @@ class DecisionFunction:
             (view,) = make_views(recomputed, [given.bank_points(record.train_rows)], normalisations)
             own = record.kernel_coefficients
             coefficients = own if own.size else record.coefficients
-            predictor = view.raw_predictor(record.kernel_weights, coefficients, record.bias)
+            predictor = raw_predictor(view, record.kernel_weights, coefficients, record.bias)
         finally:
             recomputed.close()
         split = None if bank.split is None else splits[bank.split]

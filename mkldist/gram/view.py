@@ -28,30 +28,6 @@ NORMALISATIONS = ("trace", "centre", "variance")
 
 
 @dataclass(frozen=True, eq=False)
-class RawPredictor:
-    """A decision function on kernels as the bank stores them, without any normalisation.
-
-    ``f(x) = sum_s weights[s] sum_i coefficients[i] k_kernels[s](x, x_i) + bias``
-
-    Parameters
-    ----------
-    kernels : (S,) intp
-        Indices of the kernels that take part.
-    weights : (S,) float64
-        Their weights.
-    coefficients : (n,) or (S, n) float64
-        Expansion coefficients of the view's points: one vector, or one per kernel.
-    bias : float
-        Intercept.
-    """
-
-    kernels: Ints
-    weights: Floats
-    coefficients: Floats
-    bias: float
-
-
-@dataclass(frozen=True, eq=False)
 class BankView:
     """A bank restricted to some points and normalised there.
 
@@ -81,6 +57,11 @@ class BankView:
     def n_kernels(self) -> int:
         """Number of kernels M."""
         return self.bank.n_kernels
+
+    @classmethod
+    def whole(cls, bank: Bank) -> BankView:
+        """Return the view of all points and of kernels as they are stored."""
+        return cls(bank, None, np.ones(bank.n_kernels), centred=False)
 
     def translate(self, request: Request) -> Request:
         """Return the request to the bank whose answer :meth:`interpret` understands."""
@@ -117,58 +98,14 @@ class BankView:
         answers = answer(self.bank, [self.translate(request) for request in requests])
         return [self.interpret(r, a) for r, a in zip(requests, answers, strict=True)]
 
-    def raw_predictor(
-        self, kernel_weights: Floats, coefficients: Floats, bias: float
-    ) -> RawPredictor:
-        """Return the decision function in terms of the kernels as stored.
-
-        Centring a row of kernel values is linear in it, so it is folded into the coefficients,
-        ``c -> Hc``, and into the bias, which takes a combination of the active kernels.
-
-        Parameters
-        ----------
-        kernel_weights : (M,) float64
-            Weights of the view's kernels.
-        coefficients : (n,) or (S, n) float64
-            Expansion coefficients: one vector, or one per kernel of non-zero weight.
-        bias : float
-            Intercept.
-        """
-        kept = np.flatnonzero(kernel_weights)
-        if coefficients.ndim == 2:  # of kernels that vanish on the view's points, nothing is left
-            coefficients = coefficients[self.scale[kept] != 0.0]
-        weights = kernel_weights * self.scale
-        kernels = np.flatnonzero(weights)
-        weights = weights[kernels]
-        if self.centred:
-            coefficients = coefficients - coefficients.mean(axis=-1, keepdims=True)
-            bias -= float(self._image(kernels, weights, coefficients)[self._rows()].mean())
-        return RawPredictor(kernels, weights, coefficients, bias)
-
-    def _image(self, kernels: Ints, weights: Floats, coefficients: Floats) -> Floats:
-        """Return the decision values on the bank's points, without bias, (N,)."""
-        if coefficients.ndim == 1:
-            dense = np.zeros(self.n_kernels)
-            dense[kernels] = weights
-            combined = answer(self.bank, [Combine(dense)])[0]
-            shared: Floats = combined @ self._pad(coefficients)
-            return shared
-        padded = self._pad(coefficients.T)
-        requests = [Matvec(kernels[s : s + 1], padded[:, s]) for s in range(len(kernels))]
-        products = answer(self.bank, requests)
-        return np.asarray(weights @ np.concatenate(products), dtype=np.float64)
-
-    def _rows(self) -> Ints | slice:
-        return slice(None) if self.index is None else self.index
-
     def _points(self, index: Ints | None) -> Ints | None:
         """Return which of the bank's points these points of the view are."""
         if self.index is None or index is None:
             return index if self.index is None else self.index
         return self.index[index]
 
-    def _pad(self, vectors: Floats) -> Floats:
-        """Put (n, ...) vectors on the bank's points."""
+    def padded(self, vectors: Floats) -> Floats:
+        """Return (n, ...) vectors on the bank's points, zero at those beyond the view."""
         if self.index is None:
             return vectors
         padded = np.zeros((self.bank.n_points, *vectors.shape[1:]))
@@ -177,7 +114,7 @@ class BankView:
 
     def _spread(self, vectors: Floats) -> Floats:
         """Centre vectors if the view is centred and put them on the bank's points."""
-        return self._pad(vectors - vectors.mean(axis=0) if self.centred else vectors)
+        return self.padded(vectors - vectors.mean(axis=0) if self.centred else vectors)
 
     def _spread_matrices(self, matrices: Floats) -> Floats:
         if self.centred:

@@ -7,13 +7,22 @@ whoever opened the tree before reads on what was there.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
 from mkldist.results.run_record import RunRecord
-from mkldist.results.schema import CONVERGENCE, ITERATION, N_RANKS, RANK, TRACES, Variable
+from mkldist.results.schema import (
+    CLASS,
+    CONVERGENCE,
+    ITERATION,
+    N_RANKS,
+    RANK,
+    TRACES,
+    Variable,
+)
 from mkldist.results.tree_index import Array, TreeIndex
 from mkldist.results.zarr_documents import (
     Document,
@@ -26,7 +35,9 @@ from mkldist.results.zarr_documents import (
 ITERATIONS_PER_CHUNK = 64
 
 
-def convergence_documents(node: str, dims: Mapping[str, int]) -> dict[str, Document]:
+def convergence_documents(
+    node: str, dims: Mapping[str, int], variables: Iterable[Variable], n_classes: int
+) -> dict[str, Document]:
     """Return the metadata of the traces of a node, by path; none has an iteration yet.
 
     Parameters
@@ -35,14 +46,18 @@ def convergence_documents(node: str, dims: Mapping[str, int]) -> dict[str, Docum
         Path of the method's node.
     dims : mapping of str to int
         Dims of its runs.
+    variables : iterable of Variable
+        The traces.
+    n_classes : int
+        Size of the dim of classes, for traces that have it.
     """
     documents = {f"{node}/{CONVERGENCE}": group_document()}
-    for variable in TRACES:
-        own = {ITERATION: 0, RANK: N_RANKS}
+    for variable in variables:
+        own = {CLASS: n_classes, ITERATION: 0, RANK: N_RANKS}
+        chunk = {CLASS: n_classes, ITERATION: ITERATIONS_PER_CHUNK, RANK: N_RANKS}
         further = {dim: own[dim] for dim in variable.dims}
-        width = N_RANKS if RANK in further else 1
-        of_runs = run_chunks(dims, ITERATIONS_PER_CHUNK * width)[:-1]
-        chunks = (*of_runs, ITERATIONS_PER_CHUNK, N_RANKS)[: len(of_runs) + len(further)]
+        widths = [chunk[dim] for dim in variable.dims]
+        chunks = (*run_chunks(dims, math.prod(widths))[:-1], *widths)
         documents[_path(node, variable)] = array_document(
             {**dims, **further},
             variable.dtype,
@@ -81,13 +96,15 @@ def make_room(index: TreeIndex, records: Mapping[str, list[RunRecord]]) -> None:
 
 def traces_of(record: RunRecord, variable: Variable, shape: tuple[int, ...]) -> Array:
     """Return one variable of a run's trace, filled up to a shape with NaN, or -1 for no kernel."""
-    counts = variable.dtype == "int64"
-    values = np.full(shape, variable.fill if counts else np.nan, dtype=variable.dtype)
+    values = np.full(shape, np.nan)
     given = record.trace.get(variable.name)
     if given is not None:
-        rows = np.asarray(given, dtype=variable.dtype)
+        rows = np.asarray(given, dtype=np.float64)
         values[tuple(slice(size) for size in rows.shape)] = rows
-    return values
+    if variable.dtype == "int64":
+        values[np.isnan(values)] = variable.fill
+    filled: Array = values.astype(variable.dtype)
+    return filled
 
 
 def trace_array(index: TreeIndex, node: str, variable: Variable) -> Any:
@@ -102,4 +119,6 @@ def _path(node: str, variable: Variable) -> str:
 
 
 def _length(record: RunRecord) -> int:
-    return max((len(record.trace.get(v.name, ())) for v in TRACES), default=0)
+    """Return the iterations of a record's traces, which stand before their ranks."""
+    given = ((record.trace[v.name], v) for v in TRACES if v.name in record.trace)
+    return max((trace.shape[trace.ndim - len(v.dims)] for trace, v in given), default=0)

@@ -15,15 +15,18 @@ from mkldist.errors import SpecError
 from mkldist.identity import content_id
 from mkldist.plan import Plan, RunPlan
 from mkldist.results.schema import (
+    CLASS,
     COEFFICIENTS,
     DECISION_VALUES,
     KERNEL,
     LABEL,
     LAYOUT_VERSION,
+    PREDICTED,
     RESERVED,
     SAMPLE,
     SPLIT,
     WEIGHTS,
+    NodeKind,
     Variable,
     node_variables,
 )
@@ -50,6 +53,8 @@ class TreeFacts:
         What the labels are, by data set; one that is left out is one of classification.
     unlabelled : collection of str
         The data sets of which some split has unlabelled rows.
+    classes : mapping of str to sequence of str
+        Names of the classes of the data sets that have more than two.
     """
 
     dims: Mapping[str, Mapping[str, Sequence[Any]]]
@@ -57,6 +62,7 @@ class TreeFacts:
     labels: Mapping[str, Array] = field(default_factory=dict)
     tasks: Mapping[str, Task] = field(default_factory=dict)
     unlabelled: Collection[str] = ()
+    classes: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,15 +78,15 @@ class MethodNode:
     coordinates : dict of str to array
         Values of the hyperparameters.
     vectors : dict of str to int
-        Sizes of ``kernel`` and ``sample``.
+        Sizes of the further dims of its variables: ``kernel``, ``sample``, ``class_name`` …
     run_ids : array of str, of the shape of `dims`
         The run at each place; empty where there is none.
     attributes : dict of str to str
         Method, bank, task, and the parameters that all runs share.
     variables : tuple of Variable
         Its variables.
-    traced : bool
-        Whether some of its runs record their convergence.
+    traces : tuple of Variable
+        What of their convergence some of its runs record.
     """
 
     path: str
@@ -90,7 +96,7 @@ class MethodNode:
     run_ids: Array
     attributes: dict[str, str]
     variables: tuple[Variable, ...]
-    traced: bool
+    traces: tuple[Variable, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,10 +120,16 @@ class TreeLayout:
         return content_id(
             version=LAYOUT_VERSION,
             nodes=[[n.path, n.dims, n.vectors, n.run_ids.ravel().tolist()] for n in self.nodes],
-            shared=[[path, sorted(arrays)] for path, arrays in self.shared.items()],
-            variables=[[v.name for v in n.variables] + [n.traced] for n in self.nodes],
+            shared=[[path, *_named(arrays)] for path, arrays in self.shared.items()],
+            variables=[[v.name for v in n.variables] + [bool(n.traces)] for n in self.nodes],
             attributes=[n.attributes for n in self.nodes],
         )
+
+
+def _named(arrays: Mapping[str, Array]) -> list[Any]:
+    """Return the names of coordinates, and the classes, which decide what stands where."""
+    classes = [arrays[CLASS].tolist()] if CLASS in arrays else []
+    return [sorted(arrays), *classes]
 
 
 def tree_layout(plan: Plan, facts: TreeFacts) -> TreeLayout:
@@ -152,18 +164,24 @@ def tree_layout(plan: Plan, facts: TreeFacts) -> TreeLayout:
     shared: dict[str, dict[str, Array]] = {}
     for (dataset, bank, key), runs in sorted(groups.items()):
         above = dataset if one_bank else f"{dataset}/{bank}"
-        variables = node_variables(
+        kind = NodeKind(
             facts.tasks.get(dataset, "classification"),
-            _vectors(outputs),
             unlabelled=dataset in facts.unlabelled,
+            validation=plan.spec.selection is not None,
+            classes=dataset in facts.classes,
+            shared=runs[0].shared_weights,
         )
         sizes = {SPLIT: n_splits[dataset], KERNEL: kernels[dataset, bank]}
         shared.setdefault(dataset, {SPLIT: np.arange(n_splits[dataset])})
+        if kind.classes:
+            classes = np.array(facts.classes[dataset], dtype=object)
+            shared[dataset] |= {CLASS: classes, PREDICTED: classes}
+            sizes |= {CLASS: len(classes), PREDICTED: len(classes)}
         if outputs.predictions or outputs.coefficients:
             labels = np.asarray(facts.labels[dataset], dtype=np.float64)
             shared[dataset] |= {SAMPLE: np.arange(len(labels)), LABEL: labels}
             sizes[SAMPLE] = len(labels)
-        nodes.append(_node(f"{above}/{key}", runs, facts, sizes, variables))
+        nodes.append(_node(f"{above}/{key}", runs, facts, sizes, kind, _vectors(outputs)))
         names = facts.kernel_names.get((dataset, bank))
         if outputs.weights and names is not None:
             shared.setdefault(above, {})[KERNEL] = np.array(names, dtype=object)
@@ -185,7 +203,8 @@ def _node(
     runs: Sequence[RunPlan],
     facts: TreeFacts,
     sizes_of: Mapping[str, int],
-    variables: tuple[Variable, ...],
+    kind: NodeKind,
+    vectors: Sequence[Variable],
 ) -> MethodNode:
     """Place the runs of one method on one bank."""
     dims = facts.dims[runs[0].key]
@@ -201,6 +220,8 @@ def _node(
         )
         run_ids[run.split, *place] = run.id
     settings = {name: v for name, v in runs[0].params.items() if name not in dims}
+    variables = node_variables(kind, vectors)
+    of_classes = {"kernel_weights": "shared" if kind.shared else "per-class"}
     return MethodNode(
         path=path,
         dims=sizes,
@@ -210,11 +231,12 @@ def _node(
         attributes={
             "method": runs[0].method,
             "bank": runs[0].bank_label,
-            "task": facts.tasks.get(runs[0].dataset, "classification"),
+            "task": kind.task,
             "settings": json.dumps(settings, sort_keys=True, default=str),
+            **(of_classes if kind.classes else {}),
         },
         variables=variables,
-        traced=any(run.params.get("trace") for run in runs),
+        traces=kind.traces if any(run.params.get("trace") for run in runs) else (),
     )
 
 
@@ -230,7 +252,7 @@ def check_names(spec: SweepSpec) -> None:
     if len(spec.banks) > 1:
         places += [("banks", "name", bank.label) for bank in spec.banks]
     for table, key, name in places:
-        if name in (SPLIT, KERNEL, SAMPLE, LABEL):
+        if name in (SPLIT, KERNEL, SAMPLE, LABEL, CLASS, PREDICTED):
             raise SpecError(
                 f"{table}.{name}.{key}",
                 f"found {name!r}",

@@ -30,7 +30,7 @@ _ARRAYS = (
     "train_rows",
     "kernel_coefficients",
 )
-_TRACE = "trace."
+_GROUPS = {"trace": "trace.", "of_classes": "class."}
 
 
 def encode(record: RunRecord) -> bytes:
@@ -38,10 +38,12 @@ def encode(record: RunRecord) -> bytes:
     header = {
         item.name: getattr(record, item.name)
         for item in fields(record)
-        if item.name not in (*_ARRAYS, "trace")
+        if item.name not in (*_ARRAYS, *_GROUPS)
     }
     arrays: dict[str, npt.NDArray[Any]] = {name: getattr(record, name) for name in _ARRAYS}
-    arrays |= {_TRACE + name: np.asarray(values) for name, values in record.trace.items()}
+    for group, prefix in _GROUPS.items():
+        named = getattr(record, group).items()
+        arrays |= {prefix + name: np.asarray(values) for name, values in named}
     text = json.dumps({"format": FORMAT, **header}).encode()
     buffer = io.BytesIO()
     np.savez(buffer, allow_pickle=False, header=np.frombuffer(text, dtype=np.uint8), **arrays)
@@ -64,9 +66,12 @@ def decode(content: bytes) -> RunRecord | None:
     if header.pop("format", None) != FORMAT:
         return None
     header["state"] = RunState(header["state"])
-    trace = {name.removeprefix(_TRACE): a for name, a in arrays.items() if name.startswith(_TRACE)}
+    groups: dict[str, Any] = {
+        group: {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
+        for group, prefix in _GROUPS.items()
+    }
     given = {name: arrays[name] for name in _ARRAYS if name in arrays}
-    return RunRecord(**header, **given, trace=trace)
+    return RunRecord(**header, **given, **groups)
 
 
 def _seal(archive: bytes) -> bytes:

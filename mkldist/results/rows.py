@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mkldist.results.schema import KERNEL, RUN_ID, SPLIT, STATE, TEXTS, WEIGHTS
+from mkldist.results.schema import CLASS, KERNEL, RUN_ID, SPLIT, STATE, TEXTS, WEIGHTS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,7 +61,8 @@ def weight_rows(tree: xr.DataTree) -> pd.DataFrame:
     -------
     pandas.DataFrame
         Columns ``dataset``, ``bank``, ``method``, ``split``, ``kernel`` (its name, or its position
-        in a bank without names), ``weight`` and ``run_id``, which the rows of the runs have too.
+        in a bank without names), ``weight`` and ``run_id``, which the rows of the runs have too;
+        ``class_name`` where more than two classes have weights of their own.
     """
     import pandas as pd
 
@@ -76,7 +77,10 @@ def _node_weights(node: xr.DataTree) -> pd.DataFrame:
     dataset = node.to_dataset()
     weights = dataset[WEIGHTS.name].to_numpy()
     runs = _plain(dataset[RUN_ID.name].to_numpy())
-    *places, kernels = np.nonzero(np.nan_to_num(weights))
+    *places, kernels = found = np.nonzero(np.nan_to_num(weights))
+    of_classes = {}
+    if CLASS in dataset[WEIGHTS.name].dims:
+        of_classes[CLASS] = _plain(dataset[CLASS].to_numpy())[places.pop()]
     names = _plain(dataset[KERNEL].to_numpy()) if KERNEL in dataset.coords else None
     return pd.DataFrame(
         {
@@ -85,8 +89,9 @@ def _node_weights(node: xr.DataTree) -> pd.DataFrame:
             "method": node.name,
             SPLIT: dataset[SPLIT].to_numpy()[places[0]],
             KERNEL: kernels if names is None else names[kernels],
-            "weight": weights[(*places, kernels)],
+            "weight": weights[found],
             RUN_ID.name: runs[tuple(places)],
+            **of_classes,
         }
     )
 

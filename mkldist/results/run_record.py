@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mkldist.plan import RunPlan
+from mkldist.results.solution_fields import solution_fields
 from mkldist.results.state import RunState
 from mkldist.solvers.base import Solution
 
@@ -50,14 +51,15 @@ class RunRecord:
         Why the run failed; empty for a complete one.
     n_kernels : int
         Number M of kernels in the bank.
-    kernels : (k,) intp
-        Indices of the kernels with a non-zero weight, ascending.
-    weights : (k,) float64
-        Their weights.
-    coefficients : (n,) float64
-        Expansion coefficients over the training rows, in the order of the split.
+    kernels : (s,) intp
+        Indices of the kernels with a non-zero weight, of any class, ascending.
+    weights : (s,) or (k, s) float64
+        Their weights; of each of k > 2 classes unless these share them.
+    coefficients : (n,) or (k, n) float64
+        Expansion coefficients over the training rows, in the order of the split; of each of more
+        than two classes.
     bias : float
-        Intercept.
+        Intercept; NaN for more than two classes, whose intercepts are in `of_classes`.
     objective, dual_objective, gap : float
         Primal value, lower bound, and relative duality gap.
     stop_reason : str
@@ -73,15 +75,19 @@ class RunRecord:
         One entry per outer iteration, when the sweep asked for it.
     extra : dict of str to float
         Further scalars that the method reports.
+    of_classes : dict of str to array
+        Of k > 2 classes, by name: (k,) float64 such as ``class_bias`` and ``class_error``, or
+        (k, k) float64, ``confusion``.
     test_rows : (t,) intp
         Rows of the data set in the test part, then unlabelled ones; empty unless predictions are
         kept.
-    decision_values : (t,) float64
+    decision_values : (t,) or (k, t) float64
         Decision function at these rows; empty unless predictions are kept.
     train_rows : (n,) intp
         Rows of the data set that `coefficients` belong to; empty unless they are asked for.
-    kernel_coefficients : (k, n) float64
-        Coefficients of each kernel of `kernels` where they differ and are asked for; else empty.
+    kernel_coefficients : (s, n) float64
+        Coefficients of each kernel where they differ and are asked for, else empty: in the order
+        of `kernels`, or of the entries of `weights` other than 0, class by class.
     provenance : dict
         Versions, machine, threads, seed and fingerprints; JSON-serialisable.
     """
@@ -109,6 +115,7 @@ class RunRecord:
     times: dict[str, float] = field(default_factory=dict)
     trace: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
     extra: dict[str, float] = field(default_factory=dict)
+    of_classes: dict[str, Floats] = field(default_factory=dict)
     test_rows: Ints = field(default_factory=_no_ints)
     decision_values: Floats = field(default_factory=_no_floats)
     train_rows: Ints = field(default_factory=_no_ints)
@@ -116,10 +123,10 @@ class RunRecord:
     provenance: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def from_solution(
+    def from_solutions(
         cls,
         run: RunPlan,
-        solution: Solution,
+        solutions: Sequence[Solution],
         *,
         scores: Mapping[str, float],
         times: Mapping[str, float],
@@ -129,15 +136,16 @@ class RunRecord:
         train_rows: Ints | None = None,
         kernel_coefficients: Floats | None = None,
         counters: Mapping[str, int] | None = None,
+        of_classes: Mapping[str, Floats] | None = None,
     ) -> RunRecord:
-        """Return the record of a run that a solver finished.
+        """Return the record of a run whose solvers finished.
 
         Parameters
         ----------
         run : RunPlan
             The run.
-        solution : Solution
-            What its solver returned.
+        solutions : sequence of Solution
+            What its solver returned, or those of each of several classes.
         scores, times, provenance : mapping
             As in the record.
         test_rows, decision_values : array, optional
@@ -148,25 +156,18 @@ class RunRecord:
             Coefficients of each kernel, when they differ and are to be kept.
         counters : mapping of str to int, optional
             Counts beyond those of the solver, e.g. ``bytes_read``.
+        of_classes : mapping of str to array, optional
+            Scores of each class.
         """
-        kernels = np.flatnonzero(solution.kernel_weights)
+        found = solution_fields(solutions)
+        found["counters"] |= counters or {}
+        found["of_classes"] = {**found.get("of_classes", {}), **(of_classes or {})}
         return cls(
             **_identity(run),
+            **found,
             state=RunState.COMPLETE,
-            n_kernels=len(solution.kernel_weights),
-            kernels=kernels,
-            weights=np.asarray(solution.kernel_weights, dtype=np.float64)[kernels],
-            coefficients=np.asarray(solution.coefficients, dtype=np.float64),
-            bias=float(solution.bias),
-            objective=float(solution.objective),
-            dual_objective=float(solution.dual_objective),
-            gap=float(solution.gap),
-            stop_reason=str(solution.stop_reason),
-            counters={**solution.counters.as_dict(), **(counters or {})},
             scores={name: float(value) for name, value in scores.items()},
             times={name: float(value) for name, value in times.items()},
-            trace={name: np.asarray(values) for name, values in solution.trace.items()},
-            extra={name: float(value) for name, value in solution.extra.items()},
             test_rows=_ints(test_rows),
             decision_values=_floats(decision_values),
             train_rows=_ints(train_rows),
@@ -194,15 +195,16 @@ class RunRecord:
 
     @property
     def kernel_weights(self) -> Floats:
-        """Weights of all M kernels, (M,)."""
-        dense = np.zeros(self.n_kernels)
-        dense[self.kernels] = self.weights
+        """Weights of all M kernels, (M,), or (k, M) of k classes."""
+        dense = np.zeros((*self.weights.shape[:-1], self.n_kernels))
+        dense[..., self.kernels] = self.weights
         return dense
 
     @property
     def n_active(self) -> int:
-        """Number of kernels whose weight exceeds :data:`ACTIVE_THRESHOLD`."""
-        return int(np.count_nonzero(self.weights > ACTIVE_THRESHOLD))
+        """Number of kernels whose weight, of any class, exceeds :data:`ACTIVE_THRESHOLD`."""
+        largest = np.atleast_2d(self.weights).max(axis=0)
+        return int(np.count_nonzero(largest > ACTIVE_THRESHOLD))
 
 
 def _identity(run: RunPlan) -> dict[str, Any]:

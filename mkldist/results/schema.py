@@ -5,6 +5,11 @@ one value per run in variables of dims ``(split, *hyperparameters)``, and one ve
 those with a further dim ``kernel`` or ``sample``.  The scores are those of the data set's task, on
 the test rows, and apart from them on the unlabelled rows where a data set's splits have such.
 
+Of a data set of more than two classes there are scores of each class, in variables with the dim
+``class_name``, and with the further dim ``predicted`` in ``confusion``.  Whatever is of each class,
+decision values, coefficients, and kernel weights and traces unless the classes share the weights,
+has the dim ``class_name`` before its own.
+
 Where runs of a method have the setting ``trace``, its node has a child ``convergence`` whose
 variables have the further dim ``iteration``, or the two ``iteration`` and ``rank``; it is as long
 as the longest run recorded so far.
@@ -17,7 +22,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from mkldist.errors import StoreError
@@ -35,6 +40,7 @@ GAP_DEFINITION = (
     "returned point and dual_objective a lower bound of the optimum, both in float64"
 )
 SPLIT, KERNEL, SAMPLE, LABEL = "split", "kernel", "sample", "label"
+CLASS, PREDICTED = "class_name", "predicted"
 CONVERGENCE, ITERATION, RANK = "convergence", "iteration", "rank"
 N_RANKS = N_LARGEST
 NO_KERNEL = -1
@@ -55,7 +61,8 @@ class Variable:
     dtype : str
         ``"float64"``, ``"int64"`` or ``"string"``.
     dims : tuple of str
-        Its dims after those of the runs: ``kernel`` or ``sample``, ``iteration`` and ``rank``.
+        Its dims after those of the runs: ``class_name`` and ``predicted``, ``kernel`` or
+        ``sample``, ``iteration`` and ``rank``.
     fill : str or int
         What text, or whole number, stands for a run without an outcome.
     """
@@ -66,6 +73,11 @@ class Variable:
     dtype: str = "float64"
     dims: tuple[str, ...] = ()
     fill: str | int = ""
+
+    @property
+    def of_each_class(self) -> Variable:
+        """The same variable where every class has its own."""
+        return replace(self, dims=(CLASS, *self.dims))
 
     @property
     def attributes(self) -> dict[str, str]:
@@ -134,13 +146,58 @@ UNLABELLED_SCORES: Mapping[Task, tuple[Variable, ...]] = {
     ),
 }
 """Scores of rows whose labels no method saw, in sweeps that have such rows."""
+VALIDATION_SCORES: Mapping[Task, tuple[Variable, ...]] = {
+    "classification": (
+        Variable(
+            "validation_error", "1", "fraction of misclassified rows of the inner folds held out"
+        ),
+    ),
+    "regression": (
+        Variable(
+            "validation_rmse", "", "root mean square error of the rows of the inner folds held out"
+        ),
+    ),
+}
+"""Scores by which hyperparameters are selected, in sweeps that do so."""
+VALIDATION_SECONDS = Variable(
+    "validation_seconds", "s", "own time and share of the passes of the solvers on inner folds"
+)
+CLASS_SCORES = (
+    Variable("class_error", "1", "fraction of a class's test rows misclassified", dims=(CLASS,)),
+    Variable(
+        "confusion",
+        "1",
+        "test rows by class and predicted class",
+        dims=(CLASS, PREDICTED),
+    ),
+)
+UNLABELLED_CLASS_SCORES = (
+    Variable(
+        "unlabelled_class_error",
+        "1",
+        "fraction of a class's unlabelled rows misclassified",
+        dims=(CLASS,),
+    ),
+    Variable(
+        "unlabelled_confusion",
+        "1",
+        "unlabelled rows by class and predicted class",
+        dims=(CLASS, PREDICTED),
+    ),
+)
+CLASS_BIAS = Variable("class_bias", "1", "intercept of each decision function", dims=(CLASS,))
+CLASS_VALUES = (
+    Variable("class_objective", "1", "primal value of each class's objective", dims=(CLASS,)),
+    Variable("class_dual_objective", "1", "lower bound of each class's optimum", dims=(CLASS,)),
+)
+"""What each class has where they do not share kernel weights; `objective` is the sum."""
 SCALARS = (
     Variable("objective", "1", "primal value of the method's objective, an upper bound"),
     Variable("dual_objective", "1", "lower bound of the optimum"),
     Variable("gap", "1", "relative duality gap"),
     Variable("active_kernels", "1", f"number of kernels with weight > {ACTIVE_THRESHOLD:g}"),
     Variable("nonzero_kernels", "1", "number of kernels with weight other than 0"),
-    Variable("bias", "1", "intercept of the decision function"),
+    Variable("bias", "1", "intercept of the decision function of two classes or real values"),
     Variable("wall_seconds", "s", "start to end, work for other runs of the batch included"),
     Variable("cpu_seconds", "s", "processor time of the solver's own code"),
     Variable("own_seconds", "s", "wall time of the solver's own code"),
@@ -175,32 +232,80 @@ TRACES = (
         fill=NO_KERNEL,
     ),
 )
-_SCORES = tuple(v for by in (SCORES, UNLABELLED_SCORES) for scores in by.values() for v in scores)
-_NAMES = frozenset(v.name for v in (STATE, RUN_ID, *VECTORS, *TEXTS, *_SCORES, *SCALARS))
-RESERVED = _NAMES | {SPLIT, KERNEL, SAMPLE, LABEL, CONVERGENCE, ITERATION, RANK}
+_BY_TASK = (SCORES, UNLABELLED_SCORES, VALIDATION_SCORES)
+_SCORES = tuple(v for by in _BY_TASK for scores in by.values() for v in scores)
+_OF_CLASSES = (*CLASS_SCORES, *UNLABELLED_CLASS_SCORES, CLASS_BIAS, *CLASS_VALUES)
+_NUMBERS = (*_SCORES, *SCALARS, VALIDATION_SECONDS, *_OF_CLASSES)
+_NAMES = frozenset(v.name for v in (STATE, RUN_ID, *VECTORS, *TEXTS, *_NUMBERS))
+_DIMS = frozenset((SPLIT, KERNEL, SAMPLE, LABEL, CLASS, PREDICTED, CONVERGENCE, ITERATION, RANK))
+RESERVED = _NAMES | _DIMS
 
 
-def node_variables(
-    task: Task, vectors: Iterable[Variable] = (), *, unlabelled: bool = False
-) -> tuple[Variable, ...]:
-    """Return the variables of a method's node in the order in which they stand.
+@dataclass(frozen=True)
+class NodeKind:
+    """What decides which variables the node of a method has.
 
     Parameters
     ----------
     task : {"classification", "regression"}
         Of the data set, whose scores there are.
-    vectors : iterable of Variable, optional
-        Those of :data:`VECTORS` that the sweep asked for.
     unlabelled : bool
         Whether there are scores of unlabelled rows.
+    validation : bool
+        Whether there are scores of inner folds.
+    classes : bool
+        Whether there are more than two classes.
+    shared : bool
+        Whether these share their kernel weights.
     """
-    scores = SCORES[task] + UNLABELLED_SCORES[task] * unlabelled
-    return (STATE, *scores, *SCALARS, *TEXTS, RUN_ID, *vectors)
+
+    task: Task = "classification"
+    unlabelled: bool = False
+    validation: bool = False
+    classes: bool = False
+    shared: bool = False
+
+    @property
+    def traces(self) -> tuple[Variable, ...]:
+        """The variables of the node's traces."""
+        of_each = self.classes and not self.shared
+        return tuple(variable.of_each_class for variable in TRACES) if of_each else TRACES
+
+    def of(self, variable: Variable) -> Variable:
+        """Return one of :data:`VECTORS` with the dims that it has in the node."""
+        each = self.classes and not (self.shared and variable is WEIGHTS)
+        return variable.of_each_class if each else variable
+
+
+def node_variables(kind: NodeKind, vectors: Iterable[Variable] = ()) -> tuple[Variable, ...]:
+    """Return the variables of a method's node in the order in which they stand.
+
+    Parameters
+    ----------
+    kind : NodeKind
+        What it is about.
+    vectors : iterable of Variable, optional
+        Those of :data:`VECTORS` that the sweep asked for.
+    """
+    scores = SCORES[kind.task] + UNLABELLED_SCORES[kind.task] * kind.unlabelled
+    scores += VALIDATION_SCORES[kind.task] * kind.validation
+    seconds = (VALIDATION_SECONDS,) * kind.validation
+    classes: tuple[Variable, ...] = ()
+    if kind.classes:
+        classes = CLASS_SCORES + UNLABELLED_CLASS_SCORES * kind.unlabelled + (CLASS_BIAS,)
+        classes += CLASS_VALUES * (not kind.shared)
+    own = (kind.of(variable) for variable in vectors)
+    return (STATE, *scores, *SCALARS, *seconds, *TEXTS, RUN_ID, *classes, *own)
 
 
 def reported(name: str) -> Variable:
     """Return the variable of a scalar that some method or score reports beyond the schema's."""
     return Variable(name, "1", f"{name.replace('_', ' ')}, as the run reported it")
+
+
+def reported_of_classes(name: str) -> Variable:
+    """Return the variable of a scalar that a method reports for each class."""
+    return replace(reported(name), dims=(CLASS,))
 
 
 def scalars(record: RunRecord, dims: Iterable[str] = ()) -> dict[str, float]:
@@ -213,8 +318,8 @@ def scalars(record: RunRecord, dims: Iterable[str] = ()) -> dict[str, float]:
     dims : iterable of str, optional
         Names that are taken by hyperparameters of the run's node.
     """
-    taken = {*dims, SPLIT, KERNEL, SAMPLE, LABEL, CONVERGENCE, STATE.name, RUN_ID.name}
-    taken |= {v.name for v in (*TEXTS, *VECTORS)}
+    taken = {*dims, *_DIMS, STATE.name, RUN_ID.name}
+    taken |= {v.name for v in (*TEXTS, *VECTORS, *_OF_CLASSES)}
     given = {**record.extra, **record.counters, **record.times, **record.scores}
     values = {_admissible(name, taken): float(value) for name, value in given.items()}
     if record.state is RunState.COMPLETE:
@@ -245,12 +350,18 @@ def check(node: xr.DataTree, where: str) -> None:
         When a variable is missing or of other dims or dtype.
     """
     dims = node.ds[RUN_ID.name].dims
-    wanted = node_variables(task_of(node))
-    optional = (*UNLABELLED_SCORES[task_of(node)], *VECTORS)
-    given = tuple(variable for variable in optional if variable.name in node.ds)
-    _check_variables(node.ds, (*wanted, *given), dims, where)
+    task = task_of(node)
+    kind = NodeKind(
+        task,
+        unlabelled=UNLABELLED_SCORES[task][0].name in node.ds,
+        validation=VALIDATION_SCORES[task][0].name in node.ds,
+        classes=CLASS_BIAS.name in node.ds,
+        shared=node.attrs.get("kernel_weights") == "shared",
+    )
+    vectors = (variable for variable in VECTORS if variable.name in node.ds)
+    _check_variables(node.ds, node_variables(kind, vectors), dims, where)
     if CONVERGENCE in node.children:
-        _check_variables(node[CONVERGENCE].ds, TRACES, dims, f"{where}/{CONVERGENCE}")
+        _check_variables(node[CONVERGENCE].ds, kind.traces, dims, f"{where}/{CONVERGENCE}")
 
 
 def task_of(node: xr.DataTree) -> Task:

@@ -20,6 +20,7 @@ from mkldist.results.layout import Array, TreeFacts, TreeLayout, tree_layout
 from mkldist.results.records import RecordStore
 from mkldist.results.rows import method_nodes
 from mkldist.results.schema import (
+    CLASS,
     CONVERGENCE,
     GAP_DEFINITION,
     ITERATION,
@@ -49,7 +50,10 @@ _DESCRIPTIONS = {
     "split": "index of the train/test split",
     "kernel": "kernel of the bank",
     "sample": "row of the data set",
-    "label": "label of the row: -1 or +1 for classes, else its value",
+    "label": "label of the row: -1 or +1 for two classes, the position along class_name for more, "
+    "else its value",
+    "class_name": "class, learnt against all others",
+    "predicted": "class predicted",
 }
 
 
@@ -253,8 +257,9 @@ def _documents(layout: TreeLayout) -> tuple[dict[str, Document], dict[str, Array
         for variable in node.variables:
             document = variable_document(variable, node.dims, node.vectors)
             documents[f"{node.path}/{variable.name}"] = document
-        if node.traced:
-            documents |= convergence_documents(node.path, node.dims)
+        if node.traces:
+            n_classes = node.vectors.get(CLASS, 0)
+            documents |= convergence_documents(node.path, node.dims, node.traces, n_classes)
         arrays[f"{node.path}/{RUN_ID.name}"] = node.run_ids
     return documents, arrays
 

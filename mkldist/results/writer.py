@@ -13,6 +13,7 @@ import numpy as np
 from mkldist.results.convergence import make_room, trace_array, traces_of
 from mkldist.results.run_record import RunRecord
 from mkldist.results.schema import (
+    CLASS,
     COEFFICIENTS,
     DECISION_VALUES,
     RUN_ID,
@@ -22,6 +23,7 @@ from mkldist.results.schema import (
     WEIGHTS,
     Variable,
     reported,
+    reported_of_classes,
     scalars,
 )
 from mkldist.results.state import RunState
@@ -85,6 +87,7 @@ class TreeWriter:
         dims = self._index.nodes[node]
         values = {place: scalars(record, dims) for place, record in placed.items()}
         self._add_missing(node, {name for given in values.values() for name in given})
+        self._add_classes(node, placed.values())
         region = _Region(placed, tuple(dims.values()))
         for name in self._index.scalars[node]:
             column = {place: given.get(name, np.nan) for place, given in values.items()}
@@ -92,6 +95,7 @@ class TreeWriter:
         for variable in (*TEXTS, STATE):
             if variable is STATE:
                 self._write_vectors(node, placed)
+                self._write_classes(node, placed)
                 self._write_traces(node, placed)
             texts = {place: str(getattr(r, variable.name)) for place, r in placed.items()}
             region.write(self._index.array(node, variable.name), texts)
@@ -100,8 +104,17 @@ class TreeWriter:
         for variable, vector in _VECTORS.items():
             if self._index.holds(node, variable.name):
                 array = self._index.array(node, variable.name)
-                length = array.shape[-1]
-                _write_arrays(array, {place: vector(r, length) for place, r in placed.items()})
+                shape = array.shape[len(self._index.nodes[node]) :]
+                _write_arrays(array, {place: vector(r, shape) for place, r in placed.items()})
+
+    def _write_classes(self, node: str, placed: Mapping[Place, RunRecord]) -> None:
+        """Write what there is of each class."""
+        names = dict.fromkeys(name for record in placed.values() for name in record.of_classes)
+        for name in names:
+            array = self._index.array(node, name)
+            nothing = np.full(array.shape[len(self._index.nodes[node]) :], np.nan)
+            values = {p: r.of_classes.get(name, nothing) for p, r in placed.items()}
+            _write_arrays(array, values)
 
     def _write_traces(self, node: str, placed: Mapping[Place, RunRecord]) -> None:
         n_dims = len(self._index.nodes[node])
@@ -120,6 +133,20 @@ class TreeWriter:
         documents = {
             f"{node}/{variable.name}": variable_document(variable, dims, {})
             for variable in map(reported, missing)
+        }
+        add_arrays(self._index.path, documents)
+        self._index.reopen()
+
+    def _add_classes(self, node: str, records: Iterable[RunRecord]) -> None:
+        """Add variables for scalars of each class that the schema does not know."""
+        sizes = {name: len(a) for r in records for name, a in r.of_classes.items()}
+        missing = {name: n for name, n in sizes.items() if not self._index.holds(node, name)}
+        if not missing:
+            return
+        dims = self._index.nodes[node]
+        documents = {
+            f"{node}/{name}": variable_document(reported_of_classes(name), dims, {CLASS: n})
+            for name, n in sorted(missing.items())
         }
         add_arrays(self._index.path, documents)
         self._index.reopen()
@@ -165,22 +192,23 @@ def _write_arrays(array: Any, values: Mapping[Place, Array]) -> None:
         array[split] = block
 
 
-def _weights(record: RunRecord, length: int) -> Array:
-    if record.n_kernels != length or record.state is not RunState.COMPLETE:
-        return np.full(length, np.nan)
+def _weights(record: RunRecord, shape: tuple[int, ...]) -> Array:
+    if record.n_kernels != shape[-1] or record.state is not RunState.COMPLETE:
+        return np.full(shape, np.nan)
     return record.kernel_weights
 
 
-def _decision_values(record: RunRecord, length: int) -> Array:
-    values = np.full(length, np.nan)
-    values[record.test_rows] = record.decision_values
+def _decision_values(record: RunRecord, shape: tuple[int, ...]) -> Array:
+    values = np.full(shape, np.nan)
+    if len(record.test_rows):
+        values[..., record.test_rows] = record.decision_values
     return values
 
 
-def _coefficients(record: RunRecord, length: int) -> Array:
-    values = np.full(length, np.nan)
+def _coefficients(record: RunRecord, shape: tuple[int, ...]) -> Array:
+    values = np.full(shape, np.nan)
     if len(record.train_rows) and not len(record.kernel_coefficients):
-        values[record.train_rows] = record.coefficients
+        values[..., record.train_rows] = record.coefficients
     return values
 
 
@@ -204,6 +232,10 @@ def variable_document(
     further = {dim: vectors[dim] for dim in variable.dims}
     sizes = {**dims, **further}
     chunks = run_chunks(dims, math.prod(further.values()) if further else None)
+    if further:
+        *above, _ = (max(size, 1) for size in further.values())
+        *of_runs, last = chunks
+        chunks = (*of_runs, *above, max(last // math.prod(above), 1))
     if variable is RUN_ID:
         chunks = tuple(max(size, 1) for size in dims.values())
     fill = variable.fill if variable.dtype == "string" else None

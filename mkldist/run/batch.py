@@ -1,17 +1,16 @@
-"""A batch of runs on one bank: views, solvers in lockstep, test scores, one record per run."""
+"""A batch of runs on one bank: views, solvers in lockstep, one record per run."""
 
 from __future__ import annotations
 
-import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import astuple, dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from mkldist.data.preprocessing import TargetScale, target_scale
 from mkldist.errors import UnreadableError
 from mkldist.gram.bank import Bank
 from mkldist.gram.loading import DamagedBlocksError
@@ -19,18 +18,22 @@ from mkldist.gram.view import BankView, make_views
 from mkldist.memory import live_solvers
 from mkldist.plan import RunPlan
 from mkldist.results.records import RecordStore, RunRecord
-from mkldist.run.materials import BankRef, Materials, Sight, laplacian, materials
-from mkldist.run.predict import Part, parts_of
-from mkldist.run.scores import part_scores, scores
-from mkldist.run.telemetry import environment, provenance
+from mkldist.run.materials import BankRef, laplacian, materials
+from mkldist.run.pieces import (
+    Ended,
+    Piece,
+    is_scored_on_bank,
+    labels,
+    pieces_of,
+    values_on_bank,
+)
+from mkldist.run.recording import Recorder, failed_record
 from mkldist.solvers.base import Problem, Solution
 from mkldist.solvers.lockstep import Job, JobTimes, drive
 from mkldist.solvers.registry import METHODS
-from mkldist.solvers.targets import learns_unlabelled
 
+Floats = npt.NDArray[np.float64]
 Report = Callable[[str, str], None]
-
-KEPT_BYTES = 2**28
 
 
 @dataclass(frozen=True)
@@ -64,33 +67,6 @@ class BatchSettings:
     topic: str = ""
 
 
-@dataclass(eq=False)
-class _Batch:
-    """What the runs of a batch share."""
-
-    ref: BankRef
-    given: Materials
-    views: dict[Sight, BankView]
-    settings: BatchSettings
-    done: Report
-    store: RecordStore
-    parts: dict[Sight, dict[str, Part]] = field(default_factory=dict)
-
-    def target_scale(self, split: int) -> TargetScale:
-        """Return the units in which solvers see the labels of a split."""
-        given = self.given
-        return target_scale(self.ref.plan.preprocessing, given.dataset, given.splits[split])
-
-    def parts_of(self, sight: Sight) -> dict[str, Part]:
-        """Return what runs of a sight are scored on, with what was computed for the last ones."""
-        if sight not in self.parts:
-            kept = sum(part.n_bytes for parts in self.parts.values() for part in parts.values())
-            if kept > KEPT_BYTES:
-                self.parts.clear()
-            self.parts[sight] = parts_of(self.given, sight, self.views[sight])
-        return self.parts[sight]
-
-
 def solve_runs(
     bank: Bank, ref: BankRef, runs: Sequence[RunPlan], settings: BatchSettings, done: Report
 ) -> None:
@@ -116,13 +92,16 @@ def solve_runs(
     if not left:
         return
     given = materials(ref)
-    sights = sorted({_sight(given, run) for run in left}, key=astuple)
+    pieces = {run.id: list(pieces_of(given, run)) for run in left}
+    sights = list(dict.fromkeys(piece.sight for of_run in pieces.values() for piece in of_run))
     normalisations = [name for name in ref.plan.spec.normalisations if name != "cosine"]
-    views = make_views(bank, [given.view_index(sight) for sight in sights], normalisations)
-    batch = _Batch(ref, given, dict(zip(sights, views, strict=True)), settings, done, store)
-    size = _wave(views, left, settings)
-    for start in range(0, len(left), size):
-        _drive_wave(bank, batch, left[start : start + size])
+    made = make_views(bank, [given.view_index(sight) for sight in sights], normalisations)
+    views = dict(zip(sights, made, strict=True))
+    recorder = Recorder(
+        ref, given, views, settings.seed, settings.predictions, settings.coefficients
+    )
+    batch = _Batch(recorder, store, done, pieces)
+    batch.drive(bank, _wave(views.values(), left, settings))
 
 
 @contextmanager
@@ -145,13 +124,7 @@ def report_to(topic: str) -> Iterator[Report]:
     yield announce
 
 
-def _sight(given: Materials, run: RunPlan) -> Sight:
-    """Return what a run sees of its split."""
-    method = METHODS.get(run.method)
-    return given.sight(run.split, unlabelled=method is not None and learns_unlabelled(method))
-
-
-def _wave(views: Sequence[BankView], runs: Sequence[RunPlan], settings: BatchSettings) -> int:
+def _wave(views: Iterable[BankView], runs: Sequence[RunPlan], settings: BatchSettings) -> int:
     """Return how many solvers may be alive at once, each holding a few (n, n) matrices."""
     if settings.execution == "isolated":
         return 1
@@ -160,142 +133,101 @@ def _wave(views: Sequence[BankView], runs: Sequence[RunPlan], settings: BatchSet
     return live_solvers(n_points, settings.memory_limit, on_graph=on_graph)
 
 
-def _drive_wave(bank: Bank, batch: _Batch, runs: Sequence[RunPlan]) -> None:
-    """Advance the solvers of some runs together."""
-    by_id = {run.id: run for run in runs}
-
-    def on_done(key: str, outcome: Solution | Exception, times: JobTimes) -> None:
-        _commit(batch, by_id[key], outcome, times)
-
-    jobs = []
-    for run in runs:
-        try:
-            jobs.append(_job(batch, run))
-        except Exception as error:  # parameters that no longer fit are that run's failure alone
-            _commit(batch, run, error, None)
-    drive(bank, jobs, on_done)
-
-
-def _job(batch: _Batch, run: RunPlan) -> Job:
-    """Return the solver of a run, not yet started."""
-    method = METHODS[run.method]
-    given, sight = batch.given, _sight(batch.given, run)
-    y = given.labels(sight, batch.target_scale(run.split).scaled(given.dataset.y))
-    problem = Problem(
-        y=y,
-        n_kernels=batch.ref.plan.n_kernels,
-        laplacian=None if run.graph is None else laplacian(batch.ref, run.graph, run.split),
-    )
-    steps = method.solve(problem, method.params(**run.params))
-    return Job(run.id, batch.views[sight], problem, steps)
-
-
-def _commit(
-    batch: _Batch, run: RunPlan, outcome: Solution | Exception, times: JobTimes | None
-) -> None:
-    """Record the outcome of a run."""
-    if isinstance(outcome, Solution):
-        try:
-            record = _complete(batch, run, outcome, times)
-        except (DamagedBlocksError, UnreadableError):  # the bank's trouble, not the run's
-            raise
-        except Exception as error:  # a run whose scores fail is a failed run, not a failed batch
-            record = failed_record(run, error, batch.ref.plan.n_kernels)
-    else:
-        record = failed_record(run, outcome, batch.ref.plan.n_kernels)
-    batch.store.write(record)
-    batch.done(run.id, str(record.state))
-
-
-def _complete(batch: _Batch, run: RunPlan, solution: Solution, times: JobTimes | None) -> RunRecord:
-    """Return the record of a finished run, scored on its test and unlabelled parts."""
-    given, settings, sight = batch.given, batch.settings, _sight(batch.given, run)
-    solution = _in_units(solution, batch.target_scale(run.split))
-    own = solution.kernel_coefficients
-    predictor = batch.views[sight].raw_predictor(
-        solution.kernel_weights,
-        solution.coefficients if own is None else own,
-        float(solution.bias),
-    )
-    parts = batch.parts_of(sight)
-    values = {name: part.decision_values(predictor) for name, part in parts.items()}
-    scored: dict[str, float] = {}
-    for name, part in parts.items():
-        scored |= part_scores(scores(values[name], part.y, given.dataset.task), name)
-    scored_rows = np.concatenate([part.rows for part in parts.values()])
-    return RunRecord.from_solution(
-        run,
-        solution,
-        scores=scored,
-        times=_seconds(times),
-        provenance=_provenance(batch, run),
-        test_rows=scored_rows if settings.predictions else None,
-        decision_values=np.concatenate(list(values.values())) if settings.predictions else None,
-        train_rows=given.learnt_rows(sight) if settings.coefficients else None,
-        kernel_coefficients=own if settings.coefficients else None,
-        counters=_counts(times),
-    )
-
-
-def _in_units(solution: Solution, scale: TargetScale) -> Solution:
-    """Return a solution whose decision function predicts in the user's units.
-
-    Objective and bounds stay those of the problem that was solved.
-    """
-    own = solution.kernel_coefficients
-    return replace(
-        solution,
-        coefficients=scale.spread * solution.coefficients,
-        kernel_coefficients=None if own is None else scale.spread * own,
-        bias=scale.centre + scale.spread * solution.bias,
-    )
-
-
-def failed_record(run: RunPlan, error: Exception | str, n_kernels: int) -> RunRecord:
-    """Return the record of a run that ended in an error.
+@dataclass(eq=False)
+class _Batch:
+    """The runs of a batch at work.
 
     Parameters
     ----------
-    run : RunPlan
-        The run.
-    error : Exception or str
-        Why it failed; where an exception was raised goes to the provenance.
-    n_kernels : int
-        Number of kernels of its bank.
+    recorder : Recorder
+        What makes their records.
+    store : RecordStore
+        Where these go.
+    done : callable
+        Told of each.
+    pieces : mapping of str to list of Piece
+        The solvers of every run by its id.
+    ended : dict of str to dict of Piece to Ended
+        What became of them so far; runs that are recorded are gone.
     """
-    if isinstance(error, str):
-        return RunRecord.failed(run, error, n_kernels=n_kernels, provenance=environment())
-    trace = "".join(traceback.format_exception(error))
-    return RunRecord.failed(
-        run,
-        f"{type(error).__name__}: {error}",
-        n_kernels=n_kernels,
-        provenance={**environment(), "traceback": trace},
-    )
 
+    recorder: Recorder
+    store: RecordStore
+    done: Report
+    pieces: Mapping[str, list[Piece]]
+    ended: dict[str, dict[Piece, Ended]] = field(init=False)
 
-def _provenance(batch: _Batch, run: RunPlan) -> dict[str, Any]:
-    return provenance(
-        seed=batch.settings.seed,
-        data=batch.ref.data_fingerprint,
-        bank=batch.ref.plan.id,
-        split=batch.given.splits[run.split].fingerprint,
-        threads=1,
-    )
+    def __post_init__(self) -> None:
+        self.ended = {run_id: {} for run_id in self.pieces}
 
+    def drive(self, bank: Bank, size: int) -> None:
+        """Advance as many solvers together as may be alive, neighbours first."""
+        waiting = [piece for pieces in self.pieces.values() for piece in pieces]
+        for start in range(0, len(waiting), size):
+            wave = waiting[start : start + size]
+            self._drive_wave(bank, [piece for piece in wave if piece.run.id in self.ended])
 
-def _seconds(times: JobTimes | None) -> dict[str, float]:
-    if times is None:
-        return {}
-    return {
-        "wall_seconds": times.wall_seconds,
-        "cpu_seconds": times.cpu_seconds,
-        "own_seconds": times.own_seconds,
-        "pass_seconds": times.pass_seconds,
-    }
+    def _drive_wave(self, bank: Bank, wave: Sequence[Piece]) -> None:
+        values: dict[str, Floats] = {}
+        by_key = {piece.key: piece for piece in wave}
 
+        def on_done(key: str, outcome: Solution | Exception, times: JobTimes) -> None:
+            if isinstance(outcome, Solution):
+                self._end(by_key[key], Ended(outcome, times, values.pop(key, None)))
+            else:
+                self._fail(by_key[key], outcome)
 
-def _counts(times: JobTimes | None) -> dict[str, int]:
-    if times is None:
-        return {}
-    return {"requests": times.rounds, "bytes_read": round(times.bytes_read)}
+        jobs = []
+        for piece in wave:
+            try:
+                jobs.append(self._job(piece, values))
+            except (DamagedBlocksError, UnreadableError):  # the bank's trouble, not the run's
+                raise
+            except Exception as error:  # parameters that no longer fit are that run's failure
+                self._fail(piece, error)
+        drive(bank, jobs, on_done)
+
+    def _job(self, piece: Piece, values: dict[str, Floats]) -> Job:
+        """Return a solver, not yet started; `values` takes what is asked of the bank after it."""
+        run, recorder = piece.run, self.recorder
+        method, ref, given = METHODS[run.method], recorder.ref, recorder.given
+        view = recorder.views[piece.sight]
+        problem = Problem(
+            y=labels(given, piece, recorder.scale(piece.sight)),
+            n_kernels=ref.plan.n_kernels,
+            laplacian=None if run.graph is None else laplacian(ref, run.graph, run.split),
+        )
+        steps = method.solve(problem, method.params(**run.params))
+        after = None
+        if is_scored_on_bank(given, piece.sight):
+            after = partial(values_on_bank, view, into=values, key=piece.key)
+        return Job(piece.key, view, problem, steps, after)
+
+    def _end(self, piece: Piece, ended: Ended) -> None:
+        """Keep what a solver returned, and record its run if it was the last."""
+        run = piece.run
+        if run.id not in self.ended:
+            return
+        self.ended[run.id][piece] = ended
+        if len(self.ended[run.id]) < len(self.pieces[run.id]):
+            return
+        in_order = {one: self.ended[run.id][one] for one in self.pieces[run.id]}
+        try:
+            record = self.recorder.record(run, in_order)
+        except (DamagedBlocksError, UnreadableError):  # the bank's trouble, not the run's
+            raise
+        except Exception as error:  # a run whose scores fail is a failed run, not a failed batch
+            record = failed_record(run, error, self.recorder.ref.plan.n_kernels)
+        self._commit(record)
+
+    def _fail(self, piece: Piece, error: Exception) -> None:
+        """Record a run as failed whose solver did; what its others return is dropped."""
+        if piece.run.id in self.ended:
+            words = piece.words(self.recorder.given.dataset)
+            n_kernels = self.recorder.ref.plan.n_kernels
+            self._commit(failed_record(piece.run, error, n_kernels, words))
+
+    def _commit(self, record: RunRecord) -> None:
+        self.store.write(record)
+        del self.ended[record.id]
+        self.done(record.id, str(record.state))

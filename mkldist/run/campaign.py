@@ -16,11 +16,12 @@ from mkldist.plan import BatchPlan
 from mkldist.results.records import RecordStore
 from mkldist.results.state import RunState
 from mkldist.run.agenda import Agenda, BatchItem, BuildItem, GivenUp
-from mkldist.run.batch import BatchSettings, failed_record
+from mkldist.run.batch import BatchSettings
 from mkldist.run.consolidate import Consolidator
 from mkldist.run.materials import BankRef
 from mkldist.run.output import as_output_error, writing
 from mkldist.run.progress import Counts, Progress
+from mkldist.run.recording import failed_record
 from mkldist.run.tasks import BatchReceipt, BatchTask, BuildTask, build, solve_batch
 from mkldist.run.window import Outcome, Window
 

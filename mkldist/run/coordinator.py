@@ -218,7 +218,12 @@ class _Sweep:
             for name, (_, splits) in self.resolved.datasets.items()
             if any(len(split.unlabelled) for split in splits)
         }
-        return TreeFacts(self.resolved.dims, names, labels, tasks, unlabelled)
+        classes = {
+            name: data.multiclass
+            for name, (data, _) in self.resolved.datasets.items()
+            if data.multiclass
+        }
+        return TreeFacts(self.resolved.dims, names, labels, tasks, unlabelled, classes)
 
     def work(
         self,

@@ -12,6 +12,7 @@ from mkldist.solvers.base import SolverParams, Target
 from mkldist.solvers.parameters import MethodGrid
 from mkldist.solvers.registry import METHODS
 from mkldist.solvers.targets import LEARNT, losses_by_target
+from mkldist.spec.model import MethodSpec
 
 
 def check_labels(grids: Mapping[str, MethodGrid], dataset: Dataset) -> None:
@@ -31,13 +32,6 @@ def check_labels(grids: Mapping[str, MethodGrid], dataset: Dataset) -> None:
     mkldist.errors.SpecError
         Naming the first method and loss that cannot, and what can.
     """
-    if dataset.multiclass:
-        raise SpecError(
-            f"datasets.{dataset.name}",
-            f"{len(dataset.multiclass)} classes",
-            "two classes",
-            "Set classes to keep two of them, or positive for one against the rest",
-        )
     if dataset.task == "classification":
         return
     for key, grid in grids.items():
@@ -78,6 +72,31 @@ def check_folds(grids: Mapping[str, MethodGrid], dataset: Dataset, splits: Seque
                     f"at most {smallest}, the labelled points of the smallest class in a training "
                     f"part of {dataset.name!r}",
                 )
+
+
+def check_shares_weights(where: str, entry: MethodSpec) -> None:
+    """Refuse shared kernel weights where a method cannot find them.
+
+    Parameters
+    ----------
+    where : str
+        The method's place in the sweep file.
+    entry : MethodSpec
+        The method, which is registered.
+
+    Raises
+    ------
+    mkldist.errors.SpecError
+        Naming the methods that can.
+    """
+    if entry.kernel_weights == "shared" and not METHODS[entry.name].joint_classes:
+        able = [name for name, method in METHODS.items() if method.joint_classes]
+        raise SpecError(
+            f"{where}.kernel_weights",
+            f'"shared" for {entry.name}, which finds weights for one class at a time',
+            f"a method whose classes can share them: {_one_of(able)}",
+            'Or remove it: kernel_weights = "per-class" is for every method',
+        )
 
 
 def _mistake(key: str, name: str, params: SolverParams, dataset: Dataset) -> SpecError:

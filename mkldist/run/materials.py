@@ -6,8 +6,8 @@ of the sweep file, and both are kept for the next task of the same bank.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mkldist.data.dataset import Dataset, Split
+from mkldist.data.folds import inner_folds
 from mkldist.data.preprocessing import scaled
 from mkldist.data.snapshot import load_snapshot
 from mkldist.errors import DataError
@@ -27,6 +28,7 @@ from mkldist.kernels.families import kernel_list
 from mkldist.kernels.kernel_list import KernelList
 from mkldist.plan import BankPlan
 from mkldist.spec.graph import GraphTable
+from mkldist.spec.selection import SelectionSpec
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.intp]
@@ -87,10 +89,16 @@ class Sight:
         Index of the split.
     unlabelled : bool
         Whether it sees unlabelled rows besides the labelled ones.
+    selection : SelectionSpec, optional
+        How the labelled rows are divided into inner folds; None to learn from all of them.
+    fold : int
+        Index of the inner fold that is held out.  Who sees unlabelled rows sees it among them.
     """
 
     split: int
     unlabelled: bool = False
+    selection: SelectionSpec | None = None
+    fold: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,6 +119,8 @@ class Materials:
         The kernels; None for precomputed Gram matrices.
     cosine : bool
         Whether kernels are scaled to unit self-similarities.
+    seed : int
+        Of the sweep, for inner folds.
     """
 
     dataset: Dataset
@@ -119,6 +129,8 @@ class Materials:
     points: Floats | None
     kernels: KernelList | None
     cosine: bool
+    seed: int
+    _folds: dict[tuple[int, SelectionSpec], tuple[Ints, ...]] = field(default_factory=dict)
 
     def source(self) -> BankSource:
         """Return what can say the bank's values."""
@@ -131,8 +143,28 @@ class Materials:
 
     def learnt_rows(self, sight: Sight) -> Ints:
         """Return the rows of the data set that runs of such a sight learn from."""
-        split = self.splits[sight.split]
-        return split.known if sight.unlabelled else split.train
+        return self.splits[sight.split].known if sight.unlabelled else self.labelled_rows(sight)
+
+    def labelled_rows(self, sight: Sight) -> Ints:
+        """Return the rows of the data set whose labels runs of such a sight see."""
+        train = self.splits[sight.split].train
+        if sight.selection is None:
+            return train
+        return train[~np.isin(train, self.held_out(sight))]
+
+    def held_out(self, sight: Sight) -> Ints:
+        """Return the training rows that are held out in the fold of a sight."""
+        if sight.selection is None:
+            return np.zeros(0, dtype=np.intp)
+        return self.folds(sight.split, sight.selection)[sight.fold]
+
+    def folds(self, split: int, selection: SelectionSpec) -> tuple[Ints, ...]:
+        """Return the rows of each inner fold of a split."""
+        key = split, selection
+        if key not in self._folds:
+            train = self.splits[split].train
+            self._folds[key] = inner_folds(self.dataset, train, selection, self.seed)
+        return self._folds[key]
 
     def view_index(self, sight: Sight) -> Ints | None:
         """Return the same rows as points of the bank; None for all of them in order."""
@@ -149,14 +181,36 @@ class Materials:
         return points
 
     def labels(self, sight: Sight, y: Floats) -> Floats:
-        """Return the labels, of all rows `y` (N,), of the rows to learn from; 0 if unlabelled."""
-        rows = self.learnt_rows(sight)
-        labelled = np.isin(rows, self.splits[sight.split].train)
-        return np.where(labelled, y[rows], 0.0)
+        """Return the labels of the rows to learn from, 0 if unlabelled.
 
-    def sight(self, split: int, *, unlabelled: bool) -> Sight:
-        """Return what a run sees of a split that may take unlabelled rows or not."""
-        return Sight(split, unlabelled and len(self.splits[split].unlabelled) > 0)
+        Parameters
+        ----------
+        sight : Sight
+            What is seen.
+        y : (N,) or (N, k) float64
+            Labels of all rows.
+        """
+        rows = self.learnt_rows(sight)
+        labelled = np.isin(rows, self.labelled_rows(sight))
+        return np.where(labelled if y.ndim == 1 else labelled[:, None], y[rows], 0.0)
+
+    def sights(
+        self, split: int, selection: SelectionSpec | None, *, unlabelled: bool
+    ) -> Iterator[Sight]:
+        """Yield what a run sees of a split: the whole of it, then without each inner fold.
+
+        Parameters
+        ----------
+        split : int
+            Index of the split.
+        selection : SelectionSpec or None
+            Inner folds, if there are any.
+        unlabelled : bool
+            Whether it may take unlabelled rows.
+        """
+        yield Sight(split, unlabelled and len(self.splits[split].unlabelled) > 0)
+        for fold in range(len(self.folds(split, selection)) if selection else 0):
+            yield Sight(split, unlabelled, selection, fold)
 
 
 @lru_cache(maxsize=KEPT)
@@ -180,14 +234,14 @@ def ingredients(plan: BankPlan, dataset: Dataset, splits: Sequence[Split]) -> Ma
     """
     cosine = "cosine" in plan.spec.normalisations
     if dataset.x is None:
-        return Materials(dataset, tuple(splits), None, None, None, cosine)
+        return Materials(dataset, tuple(splits), None, None, None, cosine, plan.seed)
     split = None if plan.split is None else splits[plan.split]
     kernels = kernel_list(
         plan.spec, dataset.n_features, dataset.feature_names, dataset.groups, plan.seed
     )
     points = scaled(plan.preprocessing, dataset.x, split)
     rows = None if split is None else split.known
-    return Materials(dataset, tuple(splits), rows, points, kernels, cosine)
+    return Materials(dataset, tuple(splits), rows, points, kernels, cosine, plan.seed)
 
 
 @lru_cache(maxsize=KEPT)

@@ -1,17 +1,14 @@
-"""Points that a run does not learn from: decision values from the active kernels alone."""
+"""Test points: decision values from the active kernels alone."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.gram.passes import answer
-from mkldist.gram.requests import Combine, Matvec
-from mkldist.gram.view import BankView, RawPredictor
+from mkldist.gram.predictor import RawPredictor
 from mkldist.identity import array_id
 from mkldist.kernels.evaluate import evaluate
 from mkldist.run.materials import Materials, Sight
@@ -23,8 +20,8 @@ GROUP_BYTES = 32 * 2**20
 
 
 @dataclass(eq=False)
-class Part(ABC):
-    """Some points of one split, with labels to score by.
+class TestPart:
+    """The test points of one split, of which the bank knows nothing.
 
     Combinations of kernels with equal weights, such as those of a baseline along a grid of C,
     are computed once.
@@ -37,20 +34,17 @@ class Part(ABC):
         The split, and which of its rows predictors are expansions over.
     """
 
+    __test__ = False
+
     materials: Materials
     sight: Sight
     _key: str = field(init=False, default="")
     _combined: Floats | None = field(init=False, default=None)
 
     @property
-    @abstractmethod
     def rows(self) -> Ints:
         """Rows of the data set."""
-
-    @property
-    def y(self) -> Floats:
-        """Labels of the points, (t,)."""
-        return self.materials.dataset.y[self.rows]
+        return self.materials.splits[self.sight.split].test
 
     @property
     def n_bytes(self) -> int:
@@ -58,7 +52,7 @@ class Part(ABC):
         return 0 if self._combined is None else self._combined.nbytes
 
     def decision_values(self, predictor: RawPredictor) -> Floats:
-        """Evaluate a decision function on the points.
+        """Evaluate a decision function on the test points.
 
         Parameters
         ----------
@@ -72,7 +66,7 @@ class Part(ABC):
         if not len(predictor.kernels) or not len(self.rows):
             return np.full(len(self.rows), predictor.bias)
         if predictor.coefficients.ndim == 2:
-            return self._sum_of_images(predictor) + predictor.bias
+            return self._sum_of_images(predictor)
         largest = float(np.abs(predictor.weights).max())
         weights = predictor.weights / largest
         key = array_id(predictor.kernels, weights)
@@ -81,26 +75,8 @@ class Part(ABC):
         values: Floats = largest * (self._combined @ predictor.coefficients) + predictor.bias
         return values
 
-    @abstractmethod
     def _combine(self, kernels: Ints, weights: Floats) -> Floats:
-        """Return the weighted sum of kernel values between the points and those learnt from."""
-
-    @abstractmethod
-    def _sum_of_images(self, predictor: RawPredictor) -> Floats:
-        """Add up what each kernel gives with coefficients of its own."""
-
-
-class TestPart(Part):
-    """The test points of one split, of which the bank knows nothing."""
-
-    __test__ = False
-
-    @property
-    def rows(self) -> Ints:
-        """Rows of the data set."""
-        return self.materials.splits[self.sight.split].test
-
-    def _combine(self, kernels: Ints, weights: Floats) -> Floats:
+        """Return the weighted sum of kernel values between test points and those learnt from."""
         combined = np.zeros((len(self.rows), len(self.materials.learnt_rows(self.sight))))
         step = max(1, GROUP_BYTES // max(1, combined.nbytes))
         for start in range(0, len(kernels), step):
@@ -110,7 +86,8 @@ class TestPart(Part):
         return combined
 
     def _sum_of_images(self, predictor: RawPredictor) -> Floats:
-        total = np.zeros(len(self.rows))
+        """Add up what each kernel gives with coefficients of its own."""
+        total = np.full(len(self.rows), predictor.bias)
         parts = zip(
             predictor.weights,
             self._values(predictor.kernels),
@@ -133,74 +110,6 @@ class TestPart(Part):
             return
         for kernel in kernels:
             yield _part_of_gram(grams[kernel], self.rows, learnt, cosine=given.cosine)
-
-
-@dataclass(eq=False)
-class UnlabelledPart(Part):
-    """The unlabelled points of one split, which are among the bank's: a pass over it suffices.
-
-    Parameters
-    ----------
-    materials, sight
-        As for every part.
-    view : BankView
-        What runs of that sight see of the bank.
-    """
-
-    view: BankView
-
-    @property
-    def rows(self) -> Ints:
-        """Rows of the data set."""
-        return self.materials.splits[self.sight.split].unlabelled
-
-    def _combine(self, kernels: Ints, weights: Floats) -> Floats:
-        dense = np.zeros(self.view.n_kernels)
-        dense[kernels] = weights
-        (combined,) = answer(self.view.bank, [Combine(dense)])
-        points = self.materials.bank_points(self.rows)
-        values: Floats = combined[points[:, None], self._learnt()]
-        return values
-
-    def _sum_of_images(self, predictor: RawPredictor) -> Floats:
-        spread = np.zeros((self.view.bank.n_points, len(predictor.kernels)))
-        spread[self._learnt()] = predictor.coefficients.T
-        requests = [
-            Matvec(predictor.kernels[s : s + 1], spread[:, s])
-            for s in range(len(predictor.kernels))
-        ]
-        images = np.concatenate(answer(self.view.bank, requests))
-        points = self.materials.bank_points(self.rows)
-        total: Floats = predictor.weights @ images[:, points]
-        return total
-
-    def _learnt(self) -> Ints:
-        """Return the bank's points that predictors are expansions over."""
-        return self.materials.bank_points(self.materials.learnt_rows(self.sight))
-
-
-def parts_of(materials: Materials, sight: Sight, view: BankView) -> dict[str, Part]:
-    """Return the parts of a split that runs are scored on, by name; parts without points are out.
-
-    Parameters
-    ----------
-    materials : Materials
-        The bank's ingredients.
-    sight : Sight
-        What the runs see of the split.
-    view : BankView
-        The same as a view of the bank.
-
-    Returns
-    -------
-    dict of str to Part
-        ``test`` and ``unlabelled``.
-    """
-    parts = {
-        "test": TestPart(materials, sight),
-        "unlabelled": UnlabelledPart(materials, sight, view),
-    }
-    return {name: part for name, part in parts.items() if len(part.rows)}
 
 
 def _part_of_gram(

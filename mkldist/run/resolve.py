@@ -12,6 +12,7 @@ import numpy as np
 
 from mkldist.data.catalogue import load_dataset
 from mkldist.data.dataset import Dataset, Split
+from mkldist.data.folds import n_inner_folds
 from mkldist.data.splits import make_splits
 from mkldist.errors import SpecError, nearest
 from mkldist.identity import array_id
@@ -20,7 +21,7 @@ from mkldist.kernels.kernel_list import KernelList
 from mkldist.plan_facts import BankFacts, DatasetFacts, GridFacts
 from mkldist.run.figure_check import check_figures
 from mkldist.run.graph_check import check_graph, check_has_graph
-from mkldist.run.label_check import check_folds, check_labels
+from mkldist.run.label_check import check_folds, check_labels, check_shares_weights
 from mkldist.solvers.base import SolverParams
 from mkldist.solvers.parameters import MethodGrid, expand
 from mkldist.solvers.registry import METHODS
@@ -100,11 +101,13 @@ def resolve(spec: SweepSpec, data_dirs: Sequence[Path], base: Path) -> Resolved:
                 banks[entry.name, bank.label] = BankFacts(len(found), found.fingerprint)
             else:
                 banks[entry.name, bank.label] = found
+    sharing = {entry.key for entry in spec.methods if entry.kernel_weights == "shared"}
     points = {
         key: GridFacts(
             grid.method,
             tuple(run_params(point) for point in grid.points),
             METHODS[grid.method].needs_laplacian,
+            shared_weights=key in sharing,
         )
         for key, grid in grids.items()
     }
@@ -125,6 +128,7 @@ def resolve_methods(spec: SweepSpec) -> dict[str, MethodGrid]:
                 nearest(entry.name, METHODS),
             )
         check_has_graph(spec, where, entry.name)
+        check_shares_weights(where, entry)
         grids[entry.key] = expand(METHODS[entry.name], where, entry.settings, spec.tol)
     return grids
 
@@ -147,6 +151,22 @@ def _dataset_facts(
         precomputed=dataset.x is None,
         target=spec.preprocessing.target if dataset.task == "regression" else "none",
         graph=spec.graph_of(entry),
+        n_problems=max(1, len(dataset.multiclass)),
+        inner_folds=_inner_folds(dataset, splits, spec),
+    )
+
+
+def _inner_folds(dataset: Dataset, splits: Sequence[Split], spec: SweepSpec) -> tuple[int, ...]:
+    if spec.selection is None:
+        return ()
+    return tuple(
+        n_inner_folds(
+            dataset,
+            split.train,
+            spec.selection,
+            f"selection on data set {dataset.name!r}, split {number} (from 0)",
+        )
+        for number, split in enumerate(splits)
     )
 
 

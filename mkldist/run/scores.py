@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +12,8 @@ import numpy.typing as npt
 from mkldist.spec.kinds import Task
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.intp]
+Score = TypeVar("Score")
 
 
 def scores(decision_values: Floats, y: Floats, task: Task) -> dict[str, float]:
@@ -35,8 +38,66 @@ def scores(decision_values: Floats, y: Floats, task: Task) -> dict[str, float]:
     return classification_scores(decision_values, y)
 
 
-def part_scores(scored: Mapping[str, float], part: str) -> dict[str, float]:
-    """Return scores under the names that they have for a part of a split.
+def predicted_classes(values: Floats, order: Ints) -> Ints:
+    """Return the class of the greatest decision value of each point, (n,).
+
+    Parameters
+    ----------
+    values : (k, n) float64
+        Decision values of each class against the rest.
+    order : (k,) intp
+        Classes in the order in which ties go to them.
+
+    Examples
+    --------
+    >>> predicted_classes(np.array([[0.5, -1.0], [0.5, 2.0], [0.1, 2.0]]), np.array([2, 1, 0]))
+    array([1, 2])
+    """
+    predicted: Ints = order[values[order].argmax(axis=0)]
+    return predicted
+
+
+def multiclass_scores(
+    values: Floats, numbers: Ints, order: Ints
+) -> tuple[dict[str, float], dict[str, Floats]]:
+    """Return the scores of a classifier of k > 2 classes.
+
+    Parameters
+    ----------
+    values : (k, n) float64
+        Decision values of each class against the rest; the greatest one decides.
+    numbers : (n,) intp
+        Position of each point's class.
+    order : (k,) intp
+        Classes in the order in which ties go to them.
+
+    Returns
+    -------
+    scores : dict of str to float
+        ``test_error``, the share of wrong classes; ``balanced_error``, its mean over the classes;
+        ``auc``, the mean over the classes of that of their decision values.  The last two are NaN
+        when a class is lacking.
+    of_classes : dict of str to array
+        ``class_error`` (k,), the share of each class's points that is wrong, NaN where it has
+        none; ``confusion`` (k, k), numbers of points by class and predicted class.
+    """
+    k = len(values)
+    predicted = predicted_classes(values, order)
+    confusion = np.zeros((k, k))
+    np.add.at(confusion, (numbers, predicted), 1.0)
+    sizes = confusion.sum(axis=1)
+    hits = np.divide(np.diagonal(confusion), sizes, out=np.full(k, np.nan), where=sizes > 0)
+    aucs = [_auc(f, numbers == c) for c, f in enumerate(values)]
+    scored = {
+        "test_error": float((predicted != numbers).mean()),
+        "balanced_error": float((1.0 - hits).mean()),
+        "auc": float(np.mean(aucs)),
+    }
+    return scored, {"class_error": 1.0 - hits, "confusion": confusion}
+
+
+def part_scores(scored: Mapping[str, Score], part: str) -> dict[str, Score]:
+    """Return scores, or arrays of classes, under the names that they have for a part of a split.
 
     Those of ``test`` keep their names; those of another part have its name in front, in place of
     ``test``.
@@ -76,15 +137,22 @@ def classification_scores(decision_values: Floats, y: Floats) -> dict[str, float
     wrong = np.where(decision_values >= 0, 1.0, -1.0) != y
     positive = y > 0
     result = {"test_error": float(wrong.mean()), "balanced_error": np.nan, "auc": np.nan}
-    n_positive, n_negative = int(positive.sum()), int((~positive).sum())
-    if n_positive and n_negative:
-        from scipy.stats import rankdata
-
+    if positive.any() and not positive.all():
         result["balanced_error"] = float((wrong[positive].mean() + wrong[~positive].mean()) / 2)
-        ranks = rankdata(decision_values)[positive].sum()
-        above = ranks - n_positive * (n_positive + 1) / 2
-        result["auc"] = float(above / (n_positive * n_negative))
+        result["auc"] = _auc(decision_values, positive)
     return result
+
+
+def _auc(decision_values: Floats, positive: npt.NDArray[np.bool_]) -> float:
+    """Return the area under the ROC curve; NaN without points of both kinds."""
+    from scipy.stats import rankdata
+
+    n_positive, n_negative = int(positive.sum()), int((~positive).sum())
+    if not n_positive or not n_negative:
+        return math.nan
+    ranks = rankdata(decision_values)[positive].sum()
+    above = ranks - n_positive * (n_positive + 1) / 2
+    return float(above / (n_positive * n_negative))
 
 
 def regression_scores(decision_values: Floats, y: Floats) -> dict[str, float]:

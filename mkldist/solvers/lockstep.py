@@ -8,7 +8,7 @@ run an iteration, and many vectors at once turn matrix-vector products into a ma
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,12 +37,16 @@ class Job:
         The problem, whose clock the driver keeps.
     steps : generator
         The solver, not yet started.
+    after : callable, optional
+        Given the solution, a generator of further requests, e.g. for values of the decision
+        function.  They are put to the bank itself and share its passes; the solver is not charged.
     """
 
     key: str
     view: BankView
     problem: Problem
     steps: Steps
+    after: Callable[[Solution], Generator[Request, Any, None]] | None = None
 
 
 @dataclass(frozen=True)
@@ -84,8 +88,8 @@ def drive(bank: Bank, jobs: Iterable[Job], on_done: Done) -> None:
     jobs : iterable of Job
         Solvers that have not started.
     on_done : callable
-        Called as ``on_done(key, outcome, times)`` when a job ends, with its solution or with the
-        exception that it raised; one job's failure leaves the others alone.
+        Called as ``on_done(key, outcome, times)`` when a job and what is asked after it end, with
+        its solution or with the exception raised; one job's failure leaves the others alone.
     """
     start = time.perf_counter()
     live = [_Runner(job, start, on_done) for job in jobs]
@@ -116,7 +120,9 @@ class _Runner:
     """A job, its pending request and its account of time."""
 
     def __init__(self, job: Job, start: float, on_done: Done) -> None:
-        self.job = job
+        self.job, self.view = job, job.view
+        self._steps: Generator[Request, Any, Any] = job.steps
+        self._solution: Solution | None = None
         self.pass_seconds = self.bytes_read = 0.0
         self._start, self._on_done = start, on_done
         self._own = self._cpu = 0.0
@@ -131,13 +137,33 @@ class _Runner:
         return self.translated is not None and needs_pass(bank, self.translated)
 
     def advance(self, reply: Any) -> None:
-        """Run the solver with an answer until its next request or its end."""
+        """Run the solver, and then what comes after it, until the next request or the end."""
+        outcome: Solution | Exception | None = None
+        if self._solution is None:
+            outcome = self._solved(reply)
+            if isinstance(outcome, Solution) and self.job.after is not None:
+                self._solution, reply = outcome, None
+                self._steps, self.view = self.job.after(outcome), BankView.whole(self.view.bank)
+        if self._solution is not None:
+            outcome = self._followed(reply)
+        if outcome is not None:
+            self.request = self.translated = None
+            self._on_done(self.job.key, outcome, self._times())
+
+    def charge(self, seconds: float, bytes_read: float) -> None:
+        """Take on a share of a pass."""
+        if self._solution is None:
+            self.pass_seconds += seconds
+            self.bytes_read += bytes_read
+            self.job.problem.clock.charge(seconds)
+
+    def _solved(self, reply: Any) -> Solution | Exception | None:
+        """Run the solver on its own time; return what it ended with, None if it asks."""
         outcome: Solution | Exception | None = None
         wall, cpu = time.perf_counter(), time.thread_time()
         self.job.problem.clock.resume()
         try:
-            self.request = _asked(self.job.steps.send(reply))
-            self.translated = self.job.view.translate(self.request)
+            self._ask(reply)
             self._rounds += 1
         except StopIteration as end:
             outcome = _ended(end.value)
@@ -146,15 +172,22 @@ class _Runner:
         self.job.problem.clock.pause()
         self._own += time.perf_counter() - wall
         self._cpu += time.thread_time() - cpu
-        if outcome is not None:
-            self.request = self.translated = None
-            self._on_done(self.job.key, outcome, self._times())
+        return outcome
 
-    def charge(self, seconds: float, bytes_read: float) -> None:
-        """Take on a share of a pass."""
-        self.pass_seconds += seconds
-        self.bytes_read += bytes_read
-        self.job.problem.clock.charge(seconds)
+    def _followed(self, reply: Any) -> Solution | Exception | None:
+        """Run what comes after the solver; return its solution at the end, None if it asks."""
+        try:
+            self._ask(reply)
+        except StopIteration:
+            return self._solution
+        except Exception as error:  # as above
+            return error
+        return None
+
+    def _ask(self, reply: Any) -> None:
+        """Take the next request of what is running."""
+        self.request = _asked(self._steps.send(reply))
+        self.translated = self.view.translate(self.request)
 
     def _times(self) -> JobTimes:
         return JobTimes(
@@ -193,7 +226,7 @@ def _answer(bank: Bank, runners: Sequence[_Runner]) -> None:
     replies.reverse()
     for runner, request, cost in zip(runners, asked, costs, strict=True):
         runner.charge(seconds * cost / total, bytes_read * cost / total)
-        runner.advance(runner.job.view.interpret(request, replies.pop()))
+        runner.advance(runner.view.interpret(request, replies.pop()))
 
 
 def _cost(request: Request, n_kernels: int) -> float:

@@ -20,6 +20,7 @@ _SECTIONS = {
     "preprocessing": "[preprocessing]",
     "splits": "[splits]",
     "graph": "[graph]",
+    "selection": "[selection]",
     "outputs": "[outputs]",
 }
 _ENTRIES = {"datasets": "[[datasets]]", "banks": "[[banks]]", "methods": "[[methods]]"}
@@ -124,9 +125,12 @@ def unknown_key(where: str, what: str, name: str, known: Sequence[str]) -> SpecE
         if name in _SECTIONS or name in _ENTRIES:
             hint = f"Write it as {(_SECTIONS | _ENTRIES)[name]}"
     elif not hint:
-        for section, header in _SECTIONS.items():
-            if name in _model_at((section,), SweepSpec).model_fields:
-                hint = f"Move {name!r} under {header}"
+        homes = [
+            header
+            for section, header in _SECTIONS.items()
+            if name in _model_at((section,), SweepSpec).model_fields
+        ]
+        hint = f"Move {name!r} under {homes[0]}" if homes else hint
     return SpecError(where, f"unknown {what}", f"one of {', '.join(known)}", hint)
 
 

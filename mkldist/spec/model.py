@@ -36,6 +36,7 @@ from mkldist.spec.kinds import (
     series_shape,
     several,
 )
+from mkldist.spec.selection import SelectionSpec
 from mkldist.spec.splits import SplitsSpec
 
 
@@ -256,6 +257,9 @@ class MethodSpec(BaseModel):
 
     name: str
     label: Name | None = None
+    kernel_weights: Literal["per-class", "shared"] = Field(
+        "per-class", description="of more than two classes: of each class its own, or the same"
+    )
 
     @property
     def key(self) -> str:
@@ -297,6 +301,7 @@ class SweepSpec(Model):
     preprocessing: PreprocessingSpec = PreprocessingSpec()
     splits: SplitsSpec = SplitsSpec()
     graph: GraphTable | None = None
+    selection: SelectionSpec | None = None
     banks: Annotated[tuple[BankSpec, ...], Strict(False)] = Field(min_length=1)
     methods: Annotated[tuple[MethodSpec, ...], Strict(False)] = Field(min_length=1)
     outputs: OutputsSpec = OutputsSpec()

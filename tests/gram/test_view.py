@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from mkldist.errors import SpecError
 from mkldist.gram.bank import MemoryBank
 from mkldist.gram.passes import answer
+from mkldist.gram.predictor import raw_predictor
 from mkldist.gram.requests import Combine, Inner, Matvec, Quadratic, Radii, Request
 from mkldist.gram.view import BankView, make_views
 from tests.gram.bank_suite import random_grams
@@ -153,7 +154,7 @@ def test_raw_predictor_is_the_decision_function(
         )
     expected = np.einsum("m,mti,i->t", weights * view.scale, cross, coefficients) + 0.3
 
-    raw = view.raw_predictor(weights, coefficients, 0.3)
+    raw = raw_predictor(view, weights, coefficients, 0.3)
     assert_array_equal(raw.kernels, np.flatnonzero(weights))
     found = raw.bias + np.einsum(
         "s,sti,i->t", raw.weights, grams[raw.kernels][:, test[:, None], train], raw.coefficients
@@ -172,14 +173,14 @@ def test_raw_predictor_of_kernels_with_coefficients_of_their_own(
     weights = np.where(rng.random(N_KERNELS) < 0.5, 0.0, rng.random(N_KERNELS))
     kept = np.flatnonzero(weights)
     own = rng.standard_normal((len(kept), 15))
-    raw = view.raw_predictor(weights, own, 0.3)
+    raw = raw_predictor(view, weights, own, 0.3)
     found = np.full(N_POINTS, raw.bias)
     for s, kernel in enumerate(raw.kernels):
         found += raw.weights[s] * (grams[kernel][:, train] @ raw.coefficients[s])
     expected = np.full(N_POINTS, 0.3)
     for kernel, coefficients in zip(kept, own, strict=True):
         alone = np.where(np.arange(N_KERNELS) == kernel, weights, 0.0)
-        one = view.raw_predictor(alone, coefficients, 0.0)
+        one = raw_predictor(view, alone, coefficients, 0.0)
         image = grams[kernel][:, train] @ one.coefficients
         expected += one.weights[0] * image + one.bias
     assert_allclose(found, expected, rtol=1e-10, atol=1e-12)

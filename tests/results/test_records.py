@@ -72,8 +72,8 @@ def test_record_of_a_solution():
         weights, np.array([1.0, -2.0]), 0.5, np.array([1.0, 2.0]), 10.0, 9.0,
         StopReason.MAX_ITER, Counters(outer_iterations=3), {"gap": np.ones(3)}, {"margin": 2.0},
     )  # fmt: skip
-    record = RunRecord.from_solution(
-        RUNS[0], solution, scores={"test_error": 0.1}, times={"own_seconds": 1.0},
+    record = RunRecord.from_solutions(
+        RUNS[0], [solution], scores={"test_error": 0.1}, times={"own_seconds": 1.0},
         provenance={"host": "h"}, counters={"bytes_read": 5},
     )  # fmt: skip
     np.testing.assert_array_equal(record.kernel_weights, weights)

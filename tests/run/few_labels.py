@@ -1,4 +1,4 @@
-"""Sweeps over few labels, done task by task in this process."""
+"""Small sweeps, for one over few labels, done task by task in this process."""
 
 from __future__ import annotations
 
@@ -83,6 +83,7 @@ class Done:
     dataset: Dataset
     splits: tuple[Split, ...]
     records: dict[tuple[str, int, str], RunRecord]
+    passes: int
 
 
 def do(words: str, folder: Path) -> Done:
@@ -93,11 +94,14 @@ def do(words: str, folder: Path) -> Done:
     refs = bank_refs(
         plan, resolved, {b.id for b in plan.banks}, str(folder / "banks"), folder / "snapshots"
     )
-    settings = BatchSettings(str(folder / "records"), predictions=True, coefficients=True)
+    settings = BatchSettings(
+        str(folder / "records"), spec.execution, predictions=True, coefficients=True
+    )
+    passes = 0
     for batch in plan.batches:
         ref = refs[batch.bank, batch.runs[0].bank_label]
         build(BuildTask(ref, tuple(block.index for block in ref.store().missing())))
-        solve_batch(BatchTask(ref, batch.runs, settings))
+        passes += solve_batch(BatchTask(ref, batch.runs, settings)).passes
     store = RecordStore(folder / "records")
     found: dict[tuple[str, int, str], RunRecord] = {}
     for run in plan.runs:
@@ -107,7 +111,7 @@ def do(words: str, folder: Path) -> Done:
         varying = [run.params[name] for name in ("C", "gamma_i") if name in run.params]
         found[run.key, run.split, "".join(map(str, varying))] = record
     [(dataset, splits)] = resolved.datasets.values()
-    return Done(plan, dataset, splits, found)
+    return Done(plan, dataset, splits, found, passes)
 
 
 def zscored(x: np.ndarray, rows: np.ndarray) -> np.ndarray:

@@ -1,0 +1,133 @@
+"""Decision functions in terms of the kernels as a bank stores them, and their values there."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mkldist.gram.passes import answer
+from mkldist.gram.requests import Combine, Matvec, Request
+from mkldist.gram.view import BankView
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class RawPredictor:
+    """A decision function on kernels as the bank stores them, without any normalisation.
+
+    ``f(x) = sum_s weights[s] sum_i coefficients[i] k_kernels[s](x, x_i) + bias``
+
+    Parameters
+    ----------
+    kernels : (S,) intp
+        Indices of the kernels that take part.
+    weights : (S,) float64
+        Their weights.
+    coefficients : (n,) or (S, n) float64
+        Expansion coefficients of the view's points: one vector, or one per kernel.
+    bias : float
+        Intercept.
+    """
+
+    kernels: Ints
+    weights: Floats
+    coefficients: Floats
+    bias: float
+
+
+def raw_predictor(
+    view: BankView, kernel_weights: Floats, coefficients: Floats, bias: float
+) -> RawPredictor:
+    """Return the decision function of a view's kernels in terms of the kernels as stored.
+
+    Centring a row of kernel values is linear in it, so it is folded into the coefficients,
+    ``c -> Hc``, and into the bias, which takes a combination of the active kernels.
+
+    Parameters
+    ----------
+    view : BankView
+        The view.
+    kernel_weights : (M,) float64
+        Weights of the view's kernels.
+    coefficients : (n,) or (S, n) float64
+        Expansion coefficients: one vector, or one per kernel of non-zero weight.
+    bias : float
+        Intercept.
+    """
+    kept = np.flatnonzero(kernel_weights)
+    if coefficients.ndim == 2:  # of kernels that vanish on the view's points, nothing is left
+        coefficients = coefficients[view.scale[kept] != 0.0]
+    weights = kernel_weights * view.scale
+    kernels = np.flatnonzero(weights)
+    raw = RawPredictor(kernels, weights[kernels], coefficients, bias)
+    if not view.centred:
+        return raw
+    centred = coefficients - coefficients.mean(axis=-1, keepdims=True)
+    raw = replace(raw, coefficients=centred, bias=0.0)
+    points = slice(None) if view.index is None else view.index
+    (values,) = _answered(view, bank_values(view, [raw]))
+    return replace(raw, bias=bias - float(values[points].mean()))
+
+
+def bank_values(
+    view: BankView, predictors: Sequence[RawPredictor]
+) -> Generator[Request, Any, Floats]:
+    """Ask the bank itself for the values of decision functions at all of its points.
+
+    Parameters
+    ----------
+    view : BankView
+        Whose points the functions are expansions over.
+    predictors : sequence of RawPredictor
+        The functions.  Neighbours of equal weights share a combination of kernels.
+
+    Yields
+    ------
+    Combine, Matvec
+        Of the bank's kernels as stored.
+
+    Returns
+    -------
+    (len(predictors), N) float64
+    """
+    values = np.empty((len(predictors), view.bank.n_points))
+    before: RawPredictor | None = None
+    combined: Floats = np.empty((0, 0))
+    for row, predictor in zip(values, predictors, strict=True):
+        row[:] = predictor.bias
+        padded = view.padded(predictor.coefficients.T)
+        if padded.ndim == 2:
+            for s, kernel in enumerate(predictor.kernels):
+                product = yield Matvec(np.array([kernel]), np.ascontiguousarray(padded[:, s]))
+                row += predictor.weights[s] * product[0]
+            continue
+        if not len(predictor.kernels):
+            continue
+        if before is None or not _equal_weights(before, predictor):
+            dense = np.zeros(view.n_kernels)
+            dense[predictor.kernels] = predictor.weights
+            combined, before = (yield Combine(dense)), predictor
+        row += combined @ padded
+    return values
+
+
+def _equal_weights(one: RawPredictor, other: RawPredictor) -> bool:
+    return np.array_equal(one.kernels, other.kernels) and np.array_equal(one.weights, other.weights)
+
+
+def _answered(view: BankView, steps: Generator[Request, Any, Floats]) -> Floats:
+    """Run a generator whose requests go to the bank itself, one after the other."""
+    reply: Any = None
+    while True:
+        try:
+            request = steps.send(reply)
+        except StopIteration as end:
+            result: Floats = end.value
+            return result
+        (reply,) = answer(view.bank, [request])
