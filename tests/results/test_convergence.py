@@ -162,7 +162,7 @@ def test_exports_hold_traces_and_tables_leave_them_out(tmp_path, store):
         store.write(traced(run, i))
     prepare(tmp_path / "results.zarr", PLAN, FACTS, store)
     with xr.open_datatree(
-        export(tmp_path, "netcdf", tmp_path / "results.nc"), engine="netcdf4"
+        export(tmp_path, "netcdf", tmp_path / "results.nc")[0], engine="netcdf4"
     ) as back:
         xr.testing.assert_identical(back.load(), open_results(tmp_path).load())
     rows = run_rows(open_results(tmp_path))
@@ -174,7 +174,7 @@ def test_a_tree_without_any_trace_yet_can_be_exported(tmp_path, store):
     prepare(tmp_path / "results.zarr", PLAN, FACTS, store)
     assert open_results(tmp_path)["heart/level/convergence"].sizes["iteration"] == 0
     with xr.open_datatree(
-        export(tmp_path, "netcdf", tmp_path / "results.nc"), engine="netcdf4"
+        export(tmp_path, "netcdf", tmp_path / "results.nc")[0], engine="netcdf4"
     ) as back:
         assert back["heart/level/convergence"].gap.shape == (2, 3, 2, 0)
 
