@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from mkldist.results.tree import open_results
     from mkldist.solvers.base import Solution
-    from mkldist.solvers.solve import solve
+    from mkldist.solvers.solve import solve, solve_path
 
 _EXPORTS = {
     "Solution": "mkldist.solvers.base",
     "open_results": "mkldist.results.tree",
     "solve": "mkldist.solvers.solve",
+    "solve_path": "mkldist.solvers.solve",
 }
 
-__all__ = ["Solution", "open_results", "solve"]
+__all__ = ["Solution", "open_results", "solve", "solve_path"]
 
 
 def __getattr__(name: str) -> Any:

@@ -63,6 +63,8 @@ class Loss(ABC):
     target = Target.CLASSES
     polyhedral = False
     """Whether h has no curvature between its kinks."""
+    dual_curvature = 0.0
+    """Modulus of strong convexity of h."""
     offset = 0.0
     """What labels were shifted by: to be added to the bias of a predictor of `y`."""
 
@@ -136,6 +138,8 @@ class _Shifted(Loss):
 class Squared(_Shifted):
     """``1/2 (y - f)^2``: kernel ridge regression's loss."""
 
+    dual_curvature = 1.0
+
     def value(self, f: Floats) -> float:
         residual = self.y - f
         return 0.5 * float(residual @ residual)
@@ -196,6 +200,8 @@ class _Enveloped(Loss):
 
 class Logistic(_Enveloped):
     """``log(1 + exp(-y f))``; h is the negative entropy of ``t = y rho``, Eq. (16)."""
+
+    dual_curvature = 4.0
 
     def value(self, f: Floats) -> float:
         return float(np.logaddexp(0.0, -self.y * f).sum())

@@ -42,6 +42,10 @@ class InnerSvm:
         self._counters = counters
         self._start: Floats | None = None
 
+    def begin_at(self, alpha: Floats) -> None:
+        """Start the next solution from dual variables `alpha`, shaped like the labels."""
+        self._start = alpha
+
     def sharpen(self) -> None:
         """Solve as exactly as rounding permits from now on."""
         self._tol = 0.0

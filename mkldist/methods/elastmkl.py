@@ -21,8 +21,9 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from mkldist.regularizers import Regularizer
-from mkldist.solvers.base import Method, Problem, Steps, StopReason
-from mkldist.solvers.block_norm import BlockNorm, BlockNormParams
+from mkldist.solvers.base import Method, Path, Problem, Steps, StopReason
+from mkldist.solvers.block_norm import BlockNorm
+from mkldist.solvers.block_norm_params import BlockNormParams
 
 FIRST_GAMMA = 10.0  # penalty of the loss's multipliers
 GAMMA_GROWTH = 4.0
@@ -91,5 +92,6 @@ METHOD = Method(
     problem="block-norm MKL with a smooth dual",
     loss="logistic, hinge, squared or epsilon-insensitive",
     regularizer="C sum_m [(1 - mix) ||f_m|| + mix/2 ||f_m||^2], block q-norm, uniform, one's own",
+    path=Path("C", rising=False),
     reference="Suzuki & Tomioka 2011, Section 4.3, Eqs. (43), (48)-(50)",
 )

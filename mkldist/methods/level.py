@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Generator
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -38,6 +39,7 @@ from mkldist.solvers.base import (
     Counters,
     Floats,
     Method,
+    Path,
     Problem,
     Solution,
     SolverParams,
@@ -89,7 +91,7 @@ def solve(problem: Problem, params: LevelParams) -> Steps:
     """
     state = _Level(problem, params)
     stop = StopReason.MAX_ITER
-    yield from state.choose_kernels()
+    yield from state.begin()
     for _ in range(params.max_iter):
         K = yield Combine(state.weights)
         svm = state.solve_svm(K)
@@ -106,11 +108,30 @@ def solve(problem: Problem, params: LevelParams) -> Steps:
     return state.solution(stop)
 
 
+@dataclass(frozen=True, eq=False)
+class LevelState:
+    """Where the next point of a path may start.
+
+    Parameters
+    ----------
+    weights : (M,) float64
+        Kernel weights.
+    kernels : (S,) intp
+        The working set.
+    points : (J, n) or (J, n, k) float64
+        Dual points of the cuts that bind; last that of the solution.
+    """
+
+    weights: Floats
+    kernels: Ints
+    points: Floats
+
+
 class _Level:
     """The iterate, the bundle of cuts, the bounds, and the kernels that they are about."""
 
     def __init__(self, problem: Problem, params: LevelParams) -> None:
-        self.params, self._y = params, problem.y
+        self.params, self._y, self._start = params, problem.y, problem.start
         self.kernels = WorkingSet(problem.n_kernels, everything=params.acceleration == "none")
         self.p: Floats = np.full(len(self.kernels), 1.0 / max(len(self.kernels), 1))
         self.upper, self.lower, self.gap = math.inf, -math.inf, math.inf
@@ -127,14 +148,38 @@ class _Level:
         """The iterate as weights of all kernels."""
         return self.kernels.spread(self.p)
 
-    def choose_kernels(self) -> Generator[Request, Any, None]:
-        """Begin with the kernels that the labels themselves, as dual variables, ask for."""
+    def begin(self) -> Generator[Request, Any, None]:
+        """Go on from a start, or with the kernels that the labels, as dual variables, ask for."""
+        if isinstance(self._start, LevelState):
+            yield from self._go_on(self._start)
+            return
         if self.kernels.everything:
             return
         positive = self._y > 0
         alpha = np.where(positive, 1.0 / positive.sum(axis=0), 1.0 / (~positive).sum(axis=0))
         q = yield from self.kernels.visit_all(alpha[None] * self._y)
         yield from self._enlarge(self.kernels.newcomers(q[:, 0], -math.inf))
+
+    def _go_on(self, start: LevelState) -> Generator[Request, Any, None]:
+        """Take over weights and kernels, and the cuts of what dual points are feasible for this C.
+
+        A dual point that exceeds C is scaled down to it.
+        """
+        largest = start.points.max(axis=tuple(range(1, start.points.ndim)), keepdims=True)
+        points = start.points * np.minimum(1.0, self.params.C / largest)
+        if self.kernels.everything:
+            q = (yield from self.kernels.visit_all(points * self._y)).T
+        else:
+            q = yield from self.kernels.enlarge(start.kernels, points * self._y)
+            self._cuts = CuttingPlanes(len(self.kernels))
+        for alpha, row in zip(points, q, strict=True):
+            self._cuts.add(float(alpha.sum()), -0.5 * row)
+        self._points = list(points)
+        self._minimum = self._cuts.minimum()
+        self._restricted_lower = self._minimum.bound
+        self.p = start.weights[self.kernels.kernels]
+        self._gap_of_pass = self.params.tol
+        self._svm.begin_at(points[-1])
 
     def solve_svm(self, K: Floats) -> SvmSolution:
         """Solve the inner machine at p (step 3), started from the last one; a new upper bound."""
@@ -214,6 +259,8 @@ class _Level:
     def solution(self, stop: StopReason) -> Solution:
         """Return the best weights met and their certificate."""
         svm = self._best_svm
+        binding = np.flatnonzero(self._minimum.rows)
+        points = np.array([*(self._points[j] for j in binding), svm.alpha])
         return Solution(
             kernel_weights=self._best_weights,
             coefficients=svm.signed,
@@ -224,6 +271,7 @@ class _Level:
             stop_reason=stop,
             counters=self._counters,
             trace=self._trace.arrays(),
+            state=LevelState(self._best_weights, self.kernels.kernels, points),
         )
 
 
@@ -242,5 +290,6 @@ METHOD = Method(
     loss="hinge",
     regularizer="1/2 (sum_m ||f_m||)^2",
     reference="Xu, Jin, King & Lyu 2008, Algorithm 2",
+    path=Path("C", rising=True),
     joint_classes=True,
 )

@@ -56,6 +56,7 @@ from mkldist.solvers.base import (
     Effects,
     Floats,
     Method,
+    Path,
     Problem,
     Solution,
     SolverParams,
@@ -67,7 +68,7 @@ from mkldist.solvers.base import (
 from mkldist.solvers.kernel_cache import Forms, quadratic_forms
 from mkldist.solvers.screening import distance_to_optimum
 from mkldist.solvers.trace import Trace
-from mkldist.solvers.weight_descent import Iterate, WeightDescent
+from mkldist.solvers.weight_descent import Iterate, PrimalState, WeightDescent
 from mkldist.solvers.working_set import Ints, WorkingSet, solved
 
 INNER_SHARE = 1e-2  # of tol: the error of q_m is of the order of the root of the machine's gap
@@ -160,7 +161,8 @@ class _PrimalMKL:
     """The kernels at work, the bounds and the best point met."""
 
     def __init__(self, problem: Problem, params: PrimalMKLParams) -> None:
-        self.params, self._y = params, problem.y
+        self.params, self._y, self._start = params, problem.y, problem.start
+        self._centre_value = -math.inf
         self._weights = WeightSet(params.norm)
         self._loss = squared_loss(params, problem.y)
         plain = params.acceleration == "none" or not self._weights.is_simplex
@@ -188,6 +190,9 @@ class _PrimalMKL:
 
     def begin(self) -> Generator[Request, Any, Iterate]:
         """Return equal weights of the first kernels, with the machine there (lines 4-10)."""
+        start = self._start
+        if isinstance(start, PrimalState):
+            return (yield from self._go_on(start))
         zeros = np.zeros_like(self._y)
         if not self._kernels.everything:
             b = self._loss.best_bias(zeros)
@@ -195,6 +200,20 @@ class _PrimalMKL:
             self._kernels.take(self._kernels.newcomers(q, -math.inf))
         d = self._weights.uniform(len(self._kernels))
         return (yield from self.descent.at(d, zeros))
+
+    def _go_on(self, start: PrimalState) -> Generator[Request, Any, Iterate]:
+        """Take over weights, kernels and coefficients, and bound J by the last r asked about."""
+        candidates = self._kernels.candidates
+        if not self._kernels.everything:
+            self._kernels.take(start.kernels)
+            candidates.go_on(start.candidates)
+            q = (candidates.bounds / self.params.lam) ** 2
+            self._centre_value = self._lower = self._dual_value(candidates.centre, start.b, q)
+            self._gap_of_pass = self.params.tol
+        d = start.d[self._kernels.kernels]
+        now = yield from self.descent.at(d, start.alpha)
+        yield from candidates.screen(self._distance(now.z.value))
+        return now
 
     def certify(self, now: Iterate) -> Generator[Request, Any, tuple[Iterate, Forms]]:
         """Take up the bounds at an iterate, by a pass once the working set is solved.
@@ -239,14 +258,18 @@ class _PrimalMKL:
         lam, candidates = self.params.lam, self._kernels.candidates
         q = yield from self._kernels.visit_all(r[None] / lam)
         q = np.maximum(q[:, 0], 0.0)
-        value = self._dual_value(r, b, q)
-        self._lower = max(self._lower, value)
+        candidates.visited(r, lam * np.sqrt(q))
+        self._centre_value = self._dual_value(r, b, q)
+        self._lower = max(self._lower, self._centre_value)
         if math.isfinite(self._upper) and self.gap > self.params.tol:
             self._gap_of_pass = self.gap
-            distance = distance_to_optimum(self._upper, value, curvature=1.0)
-            yield from candidates.screen(r, lam * np.sqrt(q), distance)
+            yield from candidates.screen(self._distance(self._upper))
         self._counters.passes = candidates.passes
         return q
+
+    def _distance(self, upper: float) -> float:
+        """Return a bound of the distance of the optimum from the candidates' centre."""
+        return distance_to_optimum(upper, self._centre_value, curvature=1.0)
 
     def _dual_value(self, r: Floats, b: float, q: Floats) -> float:
         """Return the dual value of a feasible r, of q at ``r / lam``."""
@@ -276,7 +299,10 @@ class _PrimalMKL:
             stop_reason=stop,
             counters=self._counters,
             trace=self._trace.arrays(),
-            extra={"screened": float(self._kernels.candidates.n_screened)},
+            extra=self._kernels.candidates.report,
+            state=PrimalState(
+                self._best_d, self._kernels.kernels, z.alpha, z.b, self._kernels.candidates
+            ),
         )
 
 
@@ -290,4 +316,5 @@ METHOD = Method(
     regularizer="lam/2 (sum_m ||f_m||)^2; its block-norm analogue for norm > 1",
     reference="Hao, Yuan, Yang & Chen 2012, Algorithm 1",
     hyperparameters=("lam",),
+    path=Path("lam", rising=False),
 )

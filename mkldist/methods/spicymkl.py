@@ -28,8 +28,9 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from mkldist.solvers.base import Method, Problem, Steps, StopReason
-from mkldist.solvers.block_norm import BlockNorm, BlockNormParams
+from mkldist.solvers.base import Method, Path, Problem, Steps, StopReason
+from mkldist.solvers.block_norm import BlockNorm
+from mkldist.solvers.block_norm_params import BlockNormParams
 
 
 class SpicyMKLParams(BlockNormParams):
@@ -91,5 +92,6 @@ METHOD = Method(
     problem="block-norm MKL",
     loss="logistic, hinge, squared or epsilon-insensitive",
     regularizer="C sum_m ||f_m||, elastic-net, block q-norm, uniform, or one's own",
+    path=Path("C", rising=False),
     reference="Suzuki & Tomioka 2011, Tables 1 and 2, Eqs. (25)-(27), (38)-(41), (47)",
 )

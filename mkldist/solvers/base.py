@@ -34,9 +34,9 @@ from __future__ import annotations
 import enum
 import math
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -109,12 +109,16 @@ class Problem:
         The solver's time, to be held against ``params.time_limit``.
     laplacian : (n, n) float64 array or sparse array, optional
         Graph Laplacian of the points, for semi-supervised methods.
+    start : object, optional
+        The :attr:`Solution.state` of the same method, kernels and labels at another value of the
+        parameter that its :class:`Path` names.
     """
 
     y: Floats
     n_kernels: int
     clock: Clock = field(default_factory=Clock)
     laplacian: Any = None
+    start: Any = None
 
     @property
     def n_points(self) -> int:
@@ -155,6 +159,9 @@ class SolverParams(BaseModel):
             return True
         other, values = self.effective_with[name]
         return getattr(self, other) in values
+
+
+Params = TypeVar("Params", bound=SolverParams)
 
 
 @dataclass
@@ -209,6 +216,8 @@ class Solution:
         Further scalars that a method reports, by name.
     kernel_coefficients : (S, n) float64, optional
         Expansion coefficients of each kernel of non-zero weight, in order, where they differ.
+    state : object, optional
+        What the next solver of a path may start from, see :attr:`Problem.start`; never stored.
     """
 
     kernel_weights: Floats
@@ -222,6 +231,7 @@ class Solution:
     trace: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
     extra: dict[str, float] = field(default_factory=dict)
     kernel_coefficients: Floats | None = None
+    state: Any = field(default=None, repr=False)
 
     @property
     def absolute_gap(self) -> float:
@@ -282,6 +292,22 @@ def relative_gap(primal: float, dual: float) -> float:
 
 
 @dataclass(frozen=True)
+class Path:
+    """The parameter along whose values a method starts each solver where the last one ended.
+
+    Parameters
+    ----------
+    parameter : str
+        Its name.
+    rising : bool
+        Whether larger values regularise less, so that a path takes the smallest first.
+    """
+
+    parameter: str
+    rising: bool
+
+
+@dataclass(frozen=True)
 class Method:
     """A registry entry: the solver and what ``mkldist list methods`` says of it."""
 
@@ -295,4 +321,12 @@ class Method:
     reference: str
     hyperparameters: tuple[str, ...] = ("C",)
     needs_laplacian: bool = False
+    path: Path | None = None
     joint_classes: bool = False
+
+    def along_path(self, points: Iterable[Params]) -> list[Params]:
+        """Return settings in the order of decreasing regularisation, if the method has a path."""
+        if self.path is None:
+            return list(points)
+        parameter, rising = self.path.parameter, self.path.rising
+        return sorted(points, key=lambda p: float(getattr(p, parameter)), reverse=not rising)

@@ -17,27 +17,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Generator
-from typing import Any, ClassVar, Literal
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import ConfigDict, Field
 
-from mkldist import regularizers
-from mkldist.gram.requests import Quadratic, Request
-from mkldist.losses import EpsilonInsensitive, Hinge, Logistic, Loss, Squared
-from mkldist.regularizers import Regularizer
-from mkldist.solvers.base import (
-    Counters,
-    Effects,
-    Problem,
-    Solution,
-    SolverParams,
-    StopReason,
-    Target,
-    relative_gap,
-)
-from mkldist.solvers.dual_newton import ProximalDual
+from mkldist.gram.requests import Request
+from mkldist.solvers.base import Counters, Problem, Solution, StopReason, relative_gap
+from mkldist.solvers.block_norm_params import BlockNormParams
+from mkldist.solvers.dual_newton import DualState, ProximalDual
+from mkldist.solvers.screening import Candidates, distance_to_optimum
 from mkldist.solvers.trace import Trace
 
 Floats = npt.NDArray[np.float64]
@@ -56,67 +46,27 @@ SOLVED = 0.5  # of the gap of the last pass, to which the working set is solved 
 SOLVED_TOL = 0.5  # of the tolerance, to which it need not be solved any better
 ACTIVE_SLACK = 1e-10  # relative excess of a dual norm over the threshold that rounding explains
 
-_LOSSES: dict[str, type[Loss]] = {
-    "logistic": Logistic,
-    "hinge": Hinge,
-    "squared": Squared,
-    "epsilon": EpsilonInsensitive,
-}
 
+@dataclass(frozen=True, eq=False)
+class BlockNormState:
+    """Where the next point of a path may start.
 
-class BlockNormParams(SolverParams):
-    """Parameters of block-norm MKL."""
+    Parameters
+    ----------
+    strength : float
+        The regulariser's C.
+    kernel_scale : float
+        What :meth:`BlockNorm.start` returned.
+    dual : DualState
+        The point reached.
+    candidates : Candidates
+        What is known of dual norms at a point of the last pass.
+    """
 
-    model_config = ConfigDict(arbitrary_types_allowed=True)
-    effective_with: ClassVar[Effects] = {
-        "epsilon": ("loss", ("epsilon",)),
-        "mix": ("regularizer", ("elastic-net",)),
-        "q": ("regularizer", ("block-q",)),
-        "C": ("regularizer", ("block1", "elastic-net", "block-q", "uniform")),
-    }
-
-    C: float = Field(0.05, gt=0, allow_inf_nan=False, description="strength of the regulariser")
-    loss: Literal["logistic", "hinge", "squared", "epsilon"] = Field(
-        "logistic", description="logistic and hinge for classes, squared and epsilon for values"
-    )
-    epsilon: float = Field(
-        0.1, ge=0, allow_inf_nan=False, description="half width of the tube of loss epsilon"
-    )
-    regularizer: Literal["block1", "elastic-net", "block-q", "uniform"] | Regularizer = Field(
-        "block1", description="block1, elastic-net, block-q, uniform, or a Regularizer"
-    )
-    mix: float = Field(
-        0.5, ge=0, le=1, description="share of the squared norm in elastic-net (lambda)"
-    )
-    q: float = Field(1.5, gt=1, le=2, description="exponent of block-q")
-    acceleration: Literal["working-set", "none"] = Field(
-        "working-set", description="none: every iteration visits all kernels, as in the paper"
-    )
-
-    @property
-    def target(self) -> Target:
-        """What the labels may be, which the loss decides."""
-        return _LOSSES[self.loss].target
-
-    def make_loss(self, y: Floats) -> Loss:
-        """Return the loss on labels `y`."""
-        if self.loss == "epsilon":
-            return EpsilonInsensitive(y, self.epsilon)
-        return _LOSSES[self.loss](y)
-
-    def make_regularizer(self) -> Regularizer:
-        """Return the regulariser of strength C; a user's own is returned as it is."""
-        match self.regularizer:
-            case "block1":
-                return regularizers.block1(self.C)
-            case "elastic-net":
-                return regularizers.ElasticNet(self.C, self.mix)
-            case "block-q":
-                return regularizers.BlockQ(self.C, self.q)
-            case "uniform":
-                return regularizers.uniform(self.C)
-            case _:
-                return self.regularizer
+    strength: float
+    kernel_scale: float
+    dual: DualState
+    candidates: Candidates
 
 
 class BlockNorm:
@@ -136,6 +86,9 @@ class BlockNorm:
         self.regularizer = params.make_regularizer()
         self.counters = Counters()
         self.dual = ProximalDual(self.loss, self.regularizer, problem.n_kernels, self.counters)
+        self._kernel_wise = params.acceleration == "working-set"
+        self._candidates = Candidates(problem.n_kernels)
+        self._kernel_scale, self._centre_value, self._inherited = 1.0, 0.0, False
         # Losses and regularisers are not negative, nor is then the optimum.
         self.lower, self._share = 0.0, INNER_SHARE
         self._restricted_lower = self._last_lower = 0.0
@@ -160,13 +113,37 @@ class BlockNorm:
         return self._share * max(min(gap, 1.0), self.params.tol) * abs(self.upper)
 
     def start(self) -> Generator[Request, Any, float]:
-        """Choose the first working set; return the largest ``rho' K_m rho / ||rho||^2``."""
+        """Go on from a start, or choose the first working set.
+
+        Returns
+        -------
+        float
+            The largest ``rho' K_m rho / ||rho||^2``.
+        """
+        start = self._problem.start
+        if isinstance(start, BlockNormState) and self._kernel_wise:
+            yield from self._go_on(start)
+        else:
+            yield from self._choose_kernels()
+        return self._kernel_scale
+
+    def _go_on(self, start: BlockNormState) -> Generator[Request, Any, None]:
+        """Take over kernels, components and rho, scaled down as the regulariser is weakened."""
+        scale = min(1.0, self.params.C / start.strength)
+        yield from self.dual.go_on(start.dual, scale)
+        self._candidates.go_on(start.candidates)
+        self._candidates.shrink(scale)
+        self._kernel_scale = start.kernel_scale
+        self._bound_below()
+        self._gap_of_pass, self._inherited = self.params.tol, True
+
+    def _choose_kernels(self) -> Generator[Request, Any, None]:
         norms = yield from self._pass()
-        plain = self.params.acceleration == "none"
-        yield from self.dual.enlarge(np.arange(len(norms)) if plain else self._violators(norms))
+        chosen = self._violators(norms) if self._kernel_wise else np.arange(len(norms))
+        yield from self.dual.enlarge(chosen)
         square = float(self.dual.rho @ self.dual.rho)
         largest = float(norms.max()) ** 2 / square if square > 0.0 else 0.0
-        return largest if largest > 0.0 else 1.0
+        self._kernel_scale = largest if largest > 0.0 else 1.0
 
     def look_outside(self) -> Generator[Request, Any, None]:
         """Bound the optimum from below and enlarge the working set, once that is solved.
@@ -174,10 +151,13 @@ class BlockNorm:
         What is left to gain in the working set is told by the dual value of rho on its kernels
         alone, which costs nothing.  A pass comes when that is little against the gap of all.
         """
+        if self._inherited:
+            self._inherited = False
+            yield from self._screen()
         norms: Floats = np.sqrt(np.maximum(self.dual.products @ self.dual.rho, 0.0))
-        self._restricted_lower = self._dual_value(norms)[0]
+        self._restricted_lower = self._dual_value(self.loss.feasible(self.dual.rho), norms)[0]
         solved = max(SOLVED_TOL * self.params.tol, SOLVED * self._gap_of_pass)
-        if self.params.acceleration == "working-set" and self._restricted_gap > solved:
+        if self._kernel_wise and self._restricted_gap > solved:
             return
         norms = yield from self._pass()
         if self.gap > self.params.tol:
@@ -189,31 +169,50 @@ class BlockNorm:
 
     def _pass(self) -> Generator[Request, Any, Floats]:
         """Take the dual value of rho as a lower bound; return ``||rho||_{K_m}``, (M,)."""
-        q = yield Quadratic(self.loss.feasible(self.dual.rho))
-        self.counters.passes += 1
-        norms: Floats = np.sqrt(np.maximum(q, 0.0))
-        value, rho = self._dual_value(norms)
-        if value > self.lower:
-            self.lower, self._dual_variables = value, rho
+        rho = self.loss.feasible(self.dual.rho)
+        q = yield from self._candidates.quadratic(rho[:, None])
+        norms: Floats = np.sqrt(np.maximum(q[:, 0], 0.0))
+        self._candidates.visited(rho, norms)
+        self._bound_below()
         self._gap_of_pass = self.gap
+        if self._kernel_wise and self.gap > self.params.tol:
+            yield from self._screen()
+        self.counters.passes = self._candidates.passes
         return norms
 
-    def _dual_value(self, norms: Floats) -> tuple[float, Floats]:
-        """Return the dual value of rho, made feasible, and that point.
+    def _bound_below(self) -> None:
+        """Take the dual value of the candidates' centre, which is made feasible, as a bound."""
+        candidates = self._candidates
+        norms = candidates.bounds[candidates.may_be_active]
+        self._centre_value, factor = self._dual_value(candidates.centre, norms)
+        candidates.shrink(factor)
+        if self._centre_value > self.lower:
+            self.lower, self._dual_variables = self._centre_value, candidates.centre
+
+    def _screen(self) -> Generator[Request, Any, None]:
+        """Leave out the kernels that the ball around the candidates' centre proves inactive."""
+        curvature = self.loss.dual_curvature
+        distance = distance_to_optimum(self.upper, self._centre_value, curvature)
+        yield from self._candidates.screen(distance, self.regularizer.threshold)
+
+    def _dual_value(self, rho: Floats, norms: Floats) -> tuple[float, float]:
+        """Return the dual value of a point, and the factor that it was made feasible by.
 
         Where psi* is infinite beyond a largest slope, rho is scaled down to it.
 
         Parameters
         ----------
+        rho : (n,) float64
+            Point of the loss's domain with sum zero.
         norms : (S,) float64
-            Dual norms ``||rho||_{K_m}`` of all kernels, or of those that are to count.
+            Dual norms ``||rho||_{K_m}`` of all kernels, or of those that are to count; or upper
+            bounds of them.
         """
-        rho = self.loss.feasible(self.dual.rho)
         largest, bound = float(norms.max(initial=0.0)), self.regularizer.largest_slope
         scale = bound / largest if largest > bound else 1.0
         value = -self.loss.conjugate(scale * rho)
         value -= float(self.regularizer.conjugate(scale * norms).sum())
-        return value, scale * rho
+        return value, scale
 
     @property
     def _restricted_gap(self) -> float:
@@ -316,6 +315,10 @@ class BlockNorm:
             stop_reason=stop,
             counters=self.counters,
             trace=self._trace.arrays(),
+            extra=self._candidates.report,
+            state=BlockNormState(
+                self.params.C, self._kernel_scale, self.dual.state, self._candidates
+            ),
         )
 
     def _normalised(self) -> tuple[Floats, float]:

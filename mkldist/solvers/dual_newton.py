@@ -56,6 +56,29 @@ class _Point:
     curve: Curve
 
 
+@dataclass(frozen=True, eq=False)
+class DualState:
+    """A point and its multipliers.
+
+    Parameters
+    ----------
+    rho : (n,) float64
+        The point.
+    kernels : (S,) intp
+        The working set.
+    images, squares : (S, n) and (S,) float64
+        ``K_m alpha_m`` and ``alpha_m' K_m alpha_m``.
+    multipliers : (n,) float64
+        Of the loss.
+    """
+
+    rho: Floats
+    kernels: Ints
+    images: Floats
+    squares: Floats
+    multipliers: Floats
+
+
 class ProximalDual:
     """The inner objective: its multipliers, its working set and the point reached.
 
@@ -85,6 +108,18 @@ class ProximalDual:
         self._products = np.empty((0, n))  # K_m rho
         self._images = np.empty((0, n))  # K_m alpha_m
         self._squares = np.empty(0)  # alpha_m' K_m alpha_m
+
+    @property
+    def state(self) -> DualState:
+        """Where another minimisation may start."""
+        return DualState(self.rho, self.kernels, self._images, self._squares, self._multipliers)
+
+    def go_on(self, start: DualState, scale: float) -> Generator[Request, Any, None]:
+        """Take over the working set, its components and multipliers, and a multiple of rho."""
+        self.rho, self.kernels = scale * start.rho, start.kernels
+        self._images, self._squares = start.images, start.squares
+        self._multipliers = start.multipliers
+        self._products = yield Matvec(self.kernels, self.rho)
 
     def drop(self, outside: Bools) -> None:
         """Take kernels out of the working set whose ``alpha_m`` is zero.

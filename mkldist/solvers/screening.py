@@ -45,27 +45,52 @@ class Candidates:
     ----------
     n_kernels : int
         Number M of kernels.
-    radii : (M,) float64, optional
-        ``sqrt(trace(H K_m H))`` if known; else asked for when it can help.
+
+    Attributes
+    ----------
+    passes : int
+        Passes over all kernels.
+    may_be_active : (M,) bool
+        Those that are not screened.
+    centre : (n,) float64
+        The dual point last asked about; empty before the first.
+    bounds : (M,) float64
+        Upper bounds of the dual norms there, exact where the last pass visited.
+    radii : (M,) float64, or None
+        ``sqrt(trace(H K_m H))``, asked for when it can help.
     """
 
-    def __init__(self, n_kernels: int, radii: Floats | None = None) -> None:
+    def __init__(self, n_kernels: int) -> None:
         self.may_be_active: Bools = np.ones(n_kernels, dtype=bool)
-        self.radii = radii
-        self.passes = 0
+        self.passes, self._partial_passes = 0, 0
+        self.centre: Floats = np.empty(0)
+        self.bounds: Floats = np.full(n_kernels, np.inf)
+        self.radii: Floats | None = None
+        self._exact: Bools = np.zeros(n_kernels, dtype=bool)
 
     @property
-    def n_screened(self) -> int:
-        """Number of kernels proven inactive."""
-        return int((~self.may_be_active).sum())
+    def report(self) -> dict[str, float]:
+        """Number of kernels proven inactive, and of passes over the others alone."""
+        screened = float((~self.may_be_active).sum())
+        return {"screened": screened, "partial_passes": float(self._partial_passes)}
+
+    def go_on(self, start: Candidates) -> None:
+        """Take over what is known of dual norms at a point; no kernel is screened yet."""
+        self.centre, self.bounds = start.centre, start.bounds
+        self.radii, self._exact = start.radii, start._exact
+
+    def shrink(self, factor: float) -> None:
+        """Move the centre towards zero."""
+        self.centre, self.bounds = factor * self.centre, factor * self.bounds
 
     def quadratic(self, vectors: Floats) -> Generator[Request, Any, Floats]:
         """Return ``v'K_m v`` of all kernels for (n, R) vectors, (M, R); zero where screened."""
-        self.passes += 1
         if self.may_be_active.mean() > WORTH_VISITING_ALONE:
+            self.passes += 1
             q: Floats = yield Quadratic(vectors)
             q[~self.may_be_active] = 0.0
             return q
+        self._partial_passes += 1
         q = np.zeros((len(self.may_be_active), vectors.shape[1]))
         left = np.flatnonzero(self.may_be_active)
         for start in range(0, len(left), KERNELS_AT_ONCE):
@@ -74,50 +99,61 @@ class Candidates:
             q[kernels] = np.einsum("nr,snr->sr", vectors, products)
         return q
 
-    def screen(
-        self, rho: Floats, norms: Floats, distance: float, threshold: float | None = None
-    ) -> Generator[Request, Any, None]:
-        """Leave out the kernels whose dual norm is below the threshold in all of the ball.
+    def visited(self, rho: Floats, norms: Floats) -> None:
+        """Take up what a pass says.
 
         Parameters
         ----------
         rho : (n,) float64
-            Centre of the ball.
+            A feasible dual point, the centre of the balls to come.
         norms : (M,) float64
             ``||rho||_{K_m}``; of screened kernels anything.
+        """
+        unseen = ~self.may_be_active
+        self.bounds = np.where(unseen, self.bounds, norms)
+        if unseen.any() and self.radii is not None:
+            moved = float(np.linalg.norm(rho - self.centre))
+            self.bounds[unseen] += moved * self.radii[unseen]
+        self.centre, self._exact = rho, ~unseen
+
+    def screen(
+        self, distance: float, threshold: float | None = None
+    ) -> Generator[Request, Any, None]:
+        """Leave out the kernels whose dual norm is below the threshold in all of a ball.
+
+        Parameters
+        ----------
         distance : float
-            Radius of the ball.
+            Radius of the ball around the centre.
         threshold : float, optional
             Dual norm of active kernels at the optimum; by default the largest of all.
         """
         if not math.isfinite(distance):
             return
         if self.radii is None:
-            if not self._could_help(rho, norms, distance, threshold):
+            if not self._could_help(distance, threshold):
                 return
             self.passes += 1
-            n = len(rho)
+            n = len(self.centre)
             traces = yield Inner((np.eye(n) - 1.0 / n)[None])
             self.radii = np.sqrt(np.maximum(traces[:, 0], 0.0))
         change = distance * self.radii
         if threshold is None:
-            threshold = float((norms - change)[self.may_be_active].max())
-        slack = ROUNDING * float(norms.max())
-        self.may_be_active &= norms + change >= threshold - slack
+            threshold = float((self.bounds - change)[self._exact].max())
+        slack = ROUNDING * float(self.bounds.max())
+        self.may_be_active &= self.bounds + change >= threshold - slack
 
-    def _could_help(
-        self, rho: Floats, norms: Floats, distance: float, threshold: float | None
-    ) -> bool:
+    def _could_help(self, distance: float, threshold: float | None) -> bool:
         """Return whether passes would become cheaper, were the eigenvalues as small as can be.
 
         ``||rho||_{K_m}`` bounds ``sqrt(lambda_m) ||rho||`` from below.
         """
-        length = float(np.linalg.norm(rho))
+        length = float(np.linalg.norm(self.centre))
         if length == 0.0:
             return False
-        least = norms / length * distance
-        bound = float((norms - least).max()) if threshold is None else threshold
-        return bool((norms + least >= bound).mean() <= WORTH_VISITING_ALONE)
+        least = self.bounds / length * distance
+        bound = float((self.bounds - least).max()) if threshold is None else threshold
+        return bool((self.bounds + least >= bound).mean() <= WORTH_VISITING_ALONE)
 
 
 def distance_to_optimum(upper: float, value: float, curvature: float) -> float:

@@ -1,8 +1,10 @@
-"""One method on Gram matrices in memory: :func:`solve`."""
+"""One method on Gram matrices in memory: :func:`solve` and :func:`solve_path`."""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -89,29 +91,136 @@ def solve(
     >>> bool(solution.gap <= 0.01), bool((solution.decision_function(grams) * y > 0).all())
     (True, True)
     """
-    if method not in METHODS:
-        known = ", ".join(METHODS)
-        raise SpecError("method", f"found {method!r}", f"one of {known}", nearest(method, METHODS))
-    chosen = METHODS[method]
+    chosen = _method(method)
     settings = validate(chosen.params, method, params)
     check_effect(method, params, [settings])
-    if chosen.needs_laplacian and laplacian is None:
-        raise SpecError("laplacian", f"none for {method}", "a graph Laplacian of the points")
-    stack = _numbers(grams, "grams", "(M, n, n) numbers: M Gram matrices of one size")
-    labels = _labels(y, chosen, stack.shape[-1:])
-    given = np.asarray(grams)
-    check_grams(given if given.dtype == np.float32 else stack, labels, where="grams")
-    for column in labels.reshape(len(labels), -1).T:
-        _check_labels(column, settings.target)
-    stack = semidefinite(stack)
-    bank = MemoryBank.from_grams(stack)
-    problem = Problem(
-        y=labels, n_kernels=len(stack), laplacian=_checked_laplacian(laplacian, len(labels))
-    )
-    view = make_views(bank, [None], ())[0]
-    solution = solve_alone(bank, Job(method, view, problem, chosen.solve(problem, settings)))
-    _warn_if_early(method, solution, settings)
-    return solution
+    return _Instance.of(chosen, settings, grams, y, laplacian).solve(settings)
+
+
+def solve_path(
+    method: str,
+    grams: npt.ArrayLike,
+    y: npt.ArrayLike,
+    *,
+    laplacian: Any = None,
+    **params: Any,
+) -> list[Solution]:
+    """Run one method at several strengths of regularisation, each started from the last one.
+
+    The solvers run in the order of decreasing regularisation.  What a solver hands on (kernel
+    weights, dual points, the kernels at work, and bounds for those that are not) saves the next
+    one most of its passes; each solution is certified on its own all the same.
+
+    Parameters
+    ----------
+    method : str
+        Name of a method with a path: level, spicymkl, elastmkl, primalmkl.
+    grams, y, laplacian
+        As for :func:`mkldist.solve`.
+    **params
+        The method's parameters: its regularisation as a list (``C``, or ``lam`` of primalmkl), the
+        others as for :func:`mkldist.solve`.
+
+    Returns
+    -------
+    list of Solution
+        In the order of the list given.
+
+    Raises
+    ------
+    mkldist.errors.SpecError
+        For a method without a path or a regularisation that is not a list of numbers; else as
+        :func:`mkldist.solve`.
+    mkldist.errors.GramError
+        As :func:`mkldist.solve`.
+
+    Warns
+    -----
+    mkldist.errors.ConvergenceWarning
+        When a tolerance was not reached.
+
+    Examples
+    --------
+    >>> import numpy as np, mkldist
+    >>> x = np.linspace(-2, 2, 20)
+    >>> y = np.where(np.abs(x) < 1, 1.0, -1.0)
+    >>> squared = (x[:, None] - x) ** 2
+    >>> grams = np.array([np.exp(-squared / (2 * s**2)) for s in (0.1, 0.5, 2.0)])
+    >>> path = mkldist.solve_path("level", grams, y, C=[100.0, 1.0, 10.0])
+    >>> objectives = [solution.objective for solution in path]
+    >>> objectives[1] < objectives[2] < objectives[0]
+    True
+    """
+    chosen = _method(method)
+    parameter, values = _path_of(chosen, params)
+    points = [validate(chosen.params, method, {**params, parameter: float(v)}) for v in values]
+    check_effect(method, {**params, parameter: values}, points)
+    instance = _Instance.of(chosen, points[0], grams, y, laplacian)
+    solutions: dict[float, Solution] = {}
+    state = None
+    for settings in chosen.along_path(points):
+        solution = instance.solve(settings, state)
+        state = solution.state
+        solutions[getattr(settings, parameter)] = replace(solution, state=None)
+    return [solutions[float(value)] for value in values]
+
+
+def _method(name: str) -> Method:
+    if name not in METHODS:
+        known = ", ".join(METHODS)
+        raise SpecError("method", f"found {name!r}", f"one of {known}", nearest(name, METHODS))
+    return METHODS[name]
+
+
+def _path_of(method: Method, params: Mapping[str, Any]) -> tuple[str, Floats]:
+    """Return the parameter that varies along a path, and its values."""
+    if method.path is None:
+        able = ", ".join(name for name, other in METHODS.items() if other.path is not None)
+        hint = "Or call mkldist.solve for each value"
+        raise SpecError("method", f"found {method.name}", f"a method with a path: {able}", hint)
+    name = method.path.parameter
+    where, expected = f"{method.name}.{name}", "a list of numbers, one for each solution"
+    values = _numbers(params.get(name, ()), where, expected)
+    if values.ndim != 1 or not len(values):
+        found = f"found {params[name]!r:.60}" if name in params else "found none"
+        raise SpecError(where, found, expected)
+    return name, values
+
+
+@dataclass(frozen=True, eq=False)
+class _Instance:
+    """A method on kernels and labels that were found good."""
+
+    method: Method
+    bank: MemoryBank
+    labels: Floats
+    laplacian: Any
+
+    @classmethod
+    def of(
+        cls, method: Method, settings: SolverParams, grams: Any, y: Any, laplacian: Any
+    ) -> _Instance:
+        """Check what was given."""
+        if method.needs_laplacian and laplacian is None:
+            expected = "a graph Laplacian of the points"
+            raise SpecError("laplacian", f"none for {method.name}", expected)
+        stack = _numbers(grams, "grams", "(M, n, n) numbers: M Gram matrices of one size")
+        labels = _labels(y, method, stack.shape[-1:])
+        given = np.asarray(grams)
+        check_grams(given if given.dtype == np.float32 else stack, labels, where="grams")
+        for column in labels.reshape(len(labels), -1).T:
+            _check_labels(column, settings.target)
+        bank = MemoryBank.from_grams(semidefinite(stack))
+        return cls(method, bank, labels, _checked_laplacian(laplacian, len(labels)))
+
+    def solve(self, settings: SolverParams, start: Any = None) -> Solution:
+        """Run the method, from the state of another solution if there is one."""
+        problem = Problem(self.labels, self.bank.n_kernels, laplacian=self.laplacian, start=start)
+        view = make_views(self.bank, [None], ())[0]
+        steps = self.method.solve(problem, settings)
+        solution = solve_alone(self.bank, Job(self.method.name, view, problem, steps))
+        _warn_if_early(self.method.name, solution, settings)
+        return solution
 
 
 def _numbers(given: Any, where: str, expected: str, hint: str = "") -> Floats:
@@ -166,7 +275,7 @@ def _warn_if_early(method: str, solution: Solution, settings: SolverParams) -> N
         f"{solution.counters.outer_iterations} iterations: relative gap {solution.gap:.2g}, "
         f"tol {settings.tol:g}. {advice}; objective and dual_objective bound the optimum anyhow",
         ConvergenceWarning,
-        stacklevel=3,
+        stacklevel=4,
     )
 
 

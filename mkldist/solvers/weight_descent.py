@@ -18,8 +18,9 @@ from mkldist.optim.line_search import root_of_slope
 from mkldist.optim.lp_ball import WeightSet
 from mkldist.solvers.base import Counters, Floats
 from mkldist.solvers.kernel_cache import Forms, KernelCache, kernel_cache
+from mkldist.solvers.screening import Candidates
 from mkldist.solvers.weight_step import SecondOrderModel, alternating_objective, nesterov
-from mkldist.solvers.working_set import WorkingSet
+from mkldist.solvers.working_set import Ints, WorkingSet
 
 CHI_1 = 1e-5  # the paper's tolerance of the weight step
 LARGEST_SHARE, LEAST_SHARE = 1e-3, 1e-7  # of the gap, left by the minimum of the model
@@ -43,6 +44,31 @@ class Iterate:
     d: Floats
     K: Floats
     z: PrimalPoint
+
+
+@dataclass(frozen=True, eq=False)
+class PrimalState:
+    """Where the next point of a path may start.
+
+    Parameters
+    ----------
+    d : (M,) float64
+        Kernel weights.
+    kernels : (S,) intp
+        The working set.
+    alpha : (n,) float64
+        Coefficients.
+    b : float
+        Bias.
+    candidates : Candidates
+        What is known of dual norms at the r of the last pass.
+    """
+
+    d: Floats
+    kernels: Ints
+    alpha: Floats
+    b: float
+    candidates: Candidates
 
 
 @dataclass(frozen=True, eq=False)

@@ -65,11 +65,13 @@ def test_screened_kernels_are_not_those_of_the_conic_optimum(seed, away):
     value = np.abs(r).sum() - 0.5 * r @ r - forms.max() / (2 * lam)
     distance = distance_to_optimum(optimum + 1e-7, value, 1.0)
     assert np.linalg.norm(r - best) <= distance
-    candidates = Candidates(len(grams), np.sqrt(np.trace(grams, axis1=1, axis2=2)))
-    ask(candidates.screen(r, np.sqrt(forms), distance), grams)
+    candidates = Candidates(len(grams))
+    candidates.visited(r, np.sqrt(forms))
+    candidates.radii = np.sqrt(np.trace(grams, axis1=1, axis2=2))
+    ask(candidates.screen(distance), grams)
     assert candidates.may_be_active[active].all()
     if away == 1e-4:
-        assert candidates.n_screened > len(grams) / 4
+        assert candidates.report["screened"] > len(grams) / 4
 
 
 def test_radii_are_asked_for_once_and_only_where_they_may_help():
@@ -77,11 +79,12 @@ def test_radii_are_asked_for_once_and_only_where_they_may_help():
     r, _ = simplex_dual(grams, y, 0.02)
     norms = np.sqrt(np.einsum("i,mij,j->m", r, grams, r))
     candidates, seen = Candidates(len(grams)), []
-    ask(candidates.screen(r, norms, np.inf), grams, seen)
-    ask(candidates.screen(r, norms, 10.0), grams, seen)
+    candidates.visited(r, norms)
+    ask(candidates.screen(np.inf), grams, seen)
+    ask(candidates.screen(10.0), grams, seen)
     assert not seen
-    ask(candidates.screen(r, norms, 1e-4), grams, seen)
-    ask(candidates.screen(r, norms, 1e-5), grams, seen)
+    ask(candidates.screen(1e-4), grams, seen)
+    ask(candidates.screen(1e-5), grams, seen)
     assert [type(request) for request in seen] == [Inner]
     assert candidates.passes == 1
     H = np.eye(len(y)) - 1 / len(y)
@@ -103,7 +106,28 @@ def test_passes_visit_the_candidates_alone_once_they_are_few():
     assert not q[:20].any()
     assert not few[:50].any()
     assert [type(request) for request in seen] == [Quadratic, Matvec]
+    assert candidates.passes == candidates.report["partial_passes"] == 1
     np.testing.assert_array_equal(seen[1].kernels, np.arange(50, 60))
+
+
+def test_bounds_of_kernels_that_are_not_visited_hold_wherever_the_point_moves():
+    grams, y = random_instance(2)
+    rng = np.random.default_rng(0)
+    candidates, point = Candidates(len(grams)), y.copy()
+    candidates.radii = np.sqrt(np.einsum("mij,ij->m", grams, np.eye(len(y)) - 1 / len(y)))
+    for screened in (0, 20, 40):
+        candidates.may_be_active[:screened] = False
+        step = 0.1 * rng.normal(size=len(y))
+        point = point + step - step.mean()
+        norms = np.sqrt(np.einsum("i,mij,j->m", point, grams, point))
+        candidates.visited(point, np.where(candidates.may_be_active, norms, 0.0))
+        assert (candidates.bounds >= norms * (1 - 1e-12)).all()
+        np.testing.assert_array_equal(candidates.bounds[screened:], norms[screened:])
+    later = Candidates(len(grams))
+    later.go_on(candidates)
+    later.shrink(0.5)
+    assert later.may_be_active.all()
+    assert (later.bounds >= 0.5 * norms * (1 - 1e-12)).all()
 
 
 def test_a_dual_without_curvature_has_no_ball():

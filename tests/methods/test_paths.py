@@ -1,0 +1,107 @@
+"""Paths of decreasing regularisation: the same certified optima, in few passes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import mkldist
+from mkldist.errors import SpecError
+from mkldist.solvers.registry import METHODS
+from tests.benchmarks import problems
+from tests.methods import instances
+from tests.methods.test_screening import random_instance
+
+VALUES = {
+    "level": np.geomspace(1, 1000, 13),
+    "spicymkl": np.geomspace(0.5, 0.005, 13),
+    "elastmkl": np.geomspace(0.5, 0.005, 13),
+    "primalmkl": np.geomspace(1, 1e-3, 13),
+}
+COLD, WARM = 12, 3  # passes
+
+
+def along(name: str, grams: np.ndarray, y: np.ndarray, values, **params) -> list:
+    varying = {METHODS[name].path.parameter: list(values)}
+    return mkldist.solve_path(name, grams, y, **varying, **params)
+
+
+def test_every_method_with_a_path_is_tested():
+    assert set(VALUES) == {name for name, method in METHODS.items() if method.path is not None}
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_a_path_takes_few_passes(name):
+    grams, y = problems.grams(None), problems.xu2008(None).y
+    path = along(name, grams, y, VALUES[name], tol=0.01)
+    passes = [s.counters.passes + s.extra.get("partial_passes", 0) for s in path]
+    assert all(solution.converged for solution in path)
+    assert passes[0] <= COLD
+    assert sum(passes[1:]) <= WARM * len(passes[1:])
+    assert max(passes) <= COLD
+    last = {METHODS[name].path.parameter: float(VALUES[name][-1])}
+    alone = mkldist.solve(name, grams, y, tol=0.01, **last)
+    assert alone.counters.passes <= COLD
+    assert alone.dual_objective <= path[-1].objective
+    assert path[-1].dual_objective <= alone.objective
+
+
+@pytest.mark.parametrize("name", VALUES)
+@pytest.mark.parametrize("acceleration", ["working-set", "none"])
+@pytest.mark.parametrize("make", [instances.balanced, instances.more_kernels_than_points])
+def test_a_path_has_the_optima_of_its_points(name, acceleration, make):
+    instance, parameter = make(), METHODS[name].path.parameter
+    values = VALUES[name][[6, 0, 12, 3]]
+    settings = {"acceleration": acceleration, "max_iter": 5000}
+    path = along(name, instance.grams, instance.y, values, tol=1e-6, **settings)
+    for value, solution in zip(values, path, strict=True):
+        assert solution.converged
+        assert solution.state is None
+        alone = mkldist.solve(
+            name, instance.grams, instance.y, tol=1e-8, max_iter=5000, **{parameter: float(value)}
+        )
+        assert solution.objective == pytest.approx(alone.objective, rel=2e-6)
+        slack = 1e-9 * abs(alone.objective)
+        assert solution.dual_objective <= alone.objective + slack
+        assert alone.dual_objective <= solution.objective + slack
+
+
+def test_hinge_and_several_classes_have_paths_too():
+    grams, y = random_instance(3)
+    hinge = along("spicymkl", grams, y, VALUES["spicymkl"], loss="hinge", tol=1e-4)
+    assert all(solution.converged for solution in hinge)
+    columns = np.stack([y, np.roll(y, 3), np.where(np.arange(len(y)) < 9, 1.0, -1.0)], axis=1)
+    several = along("level", grams, columns, [1.0, 10.0, 100.0], tol=1e-4)
+    for C, solution in zip([1.0, 10.0, 100.0], several, strict=True):
+        alone = mkldist.solve("level", grams, columns, C=C, tol=1e-6)
+        assert solution.objective == pytest.approx(alone.objective, rel=2e-4)
+
+
+@pytest.mark.parametrize("name", ["spicymkl", "primalmkl"])
+def test_kernels_screened_along_a_path_have_no_weight(name):
+    grams, y = random_instance(4)
+    values = VALUES[name][:8]
+    path = along(name, grams, y, values, tol=1e-7)
+    screened = [int(solution.extra["screened"]) for solution in path]
+    assert max(screened) > 0
+    for value, solution, count in zip(values, path, screened, strict=True):
+        parameter = {METHODS[name].path.parameter: float(value)}
+        plain = mkldist.solve(name, grams, y, tol=1e-9, acceleration="none", **parameter)
+        assert count <= (plain.kernel_weights < 1e-6).sum()
+        assert solution.objective == pytest.approx(plain.objective, rel=2e-7)
+
+
+@pytest.mark.parametrize(
+    ("name", "params", "message"),
+    [
+        ("simplemkl", {"C": [1.0]}, r"found simplemkl.*level"),
+        ("level", {"C": 1.0}, r"level\.C: found 1\.0; expected a list of numbers"),
+        ("level", {}, r"level\.C: found none"),
+        ("primalmkl", {"lam": [1.0, -1.0]}, r"primalmkl\.lam"),
+        ("levle", {"C": [1.0]}, r"level"),
+    ],
+)
+def test_what_cannot_be_a_path_is_refused_by_name(name, params, message):
+    grams, y = random_instance(5)
+    with pytest.raises(SpecError, match=message):
+        mkldist.solve_path(name, grams, y, **params)
