@@ -128,7 +128,11 @@ def test_the_best_is_that_of_the_unlabelled_points_where_there_are_no_others(tmp
     records = [
         dataclasses.replace(
             made_up_record(run),
-            scores={"unlabelled_error": made_up_record(run).scores["test_error"]}
+            scores={
+                "unlabelled_error": made_up_record(run).scores["test_error"],
+                "unlabelled_balanced_error": 0.2,
+                "unlabelled_auc": 0.9,
+            }
             | ({"test_error": 0.1} if run.dataset == "wdbc" else {}),
         )
         for run in PLAN.runs
