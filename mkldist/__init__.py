@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from mkldist.results.selected import selected
     from mkldist.results.tree import open_results
     from mkldist.solvers.base import Solution
     from mkldist.solvers.solve import solve, solve_path
@@ -16,11 +17,12 @@ if TYPE_CHECKING:
 _EXPORTS = {
     "Solution": "mkldist.solvers.base",
     "open_results": "mkldist.results.tree",
+    "selected": "mkldist.results.selected",
     "solve": "mkldist.solvers.solve",
     "solve_path": "mkldist.solvers.solve",
 }
 
-__all__ = ["Solution", "open_results", "solve", "solve_path"]
+__all__ = ["Solution", "open_results", "selected", "solve", "solve_path"]
 
 
 def __getattr__(name: str) -> Any:

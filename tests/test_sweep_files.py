@@ -26,7 +26,7 @@ FILES = sorted(FOLDER.glob("*.toml"))
 
 def test_there_are_sweeps():
     expected = {"quickstart", "level_table1", "wdbc_all_methods", "diabetes_regression",
-                "semi_supervised"}  # fmt: skip
+                "semi_supervised", "digits"}  # fmt: skip
     assert expected <= {file.stem for file in FILES}
 
 

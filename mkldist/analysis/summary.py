@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from mkldist.results.rows import method_nodes, run_rows
+import numpy as np
+
+from mkldist.results.rows import hyperparameters, method_nodes, run_rows
 from mkldist.results.schema import SPLIT, task_of
+from mkldist.results.selected import selected
 from mkldist.results.state import RunState
 from mkldist.solvers.base import StopReason
 
@@ -14,6 +17,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 SECONDS = ("own_seconds", "pass_seconds")
+IDENTITY_COLUMNS = 3  # data set, bank and method
 
 
 def summary(tree: xr.DataTree) -> pd.DataFrame:
@@ -59,6 +63,43 @@ def summary(tree: xr.DataTree) -> pd.DataFrame:
     table.insert(len(by), "task", table["dataset"].map(tasks))
     loss = loss_of(table)
     return table.assign(best=loss == loss.groupby(table["dataset"]).transform("min"))
+
+
+def selected_summary(tree: xr.DataTree) -> pd.DataFrame:
+    """Return what a sweep with ``[selection]`` found, one row per data set, bank and method.
+
+    Parameters
+    ----------
+    tree : xarray.DataTree
+        As :func:`mkldist.open_results` returns it.
+
+    Returns
+    -------
+    pandas.DataFrame
+        As of :func:`summary`, at the settings selected in each split.  The columns of
+        hyperparameters hold text: the value, or the least and the greatest of several.
+    """
+    chosen = selected(tree)
+    table = summary(chosen)
+    names = dict.fromkeys(name for node in method_nodes(tree) for name in hyperparameters(node))
+    values: dict[tuple[str, ...], xr.Dataset] = {
+        (node.path.split("/")[1], str(node.attrs.get("bank", "")), str(node.name)): node.ds
+        for node in method_nodes(chosen)
+    }
+    keys = list(zip(table["dataset"], table["bank"], table["method"], strict=True))
+    for place, name in enumerate(names):
+        column = [_span(values[key][name].to_numpy()) if name in values[key] else None
+                  for key in keys]  # fmt: skip
+        table.insert(IDENTITY_COLUMNS + place, name, column)
+    return table
+
+
+def _span(values: np.ndarray[Any, Any]) -> str:
+    """Return the values of some splits as a text."""
+    if values.dtype.kind in "fiu":
+        low, high = f"{values.min():g}", f"{values.max():g}"
+        return low if low == high else f"{low}…{high}"
+    return "|".join(dict.fromkeys(map(str, values)))
 
 
 def loss_of(summary: pd.DataFrame) -> pd.Series[float]:

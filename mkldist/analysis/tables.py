@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from mkldist.analysis.summary import loss_of
+from mkldist.analysis.summary import loss_of, selected_summary, summary
+from mkldist.results.selected import is_validated
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    import xarray as xr
     from rich.console import Console, ConsoleOptions, RenderableType
     from rich.table import Table
 
@@ -56,10 +58,13 @@ class SummaryTable:
         As :func:`mkldist.analysis.summary.summary` returns it.
     shown : pandas.DataFrame
         The rows to show.
+    note : str
+        What the caption says of the rows.
     """
 
     summary: pd.DataFrame
     shown: pd.DataFrame
+    note: str = ""
 
     def __rich_console__(
         self, console: Console, options: ConsoleOptions
@@ -75,13 +80,30 @@ class SummaryTable:
             if max(widths) <= options.max_width:
                 break
         yield from parts
-        yield Text(_caption(self.summary, self.shown, detail), style="dim")
+        note = f"{self.note}\n" * bool(self.note)
+        yield Text(note + _caption(self.summary, self.shown, detail), style="dim")
 
     def _parts(self, detail: _Detail) -> Iterator[RenderableType]:
         columns = self.summary.columns
         names = [str(n) for n in columns if n not in _MEASURES and n not in _IDENTITY]
         for task in dict.fromkeys(self.shown["task"]):
             yield from _tables_of(self.shown[self.shown["task"] == task], task, names, detail)
+
+
+def results_table(tree: xr.DataTree) -> SummaryTable:
+    """Return the results of a sweep for a terminal, at the settings selected if some were.
+
+    Parameters
+    ----------
+    tree : xarray.DataTree
+        As :func:`mkldist.open_results` returns it.
+    """
+    if not is_validated(tree):
+        return summary_table(summary(tree))
+    return replace(
+        summary_table(selected_summary(tree)),
+        note="Settings of least validation error in each split, by mkldist.selected.",
+    )
 
 
 def summary_table(summary: pd.DataFrame, *, row_limit: int = ROW_LIMIT) -> SummaryTable:

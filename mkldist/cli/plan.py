@@ -80,6 +80,7 @@ def _lines(plan: Plan, n_workers: int) -> list[str]:
     kernels = sum(bank.n_kernels for bank in plan.banks)
     return [
         f"\n{plan.spec.name}: {len(plan.runs)} runs in {len(plan.batches)} batches",
+        *_solvers(plan),
         f"kernels:   {kernels} Gram matrices in {len(plan.banks)} banks",
         *_graphs(plan),
         f"disk:      {readable_bytes(plan.bank_bytes)} of Gram matrices{kept}",
@@ -87,6 +88,14 @@ def _lines(plan: Plan, n_workers: int) -> list[str]:
         f"{n_workers} workers",
         f"passes:    about {plan.estimated_passes} over a bank, {plan.spec.execution} execution",
     ]
+
+
+def _solvers(plan: Plan) -> list[str]:
+    """Return a line on the solvers, if some run has several."""
+    n_solvers = sum(run.n_jobs for run in plan.runs)
+    if n_solvers == len(plan.runs):
+        return []
+    return [f"solvers:   {n_solvers}, as a run has one for each class and inner fold"]
 
 
 def _graphs(plan: Plan) -> list[str]:

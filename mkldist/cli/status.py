@@ -31,10 +31,9 @@ def command(path: Path) -> None:
     console.print(f"{status.name} in {status.path}\n", highlight=False, soft_wrap=True)
     console.print(table)
     if status.counts.get(RunState.COMPLETE, 0):
-        from mkldist.analysis.summary import summary
-        from mkldist.analysis.tables import summary_table
+        from mkldist.analysis.tables import results_table
         from mkldist.results.tree import open_results
 
-        console.print(summary_table(summary(open_results(path))))
+        console.print(results_table(open_results(path)))
     for failure in status.failed:
         console.print(f"failed {failure.node}: {failure.error}", highlight=False, soft_wrap=True)

@@ -76,8 +76,7 @@ def command(
 
 def _show(outcome: SweepOutcome, console: Console) -> None:
     """Print the table and the way to the results."""
-    from mkldist.analysis.summary import summary
-    from mkldist.analysis.tables import summary_table
+    from mkldist.analysis.tables import results_table
     from mkldist.results.tree import open_results
 
     if not outcome.computed:
@@ -89,7 +88,7 @@ def _show(outcome: SweepOutcome, console: Console) -> None:
         )
     else:
         console.print()
-        console.print(summary_table(summary(open_results(outcome.path))))
+        console.print(results_table(open_results(outcome.path)))
     if outcome.others:
         console.print(
             f"\n{outcome.others} more runs are recorded in {outcome.path} that are not part of "

@@ -351,15 +351,12 @@ def check(node: xr.DataTree, where: str) -> None:
     """
     dims = node.ds[RUN_ID.name].dims
     task = task_of(node)
-    kind = NodeKind(
-        task,
-        unlabelled=UNLABELLED_SCORES[task][0].name in node.ds,
-        validation=VALIDATION_SCORES[task][0].name in node.ds,
-        classes=CLASS_BIAS.name in node.ds,
-        shared=node.attrs.get("kernel_weights") == "shared",
-    )
-    vectors = (variable for variable in VECTORS if variable.name in node.ds)
-    _check_variables(node.ds, node_variables(kind, vectors), dims, where)
+    shared = node.attrs.get("kernel_weights") == "shared"
+    kind = NodeKind(task, classes=CLASS_BIAS.name in node.ds, shared=shared)
+    vectors = map(kind.of, VECTORS)
+    scores = (*UNLABELLED_SCORES[task], *UNLABELLED_CLASS_SCORES, *VALIDATION_SCORES[task])
+    given = (variable for variable in (*scores, *vectors) if variable.name in node.ds)
+    _check_variables(node.ds, (*node_variables(kind), *given), dims, where)
     if CONVERGENCE in node.children:
         _check_variables(node[CONVERGENCE].ds, kind.traces, dims, f"{where}/{CONVERGENCE}")
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from mkldist.spec import graph, model, splits
+from mkldist.spec import graph, model, selection, splits
 
 README = Path(__file__).parents[2] / "README.md"
 MODELS = {
     found.__name__: found
-    for module in (model, graph, splits)
+    for module in (model, graph, selection, splits)
     for found in vars(module).values()
     if isinstance(found, type) and issubclass(found, BaseModel) and found.model_fields
 }

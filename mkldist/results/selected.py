@@ -1,0 +1,88 @@
+"""Results at the settings that cross-validation selects, split by split."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mkldist.errors import InputError
+from mkldist.results.rows import hyperparameters, method_nodes
+from mkldist.results.schema import SPLIT, VALIDATION_SCORES, task_of
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+def selected(tree: xr.DataTree) -> xr.DataTree:
+    """Return the results of every method at the setting selected in each split.
+
+    The setting is that of the least ``validation_error`` (``validation_rmse`` of regression),
+    which no label of a test or unlabelled row has a part in; ties go to the setting that stands
+    first, in the order of the values in the sweep file, the last hyperparameter varying fastest.
+    Runs that failed or have no outcome yet are passed over; a split with no others has the first
+    setting, whose ``state`` says so.
+
+    Parameters
+    ----------
+    tree : xarray.DataTree
+        As :func:`mkldist.open_results` returns it, of a sweep with ``[selection]``.
+
+    Returns
+    -------
+    xarray.DataTree
+        The same tree without the dims of hyperparameters, whose selected values are coordinates
+        along ``split``.
+
+    Raises
+    ------
+    mkldist.errors.InputError
+        When the sweep had no ``[selection]``.
+
+    Examples
+    --------
+    >>> import mkldist
+    >>> tree = mkldist.selected(mkldist.open_results("results/mine"))  # doctest: +SKIP
+    >>> tree["mine/level"].test_error.mean(), tree["mine/level"].C  # doctest: +SKIP
+    """
+    import xarray as xr
+
+    if not is_validated(tree):
+        raise InputError(
+            "selected",
+            "results of a sweep without [selection]",
+            "validation errors, by which to select",
+            "Add [selection] to the sweep file and repeat the sweep",
+        )
+    parts = {node.path: node.to_dataset() for node in tree.subtree}
+    for node in method_nodes(tree):
+        chosen = _chosen(node)
+        for part in node.subtree:
+            parts[part.path] = part.to_dataset().isel(chosen)
+    return xr.DataTree.from_dict(parts, name=tree.name)
+
+
+def is_validated(tree: xr.DataTree) -> bool:
+    """Return whether results hold the scores by which settings are selected."""
+    nodes = method_nodes(tree)
+    return bool(nodes) and all(_score(node) in node.ds for node in nodes)
+
+
+def _score(node: xr.DataTree) -> str:
+    return VALIDATION_SCORES[task_of(node)][0].name
+
+
+def _chosen(node: xr.DataTree) -> dict[str, xr.DataArray]:
+    """Return the position of the selected setting of each split along every dim of the runs."""
+    import xarray as xr
+
+    dims = hyperparameters(node)
+    losses = node.ds[_score(node)].transpose(SPLIT, *dims).to_numpy()
+    n_splits, *grid = losses.shape
+    flat = np.where(np.isnan(losses), np.inf, losses).reshape(n_splits, -1)
+    places = np.unravel_index(flat.argmin(axis=1), grid) if grid else ()
+    positions = dict(zip(dims, places, strict=True)) if dims else {}
+    return {
+        name: xr.DataArray(position, dims=SPLIT)
+        for name, position in {SPLIT: np.arange(n_splits), **positions}.items()
+    }

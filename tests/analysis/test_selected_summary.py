@@ -1,0 +1,73 @@
+"""The summary at selected settings, held against the records."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from rich.console import Console
+
+from mkldist.analysis.summary import selected_summary
+from mkldist.analysis.tables import results_table
+from mkldist.results.records import RecordStore
+from mkldist.results.tree import open_results, prepare
+from mkldist.spec.selection import SelectionSpec
+from tests.results.sweeps import made_up_facts, made_up_plan, made_up_record
+
+
+@pytest.fixture(scope="module")
+def plan():
+    made = made_up_plan(n_splits=3)
+    return replace(made, spec=made.spec.model_copy(update={"selection": SelectionSpec()}))
+
+
+@pytest.fixture(scope="module")
+def records(plan):
+    made = [made_up_record(run) for run in plan.runs]
+    errors = np.random.default_rng(3).uniform(0, 0.5, len(made))
+    return [
+        replace(record, scores=record.scores | {"validation_error": float(error)})
+        for record, error in zip(made, errors, strict=True)
+    ]
+
+
+@pytest.fixture(scope="module")
+def tree(plan, records, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sweep")
+    store = RecordStore(folder / "records")
+    for record in records:
+        store.write(record)
+    prepare(folder / "results.zarr", plan, made_up_facts(plan), store)
+    return open_results(folder)
+
+
+def test_every_method_stands_once_at_what_each_split_selected(records, tree):
+    table = selected_summary(tree).set_index("method")
+    assert sorted(table.index) == ["level", "simplemkl", "uniform"]
+    for method, row in table.iterrows():
+        best = [
+            min((r for r in records if r.key == method and r.split == split),
+                key=lambda r: r.scores["validation_error"])
+            for split in range(3)
+        ]  # fmt: skip
+        expected = np.mean([record.scores["test_error"] for record in best])
+        assert row["test_error_mean"] == pytest.approx(expected)
+        assert row["complete"] == 3
+        chosen = sorted({record.params["C"] for record in best if "C" in record.params})
+        if chosen:
+            span = {f"{chosen[0]:g}", f"{chosen[-1]:g}"}
+            assert set(row["C"].split("…")) == span
+        else:
+            assert pd.isna(row["C"])
+    assert table["best"].sum() == 1
+
+
+def test_the_table_of_a_sweep_with_selection_says_so(tree):
+    console = Console(width=100, record=True, file=None, quiet=False)
+    with console.capture() as captured:
+        console.print(results_table(tree))
+    text = captured.get()
+    assert "least validation error in each split" in text
+    assert text.count("level") == 1
