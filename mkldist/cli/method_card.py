@@ -35,6 +35,8 @@ def method_card(method: Method, *, brief: bool = False) -> Iterator[str]:
     yield from _entry("labels", _labels(method.params))
     if method.needs_laplacian:
         yield from _entry("graph", "needs its Laplacian")
+    if method.joint_classes:
+        yield from _entry("classes", 'may share weights: kernel_weights = "shared"')
     yield from _entry("reference", method.reference)
     fields = method.params.model_fields
     common = [name for name in SolverParams.model_fields if name in fields]
