@@ -20,6 +20,7 @@ from mkldist.memory import bank_bytes
 from mkldist.plan_batches import split_groups
 from mkldist.plan_costs import peak_memory, typical_passes
 from mkldist.plan_facts import BankFacts, DatasetFacts, GridFacts
+from mkldist.solvers.base import Path
 from mkldist.spec.graph import GraphTable
 from mkldist.spec.model import BankSpec, PreprocessingSpec, SweepSpec
 from mkldist.spec.selection import SelectionSpec
@@ -65,7 +66,8 @@ class RunPlan:
 
     ``graph`` is that whose Laplacian the method is given; None for a method without.  The run is
     made of ``n_jobs`` solvers: one for each class of more than two, or one for all of them with
-    ``shared_weights``; and as many on each of the inner folds of a ``selection``.
+    ``shared_weights``; and as many on each of the inner folds of a ``selection``.  With a ``path``
+    they start from the solutions of another run, see :attr:`chain`.
     """
 
     id: str
@@ -80,11 +82,28 @@ class RunPlan:
     shared_weights: bool = False
     selection: SelectionSpec | None = None
     n_jobs: int = 1
+    path: Path | None = None
 
     @property
     def place(self) -> Place:
         """Where its results go, but for the point of the grid."""
         return self.dataset, self.bank_label, self.key, self.split
+
+    @property
+    def chain(self) -> tuple[object, ...]:
+        """What it has in common with the runs of its path, and with no others."""
+        if self.path is None:
+            return (self.id,)
+        others = {name: v for name, v in self.params.items() if name != self.path.parameter}
+        return *self.place, repr(sorted(others.items()))
+
+    @property
+    def order(self) -> float:
+        """Its place in the path: runs of stronger regularisation come first."""
+        if self.path is None:
+            return 0.0
+        value = float(self.params[self.path.parameter])
+        return value if self.path.rising else -value
 
 
 @dataclass(frozen=True)
@@ -330,4 +349,5 @@ class _Planner:
             shared_weights=shared,
             selection=selection,
             n_jobs=(1 if shared else facts.n_problems) * (1 + n_folds),
+            path=grid.path if self.spec.execution == "path" else None,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ ENTRY_BYTES = 12  # of a sparse matrix, with the index of its column
 TYPICAL_ROUNDS = 40
 FEW_PASSES = {"uniform": 1, "best_single": 1, "svm": 1, "majority": 0, "easymkl": 3}
 FEW_PASSES |= {"rls": 1, "laprls": 1, "lapsvm": 1, "lsvm": 1, "glks": 2, "mklsvm": 10}
+FURTHER_PASSES = 3  # of a run that starts from the solution of another
 ALIGNF_KERNELS = 3  # whose products with all kernels are taken in one pass
 
 
@@ -31,7 +33,8 @@ def peak_memory(
     Parameters
     ----------
     execution : str
-        ``"shared"`` keeps all solvers of a batch alive, as far as memory goes; ``"isolated"`` one.
+        ``"shared"`` keeps all solvers of a batch alive, as far as memory goes, ``"path"`` one of
+        each path; ``"isolated"`` one.
     banks : sequence of BankPlan
         All banks.
     batches : sequence of BatchPlan
@@ -45,7 +48,7 @@ def peak_memory(
         bank = by_id[batch.bank]
         graphs = {run.graph for run in batch.runs if run.graph is not None}
         on_graph = bool(graphs)
-        alive = min(_n_jobs(batch), live_solvers(bank.n_points, memory_limit, on_graph=on_graph))
+        alive = min(_n_chains(batch), live_solvers(bank.n_points, memory_limit, on_graph=on_graph))
         if execution == "isolated":
             alive = 1
         work = alive * solver_bytes(bank.n_points, on_graph=on_graph)
@@ -103,12 +106,12 @@ def typical_passes(
 
     The solvers of a batch that memory has room for share their passes, unless they are isolated;
     a normalisation that is fitted to the training rows takes one pass a batch, and inner folds
-    take one to be scored.
+    take one to be scored.  After the first run of a path the others take few.
 
     Parameters
     ----------
     execution : str
-        ``"shared"`` or ``"isolated"``.
+        ``"shared"``, ``"isolated"`` or ``"path"``.
     banks : sequence of BankPlan
         All banks.
     batches : sequence of BatchPlan
@@ -130,14 +133,20 @@ def typical_passes(
         else:
             on_graph = any(run.graph is not None for run in batch.runs)
             alive = live_solvers(bank.n_points, memory_limit, on_graph=on_graph)
-            passes += max(rounds, default=0) * -(-_n_jobs(batch) // alive)
+            rounds = [first + FURTHER_PASSES * (_longest_chain(batch) - 1) for first in rounds]
+            passes += max(rounds, default=0) * -(-_n_chains(batch) // alive)
         passes += batch.bank in fitted
     return passes
 
 
-def _n_jobs(batch: BatchPlan) -> int:
-    """Return the number of solvers of a batch."""
-    return sum(run.n_jobs for run in batch.runs)
+def _n_chains(batch: BatchPlan) -> int:
+    """Return the number of solvers of a batch that can be alive at once: one of each path."""
+    return sum({run.chain: run.n_jobs for run in batch.runs}.values())
+
+
+def _longest_chain(batch: BatchPlan) -> int:
+    """Return the number of runs of the longest path of a batch."""
+    return max(Counter(run.chain for run in batch.runs).values(), default=1)
 
 
 def _passes(method: str, n_kernels: int) -> int:

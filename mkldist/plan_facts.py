@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from mkldist.solvers.base import Path
 from mkldist.spec.graph import GraphTable
 
 
@@ -70,9 +71,12 @@ class GridFacts:
         Whether it is given the Laplacian of a graph.
     shared_weights : bool
         Whether more than two classes share their kernel weights.
+    path : Path, optional
+        Along which of its parameters a solver can start from the last one.
     """
 
     method: str
     points: tuple[dict[str, Any], ...]
     needs_laplacian: bool = False
     shared_weights: bool = False
+    path: Path | None = None

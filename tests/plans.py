@@ -6,6 +6,7 @@ from typing import Any
 
 from mkldist.plan import Plan, make_plan
 from mkldist.plan_facts import BankFacts, DatasetFacts, GridFacts
+from mkldist.solvers.registry import METHODS
 from mkldist.spec.model import SweepSpec
 
 FIXED = {"tol": 0.01, "max_iter": 500}
@@ -13,7 +14,8 @@ FIXED = {"tol": 0.01, "max_iter": 500}
 
 def grid(method: str, *values: float, **fixed: Any) -> GridFacts:
     """Return a method at some values of C."""
-    return GridFacts(method, tuple(FIXED | fixed | {"C": C} for C in values))
+    points = tuple(FIXED | fixed | {"C": C} for C in values)
+    return GridFacts(method, points, path=METHODS[method].path)
 
 
 def dataset(name: str, n_points: int = 60, n_splits: int = 3) -> DatasetFacts:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from mkldist.gram.layout import TileLayout
 from mkldist.memory import live_solvers, row_cache_bytes, solver_bytes
 from mkldist.methods import alignf
-from mkldist.plan_costs import ALIGNF_KERNELS, BUFFER_BYTES, least_memory
+from mkldist.plan_costs import ALIGNF_KERNELS, BUFFER_BYTES, FURTHER_PASSES, least_memory
 from mkldist.spec.graph import GraphTable
 from tests.plans import dataset, grid, plan_of
 
@@ -38,6 +38,16 @@ def test_shared_runs_cost_the_passes_of_one():
     assert plan_of(data, eight).estimated_passes == passes
     assert plan_of(data, eight, execution="isolated").estimated_passes > 7 * passes
     assert 0 < plan_of(data, {"uniform": grid("uniform", 1)}).estimated_passes < passes
+
+
+def test_a_path_keeps_one_solver_alive_and_takes_few_passes_a_point():
+    data = {"a": dataset("a", 2000)}
+    eight = {"level": grid("level", *range(1, 9))}
+    shared, path = plan_of(data, eight), plan_of(data, eight, execution="path")
+    further = path.estimated_passes - shared.estimated_passes
+    assert further == 7 * FURTHER_PASSES * len(path.batches)
+    one = plan_of(data, {"level": grid("level", 1)})
+    assert path.memory_per_worker == one.memory_per_worker < shared.memory_per_worker
 
 
 def test_methods_of_few_passes_are_planned_with_as_many():

@@ -18,6 +18,7 @@ from tests.plans import dataset, grid, ids, plan_of
         ({"outputs": {"predictions": True}}, False, False),
         ({"memory": "8GiB"}, False, False),
         ({"execution": "isolated"}, True, False),
+        ({"execution": "path"}, True, False),
         ({"preprocessing": {"scale": "minmax"}}, True, True),
         ({"preprocessing": {"fit": "all"}}, True, True),
         ({"banks": [{"family": "xu2008", "normalisation": "none"}]}, True, False),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from mkldist.gram.view import BankView, make_views
 from mkldist.memory import live_solvers
 from mkldist.plan import RunPlan
 from mkldist.results.records import RecordStore, RunRecord
+from mkldist.run.chains import chains_of
 from mkldist.run.materials import BankRef, laplacian, materials
 from mkldist.run.pieces import (
     Ended,
@@ -45,7 +46,8 @@ class BatchSettings:
     records : str
         Folder of the records.
     execution : str
-        ``"shared"``: all solvers in lockstep; ``"isolated"``: one after the other.
+        ``"shared"``: all solvers in lockstep; ``"path"``: all paths; ``"isolated"``: one solver
+        after the other.
     seed : int
         Seed of the sweep, for provenance.
     memory_limit : int, optional
@@ -162,33 +164,55 @@ class _Batch:
 
     def drive(self, bank: Bank, size: int) -> None:
         """Advance as many solvers together as may be alive, neighbours first."""
-        waiting = [piece for pieces in self.pieces.values() for piece in pieces]
+        waiting = chains_of(self.pieces.values())
         for start in range(0, len(waiting), size):
-            wave = waiting[start : start + size]
-            self._drive_wave(bank, [piece for piece in wave if piece.run.id in self.ended])
+            self._drive_wave(bank, waiting[start : start + size])
 
-    def _drive_wave(self, bank: Bank, wave: Sequence[Piece]) -> None:
+    def _drive_wave(self, bank: Bank, wave: Sequence[tuple[Piece, ...]]) -> None:
+        """Advance the first solvers of some chains together, and the others in their places."""
         values: dict[str, Floats] = {}
-        by_key = {piece.key: piece for piece in wave}
+        left = {chain[0].key: iter(chain) for chain in wave}
+        at = {piece.key: (piece, left[chain[0].key]) for chain in wave for piece in chain}
 
-        def on_done(key: str, outcome: Solution | Exception, times: JobTimes) -> None:
-            if isinstance(outcome, Solution):
-                self._end(by_key[key], Ended(outcome, times, values.pop(key, None)))
-            else:
-                self._fail(by_key[key], outcome)
+        def on_done(key: str, outcome: Solution | Exception, times: JobTimes) -> Job | None:
+            piece, chain = at[key]
+            if not isinstance(outcome, Solution):
+                self._fail(piece, outcome)
+                return self._next(chain, values)
+            own = replace(outcome, state=None)
+            self._end(piece, Ended(own, times, values.pop(key, None)))
+            return self._next(chain, values, outcome.state)
 
-        jobs = []
-        for piece in wave:
+        jobs = [self._next(chain, values) for chain in left.values()]
+        drive(bank, [job for job in jobs if job is not None], on_done)
+
+    def _next(
+        self, chain: Iterator[Piece], values: dict[str, Floats], start: object = None
+    ) -> Job | None:
+        """Return the next solver of a chain whose run is not recorded yet, not yet started.
+
+        Parameters
+        ----------
+        chain : iterator of Piece
+            What is left of the chain.
+        values : dict
+            Takes what is asked of the bank after it.
+        start : object, optional
+            What the last solver handed on.
+        """
+        for piece in chain:
+            if piece.run.id not in self.ended:
+                continue
             try:
-                jobs.append(self._job(piece, values))
+                return self._job(piece, values, start)
             except (DamagedBlocksError, UnreadableError):  # the bank's trouble, not the run's
                 raise
             except Exception as error:  # parameters that no longer fit are that run's failure
                 self._fail(piece, error)
-        drive(bank, jobs, on_done)
+        return None
 
-    def _job(self, piece: Piece, values: dict[str, Floats]) -> Job:
-        """Return a solver, not yet started; `values` takes what is asked of the bank after it."""
+    def _job(self, piece: Piece, values: dict[str, Floats], start: object) -> Job:
+        """Return the solver of a piece."""
         run, recorder = piece.run, self.recorder
         method, ref, given = METHODS[run.method], recorder.ref, recorder.given
         view = recorder.views[piece.sight]
@@ -196,6 +220,7 @@ class _Batch:
             y=labels(given, piece, recorder.scale(piece.sight)),
             n_kernels=ref.plan.n_kernels,
             laplacian=None if run.graph is None else laplacian(ref, run.graph, run.split),
+            start=start,
         )
         steps = method.solve(problem, method.params(**run.params))
         after = None

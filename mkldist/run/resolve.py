@@ -108,6 +108,7 @@ def resolve(spec: SweepSpec, data_dirs: Sequence[Path], base: Path) -> Resolved:
             tuple(run_params(point) for point in grid.points),
             METHODS[grid.method].needs_laplacian,
             shared_weights=key in sharing,
+            path=METHODS[grid.method].path,
         )
         for key, grid in grids.items()
     }

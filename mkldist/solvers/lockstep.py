@@ -56,7 +56,8 @@ class JobTimes:
     Parameters
     ----------
     wall_seconds : float
-        From the start of the drive to the job's end, work for other jobs included.
+        From the start of the drive, or of the job that took another's place, to the job's end,
+        work for other jobs included.
     own_seconds, cpu_seconds : float
         Wall and processor time of the solver's own code.
     pass_seconds : float
@@ -75,7 +76,7 @@ class JobTimes:
     bytes_read: float
 
 
-Done = Callable[[str, Solution | Exception, JobTimes], None]
+Done = Callable[[str, Solution | Exception, JobTimes], Job | None]
 
 
 def drive(bank: Bank, jobs: Iterable[Job], on_done: Done) -> None:
@@ -89,7 +90,8 @@ def drive(bank: Bank, jobs: Iterable[Job], on_done: Done) -> None:
         Solvers that have not started.
     on_done : callable
         Called as ``on_done(key, outcome, times)`` when a job and what is asked after it end, with
-        its solution or with the exception raised; one job's failure leaves the others alone.
+        its solution or with the exception raised; one job's failure leaves the others alone.  The
+        job that it returns, if any, takes the place of the one that ended.
     """
     start = time.perf_counter()
     live = [_Runner(job, start, on_done) for job in jobs]
@@ -120,11 +122,16 @@ class _Runner:
     """A job, its pending request and its account of time."""
 
     def __init__(self, job: Job, start: float, on_done: Done) -> None:
+        self._on_done = on_done
+        self._take(job, start)
+
+    def _take(self, job: Job, start: float) -> None:
+        """Begin with a job and a new account."""
         self.job, self.view = job, job.view
         self._steps: Generator[Request, Any, Any] = job.steps
         self._solution: Solution | None = None
         self.pass_seconds = self.bytes_read = 0.0
-        self._start, self._on_done = start, on_done
+        self._start = start
         self._own = self._cpu = 0.0
         self._rounds = 0
         self.request: Request | None = None
@@ -148,7 +155,10 @@ class _Runner:
             outcome = self._followed(reply)
         if outcome is not None:
             self.request = self.translated = None
-            self._on_done(self.job.key, outcome, self._times())
+            following = self._on_done(self.job.key, outcome, self._times())
+            if following is not None:
+                self._take(following, time.perf_counter())
+                self.advance(None)
 
     def charge(self, seconds: float, bytes_read: float) -> None:
         """Take on a share of a pass."""

@@ -295,7 +295,11 @@ class SweepSpec(Model):
     description: str = ""
     seed: int = Field(0, ge=0)
     tol: Positive | None = Field(None, description="default tolerance of every method")
-    execution: Literal["shared", "isolated"] = "shared"
+    execution: Literal["shared", "isolated", "path"] = Field(
+        "shared",
+        description="solvers share passes, or run one after the other for honest times, or share "
+        "passes and start from the solution at the last stronger regularisation",
+    )
     memory: str | None = Field(None, description="limit per worker, e.g. '2GiB'")
     datasets: Annotated[tuple[DatasetSpec, ...], Strict(False)] = Field(min_length=1)
     preprocessing: PreprocessingSpec = PreprocessingSpec()

@@ -170,3 +170,33 @@ def test_a_solver_that_breaks_its_contract_fails_alone(asked, end, words):
     assert isinstance(outcomes["broken"], TypeError)
     assert words in str(outcomes["broken"])
     assert isinstance(outcomes["uniform"], Solution)
+
+
+def test_a_job_may_take_the_place_of_another_that_ended_or_failed():
+    instance = instances.balanced()
+    bank = MemoryBank.from_grams(instance.grams)
+    view = make_views(bank, [None], ())[0]
+    n_kernels, seen = bank.n_kernels, []
+
+    def failing():
+        yield Quadratic(instance.y)
+        raise RuntimeError("in the middle of a chain")
+
+    problem = Problem(y=instance.y, n_kernels=n_kernels)
+    following = [
+        Job("second", view, problem, failing()),
+        make_job(view, instance.y, n_kernels, key="third"),
+    ]
+
+    def done(key, outcome, times):
+        seen.append((key, outcome))
+        assert times.rounds >= 1
+        return following.pop(0) if following and key != "beside" else None
+
+    jobs = [make_job(view, instance.y, n_kernels, key=key) for key in ("first", "beside")]
+    drive(bank, jobs, done)
+    outcomes = dict(seen)
+    assert [key for key, _ in seen if key != "beside"] == ["first", "second", "third"]
+    assert isinstance(outcomes.pop("second"), RuntimeError)
+    assert all(outcome.converged for outcome in outcomes.values())
+    assert outcomes["third"].objective == outcomes["first"].objective
