@@ -25,33 +25,16 @@ programme is solved.  Here the best machine met takes the place of the newest: t
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from pydantic import Field
 
-from mkldist.gram.requests import Combine
-from mkldist.machines.inner_svm import InnerSvm, norms
-from mkldist.machines.svm import SvmSolution
-from mkldist.optim.cutting_planes import CuttingPlanes
-from mkldist.solvers.base import (
-    Counters,
-    Floats,
-    Method,
-    Problem,
-    Solution,
-    SolverParams,
-    Steps,
-    StopReason,
-    relative_gap,
-)
-from mkldist.solvers.trace import Trace
+from mkldist.solvers.base import Method, Path, Problem, Steps, StopReason
+from mkldist.solvers.cut_bundle import BundleParams, CutBundle
 
 
-class SilpParams(SolverParams):
+class SilpParams(BundleParams):
     """Parameters of the semi-infinite linear programme."""
 
-    C: float = Field(100.0, gt=0, allow_inf_nan=False, description="bound of the dual variables")
     max_iter: int = Field(5000, ge=1, description="limit on outer iterations")
 
 
@@ -67,7 +50,7 @@ def solve(problem: Problem, params: SilpParams) -> Steps:
 
     Yields
     ------
-    Combine, Quadratic
+    Combine, Quadratic, Matvec
 
     Returns
     -------
@@ -75,44 +58,24 @@ def solve(problem: Problem, params: SilpParams) -> Steps:
         ``objective`` is the least primal value met, ``dual_objective`` the value of the linear
         programme, evaluated so that rounding leaves it a lower bound.
     """
-    counters, trace = Counters(), Trace(params.trace, problem.clock)
-    svm_at = InnerSvm(problem.y, params.C, params.tol, counters)
-    cuts = CuttingPlanes(problem.n_kernels)
-    beta: Floats = np.full(problem.n_kernels, 1.0 / problem.n_kernels)
-    best_beta, best, lower, stop = beta, SvmSolution.none(), -math.inf, StopReason.MAX_ITER
+    bundle = CutBundle(problem, params)
+    stop = StopReason.MAX_ITER
+    yield from bundle.begin()
     for _ in range(params.max_iter):
-        svm = svm_at((yield Combine(beta)))
-        q = yield from norms(svm)
-        counters.outer_iterations += 1
-        counters.combines += 1
-        counters.passes += 1
-        if svm.objective < best.objective:
-            best_beta, best = beta, svm
-        cuts.add(float(svm.alpha.sum()), -0.5 * q)
-        minimum = cuts.minimum()
-        lower = max(lower, minimum.bound)
-        trace.record(best.objective, lower, beta)
-        if relative_gap(best.objective, lower) <= params.tol:
+        n_kernels = len(bundle.kernels)
+        yield from bundle.visit()
+        if bundle.gap <= params.tol:
             stop = StopReason.CONVERGED
             break
         if problem.clock.elapsed >= params.time_limit:
             stop = StopReason.TIME_LIMIT
             break
-        if np.array_equal(beta, minimum.columns):
+        same = len(bundle.kernels) == n_kernels
+        if same and np.array_equal(bundle.p, bundle.minimum.columns):
             stop = StopReason.STALLED  # rounding hides what the newest constraint says
             break
-        beta = minimum.columns
-    return Solution(
-        kernel_weights=best_beta,
-        coefficients=best.signed,
-        bias=best.bias,
-        dual_variables=best.alpha,
-        objective=best.objective,
-        dual_objective=lower,
-        stop_reason=stop,
-        counters=counters,
-        trace=trace.arrays(),
-    )
+        bundle.p = bundle.minimum.columns
+    return bundle.solution(stop)
 
 
 METHOD = Method(
@@ -124,5 +87,6 @@ METHOD = Method(
     loss="hinge",
     regularizer="1/2 (sum_m ||f_m||)^2",
     reference="Sonnenburg, Raetsch, Schaefer & Schoelkopf 2006, Algorithm 1",
+    path=Path("C", rising=True),
     joint_classes=True,
 )

@@ -114,7 +114,7 @@ def solve_path(
     Parameters
     ----------
     method : str
-        Name of a method with a path: level, spicymkl, elastmkl, primalmkl.
+        Name of a method with a path: level, silp, spicymkl, elastmkl, primalmkl.
     grams, y, laplacian
         As for :func:`mkldist.solve`.
     **params

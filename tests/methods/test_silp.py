@@ -24,9 +24,10 @@ def test_bound_is_the_programme_of_the_machines_met(iterations):
 
     def watch(request, answer):
         if isinstance(request, Quadratic):
-            cuts.append(np.abs(request.vectors).sum() - 0.5 * answer)
+            cuts.append(np.abs(request.vectors).sum() - 0.5 * answer[:, 0])
 
-    solution = solve(instance.grams, instance.y, watch, C=instance.C, tol=1e-9, max_iter=iterations)
+    settings = {"C": instance.C, "tol": 1e-9, "max_iter": iterations, "acceleration": "none"}
+    solution = solve(instance.grams, instance.y, watch, **settings)
     # min theta  s.t.  every cut'beta <= theta, beta in the simplex
     programme = linprog(
         np.r_[np.zeros(M), 1.0],
@@ -48,7 +49,8 @@ def test_weights_are_vertices_of_the_model():
         if isinstance(request, Combine):
             supports.append(np.count_nonzero(request.weights))
 
-    solve(instance.grams, instance.y, watch, C=instance.C, tol=1e-6)
+    settings = {"C": instance.C, "tol": 1e-6, "acceleration": "none"}
+    solve(instance.grams, instance.y, watch, **settings)
     # A basic solution over j cuts has at most j positive weights.
     assert all(support <= max(j, 1) for j, support in enumerate(supports[1:], start=1))
 
@@ -60,3 +62,16 @@ def test_hundreds_of_cuts_leave_bounds_that_only_tighten():
     assert solution.counters.outer_iterations > 100
     assert (np.diff(solution.trace["dual_objective"]) >= 0).all()
     assert (np.diff(solution.trace["objective"]) <= 0).all()
+
+
+def test_the_working_set_leaves_the_optimum_where_it_is_in_fewer_passes():
+    instance = instances.more_kernels_than_points()
+    plain, fast = (
+        solve(instance.grams, instance.y, C=instance.C, tol=1e-6, acceleration=acceleration)
+        for acceleration in ("none", "working-set")
+    )
+    assert plain.converged
+    assert fast.converged
+    assert max(plain.dual_objective, fast.dual_objective) <= min(plain.objective, fast.objective)
+    assert plain.counters.passes == plain.counters.outer_iterations
+    assert fast.counters.passes < plain.counters.passes / 5
