@@ -212,7 +212,7 @@ class _PrimalMKL:
             self._gap_of_pass = self.params.tol
         d = start.d[self._kernels.kernels]
         now = yield from self.descent.at(d, start.alpha)
-        yield from candidates.screen(self._distance(now.z.value))
+        yield from candidates.screen(self._distance(now.z.value), left=0.0)
         return now
 
     def certify(self, now: Iterate) -> Generator[Request, Any, tuple[Iterate, Forms]]:
@@ -263,7 +263,8 @@ class _PrimalMKL:
         self._lower = max(self._lower, self._centre_value)
         if math.isfinite(self._upper) and self.gap > self.params.tol:
             self._gap_of_pass = self.gap
-            yield from candidates.screen(self._distance(self._upper))
+            left = self.gap / self.params.tol
+            yield from candidates.screen(self._distance(self._upper), left=left)
         self._counters.passes = candidates.passes
         return q
 

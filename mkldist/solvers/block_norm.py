@@ -193,7 +193,8 @@ class BlockNorm:
         """Leave out the kernels that the ball around the candidates' centre proves inactive."""
         curvature = self.loss.dual_curvature
         distance = distance_to_optimum(self.upper, self._centre_value, curvature)
-        yield from self._candidates.screen(distance, self.regularizer.threshold)
+        left = self.gap / self.params.tol
+        yield from self._candidates.screen(distance, self.regularizer.threshold, left=left)
 
     def _dual_value(self, rho: Floats, norms: Floats) -> tuple[float, float]:
         """Return the dual value of a point, and the factor that it was made feasible by.

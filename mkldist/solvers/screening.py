@@ -33,6 +33,7 @@ Ints = npt.NDArray[np.intp]
 Bools = npt.NDArray[np.bool_]
 
 WORTH_VISITING_ALONE = 0.5  # share of the kernels, above which a pass over all is no dearer
+WORTH_ASKING = 30.0  # times the tolerance is the gap above which radii are asked for
 KERNELS_AT_ONCE = 1000
 ROUNDING = 1e-9  # of the largest dual norm
 VALUE_ROUNDING = 1e-14  # of the primal value
@@ -117,7 +118,7 @@ class Candidates:
         self.centre, self._exact = rho, ~unseen
 
     def screen(
-        self, distance: float, threshold: float | None = None
+        self, distance: float, threshold: float | None = None, *, left: float = math.inf
     ) -> Generator[Request, Any, None]:
         """Leave out the kernels whose dual norm is below the threshold in all of a ball.
 
@@ -127,11 +128,14 @@ class Candidates:
             Radius of the ball around the centre.
         threshold : float, optional
             Dual norm of active kernels at the optimum; by default the largest of all.
+        left : float
+            Ratio of the present gap to the tolerance: where little is left to be done, the pass
+            that asks for the radii would save none.
         """
         if not math.isfinite(distance):
             return
         if self.radii is None:
-            if not self._could_help(distance, threshold):
+            if left < WORTH_ASKING or not self._could_help(distance, threshold):
                 return
             self.passes += 1
             n = len(self.centre)
