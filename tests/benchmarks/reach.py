@@ -240,30 +240,57 @@ def _solve_recomputed(n_kernels: int) -> tuple[float, float, str]:
 
 @row
 def shared_sweep(data_dir: Path | None) -> Iterator[Measured]:
-    """20 halves × 13 values of C on one bank, in lockstep against one run after the other."""
+    """20 halves × 13 values of C on one bank: together and along paths, against each run alone."""
     points = problems.xu2008(data_dir, half=False)
     bank, n = problems.built(points), len(points.y)
     rng = np.random.default_rng(0)
     halves = [np.sort(rng.permutation(n)[: n // 2]) for _ in range(20)]
     views = make_views(bank, halves, ("trace",))
     grid = [{"C": C} for C in np.geomspace(1.0, 1000.0, 13)]
-    for method, more in (("level", {}), ("level", {"acceleration": "none"})):
 
-        def fresh(method: str = method, more: dict[str, Any] = more) -> list[Job]:
-            return [
-                Job(f"{s}/{job.key}", view, job.problem, job.steps)
-                for s, (half, view) in enumerate(zip(halves, views, strict=True))
-                for job in jobs(method, view, points.y[half], [p | more for p in grid])
-            ]
+    def alone() -> None:
+        for half, view in zip(halves, views, strict=True):
+            for job in jobs("level", view, points.y[half], grid):
+                run(bank, [job])
 
+    def together() -> None:
+        run(bank, [
+            Job(f"{number}/{job.key}", view, job.problem, job.steps)
+            for number, (half, view) in enumerate(zip(halves, views, strict=True))
+            for job in jobs("level", view, points.y[half], grid)
+        ])  # fmt: skip
+
+    def along_paths() -> None:
+        drive_paths(bank, views, [points.y[half] for half in halves], grid)
+
+    before = bank.counter.passes
+    theirs, _ = timed(alone)
+    apart = bank.counter.passes - before
+    for words, function in (("in lockstep", together), ("along paths", along_paths)):
         before = bank.counter.passes
-        ours, _ = timed(lambda f=fresh: run(bank, f()))
-        together = bank.counter.passes - before
-        theirs, _ = timed(lambda f=fresh: [run(bank, [job]) for job in f()])
-        apart = bank.counter.passes - before - together
-        words = " without working sets" if more else ""
-        work = f"{method}{words}, 20 halves x 13 C, shared against isolated"
-        yield Measured(work, ours, "5x", theirs, note=f"passes {together} and {apart}")
+        ours, _ = timed(function)
+        note = f"passes {bank.counter.passes - before} and {apart}"
+        yield Measured(f"Level, 20 halves x 13 C, {words}", ours, "5x", theirs, note=note)
+
+
+def drive_paths(
+    bank: Bank, views: list[BankView], labels: list[np.ndarray], grid: list[dict[str, Any]]
+) -> None:
+    """Run a path on each view, all paths in lockstep, each point from the solution of the last."""
+    entry = METHODS["level"]
+
+    def job(number: int, point: int, start: Any) -> Job:
+        problem = Problem(labels[number], bank.n_kernels, start=start)
+        steps = entry.solve(problem, entry.params(tol=TOL, **grid[point]))
+        return Job(f"{number}/{point}", views[number], problem, steps)
+
+    def done(key: str, outcome: Solution | Exception, _: Any) -> Job | None:
+        if isinstance(outcome, Exception):
+            raise outcome
+        number, point = map(int, key.split("/"))
+        return job(number, point + 1, outcome.state) if point + 1 < len(grid) else None
+
+    drive(bank, [job(number, 0, None) for number in range(len(views))], done)
 
 
 @row
