@@ -229,7 +229,7 @@ class _Planner:
     ) -> Iterator[tuple[BankPlan, list[list[int]]]]:
         """Yield the banks of a data set, each with the groups of splits that share a batch."""
         n_splits = len(facts.split_fingerprints)
-        if facts.precomputed or self.spec.preprocessing.fit == "all":
+        if facts.precomputed or self._preprocessing(dataset).fit == "all":
             groups = split_groups(range(n_splits), self.n_threads)
             yield self._bank(dataset, facts, bank, kernels, None, len(groups)), groups
         else:
@@ -249,10 +249,9 @@ class _Planner:
             )
             yield _batch(bank.id, runs)
 
-    @property
-    def _features(self) -> dict[str, Any]:
-        """Return what is done to features; what is done to labels leaves a bank as it is."""
-        return self.spec.preprocessing.model_dump(exclude={"target"})
+    def _preprocessing(self, dataset: str) -> PreprocessingSpec:
+        entry = next(entry for entry in self.spec.datasets if entry.name == dataset)
+        return self.spec.preprocessing_of(entry)
 
     def _bank(
         self,
@@ -265,13 +264,16 @@ class _Planner:
     ) -> BankPlan:
         n_points = facts.n_points if split is None else facts.known_sizes[split]
         layout = TileLayout.for_points(n_points)
+        preprocessing = self._preprocessing(dataset)
+        # What is done to labels leaves a bank as it is.
+        of_features = preprocessing.model_dump(exclude={"target"})
         dtype = self._dtype(spec, kernels.n_kernels * layout.n_entries)
         n_bytes = kernels.n_kernels * layout.n_entries * np.dtype(dtype).itemsize
         identity = content_id(
             version=IDENTITY_VERSION,
             layout=[LAYOUT_VERSION, layout.n_points, layout.tile],
             data=facts.fingerprint,
-            preprocessing=None if facts.precomputed else self._features,
+            preprocessing=None if facts.precomputed else of_features,
             train=None if split is None else facts.known_fingerprints[split],
             kernels=kernels.fingerprint,
             cosine="cosine" in spec.normalisations,
@@ -281,7 +283,7 @@ class _Planner:
             id=identity,
             dataset=dataset,
             spec=spec,
-            preprocessing=self.spec.preprocessing,
+            preprocessing=preprocessing,
             split=split,
             seed=self.spec.seed,
             n_points=n_points,

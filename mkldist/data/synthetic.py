@@ -54,12 +54,18 @@ def two_circles(
 
 
 def star(
-    rng: np.random.Generator, n: int = 200, noise: float = 0.0, points: int = 5, inner: float = 0.5
+    rng: np.random.Generator,
+    n: int = 200,
+    noise: float = 0.0,
+    points: int = 5,
+    inner: float = 0.5,
+    gap: float = 0.0,
 ) -> Draw:
     """Points of [-1, 1]² outside (class 1) and inside (class 2) a star, half of n each.
 
     The star has its `points` tips on the unit circle, the first above the centre, and its
     notches at radius `inner`; `noise` is the standard deviation of normal noise on the points.
+    Between the star shrunk by `gap` of its size and the star itself are no points.
     """
     number = _halves(n)
     kept: list[list[Floats]] = [[], []]
@@ -67,8 +73,9 @@ def star(
     wanted = np.bincount(number, minlength=2)
     while any(counts < wanted):
         square = rng.uniform(-1, 1, (2 * n + 16, 2))
-        within = _inside_star(square, points, inner)
-        for which, chosen in enumerate((square[~within], square[within])):
+        outside = square[~_inside_star(square, points, inner)]
+        inside = square[_inside_star(square / (1.0 - gap), points, inner)]
+        for which, chosen in enumerate((outside, inside)):
             kept[which].append(chosen)
             counts[which] += len(chosen)
     x = np.concatenate([np.concatenate(kept[c])[: wanted[c]] for c in (0, 1)])
@@ -172,10 +179,18 @@ LEAST: dict[str, tuple[float, bool]] = {
     "factor": (0, False),
     "points": (3, True),
     "inner": (0.05, True),
+    "gap": (0, True),
     "support": (1, True),
     "seed": (0, True),
 }
-MOST: dict[str, float] = {"n": 10**8, "d": 10**6, "factor": 1, "inner": 1, "points": 1000}
+MOST: dict[str, float] = {
+    "n": 10**8,
+    "d": 10**6,
+    "factor": 1,
+    "inner": 1,
+    "gap": 0.9,
+    "points": 1000,
+}
 
 
 def generate(name: str, options: Mapping[str, int | float | str], seed: int, where: str) -> RawData:

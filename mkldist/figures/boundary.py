@@ -48,8 +48,9 @@ class Boundary:
         ``unlabelled``, or kept for the ``test``; roles without points are left out.
     axes : ((g,) float64, (g,) float64)
         Values of the features along the grid.
-    values : (g, g) float64
-        The decision function, by the second feature and the first.
+    values : (1, g, g) or (k, g, g) float64
+        The decision function, by the second feature and the first; of each of more than two
+        classes.
     """
 
     feature_names: tuple[str, str]
@@ -79,7 +80,7 @@ def boundary(
     bank : BankPlan
         The run's bank.
     dataset : Dataset
-        Two classes, two features.
+        Classes and two features.
     splits : sequence of Split
         All splits of the data set.
     record : RunRecord
@@ -98,7 +99,7 @@ def boundary(
         numbers=dataset.class_numbers,
         roles=_roles(splits[record.split]),
         axes=axes,
-        values=function(grid).reshape(len(axes[1]), len(axes[0])),
+        values=function(grid).reshape(-1, len(axes[1]), len(axes[0])),
     )
 
 
@@ -114,14 +115,14 @@ class DecisionFunction:
         What was done to the features.
     learnt : (n,) intp
         Rows of the data set that it is an expansion over.
-    predictor : RawPredictor
-        The expansion.
+    predictors : tuple of RawPredictor
+        The expansion, or that of each of more than two classes.
     """
 
     materials: Materials
     scale: FeatureScale
     learnt: Ints
-    predictor: RawPredictor
+    predictors: tuple[RawPredictor, ...]
 
     @classmethod
     def of(
@@ -133,22 +134,24 @@ class DecisionFunction:
         recomputed = RecomputedBank(given.source(), KEPT_BYTES)
         try:
             (view,) = make_views(recomputed, [given.bank_points(record.train_rows)], normalisations)
-            own = record.kernel_coefficients
-            coefficients = own if own.size else record.coefficients
-            predictor = raw_predictor(view, record.kernel_weights, coefficients, record.bias)
+            predictors = tuple(raw_predictor(view, *parts) for parts in _expansions(record))
         finally:
             recomputed.close()
         split = None if bank.split is None else splits[bank.split]
         scale = feature_scale(bank.preprocessing, np.asarray(dataset.x), split)
-        return cls(given, scale, record.train_rows, predictor)
+        return cls(given, scale, record.train_rows, predictors)
 
     def __call__(self, x: Floats) -> Floats:
-        """Return the values at points (r, 2), (r,)."""
-        points, found = self.materials.points, self.predictor
+        """Return the values at points (r, 2), (k, r), or (1, r) for two classes."""
+        x = self.scale.scaled(x)
+        return np.array([self._values(predictor, x) for predictor in self.predictors])
+
+    def _values(self, found: RawPredictor, x: Floats) -> Floats:
+        """Return the values of one expansion at scaled points, (r,)."""
+        points = self.materials.points
         if points is None or self.materials.kernels is None or not len(found.kernels):
             return np.full(len(x), found.bias)
-        x, learnt = self.scale.scaled(x), points[self.learnt]
-        kernels = self.materials.kernels.select(found.kernels)
+        learnt, kernels = points[self.learnt], self.materials.kernels.select(found.kernels)
         expansion = found.weights[:, None] * np.atleast_2d(found.coefficients)
         step = max(1, BLOCK_VALUES // expansion.size)
         blocks = (x[start : start + step] for start in range(0, len(x), step))
@@ -161,6 +164,18 @@ class DecisionFunction:
 
     def _kernel_values(self, kernels: KernelList, x: Floats, learnt: Floats) -> Floats:
         return evaluate(kernels, x, learnt, cosine=self.materials.cosine)
+
+
+def _expansions(record: RunRecord) -> list[tuple[Floats, Floats, float]]:
+    """Return kernel weights, coefficients and bias, of each class if there are more than two."""
+    own, weights = record.kernel_coefficients, record.kernel_weights
+    if "class_bias" not in record.of_classes:
+        return [(weights, own if own.size else record.coefficients, record.bias)]
+    biases = record.of_classes["class_bias"].tolist()
+    weights = np.broadcast_to(weights, (len(biases), record.n_kernels))
+    ends = np.cumsum(np.count_nonzero(weights, axis=1))[:-1]
+    coefficients = np.split(own, ends) if own.size else record.coefficients
+    return list(zip(weights, coefficients, biases, strict=True))
 
 
 def _axes(x: Floats) -> tuple[Floats, Floats]:

@@ -1,4 +1,7 @@
-"""How a decision boundary looks: blue against red, deeper away from the boundary."""
+"""How a decision boundary looks: blue against red, deeper away from the boundary.
+
+Of more than two classes, every one has a colour, pale where its decision function is the greatest.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +17,13 @@ if TYPE_CHECKING:
 
 WIDTH = 3.4  # inches, a column of a paper
 BESIDE, BESIDES = 0.65, 1.25  # inches beside and above the plane, for all else
-LINE = 0.13  # inches
+LINE = 0.15  # inches
 FLATTEST, TALLEST = 0.4, 1.6  # ratio of the plane's sides
 LEVELS = 14
 SATURATION = 2.0  # of |f|, from which on colours deepen no longer
-COLOURS = ("#2166ac", "#b2182b")
-MARKERS = ("o", "s")
+TWO_COLOURS = ("#2166ac", "#b2182b")
+PALE = 0.28  # opacity of the colour of a class in the plane
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p")
 GREY = "#5f5f5f"
 LONG_NAME = 8  # letters
 STYLE: dict[Any, Any] = {
@@ -52,10 +56,14 @@ def draw_boundary(shown: Boundary, title: str, subtitle: str) -> Figure:
     from matplotlib.figure import Figure
 
     with mpl.rc_context(STYLE):
-        height = BESIDES + LINE * subtitle.count("\n") + (WIDTH - BESIDE) * _ratio(shown)
+        handles = _legend(shown)
+        n_columns = 3 if max(map(len, shown.class_names)) < LONG_NAME else 2
+        n_lines = subtitle.count("\n") + max(0, -(-len(handles) // n_columns) - 2)
+        height = BESIDES + LINE * n_lines + (WIDTH - BESIDE) * _ratio(shown)
         figure = Figure(figsize=(WIDTH, height), layout="constrained")
         axes = figure.add_subplot()
-        _draw_function(axes, shown)
+        draw_plane = _draw_function if len(shown.class_names) == 2 else _draw_regions
+        draw_plane(axes, shown)
         for role, rows in shown.roles.items():
             _draw_points(axes, shown, role, rows)
         axes.set_xlabel(shown.feature_names[0])
@@ -67,9 +75,9 @@ def draw_boundary(shown: Boundary, title: str, subtitle: str) -> Figure:
         figure.suptitle(title, fontsize=9, fontweight="bold")
         axes.set_title(subtitle, fontsize=7.5, color=GREY)
         figure.legend(
-            handles=_legend(shown),
+            handles=handles,
             loc="outside lower center",
-            ncols=3 if max(map(len, shown.class_names)) < LONG_NAME else 2,
+            ncols=n_columns,
             fontsize=7,
             frameon=False,
             handletextpad=0.4,
@@ -93,25 +101,51 @@ def _draw_function(axes: Axes, shown: Boundary) -> None:
     colours = LinearSegmentedColormap.from_list(
         "boundary", ["#6ba3d0", "#d6e6f2", "#f7f7f7", "#f9dccf", "#e58368"]
     )
-    deepest = min(SATURATION, float(np.abs(shown.values).max())) or SATURATION
+    (values,) = shown.values
+    deepest = min(SATURATION, float(np.abs(values).max())) or SATURATION
     levels = np.linspace(-deepest, deepest, LEVELS + 1)
-    clipped = np.clip(shown.values, -deepest, deepest)
+    clipped = np.clip(values, -deepest, deepest)
     filled = axes.contourf(*shown.axes, clipped, levels=levels, cmap=colours, zorder=0)
     filled.set_rasterized(True)  # as curves, they would be most of a file
     for level, width, line in ((-1.0, 0.6, "--"), (0.0, 1.4, "-"), (1.0, 0.6, "--")):
-        if shown.values.min() < level < shown.values.max():
+        if values.min() < level < values.max():
             axes.contour(
-                *shown.axes, shown.values, levels=[level], colors="black", linewidths=width,
+                *shown.axes, values, levels=[level], colors="black", linewidths=width,
                 linestyles=line, zorder=2,
             )  # fmt: skip
+
+
+def _draw_regions(axes: Axes, shown: Boundary) -> None:
+    """Colour the plane by the class of the greatest decision function; draw where two are equal."""
+    from matplotlib.colors import to_rgb
+
+    winner = shown.values.argmax(axis=0)
+    pale = 1.0 - PALE * (1.0 - np.array([to_rgb(colour) for colour in _colours(shown)]))
+    extent = (*shown.axes[0][[0, -1]], *shown.axes[1][[0, -1]])
+    axes.imshow(pale[winner], extent=extent, origin="lower", aspect="auto", zorder=0)
+    for number in np.unique(winner):
+        others = np.delete(shown.values, number, axis=0).max(axis=0)
+        lead = shown.values[number] - others
+        if lead.min() < 0.0 < lead.max():
+            axes.contour(*shown.axes, lead, levels=[0.0], colors="black", linewidths=0.9, zorder=2)
+
+
+def _colours(shown: Boundary) -> list[Any]:
+    """Return a colour for each class."""
+    if len(shown.class_names) == 2:
+        return list(TWO_COLOURS)
+    import matplotlib as mpl
+
+    palette = mpl.color_sequences["tab10"]
+    return [palette[number % len(palette)] for number in range(len(shown.class_names))]
 
 
 def _draw_points(axes: Axes, shown: Boundary, role: str, rows: Any) -> None:
     """Mark the points of one role, of every class its own colour unless nobody knew it."""
     for number in range(len(shown.class_names)):
         some = rows[shown.numbers[rows] == number]
-        colour = GREY if role == "unlabelled" else COLOURS[number]
-        marker = "o" if role == "unlabelled" else MARKERS[number]
+        colour = GREY if role == "unlabelled" else _colours(shown)[number]
+        marker = "o" if role == "unlabelled" else MARKERS[number % len(MARKERS)]
         x, y = shown.points[some].T
         axes.scatter(x, y, color=colour, marker=marker, **MARKS[role])
 
@@ -135,9 +169,10 @@ def _legend(shown: Boundary) -> list[Any]:
             continue
         for number, name in enumerate(shown.class_names):
             called = f"class {name}" if name.lstrip("+-").isdigit() else name
-            handles.append(mark(f"{called}, {role}", COLOURS[number], MARKERS[number], role))
+            colour, marker = _colours(shown)[number], MARKERS[number % len(MARKERS)]
+            handles.append(mark(f"{called}, {role}", colour, marker, role))
     handles.append(Line2D([], [], color="black", linewidth=1.4, label="boundary"))
-    if shown.values.min() < -1.0 or shown.values.max() > 1.0:
+    if len(shown.values) == 1 and (shown.values.min() < -1.0 or shown.values.max() > 1.0):
         handles.append(
             Line2D([], [], color="black", linewidth=0.6, linestyle="--", label="margins, f = ±1")
         )

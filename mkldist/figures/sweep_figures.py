@@ -17,9 +17,10 @@ from mkldist.run.resolve import Resolved
 
 VERSION = 1  # of what pictures look like
 FIRST_SPLIT = 0
-LINE = 52  # letters below a title
-# What settings are chosen by, in words; the first that a record has.
-CHOSEN_BY = {"test_error": "test error", "unlabelled_error": "unlabelled error"}
+LINE = 46  # letters below a title
+# What settings are chosen by, the first that a record has, and what is said of the chosen one.
+CHOSEN_BY = ("validation_error", "test_error", "unlabelled_error")
+SHOWN = {"test_error": "test error", "unlabelled_error": "unlabelled error"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +132,7 @@ def _figures(plan: Plan, resolved: Resolved, store: RecordStore) -> Iterator[Fig
             bank=banks[run.bank, run.bank_label],
             record=best,
             title=f"{run.dataset}: {run.key}{on}",
-            subtitle=_subtitle(best, score, resolved.dims[run.key]),
+            subtitle=_subtitle(best, resolved.dims[run.key]),
         )
 
 
@@ -149,13 +150,23 @@ def _words(run: RunPlan, *, several_banks: bool) -> list[str]:
     return [run.dataset, *bank, run.key]
 
 
-def _subtitle(record: RunRecord, score: str, dims: Mapping[str, Sequence[Any]]) -> str:
+def _subtitle(record: RunRecord, dims: Mapping[str, Sequence[Any]]) -> str:
     """Return a run's error and number of kernels, and below them what the grid gave it."""
     settings = [f"{name} = {_short(record.params.get(name))}" for name in dims]
     n_active = record.n_active
     kernels = f"{n_active} kernel{'s' * (n_active != 1)}"
-    error = f"{CHOSEN_BY[score]} {100 * record.scores[score]:.3g} %"
-    return "\n".join([f"{error}, {kernels}", *wrap(", ".join(settings), LINE)])
+    errors = [
+        f"{words} {100 * record.scores[score]:.3g} %"
+        for score, words in SHOWN.items()
+        if score in record.scores
+    ]
+    return "\n".join(line for words in ([*errors, kernels], settings) for line in _lines(words))
+
+
+def _lines(phrases: Sequence[str]) -> list[str]:
+    """Return phrases on lines that end between them."""
+    kept_together = ", ".join(phrase.replace(" ", "\xa0") for phrase in phrases)
+    return [line.replace("\xa0", " ") for line in wrap(kept_together, LINE)]
 
 
 def _short(value: Any) -> str:

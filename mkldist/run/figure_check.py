@@ -22,8 +22,8 @@ def check_figures(outputs: OutputsSpec, dataset: Dataset) -> None:
     Raises
     ------
     mkldist.errors.SpecError
-        For a data set with other than two classes and two features, Gram matrices without
-        features, or values of regression.
+        For a data set with other than two features, Gram matrices without features, or values of
+        regression.
     """
     if BOUNDARY not in outputs.figures:
         return
@@ -31,8 +31,6 @@ def check_figures(outputs: OutputsSpec, dataset: Dataset) -> None:
         found = f"{dataset.name!r}, which holds Gram matrices"
     elif dataset.classes is None:
         found = f"{dataset.name!r}, a data set of regression"
-    elif dataset.multiclass:
-        found = f"{dataset.name!r}, which has {len(dataset.multiclass)} classes"
     elif dataset.n_features != 2:
         found = f"{dataset.name!r}, which has {dataset.n_features} features"
     else:
@@ -40,6 +38,6 @@ def check_figures(outputs: OutputsSpec, dataset: Dataset) -> None:
     raise SpecError(
         "outputs.figures",
         f'"{BOUNDARY}" of {found}',
-        "two classes and two features in every data set",
+        "classes and two features in every data set",
         "Remove it, or the data set",
     )

@@ -34,6 +34,7 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.intp]
 
 KEPT = 4
+FULL = 0.05  # share of entries that are not zero
 
 
 @dataclass(frozen=True, eq=False)
@@ -259,10 +260,12 @@ def laplacian(ref: BankRef, graph: GraphTable, split: int) -> Any:
 
     Returns
     -------
-    (n, n) csr_array of float64
+    (n, n) csr_array or array of float64
     """
     given = materials(ref)
     points = given.dataset.x if graph.of_raw_features else given.points
     if points is None:
         raise DataError(given.dataset.name, "Gram matrices", "features, for a graph")
-    return cached_laplacian(points[given.splits[split].known], graph.graph, ref.root)
+    found = cached_laplacian(points[given.splits[split].known], graph.graph, ref.root)
+    # Powers fill up, and a matrix that is hardly sparse multiplies faster as a full one.
+    return found.toarray() if found.nnz > FULL * found.shape[0] ** 2 else found

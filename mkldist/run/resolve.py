@@ -150,7 +150,7 @@ def _dataset_facts(
         known_fingerprints=tuple(array_id(split.known) for split in splits),
         known_sizes=tuple(len(split.known) for split in splits),
         precomputed=dataset.x is None,
-        target=spec.preprocessing.target if dataset.task == "regression" else "none",
+        target=spec.preprocessing_of(entry).target if dataset.task == "regression" else "none",
         graph=spec.graph_of(entry),
         n_problems=max(1, len(dataset.multiclass)),
         inner_folds=_inner_folds(dataset, splits, spec),

@@ -40,6 +40,22 @@ from mkldist.spec.selection import SelectionSpec
 from mkldist.spec.splits import SplitsSpec
 
 
+class PreprocessingSpec(Model):
+    """``[preprocessing]``: scaling of features and targets, and on which rows it is fitted."""
+
+    scale: Literal["zscore", "minmax", "none"] = "zscore"
+    fit: Literal["train", "all"] = Field(
+        "train",
+        description="fit on each split's training and unlabelled rows, or once on all rows "
+        "(one shared bank)",
+    )
+    target: Literal["none", "zscore"] = Field(
+        "none",
+        description="regression: learn values as they are, or centred and scaled to unit standard "
+        "deviation on the training rows; predictions and scores keep the units of the data",
+    )
+
+
 class DatasetSpec(Model):
     """One ``[[datasets]]`` entry: where labels and features (or Gram matrices) come from.
 
@@ -72,6 +88,9 @@ class DatasetSpec(Model):
     options: dict[str, Option] = Field(
         default_factory=dict, description="parameters of a synthetic generator"
     )
+    preprocessing: PreprocessingSpec | None = Field(
+        None, description="in place of ``[preprocessing]``"
+    )
     splits: SplitsSpec | None = Field(None, description="in place of ``[splits]``")
     graph: GraphTable | None = Field(None, description="in place of ``[graph]``")
 
@@ -86,22 +105,6 @@ class DatasetSpec(Model):
             found = "classes" if self.classes else "positive"
             raise ValueError(f'found {found} and task = "regression"; expected one of them')
         return self
-
-
-class PreprocessingSpec(Model):
-    """``[preprocessing]``: scaling of features and targets, and on which rows it is fitted."""
-
-    scale: Literal["zscore", "minmax", "none"] = "zscore"
-    fit: Literal["train", "all"] = Field(
-        "train",
-        description="fit on each split's training and unlabelled rows, or once on all rows "
-        "(one shared bank)",
-    )
-    target: Literal["none", "zscore"] = Field(
-        "none",
-        description="regression: learn values as they are, or centred and scaled to unit standard "
-        "deviation on the training rows; predictions and scores keep the units of the data",
-    )
 
 
 class Range(Model):
@@ -309,6 +312,10 @@ class SweepSpec(Model):
     banks: Annotated[tuple[BankSpec, ...], Strict(False)] = Field(min_length=1)
     methods: Annotated[tuple[MethodSpec, ...], Strict(False)] = Field(min_length=1)
     outputs: OutputsSpec = OutputsSpec()
+
+    def preprocessing_of(self, dataset: DatasetSpec) -> PreprocessingSpec:
+        """Return what is done to the features and labels of a data set."""
+        return dataset.preprocessing or self.preprocessing
 
     def splits_of(self, dataset: DatasetSpec) -> SplitsSpec:
         """Return how the rows of a data set are divided."""

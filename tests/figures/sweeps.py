@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from mkldist.data.dataset import Dataset, Split
 from mkldist.plan import BankPlan
 from mkldist.results.records import RecordStore, RunRecord
@@ -14,11 +16,12 @@ from mkldist.run.cluster import ConnectOptions
 from mkldist.run.coordinator import SweepOutcome, planned, run_sweep
 from mkldist.spec.model import SweepSpec
 
+MOONS = 'name = "two_moons"\noptions = { n = 60, noise = 0.2 }'
+THREE = 'name = "three"\nfile = "three.npz"'
 SUPERVISED = """
 name = "pictures"
 [[datasets]]
-name = "two_moons"
-options = {{ n = 60, noise = 0.2 }}
+{dataset}
 [preprocessing]
 fit = "{fit}"
 [[banks]]
@@ -35,6 +38,7 @@ predictions = true
 figures = {figures}
 [[methods]]
 name = "level"
+kernel_weights = "{kernel_weights}"
 C = [1, 100]
 [[methods]]
 name = "majority"
@@ -60,9 +64,26 @@ def pictured(
     normalisation: str = '"trace"',
     figures: str = '["decision-boundary"]',
     few_labels: bool = False,
+    dataset: str = MOONS,
+    kernel_weights: str = "per-class",
 ) -> SweepSpec:
-    text = SUPERVISED.format(fit=fit, normalisation=normalisation, figures=figures)
+    text = SUPERVISED.format(
+        fit=fit,
+        normalisation=normalisation,
+        figures=figures,
+        dataset=dataset,
+        kernel_weights=kernel_weights,
+    )
     return SweepSpec.model_validate(tomllib.loads(text + SEMI_SUPERVISED * few_labels))
+
+
+def write_three_classes(folder: Path) -> None:
+    """Write the data set of THREE: three clouds of twenty points."""
+    rng = np.random.default_rng(0)
+    y = np.repeat(["north", "east", "west"], 20)
+    centres = {"north": (0.0, 2.0), "east": (1.5, 0.0), "west": (-1.5, 0.0)}
+    x = np.array([centres[name] for name in y]) + 0.6 * rng.standard_normal((60, 2))
+    np.savez(folder / "three.npz", x=x, y=y)
 
 
 def run(spec: SweepSpec, output: Path, scheduler: str, **options: Any) -> SweepOutcome:
@@ -79,7 +100,7 @@ def recorded(
     spec: SweepSpec, output: Path
 ) -> Iterator[tuple[BankPlan, Dataset, tuple[Split, ...], RunRecord]]:
     """Yield every run with what its decision function is made of."""
-    plan, resolved = planned(spec, output, [], ConnectOptions(n_workers=1))
+    plan, resolved = planned(spec, output.parent / "sweep.toml", [], ConnectOptions(n_workers=1))
     banks = {bank.id: bank for bank in plan.banks}
     for one in plan.runs:
         record = RecordStore(output / "records").read(one.id)

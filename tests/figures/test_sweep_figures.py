@@ -71,7 +71,7 @@ def test_the_best_setting_of_the_first_split_is_shown(tmp_path, scheduler):
     content = (tmp_path / "out/figures/two_moons-level.svg").read_text()
     identity = sweep_figures.FigurePlan(
         "", None, planned[0], "two_moons: level",
-        sweep_figures._subtitle(planned[0], "test_error", {"C": [1, 100]}),
+        sweep_figures._subtitle(planned[0], {"C": [1, 100]}),
     ).content  # fmt: skip
     assert identity in content
 
