@@ -81,3 +81,18 @@ def test_a_graph_makes_new_runs_of_methods_that_need_one_and_of_no_other():
     assert {b.id for b in before.banks} == {b.id for b in after.banks}
     other = replace(joined, graph=GraphTable(neighbours=3))
     assert ids(plan_of({"a": other}, grids)) & ids(after) == kept
+
+
+def test_a_data_set_may_have_preprocessing_of_its_own():
+    facts = {name: dataset(name) for name in ("a", "b")}
+    own = [{"name": "a"}, {"name": "b", "preprocessing": {"scale": "minmax", "fit": "all"}}]
+    plan = plan_of(facts, {"level": grid("level", 1.0)}, datasets=own)
+    found = {bank.dataset: bank.preprocessing for bank in plan.banks}
+    assert (found["a"].scale, found["a"].fit) == ("zscore", "train")
+    assert (found["b"].scale, found["b"].fit) == ("minmax", "all")
+    assert [sum(bank.dataset == name for bank in plan.banks) for name in "ab"] == [3, 1]
+    alike = plan_of(facts, {"level": grid("level", 1.0)}, datasets=[{"name": "a"}, {"name": "b"}])
+    of_a = {run.id for run in plan.runs if run.dataset == "a"}
+    assert of_a == {run.id for run in alike.runs if run.dataset == "a"}
+    of_b = {run.id for run in plan.runs if run.dataset == "b"}
+    assert not of_b & {run.id for run in alike.runs}

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
+import mkldist
 from mkldist.data.catalogue import list_datasets
 from mkldist.plan import make_plan
 from mkldist.results.rows import method_nodes
@@ -50,7 +51,8 @@ def test_a_sweep_file_can_be_planned(file, data_dir):
     resolved = resolve(spec, folders, FOLDER)
     plan = make_plan(spec, resolved.facts, resolved.banks, resolved.grids, 2, None)
     points = sum(len(grid.points) for grid in resolved.grids.values())
-    assert len(plan.runs) == points * sum(len(f.known_sizes) for f in resolved.facts.values())
+    n_splits = sum(len(facts.known_sizes) for facts in resolved.facts.values())
+    assert len(plan.runs) == points * len(spec.banks) * n_splits
 
 
 def test_the_quickstart_needs_nothing_but_scikit_learn():
@@ -65,12 +67,15 @@ SMALL = ("banks.xu2008.family=do2009", "splits.kind=holdout", "splits.repeats=1"
          "splits.train_fraction=0.2")  # fmt: skip
 
 
-def run_small(name: str, folder: Path, small: Sequence[str] = SMALL) -> xr.DataTree:
+def run_small(
+    name: str, folder: Path, small: Sequence[str] = SMALL, data_dirs: Sequence[Path] = ()
+) -> xr.DataTree:
     """Run a sweep with some values replaced."""
     file = FOLDER / f"{name}.toml"
     outcome = run_sweep(
         load_sweep(file, small),
         origin=file,
+        data_dirs=data_dirs,
         output=folder / name,
         connect_options=ConnectOptions(n_workers=1),
     )
@@ -121,3 +126,38 @@ def test_few_labels_are_learnt_from_side_by_side(tmp_path):
             assert (node.test_error < 0.4).all(), node.name
         with_graph = tree["wdbc/laprls"].objective
         assert (with_graph.diff("gamma_i") > 0).all()
+
+
+@pytest.mark.parametrize("name", ["two_circles", "star"])
+def test_no_kernel_is_chosen_by_hand(name, tmp_path):
+    with run_small(name, tmp_path, ["splits.repeats=3"]) as tree:
+        errors = {
+            path: float(tree[f"{name}/{path}"].unlabelled_error.mean())
+            for path in ("guo2011/mklsvm", "guo2011/lapmkl", "guo2011/svm", "width-0.35/lsvm")
+        }
+        assert errors["guo2011/mklsvm"] < 0.05
+        assert errors["guo2011/lapmkl"] < 0.05
+        assert errors["guo2011/mklsvm"] < errors["width-0.35/lsvm"]
+        assert errors["guo2011/mklsvm"] < errors["guo2011/svm"] / 2
+    figures = {path.name for path in (tmp_path / name / "figures").iterdir()}
+    banks, methods = ("guo2011", "width-0.1", "width-0.35"), ("mklsvm", "lsvm", "lapmkl", "svm")
+    assert figures == {
+        f"{name}-{bank}-{method}{kind}"
+        for bank in banks
+        for method in methods
+        for kind in (".png", ".svg")
+    }
+
+
+@pytest.mark.slow
+def test_few_labels_of_the_papers(tmp_path, data_dir):
+    if data_dir is None or not (data_dir / "wine.csv").exists():
+        pytest.skip("no data set wine here; see --data-dir")
+    few = ["datasets.usps.per_class=40", "datasets.usps.splits.repeats=2",
+           "datasets.text.per_class=100", "datasets.text.splits.first=2",
+           "datasets.wine.splits.repeats=3"]  # fmt: skip
+    with run_small("mklsvm_table2", tmp_path, few, [data_dir]) as tree:
+        for name in ("usps", "wine"):
+            chosen = mkldist.selected(tree)[name]
+            mean = {m: float(chosen[m].unlabelled_error.mean()) for m in ("svm", "mklsvm")}
+            assert mean["mklsvm"] < mean["svm"]

@@ -2,6 +2,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.spatial.distance import cdist
 from sklearn.datasets import make_friedman1, make_moons
 
 from mkldist.data import raw
@@ -93,6 +94,15 @@ def within(corners: np.ndarray, x: np.ndarray) -> np.ndarray:
         with np.errstate(divide="ignore", invalid="ignore"):
             inside ^= crosses & (x[:, 0] < x0 + (x[:, 1] - y0) / (y1 - y0) * (x1 - x0))
     return inside
+
+
+def test_a_gap_around_a_star() -> None:
+    x, labels, _ = draw("star", n=600, gap=0.25)
+    whole, labels_of_whole, _ = draw("star", n=600)
+    radius = np.hypot(*x[labels == 2].T)
+    assert radius.max() <= 0.75 < np.hypot(*whole[labels_of_whole == 2].T).max()
+    outside = cdist(x[labels == 1], x[labels == 2]).min()
+    assert outside > 5 * cdist(whole[labels_of_whole == 1], whole[labels_of_whole == 2]).min()
 
 
 def test_only_the_support_bears_on_the_class() -> None:
