@@ -32,6 +32,7 @@ def dataset(name: str, n_points: int = 60, n_splits: int = 3) -> DatasetFacts:
 def plan_of(
     datasets: dict[str, DatasetFacts],
     grids: dict[str, GridFacts],
+    /,
     *,
     n_kernels: int = 40,
     n_workers: int = 2,
