@@ -116,7 +116,7 @@ def undrawable_runs(plan: Plan, store: RecordStore) -> list[str]:
 
 def _figures(plan: Plan, resolved: Resolved, store: RecordStore) -> Iterator[FigurePlan]:
     """Yield a picture for every data set, bank and method with a complete run."""
-    banks = {(bank.id, bank.spec.label): bank for bank in plan.banks}
+    banks = {(bank.id, bank.spec.label, bank.dataset): bank for bank in plan.banks}
     several_banks = len(plan.spec.banks) > 1
     for runs in _settings(plan):
         records = [record for run in runs if (record := store.read(run.id)) is not None]
@@ -129,7 +129,7 @@ def _figures(plan: Plan, resolved: Resolved, store: RecordStore) -> Iterator[Fig
         on = f", {run.bank_label}" if several_banks else ""
         yield FigurePlan(
             name="-".join(_words(run, several_banks=several_banks)),
-            bank=banks[run.bank, run.bank_label],
+            bank=banks[run.bank, run.bank_label, run.dataset],
             record=best,
             title=f"{run.dataset}: {run.key}{on}",
             subtitle=_subtitle(best, resolved.dims[run.key]),

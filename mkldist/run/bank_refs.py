@@ -12,11 +12,13 @@ from mkldist.run.materials import BankRef
 from mkldist.run.output import writing
 from mkldist.run.resolve import Resolved
 
+BankKey = tuple[str, str, str]
+
 
 def bank_refs(
     plan: Plan, resolved: Resolved, wanted: Collection[str], root: str, snapshots: Path
-) -> dict[tuple[str, str], BankRef]:
-    """Write the data sets that workers are to read; return the banks by id and label.
+) -> dict[BankKey, BankRef]:
+    """Write the data sets that workers are to read; return the banks by id, label and data set.
 
     Parameters
     ----------
@@ -36,7 +38,7 @@ def bank_refs(
     mkldist.errors.OutputError
         When a snapshot cannot be written.
     """
-    banks: dict[tuple[str, str], BankRef] = {}
+    banks: dict[BankKey, BankRef] = {}
     for bank in plan.banks:
         if bank.id not in wanted:
             continue
@@ -45,5 +47,6 @@ def bank_refs(
         path = (snapshots / name).absolute()
         with writing(path):
             save_snapshot(path, dataset, splits)
-        banks[bank.id, bank.spec.label] = BankRef(bank, root, str(path), dataset.fingerprint)
+        key = bank.id, bank.spec.label, bank.dataset
+        banks[key] = BankRef(bank, root, str(path), dataset.fingerprint)
     return banks

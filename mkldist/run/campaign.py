@@ -16,6 +16,7 @@ from mkldist.plan import BatchPlan
 from mkldist.results.records import RecordStore
 from mkldist.results.state import RunState
 from mkldist.run.agenda import Agenda, BatchItem, BuildItem, GivenUp
+from mkldist.run.bank_refs import BankKey
 from mkldist.run.batch import BatchSettings
 from mkldist.run.consolidate import Consolidator
 from mkldist.run.materials import BankRef
@@ -39,8 +40,9 @@ class Work:
 
     Parameters
     ----------
-    banks : mapping of (str, str) to BankRef
-        Banks by id and label: banks that differ in normalisation alone share one store.
+    banks : mapping of (str, str, str) to BankRef
+        Banks by id, label and data set: banks that differ in normalisation alone share one store,
+        and so do those of data sets that differ in their splits alone.
     batches : tuple of BatchPlan
         Batches, holding only the runs that are to be done; without any, banks are built only.
     settings : BatchSettings
@@ -54,7 +56,7 @@ class Work:
         Workers' threads that will be there sooner or later, as far as is known.
     """
 
-    banks: Mapping[tuple[str, str], BankRef]
+    banks: Mapping[BankKey, BankRef]
     batches: tuple[BatchPlan, ...]
     settings: BatchSettings
     keep_banks: bool = True
@@ -64,7 +66,7 @@ class Work:
     @cached_property
     def stored(self) -> dict[str, BankRef]:
         """One of the banks of each id."""
-        return {bank: ref for (bank, _), ref in self.banks.items()}
+        return {bank: ref for (bank, *_), ref in self.banks.items()}
 
 
 class Campaign:
@@ -154,7 +156,8 @@ class Campaign:
                 ref = self._work.stored[item.bank]
                 self._window.submit(item, build, BuildTask(ref, item.blocks))
             else:
-                ref = self._work.banks[item.bank, item.runs[0].bank_label]
+                first = item.runs[0]
+                ref = self._work.banks[item.bank, first.bank_label, first.dataset]
                 task = BatchTask(ref, item.runs, self._work.settings)
                 self._window.submit(item, solve_batch, task)
             submitted = True

@@ -99,7 +99,7 @@ def do(words: str, folder: Path) -> Done:
     )
     passes = 0
     for batch in plan.batches:
-        ref = refs[batch.bank, batch.runs[0].bank_label]
+        ref = refs[batch.bank, batch.runs[0].bank_label, batch.runs[0].dataset]
         build(BuildTask(ref, tuple(block.index for block in ref.store().missing())))
         passes += solve_batch(BatchTask(ref, batch.runs, settings)).passes
     store = RecordStore(folder / "records")

@@ -180,3 +180,21 @@ def test_precomputed_matrices_go_the_same_way(tmp_path, scheduler, normalisation
             "m,mts,s->t", record.kernel_weights, scaled[:, test][:, :, train], record.coefficients
         )
         np.testing.assert_allclose(record.decision_values, values + record.bias, atol=1e-9)
+
+
+def test_data_sets_that_differ_in_their_splits_alone(tmp_path, scheduler):
+    text = sweep_text({"level": [1.0]}, fit="all", repeats=1)
+    entry = '[[datasets]]\nname = "two_moons"\noptions = { n = 80, noise = 0.3 }\n'
+    fewer = entry.replace('"two_moons"', '"fewer"\nsource = "two_moons"')
+    text = text.replace(entry, f"{entry}{fewer}splits = {{ train_fraction = 0.2 }}\n")
+    outcome = run_here(text, tmp_path / "out", scheduler)
+    assert len({bank.id for bank in outcome.plan.banks}) == 1
+    found = {record.dataset: record for record in records(outcome.path).values()}
+    assert {name: len(record.test_rows) for name, record in found.items()} == {
+        "two_moons": 40,
+        "fewer": 64,
+    }
+    assert {name: len(record.coefficients) for name, record in found.items()} == {
+        "two_moons": 40,
+        "fewer": 16,
+    }
