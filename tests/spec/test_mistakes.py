@@ -62,7 +62,7 @@ TOP = (
 )
 DATASET = (
     "one of name, source, file, openml, grams, labels, task, label, classes, positive, "
-    "per_class, impute, drop_constant, groups, options, splits, graph"
+    "per_class, impute, drop_constant, groups, options, preprocessing, splits, graph"
 )
 SPLITS = (
     "one of kind, repeats, train_fraction, folds, labelled_per_class, labelled_fraction, labelled, "
@@ -70,7 +70,7 @@ SPLITS = (
 )
 OUTPUTS = "one of path, banks, keep_banks, predictions, coefficients, weights, figures"
 KERNEL = "one of function, widths, degrees, offset, features"
-LEVEL = "one of tol, max_iter, time_limit, trace, C, far, near, stop, acceleration"
+LEVEL = "one of tol, max_iter, time_limit, trace, C, acceleration, far, near, stop"
 NORMALISATION = 'one of "none", "trace", "cosine", "centre", "variance", "multiplicative variance"'
 
 # What a newcomer changes in the file above, and what the answer is.
@@ -148,8 +148,7 @@ MISTAKES = [
     ('[preprocessing]', '[Preprocessing]',
      f": Preprocessing: unknown key; expected {TOP}. Did you mean 'preprocessing'?"),
     ('[preprocessing]\nscale = "zscore"', 'preprocessing = "zscore"',
-     f': datasets.wdbc.preprocessing: unknown key; expected {DATASET}. Write it as '
-     '[preprocessing]'),
+     ': datasets.wdbc.preprocessing: found "zscore"; expected one table, [preprocessing]'),
     ('scale = "zscore"', 'scale = "z-score"',
      ': preprocessing.scale: found "z-score"; expected one of "zscore", "minmax", '
      '"none". Did you mean \'zscore\'?'),
