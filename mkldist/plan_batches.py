@@ -36,8 +36,8 @@ def split_groups(splits: Sequence[int], n_threads: int) -> list[list[int]]:
 def divided(runs: Iterable[RunPlan], n_threads: int) -> list[tuple[RunPlan, ...]]:
     """Divide runs on one bank into batches.
 
-    All runs of a split stay together, because they share passes; banks of one id but another
-    label differ in their normalisation and share none.
+    All runs of a split stay together, because they share passes.  Banks of one id but another
+    label differ in their normalisation and share none; those of another data set in their splits.
 
     Parameters
     ----------
@@ -46,11 +46,11 @@ def divided(runs: Iterable[RunPlan], n_threads: int) -> list[tuple[RunPlan, ...]
     n_threads : int
         Tasks that are done at the same time, on all workers together.
     """
-    by_label: dict[str, dict[int, list[RunPlan]]] = defaultdict(lambda: defaultdict(list))
+    banks: dict[tuple[str, str], dict[int, list[RunPlan]]] = defaultdict(lambda: defaultdict(list))
     for run in runs:
-        by_label[run.bank_label][run.split].append(run)
+        banks[run.dataset, run.bank_label][run.split].append(run)
     return [
         tuple(run for split in group for run in by_split[split])
-        for by_split in by_label.values()
+        for by_split in banks.values()
         for group in split_groups(sorted(by_split), n_threads)
     ]
