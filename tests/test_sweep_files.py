@@ -154,10 +154,47 @@ def test_few_labels_of_the_papers(tmp_path, data_dir):
     if data_dir is None or not (data_dir / "wine.csv").exists():
         pytest.skip("no data set wine here; see --data-dir")
     few = ["datasets.usps.per_class=40", "datasets.usps.splits.repeats=2",
-           "datasets.text.per_class=100", "datasets.text.splits.first=2",
+           "datasets.text.per_class=100", "datasets.text.splits.kind=semi-supervised",
+           "datasets.text.splits.labelled=50", "datasets.text.splits.repeats=2",
            "datasets.wine.splits.repeats=3"]  # fmt: skip
     with run_small("mklsvm_table2", tmp_path, few, [data_dir]) as tree:
         for name in ("usps", "wine"):
             chosen = mkldist.selected(tree)[name]
             mean = {m: float(chosen[m].unlabelled_error.mean()) for m in ("svm", "mklsvm")}
             assert mean["mklsvm"] < mean["svm"]
+
+
+@pytest.mark.slow
+def test_more_labels_err_less(tmp_path):
+    numbers = ("02", "04", "08", "16")
+    few = [f"datasets.labels-{number}.splits.repeats=2" for number in numbers]
+    with run_small("mklsvm_fig7", tmp_path, few) as tree:
+        chosen = mkldist.selected(tree)
+        for method in ("svm", "rls", "lsvm", "mklsvm"):
+            errors = [
+                float(chosen[f"labels-{number}/{method}"].unlabelled_error.mean())
+                for number in numbers
+            ]
+            assert errors[-1] < errors[0] / 2, (method, errors)
+        for number in numbers:
+            mean = {
+                method: float(chosen[f"labels-{number}/{method}"].unlabelled_error.mean())
+                for method in ("svm", "mklsvm")
+            }
+            assert mean["mklsvm"] < mean["svm"]
+
+
+@pytest.mark.slow
+def test_a_fifth_of_the_labels(tmp_path, data_dir):
+    spec = load_sweep(FOLDER / "lapmkl_table4.toml")
+    known = {entry.name for entry in list_datasets([data_dir] if data_dir else [])}
+    missing = {entry.source or entry.name for entry in spec.datasets} - known
+    if missing:
+        pytest.skip(f"no data set {', '.join(sorted(missing))} here; see --data-dir")
+    few = [f"datasets.{entry.name}.per_class=20" for entry in spec.datasets]
+    with run_small("lapmkl_table4", tmp_path, [*few, "splits.repeats=1"], [data_dir]) as tree:
+        assert len(tree.children) == 16
+        for node in method_nodes(tree):
+            assert (node.state == "complete").all(), node.name
+            assert np.isfinite(node.validation_error).all(), node.name
+            assert (node.unlabelled_error < 0.7).all(), node.name
