@@ -18,37 +18,6 @@ from mkldist.kernels.functions import Base
 from mkldist.kernels.kernel_list import KernelList
 
 Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.intp]
-
-
-@dataclass(frozen=True, eq=False)
-class TilePoints:
-    """The points of t tiles: tile i is ``rows[row_index[i]]`` against ``cols[col_index[i]]``.
-
-    Parameters
-    ----------
-    rows : (n, d) float64
-        Points along the rows.
-    cols : (m, d) float64
-        Points along the columns; the same array as `rows` for a Gram matrix.
-    row_index : (t, r) intp
-        Rows of each tile.
-    col_index : (t, c) intp
-        Columns of each tile.
-    diagonal : (D,) intp
-        Tiles that lie on the diagonal of a Gram matrix, ``row_index == col_index``.
-    """
-
-    rows: Floats
-    cols: Floats
-    row_index: Ints
-    col_index: Ints
-    diagonal: Ints
-
-    @property
-    def shape(self) -> tuple[int, int, int]:
-        """The shape (t, r, c) of a stack of tiles."""
-        return (*self.row_index.shape, self.col_index.shape[1])
 
 
 def evaluate(
@@ -82,44 +51,23 @@ def evaluate(
     -------
     (M, r, c) float64, or `out`
     """
-    symmetric = symmetric or rows is cols
-    shape = (len(kernels), len(rows), len(cols))
-    result = np.empty(shape) if out is None else out
-    points = TilePoints(
-        rows,
-        cols,
-        np.arange(len(rows))[None],
-        np.arange(len(cols))[None],
-        np.arange(1 if symmetric else 0),
-    )
-    evaluate_tiles(kernels, points, result[:, None], cosine=cosine)
-    return result
-
-
-def evaluate_tiles(
-    kernels: KernelList,
-    points: TilePoints,
-    out: npt.NDArray[np.floating],
-    *,
-    cosine: bool = False,
-) -> None:
-    """Write the values of M kernels on t tiles to `out`, (M, t, r, c) float32 or float64.
-
-    Values that overflow become infinite without a warning.
-    """
-    workspace = _Workspace(points)
+    result = np.empty((len(kernels), len(rows), len(cols))) if out is None else out
+    workspace = _Workspace(rows, cols, symmetric or rows is cols)
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         for run in kernels.runs():
             workspace.enter(kernels.features_of(run.start))
             for m in range(run.start, run.stop):
-                _evaluate_kernel(kernels, m, workspace, out[m], cosine=cosine)
+                _evaluate_kernel(kernels, m, workspace, result[m], cosine=cosine)
+    return result
 
 
 @dataclass(eq=False)
 class _Workspace:
     """The points of one feature subset at a time, and the bases computed from them so far."""
 
-    points: TilePoints
+    rows: Floats
+    cols: Floats
+    symmetric: bool
     left: Floats = field(init=False)
     right: Floats = field(init=False)
     centre: Floats = field(init=False)
@@ -127,18 +75,22 @@ class _Workspace:
     buffers: dict[Base, Floats] = field(default_factory=dict)
     scratch: Floats | None = None
 
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The shape (r, c) of one kernel's values."""
+        return len(self.rows), len(self.cols)
+
     def enter(self, columns: npt.NDArray[np.int32]) -> None:
         """Turn to the features of `columns`."""
-        points = self.points
-        rows, cols = points.rows[:, columns], points.cols[:, columns]
-        self.left, self.right = rows[points.row_index], cols[points.col_index]
+        rows, cols = self.rows[:, columns], self.cols[:, columns]
         self.centre = cols.mean(axis=0) if len(cols) else np.zeros(len(columns))
+        self.left, self.right = np.ascontiguousarray(rows), np.ascontiguousarray(cols)
         self.known.clear()
 
     def base(self, base: Base) -> Floats:
-        """Return one base of the current features, (t, r, c), computed at the first call."""
+        """Return one base of the current features, (r, c), computed at the first call."""
         if base not in self.buffers:
-            self.buffers[base] = np.empty(self.points.shape)
+            self.buffers[base] = np.empty(self.shape)
         out = self.buffers[base]
         if base not in self.known:
             self._compute(base, out)
@@ -150,7 +102,7 @@ class _Workspace:
         if out.dtype == np.float64:
             return cast("Floats", out)
         if self.scratch is None:
-            self.scratch = np.empty(self.points.shape)
+            self.scratch = np.empty(self.shape)
         return self.scratch
 
     def _compute(self, base: Base, out: Floats) -> None:
@@ -160,10 +112,10 @@ class _Workspace:
             functions.squared_distances(self.left, self.right, self.centre, out)
         else:
             functions.city_block_distances(self.left, self.right, out)
-        for tile in self.points.diagonal:
-            _mirror(out[tile])
+        if self.symmetric:
+            _mirror(out)
             if base is not Base.INNER_PRODUCT:
-                np.fill_diagonal(out[tile], 0.0)
+                np.fill_diagonal(out, 0.0)
 
 
 def _evaluate_kernel(
@@ -174,7 +126,7 @@ def _evaluate_kernel(
     *,
     cosine: bool,
 ) -> None:
-    """Write one kernel's values, (t, r, c), to `out`."""
+    """Write one kernel's values, (r, c), to `out`."""
     function = kernels.function_of(m)
     parameter, offset = float(kernels.parameter[m]), float(kernels.offset[m])
     target = workspace.target(out)
@@ -182,7 +134,7 @@ def _evaluate_kernel(
     if cosine and function.base is Base.INNER_PRODUCT:
 
         def lengths(points: Floats) -> Floats:
-            norms = np.einsum("trs,trs->tr", points, points)
+            norms = np.einsum("rs,rs->r", points, points)
             return functions.self_similarities(function, norms, parameter, offset)
 
         _divide_by_lengths(target, workspace, lengths)
@@ -197,9 +149,9 @@ def _divide_by_lengths(
     left = _inverse_roots(squared_lengths(workspace.left))
     right = _inverse_roots(squared_lengths(workspace.right))
     # The product of both factors first: it is the same for (x, z) and (z, x).
-    values *= left[:, :, None] * right[:, None, :]
-    for tile in workspace.points.diagonal:
-        np.fill_diagonal(values[tile], np.where(left[tile] > 0, 1.0, 0.0))
+    values *= left[:, None] * right
+    if workspace.symmetric:
+        np.fill_diagonal(values, np.where(left > 0, 1.0, 0.0))
 
 
 def _inverse_roots(values: Floats) -> Floats:

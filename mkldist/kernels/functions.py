@@ -4,8 +4,7 @@ Every kernel here is a function of one *base* of a pair of points: the inner pro
 Euclidean distance or the city-block distance over its features.  A bank evaluates a base once per
 feature subset and applies each parameter to it in place.
 
-All functions work on stacks of tiles: `left` is (t, r, s), `right` is (t, c, s), a base is
-(t, r, c), float64.
+Of points `left` (r, s) and `right` (c, s) a base is (r, c), float64.
 """
 
 from __future__ import annotations
@@ -63,7 +62,7 @@ _BASES = {
 
 def inner_products(left: Floats, right: Floats, out: Floats) -> None:
     """Write ``x'z`` of every pair to `out`."""
-    np.matmul(left, right.swapaxes(-1, -2), out=out)
+    np.matmul(left, right.T, out=out)
 
 
 def squared_distances(left: Floats, right: Floats, centre: Floats, out: Floats) -> None:
@@ -73,14 +72,14 @@ def squared_distances(left: Floats, right: Floats, centre: Floats, out: Floats) 
     For many, ``|x|² + |z|² - 2 x'z`` is one matrix product; it cancels badly when points lie far
     from the origin, so both sides are shifted by `centre` (s,) first, a mean of the points.
     """
-    if left.shape[-1] <= DIRECT_FEATURES:
+    if left.shape[1] <= DIRECT_FEATURES:
         _accumulate(left, right, out, np.square)
         return
     left, right = left - centre, right - centre
-    np.matmul(left, right.swapaxes(-1, -2), out=out)
+    np.matmul(left, right.T, out=out)
     out *= -2.0
-    out += np.einsum("trs,trs->tr", left, left)[:, :, None]
-    out += np.einsum("tcs,tcs->tc", right, right)[:, None, :]
+    out += np.einsum("rs,rs->r", left, left)[:, None]
+    out += np.einsum("cs,cs->c", right, right)
     np.maximum(out, 0.0, out=out)
 
 
@@ -91,11 +90,11 @@ def city_block_distances(left: Floats, right: Floats, out: Floats) -> None:
 
 def _accumulate(left: Floats, right: Floats, out: Floats, of_difference: np.ufunc) -> None:
     """Write the sum over features of a function of the difference to `out`."""
-    np.subtract(left[:, :, None, 0], right[:, None, :, 0], out=out)
+    np.subtract(left[:, None, 0], right[:, 0], out=out)
     of_difference(out, out=out)
-    term = np.empty_like(out) if left.shape[-1] > 1 else out
-    for s in range(1, left.shape[-1]):
-        np.subtract(left[:, :, None, s], right[:, None, :, s], out=term)
+    term = np.empty_like(out) if left.shape[1] > 1 else out
+    for s in range(1, left.shape[1]):
+        np.subtract(left[:, None, s], right[:, s], out=term)
         of_difference(term, out=term)
         out += term
 

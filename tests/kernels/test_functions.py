@@ -18,30 +18,26 @@ from mkldist.kernels.functions import (
 )
 
 
-def stacked(points):
-    return points[None]
-
-
 @pytest.mark.parametrize("n_features", [1, 2, DIRECT_FEATURES, DIRECT_FEATURES + 1, 40])
 def test_bases_equal_brute_force(n_features):
     rng = np.random.default_rng(n_features)
     left, right = rng.normal(size=(7, n_features)), rng.normal(size=(5, n_features))
-    out = np.empty((1, 7, 5))
+    out = np.empty((7, 5))
     difference = left[:, None] - right[None]
-    inner_products(stacked(left), stacked(right), out)
-    np.testing.assert_allclose(out[0], np.sum(left[:, None] * right[None], axis=2), atol=1e-12)
-    squared_distances(stacked(left), stacked(right), right.mean(axis=0), out)
-    np.testing.assert_allclose(out[0], np.sum(difference**2, axis=2), rtol=1e-12)
-    city_block_distances(stacked(left), stacked(right), out)
-    np.testing.assert_allclose(out[0], np.sum(np.abs(difference), axis=2), rtol=1e-12)
+    inner_products(left, right, out)
+    np.testing.assert_allclose(out, np.sum(left[:, None] * right[None], axis=2), atol=1e-12)
+    squared_distances(left, right, right.mean(axis=0), out)
+    np.testing.assert_allclose(out, np.sum(difference**2, axis=2), rtol=1e-12)
+    city_block_distances(left, right, out)
+    np.testing.assert_allclose(out, np.sum(np.abs(difference), axis=2), rtol=1e-12)
 
 
 @pytest.mark.parametrize("n_features", [1, 30])
 def test_squared_distances_survive_points_far_from_the_origin(n_features):
     rng = np.random.default_rng(0)
     points = rng.normal(size=(20, n_features)) + 1e6
-    out = np.empty((1, 20, 20))
-    squared_distances(stacked(points), stacked(points), points.mean(axis=0), out)
+    out = np.empty((20, 20))
+    squared_distances(points, points, points.mean(axis=0), out)
     exact = np.array(
         [
             [float(sum((Fraction(a) - Fraction(b)) ** 2 for a, b in zip(x, z, strict=True)))
@@ -49,7 +45,7 @@ def test_squared_distances_survive_points_far_from_the_origin(n_features):
             for x in points.tolist()
         ]
     )  # fmt: skip
-    np.testing.assert_allclose(out[0], exact, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(out, exact, rtol=1e-9, atol=1e-12)
 
 
 @given(st.integers(1, 40), st.floats(-3, 3))
