@@ -33,7 +33,7 @@ import numpy.typing as npt
 from scipy.special import expit, xlogy
 
 from mkldist.machines import svm
-from mkldist.solvers.base import Target
+from mkldist.target import Target
 
 Floats = npt.NDArray[np.float64]
 

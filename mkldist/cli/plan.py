@@ -12,7 +12,7 @@ from mkldist.cli.options import existing_folders, sweep_options
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from mkldist.plan import Plan
+    from mkldist.plan.model import Plan
     from mkldist.spec.graph import GraphTable
 
 
@@ -31,7 +31,7 @@ def command(
     from rich.console import Console
 
     from mkldist.run.cluster import ConnectOptions, default_workers
-    from mkldist.run.coordinator import planned
+    from mkldist.run.sweep_setup import planned
     from mkldist.spec.load import load_sweep, naming
 
     spec = load_sweep(file, overrides, memory)

@@ -15,7 +15,7 @@ from mkldist.errors import EXIT_FAILED_RUNS
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from mkldist.run.coordinator import SweepOutcome
+    from mkldist.coordinator import SweepOutcome
 
 
 @click.command("sweep")
@@ -44,8 +44,8 @@ def command(
     """
     from rich.console import Console
 
+    from mkldist.coordinator import run_sweep
     from mkldist.run.cluster import ConnectOptions
-    from mkldist.run.coordinator import run_sweep
     from mkldist.spec.load import load_sweep, naming
 
     spec = load_sweep(file, overrides, memory)

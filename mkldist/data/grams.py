@@ -49,7 +49,7 @@ def read_grams(path: Path, labels_path: Path | None, label: str | None, where: s
         If a matrix is not square, finite, symmetric and positive semi-definite, or there is not
         one label a point.
     """
-    from mkldist.gram.validate import check_grams, semidefinite
+    from mkldist.data.gram_checks import check_grams, semidefinite
 
     grams, y, partitions = _read_matrices(path, label or "y", where)
     if y is not None and labels_path is not None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from mkldist.figures.files import keep_figure, remove_unfinished
 from mkldist.identity import content_id
-from mkldist.plan import BankPlan, Plan, RunPlan
+from mkldist.plan.model import BankPlan, Plan, RunPlan
 from mkldist.results.records import RecordStore, RunRecord
 from mkldist.results.state import RunState
 from mkldist.run.resolve import Resolved

@@ -1,6 +1,7 @@
 """Whole files under a folder or behind a URL, put so that a reader never sees half of one.
 
-The two kinds are :mod:`mkldist.gram.local_blobs` and :mod:`mkldist.gram.remote_blobs`.
+The two kinds are :mod:`mkldist.gram.local_blobs` and :mod:`mkldist.gram.remote_blobs`;
+:mod:`mkldist.gram.blob_places` tells which one a place needs.
 """
 
 from __future__ import annotations
@@ -97,35 +98,3 @@ def readable(where: str | Path) -> Iterator[None]:
     except Exception as error:
         found = f"cannot read: {type(error).__name__}: {error}"
         raise UnreadableError(str(where), found, "a readable file") from error
-
-
-def open_blobs(root: str | Path, folder: str) -> Blobs:
-    """Return the files below `folder` of a path or of a URL that fsspec understands.
-
-    Examples
-    --------
-    >>> open_blobs("memory://banks", "7f").location
-    'memory://banks/7f'
-    """
-    text = str(root).removeprefix("file://")
-    if "://" in text:
-        from mkldist.gram.remote_blobs import RemoteBlobs
-
-        return RemoteBlobs(text, folder)
-    from mkldist.gram.local_blobs import LocalBlobs
-
-    return LocalBlobs(Path(text), folder)
-
-
-def list_folders(root: str | Path) -> list[str]:
-    """Return the names of the folders right below a path or URL, sorted, hidden ones left out."""
-    text = str(root).removeprefix("file://")
-    if "://" in text:
-        from mkldist.gram.remote_blobs import list_folders as list_remote
-
-        names = list_remote(text)
-    else:
-        with readable(text):
-            folder = Path(text)
-            names = [p.name for p in folder.iterdir() if p.is_dir()] if folder.is_dir() else []
-    return sorted(name for name in names if not name.startswith("."))

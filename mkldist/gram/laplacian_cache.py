@@ -19,7 +19,8 @@ import numpy as np
 from scipy import sparse
 
 from mkldist.errors import OutputError, StoreError
-from mkldist.gram.blobs import Blobs, open_blobs
+from mkldist.gram.blob_places import open_blobs
+from mkldist.gram.blobs import Blobs
 from mkldist.gram.cache import locked
 from mkldist.gram.local_blobs import LocalBlobs
 from mkldist.identity import array_id, content_id

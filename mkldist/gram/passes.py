@@ -8,8 +8,9 @@ all requests are stacked and multiplied with each block while it is in the proce
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +24,7 @@ from mkldist.gram.tile_products import add_rows, multiply
 
 Floats = npt.NDArray[np.float64]
 AnyRequest = Request | Diagonal
+Result = TypeVar("Result")
 
 # 60 · 2048 · 8 products stay below the 10^6 under which OpenBLAS multiplies without packing its
 # operands first; packing would cost more than the product itself for 8 columns.
@@ -72,6 +74,18 @@ def answer(bank: Bank, requests: Sequence[AnyRequest]) -> list[Floats]:
     answers |= zip(radii, answer_radii(bank, list(radii.values())), strict=True)
     bank.counter.seconds += time.perf_counter() - started
     return [answers[position] for position in range(len(requests))]
+
+
+def answered(bank: Bank, steps: Generator[Request, Any, Result]) -> Result:
+    """Run what asks for one request after the other, answering each by itself."""
+    reply: Any = None
+    while True:
+        try:
+            request = steps.send(reply)
+        except StopIteration as end:
+            result: Result = end.value
+            return result
+        (reply,) = answer(bank, [request])
 
 
 def needs_pass(bank: Bank, request: AnyRequest) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.gram.passes import answer
+from mkldist.gram.passes import answered
 from mkldist.gram.requests import Combine, Matvec, Request
 from mkldist.gram.view import BankView
 
@@ -71,7 +71,7 @@ def raw_predictor(
     centred = coefficients - coefficients.mean(axis=-1, keepdims=True)
     raw = replace(raw, coefficients=centred, bias=0.0)
     points = slice(None) if view.index is None else view.index
-    (values,) = _answered(view, bank_values(view, [raw]))
+    (values,) = answered(view.bank, bank_values(view, [raw]))
     return replace(raw, bias=bias - float(values[points].mean()))
 
 
@@ -119,15 +119,3 @@ def bank_values(
 
 def _equal_weights(one: RawPredictor, other: RawPredictor) -> bool:
     return np.array_equal(one.kernels, other.kernels) and np.array_equal(one.weights, other.weights)
-
-
-def _answered(view: BankView, steps: Generator[Request, Any, Floats]) -> Floats:
-    """Run a generator whose requests go to the bank itself, one after the other."""
-    reply: Any = None
-    while True:
-        try:
-            request = steps.send(reply)
-        except StopIteration as end:
-            result: Floats = end.value
-            return result
-        (reply,) = answer(view.bank, [request])

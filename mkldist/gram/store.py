@@ -18,15 +18,9 @@ import numpy.typing as npt
 
 from mkldist.errors import StoreError
 from mkldist.gram import metadata
-from mkldist.gram.blobs import Blobs, list_folders, open_blobs
-from mkldist.gram.chunks import (
-    Block,
-    ChunkParts,
-    blocks_of,
-    chunk_bytes,
-    chunk_name,
-    mark_name,
-)
+from mkldist.gram.blob_places import list_folders, open_blobs
+from mkldist.gram.blobs import Blobs
+from mkldist.gram.chunks import Block, ChunkParts, blocks_of, chunk_bytes, chunk_name, mark_name
 from mkldist.gram.layout import TileLayout
 from mkldist.gram.metadata import BankShape
 

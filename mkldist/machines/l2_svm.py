@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from mkldist.machines.svm import TOLERANCE_FLOOR, SvmSolution
 from mkldist.optim.box_qp import newton_steps, pair_updates
-from mkldist.solvers.base import relative_gap
+from mkldist.optim.duality_gap import relative_gap
 
 Floats = npt.NDArray[np.float64]
 

@@ -38,8 +38,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.linalg
 
+from mkldist.machines.counters import Counters
 from mkldist.machines.squared_losses import SquaredLoss
-from mkldist.solvers.base import Counters
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]

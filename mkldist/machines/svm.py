@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mkldist.optim.box_qp import newton_steps, pair_updates
-from mkldist.solvers.base import relative_gap
+from mkldist.optim.duality_gap import relative_gap
 
 Floats = npt.NDArray[np.float64]
 

@@ -33,16 +33,10 @@ import scipy.optimize
 from pydantic import Field
 
 from mkldist.gram.requests import Combine, Inner, Quadratic, Request
-from mkldist.machines.inner_svm import svm_solution, train
-from mkldist.solvers.base import (
-    Counters,
-    Floats,
-    Method,
-    Problem,
-    SolverParams,
-    Steps,
-    StopReason,
-)
+from mkldist.machines.counters import Counters
+from mkldist.machines.inner_svm import train
+from mkldist.solvers.base import Floats, Method, Problem, SolverParams, Steps, StopReason
+from mkldist.solvers.svm_solution import svm_solution
 
 CHUNK = 3  # kernels held at once, beside their copies in a pass
 RANK_TOL = 1e-15  # of the largest eigenvalue, below which a direction is rounding

@@ -34,18 +34,10 @@ import numpy as np
 from pydantic import Field
 
 from mkldist.gram.requests import Combine, Quadratic
+from mkldist.machines.counters import Counters
 from mkldist.machines.l2_svm import solve_l2_svm
-from mkldist.solvers.base import (
-    Counters,
-    Floats,
-    Method,
-    Problem,
-    Solution,
-    SolverParams,
-    Steps,
-    StopReason,
-    relative_gap,
-)
+from mkldist.optim.duality_gap import relative_gap
+from mkldist.solvers.base import Floats, Method, Problem, Solution, SolverParams, Steps, StopReason
 from mkldist.solvers.trace import Trace
 
 HARD_RIDGE = 1e-10  # of the mean diagonal, where lam = 0 leaves none

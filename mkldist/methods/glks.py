@@ -18,15 +18,15 @@ are, ``K_m / gamma_a``: on a bank of pseudo-inverses of Laplacians, given as pre
 matrices, F is the paper's problem, up to the bias, which the paper does not have.
 
 It is ``lapmkl``, form ``deformed``, with the squared loss in place of the squared hinge loss, and
-solved alike, by :mod:`mkldist.solvers.deformed_mkl`; the paper adds one kernel at a time.  With
+solved alike, by :mod:`mkldist.methods.lapmkl`; the paper adds one kernel at a time.  With
 one kernel it is :mod:`mkldist.methods.laprls`.
 """
 
 from __future__ import annotations
 
+from mkldist.methods.lapmkl import solve_deformed
 from mkldist.solvers.base import Method, Problem, Steps
 from mkldist.solvers.deformed import ManifoldParams
-from mkldist.solvers.deformed_mkl import solve_deformed
 
 
 def solve(problem: Problem, params: ManifoldParams) -> Steps:

@@ -45,24 +45,16 @@ import numpy.typing as npt
 from pydantic import Field
 
 from mkldist.gram.requests import Combine, Matvec, Request
+from mkldist.machines.counters import Counters
 from mkldist.machines.inner_svm import InnerSvm, norms
 from mkldist.machines.segment import Segment
 from mkldist.machines.svm import SvmSolution
 from mkldist.machines.value_curvature import Damping, hessian_root
 from mkldist.optim.cutting_planes import CuttingPlanes
+from mkldist.optim.duality_gap import relative_gap
 from mkldist.optim.simplex_qp import Quadratic as Model
 from mkldist.optim.simplex_qp import minimise_over_simplex
-from mkldist.solvers.base import (
-    Counters,
-    Floats,
-    Method,
-    Problem,
-    Solution,
-    SolverParams,
-    Steps,
-    StopReason,
-    relative_gap,
-)
+from mkldist.solvers.base import Floats, Method, Problem, Solution, SolverParams, Steps, StopReason
 from mkldist.solvers.trace import Trace
 
 Ints = npt.NDArray[np.intp]

@@ -33,19 +33,11 @@ import numpy as np
 from pydantic import Field
 
 from mkldist.gram.requests import Combine
+from mkldist.machines.counters import Counters
 from mkldist.machines.primal_newton import PrimalMachine
 from mkldist.machines.squared_losses import SquaredLoss, squared_hinge
-from mkldist.solvers.base import (
-    Counters,
-    Effects,
-    Floats,
-    Method,
-    Problem,
-    Solution,
-    Steps,
-    StopReason,
-    relative_gap,
-)
+from mkldist.optim.duality_gap import relative_gap
+from mkldist.solvers.base import Effects, Floats, Method, Problem, Solution, Steps, StopReason
 from mkldist.solvers.deformed import Deformation, ManifoldParams
 from mkldist.solvers.trace import Trace
 

@@ -27,15 +27,8 @@ from typing import Literal
 from pydantic import Field
 
 from mkldist.machines.svm import SvmSolution
-from mkldist.solvers.base import (
-    Floats,
-    Method,
-    Path,
-    Problem,
-    Steps,
-    StopReason,
-    relative_gap,
-)
+from mkldist.optim.duality_gap import relative_gap
+from mkldist.solvers.base import Floats, Method, Path, Problem, Steps, StopReason
 from mkldist.solvers.cut_bundle import BundleParams, CutBundle
 
 NEAR_RATIO = 0.01

@@ -27,20 +27,12 @@ import numpy as np
 from pydantic import Field
 
 from mkldist.gram.requests import Combine, Quadratic
+from mkldist.machines.counters import Counters
 from mkldist.machines.inner_svm import InnerSvm
 from mkldist.machines.svm import SvmSolution
 from mkldist.optim.anderson import Anderson
-from mkldist.solvers.base import (
-    Counters,
-    Floats,
-    Method,
-    Problem,
-    Solution,
-    SolverParams,
-    Steps,
-    StopReason,
-    relative_gap,
-)
+from mkldist.optim.duality_gap import relative_gap
+from mkldist.solvers.base import Floats, Method, Problem, Solution, SolverParams, Steps, StopReason
 from mkldist.solvers.trace import Trace
 
 PATIENCE = 25  # iterations without a better bound after which rounding is what is left

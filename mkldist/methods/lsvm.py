@@ -8,7 +8,7 @@ section 4.3)
 
 K = 1/M sum_m K_m, l the number of labelled points.  This is the objective of
 :mod:`mkldist.methods.mklsvm` at fixed weights, less the penalty of the weights.  The dual is solved
-on the labelled points by :mod:`mkldist.machines.manifold_svm`, which states the certificate.
+on the labelled points by :mod:`mkldist.solvers.manifold_svm`, which states the certificate.
 :mod:`mkldist.methods.lapsvm` has squared slacks, summed over the points, and halves its norms.
 
 Columns of labels are machines of their own, on one factorisation.
@@ -20,17 +20,11 @@ import numpy as np
 from pydantic import Field
 
 from mkldist.gram.requests import Combine
-from mkldist.machines.manifold_svm import ManifoldSvm
-from mkldist.solvers.base import (
-    Counters,
-    Method,
-    Problem,
-    Solution,
-    Steps,
-    StopReason,
-    relative_gap,
-)
+from mkldist.machines.counters import Counters
+from mkldist.optim.duality_gap import relative_gap
+from mkldist.solvers.base import Method, Problem, Solution, Steps, StopReason
 from mkldist.solvers.deformed import LARGEST, LEAST, ManifoldParams
+from mkldist.solvers.manifold_svm import ManifoldSvm
 from mkldist.solvers.trace import Trace
 
 

@@ -13,14 +13,8 @@ import numpy as np
 from pydantic import Field
 
 from mkldist.gram.requests import Request
-from mkldist.solvers.base import (
-    Counters,
-    Method,
-    Problem,
-    Solution,
-    SolverParams,
-    StopReason,
-)
+from mkldist.machines.counters import Counters
+from mkldist.solvers.base import Method, Problem, Solution, SolverParams, StopReason
 from mkldist.solvers.trace import Trace
 
 

@@ -7,7 +7,7 @@ Minimises over kernel weights d, coefficients alpha on all n points and bias b, 
 
 ``K = sum_m d_m K_m``, l the number of labelled points.  With several columns of labels it is the
 sum over the columns of all but the last term: the classes share their weights.  At fixed d it is
-:mod:`mkldist.machines.manifold_svm`, the paper's (9) to (11), whose value V is convex in d, so
+:mod:`mkldist.solvers.manifold_svm`, the paper's (9) to (11), whose value V is convex in d, so
 that ``J(d) = V(d) + gamma_sigma ||d||^2`` is strongly convex.  With ``q_m = alpha'K_m alpha``,
 summed over the classes,
 
@@ -48,20 +48,13 @@ from pydantic import Field
 from scipy.optimize import brentq
 
 from mkldist.gram.requests import Combine, Quadratic
-from mkldist.machines.manifold_svm import Machines, ManifoldSvm
+from mkldist.machines.counters import Counters
 from mkldist.methods.lsvm import LSVMParams
 from mkldist.optim.anderson import Anderson
-from mkldist.solvers.base import (
-    Counters,
-    Floats,
-    Method,
-    Problem,
-    Solution,
-    Steps,
-    StopReason,
-    relative_gap,
-)
+from mkldist.optim.duality_gap import relative_gap
+from mkldist.solvers.base import Floats, Method, Problem, Solution, Steps, StopReason
 from mkldist.solvers.deformed import LARGEST, LEAST
+from mkldist.solvers.manifold_svm import Machines, ManifoldSvm
 from mkldist.solvers.trace import Trace
 
 PATIENCE = 15  # iterations without a better bound after which rounding is what is left

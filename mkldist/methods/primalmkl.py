@@ -42,6 +42,7 @@ import numpy as np
 from pydantic import Field
 
 from mkldist.gram.requests import Matvec, Request
+from mkldist.machines.counters import Counters
 from mkldist.machines.primal_newton import Inner, PrimalMachine
 from mkldist.machines.squared_losses import (
     SquaredLoss,
@@ -50,9 +51,9 @@ from mkldist.machines.squared_losses import (
     squared,
     squared_hinge,
 )
+from mkldist.optim.duality_gap import relative_gap
 from mkldist.optim.lp_ball import WeightSet
 from mkldist.solvers.base import (
-    Counters,
     Effects,
     Floats,
     Method,
@@ -62,14 +63,13 @@ from mkldist.solvers.base import (
     SolverParams,
     Steps,
     StopReason,
-    Target,
-    relative_gap,
 )
 from mkldist.solvers.kernel_cache import Forms, quadratic_forms
 from mkldist.solvers.screening import distance_to_optimum
 from mkldist.solvers.trace import Trace
 from mkldist.solvers.weight_descent import Iterate, PrimalState, WeightDescent
 from mkldist.solvers.working_set import Ints, WorkingSet, solved
+from mkldist.target import Target
 
 INNER_SHARE = 1e-2  # of tol: the error of q_m is of the order of the root of the machine's gap
 SOLVED = 0.03  # of the gap of a pass, left on the working set: quadratic convergence is cheap

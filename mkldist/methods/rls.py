@@ -22,20 +22,12 @@ import numpy as np
 from pydantic import Field
 
 from mkldist.gram.requests import Combine
-from mkldist.solvers.base import (
-    Counters,
-    Floats,
-    Method,
-    Problem,
-    Solution,
-    SolverParams,
-    Steps,
-    StopReason,
-    Target,
-    relative_gap,
-)
+from mkldist.machines.counters import Counters
+from mkldist.optim.duality_gap import relative_gap
+from mkldist.solvers.base import Floats, Method, Problem, Solution, SolverParams, Steps, StopReason
 from mkldist.solvers.deformed import LARGEST, LEAST, Deformation, inverse_root
 from mkldist.solvers.trace import Trace
+from mkldist.target import Target
 
 REFINEMENTS = 2
 

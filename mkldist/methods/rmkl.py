@@ -35,9 +35,10 @@ from pydantic import Field
 
 from mkldist.gram.radii import squared_radius
 from mkldist.gram.requests import Radii
+from mkldist.machines.counters import Counters
 from mkldist.machines.l2_svm import solve_l2_svm
 from mkldist.machines.svm import SvmSolution
-from mkldist.solvers.base import Counters, Floats, Method, Problem, Steps
+from mkldist.solvers.base import Floats, Method, Problem, Steps
 from mkldist.solvers.reduced_gradient import Descent, ReducedGradientParams, descend
 from mkldist.solvers.simplex_line import Combination
 from mkldist.solvers.trace import Trace

@@ -16,8 +16,9 @@ from __future__ import annotations
 import numpy as np
 from pydantic import Field
 
+from mkldist.machines.counters import Counters
 from mkldist.machines.inner_svm import InnerSvm
-from mkldist.solvers.base import Counters, Method, Problem, Steps
+from mkldist.solvers.base import Method, Problem, Steps
 from mkldist.solvers.reduced_gradient import ReducedGradientParams, descend
 from mkldist.solvers.trace import Trace
 

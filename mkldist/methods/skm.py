@@ -35,16 +35,10 @@ import numpy as np
 from pydantic import Field
 
 from mkldist.gram.requests import Combine, Quadratic, Request
+from mkldist.machines.counters import Counters
 from mkldist.machines.inner_svm import InnerSvm
-from mkldist.solvers.base import (
-    Counters,
-    Method,
-    Problem,
-    SolverParams,
-    Steps,
-    StopReason,
-    relative_gap,
-)
+from mkldist.optim.duality_gap import relative_gap
+from mkldist.solvers.base import Method, Problem, SolverParams, Steps, StopReason
 from mkldist.solvers.dual_penalties import MOREAU_YOSIDA, Penalty
 from mkldist.solvers.mkl_dual import Bounds, MklDual, Predictor
 from mkldist.solvers.trace import Trace

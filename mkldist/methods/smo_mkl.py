@@ -28,15 +28,9 @@ from typing import Any
 from pydantic import Field
 
 from mkldist.gram.requests import Request
-from mkldist.solvers.base import (
-    Counters,
-    Method,
-    Problem,
-    SolverParams,
-    Steps,
-    StopReason,
-    relative_gap,
-)
+from mkldist.machines.counters import Counters
+from mkldist.optim.duality_gap import relative_gap
+from mkldist.solvers.base import Method, Problem, SolverParams, Steps, StopReason
 from mkldist.solvers.dual_penalties import P_NORM, Penalty
 from mkldist.solvers.mkl_dual import Bounds, MklDual
 from mkldist.solvers.trace import Trace

@@ -16,8 +16,8 @@ from __future__ import annotations
 import numpy as np
 from pydantic import Field
 
-from mkldist.machines.cross_validation import train_chosen
 from mkldist.solvers.base import Method, Problem, SolverParams, Steps
+from mkldist.solvers.cross_validation import train_chosen
 
 
 class SvmParams(SolverParams):

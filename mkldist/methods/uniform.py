@@ -11,8 +11,10 @@ import numpy as np
 from pydantic import Field
 
 from mkldist.gram.requests import Combine
-from mkldist.machines.inner_svm import svm_solution, train
-from mkldist.solvers.base import Counters, Method, Problem, SolverParams, Steps
+from mkldist.machines.counters import Counters
+from mkldist.machines.inner_svm import train
+from mkldist.solvers.base import Method, Problem, SolverParams, Steps
+from mkldist.solvers.svm_solution import svm_solution
 
 
 class UniformParams(SolverParams):

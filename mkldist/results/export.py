@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mkldist.errors import InputError, OutputError, nearest
+from mkldist.results.output import writing
 from mkldist.results.rows import method_nodes, run_rows, weight_rows
 from mkldist.results.schema import VECTORS, WEIGHTS
 from mkldist.results.tree import open_results
-from mkldist.run.output import writing
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from mkldist.errors import SpecError
 from mkldist.identity import content_id
-from mkldist.plan import Plan, RunPlan
+from mkldist.plan.model import Plan, RunPlan
 from mkldist.results.schema import (
     CLASS,
     COEFFICIENTS,

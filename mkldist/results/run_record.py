@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.plan import RunPlan
+from mkldist.plan.model import RunPlan
 from mkldist.results.solution_fields import solution_fields
 from mkldist.results.state import RunState
 from mkldist.solvers.base import Solution
@@ -44,7 +44,7 @@ class RunRecord:
     Parameters
     ----------
     id, dataset, bank, split, method, key, params
-        Which run it was, as in :class:`mkldist.plan.RunPlan`; `bank` is the bank's label.
+        Which run it was, as in :class:`mkldist.plan.model.RunPlan`; `bank` is the bank's label.
     state : RunState
         ``COMPLETE`` or ``FAILED``.
     error : str

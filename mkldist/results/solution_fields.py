@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.solvers.base import Solution, StopReason, relative_gap
+from mkldist.optim.duality_gap import relative_gap
+from mkldist.solvers.base import Solution, StopReason
 
 Floats = npt.NDArray[np.float64]
 

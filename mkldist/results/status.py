@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mkldist.errors import StoreError
+from mkldist.results.output import MANIFEST, OWNER, OutputFolder, manifest_name
 from mkldist.results.records import RecordStore
 from mkldist.results.state import RunState
 from mkldist.results.tree import RESULTS, locate
 from mkldist.results.tree_index import TreeIndex
-from mkldist.run.output import MANIFEST, OWNER, OutputFolder, manifest_name
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mkldist.errors import StoreError
-from mkldist.plan import Plan
+from mkldist.plan.model import Plan
 from mkldist.results.convergence import convergence_documents
 from mkldist.results.layout import Array, TreeFacts, TreeLayout, tree_layout
 from mkldist.results.records import RecordStore

@@ -16,8 +16,8 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from mkldist.plan import BatchPlan, RunPlan
-from mkldist.plan_batches import divided
+from mkldist.plan.batches import divided
+from mkldist.plan.model import BatchPlan, RunPlan
 
 MAX_ATTEMPTS = 3
 MAX_BLOCKS_PER_TASK = 8

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from mkldist.data.snapshot import save_snapshot
 from mkldist.identity import content_id
-from mkldist.plan import Plan
+from mkldist.plan.model import Plan
+from mkldist.results.output import writing
 from mkldist.run.materials import BankRef
-from mkldist.run.output import writing
 from mkldist.run.resolve import Resolved
 
 BankKey = tuple[str, str, str]

@@ -16,18 +16,11 @@ from mkldist.gram.bank import Bank
 from mkldist.gram.loading import DamagedBlocksError
 from mkldist.gram.view import BankView, make_views
 from mkldist.memory import live_solvers
-from mkldist.plan import RunPlan
+from mkldist.plan.model import RunPlan
 from mkldist.results.records import RecordStore, RunRecord
 from mkldist.run.chains import chains_of
 from mkldist.run.materials import BankRef, laplacian, materials
-from mkldist.run.pieces import (
-    Ended,
-    Piece,
-    is_scored_on_bank,
-    labels,
-    pieces_of,
-    values_on_bank,
-)
+from mkldist.run.pieces import Ended, Piece, is_scored_on_bank, labels, pieces_of, values_on_bank
 from mkldist.run.recording import Recorder, failed_record
 from mkldist.solvers.base import Problem, Solution
 from mkldist.solvers.lockstep import Job, JobTimes, drive

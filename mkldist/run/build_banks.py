@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mkldist.errors import MkldistError, StoreError
+from mkldist.results.output import OutputFolder, claimed
 from mkldist.results.records import RecordStore
 from mkldist.run.bank_refs import bank_refs
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.consolidate import Consolidator
-from mkldist.run.coordinator import banks_root, batch_settings, output_path, planned
-from mkldist.run.output import OutputFolder, claimed
 from mkldist.run.progress import Counts, make_progress
+from mkldist.run.sweep_setup import banks_root, batch_settings, output_path, planned
 from mkldist.spec.model import SweepSpec
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def build_banks(
     Parameters
     ----------
     spec, origin, data_dirs, output, connect_options, console
-        As for :func:`mkldist.run.coordinator.run_sweep`.
+        As for :func:`mkldist.coordinator.run_sweep`.
 
     Raises
     ------

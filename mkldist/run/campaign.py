@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from mkldist.errors import DataError, GramError, SpecError
 from mkldist.gram.build import BuildReceipt
 from mkldist.gram.loading import retried
-from mkldist.plan import BatchPlan
+from mkldist.plan.model import BatchPlan
+from mkldist.results.output import as_output_error, writing
 from mkldist.results.records import RecordStore
 from mkldist.results.state import RunState
 from mkldist.run.agenda import Agenda, BatchItem, BuildItem, GivenUp
@@ -20,7 +21,6 @@ from mkldist.run.bank_refs import BankKey
 from mkldist.run.batch import BatchSettings
 from mkldist.run.consolidate import Consolidator
 from mkldist.run.materials import BankRef
-from mkldist.run.output import as_output_error, writing
 from mkldist.run.progress import Counts, Progress
 from mkldist.run.recording import failed_record
 from mkldist.run.tasks import BatchReceipt, BatchTask, BuildTask, build, solve_batch

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mkldist.errors import UnreadableError
+from mkldist.results.output import writing
 from mkldist.results.records import RecordStore, RunRecord
-from mkldist.run.output import writing
 
 if TYPE_CHECKING:
     from mkldist.results.writer import TreeWriter

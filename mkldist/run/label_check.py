@@ -8,11 +8,12 @@ import numpy as np
 
 from mkldist.data.dataset import Dataset, Split
 from mkldist.errors import SpecError
-from mkldist.solvers.base import SolverParams, Target
+from mkldist.solvers.base import SolverParams
 from mkldist.solvers.parameters import MethodGrid
 from mkldist.solvers.registry import METHODS
 from mkldist.solvers.targets import LEARNT, losses_by_target
 from mkldist.spec.model import MethodSpec
+from mkldist.target import Target
 
 
 def check_labels(grids: Mapping[str, MethodGrid], dataset: Dataset) -> None:

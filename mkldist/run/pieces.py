@@ -20,7 +20,7 @@ from mkldist.data.preprocessing import TargetScale
 from mkldist.gram.predictor import RawPredictor, bank_values, raw_predictor
 from mkldist.gram.requests import Request
 from mkldist.gram.view import BankView
-from mkldist.plan import RunPlan
+from mkldist.plan.model import RunPlan
 from mkldist.run.materials import Materials, Sight
 from mkldist.solvers.base import Solution
 from mkldist.solvers.lockstep import JobTimes

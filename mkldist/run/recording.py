@@ -13,7 +13,7 @@ import numpy.typing as npt
 from mkldist.data.dataset import Split
 from mkldist.data.preprocessing import TargetScale, target_scale
 from mkldist.gram.view import BankView
-from mkldist.plan import RunPlan
+from mkldist.plan.model import RunPlan
 from mkldist.results.run_record import RunRecord
 from mkldist.run.materials import BankRef, Materials, Sight
 from mkldist.run.pieces import Ended, Piece, raw_predictors

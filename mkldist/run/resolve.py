@@ -18,7 +18,7 @@ from mkldist.errors import SpecError, nearest
 from mkldist.identity import array_id
 from mkldist.kernels.families import kernel_list
 from mkldist.kernels.kernel_list import KernelList
-from mkldist.plan_facts import BankFacts, DatasetFacts, GridFacts
+from mkldist.plan.facts import BankFacts, DatasetFacts, GridFacts
 from mkldist.run.figure_check import check_figures
 from mkldist.run.graph_check import check_graph, check_has_graph
 from mkldist.run.label_check import check_folds, check_labels, check_shares_weights

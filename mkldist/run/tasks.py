@@ -16,10 +16,10 @@ from mkldist.gram.recomputed import RecomputedBank
 from mkldist.gram.store import Block, GramStore
 from mkldist.gram.streamed import StreamedBank
 from mkldist.memory import bank_bytes, row_cache_bytes
-from mkldist.plan import BankPlan, RunPlan
+from mkldist.plan.model import BankPlan, RunPlan
+from mkldist.results.output import writing
 from mkldist.run.batch import BatchSettings, report_to, solve_runs
 from mkldist.run.materials import BankRef, materials
-from mkldist.run.output import writing
 from mkldist.run.telemetry import peak_memory
 from mkldist.run.warm_up import warm_up
 

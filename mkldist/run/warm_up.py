@@ -14,7 +14,7 @@ import numpy as np
 
 from mkldist.gram.bank import MemoryBank
 from mkldist.gram.view import make_views
-from mkldist.plan import RunPlan
+from mkldist.plan.model import RunPlan
 from mkldist.solvers.base import Problem
 from mkldist.solvers.lockstep import Job, solve_alone
 from mkldist.solvers.registry import METHODS

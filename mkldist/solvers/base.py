@@ -35,7 +35,7 @@ import enum
 import math
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -44,6 +44,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from mkldist.errors import GramError
 from mkldist.gram.requests import Request
+from mkldist.machines.counters import Counters
+from mkldist.optim.duality_gap import relative_gap
+from mkldist.target import Target
 
 Floats = npt.NDArray[np.float64]
 Steps = Generator[Request, Any, "Solution"]
@@ -79,19 +82,6 @@ class Clock:
     def charge(self, seconds: float) -> None:
         """Add a share of work done elsewhere."""
         self._spent += seconds
-
-
-class Target(enum.StrEnum):
-    """What a method's labels may be; its parameters decide, see :attr:`SolverParams.target`."""
-
-    CLASSES = "classes"
-    """Both of -1 and +1."""
-    VALUES = "values"
-    """Any finite real numbers; -1 and +1 among them."""
-    ONE_CLASS = "one class"
-    """+1, and -1 for known outliers, which take no part in training; at least one +1."""
-    PARTIAL = "partly labelled classes"
-    """-1 and +1, both present, and 0 for points without a label."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,28 +152,6 @@ class SolverParams(BaseModel):
 
 
 Params = TypeVar("Params", bound=SolverParams)
-
-
-@dataclass
-class Counters:
-    """Work that a solver asked for and did."""
-
-    outer_iterations: int = 0
-    svm_solves: int = 0
-    svm_iterations: int = 0
-    newton_steps: int = 0
-    passes: int = 0
-    combines: int = 0
-
-    def count_svm(self, iterations: int, newton_steps: int) -> None:
-        """Count one solve of the inner support vector machine."""
-        self.svm_solves += 1
-        self.svm_iterations += iterations
-        self.newton_steps += newton_steps
-
-    def as_dict(self) -> dict[str, int]:
-        """Return the counters by name."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -283,12 +251,6 @@ class Solution:
             coefficients = self.coefficients if own is None else own[s]
             decision += self.kernel_weights[m] * (grams[m] @ coefficients)
         return decision
-
-
-def relative_gap(primal: float, dual: float) -> float:
-    """Return ``|primal - dual| / max(|primal|, tiny)``; bounds that cross are a gap too."""
-    primal, dual = float(primal), float(dual)
-    return abs(primal - dual) / max(abs(primal), float(np.finfo(np.float64).tiny))
 
 
 @dataclass(frozen=True)

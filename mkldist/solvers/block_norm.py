@@ -24,7 +24,9 @@ import numpy as np
 import numpy.typing as npt
 
 from mkldist.gram.requests import Request
-from mkldist.solvers.base import Counters, Problem, Solution, StopReason, relative_gap
+from mkldist.machines.counters import Counters
+from mkldist.optim.duality_gap import relative_gap
+from mkldist.solvers.base import Problem, Solution, StopReason
 from mkldist.solvers.block_norm_params import BlockNormParams
 from mkldist.solvers.dual_newton import DualState, ProximalDual
 from mkldist.solvers.screening import Candidates, distance_to_optimum

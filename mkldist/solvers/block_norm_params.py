@@ -11,7 +11,8 @@ from pydantic import ConfigDict, Field
 from mkldist import regularizers
 from mkldist.losses import EpsilonInsensitive, Hinge, Logistic, Loss, Squared
 from mkldist.regularizers import Regularizer
-from mkldist.solvers.base import Effects, SolverParams, Target
+from mkldist.solvers.base import Effects, SolverParams
+from mkldist.target import Target
 
 Floats = npt.NDArray[np.float64]
 

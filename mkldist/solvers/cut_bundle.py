@@ -16,19 +16,13 @@ import numpy as np
 from pydantic import Field
 
 from mkldist.gram.requests import Combine, Request
+from mkldist.machines.counters import Counters
 from mkldist.machines.inner_svm import InnerSvm
 from mkldist.machines.svm import SvmSolution
 from mkldist.optim.cutting_planes import CuttingPlanes
+from mkldist.optim.duality_gap import relative_gap
 from mkldist.optim.matrix_game import GameSolution
-from mkldist.solvers.base import (
-    Counters,
-    Floats,
-    Problem,
-    Solution,
-    SolverParams,
-    StopReason,
-    relative_gap,
-)
+from mkldist.solvers.base import Floats, Problem, Solution, SolverParams, StopReason
 from mkldist.solvers.trace import Trace
 from mkldist.solvers.working_set import Ints, WorkingSet, solved
 

@@ -31,7 +31,8 @@ import numpy.typing as npt
 import scipy.linalg
 from pydantic import Field
 
-from mkldist.solvers.base import SolverParams, Target
+from mkldist.solvers.base import SolverParams
+from mkldist.target import Target
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.intp]

@@ -30,9 +30,9 @@ import scipy.linalg
 
 from mkldist.gram.requests import Combine, Matvec, Request
 from mkldist.losses import Curve, Loss
+from mkldist.machines.counters import Counters
 from mkldist.optim.line_search import root_of_slope
 from mkldist.regularizers import Regularizer, Response
-from mkldist.solvers.base import Counters
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.intp]

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mkldist.gram.requests import Combine, Matvec, Quadratic, Request
+from mkldist.machines.counters import Counters
 from mkldist.optim.lp_ball import WeightSet
-from mkldist.solvers.base import Counters
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.intp]

@@ -19,11 +19,12 @@ import numpy as np
 import scipy.linalg
 
 from mkldist.gram.requests import Request
+from mkldist.machines.counters import Counters
 from mkldist.machines.primal_newton import PrimalMachine, PrimalPoint
 from mkldist.machines.squared_losses import SquaredLoss
-from mkldist.solvers.base import Counters, Floats
+from mkldist.solvers.base import Floats
 from mkldist.solvers.deformed import Deformation
-from mkldist.solvers.deformed_mkl import AT_A_TIME, fetched
+from mkldist.solvers.single_kernels import AT_A_TIME, fetched
 
 RIDGE = 4.0 * np.finfo(np.float64).eps  # of the largest diagonal entry of R
 

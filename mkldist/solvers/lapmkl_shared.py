@@ -33,29 +33,20 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from mkldist.gram.requests import Matvec, Request
+from mkldist.machines.counters import Counters
 from mkldist.machines.primal_newton import SupportSystem
 from mkldist.machines.squared_losses import squared_hinge
 from mkldist.optim.lp_ball import WeightSet
-from mkldist.solvers.base import (
-    Counters,
-    Floats,
-    Problem,
-    Solution,
-    Steps,
-    StopReason,
-)
-from mkldist.solvers.deformed import Deformation, Ints
+from mkldist.solvers.base import Floats, Problem, Solution, Steps, StopReason
+from mkldist.solvers.deformed import Deformation, Ints, ManifoldParams
 from mkldist.solvers.lapmkl_machine import SharedMachine, SharedPoint
 from mkldist.solvers.trace import Trace
 from mkldist.solvers.weight_step import SecondOrderModel, alternating_objective, nesterov
-
-if TYPE_CHECKING:
-    from mkldist.methods.lapmkl import LapMKLParams
 
 CHI_1 = 1e-5  # the paper's tolerance of the weight step
 INNER_SHARE = 1e-2  # of tol: the error of dF/dd is of the order of the root of the machine's gap
@@ -88,15 +79,17 @@ class Columns:
     gradient: Floats
 
 
-def solve_shared(problem: Problem, params: LapMKLParams) -> Steps:
+def solve_shared(problem: Problem, params: ManifoldParams, *, coupled: bool) -> Steps:
     """Run the alternation.
 
     Parameters
     ----------
     problem : Problem
         Labels, 0 for none, number of kernels, and graph Laplacian.
-    params : LapMKLParams
+    params : ManifoldParams
         Weights of the two norms and stopping rule.
+    coupled : bool
+        Whether coefficients follow in the weight step; the paper's step if not.
 
     Yields
     ------
@@ -108,7 +101,7 @@ def solve_shared(problem: Problem, params: LapMKLParams) -> Steps:
         ``extra`` holds ``z_gradient``, the norm of dF/dz, ``frank_wolfe_gap``, and
         ``stationarity``, which is at most tol when the run has converged.
     """
-    state = _Shared(problem, params)
+    state = _Shared(problem, params, coupled=coupled)
     d = state.weights.uniform(problem.n_kernels)
     K, R = yield from state.machine.matrices(d, problem.n_points)
     at = state.machine.minimum(d, K, R, np.zeros(len(state.deformation.labelled)))
@@ -134,9 +127,9 @@ def solve_shared(problem: Problem, params: LapMKLParams) -> Steps:
 class _Shared:
     """The machine, the bounds and the best point met."""
 
-    def __init__(self, problem: Problem, params: LapMKLParams) -> None:
+    def __init__(self, problem: Problem, params: ManifoldParams, *, coupled: bool) -> None:
         labelled = np.flatnonzero(problem.y)
-        self.params = params
+        self.params, self._coupled = params, coupled
         self.deformation = Deformation(problem.laplacian, params.gamma_a, params.gamma_i, labelled)
         self.weights = WeightSet(1.0)
         self.loss = squared_hinge(problem.y[labelled])
@@ -208,7 +201,7 @@ class _Shared:
         """Return new weights (M,)."""
         labelled, x = self.deformation.labelled, at.d[columns.kernels]
         G = columns.v[:, labelled].T
-        if self.params.coupled:
+        if self._coupled:
             model = yield from self._model(at, columns, G)
             x = x if model is None else model.minimum(self.weights, x, MODEL_SHARE)
         else:
@@ -248,7 +241,7 @@ class _Shared:
             new = self.machine.minimum(
                 d, at.K + step * (K - at.K), at.R + step * (R - at.R), at.z.alpha
             )
-            plain = not self.params.coupled  # descends by itself
+            plain = not self._coupled  # descends by itself
             if plain or new.value <= at.value + SUFFICIENT * step * min(slope, 0.0):
                 return new
             step *= 0.5

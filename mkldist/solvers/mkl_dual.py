@@ -19,9 +19,11 @@ import numpy as np
 import numpy.typing as npt
 
 from mkldist.gram.requests import Combine, Matvec, Request
+from mkldist.machines.counters import Counters
 from mkldist.machines.svm import best_bias, slack_rounding
 from mkldist.optim.box_qp import newton_steps, pair_updates
-from mkldist.solvers.base import Counters, Solution, StopReason, relative_gap
+from mkldist.optim.duality_gap import relative_gap
+from mkldist.solvers.base import Solution, StopReason
 from mkldist.solvers.dual_penalties import Penalty
 from mkldist.solvers.mkl_model import SecondOrderModel
 from mkldist.solvers.mkl_pairs import line_maximum, mkl_pair_updates

@@ -30,19 +30,13 @@ import numpy as np
 from pydantic import Field
 
 from mkldist.gram.requests import Combine, Request
+from mkldist.machines.counters import Counters
 from mkldist.machines.inner_svm import norms
 from mkldist.machines.svm import SvmSolution
 from mkldist.optim.cutting_planes import CuttingPlanes
+from mkldist.optim.duality_gap import relative_gap
 from mkldist.optim.quasi_newton import LimitedMemory
-from mkldist.solvers.base import (
-    Counters,
-    Floats,
-    Problem,
-    Solution,
-    SolverParams,
-    StopReason,
-    relative_gap,
-)
+from mkldist.solvers.base import Floats, Problem, Solution, SolverParams, StopReason
 from mkldist.solvers.simplex_line import Combination, LineSearch, Machine, Path
 from mkldist.solvers.trace import Trace
 

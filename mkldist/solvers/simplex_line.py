@@ -16,9 +16,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from mkldist.gram.requests import Combine, Request
+from mkldist.machines.counters import Counters
 from mkldist.machines.svm import SvmSolution
 from mkldist.optim.line_search import root_of_slope
-from mkldist.solvers.base import Counters, Floats
+from mkldist.solvers.base import Floats
 
 SUM_ERROR = 0.1
 ZERO_WEIGHT = 1e-15

@@ -10,21 +10,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mkldist.data.gram_checks import check_grams, semidefinite
 from mkldist.errors import ConvergenceWarning, GramError, SpecError, nearest
 from mkldist.gram.bank import MemoryBank
-from mkldist.gram.validate import check_grams, semidefinite
 from mkldist.gram.view import make_views
-from mkldist.solvers.base import (
-    Method,
-    Problem,
-    Solution,
-    SolverParams,
-    StopReason,
-    Target,
-)
+from mkldist.solvers.base import Method, Problem, Solution, SolverParams, StopReason
 from mkldist.solvers.lockstep import Job, solve_alone
 from mkldist.solvers.parameters import check_effect, validate
 from mkldist.solvers.registry import METHODS
+from mkldist.target import Target
 
 Floats = npt.NDArray[np.float64]
 

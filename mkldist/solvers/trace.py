@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.solvers.base import Clock, relative_gap
+from mkldist.optim.duality_gap import relative_gap
+from mkldist.solvers.base import Clock
 
 Floats = npt.NDArray[np.float64]
 Arrays = dict[str, npt.NDArray[Any]]

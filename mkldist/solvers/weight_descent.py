@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from mkldist.gram.requests import Combine, Request
+from mkldist.machines.counters import Counters
 from mkldist.machines.primal_newton import PrimalMachine, PrimalPoint, SupportSystem
 from mkldist.optim.line_search import root_of_slope
 from mkldist.optim.lp_ball import WeightSet
-from mkldist.solvers.base import Counters, Floats
+from mkldist.solvers.base import Floats
 from mkldist.solvers.kernel_cache import Forms, KernelCache, kernel_cache
 from mkldist.solvers.screening import Candidates
 from mkldist.solvers.weight_step import SecondOrderModel, alternating_objective, nesterov

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -62,3 +63,21 @@ def single_penalised_losses(
     f = shape.grams.mean(axis=0) @ alpha
     slack = np.maximum(0, 1 - shape.y * (f + b))[shape.y != 0]
     return 0.5 * (gamma_a * alpha @ f + gamma_i * f @ (shape.laplacian @ f) + slack @ slack)
+
+
+EDGES = ("all labelled", "one label", "zero Laplacian", "zero kernels")
+
+
+def at_edge(edge: str) -> tuple[np.ndarray, np.ndarray, Any]:
+    """Return Gram matrices, labels and a Laplacian of 50 points, one of them extreme."""
+    shape = manifold("moons", n=50)
+    grams, y, laplacian = shape.grams, shape.y, shape.laplacian
+    if edge == "all labelled":
+        y = shape.truth
+    elif edge == "one label":
+        y = manifold("moons", n=50, per_class=1).y
+    elif edge == "zero Laplacian":
+        laplacian = np.zeros((50, 50))
+    else:
+        grams = np.zeros_like(grams)
+    return grams, y, laplacian

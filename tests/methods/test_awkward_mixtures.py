@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mkldist.solvers.base import relative_gap
+from mkldist.optim.duality_gap import relative_gap
 from mkldist.solvers.registry import METHODS
 from tests.methods import plain_bank
 

@@ -7,8 +7,9 @@ import pytest
 from sklearn.dummy import DummyClassifier
 from sklearn.svm import SVC
 
-from mkldist.machines.cross_validation import cross_validate, stratified_folds
-from mkldist.solvers.base import Counters, StopReason
+from mkldist.machines.counters import Counters
+from mkldist.solvers.base import StopReason
+from mkldist.solvers.cross_validation import cross_validate, stratified_folds
 from mkldist.solvers.registry import METHODS
 from tests.methods import instances, plain_bank
 from tests.methods.references.baselines import choice, cv_scores

@@ -9,8 +9,9 @@ from sklearn.neighbors import kneighbors_graph
 
 import mkldist
 from mkldist.errors import SpecError
-from mkldist.solvers.base import StopReason, Target
+from mkldist.solvers.base import StopReason
 from mkldist.solvers.registry import METHODS
+from mkldist.target import Target
 from tests.methods.manifolds import grams_between, manifold
 
 NORMS = {"gamma_a": 1e-2, "gamma_i": 0.05}

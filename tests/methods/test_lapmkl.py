@@ -13,7 +13,7 @@ from mkldist.methods.lapmkl import METHOD, LapMKLParams
 from mkldist.solvers import lapmkl_machine, lapmkl_shared
 from mkldist.solvers.base import StopReason
 from tests.methods import instances, plain_bank
-from tests.methods.manifolds import grams_between, manifold, penalised_losses
+from tests.methods.manifolds import EDGES, at_edge, grams_between, manifold, penalised_losses
 from tests.methods.references.manifold import heat_laplacian, some_labels
 
 FORMS = pytest.mark.parametrize("form", ["shared", "deformed"])
@@ -87,7 +87,8 @@ def state_at(instance, d):
     """Return the alternation's state, its point at weights d, and the columns of all kernels."""
     y, L = some_labels(instance), heat_laplacian(instance.grams)
     params = LapMKLParams(gamma_a=0.5, gamma_i=2e-2, tol=1e-8)
-    state = lapmkl_shared._Shared(plain_bank.problem(instance.grams, y, L), params)
+    problem = plain_bank.problem(instance.grams, y, L)
+    state = lapmkl_shared._Shared(problem, params, coupled=True)
     K, R = finished(state.machine.matrices(d, len(y)), instance.grams)
     at = state.machine.minimum(d, K, R, np.zeros(len(state.deformation.labelled)))
     return state, at, finished(state.certify(at), instance.grams)
@@ -258,18 +259,9 @@ def test_two_labels_a_class_are_enough_on_a_manifold(form, name):
 
 
 @FORMS
-@pytest.mark.parametrize("edge", ["all labelled", "one label", "zero Laplacian", "zero kernels"])
+@pytest.mark.parametrize("edge", EDGES)
 def test_edges(form, edge):
-    shape = manifold("moons", n=50)
-    grams, y, L = shape.grams, shape.y, shape.laplacian
-    if edge == "all labelled":
-        y = shape.truth
-    elif edge == "one label":
-        y = manifold("moons", n=50, per_class=1).y
-    elif edge == "zero Laplacian":
-        L = np.zeros((50, 50))
-    else:
-        grams = np.zeros((3, 50, 50))
+    grams, y, L = at_edge(edge)
     solution = mkldist.solve("lapmkl", grams, y, laplacian=L, form=form, tol=1e-7, **GAMMAS)
     assert solution.stop_reason is StopReason.CONVERGED
     assert np.isfinite(solution.coefficients).all()

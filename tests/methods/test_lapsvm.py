@@ -8,9 +8,10 @@ from sklearn.kernel_ridge import KernelRidge
 
 import mkldist
 from mkldist.errors import ConvergenceWarning, SpecError
-from mkldist.solvers.base import StopReason, Target
+from mkldist.solvers.base import StopReason
 from mkldist.solvers.registry import METHODS
-from tests.methods.manifolds import grams_between, manifold, single_penalised_losses
+from mkldist.target import Target
+from tests.methods.manifolds import EDGES, at_edge, grams_between, manifold, single_penalised_losses
 
 GAMMAS = {"gamma_a": 1e-2, "gamma_i": 0.05}
 SHAPES = pytest.mark.parametrize("name", ["moons", "circles"])
@@ -155,18 +156,9 @@ def test_the_objective_depends_on_products_of_scales_only(method):
 
 
 @MACHINES
-@pytest.mark.parametrize("edge", ["all labelled", "one label", "zero Laplacian", "zero kernel"])
+@pytest.mark.parametrize("edge", EDGES)
 def test_edges(method, edge):
-    shape = manifold("moons", n=50)
-    grams, y, L = shape.grams, shape.y, shape.laplacian
-    if edge == "all labelled":
-        y = shape.truth
-    elif edge == "one label":
-        y = manifold("moons", n=50, per_class=1).y
-    elif edge == "zero Laplacian":
-        L = np.zeros((50, 50))
-    else:
-        grams = np.zeros((2, 50, 50))
+    grams, y, L = at_edge(edge)
     solution = mkldist.solve(method, grams, y, laplacian=L, tol=1e-8, **GAMMAS)
     assert solution.stop_reason is StopReason.CONVERGED
     assert np.isfinite(solution.coefficients).all()

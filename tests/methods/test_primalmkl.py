@@ -11,19 +11,21 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 import mkldist
 from mkldist.gram.requests import Combine, Matvec, Quadratic
+from mkldist.machines.counters import Counters
 from mkldist.machines.l2_svm import solve_l2_svm
 from mkldist.machines.primal_newton import PrimalMachine, SupportSystem
 from mkldist.machines.squared_losses import SquaredLoss
 from mkldist.methods.primalmkl import METHOD, PrimalMKLParams, squared_loss
 from mkldist.optim.lp_ball import WeightSet, lp_norm, project_onto_lp_ball
 from mkldist.solvers import kernel_cache
-from mkldist.solvers.base import Counters, Solution, StopReason, Target
+from mkldist.solvers.base import Solution, StopReason
 from mkldist.solvers.weight_step import (
     SecondOrderModel,
     alternating_objective,
     nesterov,
     suboptimality,
 )
+from mkldist.target import Target
 from tests.benchmarks import problems
 from tests.methods import instances, plain_bank
 from tests.methods.references import real_values

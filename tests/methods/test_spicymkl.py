@@ -10,8 +10,9 @@ from sklearn.kernel_ridge import KernelRidge
 import mkldist
 from mkldist.errors import GramError, SpecError
 from mkldist.losses import Logistic
+from mkldist.machines.counters import Counters
 from mkldist.regularizers import BlockQ, Concave, ElasticNet, block1
-from mkldist.solvers.base import Counters, StopReason
+from mkldist.solvers.base import StopReason
 from mkldist.solvers.dual_newton import ProximalDual
 from tests.methods import instances, plain_bank
 from tests.methods.instances import factors

@@ -15,11 +15,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mkldist.plan import RunPlan
+from mkldist.machines.counters import Counters
+from mkldist.plan.model import RunPlan
 from mkldist.results.record_format import decode, encode
 from mkldist.results.records import RecordStore, RunRecord
 from mkldist.results.state import RunState
-from mkldist.solvers.base import Counters, Solution, StopReason
+from mkldist.solvers.base import Solution, StopReason
 from tests.results.sweeps import made_up_plan, made_up_record
 
 RUNS = made_up_plan().runs

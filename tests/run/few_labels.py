@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from mkldist.data.dataset import Dataset, Split
-from mkldist.plan import Plan, make_plan
+from mkldist.plan.model import Plan
+from mkldist.plan.planner import make_plan
 from mkldist.results.records import RecordStore, RunRecord
 from mkldist.run.bank_refs import bank_refs
 from mkldist.run.batch import BatchSettings

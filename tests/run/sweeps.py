@@ -17,9 +17,9 @@ from typing import Any
 import dask
 import distributed  # noqa: F401  # its defaults, before one is set and taken back
 
+from mkldist.coordinator import SweepOutcome, run_sweep
 from mkldist.results.records import RecordStore, RunRecord
 from mkldist.run.cluster import ConnectOptions
-from mkldist.run.coordinator import SweepOutcome, run_sweep
 from mkldist.solvers.registry import METHODS
 from mkldist.spec.model import SweepSpec
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mkldist.plan import BatchPlan, RunPlan
+from mkldist.plan.model import BatchPlan, RunPlan
 from mkldist.run.agenda import MAX_ATTEMPTS, Agenda, BatchItem, BuildItem
 
 

@@ -10,22 +10,23 @@ from typing import Any
 
 import pytest
 
+from mkldist import coordinator
+from mkldist.coordinator import SweepOutcome, run_sweep
 from mkldist.errors import GramError, StoreError, UnreadableError
 from mkldist.gram import loading
 from mkldist.gram.store import GramStore, list_banks
+from mkldist.results.output import OutputFolder
 from mkldist.results.records import RecordStore
 from mkldist.results.state import RunState
 from mkldist.results.tree import open_results
 from mkldist.run import build_banks as build_module
 from mkldist.run import campaign as campaign_module
-from mkldist.run import coordinator
 from mkldist.run.build_banks import build_banks
 from mkldist.run.campaign import Campaign, Work
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.consolidate import Consolidator
-from mkldist.run.coordinator import SweepOutcome, batch_settings, run_sweep
-from mkldist.run.output import OutputFolder
 from mkldist.run.progress import SilentProgress
+from mkldist.run.sweep_setup import batch_settings
 from mkldist.spec.model import SweepSpec
 from tests.run.sweeps import sweep_text
 

@@ -15,7 +15,7 @@ from mkldist.gram import loading
 from mkldist.gram.blobs import readable
 from mkldist.gram.local_blobs import LocalBlobs
 from mkldist.gram.store import GramStore
-from mkldist.plan import make_plan
+from mkldist.plan.planner import make_plan
 from mkldist.results.records import RecordStore
 from mkldist.run import tasks
 from mkldist.run.bank_refs import bank_refs

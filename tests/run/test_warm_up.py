@@ -9,7 +9,7 @@ SCRIPT = """
 import sys
 import numpy as np
 from numba.core.dispatcher import Dispatcher
-from mkldist.plan import RunPlan
+from mkldist.plan.model import RunPlan
 from mkldist.run.warm_up import warm_up
 import mkldist
 

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
+from mkldist.machines.counters import Counters
 from mkldist.machines.svm import solve_svm
-from mkldist.solvers.base import Counters
 from mkldist.solvers.simplex_line import Combination, LineSearch, Path
 from tests.methods import plain_bank
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from mkldist.plan import RunPlan
+from mkldist.plan.model import RunPlan
 
 BATCHES_PER_THREAD = 2
 

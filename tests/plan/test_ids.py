@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from mkldist.spec.graph import GraphTable
-from tests.plans import dataset, grid, ids, plan_of
+from tests.plan.plans import dataset, grid, ids, plan_of
 
 
 @pytest.mark.parametrize(

@@ -15,9 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from mkldist.gram.requests import Combine
-from mkldist.machines.inner_svm import svm_solution
+from mkldist.machines.counters import Counters
 from mkldist.machines.svm import solve_svm
-from mkldist.solvers.base import Counters, Floats, Problem, Solution, SolverParams, StopReason
+from mkldist.solvers.base import Floats, Problem, Solution, SolverParams, StopReason
+from mkldist.solvers.single_kernels import fetched
+from mkldist.solvers.svm_solution import svm_solution
 
 Masks = list[npt.NDArray[np.bool_]]
 
@@ -103,7 +105,7 @@ def _choose(
     tol = min(SELECTION_TOL, params.tol)
     best = Choice(kernel=0, C=Cs[0], error=1.0, hinge=np.inf)
     for first in range(0, n_kernels, CHUNK):
-        grams = yield Combine(np.eye(min(CHUNK, n_kernels - first), n_kernels, first))
+        grams = yield from fetched(np.arange(first, min(first + CHUNK, n_kernels)), n_kernels)
         counters.combines += 1
         for kernel, K in enumerate(grams, first):
             if kernel and problem.clock.elapsed > params.time_limit:

@@ -29,9 +29,10 @@ import numpy as np
 import numpy.typing as npt
 import scipy.linalg
 
+from mkldist.machines.counters import Counters
 from mkldist.machines.inner_svm import InnerSvm
 from mkldist.machines.svm import best_bias
-from mkldist.solvers.base import Counters, Problem
+from mkldist.solvers.base import Problem
 from mkldist.solvers.deformed import Deformation
 
 Floats = npt.NDArray[np.float64]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from mkldist.plan import Plan, make_plan
-from mkldist.plan_facts import BankFacts, DatasetFacts, GridFacts
+from mkldist.plan.facts import BankFacts, DatasetFacts, GridFacts
+from mkldist.plan.model import Plan
+from mkldist.plan.planner import make_plan
 from mkldist.solvers.registry import METHODS
 from mkldist.spec.model import SweepSpec
 

@@ -12,7 +12,7 @@ import textwrap
 import pytest
 
 from mkldist.errors import OutputError
-from mkldist.run.output import as_output_error, claimed, manifest_name, writing
+from mkldist.results.output import as_output_error, claimed, manifest_name, writing
 
 
 def test_a_folder_is_made_and_belongs_to_its_sweep(tmp_path):
@@ -55,7 +55,7 @@ def test_a_second_process_is_refused_and_a_killed_one_leaves_no_lock(tmp_path):
         f"""
         import time
         from pathlib import Path
-        from mkldist.run.output import claimed
+        from mkldist.results.output import claimed
         with claimed(Path({str(tmp_path)!r}), "one"):
             print("claimed", flush=True)
             time.sleep(60)

@@ -1,4 +1,4 @@
-"""The plan: every run, bank and batch of a sweep with stable ids, bytes and memory.
+"""Planning: from the facts of a sweep to all its runs, banks and batches.
 
 Planning is pure and deterministic: facts about data sets, banks and methods in, plan out.  Ids
 are content hashes, so what is recorded under an id is never done again, and a changed sweep
@@ -17,124 +17,16 @@ import numpy as np
 from mkldist.gram.layout import LAYOUT_VERSION, TileLayout
 from mkldist.identity import content_id
 from mkldist.memory import bank_bytes
-from mkldist.plan_batches import split_groups
-from mkldist.plan_costs import peak_memory, typical_passes
-from mkldist.plan_facts import BankFacts, DatasetFacts, GridFacts
-from mkldist.solvers.base import Path
-from mkldist.spec.graph import GraphTable
-from mkldist.spec.model import BankSpec, PreprocessingSpec, SweepSpec
-from mkldist.spec.selection import SelectionSpec
+from mkldist.plan.batches import split_groups
+from mkldist.plan.costs import peak_memory, typical_passes
+from mkldist.plan.facts import BankFacts, DatasetFacts, GridFacts
+from mkldist.plan.model import BankPlan, BatchPlan, Place, Plan, RunPlan
+from mkldist.spec.model import BankSpec, DatasetSpec, SweepSpec
 
 IDENTITY_VERSION = 1
 
 FLOAT32_ABOVE_BYTES = 2**30
 FLOAT32_ABOVE_TOL = 1e-5
-
-Place = tuple[str, str, str, int]
-
-
-@dataclass(frozen=True)
-class BankPlan:
-    """One bank of Gram matrices to be built.
-
-    ``split`` is the index of the split whose known rows, labelled or not, it covers, or None when
-    the bank covers all rows of the data set (preprocessing fitted on all rows, or precomputed
-    matrices).
-    """
-
-    id: str
-    dataset: str
-    spec: BankSpec
-    preprocessing: PreprocessingSpec
-    split: int | None
-    seed: int
-    n_points: int
-    n_kernels: int
-    dtype: str
-    backend: str
-    n_bytes: int
-
-    @property
-    def stored(self) -> bool:
-        """Whether its kernels are computed once and stored, not inside every pass."""
-        return self.backend != "recompute"
-
-
-@dataclass(frozen=True)
-class RunPlan:
-    """One run: a method with fixed parameters on one split of one data set and bank.
-
-    ``graph`` is that whose Laplacian the method is given; None for a method without.  The run is
-    made of ``n_jobs`` solvers: one for each class of more than two, or one for all of them with
-    ``shared_weights``; and as many on each of the inner folds of a ``selection``.  With a ``path``
-    they start from the solutions of another run, see :attr:`chain`.
-    """
-
-    id: str
-    dataset: str
-    bank: str
-    bank_label: str
-    split: int
-    method: str
-    key: str
-    params: dict[str, Any]
-    graph: GraphTable | None = None
-    shared_weights: bool = False
-    selection: SelectionSpec | None = None
-    n_jobs: int = 1
-    path: Path | None = None
-
-    @property
-    def place(self) -> Place:
-        """Where its results go, but for the point of the grid."""
-        return self.dataset, self.bank_label, self.key, self.split
-
-    @property
-    def chain(self) -> tuple[object, ...]:
-        """What it has in common with the runs of its path, and with no others."""
-        if self.path is None:
-            return (self.id,)
-        others = {name: v for name, v in self.params.items() if name != self.path.parameter}
-        return *self.place, repr(sorted(others.items()))
-
-    @property
-    def order(self) -> float:
-        """Its place in the path: runs of stronger regularisation come first."""
-        if self.path is None:
-            return 0.0
-        value = float(self.params[self.path.parameter])
-        return value if self.path.rising else -value
-
-
-@dataclass(frozen=True)
-class BatchPlan:
-    """Runs that share one bank and are advanced together by one worker."""
-
-    id: str
-    bank: str
-    runs: tuple[RunPlan, ...]
-
-
-@dataclass(frozen=True)
-class Plan:
-    """All of a sweep."""
-
-    id: str
-    spec: SweepSpec
-    banks: tuple[BankPlan, ...]
-    batches: tuple[BatchPlan, ...]
-    memory_per_worker: int
-    estimated_passes: int
-
-    @property
-    def runs(self) -> tuple[RunPlan, ...]:
-        """All runs, batch by batch."""
-        return tuple(run for batch in self.batches for run in batch.runs)
-
-    @property
-    def bank_bytes(self) -> int:
-        """Bytes of Gram matrices on disk; banks of one id share them."""
-        return sum({bank.id: bank.n_bytes for bank in self.banks if bank.stored}.values())
 
 
 def make_plan(
@@ -173,7 +65,7 @@ def make_plan(
         facts = datasets[dataset.name]
         for bank in spec.banks:
             kernels = banks[dataset.name, bank.label]
-            for plan, groups in planner.banks(dataset.name, facts, bank, kernels):
+            for plan, groups in planner.banks(dataset, facts, bank, kernels):
                 bank_plans.append(plan)
                 batches.extend(planner.batches(plan, facts, groups))
     batches = _with_distinct_ids(batches)
@@ -225,11 +117,11 @@ class _Planner:
     memory_limit: int | None
 
     def banks(
-        self, dataset: str, facts: DatasetFacts, bank: BankSpec, kernels: BankFacts
+        self, dataset: DatasetSpec, facts: DatasetFacts, bank: BankSpec, kernels: BankFacts
     ) -> Iterator[tuple[BankPlan, list[list[int]]]]:
         """Yield the banks of a data set, each with the groups of splits that share a batch."""
         n_splits = len(facts.split_fingerprints)
-        if facts.precomputed or self._preprocessing(dataset).fit == "all":
+        if facts.precomputed or self.spec.preprocessing_of(dataset).fit == "all":
             groups = split_groups(range(n_splits), self.n_threads)
             yield self._bank(dataset, facts, bank, kernels, None, len(groups)), groups
         else:
@@ -249,13 +141,9 @@ class _Planner:
             )
             yield _batch(bank.id, runs)
 
-    def _preprocessing(self, dataset: str) -> PreprocessingSpec:
-        entry = next(entry for entry in self.spec.datasets if entry.name == dataset)
-        return self.spec.preprocessing_of(entry)
-
     def _bank(
         self,
-        dataset: str,
+        dataset: DatasetSpec,
         facts: DatasetFacts,
         spec: BankSpec,
         kernels: BankFacts,
@@ -264,7 +152,7 @@ class _Planner:
     ) -> BankPlan:
         n_points = facts.n_points if split is None else facts.known_sizes[split]
         layout = TileLayout.for_points(n_points)
-        preprocessing = self._preprocessing(dataset)
+        preprocessing = self.spec.preprocessing_of(dataset)
         # What is done to labels leaves a bank as it is.
         of_features = preprocessing.model_dump(exclude={"target"})
         dtype = self._dtype(spec, kernels.n_kernels * layout.n_entries)
@@ -281,7 +169,7 @@ class _Planner:
         )
         return BankPlan(
             id=identity,
-            dataset=dataset,
+            dataset=dataset.name,
             spec=spec,
             preprocessing=preprocessing,
             split=split,

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mkldist.data.gram_checks import check_grams, semidefinite
 from mkldist.errors import GramError
-from mkldist.gram.validate import check_grams, semidefinite
 
 
 def grams(m=3, n=12, rank=4, seed=0):

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from mkldist.memory import live_solvers, row_cache_bytes, solver_bytes
-
-if TYPE_CHECKING:
-    from mkldist.plan import BankPlan, BatchPlan
-    from mkldist.spec.graph import GraphTable
+from mkldist.plan.model import BankPlan, BatchPlan
+from mkldist.spec.graph import GraphTable
 
 WORKER_BASE_BYTES = 300 * 2**20  # interpreter, libraries, compiled code, data set
 BUFFER_BYTES = 64 * 2**20

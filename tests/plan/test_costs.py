@@ -7,9 +7,9 @@ from dataclasses import replace
 from mkldist.gram.layout import TileLayout
 from mkldist.memory import live_solvers, row_cache_bytes, solver_bytes
 from mkldist.methods import alignf
-from mkldist.plan_costs import ALIGNF_KERNELS, BUFFER_BYTES, FURTHER_PASSES, least_memory
+from mkldist.plan.costs import ALIGNF_KERNELS, BUFFER_BYTES, FURTHER_PASSES, least_memory
 from mkldist.spec.graph import GraphTable
-from tests.plans import dataset, grid, plan_of
+from tests.plan.plans import dataset, grid, plan_of
 
 PLAIN = [{"family": "xu2008", "normalisation": "none"}]
 

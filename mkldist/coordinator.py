@@ -6,7 +6,6 @@ in the output folder, and starts a cluster only for the rest.
 
 from __future__ import annotations
 
-import uuid
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
@@ -15,20 +14,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mkldist.figures.sweep_figures import draw_figures, undrawable_runs
-from mkldist.plan import BatchPlan, Plan, make_plan
-from mkldist.results.layout import TreeFacts, check_names
+from mkldist.plan.model import BatchPlan, Plan
+from mkldist.results.layout import TreeFacts
+from mkldist.results.output import OutputFolder, claimed, writing
 from mkldist.results.records import RecordStore
 from mkldist.results.state import RunState
 from mkldist.results.tree import prepare
 from mkldist.results.writer import TreeWriter
 from mkldist.run.bank_refs import bank_refs
-from mkldist.run.batch import BatchSettings
-from mkldist.run.cluster import ConnectOptions, default_workers
+from mkldist.run.cluster import ConnectOptions
 from mkldist.run.consolidate import Consolidator
-from mkldist.run.memory_limit import check_memory, parse_memory
-from mkldist.run.output import OutputFolder, claimed, writing
 from mkldist.run.progress import Progress, make_progress
-from mkldist.run.resolve import Resolved, resolve
+from mkldist.run.resolve import Resolved
+from mkldist.run.sweep_setup import banks_root, batch_settings, output_path, planned
 from mkldist.run.telemetry import environment
 from mkldist.spec.model import SweepSpec
 
@@ -36,8 +34,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from mkldist.run.campaign import Work
-
-TOPIC = "mkldist-runs"
 
 
 @dataclass(frozen=True)
@@ -136,34 +132,6 @@ def run_sweep(
     counts[RunState.WAITING] = len(plan.runs) - len(after)
     computed = len(after.keys() - before.keys())
     return SweepOutcome(plan, folder.path, dict(counts), computed, len(before), figures, others)
-
-
-def planned(
-    spec: SweepSpec, origin: Path, data_dirs: Sequence[Path], options: ConnectOptions
-) -> tuple[Plan, Resolved]:
-    """Return the plan of a sweep on the workers that are asked for, and its data.
-
-    Parameters
-    ----------
-    spec, origin, data_dirs
-        As for :func:`run_sweep`.
-    options : ConnectOptions
-        Where it is to run.
-
-    Raises
-    ------
-    mkldist.errors.InputError
-        For input that cannot be used.
-    """
-    check_names(spec)
-    memory_limit = parse_memory(spec.memory)
-    if memory_limit is not None:
-        memory_limit //= options.threads_per_worker
-    resolved = resolve(spec, data_dirs, origin.parent)
-    n_threads = options.expected_threads() or default_workers()
-    plan = make_plan(spec, resolved.facts, resolved.banks, resolved.grids, n_threads, memory_limit)
-    check_memory(plan, options.threads_per_worker)
-    return plan, resolved
 
 
 class _Sweep:
@@ -284,34 +252,6 @@ class _Sweep:
         before = len(self.plan.runs) - n_runs
         already = f", {before} are recorded already" if before else ""
         return f"{self.spec.name}: {n_runs} runs to do{already}; output in {self.folder.path}"
-
-
-def batch_settings(spec: SweepSpec, folder: OutputFolder) -> BatchSettings:
-    """Return how the runs of a sweep are done, with a topic that no other call listens to."""
-    return BatchSettings(
-        records=str(folder.records.absolute()),
-        execution=spec.execution,
-        seed=spec.seed,
-        memory_limit=parse_memory(spec.memory),
-        predictions=spec.outputs.predictions,
-        coefficients=spec.outputs.coefficients or bool(spec.outputs.figures),
-        topic=f"{TOPIC}-{uuid.uuid4().hex}",
-    )
-
-
-def output_path(spec: SweepSpec, output: Path | None = None) -> Path:
-    """Return the output folder of a sweep."""
-    return output or Path(spec.outputs.path or Path("results") / spec.name)
-
-
-def banks_root(spec: SweepSpec, output: Path) -> str:
-    """Return the folder or URL of the sweep's banks; relative paths are made absolute.
-
-    Sweeps side by side share their banks, unless one deletes its own: those are in its output.
-    """
-    usual = output.parent if spec.outputs.keep_banks else output
-    given = spec.outputs.banks or str(usual / "banks")
-    return given if "://" in given else str(Path(given).absolute())
 
 
 def _open_batches(plan: Plan, recorded: Collection[str]) -> tuple[BatchPlan, ...]:

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mkldist.gram.layout import TileLayout
-from mkldist.plan import make_plan
-from mkldist.plan_facts import BankFacts, DatasetFacts, GridFacts
+from mkldist.plan.facts import BankFacts, DatasetFacts, GridFacts
+from mkldist.plan.planner import make_plan
 from mkldist.spec.model import SweepSpec
 
 PATH = {"tol": 0.01, "max_iter": 500, "trace": False}

@@ -1,0 +1,1 @@
+"""What is to be done, decided before anything is: runs, banks and batches, and their costs."""

@@ -1,0 +1,75 @@
+"""A sweep before anything is done: its plan, its folders, and how its runs are to be done."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+
+from mkldist.plan.model import Plan
+from mkldist.plan.planner import make_plan
+from mkldist.results.layout import check_names
+from mkldist.results.output import OutputFolder
+from mkldist.run.batch import BatchSettings
+from mkldist.run.cluster import ConnectOptions, default_workers
+from mkldist.run.memory_limit import check_memory, parse_memory
+from mkldist.run.resolve import Resolved, resolve
+from mkldist.spec.model import SweepSpec
+
+TOPIC = "mkldist-runs"
+
+
+def planned(
+    spec: SweepSpec, origin: Path, data_dirs: Sequence[Path], options: ConnectOptions
+) -> tuple[Plan, Resolved]:
+    """Return the plan of a sweep on the workers that are asked for, and its data.
+
+    Parameters
+    ----------
+    spec, origin, data_dirs
+        As for :func:`mkldist.coordinator.run_sweep`.
+    options : ConnectOptions
+        Where it is to run.
+
+    Raises
+    ------
+    mkldist.errors.InputError
+        For input that cannot be used.
+    """
+    check_names(spec)
+    memory_limit = parse_memory(spec.memory)
+    if memory_limit is not None:
+        memory_limit //= options.threads_per_worker
+    resolved = resolve(spec, data_dirs, origin.parent)
+    n_threads = options.expected_threads() or default_workers()
+    plan = make_plan(spec, resolved.facts, resolved.banks, resolved.grids, n_threads, memory_limit)
+    check_memory(plan, options.threads_per_worker)
+    return plan, resolved
+
+
+def batch_settings(spec: SweepSpec, folder: OutputFolder) -> BatchSettings:
+    """Return how the runs of a sweep are done, with a topic that no other call listens to."""
+    return BatchSettings(
+        records=str(folder.records.absolute()),
+        execution=spec.execution,
+        seed=spec.seed,
+        memory_limit=parse_memory(spec.memory),
+        predictions=spec.outputs.predictions,
+        coefficients=spec.outputs.coefficients or bool(spec.outputs.figures),
+        topic=f"{TOPIC}-{uuid.uuid4().hex}",
+    )
+
+
+def output_path(spec: SweepSpec, output: Path | None = None) -> Path:
+    """Return the output folder of a sweep."""
+    return output or Path(spec.outputs.path or Path("results") / spec.name)
+
+
+def banks_root(spec: SweepSpec, output: Path) -> str:
+    """Return the folder or URL of the sweep's banks; relative paths are made absolute.
+
+    Sweeps side by side share their banks, unless one deletes its own: those are in its output.
+    """
+    usual = output.parent if spec.outputs.keep_banks else output
+    given = spec.outputs.banks or str(usual / "banks")
+    return given if "://" in given else str(Path(given).absolute())
