@@ -36,7 +36,7 @@ from mkldist.gram.requests import Combine, Inner, Quadratic, Request
 from mkldist.machines.counters import Counters
 from mkldist.machines.inner_svm import train
 from mkldist.solvers.base import Floats, Method, Problem, SolverParams, Steps, StopReason
-from mkldist.solvers.svm_solution import svm_solution
+from mkldist.solvers.svm_solution import fixed_weights_solution
 
 CHUNK = 3  # kernels held at once, beside their copies in a pass
 RANK_TOL = 1e-15  # of the largest eigenvalue, below which a direction is rounding
@@ -80,7 +80,7 @@ def solve(problem: Problem, params: AlignfParams) -> Steps:
     K = yield Combine(d)
     counters.combines += 1
     svm = train(K, y, params.C, params.tol, counters)
-    solution = svm_solution(problem, params, d, svm, counters)
+    solution = fixed_weights_solution(problem, params, d, svm, counters)
     columns = centred.reshape(len(y), -1)
     target = float(np.linalg.norm(columns.T @ columns))
     length = np.sqrt(max(float(v[: len(M)] @ M @ v[: len(M)]), 0.0)) * target

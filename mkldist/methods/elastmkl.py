@@ -67,21 +67,14 @@ def solve(problem: Problem, params: ElastMKLParams) -> Steps:
     Solution
         As :func:`mkldist.methods.spicymkl.solve` returns it.
     """
-    state = BlockNorm(problem, params)
-    dual, gamma = state.dual, FIRST_GAMMA
+    state, gamma = BlockNorm(problem, params), FIRST_GAMMA
     yield from state.start()
-    stop = StopReason.MAX_ITER
     for _ in range(params.max_iter):
-        dual.gamma_loss = gamma
-        yield from dual.minimise(state.accuracy)
-        state.bound_above(dual.advance())
-        yield from state.look_outside()
-        finished = state.finished()
-        if finished is not None:
-            stop = finished
+        stop = yield from state.step(gamma)
+        if stop is not None:
             break
-        gamma = state.limited(GAMMA_GROWTH**state.pace * gamma)
-    return state.solution(stop)
+        gamma = state.grown(gamma, GAMMA_GROWTH)
+    return state.solution(stop or StopReason.MAX_ITER)
 
 
 METHOD = Method(

@@ -43,27 +43,30 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from mkldist.gram.requests import Combine, Matvec, Quadratic, Request
-from mkldist.machines.counters import Counters
-from mkldist.machines.inner_svm import InnerSvm
+from mkldist.gram.requests import Combine, Quadratic, Request
 from mkldist.machines.segment import Segment
 from mkldist.machines.svm import SvmSolution
-from mkldist.machines.value_curvature import Damping, hessian_root
 from mkldist.optim.cutting_planes import CuttingPlanes
 from mkldist.optim.duality_gap import relative_gap
-from mkldist.optim.simplex_qp import Quadratic as Model
-from mkldist.optim.simplex_qp import minimise_over_orthant
-from mkldist.solvers.base import Floats, Method, Problem, Solution, SolverParams, Steps, StopReason
+from mkldist.solvers.base import (
+    Floats,
+    Method,
+    Problem,
+    Solution,
+    SolverParams,
+    Steps,
+    StopReason,
+    reason_to_stop,
+)
+from mkldist.solvers.newton_iterate import ORTHANT, NewtonIterate
+from mkldist.solvers.svm_solution import svm_solution
 from mkldist.solvers.trace import Trace
 
 Ints = npt.NDArray[np.intp]
 
-INNER_TOLERANCE = 0.1  # of tol: gradient and Hessian are those of the optimal alpha
 MEMORY = 10  # values of F among which the largest must be undercut
 SUFFICIENT = 1e-4  # share of the promised decrease
 HALVINGS = 40
-SLOPE_FLOOR = 1e-3  # of tol * F: a slope below says nothing
-UNTESTED_LIMIT = 5  # steps below that floor in a row
 
 
 class GmklParams(SolverParams):
@@ -98,54 +101,39 @@ def solve(problem: Problem, params: GmklParams) -> Steps:
         means of alpha, scaled to be feasible; weights are not normalised.
     """
     state = _Spectral(problem, params)
-    stop = StopReason.MAX_ITER
     state.start((yield Combine(state.d)))
     for _ in range(params.max_iter):
         q = yield Quadratic(state.svm.signed)
         state.bound(q)
-        if state.gap <= params.tol:
-            stop = StopReason.CONVERGED
-            break
-        if problem.clock.elapsed >= params.time_limit:
-            stop = StopReason.TIME_LIMIT
-            break
-        if state.untested >= UNTESTED_LIMIT:
-            stop = StopReason.STALLED
+        stop = reason_to_stop(problem, params, state.gap, stalled=state.stuck)
+        if stop is not None:
             break
         gradient = params.sigma - 0.5 * q
         if state.gap <= params.newton:
             yield from state.newton_step(gradient)
         else:
             yield from state.spectral_step(gradient)
-    return state.solution(stop)
+    return state.solution(stop or StopReason.MAX_ITER)
 
 
-class _Spectral:
-    """The iterate, its machine, and the bounds."""
+class _Spectral(NewtonIterate):
+    """The iterate, and the bounds."""
 
     def __init__(self, problem: Problem, params: GmklParams) -> None:
-        self.d: Floats = np.full(problem.n_kernels, 1.0 / problem.n_kernels)
-        self.upper, self.lower, self.untested = math.inf, -math.inf, 0
+        super().__init__(problem, params.C, params.tol, ORTHANT)
+        self.upper, self.lower = math.inf, -math.inf
         self._params = params
-        self._counters = Counters()
-        self._svm_at = InnerSvm(problem.y, params.C, INNER_TOLERANCE * params.tol, self._counters)
         self._recent: deque[float] = deque(maxlen=MEMORY)
         self._last: tuple[Floats, Floats] | None = None
-        self._support = np.zeros(problem.n_kernels, dtype=bool)
         self._alphas: list[Floats] = []
         self._forms = CuttingPlanes(problem.n_kernels)
-        self._damping, self._size = Damping(), float(self.d.max())
+        self._size = float(self.d.max())
         self._trace = Trace(params.trace, problem.clock)
 
     @property
     def gap(self) -> float:
         """Relative gap of the bounds."""
         return relative_gap(self.upper, self.lower)
-
-    def start(self, K: Floats) -> None:
-        """Solve the machine at the first weights."""
-        self.K, self.svm = K, self._svm_at(K)
-        self._counters.combines += 1
 
     def bound(self, q: Floats) -> None:
         """Take the primal value at d and the dual value of its machine."""
@@ -156,8 +144,8 @@ class _Spectral:
         self.lower = max(
             self.lower, self._dual(self.svm.alpha, float(q.max())), self._mixed_dual(q)
         )
-        self._counters.outer_iterations += 1
-        self._counters.passes += 1
+        self.counters.outer_iterations += 1
+        self.counters.passes += 1
         self._trace.record(self.upper, self.lower, self.d)
 
     def _value(self, svm: SvmSolution, d: Floats) -> float:
@@ -214,58 +202,27 @@ class _Spectral:
     def newton_step(self, gradient: Floats) -> Generator[Request, Any, None]:
         """Go towards the minimiser of the second-order model of F."""
         working = np.flatnonzero((self.d > 0.0) | (gradient < 0.0))
-        products = yield Matvec(working, self.svm.signed)
-        self._counters.passes += len(working) == len(gradient)
-        end = self._model_minimiser(working, gradient[working], products)
+        end = yield from self.model_minimiser(working, gradient[working], self._size)
         segment = yield from self._segment(end)
-        if segment.slope > -SLOPE_FLOOR * self._params.tol * self.upper:
-            self._svm_at.sharpen()
-            segment.go(1.0)
-            self.untested, step = self.untested + 1, 1.0
-        else:
-            self.untested, step = 0, segment.search()
-        self._damping.adapt(step)
         self._last = None
-        self._move(segment, end, step)
-
-    def _model_minimiser(self, working: Ints, gradient: Floats, products: Floats) -> Floats:
-        """Return the weights that minimise the second-order model of F over d >= 0."""
-        root = hessian_root(self.K, self.svm.alpha, self._params.C, products)
-        point = self.d[working]
-        ridge = self._damping.ridge(root, gradient, self._size)
-        model = Model.around(point, gradient, root, ridge)
-        end = np.zeros_like(self.d)
-        end[working] = minimise_over_orthant(model, np.flatnonzero(self._support[working]))
-        self._support = end > 0.0
-        return end
+        self._move(segment, end, self.search(segment, self.upper))
 
     def _segment(self, end: Floats) -> Generator[Request, Any, Segment]:
         """Return the segment from d to `end`."""
         K_end = yield Combine(end)
-        self._counters.combines += 1
+        self.counters.combines += 1
         tilt = self._params.sigma * float((end - self.d).sum())
-        return Segment(self._svm_at, self.svm, self.K, K_end, tilt)
+        return Segment(self.svm_at, self.svm, self.K, K_end, tilt)
 
     def _move(self, segment: Segment, end: Floats, step: float) -> None:
-        """Take the place on the segment that was tried last."""
-        self.d = end if step == 1.0 else (1.0 - step) * self.d + step * end
-        self.K, self.svm = segment.kernel, segment.svm
+        """Take the place on the segment that was tried last, and the size of the weights there."""
+        self.move(segment, end, step)
         self._size = float(self.d.max()) or self._size
 
     def solution(self, stop: StopReason) -> Solution:
         """Return the best weights met and their certificate."""
-        svm = self._best
-        return Solution(
-            kernel_weights=self._best_d,
-            coefficients=svm.signed,
-            bias=svm.bias,
-            dual_variables=svm.alpha,
-            objective=self.upper,
-            dual_objective=self.lower,
-            stop_reason=stop,
-            counters=self._counters,
-            trace=self._trace.arrays(),
-        )
+        bounds = self.upper, self.lower
+        return svm_solution(self._best_d, self._best, bounds, stop, self.counters, self._trace)
 
 
 METHOD = Method(

@@ -44,24 +44,28 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from mkldist.gram.requests import Combine, Matvec, Request
-from mkldist.machines.counters import Counters
-from mkldist.machines.inner_svm import InnerSvm, norms
+from mkldist.gram.requests import Combine, Request
+from mkldist.machines.inner_svm import norms
 from mkldist.machines.segment import Segment
 from mkldist.machines.svm import SvmSolution
-from mkldist.machines.value_curvature import Damping, hessian_root
 from mkldist.optim.cutting_planes import CuttingPlanes
 from mkldist.optim.duality_gap import relative_gap
-from mkldist.optim.simplex_qp import Quadratic as Model
-from mkldist.optim.simplex_qp import minimise_over_simplex
-from mkldist.solvers.base import Floats, Method, Problem, Solution, SolverParams, Steps, StopReason
+from mkldist.solvers.base import (
+    Floats,
+    Method,
+    Problem,
+    Solution,
+    SolverParams,
+    Steps,
+    StopReason,
+    reason_to_stop,
+)
+from mkldist.solvers.newton_iterate import SIMPLEX, NewtonIterate
+from mkldist.solvers.svm_solution import svm_solution
 from mkldist.solvers.trace import Trace
 
 Ints = npt.NDArray[np.intp]
 
-INNER_TOLERANCE = 0.1  # of tol: the Hessian is that of the optimal alpha
-SLOPE_FLOOR = 1e-3  # of tol * J: a slope below says nothing
-UNTESTED_LIMIT = 5  # steps below that floor in a row
 PATIENCE = 4  # iterations in which the distance of the bounds should halve
 
 
@@ -92,47 +96,30 @@ def solve(problem: Problem, params: HessianMKLParams) -> Steps:
         that the machines gave.
     """
     state = _Newton(problem, params)
-    stop = StopReason.MAX_ITER
     state.start((yield Combine(state.d)))
     for _ in range(params.max_iter):
         q = yield from norms(state.svm)
         state.bound(q)
-        if relative_gap(state.best.objective, state.lower) <= params.tol:
-            stop = StopReason.CONVERGED
-            break
-        if problem.clock.elapsed >= params.time_limit:
-            stop = StopReason.TIME_LIMIT
-            break
-        if state.untested >= UNTESTED_LIMIT:
-            stop = StopReason.STALLED
+        stop = reason_to_stop(problem, params, state.gap, stalled=state.stuck)
+        if stop is not None:
             break
         if state.jammed:
             yield from state.level_step()
         else:
             yield from state.newton_step(q)
-    return state.solution(stop)
+    return state.solution(stop or StopReason.MAX_ITER)
 
 
-class _Newton:
-    """The iterate, its machine, and the bounds."""
+class _Newton(NewtonIterate):
+    """The iterate, and the bounds."""
 
     def __init__(self, problem: Problem, params: HessianMKLParams) -> None:
-        self.d: Floats = np.full(problem.n_kernels, 1.0 / problem.n_kernels)
-        self.best, self.lower, self.untested = SvmSolution.none(), -math.inf, 0
-        self._C, self._tol = params.C, params.tol
-        self._counters = Counters()
-        self._svm_at = InnerSvm(problem.y, params.C, INNER_TOLERANCE * params.tol, self._counters)
+        super().__init__(problem, params.C, params.tol, SIMPLEX)
+        self.best, self.lower = SvmSolution.none(), -math.inf
         self._cuts = CuttingPlanes(problem.n_kernels)
-        self._damping = Damping()
-        self._support = np.zeros(problem.n_kernels, dtype=bool)
         self._trace = Trace(params.trace, problem.clock)
         self._widths: deque[float] = deque(maxlen=PATIENCE + 1)
         self._by_newton = False
-
-    def start(self, K: Floats) -> None:
-        """Solve the machine at weights whose combined kernel is `K`."""
-        self.K, self.svm = K, self._svm_at(K)
-        self._counters.combines += 1
 
     def bound(self, q: Floats) -> None:
         """Take the primal value of the machine at d and the lower bound of its cut."""
@@ -143,9 +130,14 @@ class _Newton:
         cuts = self._cuts.minimum().bound
         self.lower = max(self.lower, height - 0.5 * float(q.max()), cuts)
         self._widths.append(self.best.objective - self.lower)
-        self._counters.outer_iterations += 1
-        self._counters.passes += 1
+        self.counters.outer_iterations += 1
+        self.counters.passes += 1
         self._trace.record(self.best.objective, self.lower, self.d)
+
+    @property
+    def gap(self) -> float:
+        """Relative gap of the bounds."""
+        return relative_gap(self.best.objective, self.lower)
 
     @property
     def jammed(self) -> bool:
@@ -163,47 +155,16 @@ class _Newton:
         """Move d, its combined kernel and its machine."""
         self._by_newton = True
         working = np.flatnonzero((self.d > 0.0) | (q > self.d @ q))
-        products = yield Matvec(working, self.svm.signed)
-        self._counters.passes += len(working) == len(q)
-        end = self._model_minimiser(working, -0.5 * q[working], products)
+        end = yield from self.model_minimiser(working, -0.5 * q[working], size=1.0)
         K_end = yield Combine(end)
-        self._counters.combines += 1
-        segment = Segment(self._svm_at, self.svm, self.K, K_end)
-        if segment.slope > -SLOPE_FLOOR * self._tol * abs(self.svm.objective):
-            self._svm_at.sharpen()
-            segment.go(1.0)
-            self.untested, length = self.untested + 1, 1.0
-        else:
-            self.untested, length = 0, segment.search()
-        self._damping.adapt(length)
-        self.d = end if length == 1.0 else (1.0 - length) * self.d + length * end
-        self.K, self.svm = segment.kernel, segment.svm
-
-    def _model_minimiser(self, working: Ints, gradient: Floats, products: Floats) -> Floats:
-        """Return the weights that minimise the second-order model of J over the simplex."""
-        root = hessian_root(self.K, self.svm.alpha, self._C, products)
-        point = self.d[working]
-        ridge = self._damping.ridge(root, gradient - point @ gradient, size=1.0)
-        model = Model.around(point, gradient, root, ridge)
-        end = np.zeros_like(self.d)
-        end[working] = minimise_over_simplex(model, np.flatnonzero(self._support[working]))
-        self._support = end > 0.0
-        return end
+        self.counters.combines += 1
+        segment = Segment(self.svm_at, self.svm, self.K, K_end)
+        self.move(segment, end, self.search(segment, abs(self.svm.objective)))
 
     def solution(self, stop: StopReason) -> Solution:
         """Return the best weights met and their certificate."""
-        svm = self.best
-        return Solution(
-            kernel_weights=self._best_d,
-            coefficients=svm.signed,
-            bias=svm.bias,
-            dual_variables=svm.alpha,
-            objective=svm.objective,
-            dual_objective=self.lower,
-            stop_reason=stop,
-            counters=self._counters,
-            trace=self._trace.arrays(),
-        )
+        bounds = self.best.objective, self.lower
+        return svm_solution(self._best_d, self.best, bounds, stop, self.counters, self._trace)
 
 
 METHOD = Method(

@@ -28,7 +28,7 @@ from pydantic import Field
 
 from mkldist.machines.svm import SvmSolution
 from mkldist.optim.duality_gap import relative_gap
-from mkldist.solvers.base import Floats, Method, Path, Problem, Steps, StopReason
+from mkldist.solvers.base import Floats, Method, Path, Problem, Steps, StopReason, reason_to_stop
 from mkldist.solvers.cut_bundle import BundleParams, CutBundle
 
 NEAR_RATIO = 0.01
@@ -67,18 +67,14 @@ def solve(problem: Problem, params: LevelParams) -> Steps:
         that the cuts gave.
     """
     state = _Level(problem, params)
-    stop = StopReason.MAX_ITER
     yield from state.begin()
     for _ in range(params.max_iter):
         yield from state.visit()
-        if state.gap <= params.tol:
-            stop = StopReason.CONVERGED
-            break
-        if problem.clock.elapsed >= params.time_limit:
-            stop = StopReason.TIME_LIMIT
+        stop = reason_to_stop(problem, params, state.gap)
+        if stop is not None:
             break
         state.project_onto_level_set()
-    return state.solution(stop)
+    return state.solution(stop or StopReason.MAX_ITER)
 
 
 class _Level(CutBundle):

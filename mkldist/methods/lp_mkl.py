@@ -30,13 +30,22 @@ from mkldist.gram.requests import Combine, Quadratic
 from mkldist.machines.counters import Counters
 from mkldist.machines.inner_svm import InnerSvm
 from mkldist.machines.svm import SvmSolution
-from mkldist.optim.anderson import Anderson
 from mkldist.optim.duality_gap import relative_gap
-from mkldist.solvers.base import Floats, Method, Problem, Solution, SolverParams, Steps, StopReason
+from mkldist.solvers.base import (
+    Floats,
+    Method,
+    Problem,
+    Solution,
+    SolverParams,
+    Steps,
+    StopReason,
+    reason_to_stop,
+)
+from mkldist.solvers.log_weights import ASCENT, LogWeights
+from mkldist.solvers.svm_solution import svm_solution
 from mkldist.solvers.trace import Trace
 
 PATIENCE = 25  # iterations without a better bound after which rounding is what is left
-ASCENT = 1e-13  # relative increase of J that is rounding, not ascent
 
 
 class LpMklParams(SolverParams):
@@ -70,23 +79,17 @@ def solve(problem: Problem, params: LpMklParams) -> Steps:
         ``1'alpha - 1/2 ||q||_{p*}``.
     """
     state = _LpMkl(problem, params)
-    stop = StopReason.MAX_ITER
     for _ in range(params.max_iter):
         K = yield Combine(state.d)
         svm = state.solve_svm(K)
         q = yield Quadratic(svm.signed)
         state.bound(svm, np.maximum(q, 0.0))
-        if relative_gap(state.upper, state.lower) <= params.tol:
-            stop = StopReason.CONVERGED
-            break
-        if problem.clock.elapsed >= params.time_limit:
-            stop = StopReason.TIME_LIMIT
-            break
-        if state.idle >= PATIENCE:
-            stop = StopReason.STALLED
+        gap = relative_gap(state.upper, state.lower)
+        stop = reason_to_stop(problem, params, gap, stalled=state.idle >= PATIENCE)
+        if stop is not None:
             break
         state.move(svm, np.maximum(q, 0.0))
-    return state.solution(stop)
+    return state.solution(stop or StopReason.MAX_ITER)
 
 
 class _LpMkl:
@@ -94,9 +97,8 @@ class _LpMkl:
 
     def __init__(self, problem: Problem, params: LpMklParams) -> None:
         self.params = params
-        self._log_d = normalised(np.zeros(problem.n_kernels), params.p)
-        self._plain = self._log_d
-        self._anderson = Anderson()
+        uniform = normalised(np.zeros(problem.n_kernels), params.p)
+        self._weights = LogWeights(uniform, lambda mixed, _: normalised(mixed, params.p))
         self.upper, self.lower, self.idle = np.inf, -np.inf, 0
         self._counters = Counters()
         self._svm = InnerSvm(problem.y, params.C, params.tol, self._counters)
@@ -105,8 +107,7 @@ class _LpMkl:
     @property
     def d(self) -> Floats:
         """Kernel weights of the iterate."""
-        weights: Floats = np.exp(self._log_d)
-        return weights
+        return self._weights.d
 
     def solve_svm(self, K: Floats) -> SvmSolution:
         """Solve the machine at d."""
@@ -128,36 +129,20 @@ class _LpMkl:
 
     def move(self, svm: SvmSolution, q: Floats) -> None:
         """Take the update, mixed with the last ones where that has not led uphill."""
-        if len(self._anderson) and svm.objective > self.upper * (1.0 + ASCENT):
-            self._anderson.forget()
-            self._log_d = self._plain
+        weights = self._weights
+        if weights.mixed and svm.objective > self.upper * (1.0 + ASCENT):
+            weights.replace(weights.plain)
             return
-        self._plain = updated(self._log_d, q, self.params.p)
-        seen = np.isfinite(self._plain)
-        if not self.params.accelerate or not np.array_equal(seen, np.isfinite(self._log_d)):
-            self._anderson.forget()
-            self._log_d = self._plain
-            return
-        # Weights matter to J by d_m q_m; the logarithms of negligible ones may do as they like.
-        scale = np.sqrt(self.d[seen] * q[seen])
-        mixed = np.full(len(q), -np.inf)
-        mixed[seen] = self._anderson.mix(self._log_d[seen], self._plain[seen], scale)
-        self._log_d = normalised(mixed, self.params.p)
+        plain = updated(weights.log, q, self.params.p)
+        if self.params.accelerate:
+            weights.update(plain, q)
+        else:
+            weights.replace(plain)
 
     def solution(self, stop: StopReason) -> Solution:
         """Return the best weights met and their certificate."""
-        svm = self._best_svm
-        return Solution(
-            kernel_weights=self._best_d,
-            coefficients=svm.signed,
-            bias=svm.bias,
-            dual_variables=svm.alpha,
-            objective=self.upper,
-            dual_objective=self.lower,
-            stop_reason=stop,
-            counters=self._counters,
-            trace=self._trace.arrays(),
-        )
+        bounds = self.upper, self.lower
+        return svm_solution(self._best_d, self._best_svm, bounds, stop, self._counters, self._trace)
 
 
 def normalised(log_d: Floats, p: float) -> Floats:

@@ -50,15 +50,22 @@ from scipy.optimize import brentq
 from mkldist.gram.requests import Combine, Quadratic
 from mkldist.machines.counters import Counters
 from mkldist.methods.lsvm import LSVMParams
-from mkldist.optim.anderson import Anderson
 from mkldist.optim.duality_gap import relative_gap
-from mkldist.solvers.base import Floats, Method, Problem, Solution, Steps, StopReason
+from mkldist.solvers.base import (
+    Floats,
+    Method,
+    Problem,
+    Solution,
+    Steps,
+    StopReason,
+    reason_to_stop,
+)
 from mkldist.solvers.deformed import LARGEST, LEAST
+from mkldist.solvers.log_weights import ASCENT, LogWeights
 from mkldist.solvers.manifold_svm import Machines, ManifoldSvm
 from mkldist.solvers.trace import Trace
 
 PATIENCE = 15  # iterations without a better bound after which rounding is what is left
-ASCENT = 1e-13  # relative increase of J that is rounding, not ascent
 REACH = 5.0  # by which the logarithm of a mixed weight may differ from the plain update's
 FLOOR = 1e-3  # of the first weights' mean: what first looks useless may yet turn out well
 
@@ -96,22 +103,16 @@ def solve(problem: Problem, params: MKLSVMParams) -> Steps:
     state = _State(problem, params)
     guess = state.machines.first_guess()
     state.start(guess, (yield Quadratic(guess.a)))
-    stop = StopReason.MAX_ITER
     for _ in range(params.max_iter):
         K = yield Combine(state.d)
         found = state.machines(K)
         t = state.take(found, (yield Quadratic(found.a)))
-        if relative_gap(state.upper, state.lower) <= params.tol:
-            stop = StopReason.CONVERGED
-            break
-        if problem.clock.elapsed >= params.time_limit:
-            stop = StopReason.TIME_LIMIT
-            break
-        if state.idle >= PATIENCE:
-            stop = StopReason.STALLED
+        gap = relative_gap(state.upper, state.lower)
+        stop = reason_to_stop(problem, params, gap, stalled=state.idle >= PATIENCE)
+        if stop is not None:
             break
         state.move(t)
-    return state.solution(stop)
+    return state.solution(stop or StopReason.MAX_ITER)
 
 
 class _State:
@@ -123,15 +124,13 @@ class _State:
         self.machines = ManifoldSvm(
             problem, params.gamma_a, params.gamma_i, params.tol, self._counters
         )
-        self._anderson = Anderson()
         self._trace = Trace(params.trace, problem.clock)
         self.upper, self.lower, self.idle = np.inf, 0.0, 0
 
     @property
     def d(self) -> Floats:
         """Kernel weights of the iterate."""
-        weights: Floats = np.exp(self._log_d)
-        return weights
+        return self._weights.d
 
     def start(self, guess: Machines, q: Floats) -> None:
         """Take the weights that belong to dual variables without a machine."""
@@ -139,7 +138,8 @@ class _State:
         value, scale = self._on_ray(guess, t)
         self.lower = max(self.lower, value)
         d = scale**2 * t
-        self._log_d = self._plain = _log(np.maximum(d, FLOOR * d.mean()))
+        first = _log(np.maximum(d, FLOOR * d.mean()))
+        self._weights = LogWeights(first, _within_reach)
         self._counters.passes += 1
 
     def take(self, found: Machines, q: Floats) -> Floats:
@@ -160,27 +160,16 @@ class _State:
 
     def move(self, t: Floats) -> None:
         """Take the update, mixed with the last ones where that has not led uphill."""
+        weights = self._weights
         if self._value > self.upper * (1.0 + ASCENT):
             # The plain update descends but for rounding, which half of it may be free of.
-            halved = 0.5 * (self._plain + _log(self._best_d))
-            self._log_d = self._plain if len(self._anderson) else halved
-            self._plain = self._log_d
-            self._anderson.forget()
+            halved = 0.5 * (weights.plain + _log(self._best_d))
+            weights.replace(weights.plain if weights.mixed else halved)
             return
         log_t = _log(t)
         # The update would not let a weight of zero return.
-        returning = np.isneginf(self._log_d)
-        self._plain = np.where(returning, log_t, (2.0 * self._log_d + log_t) / 3.0)
-        seen = np.isfinite(self._plain)
-        if not np.array_equal(seen, ~returning):
-            self._anderson.forget()
-            self._log_d = self._plain
-            return
-        # A weight matters to J by its share of the components' norms.
-        scale = np.sqrt(self.d[seen] * t[seen])
-        mixed = np.full(len(t), -np.inf)
-        mixed[seen] = self._anderson.mix(self._log_d[seen], self._plain[seen], scale)
-        self._log_d = np.clip(mixed, self._plain - REACH, self._plain + REACH)
+        returning = np.isneginf(weights.log)
+        weights.update(np.where(returning, log_t, (2.0 * weights.log + log_t) / 3.0), t)
 
     def _targets(self, q: Floats) -> Floats:
         """Return t (M,) of the quadratic forms (M, k)."""
@@ -216,6 +205,12 @@ def _log(x: Floats) -> Floats:
     with np.errstate(divide="ignore"):
         logarithms: Floats = np.log(x)
     return logarithms
+
+
+def _within_reach(mixed: Floats, plain: Floats) -> Floats:
+    """Return mixed logarithms, each cut to the reach of the plain update's."""
+    cut: Floats = np.clip(mixed, plain - REACH, plain + REACH)
+    return cut
 
 
 def _best_factor(gain: float, square: float, quartic: float, reach: float) -> float:

@@ -63,6 +63,7 @@ from mkldist.solvers.base import (
     SolverParams,
     Steps,
     StopReason,
+    reason_to_stop,
 )
 from mkldist.solvers.kernel_cache import Forms, quadratic_forms
 from mkldist.solvers.screening import distance_to_optimum
@@ -139,22 +140,15 @@ def solve(problem: Problem, params: PrimalMKLParams) -> Steps:
         ``dual_variables`` is ``y * r`` for the squared hinge, else r.
     """
     state = _PrimalMKL(problem, params)
-    stop = StopReason.MAX_ITER
     now = yield from state.begin()
     for iteration in range(1, params.max_iter + 1):
         now, forms = yield from state.certify(now)
-        if state.gap <= params.tol:
-            stop = StopReason.CONVERGED
-            break
-        if problem.clock.elapsed >= params.time_limit:
-            stop = StopReason.TIME_LIMIT
-            break
-        if state.patience == 0:
-            stop = StopReason.STALLED
+        stop = reason_to_stop(problem, params, state.gap, stalled=state.patience == 0)
+        if stop is not None:
             break
         if iteration < params.max_iter:
             now = yield from state.descent.step(now, forms, state.gap)
-    return state.solution(stop)
+    return state.solution(stop or StopReason.MAX_ITER)
 
 
 class _PrimalMKL:

@@ -28,7 +28,7 @@ from __future__ import annotations
 import numpy as np
 from pydantic import Field
 
-from mkldist.solvers.base import Method, Path, Problem, Steps, StopReason
+from mkldist.solvers.base import Method, Path, Problem, Steps, StopReason, reason_to_stop
 from mkldist.solvers.cut_bundle import BundleParams, CutBundle
 
 
@@ -59,23 +59,18 @@ def solve(problem: Problem, params: SilpParams) -> Steps:
         programme, evaluated so that rounding leaves it a lower bound.
     """
     bundle = CutBundle(problem, params)
-    stop = StopReason.MAX_ITER
     yield from bundle.begin()
     for _ in range(params.max_iter):
         n_kernels = len(bundle.kernels)
         yield from bundle.visit()
-        if bundle.gap <= params.tol:
-            stop = StopReason.CONVERGED
-            break
-        if problem.clock.elapsed >= params.time_limit:
-            stop = StopReason.TIME_LIMIT
-            break
+        # Rounding may hide what the newest constraint says.
         same = len(bundle.kernels) == n_kernels
-        if same and np.array_equal(bundle.p, bundle.minimum.columns):
-            stop = StopReason.STALLED  # rounding hides what the newest constraint says
+        same = same and np.array_equal(bundle.p, bundle.minimum.columns)
+        stop = reason_to_stop(problem, params, bundle.gap, stalled=same)
+        if stop is not None:
             break
         bundle.p = bundle.minimum.columns
-    return bundle.solution(stop)
+    return bundle.solution(stop or StopReason.MAX_ITER)
 
 
 METHOD = Method(

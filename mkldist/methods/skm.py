@@ -38,7 +38,7 @@ from mkldist.gram.requests import Combine, Quadratic, Request
 from mkldist.machines.counters import Counters
 from mkldist.machines.inner_svm import InnerSvm
 from mkldist.optim.duality_gap import relative_gap
-from mkldist.solvers.base import Method, Problem, SolverParams, Steps, StopReason
+from mkldist.solvers.base import Method, Problem, SolverParams, Steps, StopReason, reason_to_stop
 from mkldist.solvers.dual_penalties import MOREAU_YOSIDA, Penalty
 from mkldist.solvers.mkl_dual import Bounds, MklDual, Predictor
 from mkldist.solvers.trace import Trace
@@ -79,23 +79,17 @@ def solve(problem: Problem, params: SkmParams) -> Steps:
         ``dual_objective`` the greatest value met of ``1'alpha - 1/2 max_m q_m``.
     """
     machine = _SupportKernelMachine(problem, params)
-    stop = StopReason.MAX_ITER
     for _ in range(params.max_iter):
         yield from machine.round()
         if machine.stage_is_stuck:
             yield from machine.solve_svm()
         machine.record()
-        if machine.bounds.gap <= params.tol:
-            stop = StopReason.CONVERGED
-            break
-        if problem.clock.elapsed >= params.time_limit:
-            stop = StopReason.TIME_LIMIT
-            break
-        if machine.bounds.idle >= PATIENCE:
-            stop = StopReason.STALLED
+        stalled = machine.bounds.idle >= PATIENCE
+        stop = reason_to_stop(problem, params, machine.bounds.gap, stalled=stalled)
+        if stop is not None:
             break
         machine.end_stage_when_solved()
-    return machine.bounds.solution(stop, machine.counters, machine.trace)
+    return machine.bounds.solution(stop or StopReason.MAX_ITER, machine.counters, machine.trace)
 
 
 class _SupportKernelMachine:

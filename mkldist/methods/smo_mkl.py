@@ -30,7 +30,7 @@ from pydantic import Field
 from mkldist.gram.requests import Request
 from mkldist.machines.counters import Counters
 from mkldist.optim.duality_gap import relative_gap
-from mkldist.solvers.base import Method, Problem, SolverParams, Steps, StopReason
+from mkldist.solvers.base import Method, Problem, SolverParams, Steps, StopReason, reason_to_stop
 from mkldist.solvers.dual_penalties import P_NORM, Penalty
 from mkldist.solvers.mkl_dual import Bounds, MklDual
 from mkldist.solvers.trace import Trace
@@ -72,21 +72,15 @@ def solve(problem: Problem, params: SmoMklParams) -> Steps:
     counters, trace, bounds = Counters(), Trace(params.trace, problem.clock), Bounds()
     dual = MklDual(problem.y, params.C, problem.n_kernels, params.cache_mib, counters)
     penalty = Penalty(P_NORM, params.p / (params.p - 1.0), params.lam)
-    stop, gap = StopReason.MAX_ITER, 1.0
+    gap = 1.0
     for _ in range(params.max_iter):
         gap = yield from _round(dual, penalty, bounds, gap)
         counters.outer_iterations += 1
         trace.record(bounds.upper, bounds.lower, penalty.response(dual.q)[0])
-        if bounds.gap <= params.tol:
-            stop = StopReason.CONVERGED
+        stop = reason_to_stop(problem, params, bounds.gap, stalled=bounds.idle >= PATIENCE)
+        if stop is not None:
             break
-        if problem.clock.elapsed >= params.time_limit:
-            stop = StopReason.TIME_LIMIT
-            break
-        if bounds.idle >= PATIENCE:
-            stop = StopReason.STALLED
-            break
-    return bounds.solution(stop, counters, trace)
+    return bounds.solution(stop or StopReason.MAX_ITER, counters, trace)
 
 
 def _round(

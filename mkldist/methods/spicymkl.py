@@ -67,21 +67,14 @@ def solve(problem: Problem, params: SpicyMKLParams) -> Steps:
         ``kernel_weights`` are ``||f_m|| / ||rho||_{K_m}``, normalised to sum one;
         ``dual_variables`` is rho.
     """
-    state = BlockNorm(problem, params)
-    dual, gamma = state.dual, params.gamma
+    state, gamma = BlockNorm(problem, params), params.gamma
     kernel_scale = yield from state.start()
-    stop = StopReason.MAX_ITER
     for _ in range(params.max_iter):
-        dual.damping, dual.gamma_loss = kernel_scale / gamma, gamma
-        yield from dual.minimise(state.accuracy)
-        state.bound_above(dual.advance())
-        yield from state.look_outside()
-        finished = state.finished()
-        if finished is not None:
-            stop = finished
+        stop = yield from state.step(gamma, damping=kernel_scale / gamma)
+        if stop is not None:
             break
-        gamma = state.limited(params.growth**state.pace * gamma)
-    return state.solution(stop)
+        gamma = state.grown(gamma, params.growth)
+    return state.solution(stop or StopReason.MAX_ITER)
 
 
 METHOD = Method(

@@ -14,7 +14,7 @@ from mkldist.gram.requests import Combine
 from mkldist.machines.counters import Counters
 from mkldist.machines.inner_svm import train
 from mkldist.solvers.base import Method, Problem, SolverParams, Steps
-from mkldist.solvers.svm_solution import svm_solution
+from mkldist.solvers.svm_solution import fixed_weights_solution
 
 
 class UniformParams(SolverParams):
@@ -45,7 +45,7 @@ def solve(problem: Problem, params: UniformParams) -> Steps:
     K = yield Combine(weights)
     counters = Counters(outer_iterations=1, combines=1)
     svm = train(K, problem.y, params.C, params.tol, counters)
-    return svm_solution(problem, params, weights, svm, counters)
+    return fixed_weights_solution(problem, params, weights, svm, counters)
 
 
 METHOD = Method(

@@ -151,6 +151,29 @@ class SolverParams(BaseModel):
         return getattr(self, other) in values
 
 
+def reason_to_stop(
+    problem: Problem, params: SolverParams, gap: float, *, stalled: bool = False
+) -> StopReason | None:
+    """Return why a solver ends after an iteration; None if it goes on while iterations last.
+
+    Parameters
+    ----------
+    problem : Problem
+        Whose clock counts.
+    params : SolverParams
+        Tolerance and limit of time.
+    gap : float
+        What is held against the tolerance.
+    stalled : bool
+        Whether further iterations would lead to nothing.
+    """
+    if gap <= params.tol:
+        return StopReason.CONVERGED
+    if problem.clock.elapsed >= params.time_limit:
+        return StopReason.TIME_LIMIT
+    return StopReason.STALLED if stalled else None
+
+
 Params = TypeVar("Params", bound=SolverParams)
 
 

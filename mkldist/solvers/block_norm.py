@@ -26,7 +26,7 @@ import numpy.typing as npt
 from mkldist.gram.requests import Request
 from mkldist.machines.counters import Counters
 from mkldist.optim.duality_gap import relative_gap
-from mkldist.solvers.base import Problem, Solution, StopReason
+from mkldist.solvers.base import Problem, Solution, StopReason, reason_to_stop
 from mkldist.solvers.block_norm_params import BlockNormParams
 from mkldist.solvers.dual_newton import DualState, ProximalDual
 from mkldist.solvers.screening import Candidates, distance_to_optimum
@@ -95,7 +95,7 @@ class BlockNorm:
         self.lower, self._share = 0.0, INNER_SHARE
         self._restricted_lower = self._last_lower = 0.0
         self._gap_of_pass = self._last_gap = math.inf
-        self.pace, self._idle, self._last_steps = 1, 0, 0
+        self._pace, self._idle, self._last_steps = 1, 0, 0
         self._trace = Trace(params.trace, problem.clock)
         self._dropped = np.zeros(problem.n_kernels, dtype=bool)
         self._weights = np.zeros(problem.n_kernels)
@@ -109,7 +109,7 @@ class BlockNorm:
         return relative_gap(self.upper, self.lower)
 
     @property
-    def accuracy(self) -> float:
+    def _accuracy(self) -> float:
         """How far from its minimum an inner objective may be left."""
         gap = self.gap if math.isinf(self._last_gap) else self._last_gap
         return self._share * max(min(gap, 1.0), self.params.tol) * abs(self.upper)
@@ -147,7 +147,30 @@ class BlockNorm:
         largest = float(norms.max()) ** 2 / square if square > 0.0 else 0.0
         self._kernel_scale = largest if largest > 0.0 else 1.0
 
-    def look_outside(self) -> Generator[Request, Any, None]:
+    def step(
+        self, gamma: float, damping: float = 0.0
+    ) -> Generator[Request, Any, StopReason | None]:
+        """Do one outer iteration: minimise the dual, advance, and take the bounds.
+
+        Parameters
+        ----------
+        gamma : float
+            Penalty of the loss's multipliers.
+        damping : float
+            Weight of the proximal term of the components; 0 for none.
+
+        Returns
+        -------
+        StopReason or None
+            Why to end now, if so.
+        """
+        self.dual.damping, self.dual.gamma_loss = damping, gamma
+        yield from self.dual.minimise(self._accuracy)
+        self._bound_above(self.dual.advance())
+        yield from self._look_outside()
+        return self._finished()
+
+    def _look_outside(self) -> Generator[Request, Any, None]:
         """Bound the optimum from below and enlarge the working set, once that is solved.
 
         What is left to gain in the working set is told by the dual value of rho on its kernels
@@ -222,7 +245,7 @@ class BlockNorm:
         """Relative duality gap if there were no kernels but those of the working set."""
         return relative_gap(self.upper, max(self.lower, self._restricted_lower))
 
-    def bound_above(self, norms: Floats) -> None:
+    def _bound_above(self, norms: Floats) -> None:
         """Take the primal value of ``f_m = w_m K_m rho`` as an upper bound.
 
         Parameters
@@ -271,32 +294,29 @@ class BlockNorm:
         self.dual.drop((norms[kernels] < self.regularizer.threshold) & ~self._dropped[kernels])
         self._dropped[np.setdiff1d(kernels, self.dual.kernels)] = True
 
-    def finished(self) -> StopReason | None:
+    def _finished(self) -> StopReason | None:
         """Count and record an outer iteration; say whether to stop."""
         self.counters.outer_iterations += 1
         self._trace.record(self.upper, self.lower, self._normalised()[0])
         self._judge()
-        if self.gap <= self.params.tol:
-            return StopReason.CONVERGED
-        if self._problem.clock.elapsed >= self.params.time_limit:
-            return StopReason.TIME_LIMIT
-        return StopReason.STALLED if self._idle >= PATIENCE else None
+        stalled = self._idle >= PATIENCE
+        return reason_to_stop(self._problem, self.params, self.gap, stalled=stalled)
 
-    def limited(self, gamma: float) -> float:
-        """Return a penalty of at most what rounding allows, which is less as the gap closes."""
+    def grown(self, gamma: float, growth: float) -> float:
+        """Return the next penalty: what rounding allows, less as the gap closes, at most."""
         limit = GAMMA_LIMIT * (1.0 + FAR * min(self.gap, 1.0))
-        return min(gamma, limit / self.dual.size)
+        return min(growth**self._pace * gamma, limit / self.dual.size)
 
     def _judge(self) -> None:
         """Compare the gap on the working set with the last one, to set the pace of what follows.
 
         A larger penalty means fewer outer iterations and harder minimisations: it grows with
-        ``pace``, not at all after a hard one.
+        the pace, not at all after a hard one.
         """
         gap, lower = self._restricted_gap, max(self.lower, self._restricted_lower)
         slow = gap > SLOW * self._last_gap
         steps = self.counters.newton_steps - self._last_steps
-        self.pace = 0 if steps > HARD else HURRY if slow and steps <= EASY else 1
+        self._pace = 0 if steps > HARD else HURRY if slow and steps <= EASY else 1
         gained = lower - self._last_lower > (1.0 - STANDSTILL) * abs(lower)
         still = gap > STANDSTILL * self._last_gap and not gained
         self._idle = self._idle + 1 if still else 0

@@ -19,7 +19,7 @@ from mkldist.machines.counters import Counters
 from mkldist.machines.svm import solve_svm
 from mkldist.solvers.base import Floats, Problem, Solution, SolverParams, StopReason
 from mkldist.solvers.single_kernels import fetched
-from mkldist.solvers.svm_solution import svm_solution
+from mkldist.solvers.svm_solution import fixed_weights_solution
 
 Masks = list[npt.NDArray[np.bool_]]
 
@@ -85,7 +85,7 @@ def train_chosen(
     counters.combines += 1
     svm = solve_svm(K, problem.y, choice.C, tol=params.tol)
     counters.count_svm(svm.iterations, svm.newton_steps)
-    solution = svm_solution(problem, params, weights, svm, counters)
+    solution = fixed_weights_solution(problem, params, weights, svm, counters)
     solution.extra.update(
         chosen_kernel=float(choice.kernel), chosen_C=choice.C, cv_error=choice.error
     )

@@ -23,6 +23,7 @@ from mkldist.optim.cutting_planes import CuttingPlanes
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.optim.matrix_game import GameSolution
 from mkldist.solvers.base import Floats, Problem, Solution, SolverParams, StopReason
+from mkldist.solvers.svm_solution import svm_solution
 from mkldist.solvers.trace import Trace
 from mkldist.solvers.working_set import Ints, WorkingSet, solved
 
@@ -176,20 +177,17 @@ class CutBundle:
 
     def solution(self, stop: StopReason) -> Solution:
         """Return the best weights met and their certificate."""
-        svm = self.best_svm
-        binding = np.flatnonzero(self.minimum.rows)
+        svm, binding = self.best_svm, np.flatnonzero(self.minimum.rows)
         points = np.array([*(self._points[j] for j in binding), svm.alpha])
-        return Solution(
-            kernel_weights=self.best_weights,
-            coefficients=svm.signed,
-            bias=svm.bias,
-            dual_variables=svm.alpha,
-            objective=self.upper,
-            dual_objective=self.lower,
-            stop_reason=stop,
-            counters=self._counters,
-            trace=self._trace.arrays(),
-            state=BundleState(self.best_weights, self.kernels.kernels, points),
+        state = BundleState(self.best_weights, self.kernels.kernels, points)
+        return svm_solution(
+            self.best_weights,
+            svm,
+            (self.upper, self.lower),
+            stop,
+            self._counters,
+            self._trace,
+            state=state,
         )
 
 

@@ -42,7 +42,7 @@ from mkldist.machines.counters import Counters
 from mkldist.machines.primal_newton import SupportSystem
 from mkldist.machines.squared_losses import squared_hinge
 from mkldist.optim.lp_ball import WeightSet
-from mkldist.solvers.base import Floats, Problem, Solution, Steps, StopReason
+from mkldist.solvers.base import Floats, Problem, Solution, Steps, StopReason, reason_to_stop
 from mkldist.solvers.deformed import Deformation, Ints, ManifoldParams
 from mkldist.solvers.lapmkl_machine import SharedMachine, SharedPoint
 from mkldist.solvers.trace import Trace
@@ -105,23 +105,16 @@ def solve_shared(problem: Problem, params: ManifoldParams, *, coupled: bool) -> 
     d = state.weights.uniform(problem.n_kernels)
     K, R = yield from state.machine.matrices(d, problem.n_points)
     at = state.machine.minimum(d, K, R, np.zeros(len(state.deformation.labelled)))
-    stop = StopReason.MAX_ITER
     for iteration in range(1, params.max_iter + 1):
         columns = yield from state.certify(at)
-        if state.stationarity <= params.tol:
-            stop = StopReason.CONVERGED
-            break
-        if problem.clock.elapsed >= params.time_limit:
-            stop = StopReason.TIME_LIMIT
-            break
-        if state.patience == 0:
-            stop = StopReason.STALLED
+        stop = reason_to_stop(problem, params, state.stationarity, stalled=state.patience == 0)
+        if stop is not None:
             break
         if iteration < params.max_iter:
             new_d = yield from state.weight_step(at, columns)
             K, R = yield from state.machine.matrices(new_d, problem.n_points)
             at = state.descent(at, columns, new_d, K, R)
-    return state.solution(stop)
+    return state.solution(stop or StopReason.MAX_ITER)
 
 
 class _Shared:

@@ -36,8 +36,9 @@ from mkldist.machines.svm import SvmSolution
 from mkldist.optim.cutting_planes import CuttingPlanes
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.optim.quasi_newton import LimitedMemory
-from mkldist.solvers.base import Floats, Problem, Solution, SolverParams, StopReason
+from mkldist.solvers.base import Floats, Problem, Solution, SolverParams, StopReason, reason_to_stop
 from mkldist.solvers.simplex_line import Combination, LineSearch, Machine, Path
+from mkldist.solvers.svm_solution import svm_solution
 from mkldist.solvers.trace import Trace
 
 REFERENCE_SHARE = 0.5  # of the largest weight, below which another kernel becomes the reference
@@ -81,18 +82,8 @@ class Descent:
         self, counters: Counters, trace: Trace, extra: dict[str, float] | None = None
     ) -> Solution:
         """Return the method's solution."""
-        return Solution(
-            kernel_weights=self.weights,
-            coefficients=self.svm.signed,
-            bias=self.svm.bias,
-            dual_variables=self.svm.alpha,
-            objective=self.svm.objective,
-            dual_objective=self.lower,
-            stop_reason=self.stop,
-            counters=counters,
-            trace=trace.arrays(),
-            extra=extra or {},
-        )
+        bounds = self.svm.objective, self.lower
+        return svm_solution(self.weights, self.svm, bounds, self.stop, counters, trace, extra)
 
 
 def descend(
@@ -129,7 +120,7 @@ def descend(
     direction, kinks = _Direction(params.curvature), _Kinks(problem.n_kernels)
     d = np.full(problem.n_kernels, 1.0 / problem.n_kernels)
     best = Descent(d, SvmSolution.none(), Combination(np.empty((0, 0)), 0.0))
-    lower, stop = -np.inf, StopReason.MAX_ITER
+    lower = -np.inf
     for _ in range(params.max_iter):
         kernel = Combination((yield Combine(d)), float(ridges @ d))
         svm = machine(kernel)
@@ -142,14 +133,9 @@ def descend(
         if svm.objective < best.svm.objective:
             best = Descent(d, svm, kernel)
         trace.record(best.svm.objective, lower, d)
-        if relative_gap(best.svm.objective, lower) <= params.tol:
-            stop = StopReason.CONVERGED
-            break
-        if _expired(problem, params):
-            stop = StopReason.TIME_LIMIT
-            break
-        if kinks.hopeless:
-            stop = StopReason.STALLED
+        gap = relative_gap(best.svm.objective, lower)
+        stop = reason_to_stop(problem, params, gap, stalled=kinks.hopeless)
+        if stop is not None:
             break
         path = Path(d, direction.at(d, -0.5 * q), direction.reference)
         moved = yield from lines.search(path, kernel, svm, newton_like=direction.newton_like)
@@ -160,7 +146,7 @@ def descend(
             direction.forget()
             moved = kinks.leave(d, best.svm.objective, lower)
         d = moved
-    return replace(best, lower=lower, stop=stop)
+    return replace(best, lower=lower, stop=stop or StopReason.MAX_ITER)
 
 
 def _expired(problem: Problem, params: SolverParams) -> bool:
