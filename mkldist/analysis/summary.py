@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mkldist.results.rows import hyperparameters, method_nodes, run_rows
+from mkldist.results.rows import hyperparameters, method_nodes, place_of, run_rows
 from mkldist.results.schema import SPLIT, task_of
 from mkldist.results.selected import selected
 from mkldist.results.state import RunState
@@ -59,7 +59,7 @@ def summary(tree: xr.DataTree) -> pd.DataFrame:
     rows = run_rows(tree, _INPUTS)
     by = [name for name in rows.columns if name not in (SPLIT, *_INPUTS)]
     table = _averages(_with_states(rows.reindex(columns=[*by, *_INPUTS])), by)
-    tasks = {node.path.split("/")[1]: task_of(node) for node in method_nodes(tree)}
+    tasks = {place_of(node)["dataset"]: task_of(node) for node in method_nodes(tree)}
     table.insert(len(by), "task", table["dataset"].map(tasks))
     loss = loss_of(table)
     return table.assign(best=loss == loss.groupby(table["dataset"]).transform("min"))
@@ -83,8 +83,7 @@ def selected_summary(tree: xr.DataTree) -> pd.DataFrame:
     table = summary(chosen)
     names = dict.fromkeys(name for node in method_nodes(tree) for name in hyperparameters(node))
     values: dict[tuple[str, ...], xr.Dataset] = {
-        (node.path.split("/")[1], str(node.attrs.get("bank", "")), str(node.name)): node.ds
-        for node in method_nodes(chosen)
+        tuple(place_of(node).values()): node.ds for node in method_nodes(chosen)
     }
     keys = list(zip(table["dataset"], table["bank"], table["method"], strict=True))
     for place, name in enumerate(names):

@@ -91,10 +91,7 @@ def class_labels(
             "Check that the label column is the right one (label = …).",
         )
     if positive is not None:
-        chosen = _known(positive, known, where)
-        others = [name for name in known if name != chosen]
-        pair = (others[0] if len(others) == 1 else REST, chosen)
-        return ClassLabels(np.arange(len(names)), _signs(names == chosen), pair)
+        return _against_the_rest(_known(positive, known, where), names)
     kept = tuple(known) if classes is None else _chosen(classes, known, where)
     if len(kept) > 2:
         _refuse_single({name: known[name] for name in kept}, where, numeric=numeric)
@@ -103,6 +100,13 @@ def class_labels(
     unique, inverse = np.unique(names[rows], return_inverse=True)
     numbers = np.array([place[str(name)] for name in unique], dtype=np.float64)[inverse]
     return ClassLabels(rows, numbers if len(kept) > 2 else _signs(numbers > 0), kept)
+
+
+def _against_the_rest(positive: str, names: Names) -> ClassLabels:
+    """Return one class as +1 and all others together as -1."""
+    others = np.unique(names[names != positive]).tolist()
+    rest = others[0] if len(others) == 1 else REST
+    return ClassLabels(np.arange(len(names)), _signs(names == positive), (rest, positive))
 
 
 def real_values(labels: npt.NDArray[Any], where: str) -> Floats:

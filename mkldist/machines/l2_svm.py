@@ -38,21 +38,10 @@ def solve_l2_svm(
     ----------
     K : (n, n) float64
         Gram matrix, symmetric positive semi-definite, without the ridge.
-    y : (n,) float64
-        Labels in {-1, +1}, both present.
     ridge : float
         Positive; ``1 / C`` for the penalty ``C/2 sum_i slack_i^2``.
-    tol : float
-        Relative duality gap at which to stop.
-    start : (n,) float64, optional
-        Dual variables to start from; made feasible first.
-    max_rounds : int
-        Limit on rounds of pair updates followed by Newton steps.
-
-    Returns
-    -------
-    SvmSolution
-        The best point found; its gap exceeds `tol` only when rounding forbids less.
+    y, tol, start, max_rounds
+        As for :func:`mkldist.machines.svm.solve_svm`, and so is what is returned.
     """
     n = len(y)
     tol = max(tol, TOLERANCE_FLOOR)

@@ -18,17 +18,14 @@ norm; where ``L 1 = 0`` the second would not see it.
 from __future__ import annotations
 
 import numpy as np
-from pydantic import Field
 
 from mkldist.methods.rls import RLSParams, least_squares
 from mkldist.solvers.base import Method, Problem, Steps
-from mkldist.solvers.deformed import LARGEST, Deformation
+from mkldist.solvers.deformed import Deformation, ManifoldParams
 
 
-class LapRLSParams(RLSParams):
+class LapRLSParams(RLSParams, ManifoldParams):
     """Parameters of Laplacian regularised least squares."""
-
-    gamma_i: float = Field(1.0, ge=0, le=LARGEST, description="weight of the intrinsic norm")
 
 
 def solve(problem: Problem, params: LapRLSParams) -> Steps:

@@ -24,24 +24,17 @@ from pydantic import Field
 from mkldist.gram.requests import Combine
 from mkldist.machines.counters import Counters
 from mkldist.optim.duality_gap import relative_gap
-from mkldist.solvers.base import Floats, Method, Problem, Solution, SolverParams, Steps, StopReason
-from mkldist.solvers.deformed import LARGEST, LEAST, Deformation, inverse_root
+from mkldist.solvers.base import Floats, Method, Problem, Solution, Steps, StopReason
+from mkldist.solvers.deformed import AmbientParams, Deformation, inverse_root
 from mkldist.solvers.trace import Trace
-from mkldist.target import Target
 
 REFINEMENTS = 2
 
 
-class RLSParams(SolverParams):
+class RLSParams(AmbientParams):
     """Parameters of regularised least squares."""
 
-    gamma_a: float = Field(1.0, ge=LEAST, le=LARGEST, description="weight of the ambient norm")
     bias: bool = Field(True, description="fit a bias, which is not penalised; false: b = 0")
-
-    @property
-    def target(self) -> Target:
-        """What the labels may be."""
-        return Target.PARTIAL
 
 
 def solve(problem: Problem, params: RLSParams) -> Steps:

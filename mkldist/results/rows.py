@@ -84,9 +84,7 @@ def _node_weights(node: xr.DataTree) -> pd.DataFrame:
     names = _plain(dataset[KERNEL].to_numpy()) if KERNEL in dataset.coords else None
     return pd.DataFrame(
         {
-            "dataset": node.path.split("/")[1],
-            "bank": str(node.attrs.get("bank", "")),
-            "method": node.name,
+            **place_of(node),
             SPLIT: dataset[SPLIT].to_numpy()[places[0]],
             KERNEL: kernels if names is None else names[kernels],
             "weight": weights[found],
@@ -101,6 +99,15 @@ def method_nodes(tree: xr.DataTree) -> list[xr.DataTree]:
     return [node for node in tree.subtree if RUN_ID.name in node.ds]
 
 
+def place_of(node: xr.DataTree) -> dict[str, str]:
+    """Return the data set, bank and method of a node's runs."""
+    return {
+        "dataset": node.path.split("/")[1],
+        "bank": str(node.attrs.get("bank", "")),
+        "method": str(node.name),
+    }
+
+
 def hyperparameters(node: xr.DataTree) -> list[str]:
     """Return the names of a node's hyperparameters."""
     return [str(name) for name in node.ds[RUN_ID.name].dims if name != SPLIT]
@@ -112,11 +119,7 @@ def _node_rows(node: xr.DataTree, names: Collection[str] | None) -> pd.DataFrame
     dataset = node.to_dataset()
     dims = (SPLIT, *hyperparameters(node))
     shape = dataset[RUN_ID.name].shape
-    columns: dict[str, Any] = {
-        "dataset": node.path.split("/")[1],
-        "bank": str(node.attrs.get("bank", "")),
-        "method": node.name,
-    }
+    columns: dict[str, Any] = dict(place_of(node))
     for axis, name in enumerate(dims):
         steps = [1] * len(dims)
         steps[axis] = -1

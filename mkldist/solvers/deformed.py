@@ -40,16 +40,21 @@ Ints = npt.NDArray[np.intp]
 LEAST, LARGEST = 1e-15, 1e15  # range of the weights of the two norms
 
 
-class ManifoldParams(SolverParams):
-    """Parameters that the methods of two norms have."""
+class AmbientParams(SolverParams):
+    """Parameters that the methods of partly labelled points have."""
 
     gamma_a: float = Field(1.0, ge=LEAST, le=LARGEST, description="weight of the ambient norm")
-    gamma_i: float = Field(1.0, ge=0, le=LARGEST, description="weight of the intrinsic norm")
 
     @property
     def target(self) -> Target:
         """What the labels may be."""
         return Target.PARTIAL
+
+
+class ManifoldParams(AmbientParams):
+    """Parameters that the methods of two norms have."""
+
+    gamma_i: float = Field(1.0, ge=0, le=LARGEST, description="weight of the intrinsic norm")
 
 
 @dataclass(frozen=True, eq=False)

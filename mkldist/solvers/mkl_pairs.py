@@ -152,6 +152,32 @@ def _partner(
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+def _parabolas(
+    row: Floats,
+    points: Ints,
+    diagonal: Floats,
+    G: Floats,
+    i: int,
+    j: int,
+    u: Floats,
+    c: Floats,
+) -> None:
+    """Write u and c of every kernel for the line of i and j; `row` (M, n) holds the rows of i."""
+    for m in range(len(u)):
+        u[m] = G[m, i] - G[m, j]
+        c[m] = diagonal[m, i] + diagonal[m, j] - 2.0 * row[m, points[j]]
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+def _diagonals(rows: Floats, slots: Ints, points: Ints) -> Floats:
+    """Return the diagonals of the kernels at the points, (M, B)."""
+    diagonals = np.empty((rows.shape[1], len(points)))
+    for k in range(len(points)):
+        diagonals[:, k] = rows[slots[k], :, points[k]]
+    return diagonals
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
 def _move(
     i: int, j: int, t: float, beta: Floats, lower: Floats, upper: Floats, room: float
 ) -> None:
@@ -223,9 +249,7 @@ def mkl_pair_updates(
     e, h, r = np.empty(size), np.empty(size), np.empty(size)
     u, c = np.empty(size), np.empty(size)
     slack, curvatures, along = np.empty(count), np.empty(count), np.empty(count)
-    diagonal = np.empty((size, count))
-    for k in range(count):
-        diagonal[:, k] = rows[slots[k], :, points[k]]
+    diagonal = _diagonals(rows, slots, points)
     for step in range(max_iter):
         kappa = respond(kind, shape, lam, q, e, h, r)
         _slacks(y, e, G, slack)
@@ -235,9 +259,7 @@ def mkl_pair_updates(
         row = rows[slots[i]]
         _curvatures(row, points, diagonal, G, i, e, h, r, kappa, curvatures, along)
         j = _partner(i, highest, slack, curvatures, beta, lower)
-        for m in range(size):
-            u[m] = G[m, i] - G[m, j]
-            c[m] = diagonal[m, i] + diagonal[m, j] - 2.0 * row[m, points[j]]
+        _parabolas(row, points, diagonal, G, i, j, u, c)
         room = min(upper[i] - beta[i], beta[j] - lower[j])
         t = line_maximum(kind, shape, lam, y[i] - y[j], q, u, c, room)
         if t <= 0.0:

@@ -116,7 +116,9 @@ def descend(
     ------
     Combine, Quadratic
     """
-    lines = LineSearch(machine, ridges, counters, lambda: _expired(problem, params))
+    lines = LineSearch(
+        machine, ridges, counters, lambda: problem.clock.elapsed >= params.time_limit
+    )
     direction, kinks = _Direction(params.curvature), _Kinks(problem.n_kernels)
     d = np.full(problem.n_kernels, 1.0 / problem.n_kernels)
     best = Descent(d, SvmSolution.none(), Combination(np.empty((0, 0)), 0.0))
@@ -140,18 +142,11 @@ def descend(
         path = Path(d, direction.at(d, -0.5 * q), direction.reference)
         moved = yield from lines.search(path, kernel, svm, newton_like=direction.newton_like)
         if np.array_equal(moved, d):
-            if not kinks.met:
-                kinks.met = True
-                kinks.bound(height, q)
             direction.forget()
+            kinks.meet(height, q)
             moved = kinks.leave(d, best.svm.objective, lower)
         d = moved
     return replace(best, lower=lower, stop=stop or StopReason.MAX_ITER)
-
-
-def _expired(problem: Problem, params: SolverParams) -> bool:
-    """Return whether the time is up."""
-    return problem.clock.elapsed >= params.time_limit
 
 
 class _Direction:
@@ -202,16 +197,22 @@ class _Kinks:
     def __init__(self, n_kernels: int) -> None:
         self._cuts = CuttingPlanes(n_kernels)
         self._widths: deque[float] = deque(maxlen=PATIENCE + 1)
-        self.met = False
+        self._met = False
 
     @property
     def hopeless(self) -> bool:
         """Whether steps have stopped to narrow the bounds, as rounding makes them."""
         return len(self._widths) > PATIENCE and self._widths[-1] > SHRINKAGE * self._widths[0]
 
+    def meet(self, height: float, q: Floats) -> None:
+        """Remember cuts from now on, the first of them that of this machine."""
+        if not self._met:
+            self._met = True
+            self.bound(height, q)
+
     def bound(self, height: float, q: Floats) -> float:
         """Remember a machine's cut once a kink was met; return the lower bound of all cuts."""
-        if not self.met:
+        if not self._met:
             return -np.inf
         self._cuts.add(height, -0.5 * q)
         return self._cuts.minimum().bound
