@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mkldist.results.node_variables import task_of
 from mkldist.results.rows import hyperparameters, method_nodes, place_of, run_rows
-from mkldist.results.schema import SPLIT, task_of
+from mkldist.results.schema import SPLIT
 from mkldist.results.selected import selected
 from mkldist.results.state import RunState
 from mkldist.solvers.base import StopReason

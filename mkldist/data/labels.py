@@ -80,16 +80,7 @@ def class_labels(
     ('rest', 'b')
     """
     names, numeric = _class_names(labels, where)
-    present, counts = np.unique(names, return_counts=True)
-    order = np.argsort(present.astype(np.float64)) if numeric else np.arange(len(present))
-    known = {str(present[i]): int(counts[i]) for i in order}
-    if len(known) == 1:
-        raise DataError(
-            where,
-            f"one class only, {_listed(known)}",
-            "two classes or more",
-            "Check that the label column is the right one (label = …).",
-        )
+    known = _counted(names, where, numeric=numeric)
     if positive is not None:
         return _against_the_rest(_known(positive, known, where), names)
     kept = tuple(known) if classes is None else _chosen(classes, known, where)
@@ -100,6 +91,21 @@ def class_labels(
     unique, inverse = np.unique(names[rows], return_inverse=True)
     numbers = np.array([place[str(name)] for name in unique], dtype=np.float64)[inverse]
     return ClassLabels(rows, numbers if len(kept) > 2 else _signs(numbers > 0), kept)
+
+
+def _counted(names: Names, where: str, *, numeric: bool) -> dict[str, int]:
+    """Return the number of rows of each class, in order; refuse a single class."""
+    present, counts = np.unique(names, return_counts=True)
+    order = np.argsort(present.astype(np.float64)) if numeric else np.arange(len(present))
+    known = {str(present[i]): int(counts[i]) for i in order}
+    if len(known) == 1:
+        raise DataError(
+            where,
+            f"one class only, {_listed(known)}",
+            "two classes or more",
+            "Check that the label column is the right one (label = …).",
+        )
+    return known
 
 
 def _against_the_rest(positive: str, names: Names) -> ClassLabels:

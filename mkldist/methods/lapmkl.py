@@ -149,7 +149,7 @@ def _deformed_bank(
     layout = TileLayout.for_points(len(deformation.labelled))
     values = np.empty((problem.n_kernels, layout.n_entries))
     for start in range(0, problem.n_kernels, AT_A_TIME):
-        if problem.clock.elapsed >= params.time_limit:
+        if problem.clock.past(params.time_limit):
             return None
         kernels = np.arange(start, min(start + AT_A_TIME, problem.n_kernels))
         matrices = yield from fetched(kernels, problem.n_kernels)

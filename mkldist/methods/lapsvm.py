@@ -234,7 +234,7 @@ class _Machine:
             return StopReason.CONVERGED
         if iteration >= self._params.max_iter:
             return StopReason.MAX_ITER
-        if self._clock.elapsed >= self._params.time_limit:
+        if self._clock.past(self._params.time_limit):
             return StopReason.TIME_LIMIT
         return StopReason.STALLED if self._idle >= PATIENCE else None
 

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from mkldist.errors import SpecError
 from mkldist.identity import content_id
 from mkldist.plan.model import Plan, RunPlan
+from mkldist.results.node_variables import NodeKind, node_variables
 from mkldist.results.schema import (
     CLASS,
     COEFFICIENTS,
@@ -26,9 +27,7 @@ from mkldist.results.schema import (
     SAMPLE,
     SPLIT,
     WEIGHTS,
-    NodeKind,
     Variable,
-    node_variables,
 )
 from mkldist.spec.kinds import Task
 from mkldist.spec.model import OutputsSpec, SweepSpec

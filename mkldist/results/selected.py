@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mkldist.errors import InputError
+from mkldist.results.node_variables import task_of
 from mkldist.results.rows import hyperparameters, method_nodes
-from mkldist.results.schema import SPLIT, VALIDATION_SCORES, task_of
+from mkldist.results.schema import SPLIT, VALIDATION_SCORES
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -17,6 +17,7 @@ from mkldist.errors import StoreError
 from mkldist.plan.model import Plan
 from mkldist.results.convergence import convergence_documents
 from mkldist.results.layout import Array, TreeFacts, TreeLayout, tree_layout
+from mkldist.results.node_variables import check
 from mkldist.results.records import RecordStore
 from mkldist.results.rows import method_nodes
 from mkldist.results.schema import (
@@ -26,7 +27,6 @@ from mkldist.results.schema import (
     ITERATION,
     LAYOUT_VERSION,
     RUN_ID,
-    check,
 )
 from mkldist.results.tree_index import damaged
 from mkldist.results.writer import TreeWriter, variable_document

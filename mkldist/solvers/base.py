@@ -71,6 +71,10 @@ class Clock:
         running = time.perf_counter() - self._since if self._running else 0.0
         return self._spent + running
 
+    def past(self, limit: float) -> bool:
+        """Return whether `limit` seconds are charged."""
+        return self.elapsed >= limit
+
     def pause(self) -> None:
         """Stop counting."""
         self._spent, self._running = self.elapsed, False
@@ -169,7 +173,7 @@ def reason_to_stop(
     """
     if gap <= params.tol:
         return StopReason.CONVERGED
-    if problem.clock.elapsed >= params.time_limit:
+    if problem.clock.past(params.time_limit):
         return StopReason.TIME_LIMIT
     return StopReason.STALLED if stalled else None
 

@@ -103,8 +103,7 @@ def descend(
     params : ReducedGradientParams
         Stopping rule and direction.
     machine : callable
-        Solves the inner problem on a combined kernel to a small share of ``params.tol`` and
-        counts it.
+        Solves and counts the inner problem on a combined kernel, to a small share of ``tol``.
     ridges : (M,) float64
         What is added to the diagonal of each kernel, at least 0.
     counters : Counters
@@ -116,9 +115,7 @@ def descend(
     ------
     Combine, Quadratic
     """
-    lines = LineSearch(
-        machine, ridges, counters, lambda: problem.clock.elapsed >= params.time_limit
-    )
+    lines = LineSearch(machine, ridges, counters, lambda: problem.clock.past(params.time_limit))
     direction, kinks = _Direction(params.curvature), _Kinks(problem.n_kernels)
     d = np.full(problem.n_kernels, 1.0 / problem.n_kernels)
     best = Descent(d, SvmSolution.none(), Combination(np.empty((0, 0)), 0.0))

@@ -31,9 +31,7 @@ def solve(
     laplacian: Any = None,
     **params: Any,
 ) -> Solution:
-    """Run one method on a stack of precomputed Gram matrices.
-
-    The solver is the one that a sweep runs; only the bank is in memory.
+    """Run one method, as a sweep does, on a stack of Gram matrices in memory.
 
     Parameters
     ----------
@@ -55,14 +53,13 @@ def solve(
     Returns
     -------
     Solution
-        Kernel weights, bias, dual variables, and the certificate of the objective that the
-        method's module states.
+        Weights, bias, dual variables, and the certificate of what the method minimises.
 
     Raises
     ------
     mkldist.errors.SpecError
-        For an unknown method, a parameter that is unknown or has no effect, and columns of labels
-        where a method cannot share weights.
+        For an unknown method or parameter, one without effect, and columns of labels where a
+        method cannot share weights.
     mkldist.errors.GramError
         For Gram matrices, labels or a Laplacian that cannot be used.
 

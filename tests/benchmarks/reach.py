@@ -6,12 +6,8 @@ command line is that of the function.
 
 from __future__ import annotations
 
-import multiprocessing
-import resource
 import tempfile
-import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,105 +16,19 @@ from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 from sklearn.svm import SVC
 
 from mkldist.gram.bank import Bank
-from mkldist.gram.build import build_blocks
-from mkldist.gram.layout import TileLayout
-from mkldist.gram.open import open_bank
-from mkldist.gram.recomputed import RecomputedBank
-from mkldist.gram.store import GramStore
 from mkldist.gram.view import BankView, make_views
 from mkldist.machines.svm import solve_svm
 from mkldist.solvers.base import Problem, Solution
 from mkldist.solvers.lockstep import Job, drive
 from mkldist.solvers.registry import METHODS
 from tests.benchmarks import problems
+from tests.benchmarks.measuring import TOL, Measured, jobs, named, run, solved, timed
 from tests.benchmarks.problems import Points
 from tests.benchmarks.straightforward_level import level as straightforward_level
 
-TOL = 0.01
 THREADS = 2
 
 
-@dataclass(frozen=True)
-class Measured:
-    """One line of the table.
-
-    Parameters
-    ----------
-    work : str
-        What was done.
-    ours : float
-        Seconds that it took, or another figure of `unit`.
-    reach : str
-        What was aimed at.
-    theirs : float, optional
-        The same of the yardstick.
-    unit : str
-        Of both.
-    note : str
-        Further figures.
-    """
-
-    work: str
-    ours: float
-    reach: str
-    theirs: float | None = None
-    unit: str = "s"
-    note: str = ""
-
-
-Row = Callable[[Path | None], Iterator[Measured]]
-ROWS: dict[str, Row] = {}
-
-
-def row(function: Row) -> Row:
-    """Add a row to the table."""
-    ROWS[function.__name__.replace("_", "-")] = function
-    return function
-
-
-def timed(function: Callable[[], Any], repeats: int = 1) -> tuple[float, Any]:
-    """Return the least wall time of some calls, in seconds, and what the last returned."""
-    best = np.inf
-    for _ in range(repeats):
-        started = time.perf_counter()
-        result = function()
-        best = min(best, time.perf_counter() - started)
-    return best, result
-
-
-def jobs(method: str, view: BankView, y: np.ndarray, grid: list[dict[str, Any]]) -> list[Job]:
-    """Return one job for each point of a grid, not yet started."""
-    entry = METHODS[method]
-    found = []
-    for number, params in enumerate(grid):
-        problem = Problem(y, view.n_kernels)
-        steps = entry.solve(problem, entry.params(**{"tol": TOL} | params))
-        found.append(Job(str(number), view, problem, steps))
-    return found
-
-
-def run(bank: Bank, some: list[Job]) -> list[Solution]:
-    """Run jobs in lockstep; raise what one of them raised."""
-    found: dict[str, Solution] = {}
-
-    def done(key: str, outcome: Solution | Exception, _: Any) -> None:
-        if isinstance(outcome, Exception):
-            raise outcome
-        found[key] = outcome
-
-    drive(bank, some, done)
-    return [found[job.key] for job in some]
-
-
-def solved(bank: Bank, y: np.ndarray, method: str, **params: Any) -> Solution:
-    """Run one method on kernels of unit trace."""
-    [view] = make_views(bank, [None], ("trace",))
-    [solution] = run(bank, jobs(method, view, y, [params]))
-    assert solution.gap <= TOL
-    return solution
-
-
-@row
 def gram_build(data_dir: Path | None) -> Iterator[Measured]:
     """Build the kernels of Xu et al. 2008, against a loop over scikit-learn's functions."""
     points = problems.xu2008(data_dir)
@@ -139,7 +49,6 @@ def one_kernel_at_a_time(points: Points) -> np.ndarray:
     return np.array(grams)
 
 
-@row
 def svm_path(data_dir: Path | None) -> Iterator[Measured]:
     """Train along a path of 13 values of C, warm-started, against SVC anew for each."""
     K, y = problems.grams(data_dir).mean(axis=0), problems.xu2008(data_dir).y
@@ -160,7 +69,6 @@ def svm_path(data_dir: Path | None) -> Iterator[Measured]:
     yield Measured("SVM along 13 values of C", ours, "3x", theirs)
 
 
-@row
 def level(data_dir: Path | None) -> Iterator[Measured]:
     """Level on the problems of Xu et al. 2008, Table 1, against a straightforward one."""
     names = problems.LEVEL_NAMES if data_dir is not None else ("breast cancer",)
@@ -186,7 +94,6 @@ def level(data_dir: Path | None) -> Iterator[Measured]:
     yield Measured(work, ours, "8x", theirs, note=f"passes {passes}")
 
 
-@row
 def spicymkl(data_dir: Path | None) -> Iterator[Measured]:
     """SpicyMKL at the C of its paper on one core, bank built, against seconds."""
     banks = [(problems.xu2008(data_dir), "0.07 s"), (problems.ring(3000), "0.4 s")]
@@ -204,41 +111,6 @@ def spicymkl(data_dir: Path | None) -> Iterator[Measured]:
             yield Measured(work, seconds, reach, note=note)
 
 
-@row
-def hundred_thousand(data_dir: Path | None) -> Iterator[Measured]:
-    """100,000 kernels on 200 points, nothing stored, from features to certificate."""
-    yield _recomputed(100_000, "60 s, 3 GB")
-
-
-@row
-def million(data_dir: Path | None) -> Iterator[Measured]:
-    """1,000,000 kernels on 200 points, nothing stored, from features to certificate."""
-    yield _recomputed(1_000_000, "600 s, 4 GB")
-
-
-def _recomputed(n_kernels: int, reach: str) -> Measured:
-    context = multiprocessing.get_context("spawn")
-    with context.Pool(1) as pool:
-        seconds, peak, note = pool.apply(_solve_recomputed, (n_kernels,))
-    note = f"{note}, peak {peak / 1e9:.2f} GB"
-    return Measured(f"SpicyMKL, ring, {n_kernels} kernels recomputed", seconds, reach, note=note)
-
-
-def _solve_recomputed(n_kernels: int) -> tuple[float, float, str]:
-    """Return the seconds, the bytes at the peak and further figures; for a process of its own."""
-    solved_small = RecomputedBank(problems.source(problems.ring(50)), 2**20)
-    solved(solved_small, problems.ring(50).y, "spicymkl", C=0.05)  # compiles
-    started = time.perf_counter()
-    points = problems.ring(n_kernels)
-    bank = RecomputedBank(problems.source(points), 2**28, THREADS)
-    solution = solved(bank, points.y, "spicymkl", C=0.05)
-    seconds = time.perf_counter() - started
-    peak = 1024.0 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    note = f"gap {solution.gap:.4f}, {bank.counter.passes} passes, "
-    return seconds, peak, note + f"{len(solution.active())} active"
-
-
-@row
 def shared_sweep(data_dir: Path | None) -> Iterator[Measured]:
     """20 halves × 13 values of C on one bank: together and along paths, against each run alone."""
     points = problems.xu2008(data_dir, half=False)
@@ -293,62 +165,6 @@ def drive_paths(
     drive(bank, [job(number, 0, None) for number in range(len(views))], done)
 
 
-@row
-def larger_than_memory(data_dir: Path | None) -> Iterator[Measured]:
-    """Level on a bank of 4 GiB with 1 GiB of memory, against the bank in memory."""
-    context = multiprocessing.get_context("spawn")
-    with tempfile.TemporaryDirectory() as folder:
-        points = problems.ring(6700, n=400)
-        layout = TileLayout.for_points(400)
-        store = GramStore.create(folder, "bank", len(points.kernels), layout, "float64")
-        build_blocks(problems.source(points), store, store.blocks)
-        results = {}
-        for backend, limit in (("memory", None), ("mmap", 2**30), ("stream", 2**30)):
-            with context.Pool(1) as pool:
-                results[backend] = pool.apply(_solve_stored, (folder, backend, limit, points.y))
-        theirs = results["memory"][0]
-        for backend in ("mmap", "stream"):
-            seconds, peak = results[backend]
-            note = f"peak {peak / 2**30:.2f} GiB, in memory {results['memory'][1] / 2**30:.2f} GiB"
-            work = f"Level, bank of {store.n_bytes / 2**30:.1f} GiB, 1 GiB of memory, {backend}"
-            yield Measured(work, seconds, "2x the time, below 1 GiB", theirs, note=note)
-
-
-def _solve_stored(
-    folder: str, backend: Any, limit: int | None, y: np.ndarray
-) -> tuple[float, float]:
-    """Return seconds, without those of opening, and bytes at the peak; in its own process."""
-    from mkldist.gram.cache import NodeCache
-
-    store = GramStore.open(folder, "bank")
-    bank = open_bank(store, backend, limit, NodeCache(Path(folder) / "cache"))
-    solved(bank, y, "level", C=100.0)  # compiles and warms the page cache
-    seconds, _ = timed(lambda: solved(bank, y, "level", C=100.0))
-    return seconds, 1024.0 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-
-
-@row
-def growth(data_dir: Path | None) -> Iterator[Measured]:
-    """Exponents of SpicyMKL's time against the numbers of kernels and of points."""
-    sizes = [50, 200, 750, 3000, 6000]
-    seconds = [_spicymkl_seconds(problems.ring(m)) for m in sizes]
-    note = ", ".join(f"{s:.3f} s" for s in seconds)
-    slope = float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])
-    yield Measured("time against M = 50 ... 6000", slope, "1.0", unit="exponent", note=note)
-    sizes = [500, 1000, 2000, 3000]
-    seconds = [_spicymkl_seconds(problems.ring(20, n=n)) for n in sizes]
-    note = ", ".join(f"{s:.2f} s" for s in seconds)
-    slope = float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])
-    yield Measured("time against n = 500 ... 3000", slope, "2.3", unit="exponent", note=note)
-
-
-def _spicymkl_seconds(points: Points) -> float:
-    bank = problems.built(points)
-    [view] = make_views(bank, [None], ("trace",))
-    return timed(lambda: run(bank, jobs("spicymkl", view, points.y, [{"C": 0.05}])), 3)[0]
-
-
-@row
 def overhead(data_dir: Path | None) -> Iterator[Measured]:
     """Wall time of a sweep of the command line over the solvers' own time per worker."""
     from mkldist.coordinator import run_sweep
@@ -371,3 +187,6 @@ def overhead(data_dir: Path | None) -> Iterator[Measured]:
     note = f"{len(times)} runs, {seconds:.0f} s"
     work = f"quickstart, {THREADS} workers: wall time over solver time / workers"
     yield Measured(work, seconds / (pure / THREADS), "1.15", unit="ratio", note=note)
+
+
+ROWS = named(gram_build, svm_path, level, spicymkl, shared_sweep, overhead)

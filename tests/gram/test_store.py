@@ -1,14 +1,7 @@
 """The Gram store: what is read back is right or an error, whatever happened to it."""
 
-import errno
 import os
 import pickle
-import shutil
-import stat
-import subprocess
-import sys
-import tempfile
-import time
 from pathlib import Path
 
 import numpy as np
@@ -17,54 +10,14 @@ import zarr
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mkldist.errors import OutputError, StoreError
-from mkldist.gram import local_blobs, metadata
-from mkldist.gram.build import build_blocks
+from mkldist.errors import StoreError
+from mkldist.gram import metadata
 from mkldist.gram.layout import TileLayout
 from mkldist.gram.store import GramStore, list_banks
 from tests.gram import store_scripts as scripts
+from tests.gram.store_checks import assert_sound
 
-SCRIPT = Path(scripts.__file__)
-ENVIRONMENT = {
-    **os.environ,
-    "OMP_NUM_THREADS": "1",
-    "PYTHONPATH": str(SCRIPT.parents[2]),
-    "PYTHONDONTWRITEBYTECODE": "1",
-}
-
-
-@pytest.fixture(autouse=True)
-def small_blocks(monkeypatch):
-    monkeypatch.setattr(metadata, "CHUNK_BYTES", 2048)
-    monkeypatch.setattr(metadata, "KERNELS_PER_CHUNK", 4)
-
-
-@pytest.fixture
-def built(tmp_path):
-    scripts.build(tmp_path)
-    return GramStore.open(tmp_path, scripts.BANK)
-
-
-def start(*command):
-    return subprocess.Popen(
-        [sys.executable, str(SCRIPT), *map(str, command)],
-        env=ENVIRONMENT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-
-
-def assert_sound(store):
-    """Every block is missing or right."""
-    expected, missing = scripts.expected_bank(), set(store.missing())
-    for block in store.blocks:
-        if block in missing:
-            with pytest.raises(StoreError, match=f"block {block.index} "):
-                store.read(block)
-        else:
-            np.testing.assert_array_equal(store.read(block), expected[block.kernels, block.entries])
-    assert store.verify() == []
+pytestmark = pytest.mark.usefixtures("small_blocks")
 
 
 def chunk_path(store, block):
@@ -72,7 +25,7 @@ def chunk_path(store, block):
     return Path(store.location) / "gram" / "c" / str(row) / str(column)
 
 
-# -- layout and round trips ------------------------------------------------------------------
+# Layout and round trips
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -156,7 +109,7 @@ def test_a_store_travels_to_another_process(built):
     assert_sound(pickle.loads(pickle.dumps(built)))
 
 
-# -- damage ----------------------------------------------------------------------------------
+# Damage
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
@@ -281,220 +234,3 @@ def test_creating_again_keeps_blocks_and_attributes(built):
     )
     assert again.attrs == {"by": os.getpid()}
     assert again.is_complete
-
-
-# -- kills -----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("step", "count"),
-    [("half", 1), ("half", 3), ("half", 4), ("half", 8), ("half", 9), ("flush", 2),
-     ("flush", 9), ("flush", 14), ("rename", 2), ("rename", 3), ("rename", 10), ("rename", 11),
-     ("unlink", 12)],
-)  # fmt: skip
-def test_killed_at_any_step_of_a_write(tmp_path, step, count):
-    process = start("build_until", tmp_path, step, count)
-    output = process.communicate(timeout=60)[0]
-    assert process.returncode == -9, output
-    store = scripts.create(tmp_path)
-    assert_sound(store)
-    done = len(store.blocks) - len(store.missing())
-    assert done < 12
-    assert scripts.build(tmp_path).blocks == len(store.blocks) - done
-    assert_sound(store)
-    assert store.is_complete
-
-
-def test_killed_again_and_again_at_random(tmp_path):
-    rng = np.random.default_rng(0)
-    for _ in range(6):
-        process = start("build", tmp_path)
-        marks = tmp_path / scripts.BANK / "complete"
-        before = len(list(marks.rglob("*")))
-        while process.poll() is None and len(list(marks.rglob("*"))) <= before:
-            time.sleep(0.001)
-        time.sleep(rng.uniform(0, 0.02))
-        process.kill()
-        process.communicate()
-        if (tmp_path / scripts.BANK / metadata.GROUP).exists():
-            assert_sound(GramStore.open(tmp_path, scripts.BANK))
-    scripts.build(tmp_path)
-    store = GramStore.open(tmp_path, scripts.BANK)
-    assert store.is_complete
-    assert_sound(store)
-
-
-def test_files_of_killed_writers_are_removed_once_they_are_old(built, monkeypatch):
-    root = Path(built.location).parent
-    left = root / local_blobs.TEMPORARY / f"{scripts.BANK}.0"
-    left.write_bytes(b"half")
-    foreign = root / local_blobs.TEMPORARY / "beef.0"
-    foreign.write_bytes(b"half")
-    scripts.create(root)
-    assert left.exists()
-    for path in (left, foreign):
-        os.utime(path, (0, 0))
-    scripts.create(root)
-    assert not left.exists()
-    assert foreign.exists()
-
-
-def test_an_interrupted_deletion_leaves_no_store(built, monkeypatch):
-    monkeypatch.setattr(shutil, "rmtree", lambda *a, **k: None)
-    built.delete()
-    root = Path(built.location).parent
-    assert list_banks(root) == []
-    store = scripts.create(root)
-    assert len(store.missing()) == len(store.blocks)
-
-
-# -- races -----------------------------------------------------------------------------------
-
-
-def test_racing_creators_and_writers_and_a_reader(tmp_path):
-    at = time.time() + 1.5
-    processes = [start(role, tmp_path, at) for role in ("race", "race", "race", "watch")]
-    for process in processes:
-        output = process.communicate(timeout=60)[0]
-        assert process.returncode == 0, output
-    store = GramStore.open(tmp_path, scripts.BANK)
-    assert store.is_complete
-    assert_sound(store)
-    assert list((tmp_path / local_blobs.TEMPORARY).iterdir()) == []
-
-
-# -- media that refuse -----------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("code", "words"),
-    [
-        (errno.ENOSPC, "no space is left"),
-        (errno.EDQUOT, "quota"),
-        (errno.EROFS, "read-only"),
-        (errno.EACCES, "permission"),
-        (errno.EIO, "Input/output error"),
-    ],
-)
-@pytest.mark.parametrize("call", ["fsync", "replace"])
-def test_a_refused_write_says_where_and_what_to_do(built, monkeypatch, code, words, call):
-    def refuse(*args, **kwargs):
-        raise OSError(code, os.strerror(code))
-
-    block = built.blocks[5]
-    built.invalidate([block])
-    with monkeypatch.context() as patch:
-        patch.setattr(os if call == "fsync" else Path, call, refuse)
-        with pytest.raises(OutputError, match=words) as caught:
-            built.write(block, np.zeros(block.shape))
-    assert caught.value.where.startswith(built.location)
-    assert "repeat the command" in caught.value.hint
-    assert caught.value.exit_code == 2
-    assert built.missing() == [block]
-    root = Path(built.location).parent
-    assert list((root / local_blobs.TEMPORARY).iterdir()) == []
-    assert scripts.build(root).blocks == 1
-
-
-def can_mount():
-    unshare = shutil.which("unshare")
-    if unshare is None or shutil.which("mount") is None:
-        return False
-    command = [unshare, "-rm", "mount", "-t", "tmpfs", "tmpfs", "/mnt"]
-    return subprocess.run(command, capture_output=True, check=False).returncode == 0
-
-
-@pytest.mark.skipif(not can_mount(), reason="needs user namespaces to mount a small file system")
-def test_a_disk_that_really_fills_up_and_turns_read_only(tmp_path):
-    command = ["unshare", "-rm", sys.executable, str(SCRIPT), "starve", str(tmp_path)]
-    result = subprocess.run(
-        command, env=ENVIRONMENT, capture_output=True, text=True, timeout=60, check=False
-    )
-    assert result.returncode == 0, result.stderr
-    lines = result.stdout.splitlines()
-    assert lines[0].startswith(f"full OutputError {tmp_path}")
-    assert "no space is left on the device" in lines[0]
-    assert lines[1].split()[:2] == ["full", "missing"]
-    missing = int(lines[1].split()[2])
-    n_blocks = len(scripts.create("memory://starve").blocks)
-    assert 0 < missing < n_blocks
-    assert lines[1].endswith("bad 0")
-    assert lines[2] == "full leftovers 0"
-    assert lines[3] == f"grown built {missing}"
-    assert lines[4] == "grown missing 0 bad 0"
-    assert lines[6].startswith("read-only OutputError")
-    assert "read-only" in lines[6].removeprefix("read-only")
-    assert lines[7] == "read-only bad 0"
-
-
-def test_a_folder_without_permission_to_write():
-    folder = Path(tempfile.mkdtemp())
-    folder.chmod(0o555)
-    as_root = os.geteuid() == 0
-    try:
-        if as_root:
-            os.seteuid(65534)
-        with pytest.raises(OutputError, match="permission to write is denied"):
-            scripts.create(folder / "banks")
-    finally:
-        if as_root:
-            os.seteuid(0)
-        folder.rmdir()
-
-
-def test_a_file_where_the_folder_should_be(tmp_path):
-    (tmp_path / "banks").write_text("no folder")
-    with pytest.raises(OutputError, match=r"part of the path is a file|file stands"):
-        scripts.create(tmp_path / "banks")
-
-
-def test_unknown_protocols_are_named():
-    with pytest.raises(StoreError, match="nonsense"):
-        GramStore.open("nonsense://banks", "b")
-
-
-def test_a_remote_that_breaks_is_an_output_error(monkeypatch):
-    from fsspec.implementations.memory import MemoryFileSystem
-
-    store = scripts.create("memory://breaks")
-
-    def refuse(*args, **kwargs):
-        raise RuntimeError("connection lost")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(MemoryFileSystem, "pipe_file", refuse)
-        with pytest.raises(OutputError, match="connection lost"):
-            store.write(store.blocks[0], np.zeros(store.blocks[0].shape))
-        patch.setattr(MemoryFileSystem, "cat_file", refuse)
-        with pytest.raises(StoreError, match="connection lost"):
-            store.read(store.blocks[0])
-    assert len(store.missing()) == len(store.blocks)
-    store.delete()
-
-
-def test_building_in_memory_is_the_same(monkeypatch):
-    receipt = scripts.build("memory://same")
-    store = GramStore.open("memory://same", scripts.BANK)
-    assert receipt.blocks == len(store.blocks)
-    assert_sound(store)
-    assert build_blocks(scripts.PositionSource(), store, store.blocks).blocks == 0
-    store.delete()
-
-
-def test_a_block_is_on_the_device_before_it_has_its_name_and_its_mark(built, monkeypatch):
-    events = []
-    flush, rename = os.fsync, Path.replace
-
-    def record_flush(descriptor):
-        mode = os.fstat(descriptor).st_mode
-        events.append("flush folder" if stat.S_ISDIR(mode) else "flush file")
-        flush(descriptor)
-
-    def record_rename(source, target):
-        events.append(f"name {Path(target).relative_to(built.location).parts[0]}")
-        return rename(source, target)
-
-    monkeypatch.setattr(os, "fsync", record_flush)
-    monkeypatch.setattr(Path, "replace", record_rename)
-    built.write(built.blocks[0], np.zeros(built.blocks[0].shape))
-    assert events == ["flush file", "name gram", "flush folder", "name complete"]

@@ -1,272 +1,33 @@
-"""PrimalMKL: its derivatives, its machine, its weight steps, and what it equals where."""
+"""PrimalMKL: what it equals where, and what it asks for."""
 
 from __future__ import annotations
 
-import cvxpy as cp
 import numpy as np
 import pytest
-from scipy.optimize import minimize_scalar
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.metrics.pairwise import rbf_kernel
 
 import mkldist
 from mkldist.gram.requests import Combine, Matvec, Quadratic
-from mkldist.machines.counters import Counters
 from mkldist.machines.l2_svm import solve_l2_svm
-from mkldist.machines.primal_newton import PrimalMachine, SupportSystem
-from mkldist.machines.squared_losses import SquaredLoss
-from mkldist.methods.primalmkl import METHOD, PrimalMKLParams, squared_loss
-from mkldist.optim.lp_ball import WeightSet, lp_norm, project_onto_lp_ball
+from mkldist.methods.primalmkl import METHOD, PrimalMKLParams
 from mkldist.solvers import kernel_cache
 from mkldist.solvers.base import Solution, StopReason
-from mkldist.solvers.weight_step import (
-    SecondOrderModel,
-    alternating_objective,
-    nesterov,
-    suboptimality,
-)
 from mkldist.target import Target
 from tests.benchmarks import problems
 from tests.methods import instances, plain_bank
+from tests.methods.primal_machines import (
+    INNERS,
+    every_instance,
+    every_loss,
+    targets,
+)
 from tests.methods.references import real_values
-
-LOSSES = ("squared-hinge", "squared", "epsilon-squared", "one-class")
-INNERS = ("truncated-newton", "pcg", "newton")
-every_loss = pytest.mark.parametrize("name", LOSSES)
-every_instance = pytest.mark.parametrize("make", instances.INSTANCES, ids=lambda f: f.__name__)
-
-
-def targets(name: str, instance: instances.Instance) -> np.ndarray:
-    regression = name in ("squared", "epsilon-squared")
-    return real_values(instance) if regression else instance.y
-
-
-def loss_of(name: str, y: np.ndarray) -> SquaredLoss:
-    return squared_loss(PrimalMKLParams(loss=name), y)
 
 
 def solve(grams: np.ndarray, y: np.ndarray, watch=None, **params) -> Solution:
     steps = METHOD.solve(plain_bank.problem(grams, y), PrimalMKLParams(**params))
     return plain_bank.run(steps, grams, watch)
-
-
-def machine(loss: SquaredLoss, lam: float, inner="newton", share=1e-20) -> PrimalMachine:
-    return PrimalMachine(loss, lam, inner, share, Counters())
-
-
-def differences(function, point: np.ndarray, step: float = 1e-5) -> np.ndarray:
-    """Return central differences of a scalar or vector function, one row a coordinate."""
-    rows = []
-    for unit in np.eye(len(point)):
-        up, down = function(point + step * unit), function(point - step * unit)
-        rows.append((up - down) / (2 * step))
-    return np.array(rows)
-
-
-# Losses
-
-
-@every_loss
-@pytest.mark.parametrize("seed", range(10))
-def test_best_bias_and_best_step_minimise_on_their_lines(name, seed):
-    rng = np.random.default_rng(seed)
-    instance = instances.not_normalised()
-    loss = loss_of(name, targets(name, instance))
-    u, change = rng.normal(size=(2, len(instance.y)))
-
-    def along_bias(b: float) -> float:
-        return loss.value(loss.residual(u + b), b)
-
-    found = along_bias(loss.best_bias(u))
-    assert found <= minimize_scalar(along_bias, bracket=(-1, 1), tol=1e-12).fun + 1e-9
-
-    def along(s: float) -> float:
-        r = loss.residual(u + s * change)
-        return 0.3 * s + 0.5 * 0.2 * s**2 + 0.5 * float(r @ r)
-
-    found = along(loss.best_step(u, change, 0.3, 0.2))
-    assert found <= minimize_scalar(along, bracket=(-1, 1), tol=1e-12).fun + 1e-9
-
-
-def test_a_flat_loss_takes_the_middle_bias():
-    loss = SquaredLoss(np.array([-1.0, -2.0]), np.array([3.0, 1.0]))
-    assert loss.best_bias(np.zeros(2)) == pytest.approx(0.0)
-    assert loss.value(loss.residual(np.zeros(2)), 0.0) == 0.0
-
-
-@every_loss
-@pytest.mark.parametrize("seed", range(5))
-def test_any_residual_made_feasible_bounds_the_primal_from_below(name, seed):
-    rng = np.random.default_rng(seed)
-    instance = instances.not_normalised()
-    loss, K, lam = loss_of(name, targets(name, instance)), instance.grams[0], 0.1
-    z = machine(loss, lam)(K, np.zeros(len(K)))
-    r = loss.feasible(loss.residual(rng.normal(size=len(K))))
-    assert r.sum() == pytest.approx(loss.slope, abs=1e-12)
-    assert (r[~np.isfinite(loss.upper)] >= 0).all()
-    assert (r[~np.isfinite(loss.lower)] <= 0).all()
-    norm = float(r @ K @ r) / (2 * lam)
-    for b in (0.0, 2.5):
-        assert loss.dual_value(r, b) == pytest.approx(loss.dual_value(r, 0.0), abs=1e-10)
-    assert loss.dual_value(r, 0.0) - norm <= z.value
-    r = loss.feasible(z.r)
-    best = loss.dual_value(r, z.b) - float(r @ K @ r) / (2 * lam)
-    assert best == pytest.approx(z.value, rel=1e-12)
-
-
-# The z-step
-
-
-@every_loss
-def test_gradient_and_hessian_in_z_are_those_of_finite_differences(name):
-    instance = instances.not_normalised()
-    K, lam, n = instance.grams[0], 0.1, len(instance.y)
-    loss = loss_of(name, targets(name, instance))
-    solver = machine(loss, lam)
-    rng = np.random.default_rng(0)
-    z = np.append(0.1 * rng.normal(size=n), 0.2)
-
-    def value(z: np.ndarray) -> float:
-        return solver.point(K, z[:n], K @ z[:n], z[n]).value
-
-    def gradient(z: np.ndarray) -> np.ndarray:
-        at = solver.point(K, z[:n], K @ z[:n], z[n])
-        return np.append(at.Ks, loss.slope - at.r.sum())
-
-    np.testing.assert_allclose(gradient(z), differences(value, z), atol=1e-7)
-    sv = loss.active(solver.point(K, z[:n], K @ z[:n], z[n]).r)
-    I_sv, ones = np.diag(sv.astype(float)), np.ones((n, 1))
-    left = np.block([[I_sv @ K + lam * np.eye(n), I_sv @ ones], [ones.T @ I_sv @ K, sv.sum()]])
-    P = np.block([[K, 0 * ones], [0 * ones.T, 1.0]])
-    np.testing.assert_allclose(P @ left, differences(gradient, z, 1e-7), atol=1e-5)
-
-
-@every_loss
-@every_instance
-@pytest.mark.parametrize("lam", [1e-2, 1.0])
-def test_the_three_ways_to_the_minimum_of_z_agree(name, make, lam):
-    instance = make()
-    K, loss = instance.grams.mean(axis=0), loss_of(name, targets(name, instance))
-    points = [machine(loss, lam, inner, 1e-18)(K, np.zeros(len(K))) for inner in INNERS]
-    for z in points:
-        assert z.value == pytest.approx(points[0].value, rel=1e-12)
-        np.testing.assert_allclose(z.f + z.b, points[0].f + points[0].b, atol=1e-6)
-        np.testing.assert_allclose(lam * z.alpha, z.r, atol=1e-5)
-
-
-def test_the_gap_of_a_machine_is_primal_minus_dual():
-    instance = instances.balanced()
-    K, lam = instance.grams[0], 0.01
-    loss = loss_of("squared-hinge", instance.y)
-    solver = machine(loss, lam)
-    alpha = np.random.default_rng(0).normal(size=len(K))
-    z = solver.point(K, alpha, K @ alpha)
-    dual = loss.dual_value(z.r, z.b) - float(z.r @ K @ z.r) / (2 * lam)
-    assert solver.gap(z) == pytest.approx(z.value - dual, rel=1e-10)
-
-
-@every_instance
-@pytest.mark.parametrize("lam", [1e-8, 1e-2, 1.0, 1e8])
-def test_the_squared_hinge_machine_is_the_l2_svm(make, lam):
-    instance = make()
-    K = instance.grams.mean(axis=0)
-    z = machine(loss_of("squared-hinge", instance.y), lam)(K, np.zeros(len(K)))
-    svm = solve_l2_svm(K, instance.y, lam, tol=1e-10)
-    assert z.value == pytest.approx(lam * svm.objective, rel=1e-8)
-
-
-def test_a_singular_support_system_is_regularised_until_it_factorises():
-    K = np.ones((4, 4))
-    system = SupportSystem(K, np.ones(4, dtype=bool), 1e-30)
-    x, b = system.solve(np.ones(4), 1.0)
-    assert np.isfinite([*x, b]).all()
-    assert x.sum() == pytest.approx(1.0)
-
-
-# The d-step
-
-
-@pytest.mark.parametrize("p", [1.0, 1.01, 1.3, 1.5, 2.0, 3.0, 7.0, 64.0])
-@pytest.mark.parametrize("scale", [0.1, 1.0, 1e6])
-def test_projections_satisfy_their_variational_inequality(p, scale):
-    weights = WeightSet(p)
-    z = scale * np.random.default_rng(0).normal(size=30)
-    x = weights.project(z)
-    assert (x >= 0).all()
-    assert weights.length(x) <= 1 + 1e-12
-    # (z - x)'(y - x) <= 0 for every y of the set: the maximum is a dual norm.
-    assert suboptimality(weights, x, x - z) <= 1e-12 * max(scale, 1.0)
-
-
-def test_points_inside_the_ball_stay_and_negative_ones_go_to_zero():
-    np.testing.assert_array_equal(project_onto_lp_ball(np.array([0.1, -3.0]), 1.5), [0.1, 0.0])
-    assert lp_norm(np.array([3e200, 4e200]), 2.0) == pytest.approx(5e200)
-    assert lp_norm(np.zeros(3), 1.5) == 0.0
-
-
-@pytest.mark.parametrize("p", [1.0, 1.5, 2.0, 4.0])
-def test_nesterovs_method_finds_the_conic_minimum(p):
-    rng = np.random.default_rng(0)
-    B, target = rng.normal(size=(12, 8)), 3.0 * rng.normal(size=12)
-    weights = WeightSet(p)
-
-    def f(d: np.ndarray) -> tuple[float, np.ndarray]:
-        error = B @ d - target
-        return 0.5 * float(error @ error), B.T @ error
-
-    found = nesterov(f, weights, weights.uniform(8), gap=1e-9)
-    d = cp.Variable(8, nonneg=True)
-    bound = cp.sum(d) == 1 if p == 1 else cp.pnorm(d, p) <= 1
-    problem = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(B @ d - target)), [bound])
-    problem.solve(solver=cp.CLARABEL)
-    assert f(found)[0] == pytest.approx(problem.value, rel=1e-6)
-
-
-@every_loss
-def test_gradient_in_d_of_the_alternation_is_that_of_finite_differences(name):
-    instance = instances.not_normalised()
-    loss = loss_of(name, targets(name, instance))
-    rng = np.random.default_rng(1)
-    alpha, b, lam = rng.normal(size=len(instance.y)), 0.3, 0.1
-    G = (instance.grams @ alpha).T
-    F = alternating_objective(G, G.T @ alpha, lam, loss, b)
-    d = np.array([0.1, 0.2, 0.3, 0.4])
-    K = np.einsum("m,mij->ij", d, instance.grams)
-    at = machine(loss, lam).point(K, alpha, K @ alpha, b)
-    assert F(d)[0] == pytest.approx(at.value, rel=1e-12)
-    expected = differences(lambda d: F(d)[0], d, 1e-6)
-    np.testing.assert_allclose(F(d)[1], expected, rtol=1e-6, atol=1e-6)
-
-
-@every_loss
-def test_gradient_and_hessian_of_J_are_those_of_finite_differences(name):
-    instance = instances.balanced()
-    loss, lam = loss_of(name, targets(name, instance)), 0.05
-    solver = machine(loss, lam)
-
-    def at(d: np.ndarray):
-        return solver(np.einsum("m,mij->ij", d, instance.grams), np.zeros(len(instance.y)))
-
-    def gradient(d: np.ndarray) -> np.ndarray:
-        a = at(d).r / lam
-        return -0.5 * lam * np.einsum("i,mij,j->m", a, instance.grams, a)
-
-    d = np.full(len(instance.grams), 1.0 / len(instance.grams))
-    expected = differences(lambda d: at(d).value, d, 1e-5)
-    np.testing.assert_allclose(gradient(d), expected, rtol=1e-5)
-    z = at(d)
-    a, sv = z.r / lam, loss.active(z.r)
-    K = np.einsum("m,mij->ij", d, instance.grams)
-    G = (instance.grams @ a).T
-    model = SecondOrderModel.of(
-        SupportSystem(K, sv, lam), lam, G[sv], np.maximum(G.T @ a, 0), (K @ a)[sv]
-    )
-    np.testing.assert_allclose(model(d)[1], gradient(d), rtol=1e-9)
-    hessian = differences(gradient, d, 1e-5)
-    np.testing.assert_allclose(model.B.T @ model.B, hessian, atol=1e-3 * np.abs(hessian).max())
-
-
-# The method
 
 
 @every_instance

@@ -1,0 +1,21 @@
+"""Small stores for the tests of the Gram store."""
+
+import pytest
+
+from mkldist.gram import metadata
+from mkldist.gram.store import GramStore
+from tests.gram import store_scripts as scripts
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    """Cut stores into blocks of a few kernels."""
+    monkeypatch.setattr(metadata, "CHUNK_BYTES", 2048)
+    monkeypatch.setattr(metadata, "KERNELS_PER_CHUNK", 4)
+
+
+@pytest.fixture
+def built(tmp_path, small_blocks):
+    """Return a complete store of small blocks."""
+    scripts.build(tmp_path)
+    return GramStore.open(tmp_path, scripts.BANK)
