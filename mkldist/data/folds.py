@@ -27,7 +27,7 @@ def inner_folds(
     labelled : (l,) intp
         Training rows of a split.
     spec : SelectionSpec
-        Folds, cut to the size of the smallest class, and repetitions.
+        Folds, at most as many as the smallest class has points, and repetitions.
     seed : int
         Of the sweep.
     """
@@ -49,7 +49,8 @@ def n_inner_folds(dataset: Dataset, labelled: Ints, spec: SelectionSpec, where: 
     Raises
     ------
     DataError
-        If a class has fewer than two training points, or regression as many in all.
+        If a class has fewer than two training points, or regression as many in all; or if more
+        folds were asked for than that.
     """
     most = _most_folds(dataset, labelled)
     if most < 2:
@@ -62,6 +63,14 @@ def n_inner_folds(dataset: Dataset, labelled: Ints, spec: SelectionSpec, where: 
             found,
             "at least two of each class, for the folds of [selection]",
             "Enlarge the training part, or remove [selection].",
+        )
+    if "folds" in spec.model_fields_set and spec.folds > most:
+        of = "" if dataset.classes is None else " of the smallest class"
+        raise DataError(
+            where,
+            f"folds = {spec.folds}",
+            f"at most {most}, the training points{of}",
+            "Lower it, or leave it out to have as many of 5 as there can be.",
         )
     return min(spec.folds, most) * spec.repeats
 

@@ -141,7 +141,7 @@ def _check_indices(part: npt.NDArray[Any], n_points: int, where: str) -> None:
             f"index {outside[0]} in a data set of {n_points} points",
             f"indices from 0 to {n_points - 1}",
             "Indices start at 0: subtract 1."
-            if outside[0] == n_points
+            if outside[0] == n_points and part.min() > 0
             else "Check that they belong to these data.",
         )
     values, counts = np.unique(part, return_counts=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import ceil
 
 import numpy as np
 
@@ -47,21 +48,21 @@ def draw_splits(spec: SplitsSpec, dataset: Dataset, seed: int, where: str) -> tu
         )
     rng = np.random.default_rng(seed)
     draw = _of_all if spec.labelled is not None else _of_each_class
-    return tuple(_drawn(spec, dataset.y, rng, draw, where) for _ in range(spec.repeats))
+    return tuple(_drawn(spec, dataset, rng, draw, where) for _ in range(spec.repeats))
 
 
 def _drawn(
     spec: SplitsSpec,
-    y: Floats,
+    dataset: Dataset,
     rng: np.random.Generator,
-    draw: Callable[[SplitsSpec, Floats, Ints, np.random.Generator, str], Ints],
+    draw: Callable[[SplitsSpec, Dataset, Ints, np.random.Generator, str], Ints],
     where: str,
 ) -> Split:
     """Return one draw."""
-    rows, test = np.arange(len(y)), np.zeros(0, dtype=np.intp)
+    y, rows, test = dataset.y, np.arange(dataset.n_points), np.zeros(0, dtype=np.intp)
     if spec.test_fraction:
         rows, test = _divided(rows, y, spec.test_fraction, rng, f"{where}: test_fraction")
-    labelled = np.sort(draw(spec, y, rows, rng, where))
+    labelled = np.sort(draw(spec, dataset, rows, rng, where))
     unlabelled = np.setdiff1d(rows, labelled)
     if not len(unlabelled):
         raise DataError(
@@ -74,11 +75,11 @@ def _drawn(
 
 
 def _of_each_class(
-    spec: SplitsSpec, y: Floats, rows: Ints, rng: np.random.Generator, where: str
+    spec: SplitsSpec, dataset: Dataset, rows: Ints, rng: np.random.Generator, where: str
 ) -> Ints:
     """Draw labelled rows of each class by itself."""
-    drawn = []
-    for label in np.unique(y):
+    y, drawn = dataset.y, []
+    for name, label in zip(dataset.classes or (), np.unique(y), strict=True):
         members = rows[y[rows] == label]
         wanted = spec.labelled_per_class or 0
         if spec.labelled_fraction is not None:
@@ -86,7 +87,7 @@ def _of_each_class(
         if wanted > len(members):
             raise DataError(
                 where,
-                f"{wanted} points to be labelled of {len(members)} in a class",
+                f"{wanted} points to be labelled of {len(members)} in class {name!r}",
                 f"at most {len(members)}",
                 "Label fewer, or lower test_fraction.",
             )
@@ -94,14 +95,17 @@ def _of_each_class(
     return np.concatenate(drawn)
 
 
-def _of_all(spec: SplitsSpec, y: Floats, rows: Ints, rng: np.random.Generator, where: str) -> Ints:
+def _of_all(
+    spec: SplitsSpec, dataset: Dataset, rows: Ints, rng: np.random.Generator, where: str
+) -> Ints:
     """Draw labelled rows in proportion to the classes, or at random until each is among them."""
-    wanted, n_classes = spec.labelled or 0, len(np.unique(y[rows]))
-    if not n_classes <= wanted <= len(rows):
+    y, wanted = dataset.y, spec.labelled or 0
+    n_classes = len(np.unique(y[rows]))
+    if not n_classes <= wanted < len(rows):
         raise DataError(
             f"{where}: labelled",
             f"{wanted} of {len(rows)} points, of {n_classes} classes",
-            f"a number from {n_classes} to {len(rows)}",
+            f"a number from {n_classes} to {len(rows) - 1}",
             "Change it.",
         )
     if spec.stratified is not False:
@@ -129,10 +133,14 @@ def _divided(
             rows, test_size=size, stratify=y[rows], random_state=int(rng.integers(SEEDS))
         )
     except ValueError as error:
+        _, counts = np.unique(y[rows], return_counts=True)
+        wanted = size if isinstance(size, int) else ceil(size * len(rows))
         raise DataError(
             where,
-            f"{len(rows)} points cannot be divided so ({error})",
-            "points of every class in both parts",
+            f"{wanted} of {len(rows)} points, of {len(counts)} classes, the smallest of "
+            f"{counts.min()}, cannot be divided so",
+            f"a part of {len(counts)} to {len(rows) - len(counts)} points, and two points or more "
+            "of each class",
             "Change it.",
         ) from error
     return np.sort(left).astype(np.intp), np.sort(taken).astype(np.intp)

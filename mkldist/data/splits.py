@@ -46,8 +46,8 @@ def make_splits(spec: SplitsSpec, dataset: Dataset, seed: int) -> tuple[Split, .
             raise DataError(
                 where,
                 "no predefined partitions in the data",
-                "arrays train and test of row indices in a .npz file",
-                'Or set kind = "holdout" or "kfold".',
+                "row indices in a .npz file: arrays train and test, or idx_labs and idx_unls",
+                'Or set kind = "holdout", "kfold" or "semi-supervised".',
             )
     elif spec.kind == "semi-supervised":
         splits = draw_splits(spec, dataset, seed, where)
@@ -62,8 +62,11 @@ def make_splits(spec: SplitsSpec, dataset: Dataset, seed: int) -> tuple[Split, .
                 "Lower or remove it.",
             )
         splits = splits[: spec.first]
+    advice = "Set stratified = true, or enlarge the training part."
+    if spec.kind == "predefined":
+        advice = "Correct this split in the data."
     for number, split in enumerate(splits):
-        _check(split, number, len(splits), dataset, where)
+        _check(split, number, len(splits), dataset, where, advice)
     return splits
 
 
@@ -124,7 +127,9 @@ def _check_folds(spec: SplitsSpec, dataset: Dataset, where: str, *, stratified: 
         )
 
 
-def _check(split: Split, number: int, total: int, dataset: Dataset, where: str) -> None:
+def _check(
+    split: Split, number: int, total: int, dataset: Dataset, where: str, advice: str
+) -> None:
     place = f"{where}, split {number} of {total} (from 0)"
     scored = len(split.test) + len(split.unlabelled)
     for size, name in ((len(split.train), "training"), (scored, "test")):
@@ -141,7 +146,7 @@ def _check(split: Split, number: int, total: int, dataset: Dataset, where: str) 
                 place,
                 f"no point of class {name!r} in its training part of {len(split.train)}",
                 f"points of {'every class' if dataset.multiclass else 'both classes'}",
-                "Set stratified = true, or enlarge the training part.",
+                advice,
             )
 
 

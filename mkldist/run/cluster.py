@@ -232,31 +232,40 @@ def cluster_class(description: ClusterFile) -> Any:
 
 def _start(description: ClusterFile | None, n_workers: int | None, threads: int) -> Any:
     """Start a cluster."""
-    if description is None:
-        from distributed import LocalCluster
-
-        return LocalCluster(
-            n_workers=n_workers or default_workers(threads),
-            threads_per_worker=threads,
-            processes=True,
-            memory_limit=0,
-            dashboard_address="127.0.0.1:0",
-            silence_logs="CRITICAL",
-        )
-    cls = cluster_class(description)
-    wanted = n_workers or description.workers
+    where, what = "workers", "worker processes of this machine"
+    if description is not None:
+        where, what = description.where, description.cls
     try:
-        cluster = cls(**description.options)
+        if description is None:
+            return _local_cluster(n_workers or default_workers(threads), threads)
+        cluster = cluster_class(description)(**description.options)
+        wanted = n_workers or description.workers
         if wanted is not None:
             # A fixed scale does not replace a job that was cancelled or ran out of its time.
             cluster.adapt(minimum=wanted, maximum=wanted)
+    except SpecError:
+        raise
     except Exception as error:
         raise ClusterError(
-            description.where,
-            f"{description.cls} did not start: {type(error).__name__}: {error}",
-            "a cluster that starts",
+            where,
+            f"{what} did not start: {type(error).__name__}: {error}",
+            "a cluster that starts" if description else "processes that start and stay",
+            "The same command does the rest of the sweep",
         ) from error
     return cluster
+
+
+def _local_cluster(n_workers: int, threads: int) -> Any:
+    from distributed import LocalCluster
+
+    return LocalCluster(
+        n_workers=n_workers,
+        threads_per_worker=threads,
+        processes=True,
+        memory_limit=0,
+        dashboard_address="127.0.0.1:0",
+        silence_logs="CRITICAL",
+    )
 
 
 def default_workers(threads_per_worker: int = 1) -> int:

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from math import isqrt
+from typing import cast
 
-from mkldist.data.dataset import Dataset, Split
+from mkldist.data.dataset import Dataset, Floats, Split
+from mkldist.data.preprocessing import scaled
 from mkldist.errors import SpecError
+from mkldist.kernels.graph import adjacency
 from mkldist.solvers.parameters import MethodGrid
 from mkldist.solvers.registry import METHODS
 from mkldist.spec.graph import GraphTable
-from mkldist.spec.model import DatasetSpec, SweepSpec
+from mkldist.spec.model import DatasetSpec, PreprocessingSpec, SweepSpec
+
+IMAGE_DISTANCES = ("tangent", "affine")
 
 
 def check_has_graph(spec: SweepSpec, where: str, method: str) -> None:
@@ -65,8 +70,8 @@ def check_graph(
     Raises
     ------
     mkldist.errors.SpecError
-        For Gram matrices without features, more neighbours than points, or images that are not
-        square.
+        For Gram matrices without features, more neighbours than points, images that are not
+        square, or an epsilon that joins no points of the first split.
     """
     graph = spec.graph_of(entry)
     if graph is None or not any(METHODS[grid.method].needs_laplacian for grid in grids):
@@ -87,14 +92,30 @@ def check_graph(
             f"at most {fewest - 1}",
         )
     _check_images(graph, dataset, where)
+    if graph.kind == "epsilon" and graph.distance not in IMAGE_DISTANCES:
+        _check_edges(graph, spec.preprocessing_of(entry), dataset, splits[0], where)
 
 
 def _check_images(graph: GraphTable, dataset: Dataset, where: str) -> None:
     side = isqrt(dataset.n_features)
-    if graph.distance in ("tangent", "affine") and side**2 != dataset.n_features:
+    if graph.distance in IMAGE_DISTANCES and side**2 != dataset.n_features:
         raise SpecError(
             f"{where}.distance",
             f'"{graph.distance}" for the {dataset.n_features} features of {dataset.name!r}',
             "the pixels of square images",
             "Set drop_constant = false under the data set if pixels were dropped",
+        )
+
+
+def _check_edges(
+    graph: GraphTable, scale: PreprocessingSpec, dataset: Dataset, split: Split, where: str
+) -> None:
+    x = cast("Floats", dataset.x)
+    points = (x if graph.of_raw_features else scaled(scale, x, split))[split.known]
+    if adjacency(points, graph.graph).nnz == 0:
+        raise SpecError(
+            f"{where}.epsilon",
+            f"no two of {len(points)} points of {dataset.name!r} within {graph.epsilon:g}",
+            "a distance within which points have neighbours",
+            'Raise it, or set kind = "knn"',
         )

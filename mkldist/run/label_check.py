@@ -12,7 +12,7 @@ from mkldist.solvers.base import SolverParams
 from mkldist.solvers.parameters import MethodGrid
 from mkldist.solvers.registry import METHODS
 from mkldist.solvers.targets import LEARNT, losses_by_target
-from mkldist.spec.model import MethodSpec
+from mkldist.spec.model import DatasetSpec, MethodSpec
 from mkldist.target import Target
 
 
@@ -39,6 +39,35 @@ def check_labels(grids: Mapping[str, MethodGrid], dataset: Dataset) -> None:
         for point in grid.points:
             if point.target is not Target.VALUES:
                 raise _mistake(key, grid.method, point, dataset)
+
+
+def check_unlabelled(entry: DatasetSpec, dataset: Dataset, splits: Sequence[Split]) -> None:
+    """Refuse labels -1, 0 and 1 where 0 may stand for points without a label.
+
+    In a sweep the splits say which points are unlabelled, and their labels score the methods.
+
+    Parameters
+    ----------
+    entry : DatasetSpec
+        The data set's entry, which may name its classes.
+    dataset, splits
+        What it is.
+
+    Raises
+    ------
+    mkldist.errors.SpecError
+        If there are unlabelled points and nobody says that 0 is a class.
+    """
+    if set(dataset.classes or ()) != {"-1", "0", "1"} or entry.classes:
+        return
+    if any(len(split.unlabelled) for split in splits):
+        raise SpecError(
+            f"datasets.{entry.name}",
+            "labels -1, 0 and 1, and unlabelled points by [splits]",
+            "the label of every point, by which methods are scored on the unlabelled ones",
+            'Set classes = ["-1", "0", "1"] if 0 is a class, or classes = ["-1", "1"] to leave '
+            "these points out; mkldist.solve takes points whose label nobody knows",
+        )
 
 
 def check_folds(grids: Mapping[str, MethodGrid], dataset: Dataset, splits: Sequence[Split]) -> None:

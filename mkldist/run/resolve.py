@@ -21,7 +21,12 @@ from mkldist.kernels.kernel_list import KernelList
 from mkldist.plan.facts import BankFacts, DatasetFacts, GridFacts
 from mkldist.run.figure_check import check_figures
 from mkldist.run.graph_check import check_graph, check_has_graph
-from mkldist.run.label_check import check_folds, check_labels, check_shares_weights
+from mkldist.run.label_check import (
+    check_folds,
+    check_labels,
+    check_shares_weights,
+    check_unlabelled,
+)
 from mkldist.solvers.base import SolverParams
 from mkldist.solvers.parameters import MethodGrid, expand
 from mkldist.solvers.registry import METHODS
@@ -90,6 +95,7 @@ def resolve(spec: SweepSpec, data_dirs: Sequence[Path], base: Path) -> Resolved:
         check_labels(grids, dataset)
         check_figures(spec.outputs, dataset)
         splits = make_splits(spec.splits_of(entry), dataset, spec.seed)
+        check_unlabelled(entry, dataset, splits)
         check_folds(grids, dataset, splits)
         check_graph(spec, entry, dataset, splits, grids.values())
         datasets[entry.name] = dataset, splits

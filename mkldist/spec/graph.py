@@ -41,6 +41,10 @@ class GraphSpec(Model):
             raise ValueError(
                 f"found epsilon = {self.epsilon:g} with kind = 'knn'; expected kind = 'epsilon'"
             )
+        if self.kind == "epsilon" and "neighbours" in self.model_fields_set:
+            raise ValueError(
+                f"found neighbours = {self.neighbours} with kind = 'epsilon'; expected kind = 'knn'"
+            )
         if self.weights == "binary" and self.width is not None:
             raise ValueError(
                 f"found width = {self.width:g} with weights = 'binary'; expected weights = 'heat'"
@@ -67,7 +71,7 @@ class GraphTable(GraphSpec):
     @property
     def graph(self) -> GraphSpec:
         """The graph itself, of whatever points."""
-        return GraphSpec(**self.model_dump(exclude={"features"}))
+        return GraphSpec(**self.model_dump(exclude={"features"}, exclude_unset=True))
 
     @property
     def identity(self) -> dict[str, Any]:

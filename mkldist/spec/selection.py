@@ -16,7 +16,7 @@ class SelectionSpec(Model):
     """
 
     folds: int = Field(
-        5, ge=2, description="folds, of each class in proportion; at most the smallest class"
+        5, ge=2, description="of each class in proportion; by default fewer in a small class"
     )
     repeats: int = Field(1, ge=1, description="repetitions with other folds")
 

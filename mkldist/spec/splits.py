@@ -9,7 +9,13 @@ from pydantic import Field, model_validator
 from mkldist.spec.kinds import Model
 
 AMOUNTS = ("labelled_per_class", "labelled_fraction", "labelled")
-KIND = 'kind = "semi-supervised"'
+# Keys that only some kinds of splits heed.
+_HEEDED_BY = {
+    "repeats": ("holdout", "kfold", "semi-supervised"),
+    "train_fraction": ("holdout",),
+    "folds": ("kfold",),
+    "stratified": ("holdout", "kfold", "semi-supervised"),
+} | dict.fromkeys((*AMOUNTS, "test_fraction"), ("semi-supervised",))
 
 
 class SplitsSpec(Model):
@@ -34,17 +40,16 @@ class SplitsSpec(Model):
     stratified: bool | None = Field(
         None, description="draw from each class in proportion; default for classification alone"
     )
-    first: int | None = Field(None, ge=1, description="use only the first splits (predefined)")
+    first: int | None = Field(None, ge=1, description="use only so many of the splits")
 
     @model_validator(mode="after")
     def _of_one_kind(self) -> SplitsSpec:
-        semi_supervised = self.kind == "semi-supervised"
-        foreign = ("train_fraction", "folds") if semi_supervised else (*AMOUNTS, "test_fraction")
-        for name in foreign:
-            if name in self.model_fields_set:
-                wanted = f"one of {', '.join(AMOUNTS)}" if semi_supervised else KIND
-                raise ValueError(f'found {name} with kind = "{self.kind}"; expected {wanted}')
-        if not semi_supervised:
+        for name, kinds in _HEEDED_BY.items():
+            if name in self.model_fields_set and self.kind not in kinds:
+                raise ValueError(
+                    f'found {name} with kind = "{self.kind}"; expected {self._instead(name, kinds)}'
+                )
+        if self.kind != "semi-supervised":
             return self
         amounts = [name for name in AMOUNTS if getattr(self, name) is not None]
         if len(amounts) != 1:
@@ -53,3 +58,11 @@ class SplitsSpec(Model):
         if self.stratified is False and self.labelled is None:
             raise ValueError(f"found stratified = false with {amounts[0]}; expected labelled = ...")
         return self
+
+    def _instead(self, name: str, kinds: tuple[str, ...]) -> str:
+        """Return what was meant where a key is not heeded."""
+        if self.kind == "semi-supervised":
+            return f"one of {', '.join(AMOUNTS)}"
+        *first, last = (f'"{kind}"' for kind in kinds)
+        choice = f"{', '.join(first)} or {last}" if first else last
+        return f"kind = {choice}, or no {name}"

@@ -209,8 +209,12 @@ def test_list_of_sweeps_shows_descriptions(tmp_path):
             '--set methods.1.epsilon=[1, 2]: epsilon has no effect with loss = "logistic"',
         ),
         (
-            ("plan", "tiny.toml", "--set", "splits.kind=predefined"),
+            ("plan", "tiny.toml", "--set", 'splits={kind="predefined"}'),
             "bad data: tiny.toml: splits of data set 'two_moons': no predefined partitions",
+        ),
+        (
+            ("plan", "tiny.toml", "--set", "splits.kind=predefined"),
+            'tiny.toml: splits: found repeats with kind = "predefined"; expected kind',
         ),
         (
             ("sweep", "tiny.toml", "--set", "methods.majority.label=split"),

@@ -108,11 +108,20 @@ def test_a_split_without_unlabelled_rows_is_known_by_its_two_parts_as_ever() -> 
 @pytest.mark.parametrize(
     ("sizes", "words", "said"),
     [
-        ((5, 9), {"labelled_per_class": 6}, ("6 points to be labelled of 5", "at most 5")),
+        (
+            (5, 9),
+            {"labelled_per_class": 6},
+            ("6 points to be labelled of 5 in class 'class 0'", "at most 5"),
+        ),
         ((5, 5), {"labelled_per_class": 5}, ("all of 10 points labelled", "holdout")),
-        ((9, 9), {"labelled": 30}, ("30 of 18 points", "2 to 18")),
-        ((9, 9, 9), {"labelled": 2}, ("labelled", "2 of 27 points, of 3 classes", "3 to 27")),
-        ((1, 9), {"labelled": 3, "test_fraction": 0.2}, ("test_fraction", "cannot be divided")),
+        ((9, 9), {"labelled": 30}, ("30 of 18 points", "2 to 17")),
+        ((9, 9, 9), {"labelled": 2}, ("labelled", "2 of 27 points, of 3 classes", "3 to 26")),
+        (
+            (1, 9),
+            {"labelled": 3, "test_fraction": 0.2},
+            ("test_fraction", "2 of 10 points, of 2 classes, the smallest of 1", "two points"),
+        ),
+        ((9, 9, 9), {"labelled": 25}, ("labelled: 25 of 27 points", "3 to 24 points")),
         ((1, 5000), {"labelled": 2, "stratified": False}, ("1000 draws", "stratified")),
     ],
 )
@@ -135,6 +144,12 @@ def test_values_of_regression_have_no_classes_to_draw_of() -> None:
         ({"labelled": 4, "train_fraction": 0.5}, "found train_fraction with kind"),
         ({"labelled": 4, "folds": 3}, "found folds with kind"),
         ({"kind": "holdout", "labelled": 4}, 'expected kind = "semi-supervised"'),
+        ({"kind": "holdout", "folds": 4}, 'found folds .* expected kind = "kfold", or no folds'),
+        ({"kind": "kfold", "train_fraction": 0.5}, 'expected kind = "holdout"'),
+        ({"kind": "predefined", "train_fraction": 0.5}, "found train_fraction with kind"),
+        ({"kind": "predefined", "folds": 5}, "found folds with kind"),
+        ({"kind": "predefined", "repeats": 5}, '"holdout", "kfold" or "semi-supervised"'),
+        ({"kind": "predefined", "stratified": True}, "found stratified with kind"),
         ({"kind": "kfold", "test_fraction": 0.2}, "found test_fraction with kind"),
         ({"labelled_per_class": 4, "stratified": False}, "found stratified = false"),
     ],

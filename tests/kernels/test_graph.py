@@ -228,6 +228,7 @@ def test_two_circles_fall_apart_into_their_classes() -> None:
         ({"power": 0}, ("graph.power", "at least 1")),
         ({"kind": "epsilon"}, ("no epsilon",)),
         ({"epsilon": 0.1}, ("kind = 'epsilon'",)),
+        ({"kind": "epsilon", "epsilon": 0.1, "neighbours": 5}, ("found neighbours = 5", "'knn'")),
         ({"kind": "epsilon", "epsilon": float("inf")}, ("graph.epsilon", "finite")),
         ({"width": 1.0}, ("weights = 'heat'",)),
         ({"weights": "heat", "width": 0.0}, ("graph.width", "above 0")),

@@ -127,6 +127,17 @@ def test_a_missing_cluster_file_and_two_places_to_run_are_refused(tmp_path):
         pass
 
 
+def test_workers_that_die_while_they_start_are_an_error_of_the_cluster(monkeypatch):
+    def dying(*, n_workers, **options):
+        raise RuntimeError(f"Nanny failed to start, of {n_workers}")
+
+    monkeypatch.setattr("distributed.LocalCluster", dying)
+    with pytest.raises(ClusterError) as caught, connect(n_workers=3):
+        pass
+    for word in ("workers", "this machine did not start", "of 3", "The same command"):
+        assert word in str(caught.value)
+
+
 def test_a_cluster_that_does_not_start_is_an_error_of_the_cluster(tmp_path):
     path = tmp_path / "wrong.yaml"
     path.write_text("class: distributed.LocalCluster\noptions: {no_such_option: 1}\n")

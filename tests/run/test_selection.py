@@ -156,9 +156,9 @@ def test_selection_is_part_of_what_a_run_is(tmp_path):
     assert not set(within) & set(ids(sweep(UNIFORM, selection="[selection]\nfolds = 4")))
 
 
-def test_folds_are_cut_to_the_smallest_class(tmp_path):
+def test_folds_that_nobody_named_are_cut_to_the_smallest_class(tmp_path):
     few = 'kind = "semi-supervised"\nlabelled_per_class = 2'
-    done = do(sweep(UNIFORM, selection="[selection]\nfolds = 5", splits=few), tmp_path)
+    done = do(sweep(UNIFORM, selection="[selection]", splits=few), tmp_path)
     assert {run.n_jobs for run in done.plan.runs} == {1 + 2}
     assert all(0 <= r.scores["validation_error"] <= 1 for r in done.records.values())
     one = 'kind = "semi-supervised"\nlabelled_per_class = 1'
@@ -166,6 +166,8 @@ def test_folds_are_cut_to_the_smallest_class(tmp_path):
         do(sweep(UNIFORM, splits=one), tmp_path)
     for word in ("selection on data set 'moons', split 0", "1 of class", "at least two", "remove"):
         assert word in str(caught.value)
+    with pytest.raises(DataError, match=r"folds = 3; expected at most 2, the training points of"):
+        do(sweep(UNIFORM, selection="[selection]\nfolds = 3", splits=few), tmp_path)
 
 
 def test_what_an_inner_fold_raises_names_it(tmp_path, monkeypatch):

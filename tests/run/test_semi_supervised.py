@@ -259,6 +259,8 @@ def test_methods_for_few_labels_run_where_all_points_have_one(tmp_path):
          ["graph.distance", "the 2 features", "square images", "drop_constant"]),
         ({"source": 'source = "two_moons"\ngraph = { neighbours = 400 }'},
          ["datasets.moons.graph.neighbours", "400"]),
+        ({"graph": '[graph]\nkind = "epsilon"\nepsilon = 1e-9'},
+         ["graph.epsilon", "no two of 56 points", "'moons' within 1e-09", "knn"]),
     ],
 )  # fmt: skip
 def test_graphs_that_there_are_not(tmp_path, changes, said):
@@ -266,6 +268,20 @@ def test_graphs_that_there_are_not(tmp_path, changes, said):
         do(text(LAPSVM, **changes), tmp_path)
     assert all(word in str(caught.value) for word in said), str(caught.value)
     assert not list(tmp_path.iterdir())
+
+
+def test_zero_is_a_class_only_if_the_sweep_says_so(tmp_path):
+    draw = np.random.default_rng(2)
+    source = save_npz(tmp_path / "data.npz", x=draw.normal(size=(30, 2)), y=np.arange(30) % 3 - 1)
+    splits = 'kind = "semi-supervised"\nlabelled_per_class = 3'
+    with pytest.raises(SpecError) as caught:
+        do(text(UNIFORM, source=source, splits=splits), tmp_path)
+    for word in ("datasets.moons: labels -1, 0 and 1", 'classes = ["-1", "0", "1"]'):
+        assert word in str(caught.value)
+    named = text(UNIFORM, source=source + '\nclasses = ["-1", "0", "1"]', splits=splits)
+    assert [run.n_jobs for run in do(named, tmp_path).plan.runs] == [3]
+    supervised = text(UNIFORM, source=source, splits="train_fraction = 0.5")
+    assert [run.n_jobs for run in do(supervised, tmp_path).plan.runs] == [3]
 
 
 def test_there_are_no_graphs_over_gram_matrices(tmp_path):
