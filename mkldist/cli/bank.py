@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from mkldist.cli.options import cluster_options, existing_folders, sweep_options
+from mkldist.cli.options import GivenSweep, cluster_options, sweep_options
 from mkldist.errors import EXIT_BAD_INPUT
+
+if TYPE_CHECKING:
+    from mkldist.run.cluster import ConnectOptions
 
 
 @click.group("bank")
@@ -19,32 +23,20 @@ def command() -> None:
 @command.command("build")
 @sweep_options
 @cluster_options
-def build(
-    file: Path,
-    overrides: tuple[str, ...],
-    data_dirs: tuple[Path, ...],
-    output: Path | None,
-    workers: int | None,
-    threads_per_worker: int,
-    scheduler: str | None,
-    cluster_file: Path | None,
-    memory: str | None,
-) -> None:
+def build(sweep: GivenSweep, output: Path | None, connect_options: ConnectOptions) -> None:
     """Compute the Gram matrices of sweep FILE that are missing or damaged."""
     from rich.console import Console
 
     from mkldist.cli.plan import readable_bytes
     from mkldist.run.build_banks import build_banks
-    from mkldist.run.cluster import ConnectOptions
-    from mkldist.spec.load import load_sweep, naming
 
-    with naming(file, overrides, memory):
+    with sweep.naming():
         built = build_banks(
-            load_sweep(file, overrides, memory),
-            origin=file,
-            data_dirs=existing_folders(data_dirs),
+            sweep.load(),
+            origin=sweep.file,
+            data_dirs=sweep.data_dirs,
             output=output,
-            connect_options=ConnectOptions(scheduler, cluster_file, workers, threads_per_worker),
+            connect_options=connect_options,
             console=Console(stderr=True),
         )
     click.echo(

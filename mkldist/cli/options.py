@@ -3,19 +3,74 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
 from mkldist.errors import SpecError
 
+if TYPE_CHECKING:
+    from mkldist.spec.model import SweepSpec
+
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
+@dataclass(frozen=True)
+class GivenSweep:
+    """The sweep that a command is about, in the user's words.
+
+    Parameters
+    ----------
+    file : Path
+        The sweep file.
+    overrides : tuple of str
+        What ``--set`` changes in it.
+    memory : str or None
+        What ``--memory`` changes in it.
+    data_dirs : tuple of Path
+        Folders that are searched for data sets by name; they exist.
+    """
+
+    file: Path
+    overrides: tuple[str, ...]
+    memory: str | None
+    data_dirs: tuple[Path, ...]
+
+    def load(self) -> SweepSpec:
+        """Read the file, with what changes it."""
+        from mkldist.spec.load import load_sweep
+
+        return load_sweep(self.file, self.overrides, self.memory)
+
+    def naming(self) -> AbstractContextManager[None]:
+        """Let mistakes that show only beside the data name the file, or the option, they are in."""
+        from mkldist.spec.load import naming
+
+        return naming(self.file, self.overrides, self.memory)
+
+
 def sweep_options(function: Command) -> Command:
-    """Add the sweep file, its overrides and the data folders."""
+    """Add the sweep file, its overrides and the data folders; pass them on as ``sweep``."""
+
+    @wraps(function)
+    def with_sweep(
+        *args: Any,
+        file: Path,
+        overrides: tuple[str, ...],
+        memory: str | None,
+        data_dirs: tuple[Path, ...],
+        **others: Any,
+    ) -> Any:
+        given = GivenSweep(file, overrides, memory, existing_folders(data_dirs))
+        return function(*args, sweep=given, **others)
+
+    decorated: Any = with_sweep
     for decorate in (
+        click.option("--memory", metavar="BYTES", help="Memory a worker may take, e.g. 2GiB."),
         click.option(
             "--data-dir",
             "data_dirs",
@@ -33,8 +88,8 @@ def sweep_options(function: Command) -> Command:
         ),
         click.argument("file", type=click.Path(path_type=Path), callback=_sweep_file),
     ):
-        function = decorate(function)
-    return function
+        decorated = decorate(decorated)
+    return cast("Command", decorated)
 
 
 def _sweep_file(context: click.Context, parameter: click.Parameter, given: Path) -> Path:
@@ -45,9 +100,24 @@ def _sweep_file(context: click.Context, parameter: click.Parameter, given: Path)
 
 
 def cluster_options(function: Command) -> Command:
-    """Add where to run."""
+    """Add where to run and to write; pass them on as ``connect_options`` and ``output``."""
+
+    @wraps(function)
+    def with_cluster(
+        *args: Any,
+        scheduler: str | None,
+        cluster_file: Path | None,
+        workers: int | None,
+        threads_per_worker: int,
+        **others: Any,
+    ) -> Any:
+        from mkldist.run.cluster import ConnectOptions
+
+        options = ConnectOptions(scheduler, cluster_file, workers, threads_per_worker)
+        return function(*args, connect_options=options, **others)
+
+    decorated: Any = with_cluster
     for decorate in (
-        click.option("--memory", metavar="BYTES", help="Memory a worker may take, e.g. 2GiB."),
         click.option(
             "--cluster",
             "cluster_file",
@@ -73,8 +143,8 @@ def cluster_options(function: Command) -> Command:
             help="Folder of the results.  [default: results/NAME]",
         ),
     ):
-        function = decorate(function)
-    return function
+        decorated = decorate(decorated)
+    return cast("Command", decorated)
 
 
 def existing_folders(folders: tuple[Path, ...]) -> tuple[Path, ...]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from mkldist.cli.options import existing_folders, sweep_options
+from mkldist.cli.options import GivenSweep, sweep_options
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -19,26 +18,18 @@ if TYPE_CHECKING:
 @click.command("plan")
 @sweep_options
 @click.option("--workers", type=click.IntRange(min=1), help="Worker processes to plan for.")
-@click.option("--memory", metavar="BYTES", help="Memory a worker may take, e.g. 2GiB.")
-def command(
-    file: Path,
-    overrides: tuple[str, ...],
-    data_dirs: tuple[Path, ...],
-    workers: int | None,
-    memory: str | None,
-) -> None:
+def command(sweep: GivenSweep, workers: int | None) -> None:
     """Print runs, kernels, bytes, memory and passes of FILE; write nothing."""
     from rich.console import Console
 
     from mkldist.run.cluster import ConnectOptions, default_workers
     from mkldist.run.sweep_setup import planned
-    from mkldist.spec.load import load_sweep, naming
 
-    spec = load_sweep(file, overrides, memory)
+    spec = sweep.load()
     n_workers = workers or default_workers()
-    with naming(file, overrides, memory):
+    with sweep.naming():
         options = ConnectOptions(n_workers=n_workers)
-        plan, _ = planned(spec, file, existing_folders(data_dirs), options)
+        plan, _ = planned(spec, sweep.file, sweep.data_dirs, options)
     console = Console()
     console.print(_banks(plan))
     for line in _lines(plan, n_workers):

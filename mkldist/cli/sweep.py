@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mkldist.cli.options import cluster_options, existing_folders, sweep_options
+from mkldist.cli.options import GivenSweep, cluster_options, sweep_options
 from mkldist.errors import EXIT_FAILED_RUNS
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from mkldist.coordinator import SweepOutcome
+    from mkldist.run.cluster import ConnectOptions
 
 
 @click.command("sweep")
@@ -24,15 +25,9 @@ if TYPE_CHECKING:
 @click.option("--retry-failed", is_flag=True, help="Do runs again that are recorded as failed.")
 @click.option("--quiet", is_flag=True, help="No progress; only the table and messages.")
 def command(
-    file: Path,
-    overrides: tuple[str, ...],
-    data_dirs: tuple[Path, ...],
+    sweep: GivenSweep,
     output: Path | None,
-    workers: int | None,
-    threads_per_worker: int,
-    scheduler: str | None,
-    cluster_file: Path | None,
-    memory: str | None,
+    connect_options: ConnectOptions,
     retry_failed: bool,
     quiet: bool,
 ) -> None:
@@ -45,18 +40,16 @@ def command(
     from rich.console import Console
 
     from mkldist.coordinator import run_sweep
-    from mkldist.run.cluster import ConnectOptions
-    from mkldist.spec.load import load_sweep, naming
 
-    spec = load_sweep(file, overrides, memory)
+    spec = sweep.load()
     console = Console(stderr=True)
-    with naming(file, overrides, memory):
+    with sweep.naming():
         outcome = run_sweep(
             spec,
-            origin=file,
-            data_dirs=existing_folders(data_dirs),
+            origin=sweep.file,
+            data_dirs=sweep.data_dirs,
             output=output,
-            connect_options=ConnectOptions(scheduler, cluster_file, workers, threads_per_worker),
+            connect_options=connect_options,
             retry_failed=retry_failed,
             console=None if quiet else console,
             resume_command=shlex.join(["mkldist", *sys.argv[1:]]),

@@ -161,4 +161,5 @@ METHOD = Method(
     regularizer="1/2 ||f||^2",
     reference="Cortes, Mohri & Rostamizadeh 2012, Proposition 9 (alignf)",
     joint_classes=True,
+    typical_passes=lambda n_kernels: 2 + -(-n_kernels // CHUNK),
 )

@@ -59,4 +59,5 @@ METHOD = Method(
     loss="hinge",
     regularizer="1/2 ||f||^2",
     reference="Do, Kalousis, Woznica & Hilario 2009, Table 2 (BK)",
+    typical_passes=lambda n_kernels: 1,
 )

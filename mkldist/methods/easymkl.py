@@ -141,4 +141,5 @@ METHOD = Method(
     regularizer="lam ||gamma||^2",
     reference="Aiolli & Donini 2015, Section 3 (EasyMKL)",
     hyperparameters=("lam",),
+    typical_passes=lambda n_kernels: 3,
 )

@@ -63,4 +63,5 @@ METHOD = Method(
     reference="Argyriou, Herbster & Pontil 2005",
     hyperparameters=("gamma_a", "gamma_i"),
     needs_laplacian=True,
+    typical_passes=lambda n_kernels: 2,
 )

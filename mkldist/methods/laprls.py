@@ -63,4 +63,5 @@ METHOD = Method(
     reference="Belkin, Niyogi & Sindhwani 2006, section 4.2",
     hyperparameters=("gamma_a", "gamma_i"),
     needs_laplacian=True,
+    typical_passes=lambda n_kernels: 1,
 )

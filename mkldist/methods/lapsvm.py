@@ -250,4 +250,5 @@ METHOD = Method(
     reference="Melacci & Belkin 2011, primal LapSVM by Newton's method and by PCG",
     hyperparameters=("gamma_a", "gamma_i"),
     needs_laplacian=True,
+    typical_passes=lambda n_kernels: 1,
 )

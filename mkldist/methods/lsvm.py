@@ -89,4 +89,5 @@ METHOD = Method(
     hyperparameters=("gamma_a", "gamma_i"),
     needs_laplacian=True,
     joint_classes=True,
+    typical_passes=lambda n_kernels: 1,
 )

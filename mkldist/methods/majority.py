@@ -68,4 +68,5 @@ METHOD = Method(
     regularizer="none",
     reference="Do, Kalousis, Woznica & Hilario 2009, Table 2 (MC)",
     hyperparameters=(),
+    typical_passes=lambda n_kernels: 0,
 )

@@ -240,4 +240,5 @@ METHOD = Method(
     hyperparameters=("gamma_a", "gamma_i", "gamma_sigma"),
     needs_laplacian=True,
     joint_classes=True,
+    typical_passes=lambda n_kernels: 10,
 )

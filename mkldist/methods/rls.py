@@ -115,4 +115,5 @@ METHOD = Method(
     regularizer="gamma_a/2 ||f||^2",
     reference="Belkin, Niyogi & Sindhwani 2006, section 4.1",
     hyperparameters=("gamma_a",),
+    typical_passes=lambda n_kernels: 1,
 )

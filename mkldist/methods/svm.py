@@ -70,4 +70,5 @@ METHOD = Method(
     regularizer="1/2 ||f||^2",
     reference="Suzuki & Tomioka 2011, Hao, Yuan, Yang & Chen 2012: the single-kernel SVM compared",
     hyperparameters=(),
+    typical_passes=lambda n_kernels: 1,
 )

@@ -58,4 +58,5 @@ METHOD = Method(
     regularizer="1/2 ||f||^2",
     reference="baseline of Cortes, Mohri & Rostamizadeh 2009",
     joint_classes=True,
+    typical_passes=lambda n_kernels: 1,
 )

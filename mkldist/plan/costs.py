@@ -12,11 +12,7 @@ from mkldist.spec.graph import GraphTable
 WORKER_BASE_BYTES = 300 * 2**20  # interpreter, libraries, compiled code, data set
 BUFFER_BYTES = 64 * 2**20
 ENTRY_BYTES = 12  # of a sparse matrix, with the index of its column
-TYPICAL_ROUNDS = 40
-FEW_PASSES = {"uniform": 1, "best_single": 1, "svm": 1, "majority": 0, "easymkl": 3}
-FEW_PASSES |= {"rls": 1, "laprls": 1, "lapsvm": 1, "lsvm": 1, "glks": 2, "mklsvm": 10}
 FURTHER_PASSES = 3  # of a run that starts from the solution of another
-ALIGNF_KERNELS = 3  # whose products with all kernels are taken in one pass
 
 
 def peak_memory(
@@ -121,9 +117,7 @@ def typical_passes(
     passes = 0
     for batch in batches:
         bank = by_id[batch.bank]
-        rounds = [
-            _passes(run.method, bank.n_kernels) + (run.selection is not None) for run in batch.runs
-        ]
+        rounds = [run.typical_passes + (run.selection is not None) for run in batch.runs]
         if execution == "isolated":
             jobs = [run.n_jobs for run in batch.runs]
             passes += sum(n * of_each for n, of_each in zip(jobs, rounds, strict=True))
@@ -144,10 +138,3 @@ def _n_chains(batch: BatchPlan) -> int:
 def _longest_chain(batch: BatchPlan) -> int:
     """Return the number of runs of the longest path of a batch."""
     return max(Counter(run.chain for run in batch.runs).values(), default=1)
-
-
-def _passes(method: str, n_kernels: int) -> int:
-    """Return the passes that a solver of a method takes over a bank of so many kernels."""
-    if method == "alignf":
-        return 2 + -(-n_kernels // ALIGNF_KERNELS)
-    return FEW_PASSES.get(method, TYPICAL_ROUNDS)

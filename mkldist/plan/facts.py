@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from mkldist.solvers.base import Path
+from mkldist.solvers.base import Path, usual_passes
 from mkldist.spec.graph import GraphTable
 
 
@@ -73,6 +74,8 @@ class GridFacts:
         Whether more than two classes share their kernel weights.
     path : Path, optional
         Along which of its parameters a solver can start from the last one.
+    typical_passes : callable
+        Passes that a solver typically takes over a bank of so many kernels.
     """
 
     method: str
@@ -80,3 +83,4 @@ class GridFacts:
     needs_laplacian: bool = False
     shared_weights: bool = False
     path: Path | None = None
+    typical_passes: Callable[[int], int] = usual_passes

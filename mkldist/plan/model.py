@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from mkldist.solvers.base import Path
+from mkldist.solvers.base import USUAL_PASSES, Path
 from mkldist.spec.graph import GraphTable
 from mkldist.spec.model import BankSpec, PreprocessingSpec, SweepSpec
 from mkldist.spec.selection import SelectionSpec
@@ -47,7 +47,8 @@ class RunPlan:
     ``graph`` is that whose Laplacian the method is given; None for a method without.  The run is
     made of ``n_jobs`` solvers: one for each class of more than two, or one for all of them with
     ``shared_weights``; and as many on each of the inner folds of a ``selection``.  With a ``path``
-    they start from the solutions of another run, see :attr:`chain`.
+    they start from the solutions of another run, see :attr:`chain`.  A solver of it is expected to
+    take ``typical_passes``.
     """
 
     id: str
@@ -63,6 +64,7 @@ class RunPlan:
     selection: SelectionSpec | None = None
     n_jobs: int = 1
     path: Path | None = None
+    typical_passes: int = USUAL_PASSES
 
     @property
     def place(self) -> Place:

@@ -240,4 +240,5 @@ class _Planner:
             selection=selection,
             n_jobs=(1 if shared else facts.n_problems) * (1 + n_folds),
             path=grid.path if self.spec.execution == "path" else None,
+            typical_passes=grid.typical_passes(bank.n_kernels),
         )

@@ -6,13 +6,13 @@ import errno
 import json
 import os
 import socket
-import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from mkldist.errors import OutputError, UnreadableError
+from mkldist.results.json_files import write_json
 
 MANIFEST, LOCK, OWNER = "sweep.json", ".lock", ".owner"
 MANIFEST_FORMAT = 1
@@ -96,9 +96,9 @@ def claimed(path: Path, sweep_name: str) -> Iterator[OutputFolder]:
     try:
         with writing(path):
             _check_owner(folder, sweep_name)
-            _replace(path / OWNER, {"pid": os.getpid(), "host": socket.gethostname()})
+            write_json(path / OWNER, {"pid": os.getpid(), "host": socket.gethostname()})
             if not folder.manifest.exists():
-                _replace(folder.manifest, {"format": MANIFEST_FORMAT, "sweep": sweep_name})
+                write_json(folder.manifest, {"format": MANIFEST_FORMAT, "sweep": sweep_name})
         yield folder
     finally:
         with suppress(OSError):
@@ -216,16 +216,3 @@ def _other(folder: OutputFolder) -> str:
         owner = json.loads((folder.path / OWNER).read_text())
         return f" (pid {owner['pid']} on {owner['host']})"
     return ""
-
-
-def _replace(path: Path, content: dict[str, object]) -> None:
-    """Write a small JSON file whole or not at all."""
-    temporary = path.with_name(f"{path.name}.{uuid.uuid4().hex}")
-    try:
-        with temporary.open("w") as file:
-            json.dump(content, file)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)

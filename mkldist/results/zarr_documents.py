@@ -9,11 +9,11 @@ root's, as readers of consolidated metadata expect, so that opening the tree rea
 from __future__ import annotations
 
 import json
-import os
-import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from mkldist.results.json_files import write_json
 
 DOCUMENT = "zarr.json"
 CHUNK_BYTES = 4 * 2**20
@@ -114,17 +114,17 @@ def write_documents(root: Path, documents: Mapping[str, Document]) -> None:
             (folder / DOCUMENT).write_text(json.dumps(document))
     root.mkdir(parents=True, exist_ok=True)
     below = {path: document for path, document in documents.items() if path}
-    _replace(root / DOCUMENT, _with_consolidated(documents[""], below))
+    write_json(root / DOCUMENT, _with_consolidated(documents[""], below))
 
 
 def add_arrays(root: Path, documents: Mapping[str, Document]) -> None:
     """Add arrays to a tree that others may be reading, or replace the metadata of some."""
     for path, document in documents.items():
         (root / path).mkdir(parents=True, exist_ok=True)
-        _replace(root / path / DOCUMENT, document)
+        write_json(root / path / DOCUMENT, document)
     known = read_root(root)
     below = known["consolidated_metadata"]["metadata"]
-    _replace(root / DOCUMENT, _with_consolidated(known, {**below, **documents}))
+    write_json(root / DOCUMENT, _with_consolidated(known, {**below, **documents}))
 
 
 def read_root(root: Path) -> Document:
@@ -152,16 +152,3 @@ def _with_consolidated(root: Document, below: Mapping[str, Document]) -> Documen
     metadata = dict(sorted(below.items()))
     inline = {"kind": "inline", "must_understand": False, "metadata": metadata}
     return {**root, "consolidated_metadata": inline}
-
-
-def _replace(path: Path, document: Document) -> None:
-    """Write a document whole or not at all."""
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
-    try:
-        with temporary.open("w") as file:
-            json.dump(document, file)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)

@@ -115,6 +115,7 @@ def resolve(spec: SweepSpec, data_dirs: Sequence[Path], base: Path) -> Resolved:
             METHODS[grid.method].needs_laplacian,
             shared_weights=key in sharing,
             path=METHODS[grid.method].path,
+            typical_passes=METHODS[grid.method].typical_passes,
         )
         for key, grid in grids.items()
     }

@@ -50,6 +50,8 @@ from mkldist.target import Target
 
 Floats = npt.NDArray[np.float64]
 Steps = Generator[Request, Any, "Solution"]
+USUAL_PASSES = 40
+
 Effects = Mapping[str, tuple[str, tuple[object, ...]]]
 
 
@@ -296,9 +298,18 @@ class Path:
     rising: bool
 
 
+def usual_passes(n_kernels: int) -> int:
+    """Return the passes that a solver typically takes over a bank, whatever its size."""
+    return USUAL_PASSES
+
+
 @dataclass(frozen=True)
 class Method:
-    """A registry entry: the solver and what ``mkldist list methods`` says of it."""
+    """A registry entry: the solver and what ``mkldist list methods`` says of it.
+
+    ``typical_passes`` says how many passes a solver is expected to take over a bank of so many
+    kernels; a plan foretells its work by it.
+    """
 
     name: str
     solve: Callable[[Problem, Any], Steps]
@@ -312,6 +323,7 @@ class Method:
     needs_laplacian: bool = False
     path: Path | None = None
     joint_classes: bool = False
+    typical_passes: Callable[[int], int] = usual_passes
 
     def along_path(self, points: Iterable[Params]) -> list[Params]:
         """Return settings in the order of decreasing regularisation, if the method has a path."""

@@ -16,7 +16,8 @@ FIXED = {"tol": 0.01, "max_iter": 500}
 def grid(method: str, *values: float, **fixed: Any) -> GridFacts:
     """Return a method at some values of C."""
     points = tuple(FIXED | fixed | {"C": C} for C in values)
-    return GridFacts(method, points, path=METHODS[method].path)
+    entry = METHODS[method]
+    return GridFacts(method, points, path=entry.path, typical_passes=entry.typical_passes)
 
 
 def dataset(name: str, n_points: int = 60, n_splits: int = 3) -> DatasetFacts:

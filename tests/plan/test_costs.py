@@ -6,8 +6,7 @@ from dataclasses import replace
 
 from mkldist.gram.layout import TileLayout
 from mkldist.memory import live_solvers, row_cache_bytes, solver_bytes
-from mkldist.methods import alignf
-from mkldist.plan.costs import ALIGNF_KERNELS, BUFFER_BYTES, FURTHER_PASSES, least_memory
+from mkldist.plan.costs import BUFFER_BYTES, FURTHER_PASSES, least_memory
 from mkldist.spec.graph import GraphTable
 from tests.plan.plans import dataset, grid, plan_of
 
@@ -52,7 +51,6 @@ def test_a_path_keeps_one_solver_alive_and_takes_few_passes_a_point():
 
 def test_methods_of_few_passes_are_planned_with_as_many():
     data = {"a": dataset("a")}
-    assert alignf.CHUNK == ALIGNF_KERNELS
     passes = {
         name: plan_of(data, {name: grid(name, 1)}, n_kernels=10, banks=PLAIN).estimated_passes // 3
         for name in ("majority", "best_single", "svm", "easymkl", "alignf")
