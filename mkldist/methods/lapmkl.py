@@ -48,7 +48,7 @@ from mkldist.machines.counters import Counters
 from mkldist.machines.squared_losses import SquaredLoss
 from mkldist.methods import primalmkl
 from mkldist.optim.duality_gap import relative_gap
-from mkldist.solvers.base import Method, Problem, Solution, Steps, StopReason
+from mkldist.solvers.base import Floats, Method, Problem, Solution, Steps, StopReason
 from mkldist.solvers.deformed import Deformation, ManifoldParams
 from mkldist.solvers.lapmkl_shared import solve_shared
 from mkldist.solvers.single_kernels import AT_A_TIME, fetched
@@ -139,7 +139,9 @@ def solve_deformed(
         return _constant(problem, deformation, of_labels)
     on_labelled = Problem(problem.y[labelled], problem.n_kernels, problem.clock)
     solution = answered(bank, primalmkl.solve(on_labelled, inner))
-    return (yield from _on_all_points(problem, params, deformation, of_labels, solution))
+    r = solution.dual_variables
+    r = r * on_labelled.y if loss == "squared-hinge" else r
+    return (yield from _on_all_points(problem, params, deformation, of_labels, solution, r))
 
 
 def _deformed_bank(
@@ -182,32 +184,47 @@ def _on_all_points(
     deformation: Deformation,
     loss: SquaredLoss,
     inner: Solution,
+    r: Floats,
 ) -> Generator[Request, Any, Solution]:
-    """Return the predictor on the bank's own kernels, and F there."""
+    """Return the predictor on the bank's own kernels, and F there.
+
+    The lower bound gives up what rounding in the deformed kernels in use may have added to it at
+    the dual variables `r` (l,).
+    """
     labelled, n = deformation.labelled, problem.n_points
-    d = inner.kernel_weights
+    d, c = inner.kernel_weights, inner.coefficients
     active = np.flatnonzero(d)
     own = np.empty((len(active), n))
-    f, norms = np.zeros(n), 0.0
+    f, norms, rounding, excess = np.zeros(n), 0.0, 0.0, 0.0
     for start in range(0, len(active), AT_A_TIME):
         kernels = active[start : start + AT_A_TIME]
         matrices = yield from fetched(kernels, problem.n_kernels)
         for s, (m, K) in enumerate(zip(kernels, matrices, strict=True), start):
-            own[s] = deformation(K).coefficients(inner.coefficients)
+            kernel = deformation(K)
+            own[s] = kernel.coefficients(c)
             f_m = K @ own[s]
             f += d[m] * f_m
             norms += float(d[m]) * deformation.penalty(own[s], f_m)
+            reach = np.sqrt(K.diagonal())
+            rounding += float(d[m]) * deformation.rounding(reach, own[s], f_m, np.abs(c))
+            of_dual = kernel.coefficients(r)
+            norm = kernel.norm(r, of_dual, K @ of_dual)
+            excess = max(excess, norm - float(r @ kernel.block() @ r))
     b = loss.best_bias(f[labelled])
-    objective = 0.5 * norms + loss.value(loss.residual(f[labelled] + b), b)
-    met = relative_gap(objective, inner.dual_objective) <= params.tol
+    objective = 0.5 * norms + loss.value(loss.residual(f[labelled] + b), b) + rounding
+    constant = _constant(problem, deformation, loss)
+    if objective > constant.objective:  # all that rounding left
+        own[:], b, objective = 0.0, float(constant.bias), constant.objective
+    lower = max(inner.dual_objective - 0.5 * excess, 0.0)
+    met = relative_gap(objective, lower) <= params.tol
     missed = StopReason.STALLED if inner.converged else inner.stop_reason
     return Solution(
         kernel_weights=d,
-        coefficients=deformation.spread(inner.coefficients, n),
+        coefficients=deformation.spread(c, n),
         bias=b,
         dual_variables=deformation.spread(inner.dual_variables, n),
         objective=objective,
-        dual_objective=inner.dual_objective,
+        dual_objective=lower,
         stop_reason=StopReason.CONVERGED if met else missed,
         counters=_counted(inner.counters, problem.n_kernels, len(active)),
         trace=inner.trace,

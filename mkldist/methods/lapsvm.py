@@ -38,7 +38,7 @@ from mkldist.machines.primal_newton import PrimalMachine
 from mkldist.machines.squared_losses import SquaredLoss, squared_hinge
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.solvers.base import Effects, Floats, Method, Problem, Solution, Steps, StopReason
-from mkldist.solvers.deformed import Deformation, ManifoldParams
+from mkldist.solvers.deformed import Deformation, ManifoldParams, decision_rounding
 from mkldist.solvers.trace import Trace
 
 SHARE = 1e-2  # of tol, the gap left by Newton's method on the block
@@ -113,8 +113,8 @@ class LapPoint:
         ``K alpha``, and ``gamma_i L f``.
     r : (l,) float64
         Residual of the loss.
-    value : float
-        F.
+    value, rounding : float
+        F, and what rounding may have taken off it.
     s, Ks : (n,) float64
         ``gamma_a alpha + h - J'r`` and its product with K, the gradient in alpha.
     """
@@ -125,6 +125,7 @@ class LapPoint:
     h: Floats
     r: Floats
     value: float
+    rounding: float
     s: Floats
     Ks: Floats
 
@@ -136,6 +137,7 @@ class _Machine:
         self, K: Floats, deformation: Deformation, problem: Problem, params: LapSVMParams
     ) -> None:
         self._K, self._deformation, self._params = K, deformation, params
+        self._reach = np.sqrt(K.diagonal())
         self._clock = problem.clock
         self._labelled = deformation.labelled
         self._weights = np.full(problem.n_kernels, 1.0 / problem.n_kernels)
@@ -155,7 +157,13 @@ class _Machine:
         s = deformation.gamma_a * alpha + h - deformation.spread(r, len(f))
         norms = deformation.gamma_a * float(alpha @ f) + float(f @ h)
         value = 0.5 * max(norms, 0.0) + self.loss.value(r, b)
-        return LapPoint(alpha, b, f, h, r, value, s, self._K @ s)
+        rounding = deformation.rounding(self._reach, alpha, f, np.abs(r))
+        return LapPoint(alpha, b, f, h, r, value, rounding, s, self._K @ s)
+
+    def _constant(self) -> LapPoint:
+        """Return the best constant."""
+        zeros = np.zeros(len(self._K))
+        return self.point(zeros, zeros, zeros)
 
     def newton(self) -> StopReason:
         """Solve the machine on the labelled block of the deformed kernel."""
@@ -169,14 +177,16 @@ class _Machine:
         alpha = kernel.coefficients(block.alpha)
         f = self._K @ alpha
         z = self.point(alpha, f, self._deformation.smoothed(f))
+        if z.value > self._constant().value:  # all that rounding left
+            z = self._constant()
         r = self.loss.feasible(block.r)
-        self._take(z, self.loss.dual_value(r, block.b) - 0.5 * float(r @ H @ r))
+        a = kernel.coefficients(r)
+        self._take(z, self.loss.dual_value(r, block.b) - 0.5 * kernel.norm(r, a, self._K @ a))
         return StopReason.CONVERGED if self._met else StopReason.STALLED
 
     def conjugate_gradients(self) -> StopReason:
         """Take steps of nonlinear conjugate gradients (Polak & Ribiere, restarted)."""
-        n = len(self._K)
-        z = self.point(np.zeros(n), np.zeros(n), np.zeros(n))
+        n, z = len(self._K), self._constant()
         p, Kp, p_b, s_b = -z.s, -z.Ks, 0.0, 0.0
         check = max(round(0.5 * np.sqrt(n)), 1)
         signs = np.zeros(n)
@@ -208,19 +218,30 @@ class _Machine:
         curvature = max(gamma_a * float(p @ Kp) + float(Kp @ LKp), 0.0)
         on_labelled = Kp[self._labelled] + p_b
         step = self.loss.best_step(z.f[self._labelled] + z.b, on_labelled, constant, curvature)
-        return self.point(z.alpha + step * p, z.f + step * Kp, z.h + step * LKp, z.b + step * p_b)
+        alpha = z.alpha + step * p
+        f = self._K @ alpha  # z.f + step Kp would drift away from it, and the bounds with it
+        return self.point(alpha, f, self._deformation.smoothed(f), z.b + step * p_b)
 
     def _bound(self, z: LapPoint) -> float:
-        """Return an upper bound of ``F - dual`` at z, whose bias is optimal."""
-        return max(float(z.s @ z.Ks), 0.0) / (2.0 * self._deformation.gamma_a)
+        """Return an upper bound of ``F - dual`` at z, whose bias is optimal.
+
+        It takes in what rounding may have changed in F and s.
+        """
+        unsure = decision_rounding(self._reach, z.alpha)
+        unsure_s = self._deformation.stiffness(len(unsure)) * unsure
+        unsure_s[self._labelled] += unsure[self._labelled]
+        norm = max(float(z.s @ z.Ks), 0.0) + 2.0 * float(np.linalg.norm(z.Ks * unsure_s))
+        norm += float(np.sum((self._reach * unsure_s) ** 2))
+        return norm / (2.0 * self._deformation.gamma_a) + z.rounding
 
     def _take(self, z: LapPoint, lower: float) -> None:
         """Take up the bounds at z."""
         self._idle += 1
         if lower > self.lower:
             self.lower, self._idle = lower, 0
-        if z.value < self.upper:
-            self.upper, self.best, self._idle = z.value, z, 0
+        upper = z.value + z.rounding
+        if upper < self.upper:
+            self.upper, self.best, self._idle = upper, z, 0
         self.counters.outer_iterations += 1
         self.trace.record(self.upper, self.lower, self._weights)
 

@@ -219,6 +219,8 @@ def _best_factor(gain: float, square: float, quartic: float, reach: float) -> fl
     def slope(s: float) -> float:
         return gain - 2.0 * square * s - 4.0 * quartic * s**3
 
+    if gain == 0.0:
+        return 0.0
     end = reach
     with np.errstate(divide="ignore", over="ignore"):
         end = min(end, float(np.divide(gain, 2.0 * square)))

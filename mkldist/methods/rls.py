@@ -74,9 +74,15 @@ def least_squares(problem: Problem, params: RLSParams, deformation: Deformation)
     rest = y - f[labelled]
     b = float(rest.mean()) if params.bias else 0.0
     objective = 0.5 * (deformation.penalty(alpha, f) + float((rest - b) @ (rest - b)))
+    objective += deformation.rounding(np.sqrt(K.diagonal()), alpha, f, np.abs(rest - b))
+    centre = float(y.mean()) if params.bias else 0.0
+    constant = 0.5 * float((y - centre) @ (y - centre))
+    if objective > constant:  # all that rounding left
+        alpha, b, objective = np.zeros_like(alpha), centre, constant
     # At c, not at the residuals, whose digits cancel where the labels are nearly met.
     r = c - c.mean() if params.bias else c
-    dual = float(y @ r) - 0.5 * float(r @ r) - 0.5 * float(r @ H @ r)
+    a = kernel.coefficients(r)
+    dual = max(float(y @ r) - 0.5 * float(r @ r) - 0.5 * kernel.norm(r, a, K @ a), 0.0)
     met = relative_gap(objective, dual) <= params.tol
     return Solution(
         kernel_weights=weights,

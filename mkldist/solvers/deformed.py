@@ -16,13 +16,18 @@ The matrix to be inverted is not symmetric.  With the pivoted Cholesky factor F 
 
     Kd = F (gamma_a I + gamma_i F'L F)^-1 F',
 
-which is symmetric and positive semi-definite in floating point too, whatever the rank of K.  Where
-F'L F nearly vanishes, rounding changes Kd by a share ``eps gamma_i ||L|| ||K|| / gamma_a``: bounds
-of machines on Kd are that exact, and a run that this keeps from its tolerance has stalled.
+which is symmetric and positive semi-definite in floating point too, whatever the rank of K.
+
+Rounding.  Where F'L F nearly vanishes, rounding changes Kd by a share ``eps gamma_i ||L|| ||K|| /
+gamma_a``.  Bounds do not inherit it: coefficients are refined against K and L themselves, lower
+bounds take ``c'Kd c`` from :meth:`DeformedKernel.norm`, which no error of F can make too small, and
+upper bounds take in what rounding may have taken off them, :meth:`Deformation.rounding`.  A run
+that this keeps from its tolerance has stalled.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,7 +42,10 @@ from mkldist.target import Target
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.intp]
 
+EPS = float(np.finfo(np.float64).eps)
 LEAST, LARGEST = 1e-15, 1e15  # range of the weights of the two norms
+REFINEMENTS, SLOW = 6, 0.5  # a refinement that leaves more of the error is the last
+Solver = Callable[[Floats], Floats]
 
 
 class AmbientParams(SolverParams):
@@ -86,6 +94,66 @@ class Deformation:
     def penalty(self, a: Floats, f: Floats) -> float:
         """Return ``gamma_a a'K a + gamma_i f'L f`` for coefficients `a` and ``f = K a``."""
         return max(self.gamma_a * float(a @ f) + float(f @ self.smoothed(f)), 0.0)
+
+    def rounding(self, reach: Floats, a: Floats, f: Floats, slopes: Floats) -> float:
+        """Return what rounding may have taken off ``1/2 penalty(a, f)`` and the loss at f.
+
+        Parameters
+        ----------
+        reach : (n,) float64
+            Roots of the diagonal of K.
+        a, f : (n,) float64
+            Coefficients, and ``K a`` as computed.
+        slopes : (l,) float64
+            Sizes of the derivatives of the loss at the labelled points.
+        """
+        unsure = decision_rounding(reach, a)
+        slope = 0.5 * self.gamma_a * np.abs(a) + np.abs(self.smoothed(f))
+        slope[self.labelled] += slopes
+        stiff = self.stiffness(len(f))
+        curved = float(np.sum(unsure[self.labelled] ** 2)) + float(stiff @ unsure**2)
+        curved += EPS * float(np.linalg.norm(stiff * f**2))
+        return float(np.linalg.norm(slope * unsure)) + 0.5 * curved
+
+    def rest_rounding(self, a: Floats, f: Floats) -> Floats:
+        """Return what rounding may have changed in ``gamma_a a + gamma_i L f`` (n,)."""
+        stiff = self.stiffness(len(f)).reshape(-1, *[1] * (f.ndim - 1))
+        unsure: Floats = EPS * (self.gamma_a * np.abs(a) + stiff * np.abs(f))
+        return unsure
+
+    def refined(self, K: Floats, a: Floats, right: Floats, solver: Solver) -> Floats:
+        """Return the solution of ``(gamma_a I + gamma_i L K) a = right``, iteratively refined.
+
+        Parameters
+        ----------
+        K : (n, n) float64
+            Gram matrix.
+        a, right : (n,) or (n, r) float64
+            A first solution, and the right side.
+        solver : callable
+            Solves the system, if only to a few digits.
+        """
+        least, best = np.inf, a
+        for _ in range(1 + REFINEMENTS):
+            f = K @ a
+            rest = right - self.gamma_a * a - self.smoothed(f)
+            error = float(np.linalg.norm(rest))
+            if not error < least:
+                break
+            settled = error <= float(np.linalg.norm(self.rest_rounding(a, f)))
+            settled = settled or error > SLOW * least
+            least, best = error, a
+            if settled:
+                break
+            a = a + solver(rest)
+        return best
+
+    def stiffness(self, n: int) -> Floats:
+        """Return the diagonal of ``gamma_i L`` (n,)."""
+        if self.gamma_i == 0.0:
+            return np.zeros(n)
+        diagonal: Floats = self.gamma_i * self.laplacian.diagonal()
+        return diagonal
 
     def spread(self, c: Floats, n: int) -> Floats:
         """Return ``J'c`` (n, ...): `c` (l, ...) on the labelled points, 0 elsewhere."""
@@ -141,22 +209,61 @@ class DeformedKernel:
         return block
 
     def coefficients(self, c: Floats) -> Floats:
-        """Return ``(gamma_a I + gamma_i L K)^-1 J'c`` (n, ...), refined once."""
-        deformation = self.deformation
-        right = deformation.spread(c, len(self.K))
-        a = self._solved(right)
-        if self.F is not None:
-            rest = right - deformation.gamma_a * a - deformation.smoothed(self.K @ a)
-            a = a + self._solved(rest)
-        return a
+        """Return ``(gamma_a I + gamma_i L K)^-1 J'c`` (n, ...), refined while that helps."""
+        right = self.deformation.spread(c, len(self.K))
+        if self.F is None:
+            return self.solved(right)
+        return self.deformation.refined(self.K, self.solved(right), right, self.solved)
 
-    def _solved(self, right: Floats) -> Floats:
+    def norm(self, c: Floats, a: Floats, f: Floats) -> float:
+        """Return an upper bound of ``c'Kd c``, whatever rounding did to the factors.
+
+        For every z it is at most ``gamma_i z'L z + gamma_a v'K v``, ``gamma_a v = J'c - gamma_i L
+        z``, with equality at ``z = Kd J'c``.
+
+        Parameters
+        ----------
+        c : (l,) float64
+            Dual variables.
+        a, f : (n,) float64
+            Their coefficients, and ``K a``, which is z.
+        """
+        deformation, reach = self.deformation, np.sqrt(self.K.diagonal())
+        smooth = deformation.smoothed(f)
+        rest = deformation.spread(c, len(f)) - deformation.gamma_a * a - smooth
+        unsure = deformation.rest_rounding(a, f)
+        bound = deformation.gamma_a * float(a @ f) + float(f @ smooth)
+        bound += 2.0 * (float(f @ rest) + float(np.linalg.norm(f * unsure)))
+        remainder = float(rest @ (self.K @ rest)) + float(np.sum((reach * unsure) ** 2))
+        bound += max(remainder, 0.0) / deformation.gamma_a
+        nothing = np.zeros(len(deformation.labelled))
+        return bound + 2.0 * deformation.rounding(reach, a, f, nothing)
+
+    def solved(self, right: Floats) -> Floats:
+        """Return ``(gamma_a I + gamma_i L K)^-1`` times columns (n, ...), as far as F knows it."""
         solved = right
         if self.F is not None and self.root is not None:
             f = self.F @ (self.root @ (self.root.T @ (self.F.T @ right)))
             solved = right - self.deformation.smoothed(f)
         scaled: Floats = solved / self.deformation.gamma_a
         return scaled
+
+
+def decision_rounding(reach: Floats, a: Floats) -> Floats:
+    """Return what rounding may have changed in ``K a`` (n,).
+
+    A decision is a sum of terms of at most ``reach_i reach_j |a_j|``, whose rounding errors add up
+    like a random walk.
+
+    Parameters
+    ----------
+    reach : (n,) float64
+        Roots of the diagonal of K.
+    a : (n,) float64
+        Coefficients.
+    """
+    unsure: Floats = EPS * reach * float(np.linalg.norm(reach * a))
+    return unsure
 
 
 def pivoted_factor(K: Floats) -> Floats:
@@ -167,7 +274,7 @@ def pivoted_factor(K: Floats) -> Floats:
     largest = float(K.diagonal().max())
     if not largest > 0.0:
         return np.zeros((len(K), 0))
-    tol = np.finfo(np.float64).eps * largest
+    tol = EPS * largest
     factor, pivots, rank, _ = scipy.linalg.lapack.dpstrf(K, lower=1, tol=tol)
     F = np.empty((len(K), rank))
     F[pivots - 1] = np.tril(factor)[:, :rank]

@@ -89,6 +89,8 @@ class SharedMachine:
     ) -> None:
         self._deformation, self._loss, self._counters = deformation, loss, counters
         self._machine = PrimalMachine(loss, 1.0, "newton", share, counters)
+        self.reaches: dict[int, Floats] = {}
+        """Roots of the diagonals of the kernels that were asked for."""
 
     def matrices(self, d: Floats, n: int) -> Generator[Request, Any, tuple[Floats, Floats]]:
         """Ask for K and R (n, n) at weights `d` (M,)."""
@@ -97,6 +99,7 @@ class SharedMachine:
         for start in range(0, len(active), AT_A_TIME):
             kernels = active[start : start + AT_A_TIME]
             for m, K_m in zip(kernels, (yield from fetched(kernels, len(d))), strict=True):
+                self.reaches[int(m)] = np.sqrt(K_m.diagonal())
                 K += d[m] * K_m
                 if self._deformation.gamma_i > 0.0:
                     N += d[m] * (K_m @ self._deformation.smoothed(K_m))

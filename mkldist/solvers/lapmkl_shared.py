@@ -23,10 +23,11 @@ more than
 
     z_gap = 1/2 (dF/dalpha)'R^+ (dF/dalpha)      and      fw_gap = max_m <dF/dd, d - e_m>;
 
-the run has converged when ``(z_gap + fw_gap) / F <= tol``.  A lower bound of F over all (z, d) is
-the dual of (18) with gamma_i = 0, ``y'r - 1/2 ||r||^2 - max_m r'K_m r / (2 gamma_a)``, at the best
-multiple of r: honest, but loose unless gamma_i is small.  Tighter is the optimum of the deformed
-form, of which (18) is the restriction to ``g_m = d_m K_m alpha``.
+the run has converged when ``(z_gap + fw_gap) / F <= tol``, the rounding of F added to the gaps.  A
+lower bound of F over all (z, d) is the dual of (18) with gamma_i = 0, ``y'r - 1/2 ||r||^2 - max_m
+r'K_m r / (2 gamma_a)``, at the best multiple of r: honest, but loose unless gamma_i is small.
+Tighter is the optimum of the deformed form, of which (18) is the restriction to
+``g_m = d_m K_m alpha``.
 """
 
 from __future__ import annotations
@@ -154,8 +155,23 @@ class _Shared:
         chosen = self._fewer(chosen, at.d, gradient)
         kept = products[chosen] if M <= COLUMNS else (yield Matvec(chosen, vectors))
         lower = self._best_multiple(r, max(float(q.max()), 0.0) / self.params.gamma_a)
-        self._take(at, gradient, lower)
+        used = np.flatnonzero(at.d[chosen] > 0.0)
+        value = self._value_at(at, chosen[used], t[chosen[used]], kept[used, :, 0])
+        self._take(at, value, gradient, lower)
         return Columns(chosen, kept[:, :, 0], kept[:, :, 1], t[chosen], gradient[chosen])
+
+    def _value_at(self, at: SharedPoint, used: Ints, t: Floats, v: Floats) -> float:
+        """Return F as its definition has it, and what rounding may have taken off it.
+
+        The machine's R, which has ``K_m L K_m`` in it, knows it to fewer digits.
+        """
+        d, labelled = at.d[used], self.deformation.labelled
+        r = self.loss.residual(d @ v[:, labelled] + at.b)
+        value = 0.5 * float(d @ t) + self.loss.value(r, at.b)
+        for weight, m, v_m in zip(d, used, v, strict=True):
+            reach = self.machine.reaches[int(m)]
+            value += float(weight) * self.deformation.rounding(reach, at.alpha, v_m, np.abs(r))
+        return value
 
     def _best_multiple(self, r: Floats, norm: float) -> float:
         """Return the largest dual value on the ray of `r`, ``(y'r)^2 / (2 (r'r + norm))``."""
@@ -177,17 +193,21 @@ class _Shared:
         best = others[np.argsort(gradient[others], kind="stable")[:room]]
         return np.sort(np.concatenate([chosen[d[chosen] > 0.0], best]))
 
-    def _take(self, at: SharedPoint, gradient: Floats, lower: float) -> None:
-        """Take up a point and its certificate."""
+    def _take(self, at: SharedPoint, value: float, gradient: Floats, lower: float) -> None:
+        """Take up a point, F there, and its certificate.
+
+        What the machine's F and this one differ by is as little known as what could be gained.
+        """
         self.counters.outer_iterations += 1
         self._fw_gap = max(float(gradient @ at.d - gradient.min()), 0.0)
         tiny = np.finfo(np.float64).tiny
-        stationarity = (at.z_gap + self._fw_gap) / max(at.value, tiny)
-        better = self._upper - at.value > PROGRESS * at.value
+        unsure = abs(value - at.value)
+        stationarity = (at.z_gap + self._fw_gap + unsure) / max(value, tiny)
+        better = self._upper - value > PROGRESS * value
         better = better or stationarity < 0.5 * self.stationarity
         self.patience = PATIENCE if better else self.patience - 1
-        self._best, self.stationarity = at, stationarity
-        self._upper, self._lower = min(self._upper, at.value), max(self._lower, lower)
+        self._best, self._value, self.stationarity = at, value, stationarity
+        self._upper, self._lower = min(self._upper, value), max(self._lower, lower)
         self._trace.record(self._upper, self._lower, at.d)
 
     def weight_step(self, at: SharedPoint, columns: Columns) -> Generator[Request, Any, Floats]:
@@ -250,8 +270,8 @@ class _Shared:
             coefficients=at.alpha,
             bias=at.b,
             dual_variables=on_points * self._y,
-            objective=at.value,
-            dual_objective=min(self._lower, at.value),
+            objective=self._value,
+            dual_objective=min(self._lower, self._value),
             stop_reason=stop,
             counters=self.counters,
             trace=self._trace.arrays(),

@@ -17,13 +17,14 @@ Certificate: for feasible beta and z (n,) with ``gamma_a a + gamma_i / n^2 L z =
     V >= 1'beta - gamma_i / n^2 z'L z - gamma_a a'K a,
 
 with equality at the optimum, where ``a = alpha`` and ``z = K alpha``.  The bound is linear in K: it
-holds for every other K too, which multiple kernel learning needs.  Of a pair (a, z) that rounding
-keeps from fitting each other it is a that is exact, and z'L z the larger of its estimates.
+holds for every other K too, which multiple kernel learning needs.  It takes ``z = K alpha`` as
+rounding left it and the a that belongs to this z, so that no error of the factors enters.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -33,7 +34,7 @@ from mkldist.machines.counters import Counters
 from mkldist.machines.inner_svm import InnerSvm
 from mkldist.machines.svm import best_bias
 from mkldist.solvers.base import Problem
-from mkldist.solvers.deformed import Deformation
+from mkldist.solvers.deformed import EPS, Deformation, Solver, decision_rounding
 
 Floats = npt.NDArray[np.float64]
 
@@ -55,7 +56,7 @@ class Machines:
     gain : float
         ``1'beta``, summed.
     a : (n, k) float64
-        Coefficients of the lower bound: alpha, as solved for.
+        Coefficients of the lower bound, alpha but for rounding.
     roughness : float
         ``gamma_i / n^2 z'L z`` of the lower bound, summed.
     reach : float
@@ -124,46 +125,63 @@ class ManifoldSvm:
 
     def __call__(self, K: Floats) -> Machines:
         """Solve the machines on `K` (n, n), starting from the last solutions."""
-        X = self._inverse_of_P(K)
-        H = K[self._deformation.labelled] @ X
+        deformation = self._deformation
+        solver = self._solver(K)
+        J = deformation.spread(np.eye(len(self._y)), self._n_points)
+        X = solver(J)
+        if deformation.gamma_i > 0.0:
+            X = X + solver(J - deformation.gamma_a * X - deformation.smoothed(K @ X))
+        H = K[deformation.labelled] @ X
         H = 0.5 * (H + H.T)
         beta = np.zeros(self._y.shape)
         for c, (known, machine) in enumerate(zip(self._known, self._machines, strict=True)):
             alike = len(known) == len(H)
             block = H if alike else np.ascontiguousarray(H[np.ix_(known, known)])
             beta[known, c] = machine(block).alpha
-        return self._evaluated(K, beta, X @ (beta * self._y))
+        signed = deformation.spread(beta * self._y, self._n_points)
+        alpha = deformation.refined(K, X @ (beta * self._y), signed, solver)
+        return self._evaluated(K, beta, alpha)
 
-    def _inverse_of_P(self, K: Floats) -> Floats:
-        """Return ``P^-1 J' / 2`` (n, l), refined once."""
+    def _solver(self, K: Floats) -> Solver:
+        """Return what solves systems with ``2 P``."""
         deformation = self._deformation
-        J = deformation.spread(np.eye(len(self._y)), self._n_points)
         if deformation.gamma_i == 0.0:
-            return J / deformation.gamma_a
+            return lambda right: right / deformation.gamma_a
         self.factorisations += 1
         P = deformation.smoothed(K)
         P[np.diag_indices_from(P)] += deformation.gamma_a
-        factor = scipy.linalg.lu_factor(P, overwrite_a=True, check_finite=False)
-        X: Floats = scipy.linalg.lu_solve(factor, J, check_finite=False)
-        rest = J - deformation.gamma_a * X - deformation.smoothed(K @ X)
-        X += scipy.linalg.lu_solve(factor, rest, check_finite=False)
-        return X if np.isfinite(X).all() else deformation(K).coefficients(np.eye(len(self._y)))
+        factor, pivots, singular = scipy.linalg.lapack.dgetrf(P, overwrite_a=True)
+        if singular or not self._usable(factor, pivots):
+            return deformation(K).solved
+        return partial(scipy.linalg.lu_solve, (factor, pivots), check_finite=False)
+
+    def _usable(self, factor: Floats, pivots: npt.NDArray[np.intc]) -> bool:
+        """Return whether the factors of P give finite numbers."""
+        ones = np.ones(self._n_points)
+        with np.errstate(over="ignore", invalid="ignore"):
+            solved = scipy.linalg.lu_solve((factor, pivots), ones, check_finite=False)
+        return bool(np.isfinite(solved).all())
 
     def _evaluated(self, K: Floats, beta: Floats, alpha: Floats) -> Machines:
         """Return the machines with their values at feasible `beta` and coefficients `alpha`."""
         deformation = self._deformation
         f = K @ alpha
         signed = deformation.spread(beta * self._y, self._n_points)
+        smooth = deformation.smoothed(f)
+        fitting = (signed - smooth) / deformation.gamma_a
         ambient = 0.5 * deformation.gamma_a * (alpha * f).sum(axis=0)
-        smoothness = np.maximum(0.5 * (f * deformation.smoothed(f)).sum(axis=0), 0.0)
-        implied = (signed * f).sum(axis=0) - 2.0 * ambient - smoothness
-        bias, value = np.zeros(len(self._known)), 0.0
-        coefficients = alpha.copy()
+        smoothness = np.maximum(0.5 * (f * smooth).sum(axis=0), 0.0)
+        bias, value, rounding = np.zeros(len(self._known)), 0.0, np.zeros(len(self._known))
+        coefficients, reach = alpha.copy(), np.sqrt(K.diagonal())
+        nothing = np.zeros(len(deformation.labelled))
         for c, known in enumerate(self._known):
-            y = self._y[known, c]
-            loss, bias[c] = _mean_hinge(f[deformation.labelled[known], c], y)
-            constant = _mean_hinge(np.zeros(len(y)), y)
+            y, points = self._y[known, c], deformation.labelled[known]
+            unsure = decision_rounding(reach, alpha[:, c])
+            loss, bias[c] = _mean_hinge(f[points, c], y, unsure[points])
+            constant = _mean_hinge(np.zeros(len(y)), y, np.zeros(len(y)))
             own = loss + max(float(ambient[c]), 0.0) + float(smoothness[c])
+            rounding[c] = deformation.rounding(reach, alpha[:, c], f[:, c], nothing)
+            own += rounding[c]
             if own > constant[0]:
                 coefficients[:, c], (own, bias[c]) = 0.0, constant
             value += own
@@ -173,13 +191,15 @@ class ManifoldSvm:
             dual_variables=deformation.spread(beta, self._n_points),
             value=value,
             gain=float(beta.sum()),
-            a=alpha,
-            roughness=float(np.maximum(smoothness, implied).sum()),
+            a=fitting,
+            roughness=float((smoothness + rounding).sum()),
             reach=1.0 / max(float((beta * self._counts).max()), np.finfo(np.float64).tiny),
         )
 
 
-def _mean_hinge(f: Floats, y: Floats) -> tuple[float, float]:
-    """Return the mean hinge loss of decisions `f` at the best bias, and that bias."""
+def _mean_hinge(f: Floats, y: Floats, unsure: Floats) -> tuple[float, float]:
+    """Return the mean hinge loss at the best bias of decisions `f` give or take `unsure`."""
     b = best_bias(f, y)
-    return float(np.maximum(0.0, 1.0 - y * (f + b)).mean()), b
+    slack = 1.0 - y * (f + b)
+    at_most = np.where(slack > -unsure - EPS, np.maximum(slack, 0.0) + unsure, 0.0)
+    return float(at_most.mean()), b

@@ -1,0 +1,139 @@
+"""Bounds of the manifold machines where rounding is large, held to rational arithmetic.
+
+With one label a class and one kernel the dual variables are (b, -b), and the machines have closed
+forms in ``h = Kd_11 + Kd_22 - 2 Kd_12`` of the deformed kernel, which fractions give exactly.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import mkldist
+
+TOL = 1e-6
+N_POINTS, ENDS = 8, (0, 7)
+GAMMAS = [
+    (1.0, 1e-3),
+    (1e-6, 1e3),
+    (4e-6, 1e8),
+    (1e-8, 1e2),
+    (1e-8, 1e8),
+    (1e8, 1e-8),
+]
+every_gamma = pytest.mark.parametrize("gammas", GAMMAS)
+every_scale = pytest.mark.parametrize("scale", [2.0**-26, 1.0, 2.0**26])
+every_kernel = pytest.mark.parametrize("kernel", ["with-constant", "full"])
+MACHINES = [
+    ("lapsvm", {}),
+    ("lapsvm", {"inner": "pcg"}),
+    ("laprls", {}),
+    ("glks", {}),
+    ("lapmkl", {"form": "deformed"}),
+    ("lapmkl", {"form": "shared"}),
+    ("lsvm", {}),
+]
+
+
+def gram(kernel: str, scale: float) -> np.ndarray:
+    """Return a Gram matrix without rounding: products of small integers."""
+    rng = np.random.default_rng(0)
+    features = rng.integers(-9, 10, (N_POINTS, 3)).astype(float)
+    if kernel == "with-constant":
+        features = np.column_stack([features, np.full(N_POINTS, 64.0)])
+    if kernel == "full":
+        features = np.column_stack([features, np.eye(N_POINTS)])
+    return scale * (features @ features.T)
+
+
+def laplacian() -> np.ndarray:
+    """Return the iterated Laplacian of two paths that do not meet."""
+    W = np.diag([1.0, 1.0, 1.0, 0.0, 1.0, 1.0, 1.0], 1)
+    L = np.diag((W + W.T).sum(axis=1)) - W - W.T
+    return L @ L
+
+
+def solved(matrix: list[list[Fraction]], right: list[Fraction]) -> list[Fraction]:
+    """Return the solution of a linear system by elimination."""
+    rows = [[*row, r] for row, r in zip(matrix, right, strict=True)]
+    n = len(rows)
+    for i in range(n):
+        pivot = next(j for j in range(i, n) if rows[j][i] != 0)
+        rows[i], rows[pivot] = rows[pivot], rows[i]
+        for j in range(n):
+            if j != i and rows[j][i] != 0:
+                factor = rows[j][i] / rows[i][i]
+                rows[j] = [a - factor * b for a, b in zip(rows[j], rows[i], strict=True)]
+    return [row[-1] / row[i] for i, row in enumerate(rows)]
+
+
+def spread_of_ends(
+    K: np.ndarray, gamma_a: Fraction, gamma_i: Fraction, weight: Fraction
+) -> Fraction:
+    """Return h of ``K (gamma_a I + gamma_i L K)^-1``, K times the weight."""
+    exact = [[weight * Fraction(v) for v in row] for row in K.tolist()]
+    L = [[Fraction(v) for v in row] for row in laplacian().tolist()]
+    n = range(N_POINTS)
+    system = [
+        [gamma_a * (i == j) + gamma_i * sum(L[i][k] * exact[k][j] for k in n) for j in n] for i in n
+    ]
+    first, last = ENDS
+    a = solved(system, [Fraction((i == first) - (i == last)) for i in n])
+    return sum((exact[first][j] - exact[last][j]) * a[j] for j in n)
+
+
+def optimum(
+    method: str, K: np.ndarray, gamma_a: float, gamma_i: float, weight: float = 1.0
+) -> float:
+    """Return the least objective with K times the weight."""
+    a, i, d = Fraction(gamma_a), Fraction(gamma_i), Fraction(weight)
+    if method == "lsvm":  # max 2 b - b^2 h / 2 over b <= 1/2
+        h = spread_of_ends(K, 2 * a, 2 * i / N_POINTS**2, d)
+        b = min(Fraction(1, 2), 2 / h) if h else Fraction(1, 2)
+        return float(2 * b - b * b * h / 2)
+    return float(2 / (2 + spread_of_ends(K, a, i, d)))  # max 2 b - b^2 - b^2 h / 2
+
+
+@every_gamma
+@every_scale
+@every_kernel
+@pytest.mark.parametrize(("method", "params"), MACHINES, ids=str)
+@pytest.mark.filterwarnings("ignore::mkldist.errors.ConvergenceWarning")
+def test_bounds_enclose_the_exact_optimum(method, params, kernel, scale, gammas):
+    K, (gamma_a, gamma_i) = gram(kernel, scale), gammas
+    y = np.zeros(N_POINTS)
+    y[list(ENDS)] = 1.0, -1.0
+    expected = optimum(method, K, gamma_a, gamma_i)
+    solution = mkldist.solve(
+        method,
+        K[None],
+        y,
+        laplacian=laplacian(),
+        gamma_a=gamma_a,
+        gamma_i=gamma_i,
+        tol=TOL,
+        **params,
+    )
+    assert solution.dual_objective <= expected * (1 + 1e-9)
+    assert solution.objective >= expected * (1 - 1e-9)
+    if solution.converged:
+        assert solution.objective <= expected * (1 + 2 * TOL)
+
+
+@every_gamma
+@every_scale
+@every_kernel
+@pytest.mark.parametrize("gamma_sigma", [1e-6, 1.0, 1e6])
+@pytest.mark.filterwarnings("ignore::mkldist.errors.ConvergenceWarning")
+def test_bounds_of_mklsvm_enclose_the_exact_value_at_its_weight(kernel, scale, gammas, gamma_sigma):
+    K, (gamma_a, gamma_i) = gram(kernel, scale), gammas
+    y = np.zeros(N_POINTS)
+    y[list(ENDS)] = 1.0, -1.0
+    norms = {"gamma_a": gamma_a, "gamma_i": gamma_i, "gamma_sigma": gamma_sigma}
+    solution = mkldist.solve("mklsvm", K[None], y, laplacian=laplacian(), tol=TOL, **norms)
+    d = float(solution.kernel_weights[0])
+    value = optimum("lsvm", K, gamma_a, gamma_i, d) + gamma_sigma * d**2
+    assert solution.dual_objective <= value * (1 + 1e-9)
+    assert solution.objective >= value * (1 - 1e-9)
