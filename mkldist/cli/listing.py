@@ -11,7 +11,7 @@ import click
 from mkldist.cli.options import existing_folders
 
 if TYPE_CHECKING:
-    from mkldist.spec.model import KernelSpec
+    from mkldist.spec.banks import KernelSpec
 
 
 @click.group("list")

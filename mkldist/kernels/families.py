@@ -22,7 +22,7 @@ from mkldist.kernels.feature_subsets import (
 )
 from mkldist.kernels.functions import KernelFunction
 from mkldist.kernels.kernel_list import KernelList
-from mkldist.spec.model import BankSpec, KernelSpec, Range
+from mkldist.spec.banks import BankSpec, KernelSpec, Range
 
 Floats = npt.NDArray[np.float64]
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mkldist.errors import SpecError, nearest
-from mkldist.spec.model import Features, KernelSpec, RandomSubsets
+from mkldist.spec.banks import Features, KernelSpec, RandomSubsets
 
 # Sizes and columns of random subsets draw from streams of their own, row by row, so that the
 # first subsets of a larger bank are those of a smaller one.

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from mkldist.solvers.base import USUAL_PASSES, Path
+from mkldist.spec.banks import BankSpec
 from mkldist.spec.graph import GraphTable
-from mkldist.spec.model import BankSpec, PreprocessingSpec, SweepSpec
+from mkldist.spec.model import PreprocessingSpec, SweepSpec
 from mkldist.spec.selection import SelectionSpec
 
 Place = tuple[str, str, str, int]

@@ -21,7 +21,8 @@ from mkldist.plan.batches import split_groups
 from mkldist.plan.costs import peak_memory, typical_passes
 from mkldist.plan.facts import BankFacts, DatasetFacts, GridFacts
 from mkldist.plan.model import BankPlan, BatchPlan, Place, Plan, RunPlan
-from mkldist.spec.model import BankSpec, DatasetSpec, SweepSpec
+from mkldist.spec.banks import BankSpec
+from mkldist.spec.model import DatasetSpec, SweepSpec
 
 IDENTITY_VERSION = 1
 

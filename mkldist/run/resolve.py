@@ -30,7 +30,8 @@ from mkldist.run.label_check import (
 from mkldist.solvers.base import SolverParams
 from mkldist.solvers.parameters import MethodGrid, expand
 from mkldist.solvers.registry import METHODS
-from mkldist.spec.model import BankSpec, DatasetSpec, SweepSpec
+from mkldist.spec.banks import BankSpec
+from mkldist.spec.model import DatasetSpec, SweepSpec
 
 
 @dataclass(frozen=True, eq=False)

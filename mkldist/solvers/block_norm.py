@@ -27,6 +27,7 @@ from mkldist.gram.requests import Request
 from mkldist.machines.counters import Counters
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.solvers.base import Problem, Solution, StopReason, reason_to_stop
+from mkldist.solvers.block_norm_pace import Pace
 from mkldist.solvers.block_norm_params import BlockNormParams
 from mkldist.solvers.dual_newton import DualState, ProximalDual
 from mkldist.solvers.screening import Candidates, distance_to_optimum
@@ -35,14 +36,6 @@ from mkldist.solvers.trace import Trace
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.intp]
 
-INNER_SHARE = 0.1  # of the present gap, that a minimisation may leave at first
-SLOW = 0.5  # ratio of gaps above which the minimisations are made more accurate
-EASY, HARD = 20, 40  # Newton steps of a minimisation
-HURRY = 2  # power of the penalty's growth after an easy minimisation that gained little
-STANDSTILL = 0.99  # ratio of gaps above which nothing was gained
-PATIENCE = 20  # iterations without gain after which rounding forbids more
-GAMMA_LIMIT = 1e6  # on gamma max_i |rho_i|: beyond, rounding of rho moves the multipliers
-FAR = 1e4  # times more than that is allowed where the gap is one
 FIRST_KERNELS = 20  # of the working set
 SOLVED = 0.5  # of the gap of the last pass, to which the working set is solved before the next
 SOLVED_TOL = 0.5  # of the tolerance, to which it need not be solved any better
@@ -92,10 +85,8 @@ class BlockNorm:
         self._candidates = Candidates(problem.n_kernels)
         self._kernel_scale, self._centre_value, self._inherited = 1.0, 0.0, False
         # Losses and regularisers are not negative, nor is then the optimum.
-        self.lower, self._share = 0.0, INNER_SHARE
-        self._restricted_lower = self._last_lower = 0.0
-        self._gap_of_pass = self._last_gap = math.inf
-        self._pace, self._idle, self._last_steps = 1, 0, 0
+        self.lower = self._restricted_lower = 0.0
+        self._gap_of_pass, self._pace = math.inf, Pace(params.tol)
         self._trace = Trace(params.trace, problem.clock)
         self._dropped = np.zeros(problem.n_kernels, dtype=bool)
         self._weights = np.zeros(problem.n_kernels)
@@ -107,12 +98,6 @@ class BlockNorm:
     def gap(self) -> float:
         """Relative duality gap of the bounds."""
         return relative_gap(self.upper, self.lower)
-
-    @property
-    def _accuracy(self) -> float:
-        """How far from its minimum an inner objective may be left."""
-        gap = self.gap if math.isinf(self._last_gap) else self._last_gap
-        return self._share * max(min(gap, 1.0), self.params.tol) * abs(self.upper)
 
     def start(self) -> Generator[Request, Any, float]:
         """Go on from a start, or choose the first working set.
@@ -165,7 +150,7 @@ class BlockNorm:
             Why to end now, if so.
         """
         self.dual.damping, self.dual.gamma_loss = damping, gamma
-        yield from self.dual.minimise(self._accuracy)
+        yield from self.dual.minimise(self._pace.accuracy(self.gap, self.upper))
         self._bound_above(self.dual.advance())
         yield from self._look_outside()
         return self._finished()
@@ -188,7 +173,7 @@ class BlockNorm:
         if self.gap > self.params.tol:
             violators = self._violators(norms)
             if len(violators):
-                self._last_gap = math.inf  # of another problem
+                self._pace.begin_anew()
                 self._drop(norms)
                 yield from self.dual.enlarge(violators)
 
@@ -298,32 +283,13 @@ class BlockNorm:
         """Count and record an outer iteration; say whether to stop."""
         self.counters.outer_iterations += 1
         self._trace.record(self.upper, self.lower, self._normalised()[0])
-        self._judge()
-        stalled = self._idle >= PATIENCE
-        return reason_to_stop(self._problem, self.params, self.gap, stalled=stalled)
+        lower = max(self.lower, self._restricted_lower)
+        self._pace.judge(self._restricted_gap, lower, self.counters.newton_steps)
+        return reason_to_stop(self._problem, self.params, self.gap, stalled=self._pace.stalled)
 
     def grown(self, gamma: float, growth: float) -> float:
-        """Return the next penalty: what rounding allows, less as the gap closes, at most."""
-        limit = GAMMA_LIMIT * (1.0 + FAR * min(self.gap, 1.0))
-        return min(growth**self._pace * gamma, limit / self.dual.size)
-
-    def _judge(self) -> None:
-        """Compare the gap on the working set with the last one, to set the pace of what follows.
-
-        A larger penalty means fewer outer iterations and harder minimisations: it grows with
-        the pace, not at all after a hard one.
-        """
-        gap, lower = self._restricted_gap, max(self.lower, self._restricted_lower)
-        slow = gap > SLOW * self._last_gap
-        steps = self.counters.newton_steps - self._last_steps
-        self._pace = 0 if steps > HARD else HURRY if slow and steps <= EASY else 1
-        gained = lower - self._last_lower > (1.0 - STANDSTILL) * abs(lower)
-        still = gap > STANDSTILL * self._last_gap and not gained
-        self._idle = self._idle + 1 if still else 0
-        if slow:
-            self._share *= INNER_SHARE
-        self._last_gap, self._last_lower = gap, lower
-        self._last_steps = self.counters.newton_steps
+        """Return the penalty that follows `gamma`, whose usual factor is `growth`."""
+        return self._pace.grown(gamma, growth, self.gap, self.dual.size)
 
     def solution(self, stop: StopReason) -> Solution:
         """Return the best predictor met and its certificate."""

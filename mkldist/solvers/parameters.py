@@ -11,8 +11,8 @@ from pydantic import ValidationError
 
 from mkldist.errors import SpecError
 from mkldist.solvers.base import Method, SolverParams
+from mkldist.spec.banks import Range
 from mkldist.spec.mistakes import expected, spec_error, unknown_key
-from mkldist.spec.model import Range
 from mkldist.spec.values import spelled
 
 

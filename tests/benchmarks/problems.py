@@ -16,7 +16,7 @@ from mkldist.gram.layout import TileLayout
 from mkldist.gram.view import make_views
 from mkldist.kernels.families import kernel_list
 from mkldist.kernels.kernel_list import KernelList
-from mkldist.spec.model import BankSpec
+from mkldist.spec.banks import BankSpec
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from mkldist.gram.layout import TileLayout
 from mkldist.gram.store import GramStore
 from mkldist.kernels.evaluate import evaluate
 from mkldist.kernels.families import kernel_list
-from mkldist.spec.model import BankSpec
+from mkldist.spec.banks import BankSpec
 
 ALL_FUNCTIONS = BankSpec(
     kernels=[

@@ -16,7 +16,7 @@ from mkldist.gram.passes import answer
 from mkldist.gram.recomputed import CHUNK_KERNELS, RecomputedBank
 from mkldist.gram.requests import Combine, Matvec, Quadratic
 from mkldist.kernels.families import kernel_list
-from mkldist.spec.model import BankSpec
+from mkldist.spec.banks import BankSpec
 from tests.gram.bank_suite import BankSuite, random_grams
 
 

@@ -7,7 +7,7 @@ from sklearn.metrics.pairwise import laplacian_kernel, polynomial_kernel, rbf_ke
 from mkldist.kernels import functions
 from mkldist.kernels.evaluate import evaluate
 from mkldist.kernels.families import kernel_list
-from mkldist.spec.model import BankSpec
+from mkldist.spec.banks import BankSpec
 
 SPEC = BankSpec(
     kernels=[

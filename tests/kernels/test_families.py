@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from mkldist.errors import SpecError
 from mkldist.kernels.families import NAMED_FAMILIES, kernel_list
 from mkldist.kernels.functions import KernelFunction
-from mkldist.spec.model import FAMILIES, BankSpec
+from mkldist.spec.banks import FAMILIES, BankSpec
 
 NAMES = ("radius", "texture", "area", "smoothness", "symmetry")
 GROUPS = {"size": (0, 2), "look": (1, 3, 4)}

@@ -11,7 +11,7 @@ from mkldist.kernels.families import kernel_list
 from mkldist.solvers.base import Problem, StopReason
 from mkldist.solvers.lockstep import Job, solve_alone
 from mkldist.solvers.registry import METHODS
-from mkldist.spec.model import BankSpec
+from mkldist.spec.banks import BankSpec
 from tests.benchmarks.problems import Points, built
 
 # (hinge, logistic) at C = 0.005, 0.05 and 0.5, relative gap 0.01, means of ten splits

@@ -1,0 +1,167 @@
+"""The words of ``[[banks]]``: kernels, the features that they see, and what is done to them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import Field, Strict, Tag, model_validator
+
+from mkldist.spec.kinds import (
+    LIST,
+    NUMBER,
+    TABLE,
+    TEXT,
+    Finite,
+    Model,
+    Name,
+    Positive,
+    either,
+    series_shape,
+)
+
+
+class Range(Model):
+    """A series of numbers: ``{start, stop, num, scale}`` or ``{base, exponents}``."""
+
+    start: Finite | None = None
+    stop: Finite | None = None
+    num: int | None = Field(None, ge=1)
+    scale: Literal["linear", "log"] = "linear"
+    base: Positive | None = None
+    exponents: Annotated[list[Finite], Field(min_length=1)] | None = None
+
+    @model_validator(mode="after")
+    def _complete(self) -> Range:
+        span = None not in (self.start, self.stop, self.num)
+        geometric = self.base is not None and self.exponents is not None
+        if span == geometric:
+            found = ", ".join(sorted(self.model_fields_set)) or "nothing"
+            raise ValueError(f"found {found}; expected start, stop and num, or base and exponents")
+        if span and self.scale == "log" and min(self.start or 0, self.stop or 0) <= 0:
+            raise ValueError("found a log scale from or to 0; expected start and stop above 0")
+        return self
+
+    def values(self) -> tuple[float, ...]:
+        """Return the numbers of the series in order."""
+        if self.base is not None and self.exponents is not None:
+            return tuple(float(self.base**e) for e in self.exponents)
+        space = np.geomspace if self.scale == "log" else np.linspace
+        return tuple(float(v) for v in space(self.start or 0.0, self.stop or 0.0, self.num or 1))
+
+
+Series = Annotated[
+    Annotated[Positive, Tag(NUMBER)]
+    | Annotated[list[Positive], Field(min_length=1), Tag(LIST)]
+    | Annotated[Range, Tag(TABLE)]
+    | Annotated[Literal["chi2"], Tag(TEXT)],
+    either(
+        'a number, a list of numbers, {start, stop, num}, {base, exponents}, or "chi2"',
+        series_shape,
+    ),
+]
+
+
+class RandomSubsets(Model):
+    """Random feature subsets: `count` of them, of `size` features (default: random sizes)."""
+
+    count: int = Field(ge=1)
+    size: int | None = Field(None, ge=1)
+
+
+Features = Annotated[
+    Annotated[str, Tag(TEXT)] | Annotated[RandomSubsets, Tag(TABLE)],
+    either('"all", "each", {count = ...}, or the name of a feature or feature group'),
+]
+
+
+FeatureSets = Annotated[
+    Annotated[str, Tag(TEXT)]
+    | Annotated[RandomSubsets, Tag(TABLE)]
+    | Annotated[list[Features], Field(min_length=1), Tag(LIST)],
+    either('"all", "each", {count = ...}, or a list of such and of names of features'),
+]
+Degree = Annotated[int, Field(ge=1)]
+Degrees = Annotated[
+    Annotated[Degree, Tag(NUMBER)] | Annotated[list[Degree], Field(min_length=1), Tag(LIST)],
+    either("a whole number or a list of them"),
+]
+
+
+class KernelSpec(Model):
+    """One ``[[banks.kernels]]`` entry: a kernel function over parameter and feature sets."""
+
+    function: Literal["gaussian", "polynomial", "linear", "laplacian-rbf"]
+    widths: Series | None = Field(
+        None, description="gaussian, laplacian-rbf; 'chi2' draws one per random subset"
+    )
+    degrees: Degrees | None = Field(None, description="polynomial")
+    offset: float = Field(
+        1.0, ge=0, allow_inf_nan=False, description="polynomial: (offset + x'z)^degree"
+    )
+    features: FeatureSets = "all"
+
+
+Normalisation = Literal["none", "trace", "cosine", "centre", "variance", "multiplicative variance"]
+Normalisations = Annotated[
+    Annotated[Normalisation, Tag(TEXT)]
+    | Annotated[tuple[Normalisation, ...], Strict(False), Tag(LIST)],
+    either("the name of a normalisation or a list of them"),
+]
+FAMILIES = ("xu2008", "suzuki2011", "hao2012", "hao2012-polynomial", "do2009", "do2009-gaussian",
+            "guo2011", "precomputed")  # fmt: skip
+Family = Literal["xu2008", "suzuki2011", "hao2012", "hao2012-polynomial", "do2009",
+                 "do2009-gaussian", "guo2011", "precomputed"]  # fmt: skip
+
+
+class BankSpec(Model):
+    """One ``[[banks]]`` entry: a named family of a paper, or kernels spelled out."""
+
+    name: Name | None = None
+    family: Family | None = None
+    kernels: Annotated[tuple[KernelSpec, ...], Strict(False)] = ()
+    normalisation: Normalisations = "trace"
+    dtype: Literal["auto", "float32", "float64"] = "auto"
+    backend: Literal["auto", "memory", "mmap", "stream", "recompute"] = Field(
+        "auto",
+        description="where workers read kernels: loaded, mapped from the node's cache, read from "
+        "their store at every pass, or never stored but computed inside every pass",
+    )
+
+    @model_validator(mode="after")
+    def _family_or_kernels(self) -> BankSpec:
+        if (self.family is None) == (not self.kernels):
+            if self.family is None:
+                raise ValueError(
+                    'found neither family nor kernels; expected family = "xu2008" or the like, '
+                    "or [[banks.kernels]] entries"
+                )
+            raise ValueError("found family and kernels; expected one of them")
+        if self.backend == "recompute" and self.family == "precomputed":
+            raise ValueError(
+                'found backend = "recompute" and family = "precomputed"; expected kernels of '
+                "features, which can be computed again"
+            )
+        if self.backend == "recompute" and self.dtype == "float32":
+            raise ValueError(
+                'found backend = "recompute" and dtype = "float32"; expected float64, in which '
+                "kernels are computed: nothing is stored"
+            )
+        if "cosine" in self.normalisations[1:]:
+            raise ValueError("found cosine after another normalisation; expected it first")
+        return self
+
+    @property
+    def label(self) -> str:
+        """The name under which results are stored."""
+        return self.name or self.family or "bank"
+
+    @property
+    def normalisations(self) -> tuple[str, ...]:
+        """Normalisations in the order in which they apply; empty for none.
+
+        ``variance`` is short for ``multiplicative variance``.
+        """
+        given = self.normalisation
+        steps = (given,) if isinstance(given, str) else given
+        return tuple(step.split()[-1] for step in steps if step != "none")
