@@ -272,7 +272,7 @@ def _refuse_missing(missing: npt.NDArray[np.bool_], where: str) -> None:
             where,
             f"no label in {len(rows)} of {len(missing)} rows, the first is row {rows[0]} (from 0)",
             "a label in every row",
-            "Remove these rows.",
+            "Remove these rows; which labels methods must not see, [splits] says.",
         )
 
 

@@ -36,9 +36,17 @@ def partitions_of(
     Raises
     ------
     DataError
-        If one of the arrays is there alone, they do not fit each other, an index is not an integer
-        in 0…n-1, stands twice, or is in several parts.
+        If one of the arrays is there alone, they have names of both kinds, they do not fit each
+        other, or an index is not an integer in 0…n-1, stands twice, or is in several parts.
     """
+    trains = [names[0] for names in ARRAY_NAMES if names[0] in arrays]
+    if len(trains) > 1:
+        raise DataError(
+            where,
+            f"arrays {trains[0]!r} and {trains[1]!r}",
+            "one set of partitions: train, unlabelled and test, or idx_labs, idx_unls and idx_test",
+            "Save the others to a file of their own.",
+        )
     for names in ARRAY_NAMES:
         given = {name: arrays[name] for name in names if name in arrays}
         if given:

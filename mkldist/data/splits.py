@@ -132,7 +132,7 @@ def _check(
 ) -> None:
     place = f"{where}, split {number} of {total} (from 0)"
     scored = len(split.test) + len(split.unlabelled)
-    for size, name in ((len(split.train), "training"), (scored, "test")):
+    for size, name in ((len(split.train), "training"), (scored, "test or unlabelled")):
         if not size:
             raise DataError(
                 place, f"no {name} point", "at least one", "Correct or leave out this split."

@@ -101,6 +101,7 @@ def check_folds(grids: Mapping[str, MethodGrid], dataset: Dataset, splits: Seque
                     f"found {folds}",
                     f"at most {smallest}, the labelled points of the smallest class in a training "
                     f"part of {dataset.name!r}",
+                    "Lower it, or leave it out",
                 )
 
 

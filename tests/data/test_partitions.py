@@ -35,6 +35,7 @@ def test_one_row_a_partition() -> None:
         ({"unlabelled": np.array([[0]])}, ("'unlabelled' without 'train'",)),
         (pair([[0]], [[1]]) | {"unlabelled": np.array([[1]])}, ("'unlabelled' and 'test'",)),
         (pair([[0]], [[1]]) | {"unlabelled": np.array([[7]])}, ("'unlabelled', row 0", "index 7")),
+        (pair([[0]], [[1]]) | {"idx_labs": np.array([[0]])}, ("'train' and 'idx_labs'", "one set")),
         ({"idx_unls": np.array([[0]])}, ("'idx_unls' without 'idx_labs'",)),
         (pair([[1, 6]], [[2]]), ("index 6", "6 points", "0 to 5", "subtract 1")),
         (pair([[0, 6]], [[2]]), ("index 6", "6 points", "Check that they belong")),

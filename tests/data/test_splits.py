@@ -139,7 +139,7 @@ def test_a_split_that_leaves_a_class_out_is_named() -> None:
 
 
 def test_a_split_without_test_points_is_named() -> None:
-    with mistake("split 0 of 1", "no test point"):
+    with mistake("split 0 of 1", "no test or unlabelled point"):
         made(dataset(1, 1, ([0, 1], [])), kind="predefined")
 
 
@@ -180,7 +180,7 @@ def test_what_values_cannot_be_divided_into() -> None:
         made(values(20), kind="kfold", folds=21)
     with mistake("no training point"):
         made(values(6, ([], [1])), kind="predefined")
-    with mistake("no test point"):
+    with mistake("no test or unlabelled point"):
         made(values(6, ([1, 2], [])), kind="predefined")
     with mistake("cannot be divided so", "Change train_fraction."):
         made(values(2), train_fraction=0.1)

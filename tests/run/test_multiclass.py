@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import signal
+
 import numpy as np
 import pytest
 from sklearn import metrics
-from sklearn.datasets import load_digits
+from sklearn.datasets import load_digits, load_iris
 
 import mkldist
 from mkldist.errors import SpecError
@@ -15,9 +18,17 @@ from mkldist.results.records import RecordStore
 from mkldist.results.rows import weight_rows
 from mkldist.results.state import RunState
 from mkldist.run.scores import multiclass_scores, predicted_classes
-from mkldist.solvers.registry import METHODS
+from mkldist.solvers.registry import METHODS, MODULES
 from tests.run.few_labels import do, grams, save_npz, text, zscored
-from tests.run.sweeps import records, run_here
+from tests.run.sweeps import (
+    end,
+    record_times,
+    records,
+    run_here,
+    run_process,
+    start_process,
+    wait_until,
+)
 
 LEVEL = '[[methods]]\nname = "level"\nC = [1.0, 20.0]\n'
 SHARED = '[[methods]]\nname = "level"\nlabel = "shared"\nkernel_weights = "shared"\nC = 20.0\n'
@@ -232,3 +243,57 @@ def test_results_have_the_classes_as_a_dim(tmp_path, scheduler):
     assert of_all["class_name"].isna().all()
     assert own["weight"].sum() == pytest.approx(2 * 2 * 3)
     assert of_all["weight"].sum() == pytest.approx(2)
+
+
+def test_every_method_learns_each_class_against_the_rest(tmp_path):
+    rows = np.random.default_rng(3).permutation(150)
+    x, y = load_iris(return_X_y=True)
+    source = save_npz(
+        tmp_path / "data.npz", x=x, y=y, train=rows[:24], unlabelled=rows[24:60], test=rows[60:]
+    )
+    words = {"splits": 'kind = "predefined"', "fit": "all", "graph": "[graph]\nneighbours = 5"}
+    methods = "".join(f'[[methods]]\nname = "{name}"\ntol = 1e-4\n' for name in MODULES)
+    together = do(iris(methods, source=source, **words), tmp_path)
+    assert len(together.records) == len(MODULES)
+    for number in range(3):
+        folder = tmp_path / f"{number}"
+        folder.mkdir()
+        alone = do(iris(methods, source=f"{source}\npositive = {number}", **words), folder)
+        for (name, *place), record in together.records.items():
+            assert record.state is RunState.COMPLETE, name
+            single = alone.records[name, *place]
+            found = record.of_classes["class_objective"][number]
+            assert found == pytest.approx(single.objective, rel=1e-9), name
+
+
+@pytest.mark.slow
+def test_a_killed_sweep_of_many_classes_ends_as_one_that_was_not(tmp_path):
+    slow = '[[methods]]\nname = "slow"\nC = [1.0, 2.0, 3.0, 4.0]\n'
+    words = iris(LEVEL + SHARED + slow, normalisation='"cosine"')
+    words = words.replace("tol =", 'execution = "isolated"\ntol =')
+    killed, whole = tmp_path / "killed" / "few", tmp_path / "whole" / "few"
+    for output in (killed, whole):
+        output.parent.mkdir()
+    with start_process(words, killed, "--workers", "1") as process:
+        try:
+            wait_until(lambda: len(record_times(killed)) >= 3, "three runs are recorded", process)
+            os.killpg(process.pid, signal.SIGKILL)
+        finally:
+            end(process)
+    before = record_times(killed)
+    assert 3 <= len(before) < 14
+    for output in (killed, whole):
+        code, said = run_process(words, output)
+        assert code == 0, said
+    after = record_times(killed)
+    assert len(after) == 14
+    assert {name: after[name] for name in before} == before
+    found, expected = records(killed), records(whole)
+    assert set(found) == set(expected)
+    for run_id, record in expected.items():
+        again = found[run_id]
+        assert again.state is record.state is RunState.COMPLETE
+        np.testing.assert_array_equal(again.kernel_weights, record.kernel_weights)
+        np.testing.assert_array_equal(again.decision_values, record.decision_values)
+        for name, values in record.of_classes.items():
+            np.testing.assert_array_equal(again.of_classes[name], values)
