@@ -207,9 +207,7 @@ def _on_all_points(
             norms += float(d[m]) * deformation.penalty(own[s], f_m)
             reach = np.sqrt(K.diagonal())
             rounding += float(d[m]) * deformation.rounding(reach, own[s], f_m, np.abs(c))
-            of_dual = kernel.coefficients(r)
-            norm = kernel.norm(r, of_dual, K @ of_dual)
-            excess = max(excess, norm - float(r @ kernel.block() @ r))
+            excess = max(excess, kernel.norm(r) - float(r @ kernel.block() @ r))
     b = loss.best_bias(f[labelled])
     objective = 0.5 * norms + loss.value(loss.residual(f[labelled] + b), b) + rounding
     constant = _constant(problem, deformation, loss)

@@ -180,8 +180,7 @@ class _Machine:
         if z.value > self._constant().value:  # all that rounding left
             z = self._constant()
         r = self.loss.feasible(block.r)
-        a = kernel.coefficients(r)
-        self._take(z, self.loss.dual_value(r, block.b) - 0.5 * kernel.norm(r, a, self._K @ a))
+        self._take(z, self.loss.dual_value(r, block.b) - 0.5 * kernel.norm(r))
         return StopReason.CONVERGED if self._met else StopReason.STALLED
 
     def conjugate_gradients(self) -> StopReason:

@@ -81,8 +81,7 @@ def least_squares(problem: Problem, params: RLSParams, deformation: Deformation)
         alpha, b, objective = np.zeros_like(alpha), centre, constant
     # At c, not at the residuals, whose digits cancel where the labels are nearly met.
     r = c - c.mean() if params.bias else c
-    a = kernel.coefficients(r)
-    dual = max(float(y @ r) - 0.5 * float(r @ r) - 0.5 * kernel.norm(r, a, K @ a), 0.0)
+    dual = max(float(y @ r) - 0.5 * float(r @ r) - 0.5 * kernel.norm(r), 0.0)
     met = relative_gap(objective, dual) <= params.tol
     return Solution(
         kernel_weights=weights,

@@ -215,29 +215,41 @@ class DeformedKernel:
             return self.solved(right)
         return self.deformation.refined(self.K, self.solved(right), right, self.solved)
 
-    def norm(self, c: Floats, a: Floats, f: Floats) -> float:
-        """Return an upper bound of ``c'Kd c``, whatever rounding did to the factors.
+    def norm(self, c: Floats) -> float:
+        """Return an upper bound of ``c'Kd c`` for `c` (l,), whatever rounding did to the factors.
 
-        For every z it is at most ``gamma_i z'L z + gamma_a v'K v``, ``gamma_a v = J'c - gamma_i L
-        z``, with equality at ``z = Kd J'c``.
-
-        Parameters
-        ----------
-        c : (l,) float64
-            Dual variables.
-        a, f : (n,) float64
-            Their coefficients, and ``K a``, which is z.
+        For every z it is at most ``gamma_i z'L z + v'K v / gamma_a``, ``v = J'c - gamma_i L z``,
+        with equality at ``z = Kd J'c``.
         """
         deformation, reach = self.deformation, np.sqrt(self.K.diagonal())
-        smooth = deformation.smoothed(f)
-        rest = deformation.spread(c, len(f)) - deformation.gamma_a * a - smooth
-        unsure = deformation.rest_rounding(a, f)
-        bound = deformation.gamma_a * float(a @ f) + float(f @ smooth)
-        bound += 2.0 * (float(f @ rest) + float(np.linalg.norm(f * unsure)))
-        remainder = float(rest @ (self.K @ rest)) + float(np.sum((reach * unsure) ** 2))
-        bound += max(remainder, 0.0) / deformation.gamma_a
-        nothing = np.zeros(len(deformation.labelled))
-        return bound + 2.0 * deformation.rounding(reach, a, f, nothing)
+        right = deformation.spread(c, len(reach))
+        if self.F is None or self.root is None:
+            unsure = 2.0 * EPS * float(np.sum((reach * right) ** 2))
+            return (float(right @ (self.K @ right)) + unsure) / deformation.gamma_a
+        z = self._fit(right, self.F, self.root)
+        smooth, stiff = deformation.smoothed(z), deformation.stiffness(len(z))
+        v = right - smooth
+        unsure_v = EPS * (np.abs(right) + stiff * np.abs(z))
+        g = self.F.T @ v
+        left = max(float(v @ (self.K @ v - self.F @ g)), 0.0)  # of K without FF'
+        ambient = float(g @ g) + left + 2.0 * EPS * float(np.sum((reach * v) ** 2))
+        ambient += float(np.sum((reach * unsure_v) ** 2))
+        intrinsic = float(z @ smooth) + EPS * float(np.linalg.norm(stiff * z**2))
+        intrinsic += 2.0 * float(np.linalg.norm(z * unsure_v))
+        return intrinsic + ambient / deformation.gamma_a
+
+    def _fit(self, right: Floats, F: Floats, root: Floats) -> Floats:
+        """Return ``Kd right`` (n,), refined while that helps."""
+        least, best, w = np.inf, np.zeros(F.shape[1]), np.zeros(F.shape[1])
+        for _ in range(1 + REFINEMENTS):
+            rest = F.T @ (right - self.deformation.smoothed(F @ w)) - self.deformation.gamma_a * w
+            error = float(np.linalg.norm(rest))
+            if not error < SLOW * least:
+                break
+            least, best = error, w
+            w = w + root @ (root.T @ rest)
+        fit: Floats = F @ best
+        return fit
 
     def solved(self, right: Floats) -> Floats:
         """Return ``(gamma_a I + gamma_i L K)^-1`` times columns (n, ...), as far as F knows it."""

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import mkldist
+from tests.methods.manifolds import manifold
 
 TOL = 1e-6
 N_POINTS, ENDS = 8, (0, 7)
@@ -137,3 +138,13 @@ def test_bounds_of_mklsvm_enclose_the_exact_value_at_its_weight(kernel, scale, g
     value = optimum("lsvm", K, gamma_a, gamma_i, d) + gamma_sigma * d**2
     assert solution.dual_objective <= value * (1 + 1e-9)
     assert solution.objective >= value * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("method", ["lapsvm", "laprls", "glks", "lapmkl", "lsvm", "mklsvm"])
+def test_bounds_stay_close_where_the_graph_outweighs_the_kernel_by_far(method):
+    shape = manifold("moons", n=200, per_class=3)
+    traces = np.trace(shape.grams, axis1=1, axis2=2)
+    grams = shape.grams / traces[:, None, None]
+    norms = {"gamma_a": 1e-8, "gamma_i": 1e4}
+    solution = mkldist.solve(method, grams, shape.y, laplacian=shape.laplacian, tol=1e-3, **norms)
+    assert solution.converged
