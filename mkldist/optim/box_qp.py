@@ -9,16 +9,12 @@ work in place on a feasible point and its gradient.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numba
 import numpy as np
 import numpy.typing as npt
 import scipy.linalg
 
 Floats = npt.NDArray[np.float64]
-Direction = Callable[[npt.NDArray[np.intp], Floats], Floats | None]
-
 _CURVATURE_FLOOR = 1e-12  # of the diagonal
 _TINY = float(np.finfo(np.float64).tiny)
 
@@ -103,15 +99,13 @@ def newton_steps(
     lower: Floats,
     upper: Floats,
     limit: int = 25,
-    direction_on: Direction | None = None,
 ) -> int:
     """Maximise over the free variables by Newton steps that stop at the box; return the steps.
 
     Overwrites `beta` and `slack`, as :func:`pair_updates` does.  A step solves
     ``[[K_FF, 1], [1', 0]] [d, b] = [slack_F, 0]`` for the free set F.  The tiny ridge keeps the
     system solvable for dependent columns; the exact line search keeps every step an ascent,
-    ridge or not.  A caller that knows the structure of K may give its own solver of that system:
-    `direction_on` takes F and ``slack_F`` and returns d, or None to stop.
+    ridge or not.
     """
     for step in range(limit):
         free = np.flatnonzero((beta > lower) & (beta < upper))

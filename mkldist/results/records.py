@@ -98,15 +98,6 @@ class RecordStore:
         """Forget a run; nothing happens when it is not recorded."""
         self._others(run_id, None)
 
-    def remove_damaged(self) -> list[str]:
-        """Delete damaged files, return the ids they had; these runs count as not recorded."""
-        damaged = []
-        for path, run_id, _ in list(self._files()):
-            if not _is_whole(Path(path)):
-                Path(path).unlink(missing_ok=True)
-                damaged.append(run_id)
-        return damaged
-
     def remove_temporaries(self) -> int:
         """Delete what killed writers left behind an hour ago or earlier; return how many files."""
         removed = 0

@@ -231,11 +231,6 @@ class Solution:
     state: Any = field(default=None, repr=False)
 
     @property
-    def absolute_gap(self) -> float:
-        """``|objective - dual_objective|``: bounds that cross are no better than a gap."""
-        return abs(self.objective - self.dual_objective)
-
-    @property
     def gap(self) -> float:
         """Relative duality gap ``|primal - dual| / max(|primal|, tiny)``."""
         return relative_gap(self.objective, self.dual_objective)

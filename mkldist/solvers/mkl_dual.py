@@ -282,9 +282,7 @@ class MklDual:
             self._counters.svm_iterations += int(
                 pair_updates(H, diagonal, beta, slack, lower, upper, violation, limit)
             )
-            self._counters.newton_steps += newton_steps(
-                H, beta, slack, lower, upper, direction_on=model.direction
-            )
+            self._counters.newton_steps += newton_steps(H, beta, slack, lower, upper)
             slack = linear - H @ (beta - start)
             spread = _spread(slack, beta < upper, beta > lower)
             stuck = spread > 0.5 * last and violation < spread

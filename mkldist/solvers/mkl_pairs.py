@@ -137,10 +137,8 @@ def _curvatures(
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
-def _partner(
-    i: int, highest: float, slack: Floats, curvatures: Floats, beta: Floats, lower: Floats
-) -> int:
-    """Return who may go down with the largest second-order promise against i."""
+def _partner(highest: float, slack: Floats, curvatures: Floats, beta: Floats, lower: Floats) -> int:
+    """Return who may go down with the largest second-order promise."""
     j, promise = -1, -1.0
     for k in range(len(beta)):
         slope = highest - slack[k]
@@ -258,7 +256,7 @@ def mkl_pair_updates(
             return step
         row = rows[slots[i]]
         _curvatures(row, points, diagonal, G, i, e, h, r, kappa, curvatures, along)
-        j = _partner(i, highest, slack, curvatures, beta, lower)
+        j = _partner(highest, slack, curvatures, beta, lower)
         _parabolas(row, points, diagonal, G, i, j, u, c)
         room = min(upper[i] - beta[i], beta[j] - lower[j])
         t = line_maximum(kind, shape, lam, y[i] - y[j], q, u, c, room)

@@ -108,8 +108,6 @@ Normalisations = Annotated[
     | Annotated[tuple[Normalisation, ...], Strict(False), Tag(LIST)],
     either("the name of a normalisation or a list of them"),
 ]
-FAMILIES = ("xu2008", "suzuki2011", "hao2012", "hao2012-polynomial", "do2009", "do2009-gaussian",
-            "guo2011", "precomputed")  # fmt: skip
 Family = Literal["xu2008", "suzuki2011", "hao2012", "hao2012-polynomial", "do2009",
                  "do2009-gaussian", "guo2011", "precomputed"]  # fmt: skip
 

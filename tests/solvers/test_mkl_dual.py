@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize, minimize_scalar
 
 from mkldist.gram.requests import Combine, Matvec, Quadratic
 from mkldist.solvers.dual_penalties import MOREAU_YOSIDA, P_NORM, Penalty
 from mkldist.solvers.mkl_model import SecondOrderModel
-from mkldist.solvers.mkl_pairs import line_maximum, mkl_pair_updates
 from mkldist.solvers.registry import METHODS
 from mkldist.solvers.row_cache import RowCache
 from tests.methods import instances, plain_bank
@@ -53,99 +51,6 @@ def test_weights_and_their_derivative_by_finite_differences(penalty):
         expected = kappa * r * r[m]
         expected[m] += h[m]
         np.testing.assert_allclose(column, expected, rtol=1e-5, atol=1e-5 * np.abs(h).max())
-
-
-@pytest.mark.parametrize("a_squared", [1.0, 0.05])
-def test_moreau_yosida_value_is_the_maximum_that_defines_it(a_squared):
-    s = np.array([2.0, 1.9, 1.0, 0.0])
-
-    def negated(t):
-        return -(t @ s - 0.5 * t.sum() ** 2 - 0.5 * a_squared * t @ t)
-
-    found = minimize(negated, np.ones(4), method="L-BFGS-B", bounds=[(0, None)] * 4, tol=1e-14)
-    assert Penalty(MOREAU_YOSIDA, a_squared).value(s**2) == pytest.approx(-found.fun, rel=1e-7)
-
-
-@pytest.mark.parametrize("a_squared", [1e-3, 1e-9, 1e-16])
-def test_equal_norms_share_the_weight_whatever_their_rounding(a_squared):
-    rng = np.random.default_rng(4)
-    for _ in range(200):
-        q = 1.0 + a_squared * rng.integers(-2, 3, size=5) * rng.uniform(size=5)
-        e = Penalty(MOREAU_YOSIDA, a_squared).response(q)[0]
-        assert np.isfinite(e).all()
-        assert (e >= 0).all()
-
-
-@every_penalty
-def test_no_dual_variables_have_no_weights(penalty):
-    assert penalty.value(np.zeros(3)) == 0.0
-    assert penalty.response(np.zeros(3))[0].tolist() == [0.0, 0.0, 0.0]
-
-
-@every_penalty
-@pytest.mark.parametrize("room", [0.05, 10.0])
-def test_line_search_finds_the_maximum_on_the_line(penalty, room):
-    grams, _y, beta, G = dual_point(penalty)
-    direction = np.zeros(len(beta))
-    direction[[0, 1]] = 1.0, -1.0
-    q, u = G @ beta, G @ direction
-    c = np.einsum("i,mij,j->m", direction, grams, direction)
-    linear = float(penalty.response(q)[0] @ u) + 0.5
-    best = minimize_scalar(
-        lambda t: penalty.value(q + 2 * t * u + t * t * c) - linear * t,
-        bounds=(0, room),
-        method="bounded",
-        options={"xatol": 1e-10},
-    ).x
-    t = line_maximum(penalty.kind, penalty.shape, penalty.lam, linear, q, u, c, room)
-    assert t == pytest.approx(best, abs=1e-5)
-    assert 0.0 <= t <= room
-
-
-@every_penalty
-def test_pair_updates_ascend_to_the_optimality_conditions(penalty):
-    grams, y, _, _ = dual_point(penalty)
-    n, C = len(y), 0.3
-    rows, points = np.ascontiguousarray(grams.transpose(1, 0, 2)), np.arange(n)
-    G, q, beta = np.zeros((len(grams), n)), np.zeros(len(grams)), np.zeros(n)
-    lower, upper = np.minimum(C * y, 0.0), np.maximum(C * y, 0.0)
-    setting = (penalty.kind, penalty.shape, penalty.lam, rows, points, points, G, q, beta, y)
-    value = 0.0
-    for _ in range(40):
-        mkl_pair_updates(*setting, lower, upper, 1e-7, 5)
-        assert (lower <= beta).all()
-        assert (beta <= upper).all()
-        assert y @ beta - penalty.value(q) >= value - 1e-12
-        value = y @ beta - penalty.value(q)
-    mkl_pair_updates(*setting, lower, upper, 1e-7, 10000)
-    np.testing.assert_allclose(G, np.einsum("mij,j->mi", grams, beta), atol=1e-10)
-    np.testing.assert_allclose(q, G @ beta, atol=1e-10)
-    assert beta.sum() == pytest.approx(0.0, abs=1e-12)
-    slack = y - penalty.response(q)[0] @ G
-    assert slack[beta < upper].max() - slack[beta > lower].min() <= 1e-6
-
-
-@pytest.mark.parametrize("a_squared", [0.1, 1e-3])
-def test_bordered_system_is_newtons(a_squared):
-    rng = np.random.default_rng(8)
-    n, beta = 12, rng.normal(size=12)
-    roots = rng.normal(size=(3, n, n))
-    grams = roots @ roots.transpose(0, 2, 1)
-    grams /= np.einsum("i,mij,j->m", beta, grams, beta)[:, None, None]
-    G = np.einsum("mij,j->mi", grams, beta)
-    q = G @ beta
-    penalty = Penalty(MOREAU_YOSIDA, a_squared)
-    e = penalty.response(q)[0]
-    assert (e > 0).all()
-    model = SecondOrderModel(penalty, np.einsum("m,mij->ij", e, grams), G, q)
-    free = np.arange(0, n, 2)
-    residual = np.random.default_rng(5).normal(size=len(free))
-    size = len(free)
-    system = np.ones((size + 1, size + 1))
-    system[:size, :size] = model.H[np.ix_(free, free)]
-    system[size, size] = 0.0
-    expected = np.linalg.solve(system, np.append(residual, 0.0))[:size]
-    np.testing.assert_allclose(model.direction(free, residual), expected, rtol=1e-6)
 
 
 def test_model_curves_like_the_penalty():
