@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from math import isnan
 from typing import Any, get_args
 
 from pydantic import BaseModel
@@ -107,6 +108,8 @@ def expected(error: ErrorDetails, location: Location = ()) -> str:
         return f"one table, {_SECTIONS[key]}"
     if kind == "model_type" and isinstance(error["input"], str):
         return f"a table such as {{name = {spelled(error['input'])}}}"
+    if kind in _LIMITS and isinstance(error["input"], float) and isnan(error["input"]):
+        return _WORDS["finite_number"]
     if kind in _LIMITS:
         words, limit = _LIMITS[kind]
         return f"{words} {error['ctx'][limit]:g}"

@@ -60,6 +60,7 @@ def test_a_series_stands_for_its_numbers(series, values):
         ({"C": [-1]}, "m.C: found -1; expected a number above 0"),
         ({"C": {"start": 1}}, "m.C: found start; expected start, stop and num, or base and "
          "exponents"),
+        ({"C": [float("nan")]}, "m.C: found nan; expected a finite number"),
         ({"max_iter": 0}, "m.max_iter: found 0; expected a number of at least 1"),
         ({"trace": 1}, "m.trace: found 1; expected true or false"),
     ],
