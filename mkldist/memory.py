@@ -10,6 +10,8 @@ MATRICES_PER_SOLVER = 4
 MATRICES_OF_DEFORMATION = 5  # factor, product with the Laplacian, system, root, and its inverse
 ROW_CACHE_BYTES = 256 * 2**20
 ROW_CACHE_SHARE = 4
+VIEW_CACHE_BYTES = 256 * 2**20
+VIEW_CACHE_SHARE = 8
 
 
 def bank_bytes(memory_limit: int | None) -> int:
@@ -36,6 +38,19 @@ def row_cache_bytes(memory_limit: int | None) -> int:
         if memory_limit is None
         else min(ROW_CACHE_BYTES, memory_limit // ROW_CACHE_SHARE)
     )
+
+
+def view_cache_bytes(memory_limit: int | None) -> int:
+    """Return the bytes of single kernels on few of a bank's points that a batch keeps.
+
+    Parameters
+    ----------
+    memory_limit : int or None
+        Bytes that a task may take.
+    """
+    if memory_limit is None:
+        return VIEW_CACHE_BYTES
+    return min(VIEW_CACHE_BYTES, memory_limit // VIEW_CACHE_SHARE)
 
 
 def solver_bytes(n_points: int, *, on_graph: bool = False) -> int:

@@ -3,13 +3,41 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 
 import numpy as np
+import numpy.typing as npt
 
-from mkldist.gram.bank import Ints, Values
+from mkldist.gram.bank import Ints, Rows, Values
 
-Fetch = Callable[[list[int]], dict[int, Values]]
+Fetch = Callable[[list[int], list[Values]], None]
+
+FIRST_LINES = 32
+
+
+class Room:
+    """Memory that several sets of rows share: who needs more takes it from who used his least.
+
+    Parameters
+    ----------
+    n_bytes : int
+        For all of them together.
+    """
+
+    def __init__(self, n_bytes: int) -> None:
+        self.n_bytes = n_bytes
+        self._tenants: OrderedDict[KeptRows, int] = OrderedDict()
+
+    def hold(self, tenant: KeptRows, n_bytes: int) -> None:
+        """Let a tenant have so many bytes, and the others, the latest first, what remains."""
+        self._tenants[tenant] = n_bytes
+        self._tenants.move_to_end(tenant)
+        while len(self._tenants) > 1 and sum(self._tenants.values()) > self.n_bytes:
+            next(iter(self._tenants)).clear()
+
+    def leave(self, tenant: KeptRows) -> None:
+        """Take a tenant's memory back."""
+        self._tenants.pop(tenant, None)
 
 
 class KeptRows:
@@ -17,39 +45,72 @@ class KeptRows:
 
     Parameters
     ----------
-    capacity : int
-        How many are kept; at least one.
+    n_entries : int
+        Entries E of a kernel.
+    dtype : dtype-like
+        Of the entries.
+    room : Room
+        Where they are kept; one kernel is, whatever its size.
+    most : int, optional
+        How many are kept at most.
     """
 
-    def __init__(self, capacity: int) -> None:
-        self.capacity = max(1, capacity)
-        self._kept: OrderedDict[int, Values] = OrderedDict()
+    def __init__(
+        self, n_entries: int, dtype: npt.DTypeLike, room: Room, most: int | None = None
+    ) -> None:
+        self._row_bytes = n_entries * np.dtype(dtype).itemsize
+        fit = room.n_bytes // self._row_bytes
+        self.capacity = max(1, fit if most is None else min(fit, most))
+        self._room = room
+        self._values = np.empty((0, n_entries), dtype)
+        self._lines: OrderedDict[int, int] = OrderedDict()
 
-    def rows(self, kernels: Ints, fetch: Fetch) -> Values:
-        """Return kernels, (s, E).
+    def rows(self, kernels: Ints, fetch: Fetch) -> Iterator[Rows]:
+        """Yield kernels, as many at a time as can be kept.
 
         Parameters
         ----------
         kernels : (s,) intp
             Their indices, in any order.
         fetch : callable
-            Given the indices of kernels that are not kept, ascending, return their entries.
+            Given the indices of kernels that are not kept, ascending, and an empty row for each,
+            fill the rows.
         """
-        wanted = [int(kernel) for kernel in kernels]
-        missing = sorted(set(wanted) - self._kept.keys())
-        fresh = fetch(missing) if missing else {}
-        values = np.stack([fresh[k] if k in fresh else self._kept[k] for k in wanted])
-        self._keep(wanted, fresh)
-        return values
+        for start in range(0, len(kernels), self.capacity):
+            positions = np.arange(start, min(start + self.capacity, len(kernels)))
+            wanted = kernels[positions].tolist()
+            self._take(wanted, fetch)
+            lines = np.array([self._lines[kernel] for kernel in wanted], dtype=np.intp)
+            yield Rows(positions, lines, self._values)
 
     def clear(self) -> None:
-        """Give their memory back."""
-        self._kept.clear()
+        """Give the memory back."""
+        self._lines.clear()
+        self._values = self._values[:0].copy()
+        self._room.leave(self)
 
-    def _keep(self, wanted: Iterable[int], fresh: dict[int, Values]) -> None:
-        """Remember kernels, the latest longest."""
-        self._kept.update(fresh)
+    def _take(self, wanted: list[int], fetch: Fetch) -> None:
+        """Make sure that kernels are kept, which are no more than can be."""
         for kernel in wanted:
-            self._kept.move_to_end(kernel)
-        while len(self._kept) > self.capacity:
-            self._kept.popitem(last=False)
+            if kernel in self._lines:
+                self._lines.move_to_end(kernel)
+        missing = sorted(set(wanted) - self._lines.keys())
+        self._grow(len(self._lines) + len(missing))
+        if not missing:
+            return
+        while len(self._lines) + len(missing) > len(self._values):
+            self._lines.popitem(last=False)
+        free = sorted(set(range(len(self._values))) - set(self._lines.values()))[: len(missing)]
+        fetch(missing, [self._values[line] for line in free])
+        self._lines.update(zip(missing, free, strict=True))
+
+    def _grow(self, n_lines: int) -> None:
+        """Have room for so many kernels, or for as many as may be kept."""
+        size = len(self._values)
+        if n_lines > size:
+            size = min(self.capacity, max(2 * size, FIRST_LINES, n_lines))
+        self._room.hold(self, size * self._row_bytes)
+        if size > len(self._values):
+            values = np.empty((size, self._values.shape[1]), self._values.dtype)
+            values[: len(self._values)] = self._values
+            self._values = values

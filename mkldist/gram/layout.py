@@ -100,6 +100,15 @@ class TileLayout:
         _unpack(packed.reshape(self.n_tiles, self.tile, self.tile), self.side, matrix)
         return matrix
 
+    def submatrix(
+        self, packed: npt.NDArray[np.floating], points: npt.NDArray[np.intp]
+    ) -> npt.NDArray[np.float64]:
+        """Return rows and columns `points` (m,) of one (T·b²) vector's matrix, (m, m) float64."""
+        matrix = np.empty((len(points), len(points)))
+        tiles = packed.reshape(self.n_tiles, self.tile, self.tile)
+        _cut(tiles, self.side, *np.divmod(points, self.tile), matrix)
+        return matrix
+
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
 def _unpack(tiles: npt.NDArray[np.floating], side: int, matrix: npt.NDArray[np.floating]) -> None:
@@ -117,3 +126,22 @@ def _unpack(tiles: npt.NDArray[np.floating], side: int, matrix: npt.NDArray[np.f
                     for i in range(height):
                         matrix[col * edge + j, row * edge + i] = tiles[t, i, j]
             t += 1
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+def _cut(
+    tiles: npt.NDArray[np.floating],
+    side: int,
+    homes: npt.NDArray[np.intp],
+    places: npt.NDArray[np.intp],
+    matrix: npt.NDArray[np.floating],
+) -> None:
+    """Fill a symmetric matrix with entries of upper tiles; points lie in tiles `homes`."""
+    for i in range(len(matrix)):
+        for j in range(i, len(matrix)):
+            row, col, p, q = homes[i], homes[j], places[i], places[j]
+            if row > col:
+                row, col, p, q = col, row, q, p
+            value = tiles[row * side - row * (row - 1) // 2 + col - row, p, q]
+            matrix[i, j] = value
+            matrix[j, i] = value

@@ -10,12 +10,13 @@ from __future__ import annotations
 import time
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.gram.bank import Bank, Chunk
+from mkldist.gram.bank import Bank, Chunk, PassCounter, Rows
+from mkldist.gram.layout import TileLayout
 from mkldist.gram.operands import WIDTH, ColumnRequest, Columns, Diagonal
 from mkldist.gram.radii import answer_radii
 from mkldist.gram.radius_cache import points_id
@@ -60,7 +61,7 @@ def answer(bank: Bank, requests: Sequence[AnyRequest]) -> list[Floats]:
     weights: dict[int, Combine] = {}
     radii: dict[int, Radii] = {}
     for position, request in enumerate(requests):
-        check(bank, request)
+        check(bank.n_points, bank.n_kernels, request)
         match request:
             case Combine():
                 weights[position] = request
@@ -88,6 +89,44 @@ def answered(bank: Bank, steps: Generator[Request, Any, Result]) -> Result:
         (reply,) = answer(bank, [request])
 
 
+class KernelRows(Protocol):
+    """What can say single kernels: a bank, or the part of one that a view keeps."""
+
+    @property
+    def layout(self) -> TileLayout:
+        """Which entries of a kernel are kept, and where."""
+
+    @property
+    def counter(self) -> PassCounter:
+        """Work done."""
+
+    def rows(self, kernels: npt.NDArray[np.intp]) -> Iterator[Rows]:
+        """Read the kernels of the given indices, some at a time, each place exactly once."""
+
+
+def answer_few(source: KernelRows, request: Combine | Matvec) -> Floats:
+    """Answer a question about few kernels, which are read one by one.
+
+    Parameters
+    ----------
+    source : KernelRows
+        What has the kernels.
+    request : Combine or Matvec
+        The question.
+    """
+    started = time.perf_counter()
+    if isinstance(request, Matvec):
+        found = _matvec(source, request)
+    else:
+        weights = np.atleast_2d(request.weights)
+        n = source.layout.n_points
+        matrices = np.empty((len(weights), n, n))
+        _combine_few(source, _WeightRows(list(weights), list(matrices)))
+        found = matrices[0] if request.weights.ndim == 1 else matrices
+    source.counter.seconds += time.perf_counter() - started
+    return found
+
+
 def needs_pass(bank: Bank, request: AnyRequest) -> bool:
     """Return whether a request visits every kernel, or more than are better read one by one."""
     match request:
@@ -102,9 +141,8 @@ def needs_pass(bank: Bank, request: AnyRequest) -> bool:
             return True
 
 
-def check(bank: Bank, request: AnyRequest) -> None:
-    """Raise ValueError when a request does not fit the bank."""
-    n, m = bank.n_points, bank.n_kernels
+def check(n: int, m: int, request: AnyRequest) -> None:
+    """Raise ValueError when a request does not fit m kernels on n points."""
     match request:
         case Radii(index):
             _check_points(index, n)
@@ -237,27 +275,27 @@ def _shaped(request: ColumnRequest, sums: Floats) -> Floats:
     return np.ascontiguousarray(sums)
 
 
-def _combine_few(bank: Bank, sparse: _WeightRows) -> None:
+def _combine_few(source: KernelRows, sparse: _WeightRows) -> None:
     """Write combinations of few kernels to their targets; each kernel is read once for all.
 
     Kernels are added one after the other, so that a sum does not depend on the other sums.
     """
     weights = np.stack(sparse.rows)
     active = np.flatnonzero(weights.any(axis=0))
-    packed = np.zeros((len(weights), bank.layout.n_entries))
-    for rows in bank.rows(active):
+    packed = np.zeros((len(weights), source.layout.n_entries))
+    for rows in source.rows(active):
         for total, row in zip(packed, weights[:, active[rows.positions]], strict=True):
             used = np.flatnonzero(row)
             add_rows(rows.values, rows.lines[used], row[used], total)
     for target, entries in zip(sparse.targets, packed, strict=True):
-        bank.layout.unpack(entries, out=target)
-    bank.counter.combines += len(weights)
+        source.layout.unpack(entries, out=target)
+    source.counter.combines += len(weights)
 
 
-def _matvec(bank: Bank, request: Matvec) -> Floats:
+def _matvec(source: KernelRows, request: Matvec) -> Floats:
     """Multiply the kernels that the request names."""
     answers = np.empty((len(request.kernels), *request.vectors.shape))
-    for rows in bank.rows(request.kernels):
-        answers[rows.positions] = multiply(bank.layout, rows.values, rows.lines, request.vectors)
-    bank.counter.matvecs += len(request.kernels)
+    for rows in source.rows(request.kernels):
+        answers[rows.positions] = multiply(source.layout, rows.values, rows.lines, request.vectors)
+    source.counter.matvecs += len(request.kernels)
     return answers

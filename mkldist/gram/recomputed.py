@@ -10,7 +10,7 @@ import numpy as np
 
 from mkldist.gram.bank import Bank, Chunk, Ints, Rows, Values, slabs
 from mkldist.gram.build import BankSource, check_finite
-from mkldist.gram.kept_rows import KeptRows
+from mkldist.gram.kept_rows import KeptRows, Room
 from mkldist.gram.layout import TileLayout
 
 CHUNK_KERNELS = 48
@@ -35,7 +35,7 @@ class RecomputedBank(Bank):
         layout = TileLayout.for_points(source.n_points)
         super().__init__(source.n_kernels, layout, np.dtype(np.float64))
         self._source, self._threads = source, max(1, threads)
-        self._kept = KeptRows(row_cache_bytes // (layout.n_entries * self.dtype.itemsize))
+        self._kept = KeptRows(layout.n_entries, self.dtype, Room(row_cache_bytes))
 
     @property
     def sparse_limit(self) -> int:
@@ -63,10 +63,7 @@ class RecomputedBank(Bank):
 
     def rows(self, kernels: Ints) -> Iterator[Rows]:
         """Compute some kernels, or take those that are kept."""
-        for start in range(0, len(kernels), self._kept.capacity):
-            positions = np.arange(start, min(start + self._kept.capacity, len(kernels)))
-            values = self._kept.rows(kernels[positions], self._fetch)
-            yield Rows(positions, np.arange(len(values)), values)
+        yield from self._kept.rows(kernels, self._fetch)
 
     def close(self) -> None:
         """Give back the memory of the kernels that were kept."""
@@ -82,11 +79,7 @@ class RecomputedBank(Bank):
         check_finite(values, kernels.start, self._source)
         return Chunk(kernels, entries, values)
 
-    def _fetch(self, kernels: list[int]) -> dict[int, Values]:
+    def _fetch(self, kernels: list[int], rows: list[Values]) -> None:
         whole = slice(0, self.layout.n_entries)
-        return {
-            kernel: self._computed(
-                slice(kernel, kernel + 1), whole, np.empty(self.layout.n_entries)
-            ).values[0]
-            for kernel in kernels
-        }
+        for kernel, row in zip(kernels, rows, strict=True):
+            self._computed(slice(kernel, kernel + 1), whole, row)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 
 from mkldist.gram.bank import Bank, Chunk, Ints, Rows, Values
-from mkldist.gram.kept_rows import KeptRows
+from mkldist.gram.kept_rows import KeptRows, Room
 from mkldist.gram.loading import block_buffer, blocks_by_entries, fitted, read_block
 from mkldist.gram.store import Block, GramStore
 
@@ -31,8 +32,8 @@ class StreamedBank(Bank):
     def __init__(self, store: GramStore, row_cache_bytes: int) -> None:
         super().__init__(store.n_kernels, store.layout, store.dtype)
         self._store = store
-        row_bytes = self.layout.n_entries * self.dtype.itemsize
-        self._kept = KeptRows(min(self.n_kernels, row_cache_bytes // row_bytes))
+        room = Room(row_cache_bytes)
+        self._kept = KeptRows(self.layout.n_entries, self.dtype, room, self.n_kernels)
         self._buffers = (block_buffer(store), block_buffer(store))
         self._row_buffer = block_buffer(store)
         self._by_kernel: dict[int, list[Block]] = defaultdict(list)
@@ -67,10 +68,9 @@ class StreamedBank(Bank):
         homes = np.searchsorted(self._starts, kernels, side="right") - 1
         for home in np.unique(homes):
             positions = np.flatnonzero(homes == home)
-            for start in range(0, len(positions), self._kept.capacity):
-                some = positions[start : start + self._kept.capacity]
-                values = self._rows_of(int(self._starts[home]), kernels[some])
-                yield Rows(some, np.arange(len(values)), values)
+            fetch = partial(self._fetch, int(self._starts[home]))
+            for rows in self._kept.rows(kernels[positions], fetch):
+                yield Rows(positions[rows.positions], rows.lines, rows.values)
 
     def close(self) -> None:
         """Give back the memory of the kernels that were kept."""
@@ -79,16 +79,10 @@ class StreamedBank(Bank):
     def _read(self, block: Block, turn: int) -> Values:
         return read_block(self._store, block, fitted(self._buffers[turn % 2], block))
 
-    def _rows_of(self, home: int, kernels: Ints) -> Values:
-        """Return kernels that share their blocks, (s, E)."""
-        return self._kept.rows(kernels, lambda missing: self._fetch(home, missing))
-
-    def _fetch(self, home: int, kernels: list[int]) -> dict[int, Values]:
+    def _fetch(self, home: int, kernels: list[int], rows: list[Values]) -> None:
         """Read kernels that share their blocks from the store."""
-        fresh = {kernel: np.empty(self.layout.n_entries, self.dtype) for kernel in kernels}
         for block in self._by_kernel[home]:
             values = read_block(self._store, block, fitted(self._row_buffer, block))
             self.counter.bytes_read += values.nbytes
-            for kernel, row in fresh.items():
+            for kernel, row in zip(kernels, rows, strict=True):
                 row[block.entries] = values[kernel - home]
-        return fresh

@@ -2,9 +2,9 @@
 
 The bank is never changed.  With ``S`` the selection of the view's n points, ``H = I - 11'/n`` and
 a factor ``s_m`` per kernel, the view's kernels are ``s_m S'K_m S`` or ``s_m H S'K_m S H``.  Both
-are questions to the bank with other vectors or weights, so requests of different views share a
-pass: :meth:`BankView.translate` a request, answer it on the bank, then
-:meth:`BankView.interpret` the answer.
+are questions to the bank with other vectors or weights, so that the requests of different views
+share a pass (:func:`answer_views`).  Questions about few kernels are answered from copies on the
+view's points alone where these are much fewer than the bank's.
 """
 
 from __future__ import annotations
@@ -17,9 +17,11 @@ import numpy.typing as npt
 
 from mkldist.errors import SpecError, nearest
 from mkldist.gram.bank import Bank
+from mkldist.gram.kept_rows import Room
 from mkldist.gram.operands import Diagonal
-from mkldist.gram.passes import answer
+from mkldist.gram.passes import answer, answer_few, check, needs_pass
 from mkldist.gram.requests import Combine, Inner, Matvec, Quadratic, Radii, Request
+from mkldist.gram.view_kernels import ViewKernels, centred_matrices
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.intp]
@@ -41,12 +43,15 @@ class BankView:
         Factor of each kernel; 0 where a kernel vanishes on these points.
     centred : bool
         Whether the kernels are centred in feature space on these points.
+    kernels : ViewKernels, optional
+        What keeps single kernels on these points; by default they are read from the bank.
     """
 
     bank: Bank
     index: Ints | None
     scale: Floats
     centred: bool
+    kernels: ViewKernels | None = None
 
     @property
     def n_points(self) -> int:
@@ -63,8 +68,35 @@ class BankView:
         """Return the view of all points and of kernels as they are stored."""
         return cls(bank, None, np.ones(bank.n_kernels), centred=False)
 
-    def translate(self, request: Request) -> Request:
-        """Return the request to the bank whose answer :meth:`interpret` understands."""
+    def needs_pass(self, request: Request) -> bool:
+        """Return whether a request has the bank traversed."""
+        match request:
+            case Combine(weights):
+                return needs_pass(self.bank, Combine(weights * self.scale))
+            case Radii(index):
+                return needs_pass(self.bank, Radii(self._points(index)))
+            case _:
+                return needs_pass(self.bank, request)
+
+    def answer(self, requests: Sequence[Request]) -> list[Floats]:
+        """Answer the requests of this view alone, by one pass at most."""
+        return answer_views([(self, request) for request in requests])
+
+    def _own_answer(self, request: Request) -> Floats | None:
+        """Answer a request about few kernels, if the view keeps them; None if it does not."""
+        if self.kernels is None:
+            return None
+        check(self.n_points, self.n_kernels, request)
+        match request:
+            case Combine(weights) if not self.needs_pass(request):
+                return answer_few(self.kernels, Combine(weights * self.scale))
+            case Matvec(kernels, _) if len(kernels) <= self.bank.sparse_limit:
+                return (self.scale[kernels] * answer_few(self.kernels, request).T).T
+            case _:
+                return None
+
+    def _translated(self, request: Request) -> Request:
+        """Return the request to the bank whose answer :meth:`_interpreted` understands."""
         match request:
             case Combine(weights):
                 return Combine(weights * self.scale)
@@ -77,7 +109,7 @@ class BankView:
             case Radii(index):  # distances do not change when the view is centred
                 return Radii(self._points(index))
 
-    def interpret(self, request: Request, bank_answer: Floats) -> Floats:
+    def _interpreted(self, request: Request, bank_answer: Floats) -> Floats:
         """Return the view's answer to `request`, given the bank's to the translated one.
 
         May overwrite `bank_answer`.
@@ -92,11 +124,6 @@ class BankView:
                 if self.centred:
                     taken = taken - taken.mean(axis=1, keepdims=True)
                 return (self.scale[kernels] * taken.T).T
-
-    def answer(self, requests: Sequence[Request]) -> list[Floats]:
-        """Answer the requests of this view alone, by one pass at most."""
-        answers = answer(self.bank, [self.translate(request) for request in requests])
-        return [self.interpret(r, a) for r, a in zip(requests, answers, strict=True)]
 
     def _points(self, index: Ints | None) -> Ints | None:
         """Return which of the bank's points these points of the view are."""
@@ -118,7 +145,7 @@ class BankView:
 
     def _spread_matrices(self, matrices: Floats) -> Floats:
         if self.centred:
-            matrices = _centred(matrices.copy())
+            matrices = centred_matrices(matrices.copy())
         if self.index is None:
             return matrices
         n = self.bank.n_points
@@ -129,11 +156,39 @@ class BankView:
     def _gather_matrices(self, matrices: Floats) -> Floats:
         if self.index is not None:
             matrices = matrices[..., self.index[:, None], self.index]
-        return _centred(matrices) if self.centred else matrices
+        return centred_matrices(matrices) if self.centred else matrices
+
+
+def answer_views(asked: Sequence[tuple[BankView, Request]]) -> list[Floats]:
+    """Answer requests of views of one bank; all that need every kernel share one pass.
+
+    Parameters
+    ----------
+    asked : sequence of (BankView, Request)
+        Who asks what.
+
+    Returns
+    -------
+    list of float64 arrays
+        One answer per request, in order, of the shape that the request documents.
+    """
+    answers = [view._own_answer(request) for view, request in asked]
+    left = [place for place, found in enumerate(answers) if found is None]
+    if left:
+        requests = [view._translated(request) for view, request in map(asked.__getitem__, left)]
+        of_bank = answer(asked[0][0].bank, requests)
+        of_bank.reverse()
+        for place in left:
+            view, request = asked[place]
+            answers[place] = view._interpreted(request, of_bank.pop())
+    return [found for found in answers if found is not None]
 
 
 def make_views(
-    bank: Bank, indices: Sequence[Ints | None], normalisations: Sequence[str]
+    bank: Bank,
+    indices: Sequence[Ints | None],
+    normalisations: Sequence[str],
+    room: Room | None = None,
 ) -> list[BankView]:
     """Return a view for each set of points; one pass fits the factors of all of them.
 
@@ -150,6 +205,8 @@ def make_views(
         Points of each view, each at most once; None for all points.
     normalisations : sequence of str
         Some of ``trace``, ``centre``, ``variance``.
+    room : Room, optional
+        Where views of few of the bank's points keep single kernels; without it they keep none.
 
     Raises
     ------
@@ -164,17 +221,37 @@ def make_views(
                 ", ".join(NORMALISATIONS),
                 nearest(name, NORMALISATIONS),
             )
+    scales = _scales(bank, indices, normalisations)
     centred = "centre" in normalisations
+    return [
+        BankView(bank, index, scale, centred, _own_kernels(bank, index, centred, room))
+        for index, scale in zip(indices, scales, strict=True)
+    ]
+
+
+def _own_kernels(
+    bank: Bank, index: Ints | None, centred: bool, room: Room | None
+) -> ViewKernels | None:
+    """Return what keeps kernels on some points, where that pays."""
+    if index is None or room is None or not ViewKernels.pays(len(index), bank):
+        return None
+    return ViewKernels(bank, index, centred=centred, room=room)
+
+
+def _scales(
+    bank: Bank, indices: Sequence[Ints | None], normalisations: Sequence[str]
+) -> list[Floats]:
+    """Return the factors of all kernels on each set of points, by one pass at most."""
     if not indices or not {"trace", "variance"} & set(normalisations):
-        return [BankView(bank, index, np.ones(bank.n_kernels), centred) for index in indices]
+        return [np.ones(bank.n_kernels) for _ in indices]
     membership = np.zeros((bank.n_points, len(indices)))
     for column, index in enumerate(indices):
         membership[slice(None) if index is None else index, column] = 1.0
     traces, totals = answer(bank, [Diagonal(membership), Quadratic(membership)])
     sizes = membership.sum(axis=0)
     return [
-        BankView(bank, index, _fitted(bank, trace, total, n, normalisations), centred)
-        for index, trace, total, n in zip(indices, traces.T, totals.T, sizes, strict=True)
+        _fitted(bank, trace, total, n, normalisations)
+        for trace, total, n in zip(traces.T, totals.T, sizes, strict=True)
     ]
 
 
@@ -198,13 +275,3 @@ def _fitted(
         alive &= trace > noise
         size = trace / n if name == "variance" else trace
     return np.divide(1.0, size, out=np.zeros(len(traces)), where=alive)
-
-
-def _centred(matrices: Floats) -> Floats:
-    """Return ``H W H`` for symmetric (..., n, n) matrices, overwriting them."""
-    means = matrices.mean(axis=-1)
-    overall = means.mean(axis=-1)[..., None, None]
-    matrices -= means[..., None, :]
-    matrices -= means[..., :, None]
-    matrices += overall
-    return matrices

@@ -13,9 +13,10 @@ import numpy.typing as npt
 
 from mkldist.errors import UnreadableError
 from mkldist.gram.bank import Bank
+from mkldist.gram.kept_rows import Room
 from mkldist.gram.loading import DamagedBlocksError
 from mkldist.gram.view import BankView, make_views
-from mkldist.memory import live_solvers
+from mkldist.memory import live_solvers, view_cache_bytes
 from mkldist.plan.model import RunPlan
 from mkldist.results.records import RecordStore, RunRecord
 from mkldist.run.chains import chains_of
@@ -90,7 +91,8 @@ def solve_runs(
     pieces = {run.id: list(pieces_of(given, run)) for run in left}
     sights = list(dict.fromkeys(piece.sight for of_run in pieces.values() for piece in of_run))
     normalisations = [name for name in ref.plan.spec.normalisations if name != "cosine"]
-    made = make_views(bank, [given.view_index(sight) for sight in sights], normalisations)
+    room = Room(view_cache_bytes(settings.memory_limit))
+    made = make_views(bank, [given.view_index(sight) for sight in sights], normalisations, room)
     views = dict(zip(sights, made, strict=True))
     recorder = Recorder(
         ref, given, views, settings.seed, settings.predictions, settings.coefficients

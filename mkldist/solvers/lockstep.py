@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 
 from mkldist.gram.bank import Bank
-from mkldist.gram.passes import answer, needs_pass
 from mkldist.gram.requests import Combine, Inner, Matvec, Quadratic, Radii, Request
-from mkldist.gram.view import BankView
+from mkldist.gram.view import BankView, answer_views
 from mkldist.solvers.base import Problem, Solution, Steps
 
 RADIUS_COST = 100.0  # quadratic forms that take about as long as the ball of the same kernel
@@ -135,13 +134,7 @@ class _Runner:
         self._own = self._cpu = 0.0
         self._rounds = 0
         self.request: Request | None = None
-        self.translated: Request | None = None
-
-    @property
-    def needs_pass(self) -> bool:
-        """Whether the pending request visits the whole bank."""
-        bank = self.job.view.bank
-        return self.translated is not None and needs_pass(bank, self.translated)
+        self.needs_pass = False  # for the pending request
 
     def advance(self, reply: Any) -> None:
         """Run the solver, and then what comes after it, until the next request or the end."""
@@ -154,7 +147,7 @@ class _Runner:
         if self._solution is not None:
             outcome = self._followed(reply)
         if outcome is not None:
-            self.request = self.translated = None
+            self.request = None
             following = self._on_done(self.job.key, outcome, self._times())
             if following is not None:
                 self._take(following, time.perf_counter())
@@ -197,7 +190,7 @@ class _Runner:
     def _ask(self, reply: Any) -> None:
         """Take the next request of what is running."""
         self.request = _asked(self._steps.send(reply))
-        self.translated = self.view.translate(self.request)
+        self.needs_pass = self.view.needs_pass(self.request)
 
     def _times(self) -> JobTimes:
         return JobTimes(
@@ -228,15 +221,16 @@ def _answer(bank: Bank, runners: Sequence[_Runner]) -> None:
     """Answer the pending requests by one traversal at most, and let each solver go on."""
     wall, bytes_before = time.perf_counter(), bank.counter.bytes_read
     asked = [runner.request for runner in runners if runner.request is not None]
-    replies = answer(bank, [r.translated for r in runners if r.translated is not None])
+    views = [runner.view for runner in runners]
+    replies = answer_views(list(zip(views, asked, strict=True)))
     seconds = time.perf_counter() - wall
     bytes_read = bank.counter.bytes_read - bytes_before
     costs = [_cost(request, bank.n_kernels) for request in asked]
     total = sum(costs) or 1.0
     replies.reverse()
-    for runner, request, cost in zip(runners, asked, costs, strict=True):
+    for runner, cost in zip(runners, costs, strict=True):
         runner.charge(seconds * cost / total, bytes_read * cost / total)
-        runner.advance(runner.view.interpret(request, replies.pop()))
+        runner.advance(replies.pop())
 
 
 def _cost(request: Request, n_kernels: int) -> float:

@@ -8,10 +8,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from mkldist.errors import SpecError
 from mkldist.gram.bank import MemoryBank
-from mkldist.gram.passes import answer
+from mkldist.gram.kept_rows import Room
+from mkldist.gram.layout import TileLayout
 from mkldist.gram.predictor import raw_predictor
 from mkldist.gram.requests import Combine, Inner, Matvec, Quadratic, Radii, Request
-from mkldist.gram.view import BankView, make_views
+from mkldist.gram.view import answer_views, make_views
 from tests.gram.bank_suite import random_grams
 from tests.methods.plain_bank import reply
 
@@ -72,15 +73,21 @@ def bank(grams: np.ndarray) -> MemoryBank:
     return MemoryBank.from_grams(grams)
 
 
+@pytest.mark.parametrize("room", [None, Room(2**20), Room(1)], ids=["bank", "kept", "one kept"])
 @pytest.mark.parametrize("subset", ["all", "permuted half"])
 @pytest.mark.parametrize("chain", CHAINS, ids="-".join)
 def test_answers_are_those_of_the_normalised_matrices(
-    bank: MemoryBank, grams: np.ndarray, chain: tuple[str, ...], subset: str
+    bank: MemoryBank,
+    grams: np.ndarray,
+    chain: tuple[str, ...],
+    subset: str,
+    room: Room | None,
 ) -> None:
     rng = np.random.default_rng(3)
     index = None if subset == "all" else rng.permutation(N_POINTS)[:11]
     rows = np.arange(N_POINTS) if index is None else index
-    [view] = make_views(bank, [index], chain)
+    [view] = make_views(bank, [index], chain, room)
+    assert (view.kernels is None) == (room is None or subset == "all")
     expected = normalised(grams[:, rows[:, None], rows], chain)
     assert (view.n_points, view.n_kernels) == (len(rows), N_KERNELS)
     requests = requests_for(len(rows), rng)
@@ -97,11 +104,11 @@ def test_views_of_many_splits_share_their_passes(bank: MemoryBank, grams: np.nda
     assert bank.counter.passes == 1
     vectors = rng.standard_normal((6, 12))
     asked = [Quadratic(vector) for vector in vectors]
-    replies = answer(bank, [v.translate(r) for v, r in zip(views, asked, strict=True)])
+    replies = answer_views(list(zip(views, asked, strict=True)))
     assert bank.counter.passes == 2
-    for view, index, request, got in zip(views, indices, asked, replies, strict=True):
+    for index, request, got in zip(indices, asked, replies, strict=True):
         part = normalised(grams[:, index[:, None], index], ("centre", "variance"))
-        assert_allclose(view.interpret(request, got), reply(part, request), rtol=1e-10)
+        assert_allclose(got, reply(part, request), rtol=1e-10)
 
 
 @pytest.mark.parametrize("chain", [(), ("centre",)])
@@ -191,7 +198,28 @@ def test_unknown_normalisation_names_the_nearest(bank: MemoryBank) -> None:
         make_views(bank, [None], ("center",))
 
 
-def test_view_of_all_points_in_order_copies_nothing_it_need_not(bank: MemoryBank) -> None:
-    view = BankView(bank, None, np.ones(N_KERNELS), centred=False)
-    combined = np.eye(N_POINTS)
-    assert view.interpret(Combine(np.ones(N_KERNELS)), combined) is combined
+def test_kernels_of_a_view_are_read_from_the_bank_once(bank: MemoryBank) -> None:
+    index = np.arange(3, 14)
+    [view] = make_views(bank, [index], ("centre",), Room(2**20))
+    few = Combine(np.isin(np.arange(N_KERNELS), [2, 5, 6]).astype(float))
+    row_bytes = bank.n_bytes // N_KERNELS
+    view.answer([few])
+    assert (bank.counter.bytes_read, bank.counter.passes) == (3 * row_bytes, 0)
+    view.answer([few, Matvec(np.array([6, 2]), np.ones(len(index)))])
+    assert bank.counter.bytes_read == 3 * row_bytes
+    view.answer([Matvec(np.array([6, 7]), np.ones(len(index)))])
+    assert bank.counter.bytes_read == 4 * row_bytes
+
+
+def test_views_share_the_room_and_who_waited_longest_gives_way(bank: MemoryBank) -> None:
+    indices = [np.arange(11), np.arange(11, 22)]
+    own = TileLayout.for_points(11).n_entries * 8
+    views = make_views(bank, indices, (), Room(40 * own))  # one takes room for 32 at first
+    row_bytes = bank.n_bytes // N_KERNELS
+    asked = Matvec(np.array([1, 4]), np.ones(11))
+    read = []
+    for view in (views[0], views[0], views[1], views[1], views[0]):
+        before = bank.counter.bytes_read
+        view.answer([asked])
+        read.append((bank.counter.bytes_read - before) // row_bytes)
+    assert read == [2, 0, 2, 0, 2]

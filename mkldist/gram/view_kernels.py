@@ -1,0 +1,76 @@
+"""Kernels cut to the points of a view and kept: what a solver asks again and again is read once.
+
+A view of n of the bank's N points needs n²/N² of each kernel's entries.  Questions about all
+kernels share a pass over all entries with those of other views; those about few kernels are
+answered from copies that hold nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from mkldist.gram.bank import Bank, Ints, Rows, Values
+from mkldist.gram.kept_rows import KeptRows, Room
+from mkldist.gram.layout import TileLayout
+
+Floats = npt.NDArray[np.float64]
+
+LARGEST_SHARE = 0.7  # of a kernel's entries, beyond which a copy saves too little
+
+
+class ViewKernels:
+    """The kernels of a bank on some of its points, each copied when it is asked for first.
+
+    Parameters
+    ----------
+    bank : Bank
+        The bank, over N points.
+    index : (n,) intp
+        The points.
+    centred : bool
+        Whether kernels are centred in feature space on these points.
+    room : Room
+        Where they are kept, with those of other views.
+
+    Attributes
+    ----------
+    layout : TileLayout
+        Of n points.
+    """
+
+    def __init__(self, bank: Bank, index: Ints, *, centred: bool, room: Room) -> None:
+        self.counter = bank.counter
+        self.layout = TileLayout.for_points(len(index))
+        self._bank, self._index, self._centred = bank, index, centred
+        self._kept = KeptRows(self.layout.n_entries, np.float64, room)
+
+    @staticmethod
+    def pays(n_points: int, bank: Bank) -> bool:
+        """Return whether kernels on so many of a bank's points are much smaller than on all."""
+        return n_points**2 <= LARGEST_SHARE * bank.n_points**2
+
+    def rows(self, kernels: Ints) -> Iterator[Rows]:
+        """Return some kernels, some at a time, each place exactly once."""
+        yield from self._kept.rows(kernels, self._fetch)
+
+    def _fetch(self, kernels: list[int], rows: list[Values]) -> None:
+        """Cut kernels of the bank."""
+        for whole in self._bank.rows(np.array(kernels)):
+            for position, line in zip(whole.positions, whole.lines, strict=True):
+                matrix = self._bank.layout.submatrix(whole.values[line], self._index)
+                rows[position][:] = self.layout.pack(
+                    centred_matrices(matrix) if self._centred else matrix
+                )
+
+
+def centred_matrices(matrices: Floats) -> Floats:
+    """Return ``H W H``, ``H = I - 11'/n``, for symmetric (..., n, n) matrices, overwriting them."""
+    means = matrices.mean(axis=-1)
+    overall = means.mean(axis=-1)[..., None, None]
+    matrices -= means[..., None, :]
+    matrices -= means[..., :, None]
+    matrices += overall
+    return matrices
