@@ -15,6 +15,10 @@ C = 100, and only a gap relative to |J| gives its numbers of active kernels and 
 Erratum: its Algorithm 2 stops by the bounds, its experiments by the duality gap of the iterate,
 ``stop="point"``, which takes more iterations and leaves fewer kernels with small weights.
 
+With its working set (``acceleration``) the method differs from the paper's in two more ways.  The
+cuts are those of all multiples of the dual points, see :mod:`mkldist.solvers.dual_cuts`; and what
+is projected is not p but the weights that are best for the functions found at p.
+
 The paper raises the level's share of the upper bound from 0.9 to 0.99 once the gap is below 1 %.
 That is ``near=0.99``; at tolerances far below the paper's it takes about twice as many iterations
 as the default.
@@ -24,6 +28,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+import numpy as np
 from pydantic import Field
 
 from mkldist.machines.svm import SvmSolution
@@ -103,8 +108,21 @@ class _Level(CutBundle):
         upper, lower, params = self.upper, self.restricted_lower, self.params
         closeness = params.near if relative_gap(upper, lower) < NEAR_RATIO else params.far
         level = closeness * upper + (1 - closeness) * lower
-        point = self.cuts.project(self.p, level, slack=LEVEL_SLACK * (upper - lower))
+        point = self.cuts.project(self._centre(), level, slack=LEVEL_SLACK * (upper - lower))
         self.p = self.minimum.columns if point is None else point
+
+    def _centre(self) -> Floats:
+        """Return what is projected: p, or the best weights for the functions found at p.
+
+        The machine's functions have norms ``||f_m|| = p_m sqrt(q_m)``, and weights in proportion
+        to these minimise ``C sum_i hinge + 1/2 sum_m ||f_m||^2 / p_m`` for them.
+        """
+        total = float(self.lengths.sum())
+        if self.params.acceleration == "none" or total == 0.0:
+            return self.p
+        centre = np.zeros(len(self.p))
+        centre[: len(self.lengths)] = self.lengths / total
+        return centre
 
 
 METHOD = Method(

@@ -2,7 +2,8 @@
 
 A machine at weights p gives an upper bound ``J(p)`` and, by its dual point alpha, the cut
 ``1'alpha - 1/2 sum_m p_m q_m(alpha*y) <= J(p)``; the minimum of the cuts is a lower bound.  How p
-moves on from there is the method's affair.
+moves on from there is the method's affair.  With a working set the cuts are those of all
+multiples of alpha, see :mod:`mkldist.solvers.dual_cuts`.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ from mkldist.gram.requests import Combine, Request
 from mkldist.machines.counters import Counters
 from mkldist.machines.inner_svm import InnerSvm
 from mkldist.machines.svm import SvmSolution
-from mkldist.optim.cutting_planes import CuttingPlanes
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.optim.matrix_game import GameSolution
 from mkldist.solvers.base import Floats, Problem, Solution, SolverParams, StopReason
+from mkldist.solvers.dual_cuts import DualCuts, highest_bounds
 from mkldist.solvers.svm_solution import svm_solution
 from mkldist.solvers.trace import Trace
 from mkldist.solvers.working_set import Ints, WorkingSet, solved
@@ -65,7 +66,7 @@ class CutBundle:
         self.p: Floats = np.full(len(self.kernels), 1.0 / max(len(self.kernels), 1))
         self.upper, self.lower, self.gap = math.inf, -math.inf, math.inf
         self.restricted_lower, self._gap_of_pass = -math.inf, math.inf
-        self.cuts = CuttingPlanes(len(self.kernels))
+        self.cuts = self._no_cuts()
         self._points: list[Floats] = []  # alpha_j of the cuts
         self.minimum: GameSolution
         self._counters = Counters()
@@ -87,7 +88,12 @@ class CutBundle:
         positive = self._y > 0
         alpha = np.where(positive, 1.0 / positive.sum(axis=0), 1.0 / (~positive).sum(axis=0))
         q = yield from self.kernels.visit_all(alpha[None] * self._y)
-        yield from self._enlarge(self.kernels.newcomers(q[:, 0], -math.inf))
+        self.kernels.take(self.kernels.newcomers(q[:, 0], -math.inf))
+        self.p = np.full(len(self.kernels), 1.0 / len(self.kernels))
+        self.cuts = self._no_cuts()
+
+    def _no_cuts(self) -> DualCuts:
+        return DualCuts(len(self.kernels), multiples=self.params.acceleration != "none")
 
     def _go_on(self, start: BundleState) -> Generator[Request, Any, None]:
         """Take over weights and kernels, and the cuts of what dual points are feasible for this C.
@@ -100,12 +106,11 @@ class CutBundle:
             q = (yield from self.kernels.visit_all(points * self._y)).T
         else:
             q = yield from self.kernels.enlarge(start.kernels, points * self._y)
-            self.cuts = CuttingPlanes(len(self.kernels))
+            self.cuts = self._no_cuts()
         for alpha, row in zip(points, q, strict=True):
-            self.cuts.add(float(alpha.sum()), -0.5 * row)
+            self.cuts.add(float(alpha.sum()), row)
         self._points = list(points)
-        self.minimum = self.cuts.minimum()
-        self.restricted_lower = self.minimum.bound
+        self._minimise()
         self.p = start.weights[self.kernels.kernels]
         self._gap_of_pass = self.params.tol
         self._svm.begin_at(points[-1])
@@ -115,6 +120,7 @@ class CutBundle:
         K = yield Combine(self.weights)
         svm = self.solve_svm(K)
         q = yield from self.kernels.quadratic(svm.signed)
+        self.lengths = self.p * np.sqrt(np.maximum(q, 0.0))
         self.add_cut(svm.alpha, q)
         yield from self.look_outside(svm, q)
 
@@ -128,10 +134,16 @@ class CutBundle:
 
     def add_cut(self, alpha: Floats, q: Floats) -> None:
         """Extend the cutting-plane model and minimise it (steps 4 and 5)."""
-        self.cuts.add(float(alpha.sum()), -0.5 * q)
+        self.cuts.add(float(alpha.sum()), q)
         self._points.append(alpha)
-        self.minimum = self.cuts.minimum()
-        self.restricted_lower = max(self.restricted_lower, self.minimum.bound)
+        lower = self.restricted_lower
+        self._minimise()
+        self.restricted_lower = max(self.restricted_lower, lower)
+
+    def _minimise(self) -> None:
+        """Minimise the model over the simplex of the working set."""
+        self.minimum, self._multiples = self.cuts.minimum(self.upper)
+        self.restricted_lower = self.minimum.bound
 
     def look_outside(self, svm: SvmSolution, q: Floats) -> Generator[Request, Any, None]:
         """Certify the gap, by a pass once the problem is solved on the working set.
@@ -144,10 +156,11 @@ class CutBundle:
         if self.kernels.everything:
             self.lower, self.gap = self.restricted_lower, gap
         elif gap <= solved(self.params.tol, self._gap_of_pass):
-            mixture = np.tensordot(self.minimum.rows, np.array(self._points), axes=1)
+            shares = self._multiples * self.minimum.rows
+            mixture = np.tensordot(shares, np.array(self._points), axes=1)
             points = np.stack([svm.alpha, mixture])
             q_all = yield from self.kernels.visit_all(points * self._y)
-            bounds = _heights(points) - 0.5 * q_all.max(axis=0)
+            bounds = highest_bounds(_heights(points), q_all.max(axis=0))
             self.lower = max(self.lower, float(bounds.max()))
             self.gap = self._gap_of_pass = self.decisive(svm, q_all[:, 0], self.lower)
             if self.gap > self.params.tol:
@@ -165,15 +178,11 @@ class CutBundle:
         """Take kernels into the working set, and what the cuts say of them into the model."""
         if not len(newcomers):
             return
-        points = np.array(self._points).reshape(-1, *self._y.shape)
+        points = np.array(self._points)
         q = yield from self.kernels.enlarge(newcomers, points * self._y)
-        self.cuts.widen(_heights(points)[:, None] - 0.5 * q)
+        self.cuts.widen(q)
         self.p = np.concatenate([self.p, np.zeros(len(newcomers))])
-        if len(points):
-            self.minimum = self.cuts.minimum()
-            self.restricted_lower = self.minimum.bound
-        else:
-            self.p = np.full(len(newcomers), 1.0 / len(newcomers))
+        self._minimise()
 
     def solution(self, stop: StopReason) -> Solution:
         """Return the best weights met and their certificate."""

@@ -9,6 +9,7 @@ from mkldist.gram.requests import Combine
 from mkldist.machines.svm import solve_svm
 from mkldist.solvers.base import Clock, Problem, StopReason
 from mkldist.solvers.registry import METHODS
+from tests.benchmarks import problems
 from tests.methods import instances, plain_bank
 
 SIMPLEX_METHODS = ("level", "simplemkl", "silp", "hessianmkl")
@@ -191,3 +192,19 @@ def test_time_limit_ends_a_search_that_drops_one_kernel_after_another():
     assert solution.stop_reason is StopReason.TIME_LIMIT
     assert solution.counters.outer_iterations == 2
     assert solution.counters.svm_solves < 10
+
+
+def test_a_large_C_on_few_kernels_at_a_time_does_not_stall_the_level_method(data_dir):
+    if data_dir is None:
+        pytest.skip("needs --data-dir with sonar.csv")
+    points = problems.xu2008(data_dir, "sonar", half=False)
+    rng = np.random.default_rng(5)
+    half = [rng.permutation(len(points.y))[: len(points.y) // 2] for _ in range(2)][1]
+    grams = problems.dense(problems.built(points))[:, half[:, None], half]
+    grams /= np.trace(grams, axis1=1, axis2=2)[:, None, None]
+    solution = solve("level", grams, points.y[half], C=1000.0, tol=0.01)
+    assert solution.stop_reason is StopReason.CONVERGED
+    plain = solve("level", grams, points.y[half], C=1000.0, tol=0.01, acceleration="none")
+    assert solution.objective == pytest.approx(plain.objective, rel=0.01)
+    assert solution.counters.outer_iterations <= 3 * plain.counters.outer_iterations
+    assert 3 * solution.counters.passes <= plain.counters.passes
