@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from mkldist.memory import live_solvers, row_cache_bytes, solver_bytes
+from mkldist.memory import live_solvers, row_cache_bytes, solver_bytes, view_cache_bytes
 from mkldist.plan.model import BankPlan, BatchPlan
 from mkldist.spec.graph import GraphTable
 
@@ -45,7 +45,8 @@ def peak_memory(
         if execution == "isolated":
             alive = 1
         work = alive * solver_bytes(bank.n_points, on_graph=on_graph)
-        held = _held(bank, memory_limit) + sum(_graph_bytes(g, bank.n_points) for g in graphs)
+        held = _held(bank, memory_limit) + _of_views(bank, batch, memory_limit)
+        held += sum(_graph_bytes(g, bank.n_points) for g in graphs)
         peak = max(peak, held + work)
     return WORKER_BASE_BYTES + peak
 
@@ -77,6 +78,13 @@ def _held(bank: BankPlan, memory_limit: int | None) -> int:
         return bank.n_bytes
     kept = 0 if bank.backend == "mmap" else min(bank.n_bytes, row_cache_bytes(memory_limit))
     return BUFFER_BYTES + kept
+
+
+def _of_views(bank: BankPlan, batch: BatchPlan, memory_limit: int | None) -> int:
+    """Return the bytes of kernels kept for views of part of a bank's points: splits or folds."""
+    partial = bank.split is None or any(run.selection is not None for run in batch.runs)
+    n_views = len({run.split for run in batch.runs})
+    return min(view_cache_bytes(memory_limit), n_views * bank.n_bytes) if partial else 0
 
 
 def _graph_bytes(graph: GraphTable, n_points: int) -> int:
