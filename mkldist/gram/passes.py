@@ -21,7 +21,7 @@ from mkldist.gram.operands import WIDTH, ColumnRequest, Columns, Diagonal
 from mkldist.gram.radii import answer_radii
 from mkldist.gram.radius_cache import points_id
 from mkldist.gram.requests import Combine, Inner, Matvec, Quadratic, Radii, Request
-from mkldist.gram.tile_products import add_rows, multiply
+from mkldist.gram.tile_products import add_rows, multiply, quadratic_forms
 
 Floats = npt.NDArray[np.float64]
 AnyRequest = Request | Diagonal
@@ -38,8 +38,8 @@ def answer(bank: Bank, requests: Sequence[AnyRequest]) -> list[Floats]:
     """Answer requests; all that need every kernel share one traversal of the bank.
 
     Radii that nobody asked for before take a traversal of their own, kernel by kernel.
-    Combinations with at most ``bank.sparse_limit`` non-zero weights, and `Matvec`, read only
-    their kernels.  The answer to a request is the same to the last bit whatever requests share
+    Combinations with at most ``bank.sparse_limit`` non-zero weights, and what names its kernels,
+    read only these.  The answer to a request is the same to the last bit whatever requests share
     the pass with it, provided that the BLAS in use computes a column of a product of fixed shape
     independently of its neighbours, as OpenBLAS does.
 
@@ -65,8 +65,8 @@ def answer(bank: Bank, requests: Sequence[AnyRequest]) -> list[Floats]:
         match request:
             case Combine():
                 weights[position] = request
-            case Matvec():
-                answers[position] = _matvec(bank, request)
+            case Matvec() | Quadratic(_, np.ndarray()):
+                answers[position] = _products(bank, request)
             case Radii():
                 radii[position] = request
             case _:
@@ -104,19 +104,19 @@ class KernelRows(Protocol):
         """Read the kernels of the given indices, some at a time, each place exactly once."""
 
 
-def answer_few(source: KernelRows, request: Combine | Matvec) -> Floats:
+def answer_few(source: KernelRows, request: Combine | Matvec | Quadratic) -> Floats:
     """Answer a question about few kernels, which are read one by one.
 
     Parameters
     ----------
     source : KernelRows
         What has the kernels.
-    request : Combine or Matvec
-        The question.
+    request : Combine, Matvec or Quadratic
+        The question; a `Quadratic` names its kernels.
     """
     started = time.perf_counter()
-    if isinstance(request, Matvec):
-        found = _matvec(source, request)
+    if not isinstance(request, Combine):
+        found = _products(source, request)
     else:
         weights = np.atleast_2d(request.weights)
         n = source.layout.n_points
@@ -130,7 +130,7 @@ def answer_few(source: KernelRows, request: Combine | Matvec) -> Floats:
 def needs_pass(bank: Bank, request: AnyRequest) -> bool:
     """Return whether a request visits every kernel, or more than are better read one by one."""
     match request:
-        case Matvec():
+        case Matvec() | Quadratic(_, np.ndarray()):
             return False
         case Combine(weights):
             rows = np.atleast_2d(weights)
@@ -149,7 +149,7 @@ def check(n: int, m: int, request: AnyRequest) -> None:
             return
         case Combine(weights):
             found, good, expected = weights.shape, weights.shape[-1:] == (m,), f"(..., {m})"
-        case Quadratic(vectors) | Matvec(_, vectors) | Diagonal(vectors):
+        case Quadratic(vectors, _) | Matvec(_, vectors) | Diagonal(vectors):
             found, good, expected = vectors.shape, vectors.shape[:1] == (n,), f"({n}, ...)"
         case Inner(matrices):
             good = matrices.ndim == 3 and matrices.shape[1:] == (n, n)
@@ -292,10 +292,16 @@ def _combine_few(source: KernelRows, sparse: _WeightRows) -> None:
     source.counter.combines += len(weights)
 
 
-def _matvec(source: KernelRows, request: Matvec) -> Floats:
-    """Multiply the kernels that the request names."""
-    answers = np.empty((len(request.kernels), *request.vectors.shape))
-    for rows in source.rows(request.kernels):
-        answers[rows.positions] = multiply(source.layout, rows.values, rows.lines, request.vectors)
-    source.counter.matvecs += len(request.kernels)
+def _products(source: KernelRows, request: Matvec | Quadratic) -> Floats:
+    """Multiply the kernels that the request names, on one side or on both."""
+    kernels = np.asarray(request.kernels, dtype=np.intp)
+    forms = isinstance(request, Quadratic)
+    multiplied = quadratic_forms if forms else multiply
+    shape = request.vectors.shape[1:] if forms else request.vectors.shape
+    answers = np.empty((len(kernels), *shape))
+    for rows in source.rows(kernels):
+        answers[rows.positions] = multiplied(
+            source.layout, rows.values, rows.lines, request.vectors
+        )
+    source.counter.matvecs += len(kernels)
     return answers

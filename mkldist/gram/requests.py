@@ -2,7 +2,8 @@
 
 With a bank of M Gram matrices ``K_m`` (n × n, symmetric, positive semi-definite) there are five
 questions.  `Quadratic` and `Inner` visit every kernel: they are *passes*.  `Combine` reads the
-kernels of non-zero weight; with dense weights it is a pass too.  `Matvec` reads what it names.
+kernels of non-zero weight; with dense weights it is a pass too.  `Matvec`, and a `Quadratic` of
+some kernels, read what they name.
 `Radii` is a pass for whoever asks first; the bank remembers the answer.
 """
 
@@ -33,15 +34,19 @@ class Combine:
 
 @dataclass(frozen=True, eq=False)
 class Quadratic:
-    """Ask for ``q_m(v) = v' K_m v`` for every kernel m.
+    """Ask for ``q_m(v) = v' K_m v`` for every kernel m, or for a few.
 
     Parameters
     ----------
     vectors : (n,) or (n, R) float64
         Answered by (M,) or (M, R) float64.
+    kernels : (S,) intp, optional
+        Indices of the kernels, in any order, of which few are read one by one.  Answered by (S,)
+        or (S, R) float64 then.  All by default.
     """
 
     vectors: Floats
+    kernels: Ints | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -53,6 +53,63 @@ def multiply(layout: TileLayout, values: Values, lines: Ints, vectors: Floats) -
     return answer[:, :, 0] if vectors.ndim == 1 else answer
 
 
+def quadratic_forms(layout: TileLayout, values: Values, lines: Ints, vectors: Floats) -> Floats:
+    """Return ``v'K v`` for some matrices K and each vector v.
+
+    Parameters
+    ----------
+    layout : TileLayout
+        Of n points.
+    values : (k, E) float32 or float64
+        The kept entries of matrices.
+    lines : (s,) intp
+        Which of them.
+    vectors : (n,) or (n, R) float64
+        The vectors.
+
+    Returns
+    -------
+    (s,) or (s, R) float64
+    """
+    columns = vectors[:, None] if vectors.ndim == 1 else vectors
+    padded = np.zeros((columns.shape[1], layout.side * layout.tile))
+    padded[:, : layout.n_points] = columns.T
+    outer = np.empty((len(padded), layout.n_entries))
+    _outer_products(padded, layout.side, layout.tile, outer)
+    forms = np.empty((len(lines), len(padded)))
+    if values.dtype == np.float64:
+        _dots(values, lines, outer, forms)
+    else:
+        _dots(values[lines].astype(np.float64), np.arange(len(lines)), outer, forms)
+    return forms[:, 0] if vectors.ndim == 1 else forms
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+def _outer_products(vectors: Floats, side: int, edge: int, outer: Floats) -> None:
+    """Write the upper tiles of ``v v'``, those off the diagonal twice as large, (R, E)."""
+    for r in range(len(vectors)):
+        vector, e = vectors[r], 0
+        for row in range(side):
+            for col in range(row, side):
+                weight = 1.0 if row == col else 2.0
+                for i in range(edge):
+                    factor = weight * vector[row * edge + i]
+                    for j in range(edge):
+                        outer[r, e] = factor * vector[col * edge + j]
+                        e += 1
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+def _dots(values: Values, lines: Ints, columns: Floats, answers: Floats) -> None:
+    """Write ``values[lines[s]] . columns[r]`` to `answers`, (s, R).
+
+    Each is a product of the BLAS by itself, so that it does not depend on where a row lies.
+    """
+    for s in range(len(lines)):
+        for r in range(len(columns)):
+            answers[s, r] = np.dot(values[lines[s]], columns[r])
+
+
 @numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})  # type: ignore[untyped-decorator,unused-ignore]
 def _add_products(tiles: Values, lines: Ints, side: int, vectors: Floats, sums: Floats) -> None:
     """Add K @ vector to `sums`, (s, R, n), for s matrices and R vectors padded to whole tiles."""

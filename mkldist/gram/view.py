@@ -90,7 +90,9 @@ class BankView:
         match request:
             case Combine(weights) if not self.needs_pass(request):
                 return answer_few(self.kernels, Combine(weights * self.scale))
-            case Matvec(kernels, _) if len(kernels) <= self.bank.sparse_limit:
+            case Matvec(np.ndarray() as kernels, _) | Quadratic(_, np.ndarray() as kernels) if (
+                len(kernels) <= self.bank.sparse_limit
+            ):
                 return (self.scale[kernels] * answer_few(self.kernels, request).T).T
             case _:
                 return None
@@ -100,8 +102,8 @@ class BankView:
         match request:
             case Combine(weights):
                 return Combine(weights * self.scale)
-            case Quadratic(vectors):
-                return Quadratic(self._spread(vectors))
+            case Quadratic(vectors, kernels):
+                return Quadratic(self._spread(vectors), kernels)
             case Matvec(kernels, vectors):
                 return Matvec(kernels, self._spread(vectors))
             case Inner(matrices):
@@ -117,6 +119,8 @@ class BankView:
         match request:
             case Combine():
                 return self._gather_matrices(bank_answer)
+            case Quadratic(_, np.ndarray() as kernels):
+                return (self.scale[kernels] * bank_answer.T).T
             case Quadratic() | Inner() | Radii():
                 return (self.scale * bank_answer.T).T
             case Matvec(kernels, _):

@@ -240,8 +240,9 @@ def _cost(request: Request, n_kernels: int) -> float:
             return float(np.count_nonzero(weights))
         case Matvec(kernels, vectors):
             return float(len(kernels) * (1 if vectors.ndim == 1 else vectors.shape[1]))
-        case Quadratic(vectors):
-            return float(n_kernels * (1 if vectors.ndim == 1 else vectors.shape[1]))
+        case Quadratic(vectors, kernels):
+            asked = n_kernels if kernels is None else len(kernels)
+            return float(asked * (1 if vectors.ndim == 1 else vectors.shape[1]))
         case Inner(matrices):
             return float(n_kernels * len(matrices))
         case Radii():

@@ -17,14 +17,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.gram.requests import Matvec, Request
+from mkldist.gram.requests import Matvec, Quadratic, Request
 from mkldist.solvers.screening import Candidates
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.intp]
 
 FIRST_KERNELS = 20
-SMALL = 2  # times this many kernels are the least of which a working set is worth its trouble
+SMALL = 40  # kernels, of which a working set is not worth its trouble
 SOLVED = 0.3  # of the gap of the last pass, to which the working set is solved before the next
 SOLVED_TOL = 0.7  # of the tolerance, to which it need not be solved any better
 
@@ -42,7 +42,7 @@ class WorkingSet:
 
     def __init__(self, n_kernels: int, *, everything: bool) -> None:
         self._n_kernels = n_kernels
-        everything = everything or n_kernels <= SMALL * FIRST_KERNELS
+        everything = everything or n_kernels <= SMALL
         self.kernels: Ints = np.arange(n_kernels if everything else 0)
         self.candidates = Candidates(n_kernels)
 
@@ -82,8 +82,9 @@ class WorkingSet:
         if self.everything:
             q = yield from self.visit_all(point[None])
             return q[:, 0]
-        products = yield Matvec(self.kernels, point)
-        return _contracted(products, point)
+        q = yield Quadratic(point.reshape(len(point), -1), self.kernels)
+        forms: Floats = q.sum(axis=1)
+        return forms
 
     def visit_all(self, points: Floats) -> Generator[Request, Any, Floats]:
         """Return ``q_m(alpha_j*y)`` of all kernels at some points: one pass.
@@ -141,12 +142,6 @@ class WorkingSet:
         q = np.einsum("nc,snc->cs", columns, products).reshape(len(points), -1, len(kernels))
         by_point: Floats = q.sum(axis=1)
         return by_point
-
-
-def _contracted(products: Floats, point: Floats) -> Floats:
-    """Return ``sum point * products[s]`` for each s."""
-    q: Floats = products.reshape(len(products), -1) @ point.ravel()
-    return q
 
 
 def solved(tol: float, gap_of_pass: float, share: float = SOLVED) -> float:

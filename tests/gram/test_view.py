@@ -58,6 +58,9 @@ def requests_for(n: int, rng: np.random.Generator) -> list[Request]:
         Inner(matrices + matrices.transpose(0, 2, 1)),
         Matvec(np.array([7, 1]), rng.standard_normal(n)),
         Matvec(np.array([0]), rng.standard_normal((n, 3))),
+        Quadratic(rng.standard_normal(n), np.array([3])),
+        Quadratic(rng.standard_normal((n, 2)), np.array([12, 0, 4])),
+        Quadratic(rng.standard_normal((n, 9)), np.arange(N_KERNELS)),
         Radii(),
         Radii(np.array([2, 0, 7])),
     ]

@@ -16,6 +16,8 @@ def reply(grams: np.ndarray, request: Request) -> np.ndarray:
     match request:
         case Combine(weights):
             return np.einsum("...m,mij->...ij", weights, grams)
+        case Quadratic(vectors, np.ndarray() as kernels):
+            return reply(grams[kernels], Quadratic(vectors))
         case Quadratic(vectors):
             if vectors.ndim == 1:
                 return np.einsum("i,mij,j->m", vectors, grams, vectors)
