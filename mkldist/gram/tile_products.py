@@ -110,31 +110,53 @@ def _dots(values: Values, lines: Ints, columns: Floats, answers: Floats) -> None
             answers[s, r] = np.dot(values[lines[s]], columns[r])
 
 
-@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})  # type: ignore[untyped-decorator,unused-ignore]
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
 def _add_products(tiles: Values, lines: Ints, side: int, vectors: Floats, sums: Floats) -> None:
     """Add K @ vector to `sums`, (s, R, n), for s matrices and R vectors padded to whole tiles."""
     edge = tiles.shape[2]
+    right, below = np.empty(edge), np.empty(edge)
     for s in range(len(lines)):
         for r in range(len(vectors)):
             vector, total = vectors[r], sums[s, r]
             t = 0
             for row in range(side):
+                here = slice(row * edge, (row + 1) * edge)
                 for col in range(row, side):
-                    for i in range(edge):
-                        line = tiles[lines[s], t, i]
-                        here = row * edge + i
-                        factor = vector[here]
-                        sum_of_row = 0.0
-                        if row == col:
-                            for j in range(edge):
-                                sum_of_row += line[j] * vector[col * edge + j]
-                        else:
-                            for j in range(edge):
-                                there = col * edge + j
-                                sum_of_row += line[j] * vector[there]
-                                total[there] += line[j] * factor
-                        total[here] += sum_of_row
+                    there = slice(col * edge, (col + 1) * edge)
+                    right[:], below[:] = vector[there], 0.0
+                    _multiply_tile(tiles[lines[s], t], vector[here], right, total[here], below)
+                    if row != col:
+                        total[there] += below
                     t += 1
+
+
+@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})  # type: ignore[untyped-decorator,unused-ignore]
+def _multiply_tile(
+    tile: Values, left: Floats, right: Floats, beside: Floats, below: Floats
+) -> None:
+    """Add ``tile @ right`` to `beside` and ``tile' @ left`` to `below`, four rows at a time."""
+    edge = len(tile)
+    whole = edge - edge % 4
+    for i in range(0, whole, 4):
+        f0, f1, f2, f3 = left[i], left[i + 1], left[i + 2], left[i + 3]
+        s0 = s1 = s2 = s3 = 0.0
+        for j in range(edge):
+            a, b, c, d = tile[i, j], tile[i + 1, j], tile[i + 2, j], tile[i + 3, j]
+            s0 += a * right[j]
+            s1 += b * right[j]
+            s2 += c * right[j]
+            s3 += d * right[j]
+            below[j] += a * f0 + b * f1 + c * f2 + d * f3
+        beside[i] += s0
+        beside[i + 1] += s1
+        beside[i + 2] += s2
+        beside[i + 3] += s3
+    for i in range(whole, edge):
+        factor, sum_of_row = left[i], 0.0
+        for j in range(edge):
+            sum_of_row += tile[i, j] * right[j]
+            below[j] += tile[i, j] * factor
+        beside[i] += sum_of_row
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]

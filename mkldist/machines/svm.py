@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numba
 import numpy as np
 import numpy.typing as npt
 
@@ -28,6 +29,7 @@ from mkldist.optim.duality_gap import relative_gap
 Floats = npt.NDArray[np.float64]
 
 TOLERANCE_FLOOR = 1e-13
+EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,6 +154,7 @@ def _feasible(alpha: Floats, y: Floats, C: float) -> Floats:
     return alpha * y
 
 
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
 def _evaluate(
     beta: Floats, f: Floats, y: Floats, C: float, reach: Floats
 ) -> tuple[float, float, float, float]:
@@ -160,14 +163,15 @@ def _evaluate(
     C magnifies what rounding leaves of slacks that are zero.  The primal value takes that in, so
     that it stays an upper bound, see :func:`slack_rounding`.
     """
-    norm = float(beta @ f)
+    norm = np.dot(beta, f)
     bias = best_bias(f, y)
     slack = 1.0 - y * (f + bias)
     rounding = C * slack_rounding(slack, reach, beta)
-    primal = 0.5 * norm + C * float(np.maximum(0.0, slack).sum()) + rounding
-    return primal, float(np.abs(beta).sum()) - 0.5 * norm, bias, rounding
+    primal = 0.5 * norm + C * np.maximum(0.0, slack).sum() + rounding
+    return primal, np.abs(beta).sum() - 0.5 * norm, bias, rounding
 
 
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
 def slack_rounding(slack: Floats, reach: Floats, beta: Floats) -> float:
     """Return what rounding may have taken off the sum of the positive parts of slacks.
 
@@ -183,10 +187,16 @@ def slack_rounding(slack: Floats, reach: Floats, beta: Floats) -> float:
     beta : (n,) float64
         Expansion coefficients.
     """
-    unsure = np.finfo(np.float64).eps * (reach * float(np.linalg.norm(reach * beta)) + 1.0)
-    return float(unsure[slack > -unsure].sum())
+    size = np.sqrt(((reach * beta) ** 2).sum())
+    total = 0.0
+    for i in range(len(slack)):
+        unsure = EPS * (reach[i] * size + 1.0)
+        if slack[i] > -unsure:
+            total += unsure
+    return total
 
 
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
 def best_bias(f: Floats, y: Floats) -> float:
     """Return the middle of the minimisers over b of ``sum_i max(0, 1 - y_i (f_i + b))``.
 
@@ -201,7 +211,7 @@ def best_bias(f: Floats, y: Floats) -> float:
         Labels in {-1, +1}.
     """
     kinks = np.sort(y - f)
-    positives = int((y > 0).sum())
+    positives = (y > 0).sum()
     left = kinks[min(positives, len(kinks)) - 1] if positives else kinks[0]
     right = kinks[positives] if positives < len(kinks) else left
     return float(0.5 * (left + right))

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numba
 import numpy as np
 import numpy.typing as npt
-import scipy.linalg
+from scipy.linalg.lapack import dposv
 
 Floats = npt.NDArray[np.float64]
 _CURVATURE_FLOOR = 1e-12  # of the diagonal
@@ -114,30 +114,42 @@ def newton_steps(
         direction = newton_direction(K, free, slack[free])
         if direction is None:
             return step
-        f_change = K[:, free] @ direction
+        f_change = direction @ K[free]  # K is symmetric
         slope = float(slack[free] @ direction)
         curvature = float(direction @ f_change[free])
         if slope <= 0.0:
             return step
         length = slope / curvature if curvature > 0.0 else np.inf
-        with np.errstate(divide="ignore", invalid="ignore"):
-            room = np.where(
-                direction > 0,
-                (upper[free] - beta[free]) / direction,
-                np.where(direction < 0, (lower[free] - beta[free]) / direction, np.inf),
-            )
-        nearest = int(np.argmin(room))
-        blocked = bool(room[nearest] <= length)
-        length = min(length, float(room[nearest]))
-        beta[free] += length * direction
-        np.clip(beta, lower, upper, out=beta)
-        if blocked:
-            stop = free[nearest]
-            beta[stop] = upper[stop] if direction[nearest] > 0 else lower[stop]
+        length, blocked = _move(beta, free, direction, lower, upper, length)
         slack -= length * f_change
         if not blocked:
             return step + 1
     return limit
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+def _move(
+    beta: Floats,
+    free: npt.NDArray[np.intp],
+    direction: Floats,
+    lower: Floats,
+    upper: Floats,
+    length: float,
+) -> tuple[float, bool]:
+    """Move the free variables until the box stops them; return how far, and whether it did."""
+    stop, wall, blocked = -1, 0.0, False
+    for k in range(len(free)):
+        if direction[k] != 0.0:
+            end = upper[free[k]] if direction[k] > 0.0 else lower[free[k]]
+            room = (end - beta[free[k]]) / direction[k]
+            if room <= length and (not blocked or room < length):
+                length, blocked, stop, wall = room, True, free[k], end
+    for k in range(len(free)):
+        moved = beta[free[k]] + length * direction[k]
+        beta[free[k]] = min(max(moved, lower[free[k]]), upper[free[k]])
+    if blocked:
+        beta[stop] = wall
+    return length, blocked
 
 
 def newton_direction(K: Floats, free: npt.NDArray[np.intp], residual: Floats) -> Floats | None:
@@ -159,14 +171,11 @@ def newton_direction(K: Floats, free: npt.NDArray[np.intp], residual: Floats) ->
     """
     block = K[np.ix_(free, free)]
     ridge = max(_CURVATURE_FLOOR * float(np.trace(block)) / len(free), np.finfo(np.float64).tiny)
-    block[np.diag_indices_from(block)] += ridge
-    try:
-        factor = scipy.linalg.cho_factor(block, overwrite_a=True, check_finite=False)
-    except scipy.linalg.LinAlgError:
+    block.flat[:: len(free) + 1] += ridge
+    right = np.column_stack([residual, np.ones(len(free))])
+    _, solved, info = dposv(block.T, right, overwrite_a=True)
+    if info:
         return None
-    solved = scipy.linalg.cho_solve(
-        factor, np.column_stack([residual, np.ones(len(free))]), check_finite=False
-    )
     with np.errstate(all="ignore"):
         direction = solved[:, 0] - solved[:, 1] * (solved[:, 0].sum() / solved[:, 1].sum())
         centred: Floats = direction - direction.mean()

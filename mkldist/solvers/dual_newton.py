@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.linalg
+from scipy.linalg.lapack import dposv
 
 from mkldist.gram.requests import Combine, Matvec, Request
 from mkldist.losses import Curve, Loss
@@ -239,7 +239,7 @@ class ProximalDual:
             images = images / point.radii[bent, None]
             excess = slope[bent] - ratio[bent]
             H = H + (images.T * excess) @ images
-        H[np.diag_indices_from(H)] += point.curve.hessian
+        H.flat[:: len(H) + 1] += point.curve.hessian
         return H
 
     def _line_search(self, point: _Point, direction: Floats, changes: Floats) -> float:
@@ -281,13 +281,11 @@ def _newton_direction(H: Floats, gradient: Floats, bounded: bool) -> Floats:
         ridge = max(ridge, float(np.abs(centred).max()) / LONGEST)
     right = np.column_stack([-centred, np.ones(n)])
     while True:
-        H[np.diag_indices_from(H)] = diagonal + ridge
-        try:
-            factor = scipy.linalg.cho_factor(H, lower=True, check_finite=False)
-        except scipy.linalg.LinAlgError:
+        H.flat[:: n + 1] = diagonal + ridge
+        _, solved, info = dposv(H.T, right)
+        if info:
             ridge *= 100.0
             continue
-        solved = scipy.linalg.cho_solve(factor, right, check_finite=False)
         direction = solved[:, 0] - solved[:, 1] * (solved[:, 0].sum() / solved[:, 1].sum())
         if np.isfinite(direction).all():
             return np.asarray(direction - direction.mean())
