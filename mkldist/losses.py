@@ -28,6 +28,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
+import numba
 import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, xlogy
@@ -239,23 +240,35 @@ class Logistic(_Enveloped):
     def _nearest(self, point: Floats, gamma: float) -> tuple[Floats, Floats]:
         """Solve ``log(t / (1 - t)) + gamma (t - y point) = 0`` for the logit of t."""
         aim = gamma * self.y * point
-        low, high = aim - gamma, aim.copy()
         inner = np.clip(self.y * point, _INNER, 1.0 - _INNER)
-        logit = np.clip(np.log(inner / (1.0 - inner)), low, high)
-        for _ in range(_ROOT_STEPS):
-            t = expit(logit)
-            excess = logit + gamma * t - aim
-            low, high = np.where(excess < 0, logit, low), np.where(excess < 0, high, logit)
-            newton = logit - excess / (1.0 + gamma * t * (1.0 - t))
-            inside = (newton >= low) & (newton <= high)
-            moved = np.where(inside, newton, 0.5 * (low + high))
-            if (np.abs(moved - logit) <= 1e-15 * (1.0 + np.abs(logit))).all():
-                break
-            logit = moved
+        logit = np.clip(np.log(inner / (1.0 - inner)), aim - gamma, aim)
+        _descend_to_logits(aim, gamma, logit)
         t = expit(logit)
         spread = t * expit(-logit)
         nearest: Floats = self.y * t
         return nearest, gamma * spread / (1.0 + gamma * spread)
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+def _descend_to_logits(aim: Floats, gamma: float, logits: Floats) -> None:
+    """Solve ``x + gamma expit(x) = aim`` for each x by Newton steps in a bracket, from `logits`."""
+    for i in range(len(aim)):
+        x, low, high = logits[i], aim[i] - gamma, aim[i]
+        for _ in range(_ROOT_STEPS):
+            small = np.exp(-abs(x))
+            t = (1.0 if x >= 0.0 else small) / (1.0 + small)
+            excess = x + gamma * t - aim[i]
+            if excess < 0.0:
+                low = x
+            else:
+                high = x
+            moved = x - excess / (1.0 + gamma * small / (1.0 + small) ** 2)
+            if not low <= moved <= high:
+                moved = 0.5 * (low + high)
+            if abs(moved - x) <= 1e-15 * (1.0 + abs(x)):
+                break
+            x = moved
+        logits[i] = x
 
 
 class _Polyhedral(_Enveloped):
