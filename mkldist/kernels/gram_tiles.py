@@ -2,7 +2,8 @@
 
 The fast path of :mod:`mkldist.kernels.evaluate` for points against themselves: a row of tiles at a
 time, the base of a feature subset (inner products, distances) stays in the processor's first cache
-while every kernel of the subset is applied to it.
+while every kernel of the subset is applied to it.  The inner products of many features are the
+BLAS's, and so are the squared distances that follow from them.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ GAUSSIAN, POLYNOMIAL = int(KernelFunction.GAUSSIAN), int(KernelFunction.POLYNOMI
 LINEAR = int(KernelFunction.LINEAR)
 INNER, SQUARED, CITY = 0, 1, 2  # bases of a row
 
+WIDE = 64  # features, beyond which the BLAS multiplies faster than loops
 SMALLEST_EXPONENT = -708.0  # below, the exponential is no normal number
 LOG2_E = 1.4426950408889634
 LN2_HIGH, LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
@@ -86,38 +88,66 @@ def _fill(
     cosine: bool,
     out: npt.NDArray[np.floating],
 ) -> None:
-    n_points, edge = columns.shape[1], out.shape[2]
-    bases = np.empty((3, n_points))
-    needed = np.empty(3, dtype=np.bool_)
-    values, exponents = np.empty(n_points), np.empty(n_points)
     first = 0
     while first < len(function):  # the kernels of one feature subset
         last = first + 1
         while last < len(function) and subset[last] == subset[first]:
             last += 1
         points = columns[indices[indptr[subset[first]] : indptr[subset[first] + 1]]]
-        _which_bases(function[first:last], needed)
-        factors = _inverse_lengths(points, function, parameter, offset, first, last, cosine)
-        start = 0
-        while start < len(rows):  # the tiles of one row of tiles
-            stop = start + 1
-            while stop < len(rows) and rows[stop] == rows[start]:
-                stop += 1
-            left, right = cols[start] * edge, min((cols[stop - 1] + 1) * edge, n_points)
-            for r in range(edge):
-                i = rows[start] * edge + r
-                if i >= n_points:
-                    out[first:last, start:stop, r] = 0.0
-                    continue
-                _fill_bases(points, i, left, right, needed, bases)
-                for m in range(first, last):
-                    row = values[: right - left]
-                    _apply(function[m], parameter[m], offset[m], bases, row, exponents)
-                    if cosine and function[m] <= LINEAR and function[m] != GAUSSIAN:
-                        _divide_by_lengths(row, factors[m - first], i, left)
-                    _scatter(row, out[m, start:stop, r], edge)
-            start = stop
+        some = slice(first, last)
+        _fill_subset(
+            points, function[some], parameter[some], offset[some], rows, cols, cosine, out[some]
+        )
         first = last
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+def _fill_subset(
+    points: Floats,
+    function: npt.NDArray[np.uint8],
+    parameter: Floats,
+    offset: Floats,
+    rows: Ints,
+    cols: Ints,
+    cosine: bool,
+    out: npt.NDArray[np.floating],
+) -> None:
+    """Write the tiles of kernels on the same features, (s, n)."""
+    n_points, edge = points.shape[1], out.shape[2]
+    bases, needed = np.empty((3, n_points)), np.empty(3, dtype=np.bool_)
+    values, exponents = np.empty(n_points), np.empty(n_points)
+    _which_bases(function, needed)
+    factors = _inverse_lengths(points, function, parameter, offset, cosine)
+    wide = len(points) > WIDE
+    centred = _centred(points) if wide and needed[SQUARED] else points[:0]
+    norms = (centred * centred).sum(axis=0)
+    inner = of_centred = np.empty((0, 0))
+    start = 0
+    while start < len(rows):  # the tiles of one row of tiles
+        stop = start + 1
+        while stop < len(rows) and rows[stop] == rows[start]:
+            stop += 1
+        top, left = rows[start] * edge, cols[start] * edge
+        right = min((cols[stop - 1] + 1) * edge, n_points)
+        if wide and needed[INNER]:
+            inner = _inner_products(points, top, edge, left, right)
+        if wide and needed[SQUARED]:
+            of_centred = _inner_products(centred, top, edge, left, right)
+        for r in range(edge):
+            i = top + r
+            if i >= n_points:
+                out[:, start:stop, r] = 0.0
+                continue
+            if wide:
+                _fill_wide_bases(inner[r : r + 1], of_centred[r : r + 1], norms, i, left, bases)
+            _fill_bases(points, i, left, right, needed, bases, wide)
+            row = values[: right - left]
+            for m in range(len(function)):
+                _apply(function[m], parameter[m], offset[m], bases, row, exponents)
+                if cosine and function[m] <= LINEAR and function[m] != GAUSSIAN:
+                    _divide_by_lengths(row, factors[m], i, left)
+                _scatter(row, out[m, start:stop, r], edge)
+        start = stop
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
@@ -135,11 +165,17 @@ def _which_bases(functions: npt.NDArray[np.uint8], needed: npt.NDArray[np.bool_]
 
 @numba.njit(cache=True, nogil=True, fastmath={"contract"})  # type: ignore[untyped-decorator,unused-ignore]
 def _fill_bases(
-    points: Floats, i: int, left: int, right: int, needed: npt.NDArray[np.bool_], bases: Floats
+    points: Floats,
+    i: int,
+    left: int,
+    right: int,
+    needed: npt.NDArray[np.bool_],
+    bases: Floats,
+    wide: bool,
 ) -> None:
-    """Write the bases of point i and the points from `left` to `right`."""
+    """Write the bases of point i and the points from `left` to `right`, if wide only the last."""
     for base in range(3):
-        if not needed[base]:
+        if not needed[base] or (wide and base != CITY):
             continue
         row = bases[base, : right - left]
         row[:] = 0.0
@@ -154,6 +190,53 @@ def _fill_bases(
             else:
                 for j in range(len(row)):
                     row[j] += abs(own - others[j])
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+def _inner_products(points: Floats, top: int, edge: int, left: int, right: int) -> Floats:
+    """Return the inner products of the points of a row of tiles with those of its columns.
+
+    Exactly symmetric where rows and columns are the same points.
+    """
+    bottom = min(top + edge, points.shape[1])
+    own = np.ascontiguousarray(points[:, top:bottom].T)
+    products: Floats = np.dot(own, np.ascontiguousarray(points[:, left:right]))
+    for i in range(top, bottom):
+        for j in range(max(top, left), min(i, right)):
+            if left <= i < right:
+                products[i - top, j - left] = products[j - top, i - left]
+    return products
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+def _fill_wide_bases(
+    inner: Floats, of_centred: Floats, norms: Floats, i: int, left: int, bases: Floats
+) -> None:
+    """Write the bases of point i and those from `left` on, given inner products, (1, w) or (0, 0).
+
+    Parameters
+    ----------
+    inner, of_centred : (1, w) or (0, 0) float64
+        Those of the points as they are, and less their mean.
+    norms : (n,) float64
+        Squared lengths of all points less their mean.
+    """
+    for row in inner:
+        bases[INNER, : len(row)] = row
+    for row in of_centred:
+        for j in range(len(row)):
+            bases[SQUARED, j] = max(norms[i] + norms[left + j] - 2.0 * row[j], 0.0)
+        if left <= i < left + len(row):
+            bases[SQUARED, i - left] = 0.0
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+def _centred(points: Floats) -> Floats:
+    """Return features less their means, so that distances lose few digits by subtraction."""
+    centred = np.empty_like(points)
+    for s in range(len(points)):
+        centred[s] = points[s] - points[s].mean()
+    return centred
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
@@ -215,8 +298,6 @@ def _inverse_lengths(
     function: npt.NDArray[np.uint8],
     parameter: Floats,
     offset: Floats,
-    first: int,
-    last: int,
     cosine: bool,
 ) -> Floats:
     """Return ``1 / sqrt(k(x, x))``, 0 where it vanishes, of each kernel and point."""
@@ -225,9 +306,9 @@ def _inverse_lengths(
     norms = np.zeros((1, points.shape[1]))
     for s in range(len(points)):
         norms[0] += points[s] ** 2
-    factors = np.ones((last - first, points.shape[1]))
-    for m in range(first, last):
-        row = factors[m - first]
+    factors = np.ones((len(function), points.shape[1]))
+    for m in range(len(function)):
+        row = factors[m]
         if function[m] == POLYNOMIAL:
             _powers(norms[0], offset[m], int(parameter[m]), row)
         elif function[m] == LINEAR:

@@ -12,6 +12,7 @@ from mkldist.gram.layout import TileLayout
 from mkldist.gram.store import GramStore
 from mkldist.kernels.evaluate import evaluate
 from mkldist.kernels.families import kernel_list
+from mkldist.kernels.gram_tiles import WIDE
 from mkldist.spec.banks import BankSpec
 
 ALL_FUNCTIONS = BankSpec(
@@ -147,6 +148,22 @@ def test_compiled_tiles_equal_the_plain_evaluation(n_points, tile, cosine):
     plain = evaluate(kernels, points, points, cosine=cosine)
     compiled = built(FeatureSource(points, kernels, cosine), layout)
     np.testing.assert_allclose(compiled, layout.pack(plain), rtol=1e-13, atol=1e-15)
+    for m, entries in enumerate(compiled):
+        gram = layout.unpack(entries)
+        assert (gram == gram.T).all()
+        assert (np.diag(gram)[np.diag(plain[m]) == 1.0] == 1.0).all()
+
+
+@pytest.mark.parametrize("cosine", [False, True])
+@pytest.mark.parametrize(("n_points", "tile", "shift"), [(1, 1, 0.0), (23, 5, 3.0), (64, 8, 1e3)])
+def test_many_features_are_multiplied_by_the_blas(n_points, tile, shift, cosine):
+    n_features = WIDE + 9
+    rng = np.random.default_rng(n_points)
+    points = rng.normal(size=(n_points, n_features)) + shift
+    layout, kernels = TileLayout(n_points, tile), kernels_on(n_features)
+    plain = evaluate(kernels, points, points, cosine=cosine)
+    compiled = built(FeatureSource(points, kernels, cosine), layout)
+    np.testing.assert_allclose(compiled, layout.pack(plain), rtol=1e-11, atol=1e-13)
     for m, entries in enumerate(compiled):
         gram = layout.unpack(entries)
         assert (gram == gram.T).all()
