@@ -20,6 +20,7 @@ Values = npt.NDArray[np.floating]
 Ints = npt.NDArray[np.intp]
 
 SLAB_ENTRIES = 16_384
+BLOCK_KERNELS = 480  # that a pass works on at once; a chunk that is no last one has whole blocks
 ROW_GROUP_ENTRIES = 2**20
 
 

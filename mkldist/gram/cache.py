@@ -17,7 +17,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import google_crc32c
-import numpy as np
 from filelock import FileLock
 
 from mkldist.errors import OutputError
@@ -220,7 +219,7 @@ def _write_bank(path: Path, store: GramStore) -> None:
 
         load_blocks(store, put)
         file.flush()
-        checksum = _checksum(np.memmap(path, dtype=np.uint8, mode="r"))
+        checksum = _checksum(path, store.n_kernels * row_bytes)
         file.seek(store.n_kernels * row_bytes)
         file.write(MAGIC + checksum)
         file.flush()
@@ -229,15 +228,23 @@ def _write_bank(path: Path, store: GramStore) -> None:
 
 def _is_whole(path: Path) -> bool:
     """Return whether the entries of a file have the checksum in its footer."""
-    content = np.memmap(path, dtype=np.uint8, mode="r")
-    body, footer = content[:-FOOTER_BYTES], content[-FOOTER_BYTES:].tobytes()
-    return footer == MAGIC + _checksum(body)
+    n_bytes = path.stat().st_size - FOOTER_BYTES
+    with path.open("rb") as file:
+        file.seek(n_bytes)
+        footer = file.read()
+    return footer == MAGIC + _checksum(path, n_bytes)
 
 
-def _checksum(content: np.ndarray[tuple[int, ...], np.dtype[np.uint8]]) -> bytes:
-    crc = 0
-    for start in range(0, len(content), CHECKED_AT_ONCE):
-        crc = google_crc32c.extend(
-            crc, np.ascontiguousarray(content[start : start + CHECKED_AT_ONCE])
-        )
+def _checksum(path: Path, n_bytes: int) -> bytes:
+    """Return the CRC32C of the first bytes of a file, which is read piece by piece.
+
+    Pages of a memory map would count as memory of this process.
+    """
+    crc, left = 0, n_bytes
+    with path.open("rb", buffering=0) as file:
+        while left:
+            piece = file.read(min(left, CHECKED_AT_ONCE))
+            if not piece:
+                break
+            crc, left = google_crc32c.extend(crc, piece), left - len(piece)
     return int(crc).to_bytes(4, "little")

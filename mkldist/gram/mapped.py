@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mkldist.gram.bank import ArrayBank, Chunk, Ints, Rows
+from mkldist.gram.bank import BLOCK_KERNELS, ArrayBank, Chunk, Ints, Rows
 from mkldist.gram.layout import TileLayout
 
 
@@ -53,14 +53,25 @@ class MappedBank(ArrayBank):
             self._map = mmap.mmap(file.fileno(), n_bytes, access=mmap.ACCESS_READ)
         values = np.frombuffer(self._map, dtype=dtype).reshape(n_kernels, layout.n_entries)
         super().__init__(values, layout)
+        self._limit = resident_limit
         self._gives_back = resident_limit is not None and n_bytes > resident_limit
 
     def chunks(self) -> Iterator[Chunk]:
-        """Traverse the file in slabs of some tiles, all kernels at once."""
+        """Traverse the file in slabs of some tiles, as many kernels at once as may stay."""
         for chunk in super().chunks():
+            yield from self._parts(chunk)
+
+    def _parts(self, chunk: Chunk) -> Iterator[Chunk]:
+        """Yield a chunk, in parts of whole blocks of kernels if it is more than may stay."""
+        if not self._gives_back or self._limit is None:
             yield chunk
-            if self._gives_back:
-                self.give_back()
+            return
+        blocks = self._limit * self.n_kernels // (4 * chunk.values.nbytes * BLOCK_KERNELS)
+        step = max(1, blocks) * BLOCK_KERNELS
+        for first in range(0, self.n_kernels, step):
+            kernels = slice(first, min(first + step, self.n_kernels))
+            yield Chunk(kernels, chunk.entries, chunk.values[kernels])
+            self.give_back()
 
     def rows(self, kernels: Ints) -> Iterator[Rows]:
         """Read some kernels; many are a traversal, after which pages are given back too."""

@@ -15,7 +15,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.gram.bank import Bank, Chunk, PassCounter, Rows
+from mkldist.gram.bank import BLOCK_KERNELS, Bank, Chunk, PassCounter, Rows
 from mkldist.gram.layout import TileLayout
 from mkldist.gram.operands import WIDTH, ColumnRequest, Columns, Diagonal
 from mkldist.gram.radii import answer_radii
@@ -30,7 +30,6 @@ Result = TypeVar("Result")
 # 60 · 2048 · 8 products stay below the 10^6 under which OpenBLAS multiplies without packing its
 # operands first; packing would cost more than the product itself for 8 columns.
 PRODUCT_KERNELS = 60
-BLOCK_KERNELS = 8 * PRODUCT_KERNELS
 BLOCK_ENTRIES = 2048
 
 

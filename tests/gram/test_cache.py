@@ -13,11 +13,12 @@ from numpy.testing import assert_array_equal
 
 from mkldist.errors import OutputError
 from mkldist.gram import cache as cache_module
+from mkldist.gram import mapped, passes
 from mkldist.gram.cache import FOOTER_BYTES, NodeCache, default_directory
 from mkldist.gram.loading import DamagedBlocksError
 from mkldist.gram.mapped import MappedBank
 from mkldist.gram.passes import answer
-from mkldist.gram.requests import Combine
+from mkldist.gram.requests import Combine, Quadratic
 from mkldist.gram.store import GramStore
 from tests.gram.bank_suite import BankSuite, random_grams
 from tests.gram.stores import damage, stored
@@ -127,6 +128,26 @@ def test_least_recently_used_files_make_room(tmp_path: Path, grams: np.ndarray) 
     assert [path.exists() for path in paths] == [True, False, True]
     for bank in banks:
         total(bank)
+
+
+def test_a_bank_over_its_limit_is_traversed_in_parts_and_answers_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mapped, "BLOCK_KERNELS", 4)
+    monkeypatch.setattr(passes, "BLOCK_KERNELS", 4)
+    store = stored(tmp_path / "banks", random_grams(23, 20), "float64")
+    cache = NodeCache(tmp_path / "cache")
+    limit = 4 * 4 * store.layout.n_entries * 8  # a chunk may take a quarter: a block of kernels
+    whole, parts = cache.open(store), cache.open(store, limit)
+    assert whole is not None
+    assert parts is not None
+    assert [chunk.kernels for chunk in whole.chunks()] == [slice(0, 23)]
+    starts = [chunk.kernels.start for chunk in parts.chunks()]
+    assert starts == [0, 4, 8, 12, 16, 20]
+    rng = np.random.default_rng(0)
+    asked = [Quadratic(rng.standard_normal((20, 3))), Combine(rng.random(23))]
+    for ours, theirs in zip(answer(parts, asked), answer(whole, asked), strict=True):
+        assert_array_equal(ours, theirs)
 
 
 def test_bank_larger_than_the_budget_is_not_kept(cache: NodeCache, store: GramStore) -> None:
