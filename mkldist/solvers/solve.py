@@ -181,6 +181,10 @@ class _Instance:
         if method.needs_laplacian and laplacian is None:
             expected = "a graph Laplacian of the points"
             raise SpecError("laplacian", f"none for {method.name}", expected)
+        if laplacian is not None and not method.needs_laplacian:
+            able = ", ".join(name for name, other in METHODS.items() if other.needs_laplacian)
+            expected = f"none, or a method on graphs: {able}"
+            raise SpecError("laplacian", f"one for {method.name}, which uses no graph", expected)
         stack = real_array(grams, "grams", "(M, n, n) numbers: M Gram matrices of one size")
         labels = label_array(y, method, stack.shape[-1:])
         given = np.asarray(grams)

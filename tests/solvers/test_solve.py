@@ -146,6 +146,13 @@ def test_grams_that_are_no_stack_of_matrices_are_refused(grams, said, instance):
         mkldist.solve("level", grams, instance.y)
 
 
+@pytest.mark.parametrize("name", ["level", "rls"])
+def test_a_laplacian_that_a_method_does_not_use_is_refused(instance, name):
+    laplacian = np.eye(len(instance.y)) - 1.0 / len(instance.y)
+    with pytest.raises(SpecError, match=f"one for {name}, which uses no graph.*lapsvm"):
+        mkldist.solve(name, instance.grams, instance.y, laplacian=laplacian)
+
+
 def test_a_laplacian_that_is_no_matrix_of_numbers_is_refused(instance):
     with pytest.raises(GramError, match="laplacian: found texts such as near"):
         mkldist.solve("lapsvm", instance.grams, instance.y, laplacian=[["near"]])
