@@ -32,11 +32,11 @@ from mkldist.solvers.block_norm_params import BlockNormParams
 from mkldist.solvers.dual_newton import DualState, ProximalDual
 from mkldist.solvers.screening import Candidates, distance_to_optimum
 from mkldist.solvers.trace import Trace
+from mkldist.solvers.working_set import most_newcomers
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.intp]
 
-FIRST_KERNELS = 20  # of the working set
 SOLVED = 0.5  # of the gap of the last pass, to which the working set is solved before the next
 SOLVED_TOL = 0.5  # of the tolerance, to which it need not be solved any better
 ACTIVE_SLACK = 1e-10  # relative excess of a dual norm over the threshold that rounding explains
@@ -265,7 +265,8 @@ class BlockNorm:
         if self.regularizer.threshold == 0.0:  # every kernel is active in the end
             return candidates
         order = np.argsort(-norms[candidates], kind="stable")
-        return candidates[order[: max(FIRST_KERNELS, len(self.dual.kernels))]]
+        most = most_newcomers(self._problem.n_kernels, len(self.dual.kernels))
+        return candidates[order[:most]]
 
     def _drop(self, norms: Floats) -> None:
         """Take kernels below the threshold out of the working set, each once at most.

@@ -24,6 +24,7 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.intp]
 
 FIRST_KERNELS = 20
+PASS_SHARE = 2000  # of all kernels, that are taken at once where a pass costs far more than they
 SMALL = 40  # kernels, of which a working set is not worth its trouble
 SOLVED = 0.3  # of the gap of the last pass, to which the working set is solved before the next
 SOLVED_TOL = 0.7  # of the tolerance, to which it need not be solved any better
@@ -114,7 +115,7 @@ class WorkingSet:
         outside[self.kernels] = False
         candidates = np.flatnonzero(outside)
         order = np.argsort(-q[candidates], kind="stable")
-        return candidates[order[: max(FIRST_KERNELS, len(self.kernels))]]
+        return candidates[order[: most_newcomers(self._n_kernels, len(self.kernels))]]
 
     def take(self, kernels: Ints) -> None:
         """Take kernels (S,) into the working set."""
@@ -142,6 +143,21 @@ class WorkingSet:
         q = np.einsum("nc,snc->cs", columns, products).reshape(len(points), -1, len(kernels))
         by_point: Floats = q.sum(axis=1)
         return by_point
+
+
+def most_newcomers(n_kernels: int, size: int) -> int:
+    """Return how many kernels a working set may take at once.
+
+    It may double; and of very many kernels, which all cost a pass, some cost little.
+
+    Parameters
+    ----------
+    n_kernels : int
+        Number M of kernels.
+    size : int
+        Kernels in the working set.
+    """
+    return max(FIRST_KERNELS, n_kernels // PASS_SHARE, size)
 
 
 def solved(tol: float, gap_of_pass: float, share: float = SOLVED) -> float:
