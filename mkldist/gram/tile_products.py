@@ -43,9 +43,7 @@ def multiply(layout: TileLayout, values: Values, lines: Ints, vectors: Floats) -
             unpacked = layout.unpack(values[line].astype(np.float64, copy=False))
             np.matmul(unpacked, vectors, out=product)
         return products
-    columns = vectors[:, None] if vectors.ndim == 1 else vectors
-    padded = np.zeros((columns.shape[1], layout.side * layout.tile))
-    padded[:, : layout.n_points] = columns.T
+    padded = _padded(layout, vectors)
     sums = np.zeros((len(lines), *padded.shape))
     tiles = values.reshape(-1, layout.n_tiles, layout.tile, layout.tile)
     _add_products(tiles, lines, layout.side, padded, sums)
@@ -71,17 +69,24 @@ def quadratic_forms(layout: TileLayout, values: Values, lines: Ints, vectors: Fl
     -------
     (s,) or (s, R) float64
     """
+    if values.dtype != np.float64:
+        values, lines = values[lines].astype(np.float64), np.arange(len(lines))
+    padded = _padded(layout, vectors)
+    outer = np.empty((min(len(padded), FEW), layout.n_entries))
+    forms = np.empty((len(lines), len(padded)))
+    for start in range(0, len(padded), FEW):
+        some = padded[start : start + FEW]
+        _outer_products(some, layout.side, layout.tile, outer)
+        _dots(values, lines, outer[: len(some)], forms[:, start : start + FEW])
+    return forms[:, 0] if vectors.ndim == 1 else forms
+
+
+def _padded(layout: TileLayout, vectors: Floats) -> Floats:
+    """Return vectors (n,) or (n, R) as rows, (R, side * tile), filled up with zeros."""
     columns = vectors[:, None] if vectors.ndim == 1 else vectors
     padded = np.zeros((columns.shape[1], layout.side * layout.tile))
     padded[:, : layout.n_points] = columns.T
-    outer = np.empty((len(padded), layout.n_entries))
-    _outer_products(padded, layout.side, layout.tile, outer)
-    forms = np.empty((len(lines), len(padded)))
-    if values.dtype == np.float64:
-        _dots(values, lines, outer, forms)
-    else:
-        _dots(values[lines].astype(np.float64), np.arange(len(lines)), outer, forms)
-    return forms[:, 0] if vectors.ndim == 1 else forms
+    return padded
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
