@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.optim.level_set import project_onto_level_set
+from mkldist.optim.level_set import nearest_below
 from mkldist.optim.matrix_game import GameSolution, solve_game
 
 Floats = npt.NDArray[np.float64]
@@ -58,18 +58,6 @@ class CuttingPlanes:
         self._n_cuts += 1
         self._multipliers = np.append(self._multipliers, 0.0)
 
-    def widen(self, payoff: Floats) -> None:
-        """Take more kernels in.
-
-        Parameters
-        ----------
-        payoff : (J, S) float64
-            Values of the cuts at the new vertices.
-        """
-        rows = np.empty((len(self._rows), self._rows.shape[1] + payoff.shape[1]))
-        rows[: self._n_cuts] = np.concatenate([self.payoff, payoff], axis=1)
-        self._rows = rows
-
     def minimum(self) -> GameSolution:
         """Minimise the model over the simplex: a lower bound of the function, and where."""
         solution = solve_game(self.payoff, *self._basis)
@@ -109,9 +97,7 @@ class CuttingPlanes:
         (M,) float64 or None
             A point of the simplex, or None when the level set was not reached.
         """
-        point, multipliers, reached = project_onto_level_set(
+        point, self._multipliers = nearest_below(
             self.payoff, centre, level, slack, self._multipliers
         )
-        self._multipliers = multipliers
-        total = float(point.sum())
-        return point / total if reached and total > 0.0 else None
+        return point

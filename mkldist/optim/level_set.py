@@ -23,6 +23,18 @@ _NEWTON_LIMIT = 60
 _HALVINGS = 50
 
 
+def nearest_below(
+    payoff: Floats, centre: Floats, level: float, slack: float, start: Floats
+) -> tuple[Floats | None, Floats]:
+    """Return the projection of :func:`project_onto_level_set`, of sum one, and its multipliers.
+
+    None takes the place of the point when the level set was not reached.
+    """
+    point, multipliers, reached = project_onto_level_set(payoff, centre, level, slack, start)
+    total = float(point.sum())
+    return (point / total if reached and total > 0.0 else None), multipliers
+
+
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
 def project_onto_level_set(
     payoff: Floats, centre: Floats, level: float, slack: float, start: Floats

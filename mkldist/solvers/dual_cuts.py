@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.optim.level_set import project_onto_level_set
+from mkldist.optim.level_set import nearest_below
 from mkldist.optim.matrix_game import GameSolution, solve_game
 
 Floats = npt.NDArray[np.float64]
@@ -123,11 +123,8 @@ class DualCuts:
             A point of the simplex, or None when the level set was not reached.
         """
         payoff = self._payoff(self._at(level))
-        point, self._multipliers, reached = project_onto_level_set(
-            payoff, centre, level, slack, self._multipliers
-        )
-        total = float(point.sum())
-        return point / total if reached and total > 0.0 else None
+        point, self._multipliers = nearest_below(payoff, centre, level, slack, self._multipliers)
+        return point
 
     def _at(self, value: float) -> Floats:
         """Return the multiples whose cuts are as high as any where these have a value."""
