@@ -62,6 +62,25 @@ class Rows:
     values: Values
 
 
+@dataclass(frozen=True, eq=False)
+class DiagonalPart:
+    """Self-similarities of some points under some kernels.
+
+    Parameters
+    ----------
+    kernels : slice
+        Kernels covered.
+    points : slice
+        Points covered.
+    values : (k, p) float32 or float64
+        ``k(x, x)``.  Valid until the next part is asked for.
+    """
+
+    kernels: slice
+    points: slice
+    values: Values
+
+
 @dataclass
 class PassCounter:
     """Work done on a bank.
@@ -74,6 +93,8 @@ class PassCounter:
         Combinations that were read kernel by kernel because few weights were not zero.
     matvecs : int
         Products of one kernel with one request's vectors.
+    diagonals : int
+        Readings of the diagonals of all kernels, without a pass.
     radii : int
         Sets of points on which the radii of all kernels were computed.
     bytes_read : int
@@ -85,6 +106,7 @@ class PassCounter:
     passes: int = 0
     combines: int = 0
     matvecs: int = 0
+    diagonals: int = 0
     radii: int = 0
     bytes_read: int = 0
     seconds: float = 0.0
@@ -154,6 +176,13 @@ class Bank(abc.ABC):
     def rows(self, kernels: Ints) -> Iterator[Rows]:
         """Read the kernels of the given indices, some at a time, each place exactly once."""
 
+    @abc.abstractmethod
+    def diagonals(self) -> Iterator[DiagonalPart]:
+        """Read every kernel's self-similarities once, and as little else as the medium allows.
+
+        The points of a kernel come in ascending order.
+        """
+
     def close(self) -> None:  # noqa: B027 - most banks hold nothing that needs closing
         """Give back memory, files and threads; the bank must not be used afterwards."""
 
@@ -194,6 +223,13 @@ class ArrayBank(Bank):
             self.counter.bytes_read += len(positions) * self.layout.n_entries * self.dtype.itemsize
             yield Rows(positions, kernels[positions], self._values)
 
+    def diagonals(self) -> Iterator[DiagonalPart]:
+        """Read the diagonals, a few megabytes at a time."""
+        for kernels in kernel_groups(self.n_kernels, self.n_points):
+            values = self._values[kernels][:, self.layout.diagonal]
+            self.counter.bytes_read += values.nbytes
+            yield DiagonalPart(kernels, slice(0, self.n_points), values)
+
 
 class MemoryBank(ArrayBank):
     """A bank in main memory."""
@@ -223,6 +259,21 @@ class MemoryBank(ArrayBank):
         for start in range(0, len(matrices), step):
             values[start : start + step] = layout.pack(matrices[start : start + step])
         return cls(values, layout)
+
+
+def diagonal_part(layout: TileLayout, chunk: Chunk) -> DiagonalPart:
+    """Return the self-similarities that lie in a chunk, possibly of no points."""
+    entries = chunk.entries
+    first, last = np.searchsorted(layout.diagonal, (entries.start, entries.stop)).tolist()
+    within = layout.diagonal[first:last] - entries.start
+    return DiagonalPart(chunk.kernels, slice(first, last), chunk.values[:, within])
+
+
+def kernel_groups(n_kernels: int, entries: int) -> Iterator[slice]:
+    """Cut the kernels into slices of a few megabytes, given the entries needed of each."""
+    step = max(1, ROW_GROUP_ENTRIES // entries)
+    for start in range(0, n_kernels, step):
+        yield slice(start, min(start + step, n_kernels))
 
 
 def slabs(layout: TileLayout) -> Iterator[slice]:

@@ -15,10 +15,11 @@ import numpy.typing as npt
 from mkldist.errors import GramError
 from mkldist.gram.layout import TileLayout
 from mkldist.gram.store import Block, GramStore
-from mkldist.kernels.gram_tiles import evaluate_gram_tiles
+from mkldist.kernels.gram_tiles import evaluate_diagonals, evaluate_gram_tiles
 from mkldist.kernels.kernel_list import KernelList
 
 Floating = npt.NDArray[np.floating]
+Floats = npt.NDArray[np.float64]
 
 
 class BankSource(Protocol):
@@ -34,6 +35,9 @@ class BankSource(Protocol):
 
     def fill(self, kernels: slice, tiles: slice, layout: TileLayout, out: Floating) -> None:
         """Write the values of k kernels on t tiles to `out`, (k, t, b, b), padding zeroed."""
+
+    def diagonals(self, kernels: slice) -> Floats:
+        """Return ``k(x, x)`` of k kernels and all points, (k, n)."""
 
     def name(self, kernel: int) -> str:
         """Return what to call a kernel in a message."""
@@ -53,12 +57,12 @@ class FeatureSource:
         Scale every kernel to unit self-similarities, entry by entry.
     """
 
-    points: npt.NDArray[np.float64]
+    points: Floats
     kernels: KernelList
     cosine: bool = False
 
     @cached_property
-    def _columns(self) -> npt.NDArray[np.float64]:
+    def _columns(self) -> Floats:
         return np.ascontiguousarray(self.points.T)
 
     @property
@@ -76,6 +80,11 @@ class FeatureSource:
         rows, cols = (index[tiles] for index in layout.coordinates)
         columns, chosen = self._columns, self.kernels.select(kernels)
         evaluate_gram_tiles(chosen, columns, rows, cols, out, cosine=self.cosine)
+
+    def diagonals(self, kernels: slice) -> Floats:
+        """See :meth:`BankSource.diagonals`."""
+        chosen = self.kernels.select(kernels)
+        return evaluate_diagonals(chosen, self._columns, cosine=self.cosine)
 
     def name(self, kernel: int) -> str:
         """See :meth:`BankSource.name`."""
@@ -124,17 +133,22 @@ class ArraySource:
                     np.einsum("kii->ki", part)[...] = ones
             out[:, t, : part.shape[1], : part.shape[2]] = part
 
+    def diagonals(self, kernels: slice) -> Floats:
+        """See :meth:`BankSource.diagonals`."""
+        diagonals: Floats = np.einsum("kii->ki", self.grams[kernels]).astype(np.float64)
+        return (diagonals > 0).astype(np.float64) if self.cosine else diagonals
+
     def name(self, kernel: int) -> str:
         """See :meth:`BankSource.name`."""
         return f"kernel {kernel}"
 
-    def _scales(self, grams: Floating) -> npt.NDArray[np.float64] | None:
+    def _scales(self, grams: Floating) -> Floats | None:
         """Return the factors (k, n) that make the diagonals 1, or None without cosine."""
         if not self.cosine:
             return None
         diagonals = np.einsum("kii->ki", grams).astype(np.float64)
         roots = np.sqrt(np.maximum(diagonals, 0.0))
-        scales: npt.NDArray[np.float64] = np.zeros_like(roots)
+        scales: Floats = np.zeros_like(roots)
         np.divide(1.0, roots, out=scales, where=roots > 0)
         return scales
 

@@ -77,6 +77,14 @@ class TileLayout:
         rows, cols = self.coordinates
         return np.where(rows == cols, 1.0, 2.0)
 
+    @cached_property
+    def diagonal(self) -> npt.NDArray[np.intp]:
+        """Entry, among all that are kept, of each point with itself; (n,), ascending."""
+        home, place = np.divmod(np.arange(self.n_points), self.tile)
+        tiles = home * self.side - home * (home - 1) // 2
+        entries: npt.NDArray[np.intp] = tiles * self.tile_entries + place * (self.tile + 1)
+        return entries
+
     def rows_of(self, index: int) -> slice:
         """Return the matrix rows (or columns) that tile row `index` covers."""
         return slice(index * self.tile, min((index + 1) * self.tile, self.n_points))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mkldist.gram.bank import BLOCK_KERNELS, ArrayBank, Chunk, Ints, Rows
+from mkldist.gram.bank import BLOCK_KERNELS, ArrayBank, Chunk, DiagonalPart, Ints, Rows
 from mkldist.gram.layout import TileLayout
 
 
@@ -78,6 +78,13 @@ class MappedBank(ArrayBank):
         for rows in super().rows(kernels):
             yield rows
             if self._gives_back and len(kernels) > self.sparse_limit:
+                self.give_back()
+
+    def diagonals(self) -> Iterator[DiagonalPart]:
+        """Read the diagonals, a few megabytes at a time."""
+        for part in super().diagonals():
+            yield part
+            if self._gives_back:
                 self.give_back()
 
     def give_back(self) -> None:

@@ -1,14 +1,13 @@
 """Right-hand sides of a pass: what the entries of a bank are multiplied with.
 
-``v' K v``, ``<K, W>`` and ``sum_i w_i K_ii`` are all sums of the kept entries of K times a column
-of the same length, in which entries off the diagonal tiles count twice.
+``v' K v`` and ``<K, W>`` are sums of the kept entries of K times a column of the same length, in
+which entries off the diagonal tiles count twice.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -21,20 +20,7 @@ Floats = npt.NDArray[np.float64]
 WIDTH = 8
 
 
-@dataclass(frozen=True, eq=False)
-class Diagonal:
-    """Ask for ``sum_i weights[i] K_m[i, i]`` for every kernel m, e.g. traces on subsets of points.
-
-    Parameters
-    ----------
-    weights : (n, R) float64
-        Answered by (M, R) float64.
-    """
-
-    weights: Floats
-
-
-ColumnRequest = Quadratic | Inner | Diagonal
+ColumnRequest = Quadratic | Inner
 
 
 class Columns:
@@ -47,7 +33,7 @@ class Columns:
     ----------
     layout : TileLayout
         Layout of the bank.
-    requests : sequence of Quadratic, Inner or Diagonal
+    requests : sequence of Quadratic or Inner
         Whose columns, in order.
     """
 
@@ -96,29 +82,12 @@ class _InnerSource:
         out[:] = self._packed[:, tiles]
 
 
-class _DiagonalSource:
-    def __init__(self, layout: TileLayout, request: Diagonal) -> None:
-        self._layout = layout
-        self._segments = _segments(layout, request.weights.T)
-        self.n_columns = len(self._segments)
-
-    def fill(self, tiles: slice, out: Floats) -> None:
-        rows, cols = (part[tiles] for part in self._layout.coordinates)
-        on_diagonal = np.flatnonzero(rows == cols)
-        place = np.arange(self._layout.tile)
-        out[:, on_diagonal[:, None], place, place] = self._segments[:, rows[on_diagonal]]
-
-
-def _source(
-    layout: TileLayout, request: ColumnRequest
-) -> _QuadraticSource | _InnerSource | _DiagonalSource:
+def _source(layout: TileLayout, request: ColumnRequest) -> _QuadraticSource | _InnerSource:
     match request:
         case Quadratic():
             return _QuadraticSource(layout, request)
         case Inner():
             return _InnerSource(layout, request)
-        case Diagonal():
-            return _DiagonalSource(layout, request)
 
 
 def _segments(layout: TileLayout, vectors: Floats) -> Floats:

@@ -9,19 +9,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.gram.bank import BLOCK_KERNELS, Bank, Chunk, PassCounter, Rows
-from mkldist.gram.layout import TileLayout
-from mkldist.gram.operands import WIDTH, ColumnRequest, Columns, Diagonal
+from mkldist.gram.bank import BLOCK_KERNELS, Bank, Chunk, diagonal_part
+from mkldist.gram.diagonals import Diagonal, DiagonalSums, read_diagonals
+from mkldist.gram.few_kernels import WeightRows, combine_few, products, rows_and_targets
+from mkldist.gram.operands import WIDTH, ColumnRequest, Columns
 from mkldist.gram.radii import answer_radii
 from mkldist.gram.radius_cache import points_id
 from mkldist.gram.requests import Combine, Inner, Matvec, Quadratic, Radii, Request
-from mkldist.gram.tile_products import add_rows, multiply, quadratic_forms
 
 Floats = npt.NDArray[np.float64]
 AnyRequest = Request | Diagonal
@@ -38,9 +37,11 @@ def answer(bank: Bank, requests: Sequence[AnyRequest]) -> list[Floats]:
 
     Radii that nobody asked for before take a traversal of their own, kernel by kernel.
     Combinations with at most ``bank.sparse_limit`` non-zero weights, and what names its kernels,
-    read only these.  The answer to a request is the same to the last bit whatever requests share
-    the pass with it, provided that the BLAS in use computes a column of a product of fixed shape
-    independently of its neighbours, as OpenBLAS does.
+    read only these; diagonals are read by themselves unless there is a traversal to join.
+
+    The answer to a request is the same to the last bit whatever requests share the pass with it,
+    provided that the BLAS in use computes a column of a product of fixed shape independently of
+    its neighbours, as OpenBLAS does.
 
     Parameters
     ----------
@@ -59,18 +60,22 @@ def answer(bank: Bank, requests: Sequence[AnyRequest]) -> list[Floats]:
     columns: dict[int, ColumnRequest] = {}
     weights: dict[int, Combine] = {}
     radii: dict[int, Radii] = {}
+    traces: dict[int, DiagonalSums] = {}
     for position, request in enumerate(requests):
         check(bank.n_points, bank.n_kernels, request)
         match request:
             case Combine():
                 weights[position] = request
             case Matvec() | Quadratic(_, np.ndarray()):
-                answers[position] = _products(bank, request)
+                answers[position] = products(bank, request)
             case Radii():
                 radii[position] = request
+            case Diagonal():
+                traces[position] = DiagonalSums(request, bank.n_kernels)
             case _:
                 columns[position] = request
-    answers |= _combinations(bank, weights, columns)
+    answers |= _combinations(bank, weights, columns, list(traces.values()))
+    answers |= {position: gathered.sums for position, gathered in traces.items()}
     answers |= zip(radii, answer_radii(bank, list(radii.values())), strict=True)
     bank.counter.seconds += time.perf_counter() - started
     return [answers[position] for position in range(len(requests))]
@@ -88,45 +93,7 @@ def answered(bank: Bank, steps: Generator[Request, Any, Result]) -> Result:
         (reply,) = answer(bank, [request])
 
 
-class KernelRows(Protocol):
-    """What can say single kernels: a bank, or the part of one that a view keeps."""
-
-    @property
-    def layout(self) -> TileLayout:
-        """Which entries of a kernel are kept, and where."""
-
-    @property
-    def counter(self) -> PassCounter:
-        """Work done."""
-
-    def rows(self, kernels: npt.NDArray[np.intp]) -> Iterator[Rows]:
-        """Read the kernels of the given indices, some at a time, each place exactly once."""
-
-
-def answer_few(source: KernelRows, request: Combine | Matvec | Quadratic) -> Floats:
-    """Answer a question about few kernels, which are read one by one.
-
-    Parameters
-    ----------
-    source : KernelRows
-        What has the kernels.
-    request : Combine, Matvec or Quadratic
-        The question; a `Quadratic` names its kernels.
-    """
-    started = time.perf_counter()
-    if not isinstance(request, Combine):
-        found = _products(source, request)
-    else:
-        weights = np.atleast_2d(request.weights)
-        n = source.layout.n_points
-        matrices = np.empty((len(weights), n, n))
-        _combine_few(source, _WeightRows(list(weights), list(matrices)))
-        found = matrices[0] if request.weights.ndim == 1 else matrices
-    source.counter.seconds += time.perf_counter() - started
-    return found
-
-
-def needs_pass(bank: Bank, request: AnyRequest) -> bool:
+def needs_pass(bank: Bank, request: Request) -> bool:
     """Return whether a request visits every kernel, or more than are better read one by one."""
     match request:
         case Matvec() | Quadratic(_, np.ndarray()):
@@ -165,41 +132,34 @@ def _check_points(index: npt.NDArray[np.intp] | None, n: int) -> None:
         raise ValueError(f"Radii: found points of shape {index.shape}; expected some of 0..{n - 1}")
 
 
-@dataclass(frozen=True, eq=False)
-class _WeightRows:
-    """Weight vectors, and the (n, n) matrices that their combinations go to."""
-
-    rows: list[Floats] = field(default_factory=list)
-    targets: list[Floats] = field(default_factory=list)
-
-    def append(self, row: Floats, target: Floats) -> None:
-        self.rows.append(row)
-        self.targets.append(target)
-
-
 def _combinations(
-    bank: Bank, combines: dict[int, Combine], columns: dict[int, ColumnRequest]
+    bank: Bank,
+    combines: dict[int, Combine],
+    columns: dict[int, ColumnRequest],
+    traces: list[DiagonalSums],
 ) -> dict[int, Floats]:
     """Answer everything but `Matvec`; passes are made only when something needs one."""
-    n = bank.n_points
     answers: dict[int, Floats] = {}
-    sparse, dense = _WeightRows(), _WeightRows()
+    sparse, dense = WeightRows(), WeightRows()
     for position, request in combines.items():
-        rows = np.atleast_2d(request.weights)
-        matrices = np.empty((len(rows), n, n))
+        rows, matrices, answers[position] = rows_and_targets(request, bank.n_points)
         for row, matrix in zip(rows, matrices, strict=True):
             few = np.count_nonzero(row) <= bank.sparse_limit
             (sparse if few else dense).append(row, matrix)
-        answers[position] = matrices[0] if request.weights.ndim == 1 else matrices
     if sparse.rows:
-        _combine_few(bank, sparse)
+        combine_few(bank, sparse)
     if dense.rows or columns:
-        answers |= _traverse(bank, dense, columns)
+        answers |= _traverse(bank, dense, columns, traces)
+    elif traces:
+        read_diagonals(bank, traces)
     return answers
 
 
 def _traverse(
-    bank: Bank, dense: _WeightRows, requests: dict[int, ColumnRequest]
+    bank: Bank,
+    dense: WeightRows,
+    requests: dict[int, ColumnRequest],
+    traces: list[DiagonalSums],
 ) -> dict[int, Floats]:
     """Make one pass: write the combinations to their targets, return the columns' answers."""
     columns = Columns(bank.layout, list(requests.values()))
@@ -212,6 +172,8 @@ def _traverse(
         if chunk.entries != entries:
             entries = chunk.entries
             right = columns.over(entries)
+        for gathered in traces:
+            gathered.add(diagonal_part(bank.layout, chunk))
         for block in _blocks(chunk, buffer):
             within = slice(block.entries.start - entries.start, block.entries.stop - entries.start)
             _add_products(block, right[:, within], sums)
@@ -272,35 +234,3 @@ def _shaped(request: ColumnRequest, sums: Floats) -> Floats:
     if isinstance(request, Quadratic) and request.vectors.ndim == 1:
         return sums[:, 0].copy()
     return np.ascontiguousarray(sums)
-
-
-def _combine_few(source: KernelRows, sparse: _WeightRows) -> None:
-    """Write combinations of few kernels to their targets; each kernel is read once for all.
-
-    Kernels are added one after the other, so that a sum does not depend on the other sums.
-    """
-    weights = np.stack(sparse.rows)
-    active = np.flatnonzero(weights.any(axis=0))
-    packed = np.zeros((len(weights), source.layout.n_entries))
-    for rows in source.rows(active):
-        for total, row in zip(packed, weights[:, active[rows.positions]], strict=True):
-            used = np.flatnonzero(row)
-            add_rows(rows.values, rows.lines[used], row[used], total)
-    for target, entries in zip(sparse.targets, packed, strict=True):
-        source.layout.unpack(entries, out=target)
-    source.counter.combines += len(weights)
-
-
-def _products(source: KernelRows, request: Matvec | Quadratic) -> Floats:
-    """Multiply the kernels that the request names, on one side or on both."""
-    kernels = np.asarray(request.kernels, dtype=np.intp)
-    forms = isinstance(request, Quadratic)
-    multiplied = quadratic_forms if forms else multiply
-    shape = request.vectors.shape[1:] if forms else request.vectors.shape
-    answers = np.empty((len(kernels), *shape))
-    for rows in source.rows(kernels):
-        answers[rows.positions] = multiplied(
-            source.layout, rows.values, rows.lines, request.vectors
-        )
-    source.counter.matvecs += len(kernels)
-    return answers

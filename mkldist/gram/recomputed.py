@@ -8,7 +8,16 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import numpy as np
 
-from mkldist.gram.bank import Bank, Chunk, Ints, Rows, Values, slabs
+from mkldist.gram.bank import (
+    Bank,
+    Chunk,
+    DiagonalPart,
+    Ints,
+    Rows,
+    Values,
+    kernel_groups,
+    slabs,
+)
 from mkldist.gram.build import BankSource, check_finite
 from mkldist.gram.kept_rows import KeptRows, Room
 from mkldist.gram.layout import TileLayout
@@ -64,6 +73,13 @@ class RecomputedBank(Bank):
     def rows(self, kernels: Ints) -> Iterator[Rows]:
         """Compute some kernels, or take those that are kept."""
         yield from self._kept.rows(kernels, self._fetch)
+
+    def diagonals(self) -> Iterator[DiagonalPart]:
+        """Compute the diagonals and nothing else."""
+        for kernels in kernel_groups(self.n_kernels, self.n_points):
+            values = self._source.diagonals(kernels)
+            check_finite(values, kernels.start, self._source)
+            yield DiagonalPart(kernels, slice(0, self.n_points), values)
 
     def close(self) -> None:
         """Give back the memory of the kernels that were kept."""

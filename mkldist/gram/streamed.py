@@ -9,7 +9,15 @@ from functools import partial
 
 import numpy as np
 
-from mkldist.gram.bank import Bank, Chunk, Ints, Rows, Values
+from mkldist.gram.bank import (
+    Bank,
+    Chunk,
+    DiagonalPart,
+    Ints,
+    Rows,
+    Values,
+    diagonal_part,
+)
 from mkldist.gram.kept_rows import KeptRows, Room
 from mkldist.gram.loading import block_buffer, blocks_by_entries, fitted, read_block
 from mkldist.gram.store import Block, GramStore
@@ -53,7 +61,18 @@ class StreamedBank(Bank):
 
     def chunks(self) -> Iterator[Chunk]:
         """Traverse the store, reading ahead."""
-        blocks = list(blocks_by_entries(self._store))
+        yield from self._read_ahead(list(blocks_by_entries(self._store)))
+
+    def diagonals(self) -> Iterator[DiagonalPart]:
+        """Read the blocks that hold tiles on the diagonal."""
+        rows, cols = self.layout.coordinates
+        on_diagonal = rows == cols
+        blocks = blocks_by_entries(self._store)
+        for chunk in self._read_ahead([b for b in blocks if on_diagonal[b.tiles].any()]):
+            yield diagonal_part(self.layout, chunk)
+
+    def _read_ahead(self, blocks: list[Block]) -> Iterator[Chunk]:
+        """Read some blocks, each while the one before is used."""
         with ThreadPoolExecutor(1, thread_name_prefix="mkldist-read") as reader:
             ahead = reader.submit(self._read, blocks[0], 0)
             for turn, block in enumerate(blocks):

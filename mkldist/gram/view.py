@@ -17,9 +17,10 @@ import numpy.typing as npt
 
 from mkldist.errors import SpecError, nearest
 from mkldist.gram.bank import Bank
+from mkldist.gram.diagonals import Diagonal
+from mkldist.gram.few_kernels import answer_few
 from mkldist.gram.kept_rows import Room
-from mkldist.gram.operands import Diagonal
-from mkldist.gram.passes import answer, answer_few, check, needs_pass
+from mkldist.gram.passes import answer, check, needs_pass
 from mkldist.gram.requests import Combine, Inner, Matvec, Quadratic, Radii, Request
 from mkldist.gram.view_kernels import ViewKernels, centred_matrices
 
@@ -194,7 +195,10 @@ def make_views(
     normalisations: Sequence[str],
     room: Room | None = None,
 ) -> list[BankView]:
-    """Return a view for each set of points; one pass fits the factors of all of them.
+    """Return a view for each set of points; the factors of all of them are fitted together.
+
+    Traces are sums over the diagonals, which are read without a pass.  What is divided by the
+    trace or variance of centred kernels takes one pass.
 
     Normalisations act in the order given: ``trace`` divides a kernel by its trace, ``centre``
     centres it in feature space, ``variance`` divides it by ``trace / n - mean``, which is the
@@ -246,21 +250,35 @@ def _scales(
     bank: Bank, indices: Sequence[Ints | None], normalisations: Sequence[str]
 ) -> list[Floats]:
     """Return the factors of all kernels on each set of points, by one pass at most."""
-    if not indices or not {"trace", "variance"} & set(normalisations):
+    divisors = _divisors(normalisations)
+    if not indices or not divisors:
         return [np.ones(bank.n_kernels) for _ in indices]
     membership = np.zeros((bank.n_points, len(indices)))
     for column, index in enumerate(indices):
         membership[slice(None) if index is None else index, column] = 1.0
-    traces, totals = answer(bank, [Diagonal(membership), Quadratic(membership)])
+    if any(centred for _, centred in divisors):
+        traces, totals = answer(bank, [Diagonal(membership), Quadratic(membership)])
+    else:
+        [traces] = answer(bank, [Diagonal(membership)])
+        totals = np.zeros_like(traces)
     sizes = membership.sum(axis=0)
     return [
-        _fitted(bank, trace, total, n, normalisations)
+        _fitted(bank, trace, total, n, divisors)
         for trace, total, n in zip(traces.T, totals.T, sizes, strict=True)
     ]
 
 
+def _divisors(normalisations: Sequence[str]) -> list[tuple[str, bool]]:
+    """Return what kernels are divided by, in order, and whether it is that of centred kernels."""
+    return [
+        (name, name == "variance" or "centre" in normalisations[:place])
+        for place, name in enumerate(normalisations)
+        if name != "centre"
+    ]
+
+
 def _fitted(
-    bank: Bank, traces: Floats, totals: Floats, n: float, normalisations: Sequence[str]
+    bank: Bank, traces: Floats, totals: Floats, n: float, divisors: Sequence[tuple[str, bool]]
 ) -> Floats:
     """Return the factors of kernels with these traces and sums of all entries over n points.
 
@@ -271,10 +289,7 @@ def _fitted(
     centred_traces = traces - totals / n
     size = np.ones(len(traces))
     alive = np.ones(len(traces), dtype=bool)
-    for place, name in enumerate(normalisations):
-        if name == "centre":
-            continue
-        centred = name == "variance" or "centre" in normalisations[:place]
+    for name, centred in divisors:
         trace = centred_traces if centred else traces
         alive &= trace > noise
         size = trace / n if name == "variance" else trace

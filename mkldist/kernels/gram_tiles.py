@@ -74,6 +74,31 @@ def evaluate_gram_tiles(
     )
 
 
+def evaluate_diagonals(kernels: KernelList, columns: Floats, *, cosine: bool = False) -> Floats:
+    """Return ``k_m(x, x)`` of M kernels and n points, (M, n).
+
+    Up to rounding what :func:`evaluate_gram_tiles` writes to the diagonal, at the price of the
+    points' lengths.
+
+    Parameters
+    ----------
+    kernels : KernelList
+        M kernels.
+    columns : (d, n) float64
+        Points, one feature a row, C-contiguous.
+    cosine : bool
+        Divide by ``k(x, x)``; a point of zero self-similarity keeps it.
+    """
+    out = np.empty((len(kernels), columns.shape[1]))
+    for run in kernels.runs():
+        points = columns[kernels.features_of(run.start)]
+        functions, parameters = kernels.function[run], kernels.parameter[run]
+        _self_similarities(points, functions, parameters, kernels.offset[run], out[run])
+    if cosine:
+        out[...] = (out > 0.0) & (out < np.inf)
+    return out
+
+
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
 def _fill(
     columns: Floats,
@@ -303,19 +328,33 @@ def _inverse_lengths(
     """Return ``1 / sqrt(k(x, x))``, 0 where it vanishes, of each kernel and point."""
     if not cosine:
         return np.empty((0, 0))
-    norms = np.zeros((1, points.shape[1]))
-    for s in range(len(points)):
-        norms[0] += points[s] ** 2
-    factors = np.ones((len(function), points.shape[1]))
-    for m in range(len(function)):
-        row = factors[m]
-        if function[m] == POLYNOMIAL:
-            _powers(norms[0], offset[m], int(parameter[m]), row)
-        elif function[m] == LINEAR:
-            row[:] = norms[0]
+    factors = np.empty((len(function), points.shape[1]))
+    _self_similarities(points, function, parameter, offset, factors)
+    for row in factors:
         for j in range(len(row)):
             row[j] = 1.0 / math.sqrt(row[j]) if row[j] > 0.0 else 0.0
     return factors
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+def _self_similarities(
+    points: Floats,
+    function: npt.NDArray[np.uint8],
+    parameter: Floats,
+    offset: Floats,
+    out: Floats,
+) -> None:
+    """Write ``k(x, x)`` of kernels on the same features, (s, n), to `out`."""
+    norms = np.zeros((1, points.shape[1]))
+    for s in range(len(points)):
+        norms[0] += points[s] ** 2
+    for m in range(len(function)):
+        if function[m] == POLYNOMIAL:
+            _powers(norms[0], offset[m], int(parameter[m]), out[m])
+        elif function[m] == LINEAR:
+            out[m] = norms[0]
+        else:
+            out[m] = 1.0
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mkldist.gram.bank import Bank
-from mkldist.gram.operands import Diagonal
+from mkldist.gram.diagonals import Diagonal
 from mkldist.gram.passes import answer
 from mkldist.gram.requests import Combine, Inner, Matvec, Quadratic
 
@@ -86,6 +86,17 @@ class BankSuite:
         weights = rng.standard_normal((bank.n_points, 2))
         [found] = answer(bank, [Diagonal(weights)])
         close(found, np.einsum("mii,ir->mr", grams, weights))
+        assert (bank.counter.passes, bank.counter.diagonals) == (0, 1)
+
+    def test_diagonals_cover_every_point_once(self, bank: Bank, grams: np.ndarray) -> None:
+        found = np.full((bank.n_kernels, bank.n_points), np.nan)
+        for part in bank.diagonals():
+            target = found[part.kernels, part.points]
+            assert np.isnan(target).all()
+            target[:] = part.values
+        assert_array_equal(found, np.einsum("mii->mi", grams))
+        assert (bank.counter.bytes_read > 0) is self.reads
+        assert bank.counter.bytes_read <= bank.n_bytes
 
     @pytest.mark.parametrize("active", ["all", "few", "none"])
     @pytest.mark.parametrize("n_weights", [None, 1, 9])
@@ -136,12 +147,12 @@ class BankSuite:
             Quadratic(rng.standard_normal((n, 3))),
         ]
         together = answer(bank, requests)
-        assert bank.counter.passes == 1
+        assert (bank.counter.passes, bank.counter.diagonals) == (1, 0)
         assert bank.counter.bytes_read == (bank.n_bytes if self.reads else 0)
         for request, found in zip(requests, together, strict=True):
             [alone] = answer(bank, [request])
             assert_allclose(found, alone, rtol=1e-14, atol=1e-14 * np.abs(alone).max())
-        assert bank.counter.passes == 1 + len(requests)
+        assert (bank.counter.passes, bank.counter.diagonals) == (len(requests), 1)
 
     def test_reading_few_kernels_is_no_pass(self, bank: Bank) -> None:
         weights = np.zeros(bank.n_kernels)

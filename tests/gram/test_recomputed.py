@@ -7,6 +7,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 from mkldist.errors import GramError
 from mkldist.gram.bank import MemoryBank
@@ -15,6 +16,8 @@ from mkldist.gram.layout import TileLayout
 from mkldist.gram.passes import answer
 from mkldist.gram.recomputed import CHUNK_KERNELS, RecomputedBank
 from mkldist.gram.requests import Combine, Matvec, Quadratic
+from mkldist.gram.view import make_views
+from mkldist.kernels.evaluate import evaluate
 from mkldist.kernels.families import kernel_list
 from mkldist.spec.banks import BankSpec
 from tests.gram.bank_suite import BankSuite, random_grams
@@ -35,7 +38,7 @@ class TestRecomputedBank(BankSuite):
 
 
 class CountingSource(ArraySource):
-    """Notes the kernels that are computed."""
+    """Notes the kernels whose tiles are computed."""
 
     def fill(self, kernels: slice, *args: object) -> None:
         self.filled.extend(range(kernels.start, kernels.stop))
@@ -69,6 +72,68 @@ def test_requests_that_come_together_compute_every_kernel_once():
     assert sorted(source.filled) == list(range(CHUNK_KERNELS + 1))
     assert bank.counter.passes == 1
     assert bank.counter.bytes_read == 0
+
+
+def feature_source(cosine: bool) -> FeatureSource:
+    """Return some hundred kernels of all functions on 30 points, one of them zero."""
+    points = np.random.default_rng(2).normal(size=(30, 6))
+    points[4] = 0.0
+    seen = {"features": ["each", {"count": 70}]}
+    words = [
+        {"function": "gaussian", "widths": [0.5, 3.0], **seen},
+        {"function": "polynomial", "degrees": [2, 3], "offset": 0.5, **seen},
+        {"function": "linear", **seen},
+        {"function": "laplacian-rbf", "widths": 2.0, **seen},
+    ]
+    kernels = kernel_list(BankSpec(kernels=words), 6, [f"f{j}" for j in range(6)], {}, 0)
+    return FeatureSource(points, kernels, cosine)
+
+
+@pytest.mark.parametrize("cosine", [False, True])
+def test_diagonals_of_kernels_are_those_of_their_matrices(cosine):
+    source = feature_source(cosine)
+    grams = evaluate(source.kernels, source.points, source.points, cosine=cosine)
+    some = slice(3, source.n_kernels - 2)
+    found = source.diagonals(some)
+    assert_allclose(found, np.einsum("mii->mi", grams)[some], rtol=1e-13, atol=1e-13)
+
+
+@pytest.mark.parametrize("chain", [("trace",), ("trace", "centre")])
+def test_normalising_to_unit_trace_computes_no_tile(monkeypatch, chain):
+    source = feature_source(cosine=False)
+    grams = evaluate(source.kernels, source.points, source.points)
+    indices = [None, np.array([7, 0, 12, 29]), np.arange(11)]
+    stored = make_views(MemoryBank.from_grams(grams), indices, chain)
+    bank = RecomputedBank(source, 0)
+
+    def fill(*args: object) -> None:
+        raise AssertionError("computes tiles")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(FeatureSource, "fill", fill)
+        views = make_views(bank, indices, chain)
+    assert (bank.counter.passes, bank.counter.diagonals) == (0, 1)
+    for view, plain in zip(views, stored, strict=True):
+        assert_allclose(view.scale, plain.scale, rtol=1e-12)
+        points = np.arange(30) if view.index is None else view.index
+        traces = np.einsum("mii->mi", grams)[:, points].sum(axis=1)
+        assert_allclose(view.scale * traces, 1.0, rtol=1e-12)
+
+
+def test_normalising_by_centred_kernels_is_one_pass():
+    source = counting(CHUNK_KERNELS + 1, 10)
+    bank = RecomputedBank(source, 0)
+    make_views(bank, [None, np.arange(4)], ("variance",))
+    assert (bank.counter.passes, bank.counter.diagonals) == (1, 0)
+    assert sorted(source.filled) == list(range(CHUNK_KERNELS + 1))
+
+
+def test_an_overflow_on_the_diagonal_names_the_kernel():
+    spec = BankSpec(kernels=[{"function": "polynomial", "degrees": [1, 150]}])
+    kernels = kernel_list(spec, 1, ["f0"], {}, 0)
+    bank = RecomputedBank(FeatureSource(np.full((4, 1), 1e2), kernels), 0)
+    with pytest.raises(GramError, match=r"kernel 1, polynomial\(150\).*range of float64"):
+        make_views(bank, [None], ("trace",))
 
 
 def peak_of_a_pass(n_kernels):

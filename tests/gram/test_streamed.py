@@ -13,6 +13,7 @@ from mkldist.gram.passes import answer
 from mkldist.gram.requests import Combine, Matvec, Quadratic
 from mkldist.gram.store import GramStore
 from mkldist.gram.streamed import StreamedBank
+from mkldist.gram.view import make_views
 from tests.gram.bank_suite import BankSuite, random_grams
 from tests.gram.stores import damage, stored
 
@@ -74,6 +75,18 @@ def test_few_kernels_cost_the_blocks_they_are_in(store: GramStore) -> None:
     answer(bank, [Matvec(np.array([kernels.start, kernels.stop - 1]), np.ones(20))])
     assert bank.counter.bytes_read == kernels.stop * store.layout.n_entries * 8
     assert bank.counter.bytes_read < bank.n_bytes
+
+
+def test_traces_read_the_blocks_that_hold_diagonals(store: GramStore) -> None:
+    rows, cols = store.layout.coordinates
+    held = [b for b in store.blocks if (rows[b.tiles] == cols[b.tiles]).any()]
+    assert len(held) < len(store.blocks)
+    bank = StreamedBank(store, 0)
+    [view] = make_views(bank, [None], ("trace",))
+    assert bank.counter.passes == 0
+    assert bank.counter.bytes_read == sum(k * e * 8 for k, e in (b.shape for b in held))
+    traces = np.einsum("mii->m", random_grams(60, 20))
+    np.testing.assert_allclose(view.scale * traces, 1.0, rtol=1e-12)
 
 
 def test_combining_more_kernels_than_are_kept_is_a_pass(store: GramStore) -> None:

@@ -1,0 +1,84 @@
+"""Weighted traces: sums over the self-similarities of a bank's kernels.
+
+They need n of a kernel's n² entries, which a bank can say without a pass
+(:meth:`mkldist.gram.bank.Bank.diagonals`); where a pass is made anyway they are taken from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+from mkldist.gram.bank import Bank, DiagonalPart, Values
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Diagonal:
+    """Ask for ``sum_i weights[i] K_m[i, i]`` for every kernel m, e.g. traces on subsets of points.
+
+    Parameters
+    ----------
+    weights : (n, R) float64
+        Answered by (M, R) float64.
+    """
+
+    weights: Floats
+
+
+class DiagonalSums:
+    """The answer to a :class:`Diagonal`, gathered part by part.
+
+    A sum is taken point after point, so that it does not depend on how the parts are cut.
+
+    Parameters
+    ----------
+    request : Diagonal
+        The question.
+    n_kernels : int
+        Number M of kernels.
+
+    Attributes
+    ----------
+    sums : (M, R) float64
+        What was gathered.
+    """
+
+    def __init__(self, request: Diagonal, n_kernels: int) -> None:
+        self._weights = request.weights
+        self.sums = np.zeros((n_kernels, request.weights.shape[1]))
+
+    def add(self, part: DiagonalPart) -> None:
+        """Add some points of some kernels."""
+        _add(part.values, self._weights[part.points], self.sums[part.kernels])
+
+
+def read_diagonals(bank: Bank, gathered: Iterable[DiagonalSums]) -> None:
+    """Gather sums without a pass.
+
+    Parameters
+    ----------
+    bank : Bank
+        The bank; its counter is advanced.
+    gathered : iterable of DiagonalSums
+        What takes every part.
+    """
+    takers = list(gathered)
+    for part in bank.diagonals():
+        for taker in takers:
+            taker.add(part)
+    bank.counter.diagonals += 1
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+def _add(values: Values, weights: Floats, sums: Floats) -> None:
+    """Add ``values @ weights`` to `sums`, (k, R), term by term."""
+    for k in range(len(values)):
+        for p in range(len(weights)):
+            for r in range(weights.shape[1]):
+                sums[k, r] += values[k, p] * weights[p, r]
