@@ -9,6 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import numpy as np
 
 from mkldist.gram.bank import (
+    SLAB_ENTRIES,
     Bank,
     Chunk,
     DiagonalPart,
@@ -23,6 +24,8 @@ from mkldist.gram.kept_rows import KeptRows, Room
 from mkldist.gram.layout import TileLayout
 
 CHUNK_KERNELS = 48
+CHUNK_ENTRIES = CHUNK_KERNELS * SLAB_ENTRIES  # large tiles are of fewer kernels at once
+MOST_THREADS = 8  # a chunk is used in a fifth of the time that a thread takes to compute it
 
 
 class RecomputedBank(Bank):
@@ -37,13 +40,13 @@ class RecomputedBank(Bank):
     row_cache_bytes : int
         Memory for single kernels; at least one is kept.
     threads : int
-        Threads that compute chunks while the last one is used.
+        Threads that compute chunks while the last one is used, of which 8 at most are of use.
     """
 
     def __init__(self, source: BankSource, row_cache_bytes: int, threads: int = 1) -> None:
         layout = TileLayout.for_points(source.n_points)
         super().__init__(source.n_kernels, layout, np.dtype(np.float64))
-        self._source, self._threads = source, max(1, threads)
+        self._source, self.threads = source, min(max(1, threads), MOST_THREADS)
         self._kept = KeptRows(layout.n_entries, self.dtype, Room(row_cache_bytes))
 
     @property
@@ -53,19 +56,20 @@ class RecomputedBank(Bank):
 
     def chunks(self) -> Iterator[Chunk]:
         """Compute the bank, ahead of its use by as many chunks as there are threads."""
+        largest = max(s.stop - s.start for s in slabs(self.layout))
+        step = max(1, min(CHUNK_KERNELS, CHUNK_ENTRIES // largest))
         parts = (
-            (slice(first, min(first + CHUNK_KERNELS, self.n_kernels)), entries)
+            (slice(first, min(first + step, self.n_kernels)), entries)
             for entries in slabs(self.layout)
-            for first in range(0, self.n_kernels, CHUNK_KERNELS)
+            for first in range(0, self.n_kernels, step)
         )
-        largest = CHUNK_KERNELS * max(s.stop - s.start for s in slabs(self.layout))
-        buffers = deque(np.empty(largest) for _ in range(self._threads + 1))
-        with ThreadPoolExecutor(self._threads, thread_name_prefix="mkldist-kernels") as pool:
+        buffers = deque(np.empty(step * largest) for _ in range(self.threads + 1))
+        with ThreadPoolExecutor(self.threads, thread_name_prefix="mkldist-kernels") as pool:
             ahead: deque[Future[Chunk]] = deque()
             for kernels, entries in parts:
                 ahead.append(pool.submit(self._computed, kernels, entries, buffers[0]))
                 buffers.rotate(-1)
-                if len(ahead) > self._threads:
+                if len(ahead) > self.threads:
                     yield ahead.popleft().result()
             while ahead:
                 yield ahead.popleft().result()

@@ -20,14 +20,13 @@ from mkldist.gram.bank import Bank
 from mkldist.gram.diagonals import Diagonal
 from mkldist.gram.few_kernels import answer_few
 from mkldist.gram.kept_rows import Room
+from mkldist.gram.normalisation import NORMALISATIONS, divisors, takes_pass
 from mkldist.gram.passes import answer, check, needs_pass
 from mkldist.gram.requests import Combine, Inner, Matvec, Quadratic, Radii, Request
 from mkldist.gram.view_kernels import ViewKernels, centred_matrices
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.intp]
-
-NORMALISATIONS = ("trace", "centre", "variance")
 
 
 @dataclass(frozen=True, eq=False)
@@ -250,35 +249,26 @@ def _scales(
     bank: Bank, indices: Sequence[Ints | None], normalisations: Sequence[str]
 ) -> list[Floats]:
     """Return the factors of all kernels on each set of points, by one pass at most."""
-    divisors = _divisors(normalisations)
-    if not indices or not divisors:
+    parts = divisors(normalisations)
+    if not indices or not parts:
         return [np.ones(bank.n_kernels) for _ in indices]
     membership = np.zeros((bank.n_points, len(indices)))
     for column, index in enumerate(indices):
         membership[slice(None) if index is None else index, column] = 1.0
-    if any(centred for _, centred in divisors):
+    if takes_pass(normalisations):
         traces, totals = answer(bank, [Diagonal(membership), Quadratic(membership)])
     else:
         [traces] = answer(bank, [Diagonal(membership)])
         totals = np.zeros_like(traces)
     sizes = membership.sum(axis=0)
     return [
-        _fitted(bank, trace, total, n, divisors)
+        _fitted(bank, trace, total, n, parts)
         for trace, total, n in zip(traces.T, totals.T, sizes, strict=True)
     ]
 
 
-def _divisors(normalisations: Sequence[str]) -> list[tuple[str, bool]]:
-    """Return what kernels are divided by, in order, and whether it is that of centred kernels."""
-    return [
-        (name, name == "variance" or "centre" in normalisations[:place])
-        for place, name in enumerate(normalisations)
-        if name != "centre"
-    ]
-
-
 def _fitted(
-    bank: Bank, traces: Floats, totals: Floats, n: float, divisors: Sequence[tuple[str, bool]]
+    bank: Bank, traces: Floats, totals: Floats, n: float, parts: Sequence[tuple[str, bool]]
 ) -> Floats:
     """Return the factors of kernels with these traces and sums of all entries over n points.
 
@@ -289,7 +279,7 @@ def _fitted(
     centred_traces = traces - totals / n
     size = np.ones(len(traces))
     alive = np.ones(len(traces), dtype=bool)
-    for name, centred in divisors:
+    for name, centred in parts:
         trace = centred_traces if centred else traces
         alive &= trace > noise
         size = trace / n if name == "variance" else trace

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from mkldist.gram.normalisation import takes_pass
 from mkldist.memory import live_solvers, row_cache_bytes, solver_bytes, view_cache_bytes
 from mkldist.plan.model import BankPlan, BatchPlan
 from mkldist.spec.graph import GraphTable
@@ -106,7 +107,7 @@ def typical_passes(
     """Return the passes over banks if every solver takes a typical number of rounds.
 
     The solvers of a batch that memory has room for share their passes, unless they are isolated;
-    a normalisation that is fitted to the training rows takes one pass a batch, and inner folds
+    a normalisation by centred kernels takes one pass a batch to be fitted, and inner folds
     take one to be scored.  After the first run of a path the others take few.
 
     Parameters
@@ -120,7 +121,7 @@ def typical_passes(
     memory_limit : int or None
         Bytes that a task may take.
     """
-    fitted = {bank.id for bank in banks if set(bank.spec.normalisations) - {"cosine"}}
+    fitted = {bank.id for bank in banks if takes_pass(bank.spec.normalisations)}
     by_id = {bank.id: bank for bank in banks}
     passes = 0
     for batch in batches:

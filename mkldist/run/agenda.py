@@ -124,6 +124,11 @@ class Agenda:
         return finished
 
     @property
+    def unfinished_batches(self) -> int:
+        """Batches that have not ended, as they are divided now."""
+        return sum(state.unfinished for state in self._banks.values())
+
+    @property
     def given_up_banks(self) -> Mapping[str, str]:
         """The banks that could not be built, and why."""
         return {bank: state.given_up for bank, state in self._banks.items() if state.given_up}

@@ -148,6 +148,11 @@ class Campaign:
         """Return the threads among which to divide work; if nobody knows, there may be many."""
         return max(self._window.known_threads, self._work.expected_threads) or MANY_THREADS
 
+    def _at_once(self) -> int:
+        """Return how many batches may be done at the same time on one machine."""
+        threads = self._window.threads_of_a_machine or self._threads()
+        return max(1, min(threads, self._agenda.unfinished_batches))
+
     def _submit(self) -> bool:
         """Fill the window; return whether anything was submitted."""
         submitted = False
@@ -158,7 +163,7 @@ class Campaign:
             else:
                 first = item.runs[0]
                 ref = self._work.banks[item.bank, first.bank_label, first.dataset]
-                task = BatchTask(ref, item.runs, self._work.settings)
+                task = BatchTask(ref, item.runs, self._work.settings, self._at_once())
                 self._window.submit(item, solve_batch, task)
             submitted = True
         return submitted

@@ -52,11 +52,14 @@ class BatchTask:
         The runs; those that are recorded already are left out.
     settings : BatchSettings
         How to do them.
+    at_once : int
+        Batches that may be done at the same time on the worker's machine, this one included.
     """
 
     ref: BankRef
     runs: tuple[RunPlan, ...]
     settings: BatchSettings
+    at_once: int = 1
 
 
 @dataclass(frozen=True)
@@ -119,7 +122,7 @@ def solve_batch(task: BatchTask) -> BatchReceipt:
     with single_threaded():
         warm_up(task.runs)
         try:
-            bank = _opened(task.ref, limit)
+            bank = _opened(task.ref, limit, kernel_threads(task))
             try:
                 with writing(task.settings.records), report_to(task.settings.topic) as report:
 
@@ -203,10 +206,23 @@ def memory_share(memory_limit: int | None) -> int | None:
     return min(limits) // max(1, worker.state.nthreads) if limits else None
 
 
-def _opened(ref: BankRef, limit: int | None) -> Bank:
-    """Return a bank for a task that may take so many bytes."""
+def kernel_threads(task: BatchTask) -> int:
+    """Return the threads that compute kernels in the passes of a batch.
+
+    They are the batch's share of the processors, which is more than one where batches are few;
+    isolated runs have one, so that their times do not depend on what else is done.
+    """
+    from dask.system import CPU_COUNT
+
+    if task.settings.execution == "isolated":
+        return 1
+    return max(1, CPU_COUNT // task.at_once)
+
+
+def _opened(ref: BankRef, limit: int | None, threads: int) -> Bank:
+    """Return a bank for a task that may take so many bytes and threads."""
     if not ref.plan.stored:
-        return RecomputedBank(materials(ref).source(), row_cache_bytes(limit))
+        return RecomputedBank(materials(ref).source(), row_cache_bytes(limit), threads)
     return open_bank(ref.store(), _backend(ref.plan, limit), limit)
 
 

@@ -10,9 +10,11 @@ from __future__ import annotations
 import queue
 import time
 import uuid
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from mkldist.errors import ClusterError
 from mkldist.run.agenda import Item
@@ -48,7 +50,8 @@ class Window:
         self._client = client
         self._ended: queue.SimpleQueue[Future[Any]] = queue.SimpleQueue()
         self._in_flight: dict[str, tuple[Item, Future[Any]]] = {}
-        self._n_threads, self._refreshed = 0, float("-inf")
+        self._threads: dict[str, int] = {}
+        self._refreshed = float("-inf")
 
     @property
     def n_threads(self) -> int:
@@ -63,11 +66,23 @@ class Window:
     @property
     def known_threads(self) -> int:
         """Threads of all workers that are there now."""
+        return sum(self._by_worker().values())
+
+    @property
+    def threads_of_a_machine(self) -> int:
+        """Threads of all workers of the machine that has most of them now."""
+        machines: Counter[str] = Counter()
+        for address, threads in self._by_worker().items():
+            machines[urlsplit(address).hostname or ""] += threads
+        return max(machines.values(), default=0)
+
+    def _by_worker(self) -> dict[str, int]:
+        """Return the threads of each worker by its address."""
         now = time.monotonic()
         if now - self._refreshed > REFRESH_SECONDS and self._client.status == "running":
-            self._n_threads = sum(self._client.nthreads().values())
+            self._threads = self._client.nthreads()
             self._refreshed = now
-        return self._n_threads
+        return self._threads
 
     @property
     def has_room(self) -> bool:

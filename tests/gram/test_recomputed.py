@@ -157,6 +157,14 @@ def test_memory_does_not_grow_with_the_kernels():
     assert many - few < (large - small) / 50
 
 
+def test_chunks_of_large_tiles_are_of_fewer_kernels():
+    def largest(n_points):
+        source = ArraySource(np.broadcast_to(np.eye(n_points), (50, n_points, n_points)))
+        return max(chunk.values.nbytes for chunk in RecomputedBank(source, 0).chunks())
+
+    assert largest(1200) <= 1.1 * largest(400)
+
+
 def test_an_abandoned_pass_leaves_no_thread():
     bank = RecomputedBank(ArraySource(random_grams(4 * CHUNK_KERNELS, 10)), 0, threads=2)
     before = threading.active_count()

@@ -73,6 +73,19 @@ def test_batches_wait_for_the_last_block_and_go_before_further_banks():
     assert batch.bank == "b0"
 
 
+def test_batches_are_unfinished_until_they_end_however_they_are_divided():
+    bench = Bench(n_banks=2, n_batches=2, n_blocks=0, n_threads=1)
+    assert bench.agenda.unfinished_batches == 4
+    batch = bench.agenda.next()
+    assert bench.agenda.unfinished_batches == 4
+    bench.agenda.batch_failed(batch, "worker died")
+    assert bench.agenda.unfinished_batches == 3 + len(batch.runs)
+    while (item := bench.agenda.next()) is not None:
+        bench.record(item)
+        bench.agenda.batch_done(item)
+    assert bench.agenda.unfinished_batches == 0
+
+
 def test_a_complete_bank_needs_no_building():
     bench = Bench(n_blocks=0)
     assert isinstance(bench.agenda.next(), BatchItem)

@@ -127,6 +127,23 @@ class Failing:
         return self.real(task)
 
 
+@pytest.mark.parametrize(
+    ("repeats", "workers", "at_once"),
+    [
+        (1, {"tcp://a:1": 4, "tcp://a:2": 4}, [1]),
+        (3, {"tcp://a:1": 1, "tcp://a:2": 1}, [2, 2, 2]),
+        (3, {"tcp://a:1": 1, "tcp://b:1": 1}, [1, 1, 1]),
+    ],
+)
+def test_batches_know_how_many_share_a_machine(
+    tmp_path, client, monkeypatch, repeats, workers, at_once
+):
+    monkeypatch.setattr(client, "nthreads", lambda: workers)
+    text = sweep_text({"uniform": [1.0, 10.0]}, repeats=repeats, backend="recompute")
+    assert sweep(text, tmp_path / "small").counts[RunState.COMPLETE] == 2 * repeats
+    assert [task.at_once for task in client.tasks] == at_once
+
+
 def test_a_store_that_does_not_answer_a_while_costs_no_run(tmp_path, client, monkeypatch):
     failing = Failing(monkeypatch, "build", StoreError("bank", "no answer"), times=2)
     outcome = sweep(TEXT, tmp_path / "small")

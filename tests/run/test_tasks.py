@@ -14,6 +14,7 @@ from mkldist.errors import UnreadableError
 from mkldist.gram import loading
 from mkldist.gram.blobs import readable
 from mkldist.gram.local_blobs import LocalBlobs
+from mkldist.gram.recomputed import RecomputedBank
 from mkldist.gram.store import GramStore
 from mkldist.plan.planner import make_plan
 from mkldist.results.records import RecordStore
@@ -153,6 +154,29 @@ def test_a_task_takes_its_share_of_what_its_worker_may(
     )
     monkeypatch.setattr("distributed.get_worker", lambda: worker)
     assert tasks.memory_share(sweeps) == share
+
+
+@pytest.mark.parametrize(
+    ("execution", "at_once", "threads"),
+    [("shared", 1, 7), ("path", 3, 2), ("shared", 20, 1), ("isolated", 1, 1)],
+)
+def test_recomputed_kernels_take_the_processors_that_other_batches_leave(
+    task, monkeypatch, execution, at_once, threads
+):
+    banks = []
+
+    class Noted(RecomputedBank):
+        def __init__(self, *args):
+            super().__init__(*args)
+            banks.append(self)
+
+    monkeypatch.setattr("dask.system.CPU_COUNT", 7)
+    monkeypatch.setattr(tasks, "RecomputedBank", Noted)
+    settings = replace(task.settings, execution=execution)
+    ref = with_backend(task, "recompute").ref
+    receipt = solve_batch(replace(task, ref=ref, settings=settings, at_once=at_once))
+    assert [bank.threads for bank in banks] == [threads]
+    assert len(receipt.recorded) == recorded(task) == 2
 
 
 def test_a_bank_that_is_too_large_for_a_worker_is_streamed(task):
