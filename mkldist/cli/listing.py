@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mkldist.cli.options import existing_folders
-
 if TYPE_CHECKING:
     from mkldist.spec.banks import KernelSpec
 
@@ -32,7 +30,7 @@ def datasets(data_dirs: tuple[Path, ...]) -> None:
     """List data sets by name: files, bundled and synthetic ones."""
     from mkldist.data.catalogue import list_datasets
 
-    entries = list_datasets(existing_folders(data_dirs))
+    entries = list_datasets(data_dirs)
     _print(("name", "kind", "description"), ((e.name, e.kind, e.description) for e in entries))
 
 

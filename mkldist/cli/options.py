@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
-from mkldist.errors import SpecError
-
 if TYPE_CHECKING:
     from mkldist.spec.model import SweepSpec
 
@@ -32,7 +30,7 @@ class GivenSweep:
     memory : str or None
         What ``--memory`` changes in it.
     data_dirs : tuple of Path
-        Folders that are searched for data sets by name; they exist.
+        Folders that are searched for data sets by name.
     """
 
     file: Path
@@ -65,7 +63,7 @@ def sweep_options(function: Command) -> Command:
         data_dirs: tuple[Path, ...],
         **others: Any,
     ) -> Any:
-        given = GivenSweep(file, overrides, memory, existing_folders(data_dirs))
+        given = GivenSweep(file, overrides, memory, data_dirs)
         return function(*args, sweep=given, **others)
 
     decorated: Any = with_sweep
@@ -145,18 +143,3 @@ def cluster_options(function: Command) -> Command:
     ):
         decorated = decorate(decorated)
     return cast("Command", decorated)
-
-
-def existing_folders(folders: tuple[Path, ...]) -> tuple[Path, ...]:
-    """Return the data folders.
-
-    Raises
-    ------
-    mkldist.errors.SpecError
-        For one that is not a folder.
-    """
-    for folder in folders:
-        if not folder.is_dir():
-            found = "a file" if folder.exists() else "nothing there"
-            raise SpecError(f"--data-dir {folder}", found, "a folder of data sets")
-    return folders

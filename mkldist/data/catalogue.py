@@ -15,7 +15,7 @@ from mkldist.data.grams import read_grams
 from mkldist.data.openml import read_openml
 from mkldist.data.raw import RawData
 from mkldist.data.synthetic import GENERATORS, generate
-from mkldist.errors import DataError, nearest
+from mkldist.errors import DataError, SpecError, nearest
 from mkldist.spec.model import DatasetSpec
 
 
@@ -59,21 +59,25 @@ def load_dataset(spec: DatasetSpec, data_dirs: Sequence[Path], base: Path, seed:
         If it cannot be found, read or used as asked.
     GramError
         If precomputed matrices are no Gram matrices.
+    SpecError
+        If a data directory is none.
     """
     where = f"data set {spec.name!r}"
-    for folder in data_dirs:
-        if not folder.is_dir():
-            found = "a file" if folder.exists() else "no such directory"
-            raise DataError(
-                f"data directory {folder}", found, "a directory of data files", "Check --data-dir."
-            )
+    _check_folders(data_dirs)
     source = _of_source(spec, data_dirs, base, where) or _of_name(spec, data_dirs, seed, where)
     raw, place = source
     return assemble(spec, raw, place, seed)
 
 
 def list_datasets(data_dirs: Sequence[Path]) -> list[DatasetEntry]:
-    """Return every data set that has a name, those found first first; no file is opened."""
+    """Return every data set that has a name, those found first first; no file is opened.
+
+    Raises
+    ------
+    SpecError
+        If a data directory is none.
+    """
+    _check_folders(data_dirs)
     entries = [
         DatasetEntry(path.name[: -len(extension_of(path.name, READERS))], "file", str(path))
         for folder in data_dirs
@@ -178,6 +182,15 @@ def _unknown(name: str, spec: DatasetSpec, data_dirs: Sequence[Path], where: str
         f"a data file in {folders}, a data set of scikit-learn or a synthetic one",
         nearest(name, known) or "'mkldist list datasets' shows all.",
     )
+
+
+def _check_folders(data_dirs: Sequence[Path]) -> None:
+    for folder in data_dirs:
+        if not folder.is_dir():
+            found = "a file" if folder.exists() else "nothing there"
+            raise SpecError(
+                f"--data-dir {folder}", found, "a folder of data sets", "Check its spelling"
+            )
 
 
 def _data_files(folder: Path) -> list[Path]:

@@ -47,6 +47,33 @@ def check_has_graph(spec: SweepSpec, where: str, method: str) -> None:
             )
 
 
+def check_graph_has_use(spec: SweepSpec) -> None:
+    """Refuse graphs in a sweep whose methods need none.
+
+    Parameters
+    ----------
+    spec : SweepSpec
+        The sweep, its methods registered.
+
+    Raises
+    ------
+    mkldist.errors.SpecError
+        Naming the first graph, and the methods that need one.
+    """
+    if any(METHODS[entry.name].needs_laplacian for entry in spec.methods):
+        return
+    given = ["graph"] if spec.graph else []
+    given += [f"datasets.{entry.name}.graph" for entry in spec.datasets if entry.graph]
+    if given:
+        able = ", ".join(name for name, method in METHODS.items() if method.needs_laplacian)
+        raise SpecError(
+            given[0],
+            "a graph, which no method of this sweep uses",
+            f"none, or a method on graphs: {able}",
+            "Remove it, or add such a method",
+        )
+
+
 def check_graph(
     spec: SweepSpec,
     entry: DatasetSpec,

@@ -130,6 +130,33 @@ def check_shares_weights(where: str, entry: MethodSpec) -> None:
         )
 
 
+def check_sharing_has_use(methods: Sequence[MethodSpec], datasets: Sequence[Dataset]) -> None:
+    """Refuse shared kernel weights where no data set has classes that could share them.
+
+    Parameters
+    ----------
+    methods : sequence of MethodSpec
+        The sweep's methods.
+    datasets : sequence of Dataset
+        Its data sets; one of more than two classes is enough.
+
+    Raises
+    ------
+    mkldist.errors.SpecError
+        Naming the first such method.
+    """
+    if any(dataset.multiclass for dataset in datasets):
+        return
+    for entry in methods:
+        if entry.kernel_weights == "shared":
+            raise SpecError(
+                f"methods.{entry.key}.kernel_weights",
+                '"shared" in a sweep where no data set has more than two classes',
+                "classes that share weights: two have one function, and one vector of weights",
+                "Remove it",
+            )
+
+
 def _mistake(key: str, name: str, params: SolverParams, dataset: Dataset) -> SpecError:
     loss = getattr(params, "loss", METHODS[name].loss)
     able = losses_by_target(METHODS[name].params).get(Target.VALUES, [])

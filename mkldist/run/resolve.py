@@ -20,11 +20,12 @@ from mkldist.kernels.families import kernel_list
 from mkldist.kernels.kernel_list import KernelList
 from mkldist.plan.facts import BankFacts, DatasetFacts, GridFacts
 from mkldist.run.figure_check import check_figures
-from mkldist.run.graph_check import check_graph, check_has_graph
+from mkldist.run.graph_check import check_graph, check_graph_has_use, check_has_graph
 from mkldist.run.label_check import (
     check_folds,
     check_labels,
     check_shares_weights,
+    check_sharing_has_use,
     check_unlabelled,
 )
 from mkldist.solvers.base import SolverParams
@@ -87,9 +88,7 @@ def resolve(spec: SweepSpec, data_dirs: Sequence[Path], base: Path) -> Resolved:
         For unknown methods, parameters, data sets or kernels, and data that cannot be used.
     """
     grids = resolve_methods(spec)
-    for folder in data_dirs:
-        if not folder.is_dir():
-            raise SpecError("--data-dir", f"found {folder}", "a folder of data sets")
+    check_graph_has_use(spec)
     datasets, facts, banks, kernels = {}, {}, {}, {}
     for entry in spec.datasets:
         dataset = load_dataset(entry, data_dirs, base, spec.seed)
@@ -108,6 +107,7 @@ def resolve(spec: SweepSpec, data_dirs: Sequence[Path], base: Path) -> Resolved:
                 banks[entry.name, bank.label] = BankFacts(len(found), found.fingerprint)
             else:
                 banks[entry.name, bank.label] = found
+    check_sharing_has_use(spec.methods, [dataset for dataset, _ in datasets.values()])
     sharing = {entry.key for entry in spec.methods if entry.kernel_weights == "shared"}
     points = {
         key: GridFacts(

@@ -113,10 +113,8 @@ def test_plan_prints_and_writes_nothing(tmp_path):
 def test_plan_prints_the_graphs(tmp_path):
     graph = '[graph]\nneighbours = 7\nweights = "heat"\n[[banks]]'
     (tmp_path / "tiny.toml").write_text(SWEEP.replace("[[banks]]", graph))
-    done = run(tmp_path, "plan", "tiny.toml")
-    assert "graphs" not in done.stdout
-    done = run(tmp_path, "plan", "tiny.toml", "--set", "methods.majority.name=rls")
-    assert "graphs" not in done.stdout
+    done = run(tmp_path, "plan", "tiny.toml", code=2)
+    assert "tiny.toml: graph: a graph, which no method of this sweep uses" in done.stderr
     done = run(tmp_path, "plan", "tiny.toml", "--set", "methods.majority.name=lapsvm")
     assert "2 Laplacians, one a split: 7 neighbours, euclidean" in done.stdout
 
@@ -179,7 +177,17 @@ def test_list_of_sweeps_shows_descriptions(tmp_path):
         (("sweep", "tiny.toml", "--set", "tolx=1"), "--set tolx=1: unknown key"),
         (("sweep", "tiny.toml", "--set", "methods.level.C=[]"), "at least one value"),
         (("sweep", "tiny.toml", "--set", "datasets.two_moons.source=two_mons"), "two_moons"),
-        (("sweep", "tiny.toml", "--data-dir", "nowhere"), "--data-dir nowhere"),
+        (("sweep", "tiny.toml", "--data-dir", "nowhere"), "--data-dir nowhere: nothing there"),
+        (("sweep", "tiny.toml", "--data-dir", "tiny.toml"), "--data-dir tiny.toml: a file"),
+        (("list", "datasets", "--data-dir", "nowhere"), "--data-dir nowhere: nothing there"),
+        (
+            ("sweep", "tiny.toml", "--data-dir", "nowhere", "--set", "tolx=1"),
+            "--set tolx=1: unknown key",
+        ),
+        (
+            ("plan", "tiny.toml", "--data-dir", "nowhere", "--set", "methods.majority.Cs=1"),
+            "--set methods.majority.Cs=1: unknown",
+        ),
         (("sweep", "tiny.toml", "--memory", "plenty"), "--memory plenty: found 'plenty'"),
         (
             ("plan", "tiny.toml", "--memory", "1KiB"),

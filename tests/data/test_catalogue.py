@@ -12,6 +12,7 @@ import mkldist.data.catalogue as catalogue
 from mkldist.data.catalogue import list_datasets, load_dataset
 from mkldist.data.dataset import Dataset
 from mkldist.data.raw import RawData
+from mkldist.errors import SpecError
 from mkldist.spec.model import DatasetSpec
 from tests.data.mistakes import mistake
 
@@ -134,9 +135,9 @@ def test_options_that_do_not_belong(tmp_path: Path) -> None:
 
 def test_data_directories_must_be_there(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text(TABLE)
-    with mistake(str(tmp_path / "absent"), "no such directory"):
+    with mistake(str(tmp_path / "absent"), "nothing there", error=SpecError):
         load(tmp_path / "absent", name="wdbc")
-    with mistake("a file", "a directory"):
+    with mistake("a file", "a folder", error=SpecError):
         load(tmp_path / "t.csv", name="wdbc")
 
 

@@ -70,7 +70,7 @@ def text(methods: str = METHODS, **changes: str) -> str:
         "fit": "train",
         "splits": 'kind = "semi-supervised"\nlabelled_per_class = 5\ntest_fraction = 0.2\n'
         "repeats = 2",
-        "graph": "[graph]\nneighbours = 5",
+        "graph": "[graph]\nneighbours = 5" if '"lap' in methods else "",
         "normalisation": '"trace"',
     }
     return SWEEP.format(**words | changes) + methods

@@ -112,6 +112,17 @@ def run_process(text: str, output: Path, *arguments: str) -> tuple[int, str]:
     return process.returncode, said
 
 
+def kill_after(n_records: int, text: str, output: Path) -> dict[str, int]:
+    """Kill a sweep and its worker when so many runs are recorded; return when each was written."""
+    with start_process(text, output, "--workers", "1") as process:
+        try:
+            there = f"{n_records} runs are recorded"
+            wait_until(lambda: len(record_times(output)) >= n_records, there, process)
+        finally:
+            end(process)
+    return record_times(output)
+
+
 def end(process: subprocess.Popen[str]) -> None:
     if process.poll() is None:
         os.killpg(process.pid, signal.SIGKILL)

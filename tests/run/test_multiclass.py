@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import signal
+import tomllib
 
 import numpy as np
 import pytest
@@ -12,23 +11,18 @@ from sklearn.datasets import load_digits, load_iris
 
 import mkldist
 from mkldist.errors import SpecError
+from mkldist.plan.planner import make_plan
 from mkldist.results.export import export
 from mkldist.results.record_format import decode, encode
 from mkldist.results.records import RecordStore
 from mkldist.results.rows import weight_rows
 from mkldist.results.state import RunState
+from mkldist.run.resolve import resolve
 from mkldist.run.scores import multiclass_scores, predicted_classes
 from mkldist.solvers.registry import METHODS, MODULES
+from mkldist.spec.model import SweepSpec
 from tests.run.few_labels import do, grams, save_npz, text, zscored
-from tests.run.sweeps import (
-    end,
-    record_times,
-    records,
-    run_here,
-    run_process,
-    start_process,
-    wait_until,
-)
+from tests.run.sweeps import kill_after, record_times, records, run_here, run_process
 
 LEVEL = '[[methods]]\nname = "level"\nC = [1.0, 20.0]\n'
 SHARED = '[[methods]]\nname = "level"\nlabel = "shared"\nkernel_weights = "shared"\nC = 20.0\n'
@@ -189,9 +183,20 @@ def test_shared_weights_are_part_of_what_a_run_is(tmp_path):
     shared = ids(do(iris(LEVEL + 'kernel_weights = "shared"\n'), tmp_path))
     assert own.keys() == shared.keys()
     assert not set(own.values()) & set(shared.values())
-    two = 'source = "iris"\nclasses = ["setosa", "virginica"]'
-    own = ids(do(iris(LEVEL, source=two), tmp_path))
-    assert own == ids(do(iris(LEVEL + 'kernel_weights = "shared"\n', source=two), tmp_path))
+
+
+def test_sharing_weights_takes_more_than_two_classes(tmp_path):
+    words = iris(LEVEL + SHARED, source='source = "iris"\nclasses = ["setosa", "virginica"]')
+    said = r"methods\.shared\.kernel_weights: .* no data set has more than two classes"
+    with pytest.raises(SpecError, match=said):
+        resolve(SweepSpec.model_validate(tomllib.loads(words)), (), tmp_path)
+    words += '[[datasets]]\nname = "three"\nsource = "iris"\n'
+    spec = SweepSpec.model_validate(tomllib.loads(words))
+    resolved = resolve(spec, (), tmp_path)
+    plan = make_plan(spec, resolved.facts, resolved.banks, resolved.grids, 1, None)
+    runs = {(run.dataset, run.key, run.params["C"]): run for run in plan.runs}
+    assert runs["three", "shared", 20.0].shared_weights
+    assert not runs["moons", "shared", 20.0].shared_weights
 
 
 def test_methods_that_cannot_share_weights_are_refused_by_name(tmp_path):
@@ -274,13 +279,7 @@ def test_a_killed_sweep_of_many_classes_ends_as_one_that_was_not(tmp_path):
     killed, whole = tmp_path / "killed" / "few", tmp_path / "whole" / "few"
     for output in (killed, whole):
         output.parent.mkdir()
-    with start_process(words, killed, "--workers", "1") as process:
-        try:
-            wait_until(lambda: len(record_times(killed)) >= 3, "three runs are recorded", process)
-            os.killpg(process.pid, signal.SIGKILL)
-        finally:
-            end(process)
-    before = record_times(killed)
+    before = kill_after(3, words, killed)
     assert 3 <= len(before) < 14
     for output in (killed, whole):
         code, said = run_process(words, output)

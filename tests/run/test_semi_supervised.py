@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
-
 import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
@@ -17,7 +14,7 @@ from mkldist.results.records import RecordStore
 from mkldist.run.materials import laplacian, materials
 from tests.run.few_labels import METHODS as METHOD_WORDS
 from tests.run.few_labels import do, grams, save_npz, text, zscored
-from tests.run.sweeps import end, record_times, run_process, start_process, wait_until
+from tests.run.sweeps import kill_after, record_times, run_process
 
 UNIFORM = '[[methods]]\nname = "uniform"\nC = 10.0\n'
 LAPSVM = '[[methods]]\nname = "lapsvm"\n'
@@ -168,9 +165,17 @@ def test_one_laplacian_a_split_however_many_runs(tmp_path, built):
     assert built == [56] * 4
 
 
-def test_no_graph_is_built_that_no_method_needs(tmp_path, built):
-    do(text(UNIFORM), tmp_path)
-    assert built == []
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"graph": "[graph]"}, "graph: a graph, which no method of this sweep uses.*lapsvm"),
+        ({"source": 'source = "two_moons"\ngraph = {}'}, r"datasets\.moons\.graph: a graph"),
+    ],
+)
+def test_a_graph_that_no_method_needs_is_refused(tmp_path, changes, said):
+    with pytest.raises(SpecError, match=said):
+        do(text(UNIFORM, **changes), tmp_path)
+    assert not list(tmp_path.iterdir())
 
 
 def test_what_is_recorded_is_not_done_again(tmp_path, built):
@@ -197,13 +202,7 @@ def test_a_killed_sweep_keeps_its_laplacians_and_repeats_no_run(tmp_path):
     output.parent.mkdir()
     slow = '[[methods]]\nname = "slow"\nC = [1.0, 2.0, 3.0, 4.0]\n'
     words = text(LAPSVM + slow).replace("tol =", 'execution = "isolated"\ntol =')
-    with start_process(words, output, "--workers", "1") as process:
-        try:
-            wait_until(lambda: len(record_times(output)) >= 2, "two runs are recorded", process)
-            os.killpg(process.pid, signal.SIGKILL)
-        finally:
-            end(process)
-    before = record_times(output)
+    before = kill_after(2, words, output)
     folder = output.parent / "banks" / "laplacians"
     laplacians = {path: path.stat().st_mtime_ns for path in folder.glob("*.npz")}
     assert 2 <= len(before) < 10
