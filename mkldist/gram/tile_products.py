@@ -69,8 +69,6 @@ def quadratic_forms(layout: TileLayout, values: Values, lines: Ints, vectors: Fl
     -------
     (s,) or (s, R) float64
     """
-    if values.dtype != np.float64:
-        values, lines = values[lines].astype(np.float64), np.arange(len(lines))
     padded = _padded(layout, vectors)
     outer = np.empty((min(len(padded), FEW), layout.n_entries))
     forms = np.empty((len(lines), len(padded)))
@@ -106,13 +104,32 @@ def _outer_products(vectors: Floats, side: int, edge: int, outer: Floats) -> Non
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
 def _dots(values: Values, lines: Ints, columns: Floats, answers: Floats) -> None:
-    """Write ``values[lines[s]] . columns[r]`` to `answers`, (s, R).
+    """Write ``values[lines[s]] . columns[r]`` to `answers`, (s, R), four rows at a time.
 
-    Each is a product of the BLAS by itself, so that it does not depend on where a row lies.
+    The last row stands in for those beyond it, so that no product depends on where its row lies.
     """
-    for s in range(len(lines)):
+    last = len(lines) - 1
+    for s in range(0, len(lines), 4):
+        i, j, k = min(s + 1, last), min(s + 2, last), min(s + 3, last)
+        a, b, c, d = values[lines[s]], values[lines[i]], values[lines[j]], values[lines[k]]
         for r in range(len(columns)):
-            answers[s, r] = np.dot(values[lines[s]], columns[r])
+            sums = _four_dots(a, b, c, d, columns[r])
+            answers[s, r], answers[i, r], answers[j, r], answers[k, r] = sums
+
+
+@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})  # type: ignore[untyped-decorator,unused-ignore]
+def _four_dots(
+    a: Values, b: Values, c: Values, d: Values, column: Floats
+) -> tuple[float, float, float, float]:
+    """Return the products of four rows with a column, which is read once."""
+    s0 = s1 = s2 = s3 = 0.0
+    for e in range(len(column)):
+        factor = column[e]
+        s0 += a[e] * factor
+        s1 += b[e] * factor
+        s2 += c[e] * factor
+        s3 += d[e] * factor
+    return s0, s1, s2, s3
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
@@ -179,9 +196,23 @@ def add_rows(values: Values, lines: Ints, weights: Floats, total: Floats) -> Non
     total : (E,) float64
         Overwritten.
     """
+    whole = len(lines) - len(lines) % 4
     for start in range(0, len(total), STRETCH):
-        stop = min(start + STRETCH, len(total))
-        for s in range(len(lines)):
-            row, weight = values[lines[s]], weights[s]
-            for e in range(start, stop):
-                total[e] += weight * row[e]
+        here = slice(start, start + STRETCH)
+        sums = total[here]
+        for s in range(0, whole, 4):
+            a, b = values[lines[s], here], values[lines[s + 1], here]
+            c, d = values[lines[s + 2], here], values[lines[s + 3], here]
+            _add_four(a, b, c, d, weights[s : s + 4], sums)
+        for s in range(whole, len(lines)):
+            row, weight = values[lines[s], here], weights[s]
+            for e in range(len(sums)):
+                sums[e] += weight * row[e]
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+def _add_four(a: Values, b: Values, c: Values, d: Values, weights: Floats, sums: Floats) -> None:
+    """Add four weighted rows to `sums`, one after the other, reading and writing it once."""
+    w0, w1, w2, w3 = weights[0], weights[1], weights[2], weights[3]
+    for e in range(len(sums)):
+        sums[e] = sums[e] + w0 * a[e] + w1 * b[e] + w2 * c[e] + w3 * d[e]
