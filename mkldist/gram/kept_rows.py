@@ -13,6 +13,7 @@ from mkldist.gram.bank import Ints, Rows, Values
 Fetch = Callable[[list[int], list[Values]], None]
 
 FIRST_LINES = 32
+GROWTH = 1.25  # room taken and not used is taken from others
 
 
 class Room:
@@ -108,7 +109,7 @@ class KeptRows:
         """Have room for so many kernels, or for as many as may be kept."""
         size = len(self._values)
         if n_lines > size:
-            size = min(self.capacity, max(2 * size, FIRST_LINES, n_lines))
+            size = min(self.capacity, max(int(GROWTH * size), FIRST_LINES, n_lines))
         self._room.hold(self, size * self._row_bytes)
         if size > len(self._values):
             values = np.empty((size, self._values.shape[1]), self._values.dtype)

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from mkldist.errors import SpecError
 from mkldist.gram.bank import MemoryBank
-from mkldist.gram.kept_rows import Room
+from mkldist.gram.kept_rows import KeptRows, Room
 from mkldist.gram.layout import TileLayout
 from mkldist.gram.predictor import raw_predictor
 from mkldist.gram.requests import Combine, Inner, Matvec, Quadratic, Radii, Request
@@ -226,3 +226,20 @@ def test_views_share_the_room_and_who_waited_longest_gives_way(bank: MemoryBank)
         view.answer([asked])
         read.append((bank.counter.bytes_read - before) // row_bytes)
     assert read == [2, 0, 2, 0, 2]
+
+
+def test_rows_take_little_more_room_than_they_need() -> None:
+    room, fetched = Room(2 * 42 * 8), 0
+    tenants = [KeptRows(1, np.float64, room) for _ in range(2)]
+
+    def fetch(kernels: list[int], rows: list[np.ndarray]) -> None:
+        nonlocal fetched
+        fetched += len(kernels)
+        for kernel, row in zip(kernels, rows, strict=True):
+            row[:] = kernel
+
+    for asked in (np.arange(30), np.arange(33), np.arange(33)):
+        for tenant in tenants:
+            [found] = tenant.rows(asked, fetch)
+            assert_array_equal(found.values[found.lines, 0], asked)
+    assert fetched == 2 * 33
