@@ -39,12 +39,20 @@ class WorkingSet:
         Number M of kernels.
     everything : bool
         Work on all of them, and make every question a pass.
+
+    Attributes
+    ----------
+    everything : bool
+        Whether it was so from the start, as it is of few kernels; a working set that has grown to
+        all kernels has them in an order of its own and stays one.
+    kernels : (S,) intp
+        Those taken, in the order in which they were.
     """
 
     def __init__(self, n_kernels: int, *, everything: bool) -> None:
         self._n_kernels = n_kernels
-        everything = everything or n_kernels <= SMALL
-        self.kernels: Ints = np.arange(n_kernels if everything else 0)
+        self.everything = everything or n_kernels <= SMALL
+        self.kernels: Ints = np.arange(n_kernels if self.everything else 0)
         self.candidates = Candidates(n_kernels)
 
     def __len__(self) -> int:
@@ -54,11 +62,6 @@ class WorkingSet:
     def passes(self) -> int:
         """Passes made."""
         return self.candidates.passes
-
-    @property
-    def everything(self) -> bool:
-        """Whether the working set is the bank."""
-        return len(self.kernels) == self._n_kernels
 
     def spread(self, weights: Floats) -> Floats:
         """Return weights (S,) of the working set as weights (M,) of all kernels."""

@@ -208,3 +208,19 @@ def test_a_large_C_on_few_kernels_at_a_time_does_not_stall_the_level_method(data
     assert solution.objective == pytest.approx(plain.objective, rel=0.01)
     assert solution.counters.outer_iterations <= 3 * plain.counters.outer_iterations
     assert 3 * solution.counters.passes <= plain.counters.passes
+
+
+def test_a_working_set_that_grows_to_all_kernels_is_still_right():
+    rng = np.random.default_rng(0)
+    grams = np.zeros((48, 96, 96))
+    for m in range(48):  # each sees two points of its own, so that all are needed
+        x, here = (1 + m / 20) * rng.standard_normal((2, 3)), slice(2 * m, 2 * m + 2)
+        grams[m, here, here] = x @ x.T + 0.1 * np.eye(2)
+    y = np.where(rng.random(96) < 0.5, 1.0, -1.0)
+    solution = solve("level", grams, y, C=100.0, tol=1e-4)
+    plain = solve("level", grams, y, C=100.0, tol=1e-6, acceleration="none")
+    assert (solution.kernel_weights > 0).all()
+    assert solution.stop_reason is StopReason.CONVERGED
+    assert solution.dual_objective <= plain.objective
+    assert plain.dual_objective <= solution.objective
+    assert solution.counters.passes <= 12
