@@ -88,6 +88,7 @@ class _Level(CutBundle):
     def __init__(self, problem: Problem, params: LevelParams) -> None:
         super().__init__(problem, params)
         self.params: LevelParams = params
+        self.by_iterate = params.stop == "point"
 
     def decisive(self, svm: SvmSolution, q: Floats, lower: float) -> float:
         """Return the gap that decides, of the bounds or of this iterate, on the kernels of q.
@@ -96,7 +97,7 @@ class _Level(CutBundle):
         solution is not unique, so bounds ten times tighter than asked for end the search too.
         """
         of_bounds = relative_gap(self.upper, lower)
-        if self.params.stop == "bounds":
+        if not self.by_iterate:
             return of_bounds
         of_point = relative_gap(svm.objective, float(svm.alpha.sum()) - 0.5 * float(q.max()))
         if of_point <= self.params.tol:

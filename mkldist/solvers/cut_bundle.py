@@ -49,12 +49,18 @@ class BundleState:
     kernels : (S,) intp
         The working set.
     points : (J, n) or (J, n, k) float64
-        Dual points of the cuts that bind; last that of the solution.
+        Dual points of the cuts that bind.
+    q : (J, S) float64
+        Their ``q_m(alpha_j*y)`` on the working set.
+    alpha : (n,) or (n, k) float64
+        Dual point of the solution.
     """
 
     weights: Floats
     kernels: Ints
     points: Floats
+    q: Floats
+    alpha: Floats
 
 
 class CutBundle:
@@ -72,6 +78,7 @@ class CutBundle:
         self._counters = Counters()
         self._svm = InnerSvm(problem.y, params.C, params.tol, self._counters)
         self._trace = Trace(params.trace, problem.clock)
+        self.by_iterate = False  # whether the gap of the iterate decides, not that of the bounds
 
     @property
     def weights(self) -> Floats:
@@ -81,7 +88,7 @@ class CutBundle:
     def begin(self) -> Generator[Request, Any, None]:
         """Go on from a start, or with the kernels that the labels, as dual variables, ask for."""
         if isinstance(self._start, BundleState):
-            yield from self._go_on(self._start)
+            self._go_on(self._start)
             return
         if self.kernels.everything:
             return
@@ -95,25 +102,26 @@ class CutBundle:
     def _no_cuts(self) -> DualCuts:
         return DualCuts(len(self.kernels), multiples=self.params.acceleration != "none")
 
-    def _go_on(self, start: BundleState) -> Generator[Request, Any, None]:
-        """Take over weights and kernels, and the cuts of what dual points are feasible for this C.
-
-        A dual point that exceeds C is scaled down to it.
-        """
-        largest = start.points.max(axis=tuple(range(1, start.points.ndim)), keepdims=True)
-        points = start.points * np.minimum(1.0, self.params.C / largest)
-        if self.kernels.everything:
-            q = (yield from self.kernels.visit_all(points * self._y)).T
-        else:
-            q = yield from self.kernels.enlarge(start.kernels, points * self._y)
+    def _go_on(self, start: BundleState) -> None:
+        """Take over weights and kernels, and the cuts of the dual points, scaled to this C."""
+        if not self.kernels.everything:
+            self.kernels.take(start.kernels)
             self.cuts = self._no_cuts()
-        for alpha, row in zip(points, q, strict=True):
-            self.cuts.add(float(alpha.sum()), row)
-        self._points = list(points)
+        for alpha, q in zip(start.points, start.q, strict=True):
+            factor = min(1.0, self.params.C / float(alpha.max()))
+            self._take_cut(factor * alpha, factor**2 * q)
         self._minimise()
         self.p = start.weights[self.kernels.kernels]
         self._gap_of_pass = self.params.tol
-        self._svm.begin_at(points[-1])
+        self._svm.begin_at(start.alpha)
+
+    def _take_cut(self, alpha: Floats, q: Floats) -> None:
+        """Add a cut to the model; of a point whose multiples are cut, that of the largest."""
+        if self.params.acceleration != "none":
+            factor = self.params.C / float(alpha.max())
+            alpha, q = factor * alpha, factor**2 * q
+        self.cuts.add(float(alpha.sum()), q)
+        self._points.append(alpha)
 
     def visit(self) -> Generator[Request, Any, None]:
         """Solve the machine at p, add its cut, and certify what it can."""
@@ -134,8 +142,7 @@ class CutBundle:
 
     def add_cut(self, alpha: Floats, q: Floats) -> None:
         """Extend the cutting-plane model and minimise it (steps 4 and 5)."""
-        self.cuts.add(float(alpha.sum()), q)
-        self._points.append(alpha)
+        self._take_cut(alpha, q)
         lower = self.restricted_lower
         self._minimise()
         self.restricted_lower = max(self.restricted_lower, lower)
@@ -148,8 +155,9 @@ class CutBundle:
     def look_outside(self, svm: SvmSolution, q: Floats) -> Generator[Request, Any, None]:
         """Certify the gap, by a pass once the problem is solved on the working set.
 
-        The pass asks about the iterate's dual point and about the mixture of the cuts' points
-        that attains the model's minimum: its cut is at least as high as the mixture of theirs.
+        The pass asks about the mixture of the cuts' points that attains the model's minimum: its
+        cut is at least as high as the mixture of theirs.  It asks about the iterate's dual point
+        only where that decides.
         """
         self._counters.outer_iterations += 1
         gap = self.decisive(svm, q, self.restricted_lower)
@@ -158,15 +166,15 @@ class CutBundle:
         elif gap <= solved(self.params.tol, self._gap_of_pass):
             shares = self._multiples * self.minimum.rows
             mixture = np.tensordot(shares, np.array(self._points), axes=1)
-            points = np.stack([svm.alpha, mixture])
+            points = np.stack([mixture, svm.alpha] if self.by_iterate else [mixture])
             q_all = yield from self.kernels.visit_all(points * self._y)
             bounds = highest_bounds(_heights(points), q_all.max(axis=0))
             self.lower = max(self.lower, float(bounds.max()))
-            self.gap = self._gap_of_pass = self.decisive(svm, q_all[:, 0], self.lower)
+            self.gap = self._gap_of_pass = self.decisive(svm, q_all[:, -1], self.lower)
             if self.gap > self.params.tol:
-                self.add_cut(mixture, q_all[self.kernels.kernels, 1])
+                self.add_cut(mixture, q_all[self.kernels.kernels, 0])
                 height = 2.0 * (float(mixture.sum()) - self.restricted_lower)
-                yield from self._enlarge(self.kernels.newcomers(q_all[:, 1], height))
+                yield from self._enlarge(self.kernels.newcomers(q_all[:, 0], height))
         self._counters.passes = self.kernels.passes
         self._trace.record(self.upper, self.lower, self.weights)
 
@@ -187,8 +195,8 @@ class CutBundle:
     def solution(self, stop: StopReason) -> Solution:
         """Return the best weights met and their certificate."""
         svm, binding = self.best_svm, np.flatnonzero(self.minimum.rows)
-        points = np.array([*(self._points[j] for j in binding), svm.alpha])
-        state = BundleState(self.best_weights, self.kernels.kernels, points)
+        points, q = np.array(self._points)[binding], self.cuts.q[binding]
+        state = BundleState(self.best_weights, self.kernels.kernels, points, q, svm.alpha)
         return svm_solution(
             self.best_weights,
             svm,

@@ -8,7 +8,8 @@ With ``h = 1'alpha`` and ``q_m = q_m(alpha*y)`` of a feasible alpha, every multi
 ``phi(p) <= v`` is ``t h - t^2/2 q'p <= v`` for the one multiple ``t = min(1, 2 v / h)``: level sets
 of all these cuts are those of one linear cut each, and so is the minimum of their maximum once v
 is known.  Where C is large J is nearly homogeneous, the alphas of different weights differ by
-factors, and cuts of alpha alone say little beyond the weights they were made at.
+factors, and cuts of alpha alone say little beyond the weights they were made at.  For the same
+reason an alpha is best handed over as its largest feasible multiple.
 """
 
 from __future__ import annotations
@@ -48,6 +49,11 @@ class DualCuts:
 
     def __len__(self) -> int:
         return len(self._heights)
+
+    @property
+    def q(self) -> Floats:
+        """The ``q_m(alpha_j*y)`` of all cuts, (J, S)."""
+        return self._q[: len(self)]
 
     def add(self, height: float, q: Floats) -> None:
         """Add the cuts of a dual point.
