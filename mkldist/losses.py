@@ -21,6 +21,12 @@ gamma, ``h(rho) = k(rho) - c'rho`` has its part ``k`` replaced by the envelope
 and z moves to ``z + gamma (rho - rho')`` between the minimisations.  The paper does so for hinge
 and epsilon-insensitive loss.  The logistic loss is treated alike: its h has infinite slope at the
 walls, and steps that have to stay between them come to a standstill next to one.
+
+The envelope of a polyhedral k is quadratic but for the places where walls and kinks take hold,
+and Newton's method stops at each of these.  So its corners are rounded off first, by a temperature
+T times the negative entropy: k of the hinge loss becomes T times that of the logistic loss, k of
+the epsilon-insensitive loss the same on both sides of zero.  The temperature falls to zero with
+the duality gap.
 """
 
 from __future__ import annotations
@@ -28,19 +34,17 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, xlogy
 
 from mkldist.machines import svm
+from mkldist.optim.entropic_prox import entropic_prox, two_sided_entropic_prox
 from mkldist.target import Target
 
 Floats = npt.NDArray[np.float64]
 
 _BIAS_STEPS = 100
-_ROOT_STEPS = 100
-_INNER = 1e-12  # off the ends of (0, 1), where a search for a logit may start
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +54,22 @@ class Curve:
     value: float
     gradient: Floats
     hessian: Floats
+
+
+@dataclass(frozen=True)
+class Smoothing:
+    """How walls and kinks of h are smoothed.
+
+    Parameters
+    ----------
+    gamma : float
+        Penalty of their multipliers.
+    temperature : float
+        Factor T of the entropy that rounds off a polyhedral h; 0 for none.
+    """
+
+    gamma: float
+    temperature: float = 0.0
 
 
 class Loss(ABC):
@@ -93,20 +113,24 @@ class Loss(ABC):
         """Return a minimiser over b of the loss of ``f + b``."""
 
     @abstractmethod
-    def smoothed(self, rho: Floats, multipliers: Floats, gamma: float) -> Curve:
+    def smoothed(self, rho: Floats, multipliers: Floats, smoothing: Smoothing) -> Curve:
         """Return h at `rho` with its kinks and walls replaced by their envelopes.
 
         Parameters
         ----------
         rho, multipliers : (n,) float64
             The point, and the multipliers of kinks and walls.
-        gamma : float
-            Penalty.
+        smoothing : Smoothing
+            Penalty and temperature.
         """
 
-    def next_multipliers(self, rho: Floats, multipliers: Floats, gamma: float) -> Floats:
+    def next_multipliers(self, rho: Floats, multipliers: Floats, smoothing: Smoothing) -> Floats:
         """Return the multipliers after a minimisation that ended in `rho`."""
         return multipliers
+
+    def entropy(self, rho: Floats) -> float:
+        """Return the most that a temperature of one lowers h by at `rho`; 0 where none does."""
+        return 0.0
 
     def feasible(self, rho: Floats) -> Floats:
         """Return a point of the domain with sum zero near `rho`.
@@ -162,44 +186,65 @@ class Squared(_Shifted):
     def best_bias(self, f: Floats) -> float:
         return float((self.y - f).mean())
 
-    def smoothed(self, rho: Floats, multipliers: Floats, gamma: float) -> Curve:
+    def smoothed(self, rho: Floats, multipliers: Floats, smoothing: Smoothing) -> Curve:
         return Curve(self.conjugate(rho), rho - self.y, np.ones_like(rho))
+
+
+@dataclass(frozen=True, eq=False)
+class _Nearest:
+    """``argmin_r k(r) + gamma/2 ||r - point||^2``: r, its derivatives by the point, and k(r)."""
+
+    rho: Floats
+    moving: Floats
+    value: float
 
 
 class _Enveloped(Loss):
     """``h = k - c'rho`` whose part k is replaced by its envelope."""
+
+    @abstractmethod
+    def _nearest(self, point: Floats, smoothing: Smoothing) -> _Nearest:
+        """Return the point that the envelope of k is taken at."""
 
     @property
     def _linear(self) -> Floats:
         """The slope c."""
         return np.zeros_like(self.y)
 
-    @abstractmethod
-    def _rough(self, rho: Floats) -> float:
-        """Return ``k(rho)`` within the domain."""
-
-    @abstractmethod
-    def _nearest(self, point: Floats, gamma: float) -> tuple[Floats, Floats]:
-        """Return ``argmin_r k(r) + gamma/2 ||r - point||^2`` and its derivatives by `point`."""
-
-    def conjugate(self, rho: Floats) -> float:
-        return self._rough(rho) - float(self._linear @ rho)
-
-    def smoothed(self, rho: Floats, multipliers: Floats, gamma: float) -> Curve:
+    def smoothed(self, rho: Floats, multipliers: Floats, smoothing: Smoothing) -> Curve:
+        gamma, linear = smoothing.gamma, self._linear
         point = rho + multipliers / gamma
-        nearest, moving = self._nearest(point, gamma)
-        away = point - nearest
-        value = self._rough(nearest) + 0.5 * gamma * float(away @ away)
-        linear = self._linear
-        hessian = gamma * (1.0 - moving)
-        return Curve(value - float(linear @ rho), gamma * away - linear, hessian)
+        nearest = self._nearest(point, smoothing)
+        away = point - nearest.rho
+        value = nearest.value + 0.5 * gamma * float(away @ away) - float(linear @ rho)
+        return Curve(value, gamma * away - linear, gamma * (1.0 - nearest.moving))
 
-    def next_multipliers(self, rho: Floats, multipliers: Floats, gamma: float) -> Floats:
-        point = rho + multipliers / gamma
-        return gamma * (point - self._nearest(point, gamma)[0])
+    def next_multipliers(self, rho: Floats, multipliers: Floats, smoothing: Smoothing) -> Floats:
+        point = rho + multipliers / smoothing.gamma
+        return smoothing.gamma * (point - self._nearest(point, smoothing).rho)
 
 
-class Logistic(_Enveloped):
+class _OfMargins(_Enveloped):
+    """A loss of y f, whose h is finite for ``0 <= y rho <= 1``."""
+
+    def into_domain(self, rho: Floats) -> Floats:
+        inside: Floats = self.y * np.clip(self.y * rho, 0.0, 1.0)
+        return inside
+
+    def start(self) -> Floats:
+        """Return half of every label, the larger class scaled down so that the sum is zero."""
+        y = self.y
+        positives, negatives = int((y > 0).sum()), int((y < 0).sum())
+        smaller = min(positives, negatives)
+        return 0.5 * np.where(y > 0, smaller / positives, -smaller / negatives)
+
+    def _entropic(self, point: Floats, gamma: float, temperature: float) -> _Nearest:
+        """Return the nearest point where k is the negative entropy times a temperature."""
+        nearest = entropic_prox(self.y * point, gamma / temperature)
+        return _Nearest(self.y * nearest.points, nearest.slopes, temperature * nearest.value)
+
+
+class Logistic(_OfMargins):
     """``log(1 + exp(-y f))``; h is the negative entropy of ``t = y rho``, Eq. (16)."""
 
     dual_curvature = 4.0
@@ -208,15 +253,7 @@ class Logistic(_Enveloped):
         return float(np.logaddexp(0.0, -self.y * f).sum())
 
     def conjugate(self, rho: Floats) -> float:
-        t = self.y * rho
-        return float((xlogy(t, t) + xlogy(1.0 - t, 1.0 - t)).sum())
-
-    def into_domain(self, rho: Floats) -> Floats:
-        inside: Floats = self.y * np.clip(self.y * rho, 0.0, 1.0)
-        return inside
-
-    def start(self) -> Floats:
-        return _balanced(self.y)
+        return -_entropy(self.y * rho)
 
     def best_bias(self, f: Floats) -> float:
         reach = float(np.abs(f).max()) + np.log(len(f)) + 1.0
@@ -234,45 +271,12 @@ class Logistic(_Enveloped):
             b = moved
         return b
 
-    def _rough(self, rho: Floats) -> float:
-        return self.conjugate(rho)
-
-    def _nearest(self, point: Floats, gamma: float) -> tuple[Floats, Floats]:
-        """Solve ``log(t / (1 - t)) + gamma (t - y point) = 0`` for the logit of t."""
-        aim = gamma * self.y * point
-        inner = np.clip(self.y * point, _INNER, 1.0 - _INNER)
-        logit = np.clip(np.log(inner / (1.0 - inner)), aim - gamma, aim)
-        _descend_to_logits(aim, gamma, logit)
-        t = expit(logit)
-        spread = t * expit(-logit)
-        nearest: Floats = self.y * t
-        return nearest, gamma * spread / (1.0 + gamma * spread)
+    def _nearest(self, point: Floats, smoothing: Smoothing) -> _Nearest:
+        return self._entropic(point, smoothing.gamma, 1.0)
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
-def _descend_to_logits(aim: Floats, gamma: float, logits: Floats) -> None:
-    """Solve ``x + gamma expit(x) = aim`` for each x by Newton steps in a bracket, from `logits`."""
-    for i in range(len(aim)):
-        x, low, high = logits[i], aim[i] - gamma, aim[i]
-        for _ in range(_ROOT_STEPS):
-            small = np.exp(-abs(x))
-            t = (1.0 if x >= 0.0 else small) / (1.0 + small)
-            excess = x + gamma * t - aim[i]
-            if excess < 0.0:
-                low = x
-            else:
-                high = x
-            moved = x - excess / (1.0 + gamma * small / (1.0 + small) ** 2)
-            if not low <= moved <= high:
-                moved = 0.5 * (low + high)
-            if abs(moved - x) <= 1e-15 * (1.0 + abs(x)):
-                break
-            x = moved
-        logits[i] = x
-
-
-class _Polyhedral(_Enveloped):
-    """``-y'rho`` and a k of kinks and walls."""
+class Hinge(_OfMargins):
+    """``max(0, 1 - y f)``; the walls of ``0 <= y rho <= 1`` have multipliers (3.4.1)."""
 
     polyhedral = True
 
@@ -280,33 +284,26 @@ class _Polyhedral(_Enveloped):
     def _linear(self) -> Floats:
         return self.y
 
-
-class Hinge(_Polyhedral):
-    """``max(0, 1 - y f)``; the walls of ``0 <= y rho <= 1`` have multipliers (3.4.1)."""
-
     def value(self, f: Floats) -> float:
         return float(np.maximum(0.0, 1.0 - self.y * f).sum())
 
-    def into_domain(self, rho: Floats) -> Floats:
-        inside: Floats = self.y * np.clip(self.y * rho, 0.0, 1.0)
-        return inside
+    def conjugate(self, rho: Floats) -> float:
+        return -float(self.y @ rho)
 
-    def start(self) -> Floats:
-        return _balanced(self.y)
+    def entropy(self, rho: Floats) -> float:
+        return _entropy(np.clip(self.y * rho, 0.0, 1.0))
 
     def best_bias(self, f: Floats) -> float:
         return svm.best_bias(f, self.y)
 
-    def _rough(self, rho: Floats) -> float:
-        return 0.0
-
-    def _nearest(self, point: Floats, gamma: float) -> tuple[Floats, Floats]:
+    def _nearest(self, point: Floats, smoothing: Smoothing) -> _Nearest:
+        if smoothing.temperature > 0.0:
+            return self._entropic(point, smoothing.gamma, smoothing.temperature)
         t = self.y * point
-        nearest: Floats = self.y * np.clip(t, 0.0, 1.0)
-        return nearest, ((t > 0.0) & (t < 1.0)).astype(np.float64)
+        return _Nearest(self.into_domain(point), ((t > 0.0) & (t < 1.0)).astype(np.float64), 0.0)
 
 
-class EpsilonInsensitive(_Shifted, _Polyhedral):
+class EpsilonInsensitive(_Shifted, _Enveloped):
     """``max(0, |y - f| - epsilon)``; the kink at zero and the walls have multipliers (3.4.2).
 
     Parameters
@@ -317,9 +314,15 @@ class EpsilonInsensitive(_Shifted, _Polyhedral):
         Half the width of the tube without loss.
     """
 
+    polyhedral = True
+
     def __init__(self, y: Floats, epsilon: float) -> None:
         super().__init__(y)
         self.epsilon = epsilon
+
+    @property
+    def _linear(self) -> Floats:
+        return self.y
 
     def value(self, f: Floats) -> float:
         return float(np.maximum(0.0, np.abs(self.y - f) - self.epsilon).sum())
@@ -339,18 +342,24 @@ class EpsilonInsensitive(_Shifted, _Polyhedral):
         n = len(residual)
         return float(0.5 * (kinks[n - 1] + kinks[n]))
 
-    def _rough(self, rho: Floats) -> float:
-        return self.epsilon * float(np.abs(rho).sum())
+    def conjugate(self, rho: Floats) -> float:
+        return self.epsilon * float(np.abs(rho).sum()) - float(self.y @ rho)
 
-    def _nearest(self, point: Floats, gamma: float) -> tuple[Floats, Floats]:
+    def entropy(self, rho: Floats) -> float:
+        a = 0.5 + 0.5 * np.minimum(np.abs(rho), 1.0)
+        return 2.0 * _entropy(a)
+
+    def _nearest(self, point: Floats, smoothing: Smoothing) -> _Nearest:
+        gamma, temperature = smoothing.gamma, smoothing.temperature
+        if temperature > 0.0:
+            near = two_sided_entropic_prox(point, gamma / temperature, self.epsilon / temperature)
+            return _Nearest(near.points, near.slopes, temperature * near.value)
         excess = np.abs(point) - self.epsilon / gamma
         size = np.clip(excess, 0.0, 1.0)
         moving = ((excess > 0.0) & (excess < 1.0)).astype(np.float64)
-        return np.sign(point) * size, moving
+        return _Nearest(np.sign(point) * size, moving, self.epsilon * float(size.sum()))
 
 
-def _balanced(y: Floats) -> Floats:
-    """Return half of every label, the larger class scaled down so that the sum is zero."""
-    positives, negatives = int((y > 0).sum()), int((y < 0).sum())
-    smaller = min(positives, negatives)
-    return 0.5 * np.where(y > 0, smaller / positives, -smaller / negatives)
+def _entropy(t: Floats) -> float:
+    """Return ``-sum_i t_i log t_i + (1 - t_i) log (1 - t_i)``."""
+    return -float((xlogy(t, t) + xlogy(1.0 - t, 1.0 - t)).sum())

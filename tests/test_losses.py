@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from mkldist.losses import EpsilonInsensitive, Hinge, Logistic, Loss, Squared
+from mkldist.losses import EpsilonInsensitive, Hinge, Logistic, Loss, Smoothing, Squared
 
 CLASSES = np.array([1.0, -1.0, -1.0, 1.0, -1.0, -1.0, 1.0])
 VALUES = np.array([0.3, -1.2, 2.0, 0.0, 5.5, -0.7, 1.1])
@@ -46,14 +46,16 @@ def test_conjugate_is_the_supremum_that_defines_it(loss):
 
 @every_loss
 @pytest.mark.parametrize("gamma", [0.5, 20.0])
-def test_gradient_and_hessian_of_the_smoothed_conjugate(loss, gamma):
+@pytest.mark.parametrize("temperature", [0.0, 0.03, 1.0])
+def test_gradient_and_hessian_of_the_smoothed_conjugate(loss, gamma, temperature):
+    smoothing = Smoothing(gamma, temperature)
     rng = np.random.default_rng(1)
     rho = rng.normal(size=len(loss.y))
     z = rng.normal(size=len(rho))
-    curve, step = loss.smoothed(rho, z, gamma), 1e-6
+    curve, step = loss.smoothed(rho, z, smoothing), 1e-6
     for i, unit in enumerate(np.eye(len(rho))):
-        up = loss.smoothed(rho + step * unit, z, gamma)
-        down = loss.smoothed(rho - step * unit, z, gamma)
+        up = loss.smoothed(rho + step * unit, z, smoothing)
+        down = loss.smoothed(rho - step * unit, z, smoothing)
         slope = (up.value - down.value) / (2 * step)
         bend = (up.gradient[i] - down.gradient[i]) / (2 * step)
         assert curve.gradient[i] == pytest.approx(slope, rel=1e-6, abs=1e-7)
@@ -86,5 +88,30 @@ def test_the_envelope_of_the_logistic_loss_is_a_minimum():
         grid = np.arange(step, 1.0, step)
         entropy = grid * np.log(grid) + (1 - grid) * np.log1p(-grid)
         least = (entropy + 0.5 * gamma * (-grid - v) ** 2).min()
-        curve = loss.smoothed(np.array([v]), np.zeros(1), gamma)
+        curve = loss.smoothed(np.array([v]), np.zeros(1), Smoothing(gamma))
         assert curve.value == pytest.approx(least, rel=1e-3, abs=1e-6)
+
+
+@pytest.mark.parametrize("loss", [Hinge(CLASSES), EpsilonInsensitive(VALUES, 0.25)])
+@pytest.mark.parametrize("gamma", [0.5, 1e6])
+def test_a_falling_temperature_leads_to_the_envelope_of_the_polyhedral_loss(loss, gamma):
+    rng = np.random.default_rng(4)
+    rho, z = rng.normal(size=len(loss.y)), rng.normal(size=len(loss.y))
+    plain = loss.smoothed(rho, z, Smoothing(gamma))
+    for temperature in (1e-2, 1e-5, 1e-9):
+        curve = loss.smoothed(rho, z, Smoothing(gamma, temperature))
+        lowered, rounding = plain.value - curve.value, 1e-13 * abs(plain.value)
+        assert -rounding <= lowered <= temperature * 2 * len(rho) * np.log(2) + rounding
+        away = loss.next_multipliers(rho, z, Smoothing(gamma, temperature))
+        assert np.abs(away - loss.next_multipliers(rho, z, Smoothing(gamma))).max() <= (
+            50 * temperature + 1e-14 * gamma
+        )
+
+
+@pytest.mark.parametrize("loss", [Hinge(CLASSES), EpsilonInsensitive(VALUES, 0.25)])
+def test_the_entropy_bounds_what_a_temperature_lowers(loss):
+    rho = inner_point(loss)
+    for temperature in (1e-6, 0.1, 1.0):  # a penalty so large that only the entropy is felt
+        curve = loss.smoothed(rho, np.zeros(len(rho)), Smoothing(1e9, temperature))
+        lowered = loss.conjugate(rho) - curve.value
+        assert 0 < lowered <= temperature * loss.entropy(rho) + 1e-7

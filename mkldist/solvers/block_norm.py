@@ -24,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mkldist.gram.requests import Request
+from mkldist.losses import Smoothing
 from mkldist.machines.counters import Counters
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.solvers.base import Problem, Solution, StopReason, reason_to_stop
@@ -149,7 +150,9 @@ class BlockNorm:
         StopReason or None
             Why to end now, if so.
         """
-        self.dual.damping, self.dual.gamma_loss = damping, gamma
+        self._pace.cool(self._restricted_gap, self.upper, self.loss.entropy(self.dual.rho))
+        self.dual.damping = damping
+        self.dual.smoothing = Smoothing(gamma, self._pace.temperature)
         yield from self.dual.minimise(self._pace.accuracy(self.gap, self.upper))
         self._bound_above(self.dual.advance())
         yield from self._look_outside()

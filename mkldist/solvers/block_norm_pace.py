@@ -1,4 +1,4 @@
-"""The pace of block-norm MKL: how exact its minimisations are, and how fast its penalties grow.
+"""The pace of block-norm MKL: how exact and how smooth its minimisations are, how fast it goes.
 
 A larger penalty means fewer outer iterations and harder minimisations: it grows with the pace,
 not at all after a hard minimisation.
@@ -15,6 +15,7 @@ HURRY = 2  # power of the penalty's growth after an easy minimisation that gaine
 STANDSTILL = 0.99  # ratio of gaps above which nothing was gained
 PATIENCE = 20  # iterations without gain after which rounding forbids more
 GAMMA_LIMIT = 1e6  # on gamma max_i |rho_i|: beyond, rounding of rho moves the multipliers
+COOLING, SOONER = 0.5, 1.5  # share and power of the gap that the entropy may account for
 FAR = 1e4  # times more than that is allowed where the gap is one
 
 
@@ -25,10 +26,16 @@ class Pace:
     ----------
     tol : float
         Relative duality gap asked for.
+
+    Attributes
+    ----------
+    temperature : float
+        Factor of the entropy that rounds off a polyhedral loss.
     """
 
     def __init__(self, tol: float) -> None:
         self._tol, self._share = tol, INNER_SHARE
+        self.temperature = math.inf
         self._power, self._idle = 1, 0
         self._gap, self._lower, self._newton_steps = math.inf, 0.0, 0
 
@@ -47,6 +54,19 @@ class Pace:
         """
         last = gap if math.isinf(self._gap) else self._gap
         return self._share * max(min(last, 1.0), self._tol) * abs(upper)
+
+    def cool(self, gap: float, upper: float, entropy: float) -> None:
+        """Lower the temperature that rounds off a polyhedral loss, as the gap closes.
+
+        Parameters
+        ----------
+        gap, upper : float
+            Relative gap on the working set, and the upper bound.
+        entropy : float
+            What a temperature of one accounts for.
+        """
+        allowed = COOLING * min(gap, 1.0) ** SOONER * abs(upper)
+        self.temperature = min(self.temperature, allowed / entropy if entropy > 0.0 else 0.0)
 
     def begin_anew(self) -> None:
         """Forget the last gap, which was that of another working set."""

@@ -29,7 +29,7 @@ import numpy.typing as npt
 from scipy.linalg.lapack import dposv
 
 from mkldist.gram.requests import Combine, Matvec, Request
-from mkldist.losses import Curve, Loss
+from mkldist.losses import Curve, Loss, Smoothing
 from mkldist.machines.counters import Counters
 from mkldist.optim.line_search import root_of_slope
 from mkldist.regularizers import Regularizer, Response
@@ -101,7 +101,7 @@ class ProximalDual:
         self.rho = loss.start()
         self.kernels: Ints = np.empty(0, dtype=np.intp)
         self.damping = 0.0
-        self.gamma_loss = 1.0
+        self.smoothing = Smoothing(1.0)
         self._loss, self._regularizer = loss, regularizer
         self._n_kernels, self._counters = n_kernels, counters
         self._multipliers = np.zeros(n)
@@ -166,7 +166,10 @@ class ProximalDual:
             decrement = -float(point.gradient @ direction)
             self._counters.newton_steps += 1
             rounding = ROUNDING * (abs(point.curve.value) + float(point.response.value.sum()))
-            if 0.5 * decrement <= max(accuracy, rounding):
+            if 0.5 * decrement <= rounding:
+                yield from self._polish(point, direction, rounding)
+                return steps + 1
+            if 0.5 * decrement <= accuracy:
                 return steps
             changes = yield Matvec(self.kernels, direction)
             step = self._line_search(point, direction, changes)
@@ -176,6 +179,18 @@ class ProximalDual:
             self._products = self._products + step * changes
             point = self._at(self.rho, self._products)
         return STEP_LIMIT
+
+    def _polish(
+        self, point: _Point, direction: Floats, rounding: float
+    ) -> Generator[Request, Any, None]:
+        """Take a full step whose gain drowns in the rounding of phi, unless phi rises by more.
+
+        Large penalties multiply what it corrects.
+        """
+        changes = yield Matvec(self.kernels, direction)
+        rho, products = self.rho + direction, self._products + changes
+        if self._at(rho, products).value <= point.value + 10.0 * rounding:
+            self.rho, self._products = rho, products
 
     def advance(self) -> Floats:
         """Move ``alpha_m`` to its proximal point and the loss's multipliers (Eqs. (38)-(40)).
@@ -190,9 +205,7 @@ class ProximalDual:
         norms: Floats = ratio * point.radii
         self._images = ratio[:, None] * (self.damping * self._images + self._products)
         self._squares = norms**2
-        self._multipliers = self._loss.next_multipliers(
-            self.rho, self._multipliers, self.gamma_loss
-        )
+        self._multipliers = self._loss.next_multipliers(self.rho, self._multipliers, self.smoothing)
         return norms
 
     @property
@@ -216,7 +229,7 @@ class ProximalDual:
     def _at(self, rho: Floats, products: Floats) -> _Point:
         radii = self._radii(rho, products)
         response = self._regularizer.response(radii, self.damping)
-        curve = self._loss.smoothed(rho, self._multipliers, self.gamma_loss)
+        curve = self._loss.smoothed(rho, self._multipliers, self.smoothing)
         ratio = response.ratio
         gradient = curve.gradient + ratio @ products
         if self.damping > 0.0:
@@ -258,7 +271,7 @@ class ProximalDual:
             )
             ratio = self._regularizer.response(radii, self.damping).ratio
             rho = self.rho + step * direction
-            curve = self._loss.smoothed(rho, self._multipliers, self.gamma_loss)
+            curve = self._loss.smoothed(rho, self._multipliers, self.smoothing)
             return float(curve.gradient @ direction) + float(ratio @ (linear + step * squared))
 
         end = slope_at(1.0)
