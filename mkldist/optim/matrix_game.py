@@ -50,23 +50,24 @@ class GameSolution:
 
 
 def solve_game(payoff: Floats, active: Ints, support: Ints) -> GameSolution:
-    """Solve the game from a basis that was optimal for the first rows of `payoff`.
+    """Solve the game from a basis of a game like it, or anew where the basis does not fit.
 
     Parameters
     ----------
     payoff : (J, M) float64
         Row j holds the values of cut j at the vertices of the simplex.
     active, support : (k,) intp
-        Basis of an earlier game whose rows `payoff` begins with; empty to start anew.
+        Optimal basis of an earlier game; it fits if `payoff` begins with the rows of that game,
+        and mostly if it begins with rows near these.  Empty to start anew.
 
     Returns
     -------
     GameSolution
     """
-    if not len(active):
-        active = np.zeros(1, dtype=np.intp)
-        support = np.array([payoff[0].argmin()], dtype=np.intp)
     try:
+        if not len(active) or not _dual_feasible(payoff, active, support):
+            active = np.zeros(1, dtype=np.intp)
+            support = np.array([payoff[0].argmin()], dtype=np.intp)
         active, support, w, p, optimal = _dual_simplex(payoff, active, support)
     except np.linalg.LinAlgError:
         optimal = False
@@ -248,6 +249,20 @@ def _exchange(
         support[leaving] = blocker
         return active, support
     return _without(active, blocker), _without(support, leaving)
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+def _dual_feasible(payoff: Floats, active: Ints, support: Ints) -> bool:
+    """Return whether a basis has ``w >= 0`` and ``payoff' w >= v 1`` up to rounding."""
+    k = len(active)
+    unit = np.zeros(k + 1)
+    unit[k] = 1.0
+    dual = _solve(_bordered(_block(payoff, active, support).T.copy()), unit)
+    w, v = dual[:k].copy(), dual[k]
+    excess = _weighted_rows(payoff, active, w) - v
+    excess[support] = 0.0
+    size = _weighted_sizes(payoff, active, w) + abs(v)
+    return bool(w.min() >= -_WEIGHT_TOLERANCE and (excess >= -_PAYOFF_TOLERANCE * size).all())
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]

@@ -108,7 +108,7 @@ class DualCuts:
             left = min(upper - solution.bound, self._value)
             if not self._multiples or solution.bound - self._value <= STALE * left:
                 break
-            self._value, self._basis = solution.bound, NO_BASIS
+            self._value = solution.bound
         return solution, t
 
     def project(self, centre: Floats, level: float, slack: float) -> Floats | None:

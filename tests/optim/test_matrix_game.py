@@ -50,6 +50,19 @@ def test_value_strategies_and_warm_start(n_rows, n_columns, seed, coarse):
         previous = game.bound
 
 
+@settings(max_examples=60, deadline=None)
+@given(st.integers(1, 12), st.integers(1, 20), st.integers(0, 10_000), st.sampled_from([0.01, 10]))
+def test_basis_of_another_game(n_rows, n_columns, seed, change):
+    rng = np.random.default_rng(seed)
+    payoff = rng.normal(size=(n_rows, n_columns))
+    basis = solve_game(payoff, NONE, NONE)
+    payoff += change * rng.normal(size=payoff.shape)
+    game = solve_game(payoff, basis.active, basis.support)
+    value = value_by_highs(payoff)
+    assert game.bound == pytest.approx(value, abs=1e-9 * (1 + change))
+    assert (payoff @ game.columns).max() == pytest.approx(value, abs=1e-9 * (1 + change))
+
+
 def test_bound_is_valid_for_any_rounding():
     rng = np.random.default_rng(0)
     payoff = 1e6 + 1e-4 * rng.normal(size=(8, 30))
