@@ -39,7 +39,7 @@ def answer(bank: Bank, requests: Sequence[AnyRequest]) -> list[Floats]:
     Combinations with at most ``bank.sparse_limit`` non-zero weights, and what names its kernels,
     read only these; diagonals are read by themselves unless there is a traversal to join.
 
-    The answer to a request is the same to the last bit whatever requests share the pass with it,
+    The answer to a solver is the same to the last bit whatever requests share the pass with it,
     provided that the BLAS in use computes a column of a product of fixed shape independently of
     its neighbours, as OpenBLAS does.
 
