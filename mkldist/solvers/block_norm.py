@@ -38,7 +38,8 @@ from mkldist.solvers.working_set import most_newcomers
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.intp]
 
-SOLVED = 0.5  # of the gap of the last pass, to which the working set is solved before the next
+FIRST_KERNELS = 40
+SOLVED = 0.2  # of the gap of the last pass, to which the working set is solved before the next
 SOLVED_TOL = 0.5  # of the tolerance, to which it need not be solved any better
 ACTIVE_SLACK = 1e-10  # relative excess of a dual norm over the threshold that rounding explains
 
@@ -268,7 +269,7 @@ class BlockNorm:
         if self.regularizer.threshold == 0.0:  # every kernel is active in the end
             return candidates
         order = np.argsort(-norms[candidates], kind="stable")
-        most = most_newcomers(self._problem.n_kernels, len(self.dual.kernels))
+        most = most_newcomers(self._problem.n_kernels, len(self.dual.kernels), FIRST_KERNELS)
         return candidates[order[:most]]
 
     def _drop(self, norms: Floats) -> None:

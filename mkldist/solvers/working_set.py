@@ -148,7 +148,7 @@ class WorkingSet:
         return by_point
 
 
-def most_newcomers(n_kernels: int, size: int) -> int:
+def most_newcomers(n_kernels: int, size: int, first: int = FIRST_KERNELS) -> int:
     """Return how many kernels a working set may take at once.
 
     It may double; and of very many kernels, which all cost a pass, some cost little.
@@ -159,8 +159,10 @@ def most_newcomers(n_kernels: int, size: int) -> int:
         Number M of kernels.
     size : int
         Kernels in the working set.
+    first : int
+        Kernels that it starts from.
     """
-    return max(FIRST_KERNELS, n_kernels // PASS_SHARE, size)
+    return max(first, n_kernels // PASS_SHARE, size)
 
 
 def solved(tol: float, gap_of_pass: float, share: float = SOLVED) -> float:
