@@ -12,6 +12,7 @@ from mkldist.errors import GramError, SpecError
 from mkldist.losses import Logistic
 from mkldist.machines.counters import Counters
 from mkldist.regularizers import BlockQ, Concave, ElasticNet, block1
+from mkldist.solvers import block_norm_pace
 from mkldist.solvers.base import StopReason
 from mkldist.solvers.dual_newton import ProximalDual
 from tests.methods import instances, plain_bank
@@ -67,6 +68,21 @@ def test_hinge_and_block1_is_the_problem_of_level(make):
     np.testing.assert_allclose(d, level.kernel_weights, atol=1e-3)
     f_spicy, f_level = (s.decision_function(grams) for s in (spicy, level))
     np.testing.assert_allclose(f_spicy, f_level, atol=1e-3)
+
+
+def test_an_entropy_saves_newton_steps_of_the_hinge_loss(monkeypatch):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(150, 100))
+    grams = np.einsum("if,jf->fij", x, x) + np.exp(-np.square(x.T[:, :, None] - x.T[:, None]))
+    grams = grams / np.trace(grams, axis1=1, axis2=2)[:, None, None]
+    y = np.where(x[:, :5].sum(axis=1) + rng.normal(size=150) > 0, 1.0, -1.0)
+    steps = {}
+    for words, cooling in (("rounded", block_norm_pace.COOLING), ("sharp", 0.0)):
+        monkeypatch.setattr(block_norm_pace, "COOLING", cooling)
+        found = [mkldist.solve("spicymkl", grams, y, C=C, loss="hinge") for C in (0.1, 0.01, 0.001)]
+        assert all(solution.gap <= 0.01 for solution in found)
+        steps[words] = sum(solution.counters.newton_steps for solution in found)
+    assert steps["rounded"] < 0.75 * steps["sharp"]
 
 
 @pytest.mark.parametrize("method", ["spicymkl", "elastmkl"])
