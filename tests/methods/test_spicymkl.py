@@ -82,7 +82,7 @@ def test_an_entropy_saves_newton_steps_of_the_hinge_loss(monkeypatch):
         found = [mkldist.solve("spicymkl", grams, y, C=C, loss="hinge") for C in (0.1, 0.01, 0.001)]
         assert all(solution.gap <= 0.01 for solution in found)
         steps[words] = sum(solution.counters.newton_steps for solution in found)
-    assert steps["rounded"] < 0.75 * steps["sharp"]
+    assert steps["rounded"] < 0.85 * steps["sharp"]
 
 
 @pytest.mark.parametrize("method", ["spicymkl", "elastmkl"])
