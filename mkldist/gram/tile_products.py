@@ -136,7 +136,6 @@ def _four_dots(
 def _add_products(tiles: Values, lines: Ints, side: int, vectors: Floats, sums: Floats) -> None:
     """Add K @ vector to `sums`, (s, R, n), for s matrices and R vectors padded to whole tiles."""
     edge = tiles.shape[2]
-    right, below = np.empty(edge), np.empty(edge)
     for s in range(len(lines)):
         for r in range(len(vectors)):
             vector, total = vectors[r], sums[s, r]
@@ -145,40 +144,51 @@ def _add_products(tiles: Values, lines: Ints, side: int, vectors: Floats, sums: 
                 here = slice(row * edge, (row + 1) * edge)
                 for col in range(row, side):
                     there = slice(col * edge, (col + 1) * edge)
-                    right[:], below[:] = vector[there], 0.0
-                    _multiply_tile(tiles[lines[s], t], vector[here], right, total[here], below)
+                    tile = tiles[lines[s], t]
+                    _add_tile(tile, vector[there], total[here])
                     if row != col:
-                        total[there] += below
+                        _add_transposed(tile, vector[here], total[there])
                     t += 1
 
 
 @numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})  # type: ignore[untyped-decorator,unused-ignore]
-def _multiply_tile(
-    tile: Values, left: Floats, right: Floats, beside: Floats, below: Floats
-) -> None:
-    """Add ``tile @ right`` to `beside` and ``tile' @ left`` to `below`, four rows at a time."""
+def _add_tile(tile: Values, right: Floats, total: Floats) -> None:
+    """Add ``tile @ right`` to `total`, four rows at a time."""
     edge = len(tile)
     whole = edge - edge % 4
     for i in range(0, whole, 4):
-        f0, f1, f2, f3 = left[i], left[i + 1], left[i + 2], left[i + 3]
+        a, b, c, d = tile[i], tile[i + 1], tile[i + 2], tile[i + 3]
         s0 = s1 = s2 = s3 = 0.0
         for j in range(edge):
-            a, b, c, d = tile[i, j], tile[i + 1, j], tile[i + 2, j], tile[i + 3, j]
-            s0 += a * right[j]
-            s1 += b * right[j]
-            s2 += c * right[j]
-            s3 += d * right[j]
-            below[j] += a * f0 + b * f1 + c * f2 + d * f3
-        beside[i] += s0
-        beside[i + 1] += s1
-        beside[i + 2] += s2
-        beside[i + 3] += s3
+            factor = right[j]
+            s0 += a[j] * factor
+            s1 += b[j] * factor
+            s2 += c[j] * factor
+            s3 += d[j] * factor
+        total[i] += s0
+        total[i + 1] += s1
+        total[i + 2] += s2
+        total[i + 3] += s3
     for i in range(whole, edge):
-        factor, sum_of_row = left[i], 0.0
+        sum_of_row = 0.0
         for j in range(edge):
             sum_of_row += tile[i, j] * right[j]
-            below[j] += tile[i, j] * factor
-        beside[i] += sum_of_row
+        total[i] += sum_of_row
+
+
+@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})  # type: ignore[untyped-decorator,unused-ignore]
+def _add_transposed(tile: Values, left: Floats, total: Floats) -> None:
+    """Add ``tile' @ left`` to `total`, four rows of the tile at a time."""
+    edge = len(tile)
+    whole = edge - edge % 4
+    for i in range(0, whole, 4):
+        a, b, c, d = tile[i], tile[i + 1], tile[i + 2], tile[i + 3]
+        f0, f1, f2, f3 = left[i], left[i + 1], left[i + 2], left[i + 3]
+        for j in range(edge):
+            total[j] += a[j] * f0 + b[j] * f1 + c[j] * f2 + d[j] * f3
+    for i in range(whole, edge):
+        for j in range(edge):
+            total[j] += tile[i, j] * left[i]
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]

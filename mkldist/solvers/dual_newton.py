@@ -251,7 +251,7 @@ class ProximalDual:
                 images = images + self.damping * self._images[bent]
             images = images / point.radii[bent, None]
             excess = slope[bent] - ratio[bent]
-            H = H + (images.T * excess) @ images
+            H += (images.T * excess) @ images
         H.flat[:: len(H) + 1] += point.curve.hessian
         return H
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -72,12 +73,19 @@ def source(points: Points) -> FeatureSource:
     return FeatureSource(points.x, points.kernels)
 
 
-def built(points: Points) -> MemoryBank:
-    """Evaluate all kernels of the points into memory."""
+def built(points: Points, threads: int = 1) -> MemoryBank:
+    """Evaluate all kernels of the points into memory, equal parts of them in some threads."""
     layout = TileLayout.for_points(len(points.x))
     values = np.empty((len(points.kernels), layout.n_entries))
     tiles = values.reshape(len(values), layout.n_tiles, layout.tile, layout.tile)
-    source(points).fill(slice(0, len(values)), slice(0, layout.n_tiles), layout, tiles)
+    features, everywhere = source(points), slice(0, layout.n_tiles)
+    ends = [len(values) * part // threads for part in range(threads + 1)]
+
+    def fill(part: slice) -> None:
+        features.fill(part, everywhere, layout, tiles[part])
+
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(fill, map(slice, ends, ends[1:])))
     return MemoryBank(values, layout)
 
 
