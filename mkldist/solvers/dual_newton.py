@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg.lapack import dposv
+from scipy.linalg.lapack import dposv, dpotrs
 
 from mkldist.gram.requests import Combine, Matvec, Request
 from mkldist.losses import Curve, Loss, Smoothing
@@ -162,7 +162,8 @@ class ProximalDual:
         """Go by Newton steps from a point; return how many were taken."""
         for steps in range(STEP_LIMIT):
             H = yield from self._hessian(point)
-            direction = _newton_direction(H, point.gradient, self._loss.polyhedral)
+            model = _newton_model(H, point.gradient, self._loss.polyhedral)
+            direction = model.direction
             decrement = -float(point.gradient @ direction)
             self._counters.newton_steps += 1
             rounding = ROUNDING * (abs(point.curve.value) + float(point.response.value.sum()))
@@ -178,6 +179,8 @@ class ProximalDual:
             self.rho = self.rho + step * direction
             self._products = self._products + step * changes
             point = self._at(self.rho, self._products)
+            if step == 1.0 and rounding < model.left_to_gain(point.gradient) <= accuracy:
+                return steps + 1
         return STEP_LIMIT
 
     def _polish(
@@ -280,11 +283,34 @@ class ProximalDual:
         return root_of_slope(slope_at, slope, 1.0, end_slope=end, share=SLOPE_SHARE)
 
 
-def _newton_direction(H: Floats, gradient: Floats, bounded: bool) -> Floats:
+@dataclass(frozen=True, eq=False)
+class _Model:
+    """The quadratic model of phi on ``1'd = 0``: a factor of H, ``H^-1 1``, and its minimiser."""
+
+    factor: Floats
+    of_ones: Floats
+    direction: Floats
+
+    def left_to_gain(self, gradient: Floats) -> float:
+        """Return half the Newton decrement at a near point, whose curvature may be another."""
+        solved, _ = dpotrs(self.factor, gradient, lower=1)
+        return -0.5 * float(gradient @ _centred_step(-solved, self.of_ones))
+
+
+def _newton_model(H: Floats, gradient: Floats, bounded: bool) -> _Model:
     """Solve ``H d + b 1 = -gradient``, ``1'd = 0``, with a ridge that allows it.
 
     A polyhedral loss has no curvature between its kinks, but a domain of size one: there a ridge
     in proportion to the gradient keeps the direction from leaving it by far.
+
+    Parameters
+    ----------
+    H : (n, n) float64
+        Overwritten.
+    gradient : (n,) float64
+        Of phi.
+    bounded : bool
+        Whether the loss is polyhedral.
     """
     n = len(gradient)
     centred = gradient - gradient.mean()
@@ -295,11 +321,17 @@ def _newton_direction(H: Floats, gradient: Floats, bounded: bool) -> Floats:
     right = np.column_stack([-centred, np.ones(n)])
     while True:
         H.flat[:: n + 1] = diagonal + ridge
-        _, solved, info = dposv(H.T, right)
-        if info:
-            ridge *= 100.0
-            continue
-        direction = solved[:, 0] - solved[:, 1] * (solved[:, 0].sum() / solved[:, 1].sum())
-        if np.isfinite(direction).all():
-            return np.asarray(direction - direction.mean())
+        factor, solved, info = dposv(H.T, right, lower=1)
+        if not info:
+            of_ones = solved[:, 1].copy()
+            direction = _centred_step(solved[:, 0], of_ones)
+            if np.isfinite(direction).all():
+                return _Model(factor, of_ones, direction)
         ridge *= 100.0
+
+
+def _centred_step(solved: Floats, of_ones: Floats) -> Floats:
+    """Return ``H^-1 v`` moved along ``H^-1 1`` so that it sums to zero."""
+    direction: Floats = solved - of_ones * (solved.sum() / of_ones.sum())
+    direction -= direction.mean()
+    return direction
