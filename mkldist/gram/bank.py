@@ -224,8 +224,8 @@ class ArrayBank(Bank):
             yield Rows(positions, kernels[positions], self._values)
 
     def diagonals(self) -> Iterator[DiagonalPart]:
-        """Read the diagonals, a few megabytes at a time."""
-        for kernels in kernel_groups(self.n_kernels, self.n_points):
+        """Read the diagonals, which lie all over their kernels, of a few megabytes of these."""
+        for kernels in kernel_groups(self.n_kernels, self.layout.n_entries):
             values = self._values[kernels][:, self.layout.diagonal]
             self.counter.bytes_read += values.nbytes
             yield DiagonalPart(kernels, slice(0, self.n_points), values)

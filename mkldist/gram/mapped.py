@@ -81,7 +81,7 @@ class MappedBank(ArrayBank):
                 self.give_back()
 
     def diagonals(self) -> Iterator[DiagonalPart]:
-        """Read the diagonals, a few megabytes at a time."""
+        """Read the diagonals, giving back the pages of the kernels that they lie in."""
         for part in super().diagonals():
             yield part
             if self._gives_back:

@@ -15,6 +15,7 @@ from mkldist.errors import OutputError
 from mkldist.gram import cache as cache_module
 from mkldist.gram import mapped, passes
 from mkldist.gram.cache import FOOTER_BYTES, NodeCache, default_directory
+from mkldist.gram.layout import TileLayout
 from mkldist.gram.loading import DamagedBlocksError
 from mkldist.gram.mapped import MappedBank
 from mkldist.gram.passes import answer
@@ -70,6 +71,35 @@ def test_second_opening_does_not_read_the_store(cache: NodeCache, store: GramSto
         damage(store, block)
     assert_array_equal(total(cache.open(store)), first)
     assert_array_equal(total(NodeCache(cache.directory).open(store)), first)
+
+
+@pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="no /proc/self/smaps")
+@pytest.mark.parametrize("visit", ["rows", "diagonals"])
+def test_pages_of_a_bank_over_its_limit_are_given_back_in_time(visit: str, tmp_path: Path) -> None:
+    limit, layout = 2**25, TileLayout.for_points(256)
+    values = np.ones((260, layout.n_entries))
+    assert values.nbytes > 2 * limit
+    values.tofile(tmp_path / "bank")
+    bank = MappedBank(tmp_path / "bank", len(values), layout, values.dtype, limit)
+    kernels = (np.arange(len(values)),) if visit == "rows" else ()
+    peak = 0
+    for part in getattr(bank, visit)(*kernels):
+        if visit == "rows":
+            part.values[part.lines].sum()
+        else:
+            part.values.sum()
+        peak = max(peak, mapped_bytes(tmp_path / "bank"))
+    assert 0 < peak <= limit
+
+
+def mapped_bytes(path: Path) -> int:
+    """Return how much of a file is mapped into this process and resident."""
+    lines = iter(Path("/proc/self/smaps").read_text().splitlines())
+    for line in lines:
+        if line.endswith(str(path)):
+            [resident] = [words.split()[1] for words in lines if words.startswith("Rss:")][:1]
+            return 1024 * int(resident)
+    return 0
 
 
 def test_file_may_be_deleted_at_any_time(cache: NodeCache, store: GramStore) -> None:
