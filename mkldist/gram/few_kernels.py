@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -16,6 +16,7 @@ from mkldist.gram.requests import Combine, Matvec, Quadratic
 from mkldist.gram.tile_products import add_rows, multiply, quadratic_forms
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.intp]
 
 
 class KernelRows(Protocol):
@@ -29,7 +30,7 @@ class KernelRows(Protocol):
     def counter(self) -> PassCounter:
         """Work done."""
 
-    def rows(self, kernels: npt.NDArray[np.intp]) -> Iterator[Rows]:
+    def rows(self, kernels: Ints) -> Iterator[Rows]:
         """Read the kernels of the given indices, some at a time, each place exactly once."""
 
 
@@ -47,47 +48,52 @@ def answer_few(source: KernelRows, request: Combine | Matvec | Quadratic) -> Flo
     if not isinstance(request, Combine):
         found = products(source, request)
     else:
-        rows, matrices, found = rows_and_targets(request, source.layout.n_points)
-        combine_few(source, WeightRows(list(rows), list(matrices)))
+        sums, found = weighted_sums(request, source.layout.n_points)
+        combine_few(source, sums)
     source.counter.seconds += time.perf_counter() - started
     return found
 
 
 @dataclass(frozen=True, eq=False)
-class WeightRows:
-    """Weight vectors, and the (n, n) matrices that their combinations go to."""
+class WeightedSum:
+    """Some kernels' weights, and the (n, n) matrix that their combination goes to."""
 
-    rows: list[Floats] = field(default_factory=list)
-    targets: list[Floats] = field(default_factory=list)
-
-    def append(self, row: Floats, target: Floats) -> None:
-        """Add a weight vector and its matrix."""
-        self.rows.append(row)
-        self.targets.append(target)
+    kernels: Ints
+    weights: Floats
+    target: Floats
 
 
-def rows_and_targets(request: Combine, n: int) -> tuple[Floats, Floats, Floats]:
-    """Return weight vectors, the (n, n) matrices to write their combinations to, and the answer."""
+def weighted_sums(request: Combine, n: int) -> tuple[list[WeightedSum], Floats]:
+    """Return the sums over kernels of non-zero weight that are asked for, and the answer."""
     rows = np.atleast_2d(request.weights)
     matrices = np.empty((len(rows), n, n))
-    return rows, matrices, matrices[0] if request.weights.ndim == 1 else matrices
+    sums = []
+    for row, matrix in zip(rows, matrices, strict=True):
+        used = np.flatnonzero(row)
+        kernels = used if request.kernels is None else request.kernels[used]
+        sums.append(WeightedSum(kernels, row[used], matrix))
+    return sums, matrices[0] if request.weights.ndim == 1 else matrices
 
 
-def combine_few(source: KernelRows, sparse: WeightRows) -> None:
+def combine_few(source: KernelRows, sums: Sequence[WeightedSum]) -> None:
     """Write combinations of few kernels to their targets; each kernel is read once for all.
 
     Kernels are added one after the other, so that a sum does not depend on the other sums.
     """
-    weights = np.stack(sparse.rows)
-    active = np.flatnonzero(weights.any(axis=0))
-    packed = np.zeros((len(weights), source.layout.n_entries))
+    active = np.unique(np.concatenate([wanted.kernels for wanted in sums]))
+    weights, packed = (
+        np.zeros((len(sums), len(active))),
+        np.zeros((len(sums), source.layout.n_entries)),
+    )
+    for row, wanted in zip(weights, sums, strict=True):
+        row[np.searchsorted(active, wanted.kernels)] = wanted.weights
     for rows in source.rows(active):
-        for total, row in zip(packed, weights[:, active[rows.positions]], strict=True):
+        for total, row in zip(packed, weights[:, rows.positions], strict=True):
             used = np.flatnonzero(row)
             add_rows(rows.values, rows.lines[used], row[used], total)
-    for target, entries in zip(sparse.targets, packed, strict=True):
-        source.layout.unpack(entries, out=target)
-    source.counter.combines += len(weights)
+    for wanted, entries in zip(sums, packed, strict=True):
+        source.layout.unpack(entries, out=wanted.target)
+    source.counter.combines += len(sums)
 
 
 def products(source: KernelRows, request: Matvec | Quadratic) -> Floats:

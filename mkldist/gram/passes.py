@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from mkldist.gram.bank import BLOCK_KERNELS, Bank, Chunk, diagonal_part
 from mkldist.gram.diagonals import Diagonal, DiagonalSums, read_diagonals
-from mkldist.gram.few_kernels import WeightRows, combine_few, products, rows_and_targets
+from mkldist.gram.few_kernels import WeightedSum, combine_few, products, weighted_sums
 from mkldist.gram.operands import WIDTH, ColumnRequest, Columns
 from mkldist.gram.radii import answer_radii
 from mkldist.gram.radius_cache import points_id
@@ -96,7 +96,7 @@ def answered(bank: Bank, steps: Generator[Request, Any, Result]) -> Result:
 def needs_pass(bank: Bank, request: Request) -> bool:
     """Return whether a request visits every kernel, or more than are better read one by one."""
     match request:
-        case Matvec() | Quadratic(_, np.ndarray()):
+        case Matvec() | Quadratic(_, np.ndarray()) | Combine(_, np.ndarray()):
             return False
         case Combine(weights):
             rows = np.atleast_2d(weights)
@@ -113,8 +113,9 @@ def check(n: int, m: int, request: AnyRequest) -> None:
         case Radii(index):
             _check_points(index, n)
             return
-        case Combine(weights):
-            found, good, expected = weights.shape, weights.shape[-1:] == (m,), f"(..., {m})"
+        case Combine(weights, kernels):
+            size = m if kernels is None else len(kernels)
+            found, good, expected = weights.shape, weights.shape[-1:] == (size,), f"(..., {size})"
         case Quadratic(vectors, _) | Matvec(_, vectors) | Diagonal(vectors):
             found, good, expected = vectors.shape, vectors.shape[:1] == (n,), f"({n}, ...)"
         case Inner(matrices):
@@ -140,15 +141,16 @@ def _combinations(
 ) -> dict[int, Floats]:
     """Answer everything but `Matvec`; passes are made only when something needs one."""
     answers: dict[int, Floats] = {}
-    sparse, dense = WeightRows(), WeightRows()
+    sparse: list[WeightedSum] = []
+    dense: list[WeightedSum] = []
     for position, request in combines.items():
-        rows, matrices, answers[position] = rows_and_targets(request, bank.n_points)
-        for row, matrix in zip(rows, matrices, strict=True):
-            few = np.count_nonzero(row) <= bank.sparse_limit
-            (sparse if few else dense).append(row, matrix)
-    if sparse.rows:
+        sums, answers[position] = weighted_sums(request, bank.n_points)
+        for wanted in sums:
+            few = request.kernels is not None or len(wanted.kernels) <= bank.sparse_limit
+            (sparse if few else dense).append(wanted)
+    if sparse:
         combine_few(bank, sparse)
-    if dense.rows or columns:
+    if dense or columns:
         answers |= _traverse(bank, dense, columns, traces)
     elif traces:
         read_diagonals(bank, traces)
@@ -157,14 +159,14 @@ def _combinations(
 
 def _traverse(
     bank: Bank,
-    dense: WeightRows,
+    dense: list[WeightedSum],
     requests: dict[int, ColumnRequest],
     traces: list[DiagonalSums],
 ) -> dict[int, Floats]:
     """Make one pass: write the combinations to their targets, return the columns' answers."""
     columns = Columns(bank.layout, list(requests.values()))
     sums = np.zeros((columns.n_groups, bank.n_kernels, WIDTH))
-    weights = _grouped(dense.rows, bank.n_kernels)
+    weights = _grouped(dense, bank.n_kernels)
     combined = np.zeros((len(weights), WIDTH, bank.layout.n_entries))
     buffer = np.empty((BLOCK_KERNELS, BLOCK_ENTRIES))
     entries = slice(0, 0)
@@ -180,8 +182,8 @@ def _traverse(
             _add_combinations(block, weights, combined)
     bank.counter.passes += 1
     packed = combined.reshape(-1, bank.layout.n_entries)
-    for target, entries_of in zip(dense.targets, packed, strict=False):
-        bank.layout.unpack(entries_of, out=target)
+    for wanted, entries_of in zip(dense, packed, strict=False):
+        bank.layout.unpack(entries_of, out=wanted.target)
     flat = sums.transpose(1, 0, 2).reshape(bank.n_kernels, -1)
     return {
         position: _shaped(request, flat[:, where])
@@ -220,12 +222,12 @@ def _add_combinations(block: Chunk, weights: Floats, combined: Floats) -> None:
         group[:, block.entries] += rows[:, block.kernels] @ block.values
 
 
-def _grouped(rows: list[Floats], n_kernels: int) -> Floats:
-    """Stack (M,) vectors to (groups, 8, M), the last group filled up with zeros."""
-    groups = -(-len(rows) // WIDTH)
+def _grouped(dense: list[WeightedSum], n_kernels: int) -> Floats:
+    """Return weights of all kernels as (groups, 8, M), the last group filled up with zeros."""
+    groups = -(-len(dense) // WIDTH)
     stack = np.zeros((groups * WIDTH, n_kernels))
-    for row, vector in zip(stack, rows, strict=False):
-        row[:] = vector
+    for row, wanted in zip(stack, dense, strict=False):
+        row[wanted.kernels] = wanted.weights
     return stack.reshape(groups, WIDTH, n_kernels)
 
 

@@ -2,8 +2,8 @@
 
 With a bank of M Gram matrices ``K_m`` (n × n, symmetric, positive semi-definite) there are five
 questions.  `Quadratic` and `Inner` visit every kernel: they are *passes*.  `Combine` reads the
-kernels of non-zero weight; with dense weights it is a pass too.  `Matvec`, and a `Quadratic` of
-some kernels, read what they name.
+kernels of non-zero weight; with dense weights it is a pass too.  `Matvec`, and a `Quadratic` or
+`Combine` of some kernels, read what they name.
 `Radii` is a pass for whoever asks first; the bank remembers the answer.
 """
 
@@ -20,16 +20,20 @@ Ints = npt.NDArray[np.intp]
 
 @dataclass(frozen=True, eq=False)
 class Combine:
-    """Ask for ``sum_m weights[m] K_m``.
+    """Ask for ``sum_m weights[m] K_m``, over all kernels or a few.
 
     Parameters
     ----------
     weights : (M,) or (R, M) float64
         One weight vector, answered by one (n, n) float64 matrix, or R of them, answered by
         (R, n, n).  The answer belongs to the solver, which may overwrite it.
+    kernels : (S,) intp, optional
+        Indices of the kernels, in any order, that the weights are those of: (S,) or (R, S) then.
+        They are read one by one, however many they are.  All by default.
     """
 
     weights: Floats
+    kernels: Ints | None = None
 
 
 @dataclass(frozen=True, eq=False)

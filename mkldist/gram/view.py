@@ -71,8 +71,8 @@ class BankView:
     def needs_pass(self, request: Request) -> bool:
         """Return whether a request has the bank traversed."""
         match request:
-            case Combine(weights):
-                return needs_pass(self.bank, Combine(weights * self.scale))
+            case Combine():
+                return needs_pass(self.bank, self._scaled(request))
             case Radii(index):
                 return needs_pass(self.bank, Radii(self._points(index)))
             case _:
@@ -88,8 +88,8 @@ class BankView:
             return None
         check(self.n_points, self.n_kernels, request)
         match request:
-            case Combine(weights) if not self.needs_pass(request):
-                return answer_few(self.kernels, Combine(weights * self.scale))
+            case Combine() if not self.needs_pass(request):
+                return answer_few(self.kernels, self._scaled(request))
             case Matvec(np.ndarray() as kernels, _) | Quadratic(_, np.ndarray() as kernels) if (
                 len(kernels) <= self.bank.sparse_limit
             ):
@@ -97,11 +97,16 @@ class BankView:
             case _:
                 return None
 
+    def _scaled(self, request: Combine) -> Combine:
+        """Return the combination of the kernels as the bank has them."""
+        scale = self.scale if request.kernels is None else self.scale[request.kernels]
+        return Combine(request.weights * scale, request.kernels)
+
     def _translated(self, request: Request) -> Request:
         """Return the request to the bank whose answer :meth:`_interpreted` understands."""
         match request:
-            case Combine(weights):
-                return Combine(weights * self.scale)
+            case Combine():
+                return self._scaled(request)
             case Quadratic(vectors, kernels):
                 return Quadratic(self._spread(vectors), kernels)
             case Matvec(kernels, vectors):

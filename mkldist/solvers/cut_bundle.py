@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import Field
 
-from mkldist.gram.requests import Combine, Request
+from mkldist.gram.requests import Request
 from mkldist.machines.counters import Counters
 from mkldist.machines.inner_svm import InnerSvm
 from mkldist.machines.svm import SvmSolution
@@ -125,7 +125,7 @@ class CutBundle:
 
     def visit(self) -> Generator[Request, Any, None]:
         """Solve the machine at p, add its cut, and certify what it can."""
-        K = yield Combine(self.weights)
+        K = yield self.kernels.combination(self.p)
         svm = self.solve_svm(K)
         q = yield from self.kernels.quadratic(svm.signed)
         self.lengths = self.p * np.sqrt(np.maximum(q, 0.0))

@@ -243,9 +243,7 @@ class ProximalDual:
     def _hessian(self, point: _Point) -> Generator[Request, Any, Floats]:
         """Ask for the Hessian of phi at a point, Eq. (27)."""
         ratio, slope = point.response.ratio, point.response.slope
-        weights = np.zeros(self._n_kernels)
-        weights[self.kernels] = ratio
-        H: Floats = yield Combine(weights)
+        H: Floats = yield Combine(ratio, self.kernels)
         self._counters.combines += 1
         bent = np.flatnonzero((slope > 0.0) & (point.radii > 0.0))
         if len(bent):

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from mkldist.gram.requests import Combine, Request
+from mkldist.gram.requests import Request
 from mkldist.machines.counters import Counters
 from mkldist.machines.primal_newton import PrimalMachine, PrimalPoint, SupportSystem
 from mkldist.optim.line_search import root_of_slope
@@ -131,7 +131,7 @@ class WeightDescent:
     def _combine(self, d: Floats) -> Generator[Request, Any, Floats]:
         self.counters.combines += 1
         self.counters.passes += self.kernels.everything and bool((d > 0.0).all())
-        K: Floats = yield Combine(self.kernels.spread(d))
+        K: Floats = yield self.kernels.combination(d)
         return K
 
     def _model_minimum(self, now: Iterate, cache: KernelCache, gap: float) -> Floats:

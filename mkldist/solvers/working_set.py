@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.gram.requests import Matvec, Quadratic, Request
+from mkldist.gram.requests import Combine, Matvec, Quadratic, Request
 from mkldist.solvers.screening import Candidates
 
 Floats = npt.NDArray[np.float64]
@@ -70,6 +70,10 @@ class WorkingSet:
         dense = np.zeros(self._n_kernels)
         dense[self.kernels] = weights
         return dense
+
+    def combination(self, weights: Floats) -> Combine:
+        """Return the request for the sum of the working set's kernels with weights (S,)."""
+        return Combine(weights, None if self.everything else self.kernels)
 
     def quadratic(self, point: Floats) -> Generator[Request, Any, Floats]:
         """Return ``q_m(alpha*y)`` on the working set, added up over classes.

@@ -116,6 +116,17 @@ class BankSuite:
         assert bank.counter.passes == (1 if active == "all" else 0)
         assert bank.counter.combines == (0 if active == "all" else n_weights or 1)
 
+    @pytest.mark.parametrize("n_weights", [None, 3])
+    def test_combine_of_named_kernels_is_no_pass(
+        self, bank: Bank, grams: np.ndarray, rng: np.random.Generator, n_weights: int | None
+    ) -> None:
+        kernels = rng.permutation(bank.n_kernels)[: bank.n_kernels // 2 + 1]
+        weights = rng.random(len(kernels) if n_weights is None else (n_weights, len(kernels)))
+        weights[..., 0] = 0.0
+        [found] = answer(bank, [Combine(weights, kernels)])
+        close(found, np.einsum("...s,sij->...ij", weights, grams[kernels]))
+        assert (bank.counter.passes, bank.counter.combines) == (0, n_weights or 1)
+
     def test_combined_matrix_is_symmetric(self, bank: Bank, rng: np.random.Generator) -> None:
         [found] = answer(bank, [Combine(rng.random(bank.n_kernels))])
         assert_allclose(found, found.T, rtol=1e-13)

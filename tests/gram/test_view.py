@@ -53,6 +53,8 @@ def requests_for(n: int, rng: np.random.Generator) -> list[Request]:
         Combine(rng.random(N_KERNELS)),
         Combine(np.stack([sparse, rng.random(N_KERNELS)])),
         Combine(sparse),
+        Combine(rng.random(3), np.array([9, 0, 4])),
+        Combine(rng.random((2, N_KERNELS)), rng.permutation(N_KERNELS)),
         Quadratic(rng.standard_normal(n)),
         Quadratic(rng.standard_normal((n, 2))),
         Inner(matrices + matrices.transpose(0, 2, 1)),

@@ -14,6 +14,8 @@ from tests.methods.balls import squared_radii
 
 def reply(grams: np.ndarray, request: Request) -> np.ndarray:
     match request:
+        case Combine(weights, np.ndarray() as kernels):
+            return reply(grams[kernels], Combine(weights))
         case Combine(weights):
             return np.einsum("...m,mij->...ij", weights, grams)
         case Quadratic(vectors, np.ndarray() as kernels):
