@@ -170,8 +170,7 @@ class BlockNorm:
             yield from self._screen()
         norms: Floats = np.sqrt(np.maximum(self.dual.products @ self.dual.rho, 0.0))
         self._restricted_lower = self._dual_value(self.loss.feasible(self.dual.rho), norms)[0]
-        solved = max(SOLVED_TOL * self.params.tol, SOLVED * self._gap_of_pass)
-        if self._kernel_wise and self._restricted_gap > solved:
+        if self._kernel_wise and self._restricted_gap > self._gap_for_pass:
             return
         norms = yield from self._pass()
         if self.gap > self.params.tol:
@@ -180,6 +179,16 @@ class BlockNorm:
                 self._pace.begin_anew()
                 self._drop(norms)
                 yield from self.dual.enlarge(violators)
+
+    @property
+    def _gap_for_pass(self) -> float:
+        """Relative gap on the working set at which a pass is due.
+
+        Where no kernel is left to be found, a pass has only the tolerance to confirm.
+        """
+        if len(self.dual.kernels) == self._problem.n_kernels:
+            return self.params.tol
+        return max(SOLVED_TOL * self.params.tol, SOLVED * self._gap_of_pass)
 
     def _pass(self) -> Generator[Request, Any, Floats]:
         """Take the dual value of rho as a lower bound; return ``||rho||_{K_m}``, (M,)."""
@@ -294,7 +303,7 @@ class BlockNorm:
 
     def grown(self, gamma: float, growth: float) -> float:
         """Return the penalty that follows `gamma`, whose usual factor is `growth`."""
-        return self._pace.grown(gamma, growth, self.gap, self.dual.size)
+        return self._pace.grown(gamma, growth, self._restricted_gap, self.dual.size)
 
     def solution(self, stop: StopReason) -> Solution:
         """Return the best predictor met and its certificate."""

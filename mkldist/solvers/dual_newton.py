@@ -26,6 +26,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg.blas import dgemm
 from scipy.linalg.lapack import dposv, dpotrs
 
 from mkldist.gram.requests import Combine, Matvec, Request
@@ -39,6 +40,7 @@ Ints = npt.NDArray[np.intp]
 Bools = npt.NDArray[np.bool_]
 
 STEP_LIMIT = 100  # Newton steps of one minimisation
+STALE = 8  # steps that products follow, before they are formed anew
 SLOPE_SHARE = 0.1  # of the first slope, that a line search may leave
 RIDGE = 1e-14
 ROUNDING = 1e-17  # of phi, below which a decrement says nothing
@@ -106,6 +108,7 @@ class ProximalDual:
         self._n_kernels, self._counters = n_kernels, counters
         self._multipliers = np.zeros(n)
         self._products = np.empty((0, n))  # K_m rho
+        self._stale = 0  # steps whose rounding they carry
         self._images = np.empty((0, n))  # K_m alpha_m
         self._squares = np.empty(0)  # alpha_m' K_m alpha_m
 
@@ -154,9 +157,10 @@ class ProximalDual:
             Half the Newton decrement, an estimate of what is left to gain, at which to stop.
         """
         point = self._at(self.rho, self._products)
-        steps = yield from self._newton(point, accuracy)
-        if steps and len(self.kernels):  # without what rounding has added along the way
+        self._stale += yield from self._newton(point, accuracy)
+        if self._stale >= STALE and len(self.kernels):
             self._products = yield Matvec(self.kernels, self.rho)
+            self._stale = 0
 
     def _newton(self, point: _Point, accuracy: float) -> Generator[Request, Any, int]:
         """Go by Newton steps from a point; return how many were taken."""
@@ -252,7 +256,8 @@ class ProximalDual:
                 images = images + self.damping * self._images[bent]
             images = images / point.radii[bent, None]
             excess = slope[bent] - ratio[bent]
-            H += (images.T * excess) @ images
+            scaled = (excess[:, None] * images).T
+            dgemm(1.0, scaled, images.T, 1.0, H.T, trans_b=1, overwrite_c=1)  # H is symmetric
         H.flat[:: len(H) + 1] += point.curve.hessian
         return H
 
@@ -319,12 +324,14 @@ def _newton_model(H: Floats, gradient: Floats, bounded: bool) -> _Model:
     right = np.column_stack([-centred, np.ones(n)])
     while True:
         H.flat[:: n + 1] = diagonal + ridge
-        factor, solved, info = dposv(H.T, right, lower=1)
+        factor, solved, info = dposv(H.T, right, lower=1, overwrite_a=1)
         if not info:
             of_ones = solved[:, 1].copy()
             direction = _centred_step(solved[:, 0], of_ones)
             if np.isfinite(direction).all():
                 return _Model(factor, of_ones, direction)
+        below = np.tril(H, -1)  # what the factorisation has left of H
+        H[:] = below + below.T
         ridge *= 100.0
 
 
