@@ -13,10 +13,10 @@ Pure bookkeeping without Dask or storage.  Three rules keep a sweep going whatev
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from mkldist.plan.batches import divided
+from mkldist.plan.batches import dealt, divided
 from mkldist.plan.model import BatchPlan, RunPlan
 
 MAX_ATTEMPTS = 3
@@ -34,12 +34,16 @@ class BuildItem:
 
 @dataclass(frozen=True)
 class BatchItem:
-    """Some runs on one complete bank, which has been repaired so often when they begin."""
+    """Some runs on one complete bank, which has been repaired so often when they begin.
+
+    ``shared_out`` says that it is a part of one of the last batches.
+    """
 
     bank: str
     runs: tuple[RunPlan, ...]
     attempt: int = 1
     repairs: int = 0
+    shared_out: bool = False
 
 
 Item = BuildItem | BatchItem
@@ -72,7 +76,8 @@ class Agenda:
     """The work of a sweep, in the order in which to do it.
 
     Batches of complete banks go first, then the blocks of the next bank: results come early, and
-    few banks are on disk at the same time.
+    few banks are on disk at the same time.  The last batches are shared out among the threads
+    that would otherwise have nothing left to do.
 
     Parameters
     ----------
@@ -87,6 +92,8 @@ class Agenda:
         Given a run's id, return whether its outcome is in storage.
     n_threads : callable
         Return the threads of all workers, among which blocks and runs of one bank are divided.
+    divisible : container of str
+        Banks of which several threads may hold one, so that the last batches may be shared out.
     """
 
     def __init__(
@@ -96,9 +103,10 @@ class Agenda:
         missing_blocks: Callable[[str], Sequence[int]],
         is_recorded: Callable[[str], bool],
         n_threads: Callable[[], int],
+        divisible: Container[str] = (),
     ) -> None:
         self._missing_blocks, self._is_recorded = missing_blocks, is_recorded
-        self._n_threads = n_threads
+        self._n_threads, self._divisible = n_threads, divisible
         self._banks: dict[str, _BankState] = {bank: _BankState(waiting=[]) for bank in banks}
         for batch in batches:
             state = self._banks[batch.bank]
@@ -114,9 +122,24 @@ class Agenda:
         while not self._ready and not self._builds and self._to_prepare:
             self._prepare(self._to_prepare.popleft())
         if self._ready:
-            item = self._ready.popleft()
+            item = self._shared_out(self._ready.popleft())
             return replace(item, repairs=self._banks[item.bank].repairs)
         return self._builds.popleft() if self._builds else None
+
+    def _shared_out(self, item: BatchItem) -> BatchItem:
+        """Return an item, or if too few are left for all threads a part; the others come next."""
+        left = 1 + len(self._ready)
+        more = self._to_prepare or any(state.blocks_left for state in self._banks.values())
+        first_time = item.attempt == 1 and not item.shared_out
+        if more or not first_time or item.bank not in self._divisible:
+            return item
+        parts = [
+            replace(item, runs=runs, shared_out=True)
+            for runs in dealt(item.runs, -(-self._n_threads() // left))
+        ]
+        self._ready.extendleft(reversed(parts[1:]))
+        self._banks[item.bank].unfinished += len(parts) - 1
+        return parts[0]
 
     def finished_banks(self) -> list[str]:
         """Return the banks whose last batch has ended since the last call."""

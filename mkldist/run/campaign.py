@@ -109,6 +109,7 @@ class Campaign:
             self._missing_blocks,
             self._is_recorded,
             self._threads,
+            {bank for bank, ref in work.stored.items() if ref.plan.backend in ("memory", "mmap")},
         )
         self._noted = time.monotonic()
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from mkldist.results.writer import TreeWriter
 
 FLUSH_SECONDS = 3.0
+FLUSH_SHARE = 0.03  # of the time, that writing may take from a sweep that runs
 FLUSH_RUNS = 2000
 
 
@@ -22,7 +23,8 @@ class Consolidator:
     """Collects finished runs and writes them to the tree some at a time.
 
     A region of the tree costs some thirty milliseconds however many runs it holds, so runs wait
-    for company; who is killed meanwhile finds them in the records.
+    for company, the longer the dearer it was to write the last ones; who is killed meanwhile
+    finds them in the records.
 
     Parameters
     ----------
@@ -36,7 +38,7 @@ class Consolidator:
         self._path, self._store = path, store
         self._waiting: dict[str, None] = {}
         self._written: set[str] = set()
-        self._flushed = time.monotonic()
+        self._flushed, self._wait = time.monotonic(), FLUSH_SECONDS
         self._opened: TreeWriter | None = None
 
     def add(self, run_ids: Iterable[str]) -> None:
@@ -45,9 +47,11 @@ class Consolidator:
 
     def flush_if_due(self) -> None:
         """Write if runs have waited for a while or are many."""
-        due = time.monotonic() - self._flushed > FLUSH_SECONDS
+        started = time.monotonic()
+        due = started - self._flushed > self._wait
         if self._waiting and (due or len(self._waiting) >= FLUSH_RUNS):
             self.flush()
+            self._wait = max(FLUSH_SECONDS, (self._flushed - started) / FLUSH_SHARE)
 
     def flush(self) -> None:
         """Write all runs that wait and whose records can be read; the others wait on.

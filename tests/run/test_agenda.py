@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mkldist.plan.batches import dealt
 from mkldist.plan.model import BatchPlan, RunPlan
 from mkldist.run.agenda import MAX_ATTEMPTS, Agenda, BatchItem, BuildItem
+from mkldist.solvers.base import Path
 
 
 def run_plan(bank: str, number: int, split: int = 0) -> RunPlan:
@@ -16,7 +20,7 @@ def run_plan(bank: str, number: int, split: int = 0) -> RunPlan:
 class Bench:
     """An agenda with a pretended storage."""
 
-    def __init__(self, n_banks=1, n_runs=4, n_batches=1, n_blocks=3, n_threads=2):
+    def __init__(self, n_banks=1, n_runs=4, n_batches=1, n_blocks=3, n_threads=2, divisible=False):
         self.recorded: set[str] = set()
         self.complete: set[tuple[str, int]] = set()
         self.n_blocks = n_blocks
@@ -33,7 +37,7 @@ class Bench:
         self.runs = {run.id for batch in batches for run in batch.runs}
         self.agenda = Agenda(
             banks, batches, self.missing,
-            lambda run: run in self.recorded, lambda: n_threads,
+            lambda run: run in self.recorded, lambda: n_threads, banks if divisible else (),
         )  # fmt: skip
 
     def missing(self, bank):
@@ -217,6 +221,36 @@ def test_batches_are_divided_among_the_threads_that_are_there():
     assert sizes(100) == [1] * 12
 
 
+def test_the_last_batches_are_shared_out_among_idle_threads():
+    def sizes(n_threads, **words):
+        bench = Bench(n_runs=5, n_blocks=0, n_threads=n_threads, divisible=True, **words)
+        items = []
+        while (item := bench.agenda.next()) is not None:
+            items.append(item)
+        assert bench.agenda.unfinished_batches == len(items)
+        for item in items:
+            bench.record(item)
+            bench.agenda.batch_done(item)
+        assert bench.recorded == bench.runs
+        return [len(item.runs) for item in items]
+
+    assert sizes(1) == [5]
+    assert sizes(2) == [3, 2]
+    assert sizes(2, n_banks=3) == [5, 5, 3, 2]  # a thread that ends early finds the other half
+    assert sizes(8, n_batches=2) == [2, 1, 1, 1, 1, 1, 1, 1, 1]
+
+
+def test_runs_of_a_path_are_dealt_out_together():
+    path = [replace(run_plan("b", i), path=Path("C", rising=True)) for i in range(4)]
+    alone = [run_plan("b", i) for i in range(4, 9)]
+    hands = dealt([*path, *alone], 3)
+    assert sorted(run.id for hand in hands for run in hand) == sorted(
+        run.id for run in [*path, *alone]
+    )
+    assert sum(any(run in hand for run in path) for hand in hands) == 1
+    assert [len({run.chain for run in hand}) for hand in hands] == [2, 2, 2]
+
+
 def test_banks_without_batches_are_built_too():
     built = []
     agenda = Agenda(["a", "b"], [], lambda bank: [0, 1], lambda run: False, lambda: 1)
@@ -244,6 +278,7 @@ def test_every_run_ends_exactly_once(data):
         n_batches=data.draw(st.integers(1, 2)),
         n_blocks=data.draw(st.integers(0, 5)),
         n_threads=data.draw(st.integers(1, 3)),
+        divisible=data.draw(st.booleans()),
     )
     flying, finished = [], []
     while True:
