@@ -127,11 +127,14 @@ class Agenda:
         return self._builds.popleft() if self._builds else None
 
     def _shared_out(self, item: BatchItem) -> BatchItem:
-        """Return an item, or if too few are left for all threads a part; the others come next."""
+        """Return an item, or if too few are left for all threads a part; the others come next.
+
+        Batches of several splits were divided among the threads when their bank was complete.
+        """
         left = 1 + len(self._ready)
         more = self._to_prepare or any(state.blocks_left for state in self._banks.values())
-        first_time = item.attempt == 1 and not item.shared_out
-        if more or not first_time or item.bank not in self._divisible:
+        whole = item.attempt == 1 and len({run.split for run in item.runs}) == 1
+        if more or not whole or item.shared_out or item.bank not in self._divisible:
             return item
         parts = [
             replace(item, runs=runs, shared_out=True)
