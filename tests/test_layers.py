@@ -12,7 +12,7 @@ import mkldist
 
 ROOT = Path(mkldist.__file__).parent
 LAYERS = (
-    "errors identity memory target",
+    "blas_threads errors identity memory target",
     "spec",
     "data kernels optim",
     "gram regularizers",

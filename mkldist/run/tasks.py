@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import cast
 
+from mkldist.blas_threads import single_threaded
 from mkldist.gram.bank import Bank
 from mkldist.gram.build import BuildReceipt, build_blocks
 from mkldist.gram.loading import DamagedBlocksError, block_buffer, fitted, read_block
@@ -143,47 +141,6 @@ def solve_batch(task: BatchTask) -> BatchReceipt:
         bytes_read=bank.counter.bytes_read,
         peak_memory=peak_memory(),
     )
-
-
-@contextmanager
-def single_threaded() -> Iterator[None]:
-    """Give linear algebra one thread: workers are many, and times must be comparable.
-
-    The limit holds for the process, so the first of its tasks sets it and the last one lifts it.
-    """
-    _LIMIT.enter()
-    try:
-        yield
-    finally:
-        _LIMIT.leave()
-
-
-class _SharedLimit:
-    """A limit on the threads of linear algebra that several tasks of a process hold."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._holders = 0
-        self._limits: Any = None
-
-    def enter(self) -> None:
-        """Set the limit unless somebody holds it."""
-        from threadpoolctl import threadpool_limits
-
-        with self._lock:
-            if not self._holders:
-                self._limits = threadpool_limits(limits=1)
-            self._holders += 1
-
-    def leave(self) -> None:
-        """Restore what was before if nobody else holds it."""
-        with self._lock:
-            self._holders -= 1
-            if not self._holders:
-                self._limits.restore_original_limits()
-
-
-_LIMIT = _SharedLimit()
 
 
 def memory_share(memory_limit: int | None) -> int | None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from mkldist.blas_threads import single_threaded
 from mkldist.data.gram_checks import check_grams, semidefinite
 from mkldist.errors import ConvergenceWarning, SpecError, nearest
 from mkldist.gram.bank import MemoryBank
@@ -21,6 +23,8 @@ from mkldist.solvers.parameters import check_effect, validate
 from mkldist.solvers.registry import METHODS
 
 Floats = npt.NDArray[np.float64]
+
+MANY_POINTS = 2000  # from which on linear algebra gains by more than one thread
 
 
 def solve(
@@ -191,7 +195,8 @@ class _Instance:
         check_grams(given if given.dtype == np.float32 else stack, labels, where="grams")
         for column in labels.reshape(len(labels), -1).T:
             check_labels(column, settings.target)
-        bank = MemoryBank.from_grams(semidefinite(stack))
+        with _threads_for(stack.shape[-1]):
+            bank = MemoryBank.from_grams(semidefinite(stack))
         return cls(method, bank, labels, checked_laplacian(laplacian, len(labels)))
 
     def solve(self, settings: SolverParams, start: Any = None) -> Solution:
@@ -199,9 +204,15 @@ class _Instance:
         problem = Problem(self.labels, self.bank.n_kernels, laplacian=self.laplacian, start=start)
         view = make_views(self.bank, [None], ())[0]
         steps = self.method.solve(problem, settings)
-        solution = solve_alone(self.bank, Job(self.method.name, view, problem, steps))
+        with _threads_for(self.bank.n_points):
+            solution = solve_alone(self.bank, Job(self.method.name, view, problem, steps))
         _warn_if_early(self.method.name, solution, settings)
         return solution
+
+
+def _threads_for(n_points: int) -> AbstractContextManager[None]:
+    """Return what limits the threads of linear algebra where several take longer than one."""
+    return single_threaded() if n_points < MANY_POINTS else nullcontext()
 
 
 def _warn_if_early(method: str, solution: Solution, settings: SolverParams) -> None:

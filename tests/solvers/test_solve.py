@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn.svm import SVC
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import mkldist
+import mkldist.solvers.solve as solve_module
 from mkldist.errors import ConvergenceWarning, GramError, SpecError
 from mkldist.solvers.registry import METHODS
 from tests.methods import instances
@@ -212,3 +214,24 @@ def test_kernels_in_few_digits_have_the_bounds_of_semidefinite_ones(name, params
     assert solution.dual_objective <= solution.objective * (1 + 1e-9)
     if "C" in params and name != "gmkl":
         assert solution.objective == pytest.approx(expected.objective, rel=2e-3)
+
+
+@pytest.mark.parametrize("limit", [0, 2000])
+def test_small_problems_take_one_thread_of_linear_algebra(limit, monkeypatch):
+    def threads():
+        return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+
+    seen, solve_alone = [], solve_module.solve_alone
+
+    def watched(bank, job):
+        seen.append(threads())
+        return solve_alone(bank, job)
+
+    x = np.random.default_rng(0).normal(size=(20, 3))
+    with threadpool_limits(limits=2):
+        before = threads()
+        monkeypatch.setattr(solve_module, "MANY_POINTS", limit)
+        monkeypatch.setattr(solve_module, "solve_alone", watched)
+        mkldist.solve("level", (x @ x.T)[None], np.sign(x[:, 0]), C=1.0)
+        assert threads() == before
+    assert seen == [[1] * len(before) if limit else before]
