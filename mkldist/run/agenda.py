@@ -21,6 +21,7 @@ from mkldist.plan.model import BatchPlan, RunPlan
 
 MAX_ATTEMPTS = 3
 MAX_BLOCKS_PER_TASK = 8
+MANY_THREADS = 1000
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,8 @@ class Agenda:
     is_recorded : callable
         Given a run's id, return whether its outcome is in storage.
     n_threads : callable
-        Return the threads of all workers, among which blocks and runs of one bank are divided.
+        Return the threads of all workers, among which blocks and runs of one bank are divided;
+        0 if nobody knows.
     divisible : container of str
         Banks of which several threads may hold one, so that the last batches may be shared out.
     """
@@ -138,7 +140,7 @@ class Agenda:
             return item
         parts = [
             replace(item, runs=runs, shared_out=True)
-            for runs in dealt(item.runs, -(-self._n_threads() // left))
+            for runs in dealt(item.runs, max(1, -(-self._n_threads() // left)))
         ]
         self._ready.extendleft(reversed(parts[1:]))
         self._banks[item.bank].unfinished += len(parts) - 1
@@ -227,12 +229,16 @@ class Agenda:
         self._prepare(item.bank)
         return []
 
+    def _possible_threads(self) -> int:
+        """Return the threads among which to divide work; if nobody knows, there may be many."""
+        return self._n_threads() or MANY_THREADS
+
     def _prepare(self, bank: str) -> None:
         """Divide the missing blocks of a bank into tasks, or release its batches."""
         state = self._banks[bank]
         missing = list(self._missing_blocks(bank))
         state.blocks_left = set(missing)
-        per_task = min(MAX_BLOCKS_PER_TASK, -(-len(missing) // self._n_threads()) or 1)
+        per_task = min(MAX_BLOCKS_PER_TASK, -(-len(missing) // self._possible_threads()) or 1)
         for start in range(0, len(missing), per_task):
             self._builds.append(BuildItem(bank, tuple(missing[start : start + per_task])))
         if not missing:
@@ -242,7 +248,7 @@ class Agenda:
         """Let the batches of a complete bank go, divided for the workers that are there."""
         whole = [item for item in state.waiting if item.attempt == 1]
         self._ready.extend(item for item in state.waiting if item.attempt > 1)
-        parts = divided((run for item in whole for run in item.runs), self._n_threads())
+        parts = divided((run for item in whole for run in item.runs), self._possible_threads())
         self._ready.extend(BatchItem(whole[0].bank, runs) for runs in parts)
         state.unfinished += len(parts) - len(whole)
         state.waiting = []
@@ -250,6 +256,7 @@ class Agenda:
     def _give_up_bank(self, bank: str, state: _BankState, error: str) -> list[GivenUp]:
         """Drop a bank's work and return its runs that are not recorded."""
         state.given_up = error
+        state.blocks_left.clear()
         self._builds = deque(build for build in self._builds if build.bank != bank)
         items, state.waiting = state.waiting, []
         given_up = [

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 WAIT_SECONDS = 0.25
 NO_WORKERS_NOTE_SECONDS = 30.0
-MANY_THREADS = 1000
 
 
 @dataclass(frozen=True)
@@ -146,13 +145,13 @@ class Campaign:
         return {bank: self._build_errors[bank] for bank in self._agenda.given_up_banks}
 
     def _threads(self) -> int:
-        """Return the threads among which to divide work; if nobody knows, there may be many."""
-        return max(self._window.known_threads, self._work.expected_threads) or MANY_THREADS
+        """Return the threads among which to divide work, 0 if nobody knows."""
+        return max(self._window.known_threads, self._work.expected_threads)
 
     def _at_once(self) -> int:
         """Return how many batches may be done at the same time on one machine."""
-        threads = self._window.threads_of_a_machine or self._threads()
-        return max(1, min(threads, self._agenda.unfinished_batches))
+        batches = max(1, self._agenda.unfinished_batches)
+        return min(self._window.threads_of_a_machine or self._threads() or batches, batches)
 
     def _submit(self) -> bool:
         """Fill the window; return whether anything was submitted."""

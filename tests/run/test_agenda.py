@@ -238,6 +238,19 @@ def test_the_last_batches_are_shared_out_among_idle_threads():
     assert sizes(2) == [3, 2]
     assert sizes(2, n_banks=3) == [5, 5, 3, 2]  # a thread that ends early finds the other half
     assert sizes(8, n_batches=2) == [2, 1, 1, 1, 1, 1, 1, 1, 1]
+    assert sizes(0, n_batches=2) == [5, 5]  # nobody is known to be idle
+
+
+def test_a_bank_that_is_given_up_does_not_keep_other_batches_from_being_shared_out():
+    bench = Bench(n_banks=2, n_runs=5, n_blocks=2, divisible=True)
+    builds = [bench.agenda.next() for _ in range(4)]
+    hopeless = next(item for item in builds if item.bank == "b0")
+    bench.give_up(bench.agenda.build_failed(hopeless, "no such kernel", final=True))
+    for item in builds:
+        if item.bank == "b1":
+            bench.build(item)
+    assert [len(bench.agenda.next().runs) for _ in range(2)] == [3, 2]
+    assert bench.agenda.next() is None
 
 
 def test_runs_of_a_path_are_dealt_out_together():
