@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,18 +41,29 @@ class Consolidator:
         self._written: set[str] = set()
         self._flushed, self._wait = time.monotonic(), FLUSH_SECONDS
         self._opened: TreeWriter | None = None
+        self._writer = ThreadPoolExecutor(1, thread_name_prefix="mkldist-results")
+        self._writing: Future[list[str]] | None = None
+        self._started = self._flushed
 
     def add(self, run_ids: Iterable[str]) -> None:
         """Take runs whose records are durable; those that were written already are known."""
         self._waiting.update((i, None) for i in run_ids if i not in self._written)
 
     def flush_if_due(self) -> None:
-        """Write if runs have waited for a while or are many."""
-        started = time.monotonic()
-        due = started - self._flushed > self._wait
+        """Begin to write if runs have waited for a while or are many, and do not wait for it.
+
+        Raises
+        ------
+        mkldist.errors.OutputError
+            When the disk has refused what was begun before.
+        """
+        if self._writing is not None:
+            if not self._writing.done():
+                return
+            self._take_written()
+        due = time.monotonic() - self._flushed > self._wait
         if self._waiting and (due or len(self._waiting) >= FLUSH_RUNS):
-            self.flush()
-            self._wait = max(FLUSH_SECONDS, (self._flushed - started) / FLUSH_SHARE)
+            self._begin()
 
     def flush(self) -> None:
         """Write all runs that wait and whose records can be read; the others wait on.
@@ -61,19 +73,39 @@ class Consolidator:
         mkldist.errors.OutputError
             When the disk refuses it.
         """
+        if self._writing is not None:
+            self._take_written()
         if self._waiting:
-            if self._opened is None:
-                from mkldist.results.writer import TreeWriter
+            self._begin()
+            self._take_written()
 
-                self._opened = TreeWriter(self._path)
-            records = [self._read(run_id) for run_id in self._waiting]
-            found = [record for record in records if record is not None]
-            with writing(self._path):
-                self._opened.write(found)
-            for record in found:
-                del self._waiting[record.id]
-                self._written.add(record.id)
+    def _begin(self) -> None:
+        """Write what waits, in a thread of its own."""
+        self._started = time.monotonic()
+        self._writing = self._writer.submit(self._write, list(self._waiting))
+
+    def _take_written(self) -> None:
+        """Wait for what is being written; raise what went wrong with it."""
+        begun, self._writing = self._writing, None
+        if begun is None:
+            return
+        for run_id in begun.result():
+            del self._waiting[run_id]
+            self._written.add(run_id)
         self._flushed = time.monotonic()
+        self._wait = max(FLUSH_SECONDS, (self._flushed - self._started) / FLUSH_SHARE)
+
+    def _write(self, run_ids: Iterable[str]) -> list[str]:
+        """Write runs whose records can be read; return their ids."""
+        if self._opened is None:
+            from mkldist.results.writer import TreeWriter
+
+            self._opened = TreeWriter(self._path)
+        records = [self._read(run_id) for run_id in run_ids]
+        found = [record for record in records if record is not None]
+        with writing(self._path):
+            self._opened.write(found)
+        return [record.id for record in found]
 
     def _read(self, run_id: str) -> RunRecord | None:
         """Return a record, or None if it cannot be read now; another machine wrote it, perhaps."""

@@ -22,7 +22,6 @@ from mkldist.run.agenda import Item
 if TYPE_CHECKING:
     from distributed import Client, Future
 
-LOOKAHEAD = 1
 REFRESH_SECONDS = 2.0
 RECEIPT_SECONDS = 10.0
 LEFT = "its worker left before its receipt was taken"
@@ -86,8 +85,11 @@ class Window:
 
     @property
     def has_room(self) -> bool:
-        """Whether another task may be submitted: enough to keep every thread busy, no more."""
-        return len(self._in_flight) < self.n_threads + LOOKAHEAD
+        """Whether another task may be submitted: one for every thread.
+
+        A task beyond these would be given to a busy worker, and wait there while others are idle.
+        """
+        return len(self._in_flight) < self.n_threads
 
     def __len__(self) -> int:
         return len(self._in_flight)
