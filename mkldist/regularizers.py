@@ -29,6 +29,7 @@ Floats = npt.NDArray[np.float64]
 
 _ROOT_STEPS = 200
 _CLEARANCE = 1e-10  # off the largest slope, where the maximiser of the conjugate is at infinity
+_LARGEST_POWER = 1e100  # of a dual norm: beyond, its conjugate is continued by a parabola
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,8 +225,10 @@ class BlockQ(Regularizer):
             return super().response(r, damping)
         p = self.q / (self.q - 1.0)
         scaled = r / self.C
-        ratio = scaled ** (p - 2.0) / self.C
-        return Response((self.C / p) * scaled**p, ratio, (p - 1.0) * ratio)
+        near = np.minimum(scaled, _LARGEST_POWER ** (1.0 / p))
+        ratio = near ** (p - 2.0) / self.C
+        value = (self.C / p) * near**p + 0.5 * self.C**2 * ratio * (scaled**2 - near**2)
+        return Response(value, ratio, np.where(scaled > near, ratio, (p - 1.0) * ratio))
 
 
 @dataclass(frozen=True, eq=False)

@@ -76,3 +76,16 @@ def test_ends_of_the_elastic_net():
     s = np.array([0.0, 0.5, 2.0])
     np.testing.assert_allclose(ElasticNet(0.7, 0.0).value(s), 0.7 * s)
     np.testing.assert_allclose(ElasticNet(0.7, 1.0).value(s), 0.35 * s**2)
+
+
+@pytest.mark.parametrize("q", [1.01, 1.0001])
+def test_steep_powers_of_any_dual_norm_are_finite_and_convex(q):
+    r = np.logspace(-3, 12, 400)
+    with np.errstate(over="raise", invalid="raise"):
+        response = BlockQ(0.1, q).response(r, 0.0)
+    moments = response.ratio * r  # the derivative of the conjugate
+    assert np.isfinite([response.value, response.ratio, response.slope]).all()
+    assert (np.diff(moments) >= 0.0).all() and (np.diff(response.value) >= 0.0).all()
+    middle = BlockQ(0.1, q).conjugate(np.array([0.09, 0.1001]))
+    p = q / (q - 1.0)
+    np.testing.assert_allclose(middle, 0.1 / p * np.array([0.9, 1.001]) ** p, rtol=1e-9)

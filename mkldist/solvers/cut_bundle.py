@@ -70,7 +70,7 @@ class CutBundle:
         self.params, self._y, self._start = params, problem.y, problem.start
         self.kernels = WorkingSet(problem.n_kernels, everything=params.acceleration == "none")
         self.p: Floats = np.full(len(self.kernels), 1.0 / max(len(self.kernels), 1))
-        self.upper, self.lower, self.gap = math.inf, -math.inf, math.inf
+        self.upper, self.lower, self.gap = math.inf, 0.0, math.inf  # no machine's value is negative
         self.restricted_lower, self._gap_of_pass = -math.inf, math.inf
         self.cuts = self._no_cuts()
         self._points: list[Floats] = []  # alpha_j of the cuts
@@ -162,7 +162,7 @@ class CutBundle:
         self._counters.outer_iterations += 1
         gap = self.decisive(svm, q, self.restricted_lower)
         if self.kernels.everything:
-            self.lower, self.gap = self.restricted_lower, gap
+            self.lower, self.gap = max(self.lower, self.restricted_lower), gap
         elif gap <= solved(self.params.tol, self._gap_of_pass):
             shares = self._multiples * self.minimum.rows
             mixture = np.tensordot(shares, np.array(self._points), axes=1)

@@ -330,6 +330,8 @@ def _newton_model(H: Floats, gradient: Floats, bounded: bool) -> _Model:
             direction = _centred_step(solved[:, 0], of_ones)
             if np.isfinite(direction).all():
                 return _Model(factor, of_ones, direction)
+        if not np.isfinite(ridge):  # nor is H: no direction is known
+            return _Model(np.eye(n, order="F"), np.ones(n), np.zeros(n))
         below = np.tril(H, -1)  # what the factorisation has left of H
         H[:] = below + below.T
         ridge *= 100.0
