@@ -192,9 +192,12 @@ class Squared(_Shifted):
 
 @dataclass(frozen=True, eq=False)
 class _Nearest:
-    """``argmin_r k(r) + gamma/2 ||r - point||^2``: r, its derivatives by the point, and k(r)."""
+    """``argmin_r k(r) + gamma/2 ||r - point||^2``: distance, derivatives and k(r).
 
-    rho: Floats
+    Large penalties multiply the distance, whose rounding would be that of the point.
+    """
+
+    away: Floats
     moving: Floats
     value: float
 
@@ -215,13 +218,13 @@ class _Enveloped(Loss):
         gamma, linear = smoothing.gamma, self._linear
         point = rho + multipliers / gamma
         nearest = self._nearest(point, smoothing)
-        away = point - nearest.rho
+        away = nearest.away
         value = nearest.value + 0.5 * gamma * float(away @ away) - float(linear @ rho)
         return Curve(value, gamma * away - linear, gamma * (1.0 - nearest.moving))
 
     def next_multipliers(self, rho: Floats, multipliers: Floats, smoothing: Smoothing) -> Floats:
         point = rho + multipliers / smoothing.gamma
-        return smoothing.gamma * (point - self._nearest(point, smoothing).rho)
+        return smoothing.gamma * self._nearest(point, smoothing).away
 
 
 class _OfMargins(_Enveloped):
@@ -241,7 +244,7 @@ class _OfMargins(_Enveloped):
     def _entropic(self, point: Floats, gamma: float, temperature: float) -> _Nearest:
         """Return the nearest point where k is the negative entropy times a temperature."""
         nearest = entropic_prox(self.y * point, gamma / temperature)
-        return _Nearest(self.y * nearest.points, nearest.slopes, temperature * nearest.value)
+        return _Nearest(self.y * nearest.gaps, nearest.slopes, temperature * nearest.value)
 
 
 class Logistic(_OfMargins):
@@ -300,7 +303,8 @@ class Hinge(_OfMargins):
         if smoothing.temperature > 0.0:
             return self._entropic(point, smoothing.gamma, smoothing.temperature)
         t = self.y * point
-        return _Nearest(self.into_domain(point), ((t > 0.0) & (t < 1.0)).astype(np.float64), 0.0)
+        moving = ((t > 0.0) & (t < 1.0)).astype(np.float64)
+        return _Nearest(point - self.into_domain(point), moving, 0.0)
 
 
 class EpsilonInsensitive(_Shifted, _Enveloped):
@@ -353,11 +357,11 @@ class EpsilonInsensitive(_Shifted, _Enveloped):
         gamma, temperature = smoothing.gamma, smoothing.temperature
         if temperature > 0.0:
             near = two_sided_entropic_prox(point, gamma / temperature, self.epsilon / temperature)
-            return _Nearest(near.points, near.slopes, temperature * near.value)
+            return _Nearest(near.gaps, near.slopes, temperature * near.value)
         excess = np.abs(point) - self.epsilon / gamma
         size = np.clip(excess, 0.0, 1.0)
         moving = ((excess > 0.0) & (excess < 1.0)).astype(np.float64)
-        return _Nearest(np.sign(point) * size, moving, self.epsilon * float(size.sum()))
+        return _Nearest(point - np.sign(point) * size, moving, self.epsilon * float(size.sum()))
 
 
 def _entropy(t: Floats) -> float:

@@ -85,7 +85,8 @@ def test_steep_powers_of_any_dual_norm_are_finite_and_convex(q):
         response = BlockQ(0.1, q).response(r, 0.0)
     moments = response.ratio * r  # the derivative of the conjugate
     assert np.isfinite([response.value, response.ratio, response.slope]).all()
-    assert (np.diff(moments) >= 0.0).all() and (np.diff(response.value) >= 0.0).all()
+    assert (np.diff(moments) >= 0.0).all()
+    assert (np.diff(response.value) >= 0.0).all()
     middle = BlockQ(0.1, q).conjugate(np.array([0.09, 0.1001]))
     p = q / (q - 1.0)
     np.testing.assert_allclose(middle, 0.1 / p * np.array([0.9, 1.001]) ** p, rtol=1e-9)

@@ -27,6 +27,8 @@ class EntropicProx:
     ----------
     points : (n,) float64
         The minimisers.
+    gaps : (n,) float64
+        How far the centres are from them, without the rounding of that difference.
     slopes : (n,) float64
         Their derivatives by what they are near to.
     value : float
@@ -34,6 +36,7 @@ class EntropicProx:
     """
 
     points: Floats
+    gaps: Floats
     slopes: Floats
     value: float
 
@@ -48,9 +51,9 @@ def entropic_prox(centres: Floats, gamma: float) -> EntropicProx:
     gamma : float
         Factor of the quadratic term, positive.
     """
-    points, slopes = np.empty_like(centres), np.empty_like(centres)
-    value = _one_sided(centres, gamma, points, slopes)
-    return EntropicProx(points, slopes, value)
+    points, gaps, slopes = np.empty((3, len(centres)))
+    value = _one_sided(centres, gamma, points, gaps, slopes)
+    return EntropicProx(points, gaps, slopes, value)
 
 
 def two_sided_entropic_prox(centres: Floats, gamma: float, width: float) -> EntropicProx:
@@ -70,29 +73,31 @@ def two_sided_entropic_prox(centres: Floats, gamma: float, width: float) -> Entr
     EntropicProx
         ``a - b``, and the entropic with the linear term.
     """
-    points, slopes = np.empty_like(centres), np.empty_like(centres)
-    value = _two_sided(centres, gamma, width, points, slopes)
-    return EntropicProx(points, slopes, value)
+    points, gaps, slopes = np.empty((3, len(centres)))
+    value = _two_sided(centres, gamma, width, points, gaps, slopes)
+    return EntropicProx(points, gaps, slopes, value)
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
-def _one_sided(centres: Floats, gamma: float, points: Floats, slopes: Floats) -> float:
-    """Write ``t = expit(x)`` with ``x + gamma t = gamma p``, and its slopes; return sum e(t)."""
+def _one_sided(
+    centres: Floats, gamma: float, points: Floats, gaps: Floats, slopes: Floats
+) -> float:
+    """Write ``t = expit(x)`` with ``x + gamma t = gamma p``, and the rest; return sum e(t)."""
     value = 0.0
     for i in range(len(centres)):
         x = _root(gamma * centres[i], gamma, np.inf, centres[i])
         t, rest = _expit(x), _expit(-x)
         bend = gamma * t * rest
-        points[i], slopes[i] = t, bend / (1.0 + bend)
+        points[i], gaps[i], slopes[i] = t, x / gamma, bend / (1.0 + bend)
         value += _negative_entropy(t, rest)
     return value
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
 def _two_sided(
-    centres: Floats, gamma: float, width: float, points: Floats, slopes: Floats
+    centres: Floats, gamma: float, width: float, points: Floats, gaps: Floats, slopes: Floats
 ) -> float:
-    """Write ``a - b`` and its slopes, and return the value of a and b.
+    """Write ``a - b``, its gaps and its slopes, and return the value of a and b.
 
     For ``p >= 0``, a being the larger, ``a = expit(x)`` and ``b = expit(-x - 2 width)`` with
     ``x + gamma (a - b) = gamma p - width``.
@@ -103,7 +108,8 @@ def _two_sided(
         x = _root(gamma * size - width, gamma, shift, size)
         a, not_a, b, not_b = _expit(x), _expit(-x), _expit(-x - shift), _expit(x + shift)
         bend = gamma * (a * not_a + b * not_b)
-        points[i] = a - b if centres[i] >= 0.0 else b - a
+        sign = 1.0 if centres[i] >= 0.0 else -1.0
+        points[i], gaps[i] = sign * (a - b), sign * (x + width) / gamma
         slopes[i] = bend / (1.0 + bend)
         value += _negative_entropy(a, not_a) + _negative_entropy(b, not_b) + width * (a + b)
     return value

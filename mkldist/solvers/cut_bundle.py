@@ -162,7 +162,7 @@ class CutBundle:
         self._counters.outer_iterations += 1
         gap = self.decisive(svm, q, self.restricted_lower)
         if self.kernels.everything:
-            self.lower, self.gap = max(self.lower, self.restricted_lower), gap
+            self.lower, self.gap = self.restricted_lower, gap
         elif gap <= solved(self.params.tol, self._gap_of_pass):
             shares = self._multiples * self.minimum.rows
             mixture = np.tensordot(shares, np.array(self._points), axes=1)

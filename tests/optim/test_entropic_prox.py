@@ -69,3 +69,18 @@ def test_digits_survive_where_the_linear_term_is_steep():
     centres = t + (width + np.log(t / (1 - t))) / gamma
     found = two_sided_entropic_prox(centres, gamma, width)
     np.testing.assert_allclose(found.points, t, rtol=1e-12)
+
+
+@pytest.mark.parametrize("gamma", [0.5, 1e5])
+def test_gaps_are_distances_of_the_centres(gamma):
+    one, two = entropic_prox(CENTRES, gamma), two_sided_entropic_prox(CENTRES, gamma, 0.4)
+    for found in (one, two):
+        np.testing.assert_allclose(found.gaps, CENTRES - found.points, rtol=1e-9, atol=1e-13)
+
+
+def test_gaps_keep_their_digits_where_points_are_as_near_as_floats_tell():
+    centres, gamma, width = np.array([1e-9, 7e-4, 0.3, 0.5, 0.999]), 1e28, 60.0
+    logits = np.log(centres) - np.log1p(-centres)
+    one, two = entropic_prox(centres, gamma), two_sided_entropic_prox(-centres, gamma, width)
+    np.testing.assert_allclose(gamma * one.gaps, logits, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(gamma * two.gaps, -(logits + width), rtol=1e-12)
