@@ -74,7 +74,7 @@ def solve(problem: Problem, params: ElastMKLParams) -> Steps:
         if stop is not None:
             break
         gamma = state.grown(gamma, GAMMA_GROWTH)
-    return state.solution(stop or StopReason.MAX_ITER)
+    return state.solution((yield from state.confirmed(stop or StopReason.MAX_ITER)))
 
 
 METHOD = Method(

@@ -75,7 +75,7 @@ def solve(problem: Problem, params: SpicyMKLParams) -> Steps:
         if stop is not None:
             break
         gamma = state.grown(gamma, params.growth)
-    return state.solution(stop or StopReason.MAX_ITER)
+    return state.solution((yield from state.confirmed(stop or StopReason.MAX_ITER)))
 
 
 METHOD = Method(

@@ -301,6 +301,12 @@ class BlockNorm:
         self._pace.judge(self._restricted_gap, lower, self.counters.newton_steps)
         return reason_to_stop(self._problem, self.params, self.gap, stalled=self._pace.stalled)
 
+    def confirmed(self, stop: StopReason) -> Generator[Request, Any, StopReason]:
+        """Bound the optimum from below where the end came before a pass did; return why to end."""
+        if self.gap > self.params.tol:
+            yield from self._pass()
+        return StopReason.CONVERGED if self.gap <= self.params.tol else stop
+
     def grown(self, gamma: float, growth: float) -> float:
         """Return the penalty that follows `gamma`, whose usual factor is `growth`."""
         return self._pace.grown(gamma, growth, self._restricted_gap, self.dual.size)

@@ -14,7 +14,7 @@ EASY, HARD = 20, 40  # Newton steps of a minimisation
 HURRY = 2  # power of the penalty's growth after an easy minimisation that gained little
 STANDSTILL = 0.99  # ratio of gaps above which nothing was gained
 PATIENCE = 20  # iterations without gain after which rounding forbids more
-GAMMA_LIMIT = 1e6  # on gamma max_i |rho_i|: beyond, rounding of rho moves the multipliers
+GAMMA_LIMIT = 1e7  # on gamma max_i |rho_i|: beyond, rounding of rho moves the multipliers
 COOLING, SOONER = 0.5, 1.5  # share and power of the gap that the entropy may account for
 FAR = 1e4  # times more than that is allowed where the gap is one
 

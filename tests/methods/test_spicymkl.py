@@ -251,3 +251,20 @@ def test_targets_far_from_zero_cost_no_digits(loss):
     assert far.stop_reason is StopReason.CONVERGED
     assert far.objective == pytest.approx(near.objective, rel=2e-6)
     assert far.bias - 2.0**30 == pytest.approx(near.bias, abs=1e-3)
+
+
+@pytest.mark.parametrize("method", ["spicymkl", "elastmkl"])
+@pytest.mark.parametrize("max_iter", [1, 3])
+def test_who_stops_early_has_a_lower_bound_all_the_same(method, max_iter):
+    instance = instances.balanced()
+    words = {"C": 0.05, "loss": "hinge", "regularizer": "elastic-net", "tol": 1e-9}
+    expected = mkldist.solve(method, instance.grams, instance.y, **words).objective
+    with pytest.warns(mkldist.errors.ConvergenceWarning):
+        early = mkldist.solve(method, instance.grams, instance.y, max_iter=max_iter, **words)
+    assert early.stop_reason is StopReason.MAX_ITER
+    assert (
+        0.5 * expected
+        < early.dual_objective
+        <= expected * (1 + 1e-9)
+        <= early.objective * (1 + 2e-9)
+    )
