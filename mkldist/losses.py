@@ -212,7 +212,7 @@ class _Enveloped(Loss):
     @property
     def _linear(self) -> Floats:
         """The slope c."""
-        return np.zeros_like(self.y)
+        return self.y if self.polyhedral else np.zeros_like(self.y)
 
     def smoothed(self, rho: Floats, multipliers: Floats, smoothing: Smoothing) -> Curve:
         gamma, linear = smoothing.gamma, self._linear
@@ -283,10 +283,6 @@ class Hinge(_OfMargins):
 
     polyhedral = True
 
-    @property
-    def _linear(self) -> Floats:
-        return self.y
-
     def value(self, f: Floats) -> float:
         return float(np.maximum(0.0, 1.0 - self.y * f).sum())
 
@@ -323,10 +319,6 @@ class EpsilonInsensitive(_Shifted, _Enveloped):
     def __init__(self, y: Floats, epsilon: float) -> None:
         super().__init__(y)
         self.epsilon = epsilon
-
-    @property
-    def _linear(self) -> Floats:
-        return self.y
 
     def value(self, f: Floats) -> float:
         return float(np.maximum(0.0, np.abs(self.y - f) - self.epsilon).sum())

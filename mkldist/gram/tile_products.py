@@ -157,14 +157,7 @@ def _add_tile(tile: Values, right: Floats, total: Floats) -> None:
     edge = len(tile)
     whole = edge - edge % 4
     for i in range(0, whole, 4):
-        a, b, c, d = tile[i], tile[i + 1], tile[i + 2], tile[i + 3]
-        s0 = s1 = s2 = s3 = 0.0
-        for j in range(edge):
-            factor = right[j]
-            s0 += a[j] * factor
-            s1 += b[j] * factor
-            s2 += c[j] * factor
-            s3 += d[j] * factor
+        s0, s1, s2, s3 = _four_dots(tile[i], tile[i + 1], tile[i + 2], tile[i + 3], right)
         total[i] += s0
         total[i + 1] += s1
         total[i + 2] += s2

@@ -82,7 +82,7 @@ class BlockNorm:
         self.loss = params.make_loss(problem.y)
         self.regularizer = params.make_regularizer()
         self.counters = Counters()
-        self.dual = ProximalDual(self.loss, self.regularizer, problem.n_kernels, self.counters)
+        self.dual = ProximalDual(self.loss, self.regularizer, self.counters)
         self._kernel_wise = params.acceleration == "working-set"
         self._candidates = Candidates(problem.n_kernels)
         self._kernel_scale, self._centre_value, self._inherited = 1.0, 0.0, False

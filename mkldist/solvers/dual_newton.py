@@ -90,22 +90,18 @@ class ProximalDual:
         With its labels.
     regularizer : Regularizer
         psi.
-    n_kernels : int
-        Number M of kernels.
     counters : Counters
         Where Newton steps and requests are counted.
     """
 
-    def __init__(
-        self, loss: Loss, regularizer: Regularizer, n_kernels: int, counters: Counters
-    ) -> None:
+    def __init__(self, loss: Loss, regularizer: Regularizer, counters: Counters) -> None:
         n = len(loss.y)
         self.rho = loss.start()
         self.kernels: Ints = np.empty(0, dtype=np.intp)
         self.damping = 0.0
         self.smoothing = Smoothing(1.0)
         self._loss, self._regularizer = loss, regularizer
-        self._n_kernels, self._counters = n_kernels, counters
+        self._counters = counters
         self._multipliers = np.zeros(n)
         self._products = np.empty((0, n))  # K_m rho
         self._stale = 0  # steps whose rounding they carry

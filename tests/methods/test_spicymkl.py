@@ -23,7 +23,7 @@ from tests.methods.references import conic_value, real_values
 @pytest.mark.parametrize("regularizer", [block1(0.05), ElasticNet(0.05, 0.4), BlockQ(0.05, 1.5)])
 def test_gradient_and_hessian_of_the_inner_objective(regularizer):
     instance = instances.balanced()
-    dual = ProximalDual(Logistic(instance.y), regularizer, len(instance.grams), Counters())
+    dual = ProximalDual(Logistic(instance.y), regularizer, Counters())
     drive(dual.enlarge(np.arange(len(instance.grams))), instance.grams)
     dual.damping = 0.1
     drive(dual.minimise(1e-3), instance.grams)
