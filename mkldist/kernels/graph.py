@@ -42,7 +42,6 @@ import numpy.typing as npt
 from pydantic import ValidationError
 from scipy import sparse
 from scipy.sparse import csgraph
-from sklearn.neighbors import NearestNeighbors
 
 from mkldist.errors import DataError
 from mkldist.kernels.affine_distance import affine_distances
@@ -181,6 +180,8 @@ def as_points(x: Any, where: str = "x") -> Any:
 
 def _neighbours(points: Any, spec: GraphSpec) -> tuple[list[Floats], list[Ints]]:
     """Return the distances of each point to its neighbours, and which they are."""
+    from sklearn.neighbors import NearestNeighbors
+
     n = points.shape[0]
     if spec.kind == "knn" and spec.neighbours >= n:
         raise DataError(

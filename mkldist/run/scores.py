@@ -145,14 +145,12 @@ def classification_scores(decision_values: Floats, y: Floats) -> dict[str, float
 
 def _auc(decision_values: Floats, positive: npt.NDArray[np.bool_]) -> float:
     """Return the area under the ROC curve; NaN without points of both kinds."""
-    from scipy.stats import rankdata
-
-    n_positive, n_negative = int(positive.sum()), int((~positive).sum())
-    if not n_positive or not n_negative:
+    if positive.all() or not positive.any():
         return math.nan
-    ranks = rankdata(decision_values)[positive].sum()
-    above = ranks - n_positive * (n_positive + 1) / 2
-    return float(above / (n_positive * n_negative))
+    negatives = np.sort(decision_values[~positive])
+    below = np.searchsorted(negatives, decision_values[positive], side="left")
+    not_above = np.searchsorted(negatives, decision_values[positive], side="right")
+    return float((below + not_above).mean() / 2 / len(negatives))
 
 
 def regression_scores(decision_values: Floats, y: Floats) -> dict[str, float]:

@@ -28,6 +28,11 @@ def test_looking_at_records_does_not_import_xarray():
     assert not loaded.intersection({"xarray", "zarr", "pandas", "distributed", "sklearn", "rich"})
 
 
+def test_workers_import_only_what_tasks_need():
+    loaded = modules_after("import mkldist.run.tasks")
+    assert not loaded.intersection({"scipy.stats", "sklearn", "pandas", "xarray", "zarr", "rich"})
+
+
 def test_exports_are_found_by_name():
     assert mkldist.open_results is open_results
     assert "open_results" in dir(mkldist)
