@@ -213,6 +213,7 @@ class _Sweep:
                 if client.dashboard_link:
                     progress.note(f"dashboard: {client.dashboard_link}")
                 Campaign(client, work, self.store, consolidator, progress).work()
+                consolidator.begin()  # while the workers leave
         except BaseException as error:
             with suppress(Exception):  # what ended the sweep is what is to be told
                 self._catch_up(consolidator, before)

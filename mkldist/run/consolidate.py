@@ -62,8 +62,14 @@ class Consolidator:
                 return
             self._take_written()
         due = time.monotonic() - self._flushed > self._wait
-        if self._waiting and (due or len(self._waiting) >= FLUSH_RUNS):
-            self._begin()
+        if due or len(self._waiting) >= FLUSH_RUNS:
+            self.begin()
+
+    def begin(self) -> None:
+        """Begin to write all runs that wait, unless others are being written."""
+        if self._writing is None and self._waiting:
+            self._started = time.monotonic()
+            self._writing = self._writer.submit(self._write, list(self._waiting))
 
     def flush(self) -> None:
         """Write all runs that wait and whose records can be read; the others wait on.
@@ -73,16 +79,9 @@ class Consolidator:
         mkldist.errors.OutputError
             When the disk refuses it.
         """
-        if self._writing is not None:
-            self._take_written()
-        if self._waiting:
-            self._begin()
-            self._take_written()
-
-    def _begin(self) -> None:
-        """Write what waits, in a thread of its own."""
-        self._started = time.monotonic()
-        self._writing = self._writer.submit(self._write, list(self._waiting))
+        self._take_written()
+        self.begin()
+        self._take_written()
 
     def _take_written(self) -> None:
         """Wait for what is being written; raise what went wrong with it."""
