@@ -118,9 +118,11 @@ def run_sweep(
     KeyboardInterrupt
         After the cluster is closed, saying how many runs are recorded and how to resume.
     """
-    options = connect_options or ConnectOptions()
+    options, path = connect_options or ConnectOptions(), output_path(spec, output)
+    if not path.exists():
+        options.prepare()
     plan, resolved = planned(spec, origin, data_dirs, options)
-    with claimed(output_path(spec, output), spec.name) as folder:
+    with claimed(path, spec.name) as folder:
         sweep = _Sweep(plan, resolved, folder)
         before = sweep.opened(retry_failed=retry_failed)
         if len(before) < len(plan.runs):

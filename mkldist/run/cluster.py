@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mkldist.errors import ClusterError, SpecError, nearest
+from mkldist.run import fork_server
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -26,6 +27,13 @@ CONNECT_SECONDS = 15
 CLOSE_SECONDS = 10
 CLUSTER_FILE_KEYS = ("class", "options", "workers")
 
+# Dask's own choice, to trim the heap at every chance, makes each temporary matrix a set of fresh
+# pages and doubles the time of a batch: keep freed memory for the next matrix.
+WORKER_ENVIRON = {
+    **{f"{name}_NUM_THREADS": 1 for name in ("OMP", "MKL", "OPENBLAS", "NUMBA")},
+    "MALLOC_TRIM_THRESHOLD_": 256 * 2**20,
+    "MALLOC_MMAP_THRESHOLD_": 64 * 2**20,
+}
 DASK_CONFIG: dict[str, Any] = {
     # Pages of a memory-mapped bank count as memory of the process although the kernel can drop
     # them at any time: limits on it would spill, pause or kill workers that are well.
@@ -41,18 +49,13 @@ DASK_CONFIG: dict[str, Any] = {
     # Tasks hold paths and ids: nothing is worth moving, and a moved task loses the node's cache.
     "distributed.scheduler.work-stealing": False,
     "distributed.worker.profile.enabled": False,
-    # Dask's own choice, to trim the heap at every chance, makes each temporary matrix a set of
-    # fresh pages and doubles the time of a batch: keep freed memory for the next matrix.
-    "distributed.nanny.pre-spawn-environ": {
-        **{f"{name}_NUM_THREADS": 1 for name in ("OMP", "MKL", "OPENBLAS", "NUMBA")},
-        "MALLOC_TRIM_THRESHOLD_": 256 * 2**20,
-        "MALLOC_MMAP_THRESHOLD_": 64 * 2**20,
-    },
+    "distributed.nanny.pre-spawn-environ": WORKER_ENVIRON,
     "distributed.admin.tick.limit": "10 minutes",
 }
 # A cluster that does not replace workers would give one up that is being restarted at the moment
 # when its last death was so long ago, and be left without any: its nanny restarts it for ever.
 PATIENCE: dict[str, Any] = {"distributed.deploy.lost-worker-timeout": "365 days"}
+LOCAL: dict[str, Any] = {"distributed.worker.multiprocessing-method": fork_server.METHOD}
 
 
 @dataclass(frozen=True)
@@ -97,6 +100,11 @@ class ConnectOptions:
             return self.n_workers or read_cluster_file(self.cluster_file).workers or 0
         workers = self.n_workers or default_workers(self.threads_per_worker)
         return workers * self.threads_per_worker
+
+    def prepare(self) -> None:
+        """Begin what workers of this machine need, and do not wait for it."""
+        if not self.scheduler and not self.cluster_file:
+            fork_server.start_fork_server(WORKER_ENVIRON)
 
     def connect(self) -> Any:
         """Return the context manager :func:`connect` with these options."""
@@ -152,6 +160,8 @@ def connect(
         stack.enter_context(dask.config.set(DASK_CONFIG))
         if not (description and (n_workers or description.workers)):
             stack.enter_context(dask.config.set(PATIENCE))
+        if not scheduler and not description:
+            stack.enter_context(dask.config.set(LOCAL))
         # What matters of a lost worker or scheduler is said by the coordinator, in its own words.
         stack.enter_context(silence_logging_cmgr(logging.CRITICAL))
         target: Any = scheduler
@@ -258,6 +268,7 @@ def _start(description: ClusterFile | None, n_workers: int | None, threads: int)
 def _local_cluster(n_workers: int, threads: int) -> Any:
     from distributed import LocalCluster
 
+    fork_server.start_fork_server(WORKER_ENVIRON)
     return LocalCluster(
         n_workers=n_workers,
         threads_per_worker=threads,
