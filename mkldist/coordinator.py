@@ -210,7 +210,7 @@ class _Sweep:
         consolidator = Consolidator(self.folder.results, self.store)
         try:
             progress.note(self._opening(n_runs))
-            work = self._work(before, options.expected_threads())
+            work = self._work(before, options)
             with options.connect() as client:
                 if client.dashboard_link:
                     progress.note(f"dashboard: {client.dashboard_link}")
@@ -225,7 +225,7 @@ class _Sweep:
             raise
         self._catch_up(consolidator, before)
 
-    def _work(self, before: Collection[str], expected_threads: int) -> Work:
+    def _work(self, before: Collection[str], options: ConnectOptions) -> Work:
         """Return what is left to do when some runs are recorded."""
         from mkldist.run.campaign import Work
 
@@ -235,10 +235,10 @@ class _Sweep:
         return Work(
             bank_refs(self.plan, self.resolved, wanted, root, self.folder.snapshots),
             batches,
-            batch_settings(self.spec, self.folder),
+            replace(batch_settings(self.spec, self.folder), own_workers=options.scheduler is None),
             keep_banks=self.spec.outputs.keep_banks,
             own_banks=self.spec.outputs.banks is None,
-            expected_threads=expected_threads,
+            expected_threads=options.expected_threads(),
         )
 
     def _catch_up(self, consolidator: Consolidator, before: Collection[str]) -> None:

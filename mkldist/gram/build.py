@@ -3,159 +3,26 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Protocol
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 
 from mkldist.errors import GramError
-from mkldist.gram.layout import TileLayout
+from mkldist.gram.buffer import BankBuffer
+from mkldist.gram.loading import block_buffer, fitted, load_entries, read_block
+from mkldist.gram.sources import BankSource
 from mkldist.gram.store import Block, GramStore
-from mkldist.kernels.gram_tiles import evaluate_diagonals, evaluate_gram_tiles
-from mkldist.kernels.kernel_list import KernelList
 
 Floating = npt.NDArray[np.floating]
-Floats = npt.NDArray[np.float64]
-
-
-class BankSource(Protocol):
-    """What can say the values of a bank, block by block."""
-
-    @property
-    def n_kernels(self) -> int:
-        """Number M of kernels."""
-
-    @property
-    def n_points(self) -> int:
-        """Number n of points."""
-
-    def fill(self, kernels: slice, tiles: slice, layout: TileLayout, out: Floating) -> None:
-        """Write the values of k kernels on t tiles to `out`, (k, t, b, b), padding zeroed."""
-
-    def diagonals(self, kernels: slice) -> Floats:
-        """Return ``k(x, x)`` of k kernels and all points, (k, n)."""
-
-    def name(self, kernel: int) -> str:
-        """Return what to call a kernel in a message."""
-
-
-@dataclass(frozen=True, eq=False)
-class FeatureSource:
-    """Kernels of points: the usual source.
-
-    Parameters
-    ----------
-    points : (n, d) float64
-        Features, preprocessed.
-    kernels : KernelList
-        M kernels.
-    cosine : bool
-        Scale every kernel to unit self-similarities, entry by entry.
-    """
-
-    points: Floats
-    kernels: KernelList
-    cosine: bool = False
-
-    @cached_property
-    def _columns(self) -> Floats:
-        return np.ascontiguousarray(self.points.T)
-
-    @property
-    def n_kernels(self) -> int:
-        """Number M of kernels."""
-        return len(self.kernels)
-
-    @property
-    def n_points(self) -> int:
-        """Number n of points."""
-        return len(self.points)
-
-    def fill(self, kernels: slice, tiles: slice, layout: TileLayout, out: Floating) -> None:
-        """See :meth:`BankSource.fill`."""
-        rows, cols = (index[tiles] for index in layout.coordinates)
-        columns, chosen = self._columns, self.kernels.select(kernels)
-        evaluate_gram_tiles(chosen, columns, rows, cols, out, cosine=self.cosine)
-
-    def diagonals(self, kernels: slice) -> Floats:
-        """See :meth:`BankSource.diagonals`."""
-        chosen = self.kernels.select(kernels)
-        return evaluate_diagonals(chosen, self._columns, cosine=self.cosine)
-
-    def name(self, kernel: int) -> str:
-        """See :meth:`BankSource.name`."""
-        return f"kernel {kernel}, {self.kernels.select([kernel]).names()[0]}"
-
-
-@dataclass(frozen=True, eq=False)
-class ArraySource:
-    """Gram matrices that are there already.
-
-    Parameters
-    ----------
-    grams : (M, n, n) float array
-        Symmetric matrices, possibly memory-mapped.  What rounding left of asymmetry is averaged.
-    cosine : bool
-        Scale every matrix to a diagonal of ones; rows of zero diagonal become zero.
-    """
-
-    grams: npt.NDArray[np.floating]
-    cosine: bool = False
-
-    @property
-    def n_kernels(self) -> int:
-        """Number M of kernels."""
-        return len(self.grams)
-
-    @property
-    def n_points(self) -> int:
-        """Number n of points."""
-        return int(self.grams.shape[1])
-
-    def fill(self, kernels: slice, tiles: slice, layout: TileLayout, out: Floating) -> None:
-        """See :meth:`BankSource.fill`."""
-        coordinates = zip(*(index[tiles] for index in layout.coordinates), strict=True)
-        grams = self.grams[kernels]
-        scales = self._scales(grams)
-        out[...] = 0.0
-        for t, (i, j) in enumerate(coordinates):
-            rows, cols = layout.rows_of(i), layout.rows_of(j)
-            upper = grams[:, rows, cols].astype(np.float64)
-            part = 0.5 * (upper + grams[:, cols, rows].swapaxes(1, 2))
-            if scales is not None:
-                part *= scales[:, rows, None] * scales[:, None, cols]
-                if i == j:
-                    ones = np.where(scales[:, rows] > 0, 1.0, 0.0)
-                    np.einsum("kii->ki", part)[...] = ones
-            out[:, t, : part.shape[1], : part.shape[2]] = part
-
-    def diagonals(self, kernels: slice) -> Floats:
-        """See :meth:`BankSource.diagonals`."""
-        diagonals: Floats = np.einsum("kii->ki", self.grams[kernels]).astype(np.float64)
-        return (diagonals > 0).astype(np.float64) if self.cosine else diagonals
-
-    def name(self, kernel: int) -> str:
-        """See :meth:`BankSource.name`."""
-        return f"kernel {kernel}"
-
-    def _scales(self, grams: Floating) -> Floats | None:
-        """Return the factors (k, n) that make the diagonals 1, or None without cosine."""
-        if not self.cosine:
-            return None
-        diagonals = np.einsum("kii->ki", grams).astype(np.float64)
-        roots = np.sqrt(np.maximum(diagonals, 0.0))
-        scales: Floats = np.zeros_like(roots)
-        np.divide(1.0, roots, out=scales, where=roots > 0)
-        return scales
 
 
 @dataclass(frozen=True)
 class BuildReceipt:
-    """What one call of :func:`build_blocks` did.
+    """What was built.
 
     Parameters
     ----------
@@ -163,13 +30,124 @@ class BuildReceipt:
         Blocks computed and stored; those that were complete already are not counted.
     bytes : int
         Bytes of their values.
-    seconds : float
-        Wall time.
     """
 
-    blocks: int
-    bytes: int
-    seconds: float
+    blocks: int = 0
+    bytes: int = 0
+
+
+class BlockBuilder:
+    """What computes the blocks that a store lacks, stores and counts them; a context manager.
+
+    Blocks of a bank that is loaded are stored by a thread of the builder while the bank is used;
+    leaving the context waits for it.
+
+    Parameters
+    ----------
+    source : BankSource
+        Where the values come from.
+    store : GramStore
+        Where they go.
+    """
+
+    def __init__(self, source: BankSource, store: GramStore) -> None:
+        n_kernels, n_points = store.n_kernels, store.layout.n_points
+        if (source.n_kernels, source.n_points) != (n_kernels, n_points):
+            raise ValueError(
+                f"found a source of {source.n_kernels} kernels on {source.n_points} points; "
+                f"expected {n_kernels} on {n_points}"
+            )
+        self._source, self._store = source, store
+        self._writer = ThreadPoolExecutor(1, thread_name_prefix="mkldist-blocks")
+        self._storing: Future[None] | None = None
+        self._n_blocks = self._n_bytes = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """Wait until all is stored.
+
+        Raises
+        ------
+        OutputError
+            If the store cannot be written, unless there is another error.
+        """
+        self._writer.shutdown()
+        if self._storing is not None and kind is None:
+            self._storing.result()
+
+    @property
+    def receipt(self) -> BuildReceipt:
+        """What was stored so far."""
+        return BuildReceipt(self._n_blocks, self._n_bytes)
+
+    def build(self, blocks: Iterable[Block]) -> None:
+        """Compute and store those of some blocks that are not complete.
+
+        Raises
+        ------
+        GramError
+            If a kernel overflows the store's dtype; the block is not stored.
+        OutputError
+            If the store cannot be written.
+        """
+        buffer: Floating | None = None
+        for block in blocks:
+            if self._store.holds(block):
+                continue
+            if buffer is None:
+                # Fresh pages are slower to touch than kernels to compute: one buffer for all.
+                buffer = block_buffer(self._store)
+            values = fitted(buffer, block)
+            self._compute(block, values)
+            self._write(block, values)
+
+    def load(self, buffer: BankBuffer) -> Floating:
+        """Return all entries of the bank, (M, E): read where complete, else computed.
+
+        They must stay as they are until the context ends.
+
+        Parameters
+        ----------
+        buffer : BankBuffer
+            Where the entries go.
+
+        Raises
+        ------
+        GramError
+            If a kernel overflows the store's dtype.
+        mkldist.gram.loading.DamagedBlocksError, mkldist.errors.UnreadableError
+            See :func:`mkldist.gram.loading.load_entries`.
+        """
+        computed: list[Block] = []
+
+        def read(store: GramStore, block: Block, out: Floating) -> None:
+            if store.holds(block):
+                read_block(store, block, out)
+            else:
+                self._compute(block, out)
+                computed.append(block)
+
+        values = load_entries(self._store, buffer, read)
+        self._storing = self._writer.submit(self._write_all, computed, values)
+        return values
+
+    def _compute(self, block: Block, out: Floating) -> None:
+        """Compute a block into `out`, (k, t·b²) contiguous."""
+        layout = self._store.layout
+        tiles = out.reshape(block.shape[0], -1, layout.tile, layout.tile)
+        self._source.fill(block.kernels, block.tiles, layout, tiles)
+        check_finite(out, block.kernels.start, self._source)
+
+    def _write_all(self, blocks: Iterable[Block], values: Floating) -> None:
+        for block in blocks:
+            self._write(block, values[block.kernels, block.entries])
+
+    def _write(self, block: Block, values: Floating) -> None:
+        self._store.write(block, values)
+        self._n_blocks += 1
+        self._n_bytes += values.nbytes
 
 
 def build_blocks(source: BankSource, store: GramStore, blocks: Iterable[Block]) -> BuildReceipt:
@@ -191,29 +169,9 @@ def build_blocks(source: BankSource, store: GramStore, blocks: Iterable[Block]) 
     OutputError
         If the store cannot be written.
     """
-    layout = store.layout
-    if (source.n_kernels, source.n_points) != (store.n_kernels, layout.n_points):
-        raise ValueError(
-            f"found a source of {source.n_kernels} kernels on {source.n_points} points; expected "
-            f"{store.n_kernels} on {layout.n_points}"
-        )
-    started = time.perf_counter()
-    buffer: Floating | None = None
-    n_blocks = n_bytes = 0
-    for block in blocks:
-        if store.holds(block):
-            continue
-        if buffer is None:
-            # Fresh pages are slower to touch than kernels to compute: one buffer for all blocks.
-            buffer = np.empty(store.blocks[0].shape, dtype=store.dtype)
-        values = buffer[: block.shape[0]]
-        tiles = (block.shape[0], -1, layout.tile, layout.tile)
-        source.fill(block.kernels, block.tiles, layout, values.reshape(tiles))
-        check_finite(values, block.kernels.start, source)
-        store.write(block, values)
-        n_blocks += 1
-        n_bytes += values.nbytes
-    return BuildReceipt(n_blocks, n_bytes, time.perf_counter() - started)
+    with BlockBuilder(source, store) as builder:
+        builder.build(blocks)
+    return builder.receipt
 
 
 def check_finite(values: Floating, first: int, source: BankSource) -> None:

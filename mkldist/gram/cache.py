@@ -21,7 +21,7 @@ from filelock import FileLock
 
 from mkldist.errors import OutputError
 from mkldist.gram.blobs import output_error
-from mkldist.gram.loading import Values, load_blocks
+from mkldist.gram.loading import block_buffer, fitted, load_blocks, read_block
 from mkldist.gram.mapped import MappedBank
 from mkldist.gram.store import Block, GramStore
 from mkldist.identity import content_id
@@ -208,16 +208,18 @@ def _file_bytes(store: GramStore) -> int:
 def _write_bank(path: Path, store: GramStore) -> None:
     """Write all entries of a store and the footer to a file, and flush it to the device."""
     row_bytes = store.layout.n_entries * store.dtype.itemsize
+    buffer = block_buffer(store)
     with path.open("wb") as file:
 
-        def put(block: Block, part: Values) -> None:
+        def copy(block: Block) -> None:
+            part = read_block(store, block, fitted(buffer, block))
             start = block.kernels.start * row_bytes + block.entries.start * store.dtype.itemsize
             rows = [part] if part.nbytes == len(part) * row_bytes else part
             for number, row in enumerate(rows):
                 file.seek(start + number * row_bytes)
                 file.write(row.data)
 
-        load_blocks(store, put)
+        load_blocks(store, copy)
         file.flush()
         checksum = _checksum(path, store.n_kernels * row_bytes)
         file.seek(store.n_kernels * row_bytes)

@@ -10,10 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from mkldist.errors import StoreError, UnreadableError
+from mkldist.gram.buffer import BankBuffer
 from mkldist.gram.store import Block, GramStore
 
 Values = npt.NDArray[np.floating]
 Read = TypeVar("Read")
+ReadBlock = Callable[[GramStore, Block, Values], object]
 
 PAUSES = (0.2, 1.0, 5.0)
 
@@ -83,19 +85,18 @@ def retried(read: Callable[[], Read]) -> Read:
     return read()
 
 
-def load_blocks(store: GramStore, put: Callable[[Block, Values], None]) -> None:
-    """Read every block of a store and hand each to `put`; the values are valid only there.
+def load_blocks(store: GramStore, load: Callable[[Block], object]) -> None:
+    """Call ``load(block)``, which reads it, for every block of a store.
 
     Raises
     ------
     DamagedBlocksError
         After all blocks were tried, naming all that cannot be read.
     """
-    buffer = block_buffer(store)
     damaged: list[DamagedBlocksError] = []
     for block in store.blocks:
         try:
-            put(block, read_block(store, block, fitted(buffer, block)))
+            load(block)
         except DamagedBlocksError as error:
             damaged.append(error)
     if not damaged:
@@ -107,20 +108,40 @@ def load_blocks(store: GramStore, put: Callable[[Block, Values], None]) -> None:
     raise DamagedBlocksError(first.where, found, first.expected, first.hint, indices) from first
 
 
-def load_entries(store: GramStore) -> Values:
+def load_entries(store: GramStore, buffer: BankBuffer, read: ReadBlock = read_block) -> Values:
     """Return all entries of a store, (M, E) in its dtype.
+
+    Parameters
+    ----------
+    store : GramStore
+        A store.
+    buffer : BankBuffer
+        Where the entries go.
+    read : callable
+        Called as ``read(store, block, out)``, writes a block to a contiguous array.
 
     Raises
     ------
     DamagedBlocksError
         Naming all blocks that cannot be read.
     """
-    values = np.empty((store.n_kernels, store.layout.n_entries), dtype=store.dtype)
+    shape = store.n_kernels, store.layout.n_entries
+    values = buffer.take(shape, store.dtype)
+    of_one: Values | None = None
 
-    def put(block: Block, part: Values) -> None:
-        values[block.kernels, block.entries] = part
+    def load(block: Block) -> None:
+        nonlocal of_one
+        place = values[block.kernels, block.entries]
+        if place.flags.c_contiguous:
+            read(store, block, place)
+            return
+        if of_one is None:
+            of_one = block_buffer(store)
+        part = fitted(of_one, block)
+        read(store, block, part)
+        place[...] = part
 
-    load_blocks(store, put)
+    load_blocks(store, load)
     return values
 
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from contextlib import suppress
 from functools import cache as memoised
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
 from mkldist.errors import OutputError
 from mkldist.gram.bank import Bank, MemoryBank
+from mkldist.gram.buffer import BankBuffer
+from mkldist.gram.build import BlockBuilder
 from mkldist.gram.cache import NodeCache, default_directory
 from mkldist.gram.loading import load_entries
 from mkldist.gram.store import GramStore
@@ -24,13 +27,15 @@ def open_bank(
     backend: Backend,
     memory_limit: int | None = None,
     cache: NodeCache | None = None,
+    builder: BlockBuilder | None = None,
+    buffer: BankBuffer | None = None,
 ) -> Bank:
     """Return the bank of a store, which knows the radii that are kept beside it.
 
     Parameters
     ----------
     store : GramStore
-        A complete store.
+        A store, complete unless there is a builder.
     backend : {"memory", "mmap", "stream"}
         Loaded into this process; mapped from the node cache and so shared by its processes; or
         read from the store at every pass.  A bank that finds no room in the node cache,
@@ -40,26 +45,37 @@ def open_bank(
         as it is read; a streamed one keeps single kernels in a quarter of it.
     cache : NodeCache, optional
         For ``"mmap"``; by default the user's.
+    builder : BlockBuilder, optional
+        What computes the blocks that the store lacks.
+    buffer : BankBuffer, optional
+        What a bank is loaded into.
 
     Raises
     ------
     mkldist.gram.loading.DamagedBlocksError
         If blocks are damaged; its ``blocks`` names them.  A streamed bank finds them when it
         is read.
-    mkldist.errors.UnreadableError
+    UnreadableError
         If the medium does not answer.
+    mkldist.errors.GramError, mkldist.errors.OutputError
+        If a block cannot be built.
     """
-    bank = _opened(store, backend, memory_limit, cache)
+    if backend == "memory":
+        load = builder.load if builder else partial(load_entries, store)
+        bank: Bank = MemoryBank(load(buffer or BankBuffer()), store.layout)
+    else:
+        if builder is not None:
+            builder.build(store.missing())
+        bank = _large(store, backend, memory_limit, cache)
     identity = content_id(shape=str(store.shape), attrs=dict(store.attrs))
     bank.known_radii.keep_in(store.blobs, store.n_kernels, identity)
     return bank
 
 
-def _opened(
+def _large(
     store: GramStore, backend: Backend, memory_limit: int | None, cache: NodeCache | None
 ) -> Bank:
-    if backend == "memory":
-        return MemoryBank(load_entries(store), store.layout)
+    """Return a bank that is not loaded into this process."""
     if backend == "mmap":
         with suppress(OutputError):
             limit = None if memory_limit is None else bank_bytes(memory_limit)

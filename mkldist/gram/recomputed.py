@@ -19,9 +19,10 @@ from mkldist.gram.bank import (
     kernel_groups,
     slabs,
 )
-from mkldist.gram.build import BankSource, check_finite
+from mkldist.gram.build import check_finite
 from mkldist.gram.kept_rows import KeptRows, Room
 from mkldist.gram.layout import TileLayout
+from mkldist.gram.sources import BankSource
 
 CHUNK_KERNELS = 48
 CHUNK_ENTRIES = CHUNK_KERNELS * SLAB_ENTRIES  # large tiles are of fewer kernels at once

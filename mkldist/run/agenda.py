@@ -8,6 +8,9 @@ Pure bookkeeping without Dask or storage.  Three rules keep a sweep going whatev
    its runs are recorded as failed.
 3. A bank with a damaged block is built again, a few times at most, before its batches go on.
    What batches report that began before the last repair counts for that repair.
+
+A bank that one batch loads is built by that batch, which has the values in memory then, as long
+as there are such banks for all threads.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from mkldist.plan.model import BatchPlan, RunPlan
 MAX_ATTEMPTS = 3
 MAX_BLOCKS_PER_TASK = 8
 MANY_THREADS = 1000
+HANDS_PER_THREAD = 2  # of the last batches: who comes late takes fewer
 
 
 @dataclass(frozen=True)
@@ -35,9 +39,10 @@ class BuildItem:
 
 @dataclass(frozen=True)
 class BatchItem:
-    """Some runs on one complete bank, which has been repaired so often when they begin.
+    """Some runs on one bank, which has been repaired so often when they begin.
 
-    ``shared_out`` says that it is a part of one of the last batches.
+    ``shared_out`` says that it is a part of one of the last batches, ``builds`` that it builds
+    what the bank lacks.
     """
 
     bank: str
@@ -45,6 +50,7 @@ class BatchItem:
     attempt: int = 1
     repairs: int = 0
     shared_out: bool = False
+    builds: bool = False
 
 
 Item = BuildItem | BatchItem
@@ -96,6 +102,8 @@ class Agenda:
         0 if nobody knows.
     divisible : container of str
         Banks of which several threads may hold one, so that the last batches may be shared out.
+    loaded : container of str
+        Banks that a task loads into its memory, so that a batch may build one.
     """
 
     def __init__(
@@ -106,9 +114,10 @@ class Agenda:
         is_recorded: Callable[[str], bool],
         n_threads: Callable[[], int],
         divisible: Container[str] = (),
+        loaded: Container[str] = (),
     ) -> None:
         self._missing_blocks, self._is_recorded = missing_blocks, is_recorded
-        self._n_threads, self._divisible = n_threads, divisible
+        self._n_threads, self._divisible, self._loaded = n_threads, divisible, loaded
         self._banks: dict[str, _BankState] = {bank: _BankState(waiting=[]) for bank in banks}
         for batch in batches:
             state = self._banks[batch.bank]
@@ -138,10 +147,9 @@ class Agenda:
         whole = item.attempt == 1 and len({run.split for run in item.runs}) == 1
         if more or not whole or item.shared_out or item.bank not in self._divisible:
             return item
-        parts = [
-            replace(item, runs=runs, shared_out=True)
-            for runs in dealt(item.runs, max(1, -(-self._n_threads() // left)))
-        ]
+        threads = -(-self._n_threads() // left)
+        hands = dealt(item.runs, HANDS_PER_THREAD * threads if threads > 1 else 1)
+        parts = [replace(item, runs=runs, shared_out=True) for runs in hands]
         self._ready.extendleft(reversed(parts[1:]))
         self._banks[item.bank].unfinished += len(parts) - 1
         return parts[0]
@@ -187,8 +195,14 @@ class Agenda:
         """Note that every run of a batch is recorded."""
         self._end(item.bank, self._banks[item.bank])
 
-    def batch_failed(self, item: BatchItem, error: str) -> list[GivenUp]:
-        """Note that a batch ended early; return the runs that are given up for it."""
+    def batch_failed(self, item: BatchItem, error: str, *, final: bool = False) -> list[GivenUp]:
+        """Note that a batch ended early; return the runs that are given up for it.
+
+        It is final if the batch could not build its bank.
+        """
+        if final:
+            self._banks[item.bank].waiting.append(item)
+            return self._give_up_bank(item.bank, self._banks[item.bank], error)
         left = tuple(run for run in item.runs if not self._is_recorded(run.id))
         state = self._banks[item.bank]
         given_up = []
@@ -237,6 +251,9 @@ class Agenda:
         """Divide the missing blocks of a bank into tasks, or release its batches."""
         state = self._banks[bank]
         missing = list(self._missing_blocks(bank))
+        if missing and self._is_built_by_its_batch(bank, state):
+            self._release(state, builds=True)
+            return
         state.blocks_left = set(missing)
         per_task = min(MAX_BLOCKS_PER_TASK, -(-len(missing) // self._possible_threads()) or 1)
         for start in range(0, len(missing), per_task):
@@ -244,12 +261,19 @@ class Agenda:
         if not missing:
             self._release(state)
 
-    def _release(self, state: _BankState) -> None:
-        """Let the batches of a complete bank go, divided for the workers that are there."""
+    def _is_built_by_its_batch(self, bank: str, state: _BankState) -> bool:
+        """Return whether one batch loads a bank, and the other threads have others to build."""
+        runs = [run for item in state.waiting for run in item.runs]
+        one_batch = len(divided(runs, self._possible_threads())) == 1
+        enough = 1 + len(self._to_prepare) >= self._possible_threads()
+        return bank in self._loaded and one_batch and enough and not state.repairs
+
+    def _release(self, state: _BankState, *, builds: bool = False) -> None:
+        """Let the batches of a bank go, divided for the workers that are there."""
         whole = [item for item in state.waiting if item.attempt == 1]
         self._ready.extend(item for item in state.waiting if item.attempt > 1)
         parts = divided((run for item in whole for run in item.runs), self._possible_threads())
-        self._ready.extend(BatchItem(whole[0].bank, runs) for runs in parts)
+        self._ready.extend(BatchItem(whole[0].bank, runs, builds=builds) for runs in parts)
         state.unfinished += len(parts) - len(whole)
         state.waiting = []
 

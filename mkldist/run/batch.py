@@ -52,6 +52,8 @@ class BatchSettings:
         Whether records say which rows their coefficients belong to, and hold those of each kernel.
     topic : str
         Dask topic on which finished runs are announced; empty for none.
+    own_workers : bool
+        Whether workers end with the sweep, so that they may keep memory for their next batch.
     """
 
     records: str
@@ -61,6 +63,7 @@ class BatchSettings:
     predictions: bool = False
     coefficients: bool = False
     topic: str = ""
+    own_workers: bool = False
 
 
 def solve_runs(

@@ -108,7 +108,8 @@ class Campaign:
             self._missing_blocks,
             self._is_recorded,
             self._threads,
-            {bank for bank, ref in work.stored.items() if ref.plan.backend in ("memory", "mmap")},
+            self._of_backends("memory", "mmap"),
+            self._of_backends("memory"),
         )
         self._noted = time.monotonic()
 
@@ -144,6 +145,10 @@ class Campaign:
         """The banks that could not be built, and why."""
         return {bank: self._build_errors[bank] for bank in self._agenda.given_up_banks}
 
+    def _of_backends(self, *backends: str) -> set[str]:
+        """Return the banks that are opened in one of some ways."""
+        return {bank for bank, ref in self._work.stored.items() if ref.plan.backend in backends}
+
     def _threads(self) -> int:
         """Return the threads among which to divide work, 0 if nobody knows."""
         return max(self._window.known_threads, self._work.expected_threads)
@@ -163,7 +168,8 @@ class Campaign:
             else:
                 first = item.runs[0]
                 ref = self._work.banks[item.bank, first.bank_label, first.dataset]
-                task = BatchTask(ref, item.runs, self._work.settings, self._at_once())
+                settings = self._work.settings
+                task = BatchTask(ref, item.runs, settings, self._at_once(), item.builds)
                 self._window.submit(item, solve_batch, task)
             submitted = True
         return submitted
@@ -188,22 +194,30 @@ class Campaign:
         self, item: BuildItem, receipt: BuildReceipt, error: BaseException | None
     ) -> None:
         if error is None:
-            self.counts.blocks_done += receipt.blocks
-            self.counts.bytes_done += receipt.bytes
-            self._built.add(item.bank)
+            self._count(item.bank, receipt)
             self._agenda.built(item)
             return
-        # What the data or the kernels are stays so; whatever a medium did may pass.
-        final = isinstance(error, DataError | GramError | SpecError)
         self._build_errors[item.bank] = error
+        final = is_final(error)
         if not final:
             self._progress.note(f"{len(item.blocks)} blocks are not built yet: {describe(error)}")
         self._record_all(self._agenda.build_failed(item, describe(error), final=final))
 
+    def _count(self, bank: str, receipt: BuildReceipt) -> None:
+        """Note what was built of a bank."""
+        self.counts.blocks_done += receipt.blocks
+        self.counts.bytes_done += receipt.bytes
+        self._built.add(bank)
+
     def _settle_batch(
         self, item: BatchItem, receipt: BatchReceipt, error: BaseException | None
     ) -> None:
-        if error is not None:
+        if item.builds and error is None:
+            self._count(item.bank, receipt.built)
+        if error is not None and item.builds and is_final(error):
+            self._build_errors[item.bank] = error
+            self._record_all(self._agenda.batch_failed(item, describe(error), final=True))
+        elif error is not None:
             self._progress.note(f"a task of {len(item.runs)} runs ended early: {describe(error)}")
             self._record_all(self._agenda.batch_failed(item, describe(error)))
         elif receipt.damaged:
@@ -273,6 +287,11 @@ class Campaign:
     def _is_recorded(self, run_id: str) -> bool:
         """Return whether storage has a run's record; what was announced may be lost since."""
         return retried(lambda: self._store.read(run_id)) is not None
+
+
+def is_final(error: BaseException) -> bool:
+    """Return whether an error is due to data or kernels; whatever a medium did may pass."""
+    return isinstance(error, DataError | GramError | SpecError)
 
 
 def describe(error: BaseException) -> str:

@@ -20,9 +20,9 @@ from mkldist.data.folds import inner_folds
 from mkldist.data.preprocessing import scaled
 from mkldist.data.snapshot import load_snapshot
 from mkldist.errors import DataError
-from mkldist.gram.build import ArraySource, BankSource, FeatureSource
 from mkldist.gram.laplacian_cache import cached_laplacian
 from mkldist.gram.layout import TileLayout
+from mkldist.gram.sources import ArraySource, BankSource, FeatureSource
 from mkldist.gram.store import GramStore
 from mkldist.kernels.families import kernel_list
 from mkldist.kernels.kernel_list import KernelList

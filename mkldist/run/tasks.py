@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
 from typing import cast
 
 from mkldist.blas_threads import single_threaded
 from mkldist.gram.bank import Bank
-from mkldist.gram.build import BuildReceipt, build_blocks
+from mkldist.gram.buffer import BankBuffer
+from mkldist.gram.build import BlockBuilder, BuildReceipt, build_blocks
 from mkldist.gram.loading import DamagedBlocksError, block_buffer, fitted, read_block
 from mkldist.gram.open import Backend, open_bank
 from mkldist.gram.recomputed import RecomputedBank
@@ -20,6 +24,8 @@ from mkldist.run.batch import BatchSettings, report_to, solve_runs
 from mkldist.run.materials import BankRef, materials
 from mkldist.run.telemetry import peak_memory
 from mkldist.run.warm_up import warm_up
+
+_of_thread = threading.local()
 
 
 @dataclass(frozen=True)
@@ -40,7 +46,7 @@ class BuildTask:
 
 @dataclass(frozen=True)
 class BatchTask:
-    """Do some runs on a complete bank.
+    """Do some runs on a bank.
 
     Parameters
     ----------
@@ -52,12 +58,15 @@ class BatchTask:
         How to do them.
     at_once : int
         Batches that may be done at the same time on the worker's machine, this one included.
+    builds : bool
+        Whether to build the blocks that the bank lacks; otherwise it is complete.
     """
 
     ref: BankRef
     runs: tuple[RunPlan, ...]
     settings: BatchSettings
     at_once: int = 1
+    builds: bool = False
 
 
 @dataclass(frozen=True)
@@ -77,6 +86,8 @@ class BatchReceipt:
         Passes over the bank and bytes read from it.
     peak_memory : int
         Largest resident size of the worker process so far, in bytes.
+    built : BuildReceipt
+        What it built.
     """
 
     recorded: tuple[str, ...] = ()
@@ -85,6 +96,7 @@ class BatchReceipt:
     passes: int = 0
     bytes_read: int = 0
     peak_memory: int = 0
+    built: BuildReceipt = field(default_factory=BuildReceipt)
 
 
 def build(task: BuildTask) -> BuildReceipt:
@@ -109,8 +121,10 @@ def solve_batch(task: BatchTask) -> BatchReceipt:
 
     Raises
     ------
+    mkldist.errors.GramError
+        When a block that it is to build has values that cannot be stored.
     mkldist.errors.OutputError
-        When a record cannot be written.
+        When a record or such a block cannot be written.
     mkldist.errors.UnreadableError
         When the medium of the bank, the data or the records does not answer.
     """
@@ -120,17 +134,17 @@ def solve_batch(task: BatchTask) -> BatchReceipt:
     with single_threaded():
         warm_up(task.runs)
         try:
-            bank = _opened(task.ref, limit, kernel_threads(task))
-            try:
-                with writing(task.settings.records), report_to(task.settings.topic) as report:
+            with (
+                _opened(task, limit) as (bank, builder),
+                writing(settings.records),
+                report_to(settings.topic) as report,
+            ):
 
-                    def done(run_id: str, state: str) -> None:
-                        recorded.append(run_id)
-                        report(run_id, state)
+                def done(run_id: str, state: str) -> None:
+                    recorded.append(run_id)
+                    report(run_id, state)
 
-                    solve_runs(bank, task.ref, task.runs, settings, done)
-            finally:
-                bank.close()
+                solve_runs(bank, task.ref, task.runs, settings, done)
         except DamagedBlocksError as error:
             _drop_damaged(task.ref.store(), error)
             return BatchReceipt(tuple(recorded), damaged=str(error))
@@ -140,6 +154,7 @@ def solve_batch(task: BatchTask) -> BatchReceipt:
         passes=bank.counter.passes,
         bytes_read=bank.counter.bytes_read,
         peak_memory=peak_memory(),
+        built=builder.receipt if builder else BuildReceipt(),
     )
 
 
@@ -176,11 +191,38 @@ def kernel_threads(task: BatchTask) -> int:
     return max(1, CPU_COUNT // task.at_once)
 
 
-def _opened(ref: BankRef, limit: int | None, threads: int) -> Bank:
-    """Return a bank for a task that may take so many bytes and threads."""
+@contextmanager
+def _opened(task: BatchTask, limit: int | None) -> Iterator[tuple[Bank, BlockBuilder | None]]:
+    """Yield the bank for a task that may take so many bytes, and what builds it meanwhile."""
+    with ExitStack() as stack:
+        bank, builder = _bank(task, limit, stack)
+        stack.callback(bank.close)
+        yield bank, builder
+
+
+def _bank(task: BatchTask, limit: int | None, stack: ExitStack) -> tuple[Bank, BlockBuilder | None]:
+    ref = task.ref
     if not ref.plan.stored:
-        return RecomputedBank(materials(ref).source(), row_cache_bytes(limit), threads)
-    return open_bank(ref.store(), _backend(ref.plan, limit), limit)
+        source = materials(ref).source()
+        return RecomputedBank(source, row_cache_bytes(limit), kernel_threads(task)), None
+    store, builder, buffer = ref.store(), None, BankBuffer()
+    if task.builds:
+        stack.enter_context(writing(store.location))
+        builder = stack.enter_context(BlockBuilder(materials(ref).source(), store))
+    if task.settings.own_workers:
+        buffer = _buffer_of_thread()
+    backend = _backend(ref.plan, limit)
+    if backend != "memory":
+        buffer.clear()
+    return open_bank(store, backend, limit, builder=builder, buffer=buffer), builder
+
+
+def _buffer_of_thread() -> BankBuffer:
+    """Return the memory of this thread for banks, one task's after the other's."""
+    if not hasattr(_of_thread, "buffer"):
+        _of_thread.buffer = BankBuffer()
+    buffer: BankBuffer = _of_thread.buffer
+    return buffer
 
 
 def _backend(plan: BankPlan, memory_limit: int | None) -> Backend:

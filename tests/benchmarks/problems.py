@@ -12,8 +12,8 @@ from sklearn.datasets import load_breast_cancer
 
 from mkldist.data.synthetic import generate
 from mkldist.gram.bank import MemoryBank
-from mkldist.gram.build import FeatureSource
 from mkldist.gram.layout import TileLayout
+from mkldist.gram.sources import FeatureSource
 from mkldist.gram.view import make_views
 from mkldist.kernels.families import kernel_list
 from mkldist.kernels.kernel_list import KernelList

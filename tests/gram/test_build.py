@@ -5,10 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mkldist.errors import GramError
+from mkldist.errors import GramError, OutputError
 from mkldist.gram import metadata
-from mkldist.gram.build import ArraySource, FeatureSource, build_blocks
+from mkldist.gram.buffer import BankBuffer
+from mkldist.gram.build import BlockBuilder, build_blocks
 from mkldist.gram.layout import TileLayout
+from mkldist.gram.sources import ArraySource, FeatureSource
 from mkldist.gram.store import GramStore
 from mkldist.kernels.evaluate import evaluate
 from mkldist.kernels.families import kernel_list
@@ -178,6 +180,60 @@ def test_overflow_names_the_kernel_and_stores_nothing(tmp_path, dtype, degree):
     with pytest.raises(GramError, match=rf"kernel 1, polynomial\({degree}\).*range of {dtype}"):
         build_blocks(source, store, store.blocks)
     assert len(store.missing()) == len(store.blocks)
+
+
+@pytest.mark.parametrize("n_blocks", [0, 2, 5])
+@pytest.mark.parametrize("chunk_bytes", [300, 10_000])  # with several tiles, or all of them
+def test_what_is_loaded_is_read_where_complete_and_else_computed(
+    tmp_path, monkeypatch, n_blocks, chunk_bytes
+):
+    monkeypatch.setattr(metadata, "CHUNK_BYTES", chunk_bytes)
+    grams = np.array([m + np.eye(9) for m in range(12)])
+    store = GramStore.create(tmp_path, "b", 12, TileLayout(9, 4), "float64")
+    build_blocks(ArraySource(grams), store, store.blocks[:n_blocks])
+    n_missing = len(store.missing())
+    with BlockBuilder(ArraySource(grams + 1.0), store) as builder:
+        values = builder.load(BankBuffer())
+    assert builder.receipt.blocks == n_missing
+    assert builder.receipt.bytes == sum(
+        block.shape[0] * block.shape[1] * 8 for block in store.blocks[-n_missing:] if n_missing
+    )
+    assert not store.missing()
+    packed = store.layout.pack(grams)
+    for number, block in enumerate(store.blocks):
+        expected = packed[block.kernels, block.entries] + (number >= n_blocks)
+        padded = packed[block.kernels, block.entries] == 0
+        part = values[block.kernels, block.entries]
+        np.testing.assert_array_equal(part[~padded], expected[~padded])
+        np.testing.assert_array_equal(store.read(block), part)
+
+
+def test_what_a_disk_refuses_of_a_loaded_bank_is_said_at_the_end(tmp_path, monkeypatch):
+    store = GramStore.create(tmp_path, "b", 2, TileLayout(4, 2), "float64")
+
+    def refuse(*_):
+        raise OutputError("disk", "full")
+
+    monkeypatch.setattr(GramStore, "write", refuse)
+    source = ArraySource(np.ones((2, 4, 4)))
+    with pytest.raises(OutputError, match="full"), BlockBuilder(source, store) as builder:
+        assert (builder.load(BankBuffer()) == 1.0).all()
+    with pytest.raises(IndexError), BlockBuilder(source, store) as builder:
+        builder.load(BankBuffer())[99]  # what ended the batch is what is to be told
+    assert builder.receipt.blocks == 0
+
+
+def test_a_bank_takes_the_memory_of_the_last_one_if_it_is_about_as_large():
+    buffer = BankBuffer()
+    first = buffer.take((3, 100), np.dtype("float64"))
+    assert np.shares_memory(first, buffer.take((4, 60), np.dtype("float64")))
+    assert np.shares_memory(first, buffer.take((5, 100), np.dtype("float32")))
+    for shape in [(4, 100), (1, 100)]:
+        other = buffer.take(shape, np.dtype("float64"))
+        assert other.shape == shape
+        assert not np.shares_memory(first, other)
+    buffer.clear()
+    assert not np.shares_memory(other, buffer.take((1, 100), np.dtype("float64")))
 
 
 def test_a_source_of_another_shape_is_refused(tmp_path):

@@ -11,11 +11,11 @@ from numpy.testing import assert_allclose
 
 from mkldist.errors import GramError
 from mkldist.gram.bank import MemoryBank
-from mkldist.gram.build import ArraySource, FeatureSource
 from mkldist.gram.layout import TileLayout
 from mkldist.gram.passes import answer
 from mkldist.gram.recomputed import CHUNK_KERNELS, RecomputedBank
 from mkldist.gram.requests import Combine, Matvec, Quadratic
+from mkldist.gram.sources import ArraySource, FeatureSource
 from mkldist.gram.view import make_views
 from mkldist.kernels.evaluate import evaluate
 from mkldist.kernels.families import kernel_list

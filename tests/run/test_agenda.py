@@ -20,7 +20,10 @@ def run_plan(bank: str, number: int, split: int = 0) -> RunPlan:
 class Bench:
     """An agenda with a pretended storage."""
 
-    def __init__(self, n_banks=1, n_runs=4, n_batches=1, n_blocks=3, n_threads=2, divisible=False):
+    def __init__(
+        self, n_banks=1, n_runs=4, n_batches=1, n_blocks=3, n_threads=2, divisible=False,
+        loaded=False,
+    ):  # fmt: skip
         self.recorded: set[str] = set()
         self.complete: set[tuple[str, int]] = set()
         self.n_blocks = n_blocks
@@ -37,7 +40,8 @@ class Bench:
         self.runs = {run.id for batch in batches for run in batch.runs}
         self.agenda = Agenda(
             banks, batches, self.missing,
-            lambda run: run in self.recorded, lambda: n_threads, banks if divisible else (),
+            lambda run: run in self.recorded, lambda: n_threads,
+            banks if divisible else (), banks if loaded else (),
         )  # fmt: skip
 
     def missing(self, bank):
@@ -48,6 +52,8 @@ class Bench:
         self.agenda.built(item)
 
     def record(self, item: BatchItem):
+        if item.builds:
+            self.complete |= {(item.bank, block) for block in range(self.n_blocks)}
         for run in item.runs:
             assert run.id not in self.recorded
             self.recorded.add(run.id)
@@ -135,6 +141,45 @@ def test_a_final_failure_of_a_build_is_not_tried_again():
     bench = Bench(n_blocks=1)
     assert len(bench.agenda.build_failed(bench.agenda.next(), "not finite", final=True)) == 4
     assert bench.agenda.next() is None
+
+
+def test_batches_build_banks_that_they_load_while_there_is_one_for_every_thread():
+    bench = Bench(n_banks=3, n_blocks=4, n_threads=2, loaded=True)
+    items = [bench.agenda.next() for _ in range(4)]
+    assert [(type(item), item.bank) for item in items] == [
+        (BatchItem, "b0"), (BatchItem, "b1"), (BuildItem, "b2"), (BuildItem, "b2"),
+    ]  # fmt: skip
+    assert all(item.builds for item in items[:2])
+    for item in items[2:]:
+        bench.build(item)
+    assert not bench.agenda.next().builds
+
+
+def test_what_is_complete_or_has_several_batches_is_not_built_by_a_batch():
+    assert not Bench(n_blocks=0, n_threads=1, loaded=True).agenda.next().builds
+    several = Bench(n_batches=2, n_threads=1, loaded=True)
+    assert isinstance(several.agenda.next(), BuildItem)
+
+
+def test_a_batch_that_cannot_build_its_bank_is_not_tried_again():
+    bench = Bench(n_banks=2, n_threads=1, loaded=True)
+    bench.give_up(bench.agenda.batch_failed(bench.agenda.next(), "not finite", final=True))
+    assert bench.recorded == {f"b0-{i}" for i in range(4)}
+    assert bench.agenda.given_up_banks == {"b0": "not finite"}
+    bench.record(batch := bench.agenda.next())
+    bench.agenda.batch_done(batch)
+    assert bench.recorded == bench.runs
+    assert bench.agenda.finished_banks() == ["b0", "b1"]
+
+
+def test_a_damaged_bank_that_a_batch_was_to_build_is_built_before_it_goes_on():
+    bench = Bench(n_threads=1, loaded=True)
+    batch = bench.agenda.next()
+    assert batch.builds
+    bench.agenda.bank_damaged(batch, "flipped bit")
+    again = bench.build_all()
+    assert not again.builds
+    assert again.runs == batch.runs
 
 
 def test_a_damaged_bank_is_built_again_before_its_batches_go_on():
@@ -235,9 +280,9 @@ def test_the_last_batches_are_shared_out_among_idle_threads():
         return [len(item.runs) for item in items]
 
     assert sizes(1) == [5]
-    assert sizes(2) == [3, 2]
-    assert sizes(2, n_banks=3) == [5, 5, 3, 2]  # a thread that ends early finds the other half
-    assert sizes(8, n_batches=2) == [2, 1, 1, 1, 1, 1, 1, 1, 1]
+    assert sizes(2) == [2, 1, 1, 1]
+    assert sizes(2, n_banks=3) == [5, 5, 2, 1, 1, 1]  # a thread that ends early takes more
+    assert sizes(8, n_batches=2) == [1] * 10
     assert sizes(0, n_batches=2) == [5, 5]  # nobody is known to be idle
 
 
@@ -249,7 +294,7 @@ def test_a_bank_that_is_given_up_does_not_keep_other_batches_from_being_shared_o
     for item in builds:
         if item.bank == "b1":
             bench.build(item)
-    assert [len(bench.agenda.next().runs) for _ in range(2)] == [3, 2]
+    assert [len(bench.agenda.next().runs) for _ in range(4)] == [2, 1, 1, 1]
     assert bench.agenda.next() is None
 
 
@@ -292,6 +337,7 @@ def test_every_run_ends_exactly_once(data):
         n_blocks=data.draw(st.integers(0, 5)),
         n_threads=data.draw(st.integers(1, 3)),
         divisible=data.draw(st.booleans()),
+        loaded=data.draw(st.booleans()),
     )
     flying, finished = [], []
     while True:
@@ -313,7 +359,8 @@ def test_every_run_ends_exactly_once(data):
             done = data.draw(st.integers(0, len(item.runs) - 1))
             bench.recorded |= {run.id for run in item.runs[:done]}
             if fate == "failed":
-                bench.give_up(bench.agenda.batch_failed(item, "died"))
+                final = item.builds and data.draw(st.booleans())
+                bench.give_up(bench.agenda.batch_failed(item, "died", final=final))
             else:
                 bench.complete = {c for c in bench.complete if c[0] != item.bank}
                 bench.give_up(bench.agenda.bank_damaged(item, "bad"))

@@ -27,6 +27,7 @@ from mkldist.run.cluster import ConnectOptions
 from mkldist.run.consolidate import Consolidator
 from mkldist.run.progress import SilentProgress
 from mkldist.run.sweep_setup import batch_settings
+from mkldist.run.tasks import BatchTask
 from mkldist.spec.model import SweepSpec
 from tests.run.sweeps import sweep_text
 
@@ -144,18 +145,45 @@ def test_batches_know_how_many_share_a_machine(
     assert [task.at_once for task in client.tasks] == at_once
 
 
+ONE_WORKER = ConnectOptions(n_workers=1)
+MAPPED = sweep_text({"uniform": [1.0, 10.0]}, repeats=3, backend="mmap")
+
+
 def test_a_store_that_does_not_answer_a_while_costs_no_run(tmp_path, client, monkeypatch):
     failing = Failing(monkeypatch, "build", StoreError("bank", "no answer"), times=2)
-    outcome = sweep(TEXT, tmp_path / "small")
+    outcome = sweep(MAPPED, tmp_path / "small")
     assert (outcome.failed, outcome.counts[RunState.COMPLETE]) == (0, 6)
     assert failing.calls == 5
 
 
-def test_kernels_that_cannot_be_stored_are_not_tried_again(tmp_path, client, monkeypatch):
-    failing = Failing(monkeypatch, "build", GramError("kernel 3", "not finite"), times=1)
-    outcome = sweep(TEXT, tmp_path / "small")
+@pytest.mark.parametrize(
+    ("text", "task"), [(MAPPED, "build"), (TEXT, "solve_batch")], ids=["tasks", "batches"]
+)
+def test_kernels_that_cannot_be_stored_are_not_tried_again(
+    tmp_path, client, monkeypatch, text, task
+):
+    failing = Failing(monkeypatch, task, GramError("kernel 3", "not finite"), times=1)
+    outcome = sweep(text, tmp_path / "small", connect_options=ONE_WORKER)
     assert (outcome.failed, outcome.counts[RunState.COMPLETE]) == (2, 4)
     assert failing.calls == 3
+    assert len(kept(tmp_path / "banks")) == 2
+
+
+def test_banks_are_built_by_the_batches_that_load_them(tmp_path, client):
+    first = sweep(TEXT, tmp_path / "small", connect_options=ONE_WORKER)
+    assert first.counts[RunState.COMPLETE] == 6
+    assert [type(task) for task in client.tasks] == [BatchTask] * 3
+    assert len(kept(tmp_path / "banks")) == 3
+    more = TEXT.replace("10.0", "100.0").replace('"small"', '"more"')
+    again = sweep(more, tmp_path / "more", connect_options=ONE_WORKER)
+    assert again.counts[RunState.COMPLETE] == 6
+    assert [task.builds for task in client.tasks] == [True] * 3 + [False] * 3
+
+
+def test_a_batch_that_dies_while_it_builds_is_tried_again(tmp_path, client, monkeypatch):
+    Failing(monkeypatch, "solve_batch", RuntimeError("killed"), times=1)
+    assert sweep(TEXT, tmp_path / "small").counts[RunState.COMPLETE] == 6
+    assert len(kept(tmp_path / "banks")) == 3
 
 
 def test_batches_that_cannot_read_are_tried_again(tmp_path, client, monkeypatch):
