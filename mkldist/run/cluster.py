@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import importlib
 import logging
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -275,6 +276,7 @@ def _local_cluster(n_workers: int, threads: int) -> Any:
         processes=True,
         memory_limit=0,
         dashboard_address="127.0.0.1:0",
+        env=dict(os.environ),  # as it is now, the fork server may be older
         silence_logs="CRITICAL",
     )
 

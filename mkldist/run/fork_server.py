@@ -21,7 +21,8 @@ def start_fork_server(environ: Mapping[str, object]) -> None:
     Parameters
     ----------
     environ : mapping of str to object
-        Environment variables of the workers, which count when a process starts.
+        Variables of the workers' environment that count when a process starts; those that the
+        user has set stay.
     """
     if METHOD != "forkserver":
         return
@@ -29,7 +30,7 @@ def start_fork_server(environ: Mapping[str, object]) -> None:
 
     multiprocessing.set_forkserver_preload(PRELOADED)
     before = dict(os.environ)
-    os.environ.update({name: str(value) for name, value in environ.items()})
+    os.environ.update({name: str(value) for name, value in environ.items() if name not in before})
     try:
         ensure_running()
     finally:

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 
-from mkldist.run.cluster import WORKER_ENVIRON, connect
+from mkldist.run.cluster import WORKER_ENVIRON, ConnectOptions, connect
 
 SCRIPT = """
 import os, sys
@@ -36,6 +36,14 @@ def test_workers_have_one_parent_and_its_environment(tmp_path):
         [sys.executable, str(path)], capture_output=True, text=True, check=True, env=environ
     ).stdout
     assert said.split() == ["1", "2", *["1", str(256 * 2**20)] * 2]
+
+
+def test_workers_have_the_environment_of_when_they_start(monkeypatch):
+    options = ConnectOptions(n_workers=1)
+    options.prepare()
+    monkeypatch.setenv("MKLDIST_CACHE", "elsewhere")
+    with options.connect() as client:
+        assert list(client.run(os.getenv, "MKLDIST_CACHE").values()) == ["elsewhere"]
 
 
 def test_workers_have_imported_their_tasks_before_they_begin():
