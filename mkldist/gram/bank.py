@@ -216,12 +216,10 @@ class ArrayBank(Bank):
             yield Chunk(slice(0, self.n_kernels), entries, values)
 
     def rows(self, kernels: Ints) -> Iterator[Rows]:
-        """Read some kernels as they lie, a few megabytes at a time."""
-        step = max(1, ROW_GROUP_ENTRIES // self.layout.n_entries)
-        for start in range(0, len(kernels), step):
-            positions = np.arange(start, min(start + step, len(kernels)))
-            self.counter.bytes_read += len(positions) * self.layout.n_entries * self.dtype.itemsize
-            yield Rows(positions, kernels[positions], self._values)
+        """Read some kernels as they lie, all at once."""
+        if len(kernels):
+            self.counter.bytes_read += len(kernels) * self.layout.n_entries * self.dtype.itemsize
+            yield Rows(np.arange(len(kernels)), kernels, self._values)
 
     def diagonals(self) -> Iterator[DiagonalPart]:
         """Read the diagonals, which lie all over their kernels, of a few megabytes of these."""

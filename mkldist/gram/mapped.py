@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import mmap
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from mkldist.gram.bank import BLOCK_KERNELS, ArrayBank, Chunk, DiagonalPart, Ints, Rows
+from mkldist.gram.bank import (
+    BLOCK_KERNELS,
+    ArrayBank,
+    Chunk,
+    DiagonalPart,
+    Ints,
+    Rows,
+    kernel_groups,
+)
 from mkldist.gram.layout import TileLayout
 
 
@@ -74,11 +83,14 @@ class MappedBank(ArrayBank):
             self.give_back()
 
     def rows(self, kernels: Ints) -> Iterator[Rows]:
-        """Read some kernels; many are a traversal, after which pages are given back too."""
-        for rows in super().rows(kernels):
-            yield rows
-            if self._gives_back and len(kernels) > self.sparse_limit:
-                self.give_back()
+        """Read some kernels; many are a traversal, in which pages are given back too."""
+        if not self._gives_back or len(kernels) <= self.sparse_limit:
+            yield from super().rows(kernels)
+            return
+        for group in kernel_groups(len(kernels), self.layout.n_entries):
+            for rows in super().rows(kernels[group]):
+                yield replace(rows, positions=rows.positions + group.start)
+            self.give_back()
 
     def diagonals(self) -> Iterator[DiagonalPart]:
         """Read the diagonals, giving back the pages of the kernels that they lie in."""

@@ -30,10 +30,14 @@ class Combine:
     kernels : (S,) intp, optional
         Indices of the kernels, in any order, that the weights are those of: (S,) or (R, S) then.
         They are read one by one, however many they are.  All by default.
+    memory : (n, n) float64, optional
+        What a single matrix may be written to: a former answer, whose pages need not be fetched
+        from the system once more.
     """
 
     weights: Floats
     kernels: Ints | None = None
+    memory: Floats | None = None
 
 
 @dataclass(frozen=True, eq=False)

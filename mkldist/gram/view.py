@@ -10,7 +10,7 @@ view's points alone where these are much fewer than the bank's.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -100,7 +100,7 @@ class BankView:
     def _scaled(self, request: Combine) -> Combine:
         """Return the combination of the kernels as the bank has them."""
         scale = self.scale if request.kernels is None else self.scale[request.kernels]
-        return Combine(request.weights * scale, request.kernels)
+        return replace(request, weights=request.weights * scale)
 
     def _translated(self, request: Request) -> Request:
         """Return the request to the bank whose answer :meth:`_interpreted` understands."""

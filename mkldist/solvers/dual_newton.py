@@ -107,6 +107,7 @@ class ProximalDual:
         self._stale = 0  # steps whose rounding they carry
         self._images = np.empty((0, n))  # K_m alpha_m
         self._squares = np.empty(0)  # alpha_m' K_m alpha_m
+        self._matrix: Floats | None = None  # what was the last Hessian
 
     @property
     def state(self) -> DualState:
@@ -243,7 +244,8 @@ class ProximalDual:
     def _hessian(self, point: _Point) -> Generator[Request, Any, Floats]:
         """Ask for the Hessian of phi at a point, Eq. (27)."""
         ratio, slope = point.response.ratio, point.response.slope
-        H: Floats = yield Combine(ratio, self.kernels)
+        H: Floats = yield Combine(ratio, self.kernels, self._matrix)
+        self._matrix = H
         self._counters.combines += 1
         bent = np.flatnonzero((slope > 0.0) & (point.radii > 0.0))
         if len(bent):

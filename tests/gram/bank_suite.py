@@ -127,6 +127,22 @@ class BankSuite:
         close(found, np.einsum("...s,sij->...ij", weights, grams[kernels]))
         assert (bank.counter.passes, bank.counter.combines) == (0, n_weights or 1)
 
+    @pytest.mark.parametrize("few", [True, False])
+    def test_a_combination_takes_the_memory_that_is_offered(
+        self, bank: Bank, grams: np.ndarray, rng: np.random.Generator, few: bool
+    ) -> None:
+        weights = rng.random(bank.n_kernels)
+        weights[bank.sparse_limit if few else bank.n_kernels :] = 0.0
+        memory = np.full((bank.n_points, bank.n_points), np.nan)
+        [found] = answer(bank, [Combine(weights, memory=memory)])
+        assert np.shares_memory(found, memory)
+        close(found, np.einsum("m,mij->ij", weights, grams))
+        for other, shape in [(weights, (2, 2)), (np.stack([weights] * 2), memory.shape)]:
+            unfit = np.zeros(shape)
+            [found] = answer(bank, [Combine(other, memory=unfit)])
+            close(found, np.einsum("...m,mij->...ij", other, grams))
+            assert not unfit.any()
+
     def test_combined_matrix_is_symmetric(self, bank: Bank, rng: np.random.Generator) -> None:
         [found] = answer(bank, [Combine(rng.random(bank.n_kernels))])
         assert_allclose(found, found.T, rtol=1e-13)
