@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -13,11 +15,25 @@ from mkldist.gram.bank import Ints, Rows, Values
 Fetch = Callable[[list[int], list[Values]], None]
 
 FIRST_LINES = 32
+PATIENCE = 2  # of the longest wait for a turn, after which a set of rows is not expected back
 GROWTH = 1.25  # room taken and not used is taken from others
 
 
+@dataclass
+class _Tenancy:
+    """What a set of rows takes, its last turn, and the turns from the one before to that."""
+
+    n_bytes: int
+    used: int
+    period: int = 0
+
+
 class Room:
-    """Memory that several sets of rows share: who needs more takes it from who used his least.
+    """Memory that several sets of rows share: who needs more takes it from others.
+
+    Sets of rows are used in turn, round after round.  Where they do not all fit, to drop the one
+    that was used longest ago would be to drop the one that comes next, and in the end all of them
+    in every round.  So the latest goes, unless one has not come back when it used to.
 
     Parameters
     ----------
@@ -27,18 +43,36 @@ class Room:
 
     def __init__(self, n_bytes: int) -> None:
         self.n_bytes = n_bytes
-        self._tenants: OrderedDict[KeptRows, int] = OrderedDict()
+        self._tenants: dict[KeptRows, _Tenancy] = {}
+        self._turn = 0
+        self._user: KeptRows | None = None
 
     def hold(self, tenant: KeptRows, n_bytes: int) -> None:
-        """Let a tenant have so many bytes, and the others, the latest first, what remains."""
-        self._tenants[tenant] = n_bytes
-        self._tenants.move_to_end(tenant)
-        while len(self._tenants) > 1 and sum(self._tenants.values()) > self.n_bytes:
-            next(iter(self._tenants)).clear()
+        """Let a tenant, whose turn it is, have so many bytes, and the others what remains."""
+        if tenant is not self._user:
+            self._turn, self._user = self._turn + 1, tenant
+        tenancy = self._tenants.setdefault(tenant, _Tenancy(n_bytes, self._turn))
+        if tenancy.used < self._turn:
+            tenancy.used, tenancy.period = self._turn, self._turn - tenancy.used
+        tenancy.n_bytes = n_bytes
+        while len(self._tenants) > 1 and self._n_held > self.n_bytes:
+            self._least_needed().clear()
 
     def leave(self, tenant: KeptRows) -> None:
         """Take a tenant's memory back."""
         self._tenants.pop(tenant, None)
+
+    @property
+    def _n_held(self) -> int:
+        return sum(tenancy.n_bytes for tenancy in self._tenants.values())
+
+    def _least_needed(self) -> KeptRows:
+        """Return who will be needed last, it seems, of those whose turn it is not."""
+        longest = max(tenancy.period for tenancy in self._tenants.values()) or math.inf
+        others = [tenant for tenant in self._tenants if tenant is not self._user]
+        others.sort(key=lambda tenant: self._tenants[tenant].used)
+        absence = self._turn - self._tenants[others[0]].used
+        return others[0] if absence > PATIENCE * longest else others[-1]
 
 
 class KeptRows:

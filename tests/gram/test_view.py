@@ -245,3 +245,25 @@ def test_rows_take_little_more_room_than_they_need() -> None:
             [found] = tenant.rows(asked, fetch)
             assert_array_equal(found.values[found.lines, 0], asked)
     assert fetched == 2 * 33
+
+
+def test_rows_that_do_not_all_fit_are_not_all_dropped_in_every_round() -> None:
+    n_rows, fetched = 32, 0
+    room = Room(4 * n_rows * 8)
+    tenants = [KeptRows(1, np.float64, room) for _ in range(6)]
+
+    def fetch(kernels: list[int], rows: list[np.ndarray]) -> None:
+        nonlocal fetched
+        fetched += len(kernels)
+
+    def rounds(users: list[KeptRows], n_rounds: int) -> float:
+        before = fetched
+        for _ in range(n_rounds):
+            for tenant in users:
+                list(tenant.rows(np.arange(n_rows), fetch))
+        return (fetched - before) / (n_rounds * n_rows)
+
+    assert rounds(tenants, 1) == 6
+    assert rounds(tenants, 10) <= 3  # two cannot be kept, one more gives way to them
+    rounds(tenants[2:], 4)  # the first two do not come back
+    assert rounds(tenants[2:], 5) == 0
