@@ -10,7 +10,7 @@ MATRICES_PER_SOLVER = 4
 MATRICES_OF_DEFORMATION = 5  # factor, product with the Laplacian, system, root, and its inverse
 ROW_CACHE_BYTES = 256 * 2**20
 ROW_CACHE_SHARE = 4
-VIEW_CACHE_BYTES = 256 * 2**20
+VIEW_CACHE_BYTES = 512 * 2**20
 VIEW_CACHE_SHARE = 8
 
 

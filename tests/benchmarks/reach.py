@@ -19,6 +19,7 @@ from mkldist.gram.bank import Bank
 from mkldist.gram.kept_rows import Room
 from mkldist.gram.view import BankView, make_views
 from mkldist.machines.svm import solve_svm
+from mkldist.memory import view_cache_bytes
 from mkldist.solvers.base import Problem, Solution
 from mkldist.solvers.lockstep import Job, drive
 from mkldist.solvers.registry import METHODS
@@ -120,7 +121,7 @@ def shared_sweep(data_dir: Path | None) -> Iterator[Measured]:
     bank, n = problems.built(points), len(points.y)
     rng = np.random.default_rng(0)
     halves = [np.sort(rng.permutation(n)[: n // 2]) for _ in range(20)]
-    views = make_views(bank, halves, ("trace",), Room(2**28))
+    views = make_views(bank, halves, ("trace",), Room(view_cache_bytes(None)))
     grid = [{"C": C} for C in np.geomspace(1.0, 1000.0, 13)]
 
     def alone() -> None:
