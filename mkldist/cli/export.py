@@ -27,10 +27,15 @@ ENDINGS = {".nc": "netcdf", ".parquet": "parquet", ".csv": "csv"}
 @click.option("--overwrite", is_flag=True, help="Replace a file that is there.")
 def command(path: Path, kind: str | None, destination: Path | None, overwrite: bool) -> None:
     """Write the results in folder PATH to a file for other programs."""
+    from mkldist.errors import InputError
     from mkldist.results.export import export
 
     if kind is None:
-        kind = ENDINGS.get(destination.suffix, "netcdf") if destination else "netcdf"
+        ending = destination.suffix if destination else ""
+        if ending and ending not in ENDINGS:
+            wanted = f"a name that ends in {', '.join(ENDINGS)}, or a --format"
+            raise InputError(f"--to {destination}", f"found the ending {ending!r}", wanted)
+        kind = ENDINGS.get(ending, "netcdf")
     ending = next(ending for ending, name in ENDINGS.items() if name == kind)
     target = destination or Path(path.resolve().name + ending)
     for file in export(path, kind, target, overwrite=overwrite):

@@ -216,3 +216,8 @@ def _other(folder: OutputFolder) -> str:
         owner = json.loads((folder.path / OWNER).read_text())
         return f" (pid {owner['pid']} on {owner['host']})"
     return ""
+
+
+def no_folder(path: Path) -> str:
+    """Return what is wrong with a path where a folder should be."""
+    return "a file, not a folder" if path.is_file() else "no such folder"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mkldist.errors import StoreError
-from mkldist.results.output import MANIFEST, OWNER, OutputFolder, manifest_name
+from mkldist.results.output import MANIFEST, OWNER, OutputFolder, manifest_name, no_folder
 from mkldist.results.records import RecordStore
 from mkldist.results.state import RunState
 from mkldist.results.tree import RESULTS, locate
@@ -102,7 +102,7 @@ def sweep_status(path: str | Path) -> SweepStatus:
     if not folder.manifest.is_file():
         raise StoreError(
             str(given),
-            f"no {MANIFEST} here" if given.is_dir() else "no such folder",
+            f"no {MANIFEST} here" if given.is_dir() else no_folder(given),
             "the output folder of a sweep",
         )
     records = RecordStore(folder.records)

@@ -18,6 +18,7 @@ from mkldist.plan.model import Plan
 from mkldist.results.convergence import convergence_documents
 from mkldist.results.layout import Array, TreeFacts, TreeLayout, tree_layout
 from mkldist.results.node_variables import check
+from mkldist.results.output import no_folder
 from mkldist.results.records import RecordStore
 from mkldist.results.rows import method_nodes
 from mkldist.results.schema import (
@@ -193,7 +194,7 @@ def locate(path: str | Path) -> Path:
             return candidate
     raise StoreError(
         str(given),
-        "no results here" if given.is_dir() else "no such folder",
+        "no results here" if given.is_dir() else no_folder(given),
         f"a sweep's output folder, or the {RESULTS} in it",
     )
 

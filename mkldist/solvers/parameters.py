@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,11 @@ from mkldist.errors import SpecError
 from mkldist.solvers.base import Method, SolverParams
 from mkldist.spec.banks import Range
 from mkldist.spec.mistakes import expected, spec_error, unknown_key
+from mkldist.spec.model import MethodSpec
 from mkldist.spec.values import spelled
+
+ENTRY_KEYS = [key for key in MethodSpec.model_fields if key != "name"]
+"""What an entry of ``[[methods]]`` may say besides the parameters of its method."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,16 @@ def _series(where: str, table: dict[str, Any]) -> list[float]:
         raise spec_error(first, place, Range) from None
 
 
+def _check_names(
+    params: type[SolverParams], where: str, names: Iterable[str], others: Sequence[str] = ()
+) -> None:
+    """Refuse names that are no parameters, naming `others` that may stand there too."""
+    for name in names:
+        if name not in params.model_fields:
+            known = [*params.model_fields, *others]
+            raise unknown_key(f"{where}.{name}", "parameter", name, known)
+
+
 def validate(params: type[SolverParams], where: str, values: Mapping[str, Any]) -> SolverParams:
     """Return `values` as the parameters of a method.
 
@@ -62,10 +76,7 @@ def validate(params: type[SolverParams], where: str, values: Mapping[str, Any]) 
     mkldist.errors.SpecError
         For an unknown name, a wrong type or a value out of range.
     """
-    known = list(params.model_fields)
-    for name in values:
-        if name not in params.model_fields:
-            raise unknown_key(f"{where}.{name}", "parameter", name, known)
+    _check_names(params, where, values)
     try:
         return params.model_validate(dict(values), strict=True)
     except ValidationError as error:
@@ -139,6 +150,7 @@ def expand(
     given = dict(settings)
     if tol is not None:
         given.setdefault("tol", tol)
+    _check_names(method.params, where, given, ENTRY_KEYS)
     dims: dict[str, list[Any]] = {}
     for name, value in given.items():
         if isinstance(value, dict):

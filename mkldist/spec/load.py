@@ -6,6 +6,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from pydantic import ValidationError
 from mkldist.errors import DataError, GramError, SpecError, nearest
 from mkldist.spec.mistakes import Location, location_of, most_telling, spec_error
 from mkldist.spec.model import SweepSpec
-from mkldist.spec.overrides import apply_override, spelled_location
+from mkldist.spec.overrides import apply_override, item_at, spelled_location
 from mkldist.spec.shipped import shipped_sweeps
 
 
@@ -29,20 +30,30 @@ class _Source:
         The file.
     document : dict
         Its content, overrides applied.
+    written : dict
+        Its content as it is in the file.
     places : dict of tuple to str
         Options of the command line by the location of the value that they gave.
     """
 
     path: Path
     document: dict[str, Any]
+    written: dict[str, Any]
     places: dict[Location, str]
 
     def where(self, location: Location) -> str:
         """Return the words for a location: the option that set it, or file and path of keys."""
-        given = [said for place, said in self.places.items() if place == location[: len(place)]]
+        given = [said for place, said in self.places.items() if self._gave(place, location)]
         if given:
             return given[-1]
         return f"{self.path}: {self.spelled(location)}" if location else str(self.path)
+
+    def _gave(self, place: Location, location: Location) -> bool:
+        """Return whether an option for `place` gave what is at `location`, or made it."""
+        if place == location[: len(place)]:
+            return True
+        on_the_way = bool(location) and location == place[: len(location)]
+        return on_the_way and item_at(self.written, location) is None
 
     def spelled(self, location: Location) -> str:
         """Return a location as a path of keys."""
@@ -106,14 +117,15 @@ def naming(path: Path, overrides: Sequence[str] = (), memory: str | None = None)
 
 
 def _source(path: Path, overrides: Sequence[str], memory: str | None) -> _Source:
-    document = _document(path)
+    written = _document(path)
+    document = deepcopy(written)
     places: dict[Location, str] = {
         apply_override(document, override): f"--set {override}" for override in overrides
     }
     if memory is not None:
         document["memory"] = memory
         places["memory",] = f"--memory {memory}"
-    return _Source(path, document, places)
+    return _Source(path, document, written, places)
 
 
 def _document(path: Path) -> dict[str, Any]:

@@ -135,6 +135,13 @@ def spelled_location(location: Sequence[int | str], document: dict[str, Any]) ->
     return text
 
 
+def item_at(document: Any, location: Sequence[int | str]) -> Any:
+    """Return what stands at a location, None if nothing does."""
+    for part in location:
+        document = _item(document, part)
+    return document
+
+
 def _item(node: Any, part: int | str) -> Any:
     try:
         return node[part]

@@ -87,6 +87,16 @@ def test_export_writes_one_file_and_overwrites_none(finished, kind, suffix):
     assert (finished / f"tiny.{suffix}").read_bytes() == content
 
 
+def test_export_takes_the_format_from_the_ending_and_refuses_one_it_does_not_know(finished):
+    run(finished, "export", "results/tiny", "--to", "mine.csv")
+    assert (finished / "mine.csv").read_text().startswith("dataset,")
+    refused = run(finished, "export", "results/tiny", "--to", "mine.xlsx", code=2)
+    assert "found the ending '.xlsx'; expected a name that ends in .nc, .parquet, .csv" in (
+        refused.stderr
+    )
+    assert not (finished / "mine.xlsx").exists()
+
+
 def test_banks_are_shown_verified_damaged_and_rebuilt(finished):
     shown = run(finished, "bank", "show", "results/banks")
     assert "do2009" in shown.stdout

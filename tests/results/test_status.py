@@ -14,7 +14,7 @@ from mkldist.errors import StoreError
 from mkldist.results.records import RecordStore, RunRecord
 from mkldist.results.state import RunState
 from mkldist.results.status import sweep_status
-from mkldist.results.tree import prepare
+from mkldist.results.tree import open_results, prepare
 from tests.results.sweeps import made_up_facts, made_up_plan, made_up_record
 
 
@@ -70,6 +70,13 @@ def test_a_living_owner_is_at_work_and_a_dead_one_is_not(folder):
 def test_a_folder_of_no_sweep_is_an_error(tmp_path, name):
     with pytest.raises(StoreError, match="output folder of a sweep"):
         sweep_status(tmp_path / name)
+
+
+def test_a_sweep_file_in_place_of_its_output_is_said_to_be_a_file(tmp_path):
+    (tmp_path / "s.toml").write_text("")
+    for look in (sweep_status, open_results):
+        with pytest.raises(StoreError, match=r"s\.toml: a file, not a folder; expected"):
+            look(tmp_path / "s.toml")
 
 
 def test_a_tree_cut_short_is_an_error(folder):

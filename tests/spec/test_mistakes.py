@@ -70,7 +70,10 @@ SPLITS = (
 )
 OUTPUTS = "one of path, banks, keep_banks, predictions, coefficients, weights, figures"
 KERNEL = "one of function, widths, degrees, offset, features"
-LEVEL = "one of tol, max_iter, time_limit, trace, C, acceleration, far, near, stop"
+LEVEL = (
+    "one of tol, max_iter, time_limit, trace, C, acceleration, far, near, stop, "
+    "label, kernel_weights"
+)
 NORMALISATION = 'one of "none", "trace", "cosine", "centre", "variance", "multiplicative variance"'
 
 # What a newcomer changes in the file above, and what the answer is.
@@ -253,6 +256,8 @@ MISTAKES = [
      'methods.level.far: found 1; expected a number below 1'),
     ('C = [1, 10]', 'c = [1, 10]',
      f"methods.level.c: unknown parameter; expected {LEVEL}. Did you mean 'C'?"),
+    ('name = "level"', 'name = "level"\nlable = "slow"',
+     f"methods.level.lable: unknown parameter; expected {LEVEL}. Did you mean 'label'?"),
     ('C = [1, 10]', 'C = []',
      'methods.level.C: found an empty list; expected at least one value'),
     ('C = [1, 10]', 'C = [1, 1.0]',

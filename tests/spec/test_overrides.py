@@ -59,6 +59,9 @@ MISTAKES = [
     ("splits.repeets=5", "unknown key; expected one of kind, repeats, train_fraction, folds, "
      "labelled_per_class, labelled_fraction, labelled, test_fraction, stratified, first. "
      "Did you mean 'repeats'?"),
+    ("split.repeats=5", "unknown key; expected one of name, description, seed, tol, execution, "
+     "memory, datasets, preprocessing, splits, graph, selection, banks, methods, outputs. "
+     "Did you mean 'splits'?"),
 ]  # fmt: skip
 
 
@@ -69,6 +72,14 @@ def test_a_mistaken_override_is_named(tmp_path, override, message):
     with pytest.raises(SpecError) as caught:
         load_sweep(file, [override])
     assert str(caught.value) == f"--set {override}: {message}"
+
+
+def test_a_mistaken_table_of_the_file_is_not_blamed_on_an_override_in_it(tmp_path):
+    file = tmp_path / "s.toml"
+    file.write_text(f"{SWEEP}[split]\nrepeats = 3\n")
+    with pytest.raises(SpecError) as caught:
+        load_sweep(file, ["split.repeats=5"])
+    assert str(caught.value).startswith(f"{file}: split: unknown key")
 
 
 def test_items_of_one_name_are_told_apart_by_index():
