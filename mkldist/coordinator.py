@@ -216,6 +216,7 @@ class _Sweep:
                     progress.note(f"dashboard: {client.dashboard_link}")
                 Campaign(client, work, self.store, consolidator, progress).work()
                 consolidator.begin()  # while the workers leave
+            self._catch_up(consolidator, before)
         except BaseException as error:
             with suppress(Exception):  # what ended the sweep is what is to be told
                 self._catch_up(consolidator, before)
@@ -223,7 +224,6 @@ class _Sweep:
                 recorded = f"{len(self.recorded())} of {len(self.plan.runs)} runs are recorded"
                 raise KeyboardInterrupt(f"{recorded}; resume with: {resume_command}") from error
             raise
-        self._catch_up(consolidator, before)
 
     def _work(self, before: Collection[str], options: ConnectOptions) -> Work:
         """Return what is left to do when some runs are recorded."""

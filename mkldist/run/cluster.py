@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import importlib
 import logging
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from mkldist.errors import ClusterError, SpecError, nearest
 from mkldist.run import fork_server
+from mkldist.run.interrupts import interrupts_wait
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -167,8 +167,9 @@ def connect(
         stack.enter_context(silence_logging_cmgr(logging.CRITICAL))
         target: Any = scheduler
         if scheduler is None:
-            target = _start(description, n_workers, threads_per_worker)
-            stack.callback(_close_quietly, target)
+            with interrupts_wait():  # what has begun to start cannot be stopped
+                target = _start(description, n_workers, threads_per_worker)
+                stack.callback(_close_quietly, target)
         try:
             client = Client(target, timeout=CONNECT_SECONDS, set_as_default=False)
         except (OSError, ValueError) as error:
@@ -276,7 +277,7 @@ def _local_cluster(n_workers: int, threads: int) -> Any:
         processes=True,
         memory_limit=0,
         dashboard_address="127.0.0.1:0",
-        env=dict(os.environ),  # as it is now, the fork server may be older
+        env=fork_server.workers_environment(),
         silence_logs="CRITICAL",
     )
 
@@ -304,5 +305,5 @@ def _prepare_workers(client: Client, *, interruptible: bool) -> None:
 
 def _close_quietly(closable: Any) -> None:
     """Close a client or cluster; what was recorded is safe, so trouble here concerns nobody."""
-    with suppress(Exception):
+    with suppress(Exception), interrupts_wait():
         closable.close(timeout=CLOSE_SECONDS)

@@ -285,6 +285,23 @@ def test_the_tree_holds_what_was_recorded_however_a_sweep_ends(
         assert int((tree["two_moons/uniform"].state == "complete").sum()) == n_records
 
 
+def test_an_interrupt_while_the_last_results_are_written_loses_none(tmp_path, client, monkeypatch):
+    real = Consolidator.flush
+    begun = []
+
+    def flush(self):
+        begun.append(self)
+        if len(begun) == 1:
+            raise KeyboardInterrupt
+        real(self)
+
+    monkeypatch.setattr(Consolidator, "flush", flush)
+    with pytest.raises(KeyboardInterrupt, match="6 of 6 runs are recorded; resume with"):
+        sweep(TEXT, tmp_path / "small")
+    with open_results(tmp_path / "small") as tree:
+        assert int((tree["two_moons/uniform"].state == "complete").sum()) == 6
+
+
 def test_runs_without_a_record_are_counted(tmp_path, client, monkeypatch):
     real = campaign_module.solve_batch
     lost: list[str] = []

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+from multiprocessing import forkserver
+from pathlib import Path
 
+from mkldist.run import fork_server
 from mkldist.run.cluster import WORKER_ENVIRON, ConnectOptions, connect
 
 SCRIPT = """
 import os, sys
+from mkldist.run import fork_server
 from mkldist.run.cluster import ConnectOptions
 
 def seen():
@@ -25,6 +30,7 @@ if __name__ == "__main__":
     print(len({ppid for _, ppid, _ in found.values()}), len({pid for pid, *_ in found.values()}))
     for _, _, environ in found.values():
         print(environ["OMP_NUM_THREADS"], environ["MALLOC_TRIM_THRESHOLD_"])
+        print(repr(environ["PYTHONPATH"]))
 """
 
 
@@ -32,10 +38,15 @@ def test_workers_have_one_parent_and_its_environment(tmp_path):
     path = tmp_path / "script.py"
     path.write_text(SCRIPT)
     environ = {name: value for name, value in os.environ.items() if name not in WORKER_ENVIRON}
-    said = subprocess.run(
-        [sys.executable, str(path)], capture_output=True, text=True, check=True, env=environ
-    ).stdout
-    assert said.split() == ["1", "2", *["1", str(256 * 2**20)] * 2]
+    here = tmp_path / "where the user is"
+    here.mkdir()
+    (here / "queue.py").write_text("raise RuntimeError('a file of the user')")
+    ended = subprocess.run(
+        [sys.executable, str(path)], capture_output=True, text=True, env=environ, cwd=here
+    )
+    assert not ended.returncode, ended.stderr
+    each = ["1", str(256 * 2**20), repr(os.environ.get("PYTHONPATH", ""))]
+    assert ended.stdout.split() == ["1", "2", *each * 2]
 
 
 def test_workers_have_the_environment_of_when_they_start(monkeypatch):
@@ -44,6 +55,28 @@ def test_workers_have_the_environment_of_when_they_start(monkeypatch):
     monkeypatch.setenv("MKLDIST_CACHE", "elsewhere")
     with options.connect() as client:
         assert list(client.run(os.getenv, "MKLDIST_CACHE").values()) == ["elsewhere"]
+
+
+def test_variables_that_are_set_while_the_server_starts_stay(monkeypatch):
+    monkeypatch.setenv("MKLDIST_CACHE", "before")
+    monkeypatch.setattr(
+        forkserver, "ensure_running", lambda: os.environ.update(MKLDIST_CACHE="meanwhile")
+    )
+    fork_server.start_fork_server({"MKLDIST_SOME": 1})
+    assert os.environ["MKLDIST_CACHE"] == "meanwhile"
+    assert "MKLDIST_SOME" not in os.environ
+
+
+def test_neither_workers_nor_their_server_get_ctrl_c():
+    def blocked(pid):
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+        mask = next(int(line.split()[1], 16) for line in lines if line.startswith("SigBlk"))
+        return bool(mask & 1 << (signal.SIGINT - 1))
+
+    with connect(n_workers=1) as client:
+        [pids] = client.run(lambda: [os.getpid(), os.getppid()]).values()
+        assert [blocked(pid) for pid in pids] == [True, True]
+    assert not blocked(os.getpid())
 
 
 def test_workers_have_imported_their_tasks_before_they_begin():
