@@ -31,6 +31,8 @@ from pydantic import Field
 from mkldist.solvers.base import Method, Path, Problem, Steps, StopReason, reason_to_stop
 from mkldist.solvers.cut_bundle import BundleParams, CutBundle
 
+RISING = 0.1  # of the distance to the upper bound, by which a lower bound rises that is on its way
+
 
 class SilpParams(BundleParams):
     """Parameters of the semi-infinite linear programme."""
@@ -61,12 +63,14 @@ def solve(problem: Problem, params: SilpParams) -> Steps:
     bundle = CutBundle(problem, params)
     yield from bundle.begin()
     for _ in range(params.max_iter):
-        n_kernels = len(bundle.kernels)
+        n_kernels, lower = len(bundle.kernels), bundle.restricted_lower
         yield from bundle.visit()
         # Rounding may hide what the newest constraint says.
         same = len(bundle.kernels) == n_kernels
         same = same and np.array_equal(bundle.p, bundle.minimum.columns)
-        stop = reason_to_stop(problem, params, bundle.gap, stalled=same)
+        # From a bound far below, the model's minimum may take more than one visit.
+        rising = bundle.restricted_lower - lower > RISING * (bundle.upper - lower)
+        stop = reason_to_stop(problem, params, bundle.gap, stalled=same and not rising)
         if stop is not None:
             break
         bundle.p = bundle.minimum.columns

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.svm import SVC
 
 import mkldist
 from mkldist.errors import SpecError
@@ -65,6 +66,23 @@ def test_a_path_has_the_optima_of_its_points(name, acceleration, make):
         slack = 1e-9 * abs(alone.objective)
         assert solution.dual_objective <= alone.objective + slack
         assert alone.dual_objective <= solution.objective + slack
+
+
+@pytest.mark.parametrize("name", ["silp", "level"])
+def test_a_leap_of_the_value_along_a_path_is_no_stall(name):
+    x, flat = np.random.default_rng(3).normal(size=(16, 2)), np.ones((16, 16))
+    distances = ((x[:, None] - x) ** 2).sum(axis=2)
+    grams = np.array([flat + 1e-9 * np.eye(16), np.exp(-1e-6 * distances), np.exp(-distances / 2)])
+    y = np.where(np.arange(16) % 3, 1.0, -1.0)
+    path = along(name, grams, y, [1.0, 1e5], tol=1e-6)
+    assert path[1].objective > 50 * path[0].objective
+    assert [solution.stop_reason.value for solution in path] == ["converged", "converged"]
+    machine = SVC(C=1e5, kernel="precomputed", tol=1e-10).fit(grams[2], y)
+    signed = np.zeros(16)
+    signed[machine.support_] = machine.dual_coef_[0]
+    optimum = np.abs(signed).sum() - 0.5 * signed @ grams[2] @ signed
+    assert path[1].kernel_weights[2] == pytest.approx(1.0)
+    assert path[1].dual_objective == pytest.approx(optimum, rel=1e-5)
 
 
 def test_hinge_and_several_classes_have_paths_too():
