@@ -7,6 +7,9 @@ from pathlib import Path
 from mkldist.gram.blobs import Blobs, readable
 from mkldist.gram.local_blobs import LocalBlobs
 
+LAPLACIANS = "laplacians"
+"""Folder beside the banks, of graph Laplacians."""
+
 
 def open_blobs(root: str | Path, folder: str) -> Blobs:
     """Return the files below `folder` of a path or of a URL that fsspec understands.

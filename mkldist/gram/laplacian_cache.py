@@ -19,7 +19,7 @@ import numpy as np
 from scipy import sparse
 
 from mkldist.errors import OutputError, StoreError
-from mkldist.gram.blob_places import open_blobs
+from mkldist.gram.blob_places import LAPLACIANS, open_blobs
 from mkldist.gram.blobs import Blobs
 from mkldist.gram.cache import locked
 from mkldist.gram.local_blobs import LocalBlobs
@@ -27,7 +27,6 @@ from mkldist.identity import array_id, content_id
 from mkldist.kernels.graph import as_points, graph_laplacian
 from mkldist.spec.graph import GraphSpec
 
-FOLDER = "laplacians"
 SUFFIX = ".npz"
 VERSION = 1  # of the file and of what a GraphSpec means
 MAGIC = b"mkldist graph 1\0"
@@ -80,7 +79,7 @@ def cached_laplacian(x: Any, spec: GraphSpec, folder: str | Path) -> sparse.csr_
     """
     points = as_points(x)
     name = laplacian_id(points, spec)
-    blobs = open_blobs(folder, FOLDER)
+    blobs = open_blobs(folder, LAPLACIANS)
     found = _read(blobs, name, points.shape[0])
     if found is not None:
         return found

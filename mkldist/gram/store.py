@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from mkldist.errors import StoreError
 from mkldist.gram import metadata
-from mkldist.gram.blob_places import list_folders, open_blobs
+from mkldist.gram.blob_places import LAPLACIANS, list_folders, open_blobs
 from mkldist.gram.blobs import Blobs
 from mkldist.gram.chunks import Block, ChunkParts, blocks_of, chunk_bytes, chunk_name, mark_name
 from mkldist.gram.layout import TileLayout
@@ -279,4 +279,4 @@ class GramStore:
 
 def list_banks(root: str | Path) -> list[str]:
     """Return the ids of the banks below a folder or URL, sorted, damaged ones included."""
-    return list_folders(root)
+    return [name for name in list_folders(root) if name != LAPLACIANS]

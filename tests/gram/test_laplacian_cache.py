@@ -12,7 +12,9 @@ from scipy import sparse
 
 from mkldist.errors import DataError
 from mkldist.gram import laplacian_cache
-from mkldist.gram.laplacian_cache import FOLDER, cached_laplacian, laplacian_id
+from mkldist.gram.blob_places import LAPLACIANS
+from mkldist.gram.laplacian_cache import cached_laplacian, laplacian_id
+from mkldist.gram.store import list_banks
 from mkldist.kernels.graph import GraphSpec, graph_laplacian
 
 SPEC = GraphSpec(neighbours=3, weights="heat")
@@ -37,7 +39,7 @@ def computed(monkeypatch: pytest.MonkeyPatch) -> list[GraphSpec]:
 
 
 def only_file(folder: Path) -> Path:
-    (file,) = (folder / FOLDER).glob("*.npz")
+    (file,) = (folder / LAPLACIANS).glob("*.npz")
     return file
 
 
@@ -53,6 +55,12 @@ def test_built_once(x: np.ndarray, tmp_path: Path, computed: list[GraphSpec]) ->
         same(cached_laplacian(points, SPEC, tmp_path / "new" / "folder"), x)
     assert len(computed) == 1
     assert list((tmp_path / "new" / "folder" / ".partial").iterdir()) == []
+
+
+def test_their_folder_among_banks_is_none(x: np.ndarray, tmp_path: Path) -> None:
+    cached_laplacian(x, SPEC, tmp_path)
+    (tmp_path / "bank").mkdir()
+    assert list_banks(tmp_path) == ["bank"]
 
 
 def test_sparse_points_by_any_representation(tmp_path: Path, computed: list[GraphSpec]) -> None:
@@ -83,7 +91,7 @@ def test_whatever_matters_has_a_file_of_its_own(x: np.ndarray, tmp_path: Path) -
     pairs = list(itertools.product((x, other, x[:-1], sparse.csr_array(x)), specs))
     for points, spec in pairs:
         same(cached_laplacian(points, spec, tmp_path), points, spec)
-    assert len(list((tmp_path / FOLDER).glob("*.npz"))) == len(pairs)
+    assert len(list((tmp_path / LAPLACIANS).glob("*.npz"))) == len(pairs)
     assert len({laplacian_id(points, spec) for points, spec in pairs}) == len(pairs)
 
 
@@ -124,7 +132,7 @@ def test_a_folder_that_cannot_be_written_costs_the_computation(
 
 
 def test_a_folder_in_the_place_of_the_file(x: np.ndarray, tmp_path: Path) -> None:
-    (tmp_path / FOLDER / f"{laplacian_id(x, SPEC)}.npz").mkdir(parents=True)
+    (tmp_path / LAPLACIANS / f"{laplacian_id(x, SPEC)}.npz").mkdir(parents=True)
     same(cached_laplacian(x, SPEC, tmp_path), x)
 
 
