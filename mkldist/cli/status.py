@@ -34,6 +34,7 @@ def command(path: Path) -> None:
         from mkldist.analysis.tables import results_table
         from mkldist.results.tree import open_results
 
+        console.print()
         console.print(results_table(open_results(path)))
     for failure in status.failed:
         console.print(f"failed {failure.node}: {failure.error}", highlight=False, soft_wrap=True)

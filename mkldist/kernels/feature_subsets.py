@@ -15,6 +15,7 @@ from mkldist.spec.banks import Features, KernelSpec, RandomSubsets
 # first subsets of a larger bank are those of a smaller one.
 SIZE_STREAM, COLUMN_STREAM, WIDTH_STREAM = 0, 1, 2
 COLUMN_DRAWS_AT_ONCE = 4_000_000
+SHOWN = 8
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,12 @@ class SubsetWords:
     groups: Mapping[str, tuple[int, ...]]
     seed: int
 
+    def _names_known(self) -> str:
+        """Name groups and features, not too many."""
+        known = [*self.groups, *self.names]
+        rest = f", … {len(known) - SHOWN} more" if len(known) > SHOWN else ""
+        return f"Known are {', '.join(known[:SHOWN])}{rest}" if known else ""
+
     def resolve(self, features: str | RandomSubsets, place: str) -> FeatureSubsets:
         """Return the subsets that `features` stands for."""
         d = self.n_features
@@ -60,9 +67,9 @@ class SubsetWords:
             known = ["all", "each", *self.groups, *self.names]
             raise SpecError(
                 f"{place}.features",
-                f"{features!r}",
+                f"found {features!r}",
                 "'all', 'each', {count = …}, or the name of a feature group or a feature",
-                nearest(features, known),
+                nearest(features, known) or self._names_known(),
             )
         if not len(chosen):
             raise SpecError(f"{place}.features", f"group {features!r} of no features", "some")
