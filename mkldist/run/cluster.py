@@ -244,9 +244,11 @@ def cluster_class(description: ClusterFile) -> Any:
 
 def _start(description: ClusterFile | None, n_workers: int | None, threads: int) -> Any:
     """Start a cluster."""
-    where, what = "workers", "worker processes of this machine"
+    where, what, expected = "workers", "worker processes of this machine", "processes that stay"
+    hint = "A script that starts them needs if __name__ == '__main__', for they import it"
     if description is not None:
-        where, what = description.where, description.cls
+        where, what, expected = description.where, description.cls, "a cluster that starts"
+        hint = "Look at its options"
     try:
         if description is None:
             return _local_cluster(n_workers or default_workers(threads), threads)
@@ -261,8 +263,8 @@ def _start(description: ClusterFile | None, n_workers: int | None, threads: int)
         raise ClusterError(
             where,
             f"{what} did not start: {type(error).__name__}: {error}",
-            "a cluster that starts" if description else "processes that start and stay",
-            "The same command does the rest of the sweep",
+            expected,
+            f"{hint}. The same command does the rest of the sweep",
         ) from error
     return cluster
 

@@ -201,19 +201,17 @@ def _opened(task: BatchTask, limit: int | None) -> Iterator[tuple[Bank, BlockBui
 
 
 def _bank(task: BatchTask, limit: int | None, stack: ExitStack) -> tuple[Bank, BlockBuilder | None]:
-    ref = task.ref
+    ref, backend = task.ref, _backend(task.ref.plan, limit)
+    buffer = _buffer_of_thread() if task.settings.own_workers else BankBuffer()
+    if backend != "memory":
+        buffer.clear()
     if not ref.plan.stored:
         source = materials(ref).source()
         return RecomputedBank(source, row_cache_bytes(limit), kernel_threads(task)), None
-    store, builder, buffer = ref.store(), None, BankBuffer()
+    store, builder = ref.store(), None
     if task.builds:
         stack.enter_context(writing(store.location))
         builder = stack.enter_context(BlockBuilder(materials(ref).source(), store))
-    if task.settings.own_workers:
-        buffer = _buffer_of_thread()
-    backend = _backend(ref.plan, limit)
-    if backend != "memory":
-        buffer.clear()
     return open_bank(store, backend, limit, builder=builder, buffer=buffer), builder
 
 

@@ -179,6 +179,16 @@ def test_recomputed_kernels_take_the_processors_that_other_batches_leave(
     assert len(receipt.recorded) == recorded(task) == 2
 
 
+def test_memory_of_a_bank_waits_for_no_task_that_loads_none(task):
+    own = replace(task, settings=replace(task.settings, own_workers=True))
+    buffer = tasks._buffer_of_thread()
+    for backend in ("mmap", "recompute"):
+        solve_batch(with_backend(own, "memory"))
+        assert buffer._memory.nbytes
+        solve_batch(with_backend(own, backend))
+        assert not buffer._memory.nbytes
+
+
 def test_a_bank_that_is_too_large_for_a_worker_is_streamed(task):
     plan = replace(task.ref.plan, backend="memory", n_bytes=1000)
     asked = replace(plan, spec=plan.spec.model_copy(update={"backend": "memory"}))
