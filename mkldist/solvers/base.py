@@ -228,7 +228,15 @@ class Solution:
     trace: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
     extra: dict[str, float] = field(default_factory=dict)
     kernel_coefficients: Floats | None = None
-    state: Any = field(default=None, repr=False)
+    state: Any = None
+
+    def __repr__(self) -> str:
+        """Say what was reached in one line; arrays are for who asks for them."""
+        n_active, n = np.count_nonzero(self.kernel_weights), len(self.kernel_weights)
+        return (
+            f"<Solution: {self.stop_reason} at {self.objective:.6g}, gap {self.gap:.2g}, "
+            f"{n_active} of {n} kernels>"
+        )
 
     @property
     def gap(self) -> float:

@@ -33,6 +33,14 @@ def test_every_method_returns_a_certified_solution(name, instance):
     assert solution.decision_function(instance.grams).shape == (n,)
 
 
+def test_a_solution_shows_what_was_reached_in_a_line(instance):
+    solution = mkldist.solve("level", instance.grams, instance.y, C=instance.C)
+    shown = repr(solution)
+    assert shown.startswith(f"<Solution: converged at {solution.objective:.6g}, gap 0.00")
+    assert f"{np.count_nonzero(solution.kernel_weights)} of {len(instance.grams)} kernels" in shown
+    assert len(shown) < 100
+
+
 def test_optimum_is_the_conic_one(instance):
     optimum = instances.simplex_svm_optimum(instances.balanced)
     for name in ("level", "simplemkl"):
