@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import queue
 import time
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -99,6 +100,7 @@ class Campaign:
         self._announced: queue.SimpleQueue[Mapping[str, str]] = queue.SimpleQueue()
         self._states: dict[str, str] = {}
         self._built: set[str] = set()
+        self._unbuilt: Counter[str] = Counter()  # bytes of banks
         self._build_errors: dict[str, BaseException] = {}
         self._noted_streaming = False
         self.counts = Counts(runs=sum(len(batch.runs) for batch in work.batches))
@@ -186,6 +188,7 @@ class Campaign:
         else:
             self._settle_batch(outcome.item, outcome.receipt, error)
         for bank in self._agenda.finished_banks():
+            self.counts.bytes -= self._unbuilt.pop(bank, 0)  # who died may have built it
             ours = self._work.own_banks or bank in self._built
             if ours and not self._work.keep_banks and self._work.stored[bank].plan.stored:
                 self._work.stored[bank].store().delete()
@@ -207,6 +210,7 @@ class Campaign:
         """Note what was built of a bank."""
         self.counts.blocks_done += receipt.blocks
         self.counts.bytes_done += receipt.bytes
+        self._unbuilt[bank] -= receipt.bytes
         self._built.add(bank)
 
     def _settle_batch(
@@ -279,9 +283,9 @@ class Campaign:
             return []
         store = retried(self._work.stored[bank].store)
         missing = retried(store.missing)
-        self.counts.bytes += sum(
-            block.shape[0] * block.shape[1] * store.dtype.itemsize for block in missing
-        )
+        n_bytes = sum(block.shape[0] * block.shape[1] * store.dtype.itemsize for block in missing)
+        self.counts.bytes += n_bytes
+        self._unbuilt[bank] += n_bytes
         return [block.index for block in missing]
 
     def _is_recorded(self, run_id: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -184,6 +185,23 @@ def test_a_batch_that_dies_while_it_builds_is_tried_again(tmp_path, client, monk
     Failing(monkeypatch, "solve_batch", RuntimeError("killed"), times=1)
     assert sweep(TEXT, tmp_path / "small").counts[RunState.COMPLETE] == 6
     assert len(kept(tmp_path / "banks")) == 3
+
+
+def test_what_was_built_by_who_died_is_not_waited_for(tmp_path, client, monkeypatch):
+    real, begun = campaign_module.solve_batch, []
+
+    def solve_batch(task):
+        begun.append(task)
+        receipt = real(task)
+        if len(begun) == 1:
+            raise RuntimeError("killed")
+        return receipt
+
+    counted = []
+    monkeypatch.setattr(campaign_module, "solve_batch", solve_batch)
+    monkeypatch.setattr(SilentProgress, "show", lambda _, counts: counted.append(replace(counts)))
+    sweep(TEXT, tmp_path / "small", connect_options=ONE_WORKER)
+    assert counted[-1].bytes_done == counted[-1].bytes > 0
 
 
 def test_batches_that_cannot_read_are_tried_again(tmp_path, client, monkeypatch):
