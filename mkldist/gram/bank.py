@@ -168,8 +168,8 @@ class Bank(abc.ABC):
     def chunks(self) -> Iterator[Chunk]:
         """Traverse the bank.
 
-        Chunks cover every kernel and entry once, all kernels of one slice of entries in
-        ascending order before the next slice.  Their shapes depend on nothing but the bank.
+        Chunks cover every kernel and entry once, the entries of a kernel in ascending order and
+        the kernels at an entry too.  Their shapes depend on nothing but the bank.
         """
 
     @abc.abstractmethod
@@ -210,10 +210,14 @@ class ArrayBank(Bank):
 
     def chunks(self) -> Iterator[Chunk]:
         """Traverse the array in slabs of some tiles, all kernels at once."""
+        yield from self.slabs_of(slice(0, self.n_kernels))
+
+    def slabs_of(self, kernels: slice) -> Iterator[Chunk]:
+        """Traverse some kernels in slabs of some tiles."""
         for entries in slabs(self.layout):
-            values = self._values[:, entries]
+            values = self._values[kernels, entries]
             self.counter.bytes_read += values.nbytes
-            yield Chunk(slice(0, self.n_kernels), entries, values)
+            yield Chunk(kernels, entries, values)
 
     def rows(self, kernels: Ints) -> Iterator[Rows]:
         """Read some kernels as they lie, all at once."""

@@ -20,6 +20,8 @@ from mkldist.gram.bank import (
 )
 from mkldist.gram.layout import TileLayout
 
+SHARE_OF_TRAVERSAL = 4  # part of what may stay mapped in
+
 
 class MappedBank(ArrayBank):
     """A bank whose (M, E) entries begin a file.
@@ -62,25 +64,23 @@ class MappedBank(ArrayBank):
             self._map = mmap.mmap(file.fileno(), n_bytes, access=mmap.ACCESS_READ)
         values = np.frombuffer(self._map, dtype=dtype).reshape(n_kernels, layout.n_entries)
         super().__init__(values, layout)
-        self._limit = resident_limit
+        self._row_bytes = n_bytes // n_kernels
         self._gives_back = resident_limit is not None and n_bytes > resident_limit
+        # Solvers' active kernels stay beside what a traversal maps in.
+        self._may_stay = (resident_limit or 0) // SHARE_OF_TRAVERSAL
+        self._mapped_in = 0
 
     def chunks(self) -> Iterator[Chunk]:
-        """Traverse the file in slabs of some tiles, as many kernels at once as may stay."""
-        for chunk in super().chunks():
-            yield from self._parts(chunk)
-
-    def _parts(self, chunk: Chunk) -> Iterator[Chunk]:
-        """Yield a chunk, in parts of whole blocks of kernels if it is more than may stay."""
-        if not self._gives_back or self._limit is None:
-            yield chunk
+        """Traverse the file; what lies together is read together where pages are given back."""
+        if not self._gives_back:
+            yield from super().chunks()
             return
-        blocks = self._limit * self.n_kernels // (4 * chunk.values.nbytes * BLOCK_KERNELS)
+        blocks = self._may_stay // (self._row_bytes * BLOCK_KERNELS)
         step = max(1, blocks) * BLOCK_KERNELS
         for first in range(0, self.n_kernels, step):
             kernels = slice(first, min(first + step, self.n_kernels))
-            yield Chunk(kernels, chunk.entries, chunk.values[kernels])
-            self.give_back()
+            yield from self.slabs_of(kernels)
+            self._traversed(kernels)
 
     def rows(self, kernels: Ints) -> Iterator[Rows]:
         """Read some kernels; many are a traversal, in which pages are given back too."""
@@ -90,15 +90,22 @@ class MappedBank(ArrayBank):
         for group in kernel_groups(len(kernels), self.layout.n_entries):
             for rows in super().rows(kernels[group]):
                 yield replace(rows, positions=rows.positions + group.start)
-            self.give_back()
+            self._traversed(group)
 
     def diagonals(self) -> Iterator[DiagonalPart]:
         """Read the diagonals, giving back the pages of the kernels that they lie in."""
         for part in super().diagonals():
             yield part
             if self._gives_back:
-                self.give_back()
+                self._traversed(part.kernels)
+
+    def _traversed(self, kernels: slice) -> None:
+        """Give pages back when those of as many kernels are mapped in as may stay."""
+        self._mapped_in += (kernels.stop - kernels.start) * self._row_bytes
+        if self._mapped_in + self._row_bytes > self._may_stay:
+            self.give_back()
 
     def give_back(self) -> None:
         """Unmap all pages; they are mapped again, from the page cache, when they are read."""
         self._map.madvise(mmap.MADV_DONTNEED)
+        self._mapped_in = 0
