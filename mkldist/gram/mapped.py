@@ -79,8 +79,9 @@ class MappedBank(ArrayBank):
         step = max(1, blocks) * BLOCK_KERNELS
         for first in range(0, self.n_kernels, step):
             kernels = slice(first, min(first + step, self.n_kernels))
-            yield from self.slabs_of(kernels)
-            self._traversed(kernels)
+            for chunk in self.slabs_of(kernels):
+                yield chunk
+                self._traversed(chunk.values.nbytes)
 
     def rows(self, kernels: Ints) -> Iterator[Rows]:
         """Read some kernels; many are a traversal, in which pages are given back too."""
@@ -90,19 +91,19 @@ class MappedBank(ArrayBank):
         for group in kernel_groups(len(kernels), self.layout.n_entries):
             for rows in super().rows(kernels[group]):
                 yield replace(rows, positions=rows.positions + group.start)
-            self._traversed(group)
+            self._traversed((group.stop - group.start) * self._row_bytes)
 
     def diagonals(self) -> Iterator[DiagonalPart]:
         """Read the diagonals, giving back the pages of the kernels that they lie in."""
         for part in super().diagonals():
             yield part
             if self._gives_back:
-                self._traversed(part.kernels)
+                self._traversed(len(part.values) * self._row_bytes)
 
-    def _traversed(self, kernels: slice) -> None:
-        """Give pages back when those of as many kernels are mapped in as may stay."""
-        self._mapped_in += (kernels.stop - kernels.start) * self._row_bytes
-        if self._mapped_in + self._row_bytes > self._may_stay:
+    def _traversed(self, n_bytes: int) -> None:
+        """Give pages back when as many are mapped in as may stay."""
+        self._mapped_in += n_bytes
+        if self._mapped_in + n_bytes > self._may_stay:
             self.give_back()
 
     def give_back(self) -> None:

@@ -74,10 +74,10 @@ def test_second_opening_does_not_read_the_store(cache: NodeCache, store: GramSto
 
 
 @pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="no /proc/self/smaps")
-@pytest.mark.parametrize("visit", ["rows", "diagonals"])
+@pytest.mark.parametrize("visit", ["rows", "diagonals", "chunks"])
 def test_pages_of_a_bank_over_its_limit_are_given_back_in_time(visit: str, tmp_path: Path) -> None:
-    limit, layout = 2**25, TileLayout.for_points(256)
-    values = np.ones((260, layout.n_entries))
+    limit, layout = 2**26, TileLayout.for_points(256)
+    values = np.ones((600, layout.n_entries))
     assert values.nbytes > 2 * limit
     values.tofile(tmp_path / "bank")
     bank = MappedBank(tmp_path / "bank", len(values), layout, values.dtype, limit)
