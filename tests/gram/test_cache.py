@@ -76,12 +76,13 @@ def test_second_opening_does_not_read_the_store(cache: NodeCache, store: GramSto
 @pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="no /proc/self/smaps")
 @pytest.mark.parametrize("visit", ["rows", "diagonals", "chunks"])
 def test_pages_of_a_bank_over_its_limit_are_given_back_in_time(visit: str, tmp_path: Path) -> None:
-    limit, layout = 2**26, TileLayout.for_points(256)
-    values = np.ones((600, layout.n_entries))
-    assert values.nbytes > 2 * limit
-    values.tofile(tmp_path / "bank")
-    bank = MappedBank(tmp_path / "bank", len(values), layout, values.dtype, limit)
-    kernels = (np.arange(len(values)),) if visit == "rows" else ()
+    limit, layout, n_kernels = 2**27, TileLayout.for_points(512), 300
+    n_bytes = n_kernels * layout.n_entries * 8
+    assert n_bytes > 2 * limit
+    (tmp_path / "bank").touch()
+    os.truncate(tmp_path / "bank", n_bytes)
+    bank = MappedBank(tmp_path / "bank", n_kernels, layout, np.dtype(np.float64), limit)
+    kernels = (np.arange(n_kernels),) if visit == "rows" else ()
     peak = 0
     for part in getattr(bank, visit)(*kernels):
         if visit == "rows":
