@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from mkldist.cli import main
+
 SWEEP = """
 name = "tiny"
 description = "two methods on two moons"
@@ -255,11 +257,19 @@ def test_list_of_sweeps_shows_descriptions(tmp_path):
         (("plan", "tiny.toml", "--set", "splits.train_fraction=0.999"), "two_moons"),
     ],
 )
-def test_mistakes_exit_with_2_one_message_and_no_output_folder(tmp_path, words, said):
+def test_mistakes_exit_with_2_one_message_and_no_output_folder(
+    tmp_path, monkeypatch, capsys, words, said
+):
     (tmp_path / "tiny.toml").write_text(SWEEP)
-    done = run(tmp_path, *words, code=2)
-    assert said in done.stderr
-    assert len([line for line in done.stderr.splitlines() if line.startswith("mkldist:")]) <= 1
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["mkldist", *words])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    told = capsys.readouterr().err
+    assert said in told
+    assert "Traceback" not in told
+    assert len([line for line in told.splitlines() if line.startswith("mkldist:")]) <= 1
     assert [p.name for p in tmp_path.iterdir()] == ["tiny.toml"]
 
 
