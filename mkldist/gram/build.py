@@ -92,16 +92,13 @@ class BlockBuilder:
         OutputError
             If the store cannot be written.
         """
-        buffer: Floating | None = None
+        # Fresh pages are slower to touch than kernels to compute: one buffer for all blocks.
+        buffer = block_buffer(self._store)
         for block in blocks:
-            if self._store.holds(block):
-                continue
-            if buffer is None:
-                # Fresh pages are slower to touch than kernels to compute: one buffer for all.
-                buffer = block_buffer(self._store)
-            values = fitted(buffer, block)
-            self._compute(block, values)
-            self._write(block, values)
+            if not self._store.holds(block):
+                values = fitted(buffer, block)
+                self._compute(block, values)
+                self._write(block, values)
 
     def load(self, buffer: BankBuffer) -> Floating:
         """Return all entries of the bank, (M, E): read where complete, else computed.
@@ -164,10 +161,8 @@ def build_blocks(source: BankSource, store: GramStore, blocks: Iterable[Block]) 
 
     Raises
     ------
-    GramError
-        If a kernel overflows the store's dtype; the block is not stored.
-    OutputError
-        If the store cannot be written.
+    GramError, OutputError
+        See :meth:`BlockBuilder.build`.
     """
     with BlockBuilder(source, store) as builder:
         builder.build(blocks)

@@ -125,21 +125,17 @@ def load_entries(store: GramStore, buffer: BankBuffer, read: ReadBlock = read_bl
     DamagedBlocksError
         Naming all blocks that cannot be read.
     """
-    shape = store.n_kernels, store.layout.n_entries
-    values = buffer.take(shape, store.dtype)
-    of_one: Values | None = None
+    values = buffer.take((store.n_kernels, store.layout.n_entries), store.dtype)
+    of_one = block_buffer(store)
 
     def load(block: Block) -> None:
-        nonlocal of_one
         place = values[block.kernels, block.entries]
         if place.flags.c_contiguous:
             read(store, block, place)
-            return
-        if of_one is None:
-            of_one = block_buffer(store)
-        part = fitted(of_one, block)
-        read(store, block, part)
-        place[...] = part
+        else:
+            part = fitted(of_one, block)
+            read(store, block, part)
+            place[...] = part
 
     load_blocks(store, load)
     return values

@@ -55,7 +55,7 @@ def open_bank(
     mkldist.gram.loading.DamagedBlocksError
         If blocks are damaged; its ``blocks`` names them.  A streamed bank finds them when it
         is read.
-    UnreadableError
+    mkldist.errors.UnreadableError
         If the medium does not answer.
     mkldist.errors.GramError, mkldist.errors.OutputError
         If a block cannot be built.

@@ -218,12 +218,14 @@ class Campaign:
     ) -> None:
         if item.builds and error is None:
             self._count(item.bank, receipt.built)
-        if error is not None and item.builds and is_final(error):
-            self._build_errors[item.bank] = error
-            self._record_all(self._agenda.batch_failed(item, describe(error), final=True))
-        elif error is not None:
-            self._progress.note(f"a task of {len(item.runs)} runs ended early: {describe(error)}")
-            self._record_all(self._agenda.batch_failed(item, describe(error)))
+        if error is not None:
+            final = item.builds and is_final(error)
+            if final:
+                self._build_errors[item.bank] = error
+            else:
+                words = f"a task of {len(item.runs)} runs ended early: {describe(error)}"
+                self._progress.note(words)
+            self._record_all(self._agenda.batch_failed(item, describe(error), final=final))
         elif receipt.damaged:
             self._progress.note(f"building again: {receipt.damaged}")
             self._record_all(self._agenda.bank_damaged(item, receipt.damaged))
