@@ -9,17 +9,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from mkldist.in_memory.solve import solve, solve_path
     from mkldist.results.selected import selected
     from mkldist.results.tree import open_results
     from mkldist.solvers.base import Solution
-    from mkldist.solvers.solve import solve, solve_path
 
 _EXPORTS = {
     "Solution": "mkldist.solvers.base",
     "open_results": "mkldist.results.tree",
     "selected": "mkldist.results.selected",
-    "solve": "mkldist.solvers.solve",
-    "solve_path": "mkldist.solvers.solve",
+    "solve": "mkldist.in_memory.solve",
+    "solve_path": "mkldist.in_memory.solve",
 }
 
 __all__ = ["Solution", "open_results", "selected", "solve", "solve_path"]

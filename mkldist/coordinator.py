@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from mkldist.figures.sweep_figures import draw_figures, undrawable_runs
 from mkldist.plan.model import BatchPlan, Plan
+from mkldist.resolve.resolved import Resolved
 from mkldist.results.layout import TreeFacts
 from mkldist.results.output import OutputFolder, claimed, writing
 from mkldist.results.records import RecordStore
@@ -25,15 +26,14 @@ from mkldist.run.bank_refs import bank_refs
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.consolidate import Consolidator
 from mkldist.run.progress import Progress, make_progress
-from mkldist.run.resolve import Resolved
 from mkldist.run.sweep_setup import banks_root, batch_settings, output_path, planned
-from mkldist.run.telemetry import environment
 from mkldist.spec.model import SweepSpec
+from mkldist.worker.telemetry import environment
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from mkldist.run.campaign import Work
+    from mkldist.run.sweep_loop import Work
 
 
 @dataclass(frozen=True)
@@ -203,7 +203,7 @@ class _Sweep:
         resume_command: str,
     ) -> None:
         """Do what was not recorded before, on a cluster; the tree follows however that ends."""
-        from mkldist.run.campaign import Campaign
+        from mkldist.run.sweep_loop import Campaign
 
         n_runs = len(self.plan.runs) - len(before)
         options = options.limited_to(n_runs)
@@ -227,7 +227,7 @@ class _Sweep:
 
     def _work(self, before: Collection[str], options: ConnectOptions) -> Work:
         """Return what is left to do when some runs are recorded."""
-        from mkldist.run.campaign import Work
+        from mkldist.run.sweep_loop import Work
 
         batches = _open_batches(self.plan, before)
         root = banks_root(self.spec, self.folder.path)

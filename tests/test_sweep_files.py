@@ -12,12 +12,12 @@ import xarray as xr
 import mkldist
 from mkldist.coordinator import run_sweep
 from mkldist.data.catalogue import list_datasets
+from mkldist.methods.registry import METHODS
 from mkldist.plan.planner import make_plan
+from mkldist.resolve.resolved import resolve, resolve_methods
 from mkldist.results.rows import method_nodes
 from mkldist.results.tree import open_results
 from mkldist.run.cluster import ConnectOptions
-from mkldist.run.resolve import resolve, resolve_methods
-from mkldist.solvers.registry import METHODS
 from mkldist.spec.load import load_sweep
 from mkldist.spec.model import SweepSpec
 

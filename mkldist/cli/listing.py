@@ -60,7 +60,7 @@ def methods(names: tuple[str, ...]) -> None:
     """List methods with problem, loss, labels, parameters and paper: all of them, or NAMES."""
     from mkldist.cli.method_card import method_card
     from mkldist.errors import SpecError, nearest
-    from mkldist.solvers.registry import METHODS
+    from mkldist.methods.registry import METHODS
 
     for name in names:
         if name not in METHODS:

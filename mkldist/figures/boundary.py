@@ -17,7 +17,7 @@ from mkldist.kernels.evaluate import evaluate
 from mkldist.kernels.kernel_list import KernelList
 from mkldist.plan.model import BankPlan
 from mkldist.results.run_record import RunRecord
-from mkldist.run.materials import Materials, ingredients
+from mkldist.worker.bank_inputs import Materials, ingredients
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.intp]

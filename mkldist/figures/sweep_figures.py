@@ -11,9 +11,9 @@ from typing import Any
 from mkldist.figures.files import keep_figure, remove_unfinished
 from mkldist.identity import content_id
 from mkldist.plan.model import BankPlan, Plan, RunPlan
+from mkldist.resolve.resolved import Resolved
 from mkldist.results.records import RecordStore, RunRecord
 from mkldist.results.state import RunState
-from mkldist.run.resolve import Resolved
 
 VERSION = 1  # of what pictures look like
 FIRST_SPLIT = 0

@@ -12,8 +12,8 @@ from collections.abc import Generator
 import numpy as np
 import numpy.typing as npt
 
+from mkldist.counters import Counters
 from mkldist.gram.requests import Quadratic
-from mkldist.machines.counters import Counters
 from mkldist.machines.svm import SvmSolution, solve_svm
 
 Floats = npt.NDArray[np.float64]

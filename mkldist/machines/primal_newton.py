@@ -38,7 +38,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.linalg
 
-from mkldist.machines.counters import Counters
+from mkldist.counters import Counters
 from mkldist.machines.squared_losses import SquaredLoss
 
 Floats = npt.NDArray[np.float64]

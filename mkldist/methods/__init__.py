@@ -1,1 +1,1 @@
-"""The methods, one a file; the contract is :mod:`mkldist.solvers.base`."""
+"""MKL methods, a family a package and a method a file; the registry names them all."""

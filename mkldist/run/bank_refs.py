@@ -8,9 +8,9 @@ from pathlib import Path
 from mkldist.data.snapshot import save_snapshot
 from mkldist.identity import content_id
 from mkldist.plan.model import Plan
+from mkldist.resolve.resolved import Resolved
 from mkldist.results.output import writing
-from mkldist.run.materials import BankRef
-from mkldist.run.resolve import Resolved
+from mkldist.worker.bank_inputs import BankRef
 
 BankKey = tuple[str, str, str]
 

@@ -20,7 +20,7 @@ from mkldist.spec.model import SweepSpec
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from mkldist.run.campaign import Work
+    from mkldist.run.sweep_loop import Work
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def build_banks(
     mkldist.errors.ClusterError
         When workers cannot be had or the scheduler was lost.
     """
-    from mkldist.run.campaign import Work
+    from mkldist.run.sweep_loop import Work
 
     options = connect_options or ConnectOptions()
     plan, resolved = planned(spec, origin, data_dirs, options)
@@ -92,7 +92,7 @@ def _build(
     work: Work, folder: OutputFolder, options: ConnectOptions, console: Console | None
 ) -> Counts:
     """Do the work on a cluster and return what was built."""
-    from mkldist.run.campaign import Campaign, describe
+    from mkldist.run.sweep_loop import Campaign, describe
 
     store = RecordStore(folder.records)
     consolidator = Consolidator(folder.results, store)

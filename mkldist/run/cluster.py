@@ -293,7 +293,7 @@ def default_workers(threads_per_worker: int = 1) -> int:
 
 def _prepare_workers(client: Client, *, interruptible: bool) -> None:
     """Make sure that workers can import mkldist, now and when further ones join."""
-    from mkldist.run.worker_setup import WorkerSetup
+    from mkldist.worker.setup import WorkerSetup
 
     try:
         client.register_plugin(WorkerSetup(interruptible=interruptible), name="mkldist")

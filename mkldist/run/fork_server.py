@@ -18,7 +18,7 @@ from mkldist.run.interrupts import children_without_interrupts
 
 # System libraries of macOS do not survive a fork.
 METHOD = "forkserver" if sys.platform == "linux" else "spawn"
-PRELOADED = ["distributed", "mkldist.run.tasks"]
+PRELOADED = ["distributed", "mkldist.worker.tasks"]
 PATHS = ("PYTHONPATH", "PYTHONSAFEPATH")
 
 

@@ -8,13 +8,13 @@ from pathlib import Path
 
 from mkldist.plan.model import Plan
 from mkldist.plan.planner import make_plan
+from mkldist.resolve.memory_limit import check_memory, parse_memory
+from mkldist.resolve.resolved import Resolved, resolve
 from mkldist.results.layout import check_names
 from mkldist.results.output import OutputFolder
-from mkldist.run.batch import BatchSettings
 from mkldist.run.cluster import ConnectOptions, default_workers
-from mkldist.run.memory_limit import check_memory, parse_memory
-from mkldist.run.resolve import Resolved, resolve
 from mkldist.spec.model import SweepSpec
+from mkldist.worker.batch import BatchSettings
 
 TOPIC = "mkldist-runs"
 

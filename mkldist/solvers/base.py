@@ -26,7 +26,7 @@ A method with ``joint_classes`` also takes labels of k classes at once, one colu
 finds the kernel weights that they share: it minimises the sum of the classes' objectives, with
 whatever depends on the weights alone counted once.
 
-Register it by one line in :mod:`mkldist.solvers.registry`.
+Register it by one line in :mod:`mkldist.methods.registry`.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, Field
 
+from mkldist.counters import Counters
 from mkldist.errors import GramError
 from mkldist.gram.requests import Request
-from mkldist.machines.counters import Counters
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.target import Target
 

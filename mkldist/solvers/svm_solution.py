@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mkldist.machines.counters import Counters
+from mkldist.counters import Counters
 from mkldist.machines.svm import SvmSolution
 from mkldist.solvers.base import Floats, Problem, Solution, SolverParams, StopReason
 from mkldist.solvers.trace import Trace

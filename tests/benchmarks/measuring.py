@@ -12,9 +12,9 @@ import numpy as np
 
 from mkldist.gram.bank import Bank
 from mkldist.gram.view import BankView, make_views
+from mkldist.methods.registry import METHODS
 from mkldist.solvers.base import Problem, Solution
 from mkldist.solvers.lockstep import Job, drive
-from mkldist.solvers.registry import METHODS
 
 TOL = 0.01
 

@@ -20,9 +20,9 @@ from mkldist.gram.kept_rows import Room
 from mkldist.gram.view import BankView, make_views
 from mkldist.machines.svm import solve_svm
 from mkldist.memory import view_cache_bytes
+from mkldist.methods.registry import METHODS
 from mkldist.solvers.base import Problem, Solution
 from mkldist.solvers.lockstep import Job, drive
-from mkldist.solvers.registry import METHODS
 from tests.benchmarks import problems
 from tests.benchmarks.measuring import TOL, Measured, jobs, named, run, solved, timed
 from tests.benchmarks.problems import Points

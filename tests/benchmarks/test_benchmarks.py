@@ -14,9 +14,9 @@ from mkldist.gram.passes import answer
 from mkldist.gram.requests import Combine, Quadratic
 from mkldist.gram.view import make_views
 from mkldist.machines.svm import solve_svm
+from mkldist.methods.registry import METHODS
 from mkldist.solvers.base import Problem
 from mkldist.solvers.lockstep import Job, solve_alone
-from mkldist.solvers.registry import METHODS
 from tests.benchmarks import problems
 from tests.benchmarks.reach import one_kernel_at_a_time
 from tests.benchmarks.straightforward_level import level as straightforward_level

@@ -149,7 +149,7 @@ def test_lists(tmp_path, what, words):
 
 
 def test_methods_by_name_are_described_in_full_on_a_screen(tmp_path):
-    from mkldist.solvers.registry import METHODS
+    from mkldist.methods.registry import METHODS
 
     done = run(tmp_path, "list", "methods", *METHODS)
     cards = done.stdout.rstrip().split("\n\n")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mkldist.machines.counters import Counters
+from mkldist.counters import Counters
 from mkldist.machines.primal_newton import PrimalMachine
 from mkldist.machines.squared_losses import SquaredLoss
-from mkldist.methods.primalmkl import PrimalMKLParams, squared_loss
+from mkldist.methods.primal.primalmkl import PrimalMKLParams, squared_loss
 from tests.methods import instances
 from tests.methods.references import real_values
 

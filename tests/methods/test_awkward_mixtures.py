@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from mkldist.methods.registry import METHODS
 from mkldist.optim.duality_gap import relative_gap
-from mkldist.solvers.registry import METHODS
 from tests.methods import plain_bank
 
 TOL = 1e-7

@@ -7,10 +7,10 @@ import pytest
 from sklearn.dummy import DummyClassifier
 from sklearn.svm import SVC
 
-from mkldist.machines.counters import Counters
+from mkldist.counters import Counters
+from mkldist.methods.baselines.cross_validation import cross_validate, stratified_folds
+from mkldist.methods.registry import METHODS
 from mkldist.solvers.base import StopReason
-from mkldist.solvers.cross_validation import cross_validate, stratified_folds
-from mkldist.solvers.registry import METHODS
 from tests.methods import instances, plain_bank
 from tests.methods.references.baselines import choice, cv_scores
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from mkldist.methods.registry import METHODS
 from mkldist.solvers.base import Solution, StopReason
-from mkldist.solvers.registry import METHODS
 from tests.methods import instances, plain_bank
 from tests.methods.references import Case, all_cases, optimum
 

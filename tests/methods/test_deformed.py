@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mkldist.solvers.deformed import Deformation, inverse_root, pivoted_factor
+from mkldist.methods.manifold.deformed import Deformation, inverse_root, pivoted_factor
 from tests.methods.manifolds import grams_between, manifold
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from mkldist.methods.registry import METHODS
 from mkldist.solvers.base import StopReason
-from mkldist.solvers.registry import METHODS
 from tests.methods import plain_bank
 
 SEEDS = (12, 14, 19, 51, 63, 81, 95, 98, 104, 117, 170, 185, 213, 251, 286, 293)

@@ -8,7 +8,7 @@ from sklearn.svm import SVC
 
 import mkldist
 from mkldist.errors import SpecError
-from mkldist.solvers.registry import METHODS
+from mkldist.methods.registry import METHODS
 from tests.benchmarks import problems
 from tests.methods import instances
 from tests.methods.test_screening import random_instance

@@ -12,8 +12,8 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
+from mkldist.methods.registry import METHODS
 from mkldist.solvers.base import Solution, StopReason
-from mkldist.solvers.registry import METHODS
 from tests.methods import plain_bank
 from tests.methods.instances import factors
 

@@ -11,7 +11,7 @@ from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel, rbf_kerne
 
 import mkldist
 from mkldist.errors import GramError, SpecError
-from mkldist.solvers.registry import METHODS
+from mkldist.methods.registry import METHODS
 from tests.methods.instances import factors
 
 C = 20.0

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mkldist.optim.lp_ball import WeightSet, lp_norm, project_onto_lp_ball
-from mkldist.solvers.weight_step import (
+from mkldist.methods.primal.weight_step import (
     suboptimality,
 )
+from mkldist.optim.lp_ball import WeightSet, lp_norm, project_onto_lp_ball
 
 
 @pytest.mark.parametrize("p", [1.0, 1.01, 1.3, 1.5, 2.0, 3.0, 7.0, 64.0])

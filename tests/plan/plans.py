@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from mkldist.methods.registry import METHODS
 from mkldist.plan.facts import BankFacts, DatasetFacts, GridFacts
 from mkldist.plan.model import Plan
 from mkldist.plan.planner import make_plan
-from mkldist.solvers.registry import METHODS
 from mkldist.spec.model import SweepSpec
 
 FIXED = {"tol": 0.01, "max_iter": 500}

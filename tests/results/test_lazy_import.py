@@ -29,7 +29,7 @@ def test_looking_at_records_does_not_import_xarray():
 
 
 def test_workers_import_only_what_tasks_need():
-    loaded = modules_after("import mkldist.run.tasks")
+    loaded = modules_after("import mkldist.worker.tasks")
     assert not loaded.intersection({"scipy.stats", "sklearn", "pandas", "xarray", "zarr", "rich"})
 
 

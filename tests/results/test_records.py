@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mkldist.machines.counters import Counters
+from mkldist.counters import Counters
 from mkldist.plan.model import RunPlan
 from mkldist.results.record_format import decode, encode
 from mkldist.results.records import RecordStore, RunRecord

@@ -12,12 +12,12 @@ import numpy as np
 from mkldist.data.dataset import Dataset, Split
 from mkldist.plan.model import Plan
 from mkldist.plan.planner import make_plan
+from mkldist.resolve.resolved import resolve
 from mkldist.results.records import RecordStore, RunRecord
 from mkldist.run.bank_refs import bank_refs
-from mkldist.run.batch import BatchSettings
-from mkldist.run.resolve import resolve
-from mkldist.run.tasks import BatchTask, BuildTask, build, solve_batch
 from mkldist.spec.model import SweepSpec
+from mkldist.worker.batch import BatchSettings
+from mkldist.worker.tasks import BatchTask, BuildTask, build, solve_batch
 
 WIDTHS = (0.3, 1.0, 3.0)
 SWEEP = """

@@ -10,8 +10,8 @@ import numpy as np
 
 from mkldist.gram.requests import Quadratic
 from mkldist.methods import uniform
+from mkldist.methods.registry import METHODS
 from mkldist.solvers.base import Method
-from mkldist.solvers.registry import METHODS
 
 SECONDS = 0.4
 

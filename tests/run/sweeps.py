@@ -18,9 +18,9 @@ import dask
 import distributed  # noqa: F401  # its defaults, before one is set and taken back
 
 from mkldist.coordinator import SweepOutcome, run_sweep
+from mkldist.methods.registry import METHODS
 from mkldist.results.records import RecordStore, RunRecord
 from mkldist.run.cluster import ConnectOptions
-from mkldist.solvers.registry import METHODS
 from mkldist.spec.model import SweepSpec
 
 MISBEHAVING = Path(__file__).with_name("misbehaving.py")

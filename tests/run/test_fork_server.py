@@ -82,4 +82,4 @@ def test_neither_workers_nor_their_server_get_ctrl_c():
 def test_workers_have_imported_their_tasks_before_they_begin():
     with connect(n_workers=1) as client:
         [modules] = client.run(lambda: sorted(sys.modules)).values()
-    assert "mkldist.run.tasks" in modules
+    assert "mkldist.worker.tasks" in modules

@@ -11,15 +11,15 @@ from sklearn.datasets import load_digits, load_iris
 
 import mkldist
 from mkldist.errors import SpecError
+from mkldist.methods.registry import METHODS, MODULES
 from mkldist.plan.planner import make_plan
+from mkldist.resolve.resolved import resolve
 from mkldist.results.export import export
 from mkldist.results.record_format import decode, encode
 from mkldist.results.records import RecordStore
 from mkldist.results.rows import weight_rows
 from mkldist.results.state import RunState
-from mkldist.run.resolve import resolve
-from mkldist.run.scores import multiclass_scores, predicted_classes
-from mkldist.solvers.registry import METHODS, MODULES
+from mkldist.scores import multiclass_scores, predicted_classes
 from mkldist.spec.model import SweepSpec
 from tests.run.few_labels import do, grams, save_npz, text, zscored
 from tests.run.sweeps import kill_after, record_times, records, run_here, run_process

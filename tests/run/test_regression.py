@@ -15,7 +15,7 @@ from mkldist.data.snapshot import load_snapshot
 from mkldist.errors import SpecError
 from mkldist.results.state import RunState
 from mkldist.results.tree import open_results
-from mkldist.run.scores import classification_scores, regression_scores
+from mkldist.scores import classification_scores, regression_scores
 from tests.run.sweeps import record_times, records, run_here
 
 WIDTHS = (0.5, 2.0)

@@ -10,8 +10,8 @@ from sklearn.svm import SVC
 import mkldist
 from mkldist.errors import DataError, InputError
 from mkldist.kernels.graph import GraphSpec, graph_laplacian
-from mkldist.run.materials import laplacian, materials
-from mkldist.solvers.registry import METHODS
+from mkldist.methods.registry import METHODS
+from mkldist.worker.bank_inputs import laplacian, materials
 from tests.run.few_labels import do, grams, save_npz, text, zscored
 from tests.run.sweeps import run_here
 

@@ -11,7 +11,7 @@ from mkldist.errors import SpecError
 from mkldist.gram import laplacian_cache
 from mkldist.kernels.graph import GraphSpec, graph_laplacian
 from mkldist.results.records import RecordStore
-from mkldist.run.materials import laplacian, materials
+from mkldist.worker.bank_inputs import laplacian, materials
 from tests.run.few_labels import METHODS as METHOD_WORDS
 from tests.run.few_labels import do, grams, save_npz, text, zscored
 from tests.run.sweeps import kill_after, record_times, run_process

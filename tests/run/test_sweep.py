@@ -11,9 +11,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from mkldist.data.snapshot import load_snapshot
+from mkldist.in_memory.solve import solve
 from mkldist.results.state import RunState
 from mkldist.results.tree import open_results
-from mkldist.solvers.solve import solve
 from tests.run.sweeps import record_times, records, run_here, sweep_text
 
 WIDTHS = (0.1, 0.3, 1.0, 3.0)

@@ -8,9 +8,9 @@ import pytest
 from mkldist.gram.bank import MemoryBank
 from mkldist.gram.requests import Quadratic
 from mkldist.gram.view import make_views
+from mkldist.methods.registry import METHODS
 from mkldist.solvers.base import Problem, Solution, StopReason
 from mkldist.solvers.lockstep import Job, drive, solve_alone
-from mkldist.solvers.registry import METHODS
 from tests.methods import instances
 
 GRID = tuple(np.geomspace(1.0, 1000.0, 8))

@@ -7,8 +7,8 @@ import itertools
 import pytest
 
 from mkldist.errors import SpecError
+from mkldist.methods.registry import METHODS
 from mkldist.solvers.parameters import expand
-from mkldist.solvers.registry import METHODS
 
 LEVEL = METHODS["level"]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mkldist.errors import SpecError
-from mkldist.run.resolve import resolve_methods
+from mkldist.resolve.resolved import resolve_methods
 from mkldist.spec.load import load_sweep
 
 SWEEP = """

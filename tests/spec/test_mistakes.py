@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from mkldist.errors import SpecError
-from mkldist.run.resolve import resolve_methods
-from mkldist.solvers.registry import METHODS
+from mkldist.methods.registry import METHODS
+from mkldist.resolve.resolved import resolve_methods
 from mkldist.spec.load import load_sweep
 from mkldist.spec.mistakes import location_of, most_telling, spec_error
 from mkldist.spec.model import SweepSpec

@@ -1,0 +1,1 @@
+"""One call that solves a problem on Gram matrices in memory."""

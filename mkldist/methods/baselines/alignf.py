@@ -1,0 +1,165 @@
+"""Centred alignment: weights whose kernel is most like the labels (Cortes, Mohri & Rostamizadeh).
+
+With ``K_c = H K H``, ``H = I - 11'/n``, the centred alignment of two kernels is the cosine
+``<K_c, L_c>_F / (||K_c||_F ||L_c||_F)``.  The conic combination most aligned with ``yy'`` is
+proportional to the solution of (Cortes, Mohri & Rostamizadeh 2012, Proposition 9)
+
+    min_{v >= 0}  v' M v - 2 v' a,    M_kl = <H K_k H, K_l>_F,   a_k = (Hy)' K_k (Hy),
+
+and the machine trained on it is, as in their two-stage method, the support vector machine
+
+    max_alpha 1'alpha - 1/2 (alpha*y)' (sum_m d_m K_m) (alpha*y)  s.t. 0 <= alpha <= C, y'alpha = 0
+
+whose bounds are reported.  The kernels combined are those of the bank, not centred: a machine with
+a bias does not feel the difference.  The paper's weights have unit Euclidean norm; here
+``d = v / sum(v)``, for C to mean what it means under other weights in the simplex.
+
+Of several classes with labels Y (n, k), the kernels are aligned with ``YY'``: a is the sum of what
+the columns give, and each class has its machine on the shared combination.
+
+M is asked for a few columns at a time, which costs ``M^2 n^2`` multiplications and a pass for
+every few kernels.  When the time is up before all columns are there, the kernels whose columns
+are missing get no weight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import replace
+
+import numpy as np
+import scipy.linalg
+import scipy.optimize
+from pydantic import Field
+
+from mkldist.counters import Counters
+from mkldist.gram.requests import Combine, Inner, Quadratic, Request
+from mkldist.machines.inner_svm import train
+from mkldist.solvers.base import Floats, Method, Problem, SolverParams, Steps, StopReason
+from mkldist.solvers.svm_solution import fixed_weights_solution
+
+CHUNK = 3  # kernels held at once, beside their copies in a pass
+RANK_TOL = 1e-15  # of the largest eigenvalue, below which a direction is rounding
+
+
+class AlignfParams(SolverParams):
+    """Parameters of centred alignment."""
+
+    C: float = Field(100.0, gt=0, allow_inf_nan=False, description="bound of the dual variables")
+
+
+def solve(problem: Problem, params: AlignfParams) -> Steps:
+    """Align the kernels with the labels, and train on their combination.
+
+    Parameters
+    ----------
+    problem : Problem
+        Labels and number of kernels.
+    params : AlignfParams
+        Regularisation and stopping rule.
+
+    Yields
+    ------
+    Quadratic, Combine, Inner
+
+    Returns
+    -------
+    Solution
+        ``extra`` holds ``alignment``, the centred alignment of the combination with the labels.
+    """
+    y = problem.y
+    counters = Counters(outer_iterations=1)
+    centred = y - y.mean(axis=0)
+    counters.passes += 1
+    a = np.maximum((yield Quadratic(centred)).reshape(problem.n_kernels, -1).sum(axis=1), 0.0)
+    M = yield from _products(problem, params.time_limit, counters)
+    v = np.zeros(problem.n_kernels)
+    v[: len(M)] = nonnegative_quadratic(M, a[: len(M)])
+    total = float(v.sum())
+    d = v / total if total > 0.0 else np.full(len(v), 1.0 / len(v))
+    K = yield Combine(d)
+    counters.combines += 1
+    svm = train(K, y, params.C, params.tol, counters)
+    solution = fixed_weights_solution(problem, params, d, svm, counters)
+    columns = centred.reshape(len(y), -1)
+    target = float(np.linalg.norm(columns.T @ columns))
+    length = np.sqrt(max(float(v[: len(M)] @ M @ v[: len(M)]), 0.0)) * target
+    solution.extra["alignment"] = float(v @ a) / float(length) if length > 0.0 else 0.0
+    complete = len(M) == len(v)
+    return solution if complete else replace(solution, stop_reason=StopReason.TIME_LIMIT)
+
+
+def _products(
+    problem: Problem, time_limit: float, counters: Counters
+) -> Generator[Request, Floats, Floats]:
+    """Return the products M of the first kernels: of all, unless the time is up before."""
+    n_kernels = problem.n_kernels
+    columns = np.empty((n_kernels, n_kernels))
+    done = 0
+    while done < n_kernels and (done == 0 or problem.clock.elapsed <= time_limit):
+        size = min(CHUNK, n_kernels - done)
+        grams = yield Combine(np.eye(size, n_kernels, done))
+        _centre(grams)
+        columns[:, done : done + size] = yield Inner(grams)
+        counters.combines += 1
+        counters.passes += 1
+        done += size
+    M = columns[:done, :done]
+    return np.asarray(0.5 * (M + M.T))
+
+
+def _centre(grams: Floats) -> None:
+    """Centre symmetric (R, n, n) matrices in place."""
+    for K in grams:
+        means = K.mean(axis=0)
+        K -= means
+        K -= means[:, None]
+        K += means.mean()
+
+
+def nonnegative_quadratic(M: Floats, a: Floats) -> Floats:
+    """Return a minimiser over ``v >= 0`` of ``v' M v - 2 v' a``.
+
+    Parameters
+    ----------
+    M : (s, s) float64
+        Positive semi-definite Gram matrix of some vectors.
+    a : (s,) float64
+        Products of these vectors with another one, so that a is in the range of M.
+
+    Returns
+    -------
+    (s,) float64
+        Zero where M has a zero diagonal.
+    """
+    scale = np.sqrt(np.maximum(np.diagonal(M), 0.0))
+    kept = np.flatnonzero(scale > RANK_TOL * scale.max(initial=0.0))
+    v = np.zeros(len(a))
+    if not len(kept):
+        return v
+    scale = scale[kept]
+    cosines, target = M[np.ix_(kept, kept)] / np.outer(scale, scale), a[kept] / scale
+    values, vectors = scipy.linalg.eigh(cosines)
+    roots = np.sqrt(values[values > RANK_TOL * values[-1]])
+    vectors = vectors[:, -len(roots) :]
+    factor, image = roots[:, None] * vectors.T, (vectors.T @ target) / roots
+    try:
+        w, _ = scipy.optimize.nnls(factor, image, maxiter=30 * len(kept))
+    except RuntimeError:  # it cycles on factors that are singular up to rounding
+        w = scipy.optimize.lsq_linear(factor, image, bounds=(0.0, np.inf), tol=1e-14).x
+    v[kept] = np.maximum(w, 0.0) / scale
+    return v
+
+
+METHOD = Method(
+    name="alignf",
+    solve=solve,
+    params=AlignfParams,
+    title="Centred alignment (ALIGNF)",
+    problem="SVM on the kernel most aligned with the labels",
+    loss="hinge",
+    regularizer="1/2 ||f||^2",
+    reference="Cortes, Mohri & Rostamizadeh 2012, Proposition 9 (alignf)",
+    joint_classes=True,
+    typical_passes=lambda n_kernels: 2 + -(-n_kernels // CHUNK),
+)

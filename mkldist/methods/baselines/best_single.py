@@ -1,0 +1,63 @@
+"""Best single kernel by cross-validation (the baseline BK of Do et al. 2009).
+
+For every kernel m, the error of the support vector machine on K_m is estimated by stratified
+k-fold cross-validation inside the training part; the kernel of least error (ties: of least mean
+hinge loss, then of least index) is trained on the whole training part:
+
+    max_alpha 1'alpha - 1/2 (alpha*y)' K_m (alpha*y)   s.t.  0 <= alpha <= C, y'alpha = 0.
+
+Do et al. choose the kernel on all data, test part included, and call their BK optimistically
+biased for it; here the test part is never looked at.  :mod:`.svm` chooses
+C too.
+"""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from mkldist.methods.baselines.cross_validation import train_chosen
+from mkldist.solvers.base import Method, Problem, SolverParams, Steps
+
+
+class BestSingleParams(SolverParams):
+    """Parameters of the best single kernel."""
+
+    C: float = Field(100.0, gt=0, allow_inf_nan=False, description="bound of the dual variables")
+    folds: int = Field(5, ge=2, description="folds of the inner cross-validation")
+
+
+def solve(problem: Problem, params: BestSingleParams) -> Steps:
+    """Choose one kernel by cross-validation and train on it.
+
+    Parameters
+    ----------
+    problem : Problem
+        Labels and number of kernels.
+    params : BestSingleParams
+        Regularisation and number of folds, cut to the size of the smaller class.
+
+    Yields
+    ------
+    Combine
+
+    Returns
+    -------
+    Solution
+        ``extra`` holds the chosen kernel's index and its cross-validation error.
+    """
+    solution = yield from train_chosen(problem, params, [params.C], params.folds)
+    del solution.extra["chosen_C"]  # it is the user's
+    return solution
+
+
+METHOD = Method(
+    name="best_single",
+    solve=solve,
+    params=BestSingleParams,
+    title="Best single kernel by cross-validation",
+    problem="SVM on one kernel",
+    loss="hinge",
+    regularizer="1/2 ||f||^2",
+    reference="Do, Kalousis, Woznica & Hilario 2009, Table 2 (BK)",
+    typical_passes=lambda n_kernels: 1,
+)

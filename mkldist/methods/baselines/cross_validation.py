@@ -1,0 +1,189 @@
+"""Choice of one kernel, and of C, by cross-validation inside the training part.
+
+Every kernel is scored at every C by stratified k-fold cross-validation: the held-out error rate
+and the held-out mean hinge loss of the support vector machine.  The least error wins; ties go to
+the least hinge loss (to four decimals: the rest is what the machines leave undecided), then to
+the smallest C, then to the first kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from mkldist.counters import Counters
+from mkldist.gram.requests import Combine
+from mkldist.machines.svm import solve_svm
+from mkldist.solvers.base import Floats, Problem, Solution, SolverParams, StopReason
+from mkldist.solvers.single_kernels import fetched
+from mkldist.solvers.svm_solution import fixed_weights_solution
+
+Masks = list[npt.NDArray[np.bool_]]
+
+CHUNK = 3  # kernels held at once; with the rows of a fold, four matrices
+SELECTION_TOL = 1e-3  # duality gap at which predictions are compared, at most
+HINGE_DECIMALS = 4
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What cross-validation chose.
+
+    Parameters
+    ----------
+    kernel : int
+        Index of the kernel.
+    C : float
+        Bound of the dual variables.
+    error, hinge : float
+        Held-out error rate and mean hinge loss, the latter rounded.
+    complete : bool
+        Whether every kernel was scored before the time was up.
+    """
+
+    kernel: int
+    C: float
+    error: float
+    hinge: float
+    complete: bool = True
+
+
+def train_chosen(
+    problem: Problem, params: SolverParams, Cs: Sequence[float], n_folds: int
+) -> Generator[Combine, Floats, Solution]:
+    """Choose a kernel and a C by cross-validation, and train on all points.
+
+    Parameters
+    ----------
+    problem : Problem
+        Labels and number of kernels.
+    params : SolverParams
+        Tolerance of the final machine, and the time after which no further kernel is scored.
+    Cs : sequence of float
+        Bounds of the dual variables to choose from, increasing.
+    n_folds : int
+        Folds, cut to the size of the smaller class.
+
+    Yields
+    ------
+    Combine
+        Of single kernels, each once, and of the chosen one again.
+
+    Returns
+    -------
+    Solution
+        ``extra`` holds ``chosen_kernel``, ``chosen_C`` and ``cv_error``.
+    """
+    counters = Counters(outer_iterations=1, passes=1)
+    choice = yield from _choose(problem, params, Cs, n_folds, counters)
+    weights = np.zeros(problem.n_kernels)
+    weights[choice.kernel] = 1.0
+    K = yield Combine(weights)
+    counters.combines += 1
+    svm = solve_svm(K, problem.y, choice.C, tol=params.tol)
+    counters.count_svm(svm.iterations, svm.newton_steps)
+    solution = fixed_weights_solution(problem, params, weights, svm, counters)
+    solution.extra.update(
+        chosen_kernel=float(choice.kernel), chosen_C=choice.C, cv_error=choice.error
+    )
+    return solution if choice.complete else replace(solution, stop_reason=StopReason.TIME_LIMIT)
+
+
+def _choose(
+    problem: Problem,
+    params: SolverParams,
+    Cs: Sequence[float],
+    n_folds: int,
+    counters: Counters,
+) -> Generator[Combine, Floats, Choice]:
+    """Score every kernel, at least one, and return the best."""
+    y, n_kernels = problem.y, problem.n_kernels
+    folds = stratified_folds(y, n_folds)
+    tol = min(SELECTION_TOL, params.tol)
+    best = Choice(kernel=0, C=Cs[0], error=1.0, hinge=np.inf)
+    for first in range(0, n_kernels, CHUNK):
+        grams = yield from fetched(np.arange(first, min(first + CHUNK, n_kernels)), n_kernels)
+        counters.combines += 1
+        for kernel, K in enumerate(grams, first):
+            if kernel and problem.clock.elapsed > params.time_limit:
+                return replace(best, complete=False)
+            scores = cross_validate(K, y, Cs, folds, tol, counters)
+            for C, (error, exact) in zip(Cs, scores.tolist(), strict=True):
+                hinge = round(exact, HINGE_DECIMALS)
+                if (error, hinge, C) < (best.error, best.hinge, best.C):
+                    best = Choice(kernel, C, error, hinge)
+    return best
+
+
+def stratified_folds(y: Floats, n_folds: int) -> Masks:
+    """Return masks of held-out points; each class is dealt out in turn, in order of its points.
+
+    Parameters
+    ----------
+    y : (n,) float64
+        Labels in {-1, +1}.
+    n_folds : int
+        Folds wanted; cut to the size of the smaller class, at least 2 where it has 2 points.
+
+    Returns
+    -------
+    list of (n,) bool
+        Empty where a class has fewer than two points.
+    """
+    smaller = int(min((y > 0).sum(), (y < 0).sum()))
+    n_folds = min(n_folds, smaller)
+    if n_folds < 2:
+        return []
+    fold = np.empty(len(y), dtype=np.intp)
+    for label in (-1.0, 1.0):
+        members = np.flatnonzero(y == label)
+        fold[members] = np.arange(len(members)) % n_folds
+    return [fold == k for k in range(n_folds)]
+
+
+def cross_validate(
+    K: Floats, y: Floats, Cs: Sequence[float], folds: Masks, tol: float, counters: Counters
+) -> Floats:
+    """Return held-out error rates and mean hinge losses of one kernel along a path of C.
+
+    Parameters
+    ----------
+    K : (n, n) float64
+        Gram matrix.
+    y : (n,) float64
+        Labels in {-1, +1}.
+    Cs : sequence of float
+        Bounds of the dual variables, increasing.
+    folds : list of (n,) bool
+        Held-out points; if empty, all points are trained on and scored.
+    tol : float
+        Duality gap of each machine.
+    counters : Counters
+        Where machines are counted.
+
+    Returns
+    -------
+    (len(Cs), 2) float64
+    """
+    decisions = np.empty((len(Cs), len(y)))
+    neighbour = np.zeros(len(y))
+    for held_out in folds or [np.zeros(len(y), dtype=bool)]:
+        kept = ~held_out
+        scored = held_out if folds else kept
+        across = K[np.ix_(scored, kept)]
+        part = np.ascontiguousarray(K[np.ix_(kept, kept)])
+        start = neighbour[kept]
+        for c, C in enumerate(Cs):
+            svm = solve_svm(part, y[kept], C, tol=tol, start=start)
+            counters.count_svm(svm.iterations, svm.newton_steps)
+            decisions[c, scored] = across @ svm.signed + svm.bias
+            if c == 0:
+                neighbour[kept] = svm.alpha
+            if c + 1 < len(Cs):  # what is at its bound mostly stays there
+                start = np.where(svm.alpha >= C, Cs[c + 1], svm.alpha)
+    errors = (np.where(decisions >= 0, 1.0, -1.0) != y).mean(axis=1)
+    hinges = np.maximum(0.0, 1.0 - y * decisions).mean(axis=1)
+    return np.column_stack([errors, hinges])

@@ -1,0 +1,145 @@
+"""EasyMKL: the kernels' shares of the squared distance between two classes (Aiolli & Donini 2015).
+
+With Gamma the pairs of probability vectors, one on each class,
+``Gamma = {gamma >= 0, sum_{y_i=+1} gamma_i = 1, sum_{y_i=-1} gamma_i = 1}``, and
+
+    Q(gamma; K) = (1 - lam) gamma' Y K Y gamma + lam ||gamma||^2,
+
+whose first term is the squared distance between a point of each class's convex hull:
+
+1. ``gamma* = argmin over Gamma of Q(gamma; sum_m K_m)``,
+2. ``eta_m = gamma*' Y K_m Y gamma*``, divided by their sum,
+3. ``min over gamma in Gamma of Q(gamma; sum_m eta_m K_m)``,
+
+and ``f(x) = sum_m eta_m k_m(x, .)' Y gamma + b`` with f = 0 midway between the two hulls' points.
+The bounds reported are those of the third problem.  The kernels are summed, not averaged, in the
+first, so that for 0 < lam < 1 it depends on their scale and number.  The paper maximises over
+weights of unit Euclidean norm, which turns the sum over kernels into a norm, and then keeps the
+sum as an approximation; its weights have unit norm, the authors' programs make them sum to one,
+as here.  The machine of their later library multiplies lam by ``n_+ n_- / n`` in the third
+problem; the paper does not.
+
+Either problem is the l2-SVM in another scale: for ``alpha = s gamma`` the dual of
+:mod:`mkldist.machines.l2_svm` on ``(1 - lam) K`` with ridge lam is ``2 s - s^2 Q / 2``, at best
+``2 / Q``.  So a primal value P of that machine bounds Q from below by ``2 / P``; so does the
+linear function that touches the convex Q at gamma, whose least value over Gamma is
+``2 (min_{y_i=+1} g_i + min_{y_i=-1} g_i) - Q`` with ``g = Y ((1 - lam) K + lam I) Y gamma``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from pydantic import Field
+
+from mkldist.counters import Counters
+from mkldist.gram.requests import Combine, Quadratic
+from mkldist.machines.l2_svm import solve_l2_svm
+from mkldist.optim.duality_gap import relative_gap
+from mkldist.solvers.base import Floats, Method, Problem, Solution, SolverParams, Steps, StopReason
+from mkldist.solvers.trace import Trace
+
+HARD_RIDGE = 1e-10  # of the mean diagonal, where lam = 0 leaves none
+
+
+class EasyMklParams(SolverParams):
+    """Parameters of EasyMKL."""
+
+    lam: float = Field(
+        0.5, ge=0, le=1, description="0: nearest points of the classes' hulls, 1: their means"
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Hulls:
+    """Points of the classes' hulls: signed weights Y gamma, bias, and bounds of Q."""
+
+    signed: Floats
+    bias: float
+    upper: float
+    lower: float
+
+
+def solve(problem: Problem, params: EasyMklParams) -> Steps:
+    """Weight the kernels by their shares of the distance, and solve on the weighted sum.
+
+    Parameters
+    ----------
+    problem : Problem
+        Labels and number of kernels.
+    params : EasyMklParams
+        Regularisation and stopping rule.
+
+    Yields
+    ------
+    Combine, Quadratic
+
+    Returns
+    -------
+    Solution
+        ``dual_variables`` are gamma.
+    """
+    y, M = problem.y, problem.n_kernels
+    counters = Counters(outer_iterations=1, passes=1, combines=2)
+    K = yield Combine(np.ones(M))
+    gamma = _nearest(K, y, params.lam, 0.0, counters).signed
+    shares = np.maximum((yield Quadratic(gamma)), 0.0)
+    total = float(shares.sum())
+    eta = shares / total if total > 0.0 else np.full(M, 1.0 / M)
+    K = yield Combine(eta)
+    hulls = _nearest(K, y, params.lam, params.tol, counters)
+    met = relative_gap(hulls.upper, hulls.lower) <= params.tol
+    return Solution(
+        kernel_weights=eta,
+        coefficients=hulls.signed,
+        bias=hulls.bias,
+        dual_variables=hulls.signed * y,
+        objective=hulls.upper,
+        dual_objective=hulls.lower,
+        stop_reason=StopReason.CONVERGED if met else StopReason.STALLED,
+        counters=counters,
+        trace=Trace.of_one(params.trace, problem.clock, hulls.upper, hulls.lower, eta),
+    )
+
+
+def _nearest(K: Floats, y: Floats, lam: float, tol: float, counters: Counters) -> _Hulls:
+    """Minimise Q over Gamma; overwrites K."""
+    means = np.where(y > 0, 1.0 / (y > 0).sum(), -1.0 / (y < 0).sum())
+    if lam == 1.0:
+        return _bounded(means, K @ means, y, lam, 0.0)
+    f = K @ means
+    K *= 1.0 - lam
+    ridge = lam if lam > 0.0 else HARD_RIDGE * float(np.trace(K)) / len(y)
+    if ridge == 0.0:
+        return _bounded(means, f, y, lam, 0.0)
+    svm = solve_l2_svm(K, y, ridge, tol=tol)
+    counters.count_svm(svm.iterations, svm.newton_steps)
+    alpha = svm.alpha
+    totals = np.where(y > 0, alpha[y > 0].sum(), alpha[y < 0].sum())
+    signed = y * alpha / totals
+    lower = 2.0 / svm.objective if lam > 0.0 else 0.0
+    return _bounded(signed, K @ signed / (1.0 - lam), y, lam, lower)
+
+
+def _bounded(signed: Floats, f: Floats, y: Floats, lam: float, lower: float) -> _Hulls:
+    """Return the points with bias and bounds; f is K times the signed weights."""
+    half_gradient = (1.0 - lam) * y * f + lam * y * signed
+    Q = (1.0 - lam) * max(float(signed @ f), 0.0) + lam * float(signed @ signed)
+    tangent = 2.0 * float(half_gradient[y > 0].min() + half_gradient[y < 0].min()) - Q
+    bias = -0.5 * float(np.abs(signed) @ f)
+    return _Hulls(signed, bias, Q, min(max(lower, tangent, 0.0), Q))
+
+
+METHOD = Method(
+    name="easymkl",
+    solve=solve,
+    params=EasyMklParams,
+    title="EasyMKL",
+    problem="margin distribution: weights by distance between hulls",
+    loss="squared hinge",
+    regularizer="lam ||gamma||^2",
+    reference="Aiolli & Donini 2015, Section 3 (EasyMKL)",
+    hyperparameters=("lam",),
+    typical_passes=lambda n_kernels: 3,
+)

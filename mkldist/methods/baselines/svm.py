@@ -1,0 +1,74 @@
+"""Support vector machine on one kernel, kernel and C chosen together by cross-validation.
+
+The baseline that multiple kernel learning is usually compared with: an SVM whose kernel, say the
+width of a Gaussian, and whose C are those of least cross-validated error.  Every kernel of the
+bank is scored at every C of the geometric series from ``C_min`` to ``C_max`` by stratified k-fold
+cross-validation inside the training part; the best pair (ties: of least mean hinge loss, then of
+smallest C, then of least index) is trained on the whole training part:
+
+    max_alpha 1'alpha - 1/2 (alpha*y)' K_m (alpha*y)   s.t.  0 <= alpha <= C, y'alpha = 0.
+
+C is not a parameter here, it is learned; :mod:`.best_single` takes it as given.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from pydantic import Field
+
+from mkldist.methods.baselines.cross_validation import train_chosen
+from mkldist.solvers.base import Method, Problem, SolverParams, Steps
+
+
+class SvmParams(SolverParams):
+    """Parameters of the cross-validated machine."""
+
+    C_min: float = Field(0.01, gt=0, allow_inf_nan=False, description="one end of the C tried")
+    C_max: float = Field(1e4, gt=0, allow_inf_nan=False, description="the other end")
+    C_num: int = Field(
+        7, ge=1, description="number of C tried, from C_min to C_max by equal ratios"
+    )
+    folds: int = Field(5, ge=2, description="folds of the inner cross-validation")
+
+    @property
+    def Cs(self) -> list[float]:
+        """The values of C tried, increasing and distinct."""
+        series = np.geomspace(self.C_min, self.C_max, self.C_num)
+        return sorted(set(series.tolist()))
+
+
+def solve(problem: Problem, params: SvmParams) -> Steps:
+    """Choose one kernel and C by cross-validation and train on all points.
+
+    Parameters
+    ----------
+    problem : Problem
+        Labels and number of kernels.
+    params : SvmParams
+        Values of C to try and number of folds, cut to the size of the smaller class.
+
+    Yields
+    ------
+    Combine
+
+    Returns
+    -------
+    Solution
+        ``extra`` holds ``chosen_kernel``, ``chosen_C`` and ``cv_error``; the bounds are those of
+        the final machine.
+    """
+    return (yield from train_chosen(problem, params, params.Cs, params.folds))
+
+
+METHOD = Method(
+    name="svm",
+    solve=solve,
+    params=SvmParams,
+    title="Support vector machine, kernel and C by cross-validation",
+    problem="SVM on one kernel",
+    loss="hinge",
+    regularizer="1/2 ||f||^2",
+    reference="Suzuki & Tomioka 2011, Hao, Yuan, Yang & Chen 2012: the single-kernel SVM compared",
+    hyperparameters=(),
+    typical_passes=lambda n_kernels: 1,
+)

@@ -1,0 +1,62 @@
+"""Uniform kernel weights: one support vector machine on the mean of all kernels.
+
+Maximises ``1'alpha - 1/2 (alpha*y)' (1/M sum_m K_m) (alpha*y)`` over ``0 <= alpha <= C``,
+``y'alpha = 0``: the value J(d) of the simplex-weighted problem at d = 1/M, certified by the
+machine's own duality gap.  Several classes share the combined kernel, and their values add up.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from pydantic import Field
+
+from mkldist.counters import Counters
+from mkldist.gram.requests import Combine
+from mkldist.machines.inner_svm import train
+from mkldist.solvers.base import Method, Problem, SolverParams, Steps
+from mkldist.solvers.svm_solution import fixed_weights_solution
+
+
+class UniformParams(SolverParams):
+    """Parameters of the machine with uniform weights."""
+
+    C: float = Field(100.0, gt=0, allow_inf_nan=False, description="bound of the dual variables")
+
+
+def solve(problem: Problem, params: UniformParams) -> Steps:
+    """Solve the support vector machine on the mean kernel.
+
+    Parameters
+    ----------
+    problem : Problem
+        Labels and number of kernels.
+    params : UniformParams
+        Regularisation and stopping rule.
+
+    Yields
+    ------
+    Combine
+
+    Returns
+    -------
+    Solution
+    """
+    weights = np.full(problem.n_kernels, 1.0 / problem.n_kernels)
+    K = yield Combine(weights)
+    counters = Counters(outer_iterations=1, combines=1)
+    svm = train(K, problem.y, params.C, params.tol, counters)
+    return fixed_weights_solution(problem, params, weights, svm, counters)
+
+
+METHOD = Method(
+    name="uniform",
+    solve=solve,
+    params=UniformParams,
+    title="Uniform weights",
+    problem="SVM on the mean kernel",
+    loss="hinge",
+    regularizer="1/2 ||f||^2",
+    reference="baseline of Cortes, Mohri & Rostamizadeh 2009",
+    joint_classes=True,
+    typical_passes=lambda n_kernels: 1,
+)

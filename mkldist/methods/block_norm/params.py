@@ -1,0 +1,79 @@
+"""Parameters of block-norm MKL: its loss and its regulariser."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import ConfigDict, Field
+
+from mkldist.methods.block_norm import regularizers
+from mkldist.methods.block_norm.losses import EpsilonInsensitive, Hinge, Logistic, Loss, Squared
+from mkldist.methods.block_norm.regularizers import Regularizer
+from mkldist.solvers.base import Effects, SolverParams
+from mkldist.target import Target
+
+Floats = npt.NDArray[np.float64]
+
+_LOSSES: dict[str, type[Loss]] = {
+    "logistic": Logistic,
+    "hinge": Hinge,
+    "squared": Squared,
+    "epsilon": EpsilonInsensitive,
+}
+
+
+class BlockNormParams(SolverParams):
+    """Parameters of block-norm MKL."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+    effective_with: ClassVar[Effects] = {
+        "epsilon": ("loss", ("epsilon",)),
+        "mix": ("regularizer", ("elastic-net",)),
+        "q": ("regularizer", ("block-q",)),
+        "C": ("regularizer", ("block1", "elastic-net", "block-q", "uniform")),
+    }
+
+    C: float = Field(0.05, gt=0, allow_inf_nan=False, description="strength of the regulariser")
+    loss: Literal["logistic", "hinge", "squared", "epsilon"] = Field(
+        "logistic", description="logistic and hinge for classes, squared and epsilon for values"
+    )
+    epsilon: float = Field(
+        0.1, ge=0, allow_inf_nan=False, description="half width of the tube of loss epsilon"
+    )
+    regularizer: Literal["block1", "elastic-net", "block-q", "uniform"] | Regularizer = Field(
+        "block1", description="block1, elastic-net, block-q, uniform, or a Regularizer"
+    )
+    mix: float = Field(
+        0.5, ge=0, le=1, description="share of the squared norm in elastic-net (lambda)"
+    )
+    q: float = Field(1.5, gt=1, le=2, description="exponent of block-q")
+    acceleration: Literal["working-set", "none"] = Field(
+        "working-set", description="none: every iteration visits all kernels, as in the paper"
+    )
+
+    @property
+    def target(self) -> Target:
+        """What the labels may be, which the loss decides."""
+        return _LOSSES[self.loss].target
+
+    def make_loss(self, y: Floats) -> Loss:
+        """Return the loss on labels `y`."""
+        if self.loss == "epsilon":
+            return EpsilonInsensitive(y, self.epsilon)
+        return _LOSSES[self.loss](y)
+
+    def make_regularizer(self) -> Regularizer:
+        """Return the regulariser of strength C; a user's own is returned as it is."""
+        match self.regularizer:
+            case "block1":
+                return regularizers.block1(self.C)
+            case "elastic-net":
+                return regularizers.ElasticNet(self.C, self.mix)
+            case "block-q":
+                return regularizers.BlockQ(self.C, self.q)
+            case "uniform":
+                return regularizers.uniform(self.C)
+            case _:
+                return self.regularizer

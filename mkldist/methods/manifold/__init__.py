@@ -1,0 +1,1 @@
+"""Semi-supervised methods on a graph Laplacian, with one kernel or many."""

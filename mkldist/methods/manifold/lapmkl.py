@@ -1,0 +1,256 @@
+"""LapMKL: semi-supervised multiple kernel learning in the primal.
+
+Hao, Yuan, Yang & Chen 2012, section 4.  On n points, of which those with ``y_i = 0`` have no label,
+with the graph Laplacian L and kernel weights d in the simplex, two forms:
+
+``shared``
+    The paper's (18), one vector alpha of coefficients for all kernels,
+
+        F = 1/2 { gamma_a alpha'K alpha + gamma_i alpha'N alpha
+                  + sum over labelled i of max(0, 1 - y_i ((K alpha)_i + b))^2 },
+
+    ``K = sum_m d_m K_m``, ``N = sum_m d_m K_m L K_m``.  It is convex in (alpha, b) and in d, not in
+    both: a run has converged at a stationary point, to ``stationarity <= tol`` whatever its gap,
+    since ``dual_objective`` is a lower bound that is loose unless gamma_i is small.  Which of
+    several stationary points it meets depends on its steps.  See
+    :mod:`.lapmkl_shared`.
+``deformed``
+    The paper's (16), from which (18) follows by sharing alpha: a function per kernel, convex, with
+    a duality gap,
+
+        F = 1/2 { sum_m g_m'(gamma_a K_m^-1 + gamma_i L) g_m / d_m
+                  + sum over labelled i of loss(y_i, sum_m g_m(x_i) + b) },   g_m = d_m f_m.
+
+    It is PrimalMKL with lam = 1 over the kernels ``K_m (gamma_a I + gamma_i L K_m)^-1`` restricted
+    to the labelled points, see :mod:`.deformed`; so is its certificate.  The blocks
+    are computed once, a few kernels at a time, and PrimalMKL then runs on a bank of its own in
+    memory.  With the squared loss it is :mod:`.glks`.
+
+Its optimum is at most that of ``shared``.  Both equal PrimalMKL with ``lam = gamma_a`` on the
+labelled points where ``gamma_i = 0``, F for F, and LapSVM where there is one kernel.
+
+Erratum: (18) sums the loss over all n points; the labelled ones of (16) are meant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any, Literal
+
+import numpy as np
+from pydantic import Field
+
+from mkldist.counters import Counters
+from mkldist.gram.bank import MemoryBank
+from mkldist.gram.layout import TileLayout
+from mkldist.gram.passes import answered
+from mkldist.gram.requests import Request
+from mkldist.machines.squared_losses import SquaredLoss
+from mkldist.methods.manifold.deformed import Deformation, ManifoldParams
+from mkldist.methods.manifold.lapmkl_shared import solve_shared
+from mkldist.methods.primal import primalmkl
+from mkldist.optim.duality_gap import relative_gap
+from mkldist.solvers.base import Floats, Method, Problem, Solution, Steps, StopReason
+from mkldist.solvers.single_kernels import AT_A_TIME, fetched
+
+INNER_SHARE = 0.9  # of tol; the rest is for rounding between the deformed kernels and the bank's
+
+
+class LapMKLParams(ManifoldParams):
+    """Parameters of LapMKL."""
+
+    form: Literal["shared", "deformed"] = Field(
+        "deformed",
+        description="coefficients of each kernel's own, (16), certified; or shared by all, (18), "
+        "which is not convex: tol is then on stationarity, and the gap may stay large",
+    )
+    coupled: bool = Field(
+        True, description="let the coefficients follow in the weight step; false: the paper's step"
+    )
+
+
+def solve(problem: Problem, params: LapMKLParams) -> Steps:
+    """Run LapMKL in the form that the parameters name.
+
+    Parameters
+    ----------
+    problem : Problem
+        Labels, 0 for none, number of kernels, and graph Laplacian.
+    params : LapMKLParams
+        Weights of the two norms, form and stopping rule.
+
+    Yields
+    ------
+    Combine, Matvec
+
+    Returns
+    -------
+    Solution
+    """
+    if params.form == "shared":
+        return (yield from solve_shared(problem, params, coupled=params.coupled))
+    return (yield from solve_deformed(problem, params, "squared-hinge", coupled=params.coupled))
+
+
+def solve_deformed(
+    problem: Problem,
+    params: ManifoldParams,
+    loss: Literal["squared-hinge", "squared"],
+    *,
+    coupled: bool = True,
+) -> Steps:
+    """Run PrimalMKL on the deformed kernels.
+
+    Parameters
+    ----------
+    problem : Problem
+        Labels, 0 for none, number of kernels, and graph Laplacian.
+    params : ManifoldParams
+        Weights of the two norms and stopping rule.
+    loss : str
+        Loss of the labelled points.
+    coupled : bool
+        Whether coefficients follow in PrimalMKL's weight step.
+
+    Yields
+    ------
+    Combine
+
+    Returns
+    -------
+    Solution
+        ``kernel_coefficients`` are on all points; ``coefficients`` are the shared coefficients of
+        the deformed kernels, 0 at points without a label.
+    """
+    labelled = np.flatnonzero(problem.y)
+    deformation = Deformation(problem.laplacian, params.gamma_a, params.gamma_i, labelled)
+    bank = yield from _deformed_bank(problem, params, deformation)
+    inner = primalmkl.PrimalMKLParams(
+        lam=1.0,
+        loss=loss,
+        tol=INNER_SHARE * params.tol,
+        max_iter=params.max_iter,
+        time_limit=params.time_limit,
+        trace=params.trace,
+        coupled=coupled,
+    )
+    of_labels = primalmkl.squared_loss(inner, problem.y[labelled])
+    if bank is None:
+        return _constant(problem, deformation, of_labels)
+    on_labelled = Problem(problem.y[labelled], problem.n_kernels, problem.clock)
+    solution = answered(bank, primalmkl.solve(on_labelled, inner))
+    r = solution.dual_variables
+    r = r * on_labelled.y if loss == "squared-hinge" else r
+    return (yield from _on_all_points(problem, params, deformation, of_labels, solution, r))
+
+
+def _deformed_bank(
+    problem: Problem, params: ManifoldParams, deformation: Deformation
+) -> Generator[Request, Any, MemoryBank | None]:
+    """Return the deformed kernels between the labelled points, or None when the time is up."""
+    layout = TileLayout.for_points(len(deformation.labelled))
+    values = np.empty((problem.n_kernels, layout.n_entries))
+    for start in range(0, problem.n_kernels, AT_A_TIME):
+        if problem.clock.past(params.time_limit):
+            return None
+        kernels = np.arange(start, min(start + AT_A_TIME, problem.n_kernels))
+        matrices = yield from fetched(kernels, problem.n_kernels)
+        blocks = np.array([deformation(K).block() for K in matrices])
+        values[kernels] = layout.pack(blocks)
+    return MemoryBank(values, layout)
+
+
+def _constant(problem: Problem, deformation: Deformation, loss: SquaredLoss) -> Solution:
+    """Return the best constant, which needs no kernel, with the lower bound 0."""
+    labelled = deformation.labelled
+    b = loss.best_bias(np.zeros(len(labelled)))
+    r = loss.residual(np.full(len(labelled), b))
+    weights = np.zeros(problem.n_kernels)
+    weights[0] = 1.0
+    return Solution(
+        kernel_weights=weights,
+        coefficients=np.zeros(problem.n_points),
+        bias=b,
+        dual_variables=deformation.spread(r * problem.y[labelled], problem.n_points),
+        objective=loss.value(r, b),
+        dual_objective=0.0,
+        stop_reason=StopReason.TIME_LIMIT,
+    )
+
+
+def _on_all_points(
+    problem: Problem,
+    params: ManifoldParams,
+    deformation: Deformation,
+    loss: SquaredLoss,
+    inner: Solution,
+    r: Floats,
+) -> Generator[Request, Any, Solution]:
+    """Return the predictor on the bank's own kernels, and F there.
+
+    The lower bound gives up what rounding in the deformed kernels in use may have added to it at
+    the dual variables `r` (l,).
+    """
+    labelled, n = deformation.labelled, problem.n_points
+    d, c = inner.kernel_weights, inner.coefficients
+    active = np.flatnonzero(d)
+    own = np.empty((len(active), n))
+    f, norms, rounding, excess = np.zeros(n), 0.0, 0.0, 0.0
+    for start in range(0, len(active), AT_A_TIME):
+        kernels = active[start : start + AT_A_TIME]
+        matrices = yield from fetched(kernels, problem.n_kernels)
+        for s, (m, K) in enumerate(zip(kernels, matrices, strict=True), start):
+            kernel = deformation(K)
+            own[s] = kernel.coefficients(c)
+            f_m = K @ own[s]
+            f += d[m] * f_m
+            norms += float(d[m]) * deformation.penalty(own[s], f_m)
+            reach = np.sqrt(K.diagonal())
+            rounding += float(d[m]) * deformation.rounding(reach, own[s], f_m, np.abs(c))
+            excess = max(excess, kernel.norm(r) - float(r @ kernel.block() @ r))
+    b = loss.best_bias(f[labelled])
+    objective = 0.5 * norms + loss.value(loss.residual(f[labelled] + b), b) + rounding
+    constant = _constant(problem, deformation, loss)
+    if objective > constant.objective:  # all that rounding left
+        own[:], b, objective = 0.0, float(constant.bias), constant.objective
+    lower = max(inner.dual_objective - 0.5 * excess, 0.0)
+    met = relative_gap(objective, lower) <= params.tol
+    missed = StopReason.STALLED if inner.converged else inner.stop_reason
+    return Solution(
+        kernel_weights=d,
+        coefficients=deformation.spread(c, n),
+        bias=b,
+        dual_variables=deformation.spread(inner.dual_variables, n),
+        objective=objective,
+        dual_objective=lower,
+        stop_reason=StopReason.CONVERGED if met else missed,
+        counters=_counted(inner.counters, problem.n_kernels, len(active)),
+        trace=inner.trace,
+        kernel_coefficients=own,
+    )
+
+
+def _counted(inner: Counters, n_kernels: int, n_active: int) -> Counters:
+    """Return the work done, with what the bank itself was asked for."""
+    return Counters(
+        outer_iterations=inner.outer_iterations,
+        svm_solves=inner.svm_solves,
+        svm_iterations=inner.svm_iterations,
+        newton_steps=inner.newton_steps,
+        passes=1,
+        combines=n_kernels + n_active,
+    )
+
+
+METHOD = Method(
+    name="lapmkl",
+    solve=solve,
+    params=LapMKLParams,
+    title="LapMKL, manifold regularisation with many kernels",
+    problem="semi-supervised MKL in the primal, weights in the simplex",
+    loss="squared hinge",
+    regularizer="gamma_a and gamma_i norms of the components, (16) or (18)",
+    reference="Hao, Yuan, Yang & Chen 2012, section 4, (16) and (18)",
+    hyperparameters=("gamma_a", "gamma_i"),
+    needs_laplacian=True,
+)

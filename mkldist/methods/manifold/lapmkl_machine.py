@@ -1,0 +1,160 @@
+"""The z-step of LapMKL with shared coefficients: one machine per choice of kernel weights.
+
+At fixed weights, with ``R = gamma_a K + gamma_i N``, ``N = sum_m d_m K_m L K_m`` and K_l the
+labelled rows of K,
+
+    F(alpha, b) = 1/2 alpha'R alpha + L(K_l alpha + b 1),
+
+whose minimum has ``alpha = R^+ K_l'c``, c the residual of the loss.  That is PrimalMKL's machine
+with lam = 1 on ``H = K_l R^+ K_l'``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+
+from mkldist.counters import Counters
+from mkldist.gram.requests import Request
+from mkldist.machines.primal_newton import PrimalMachine, PrimalPoint
+from mkldist.machines.squared_losses import SquaredLoss
+from mkldist.methods.manifold.deformed import Deformation
+from mkldist.solvers.base import Floats
+from mkldist.solvers.single_kernels import AT_A_TIME, fetched
+
+RIDGE = 4.0 * np.finfo(np.float64).eps  # of the largest diagonal entry of R
+
+
+@dataclass(frozen=True, eq=False)
+class SharedPoint:
+    """Weights, the minimum over z for them, and the matrices it was found with.
+
+    Parameters
+    ----------
+    d : (M,) float64
+        Kernel weights.
+    K, R : (n, n) float64
+        ``sum_m d_m K_m`` and ``gamma_a K + gamma_i N``.
+    back : (n, l) float64
+        ``R^+ K_l'``.
+    H : (l, l) float64
+        ``K_l R^+ K_l'``.
+    z : PrimalPoint
+        The machine's point on H.
+    alpha, f : (n,) float64
+        Coefficients ``back @ z.alpha``, and ``K alpha``.
+    b : float
+        Bias.
+    r : (l,) float64
+        Residual of the loss at f.
+    value, z_gap : float
+        F, and what a change of z could gain.
+    """
+
+    d: Floats
+    K: Floats
+    R: Floats
+    back: Floats
+    H: Floats
+    z: PrimalPoint
+    alpha: Floats
+    f: Floats
+    b: float
+    r: Floats
+    value: float
+    z_gap: float
+
+
+class SharedMachine:
+    """Minimise F over z = (alpha, b), for one vector of weights after another.
+
+    Parameters
+    ----------
+    deformation : Deformation
+        The two norms, the graph and the labelled points.
+    loss : SquaredLoss
+        The loss of the labelled points.
+    share : float
+        Gap of the machine on H, relative to F, at which to stop.
+    counters : Counters
+        Where the work is counted.
+    """
+
+    def __init__(
+        self, deformation: Deformation, loss: SquaredLoss, share: float, counters: Counters
+    ) -> None:
+        self._deformation, self._loss, self._counters = deformation, loss, counters
+        self._machine = PrimalMachine(loss, 1.0, "newton", share, counters)
+        self.reaches: dict[int, Floats] = {}
+        """Roots of the diagonals of the kernels that were asked for."""
+
+    def matrices(self, d: Floats, n: int) -> Generator[Request, Any, tuple[Floats, Floats]]:
+        """Ask for K and R (n, n) at weights `d` (M,)."""
+        active = np.flatnonzero(d)
+        K, N = np.zeros((n, n)), np.zeros((n, n))
+        for start in range(0, len(active), AT_A_TIME):
+            kernels = active[start : start + AT_A_TIME]
+            for m, K_m in zip(kernels, (yield from fetched(kernels, len(d))), strict=True):
+                self.reaches[int(m)] = np.sqrt(K_m.diagonal())
+                K += d[m] * K_m
+                if self._deformation.gamma_i > 0.0:
+                    N += d[m] * (K_m @ self._deformation.smoothed(K_m))
+        self._counters.combines += len(active)
+        self._counters.passes += len(active) == len(d)
+        return K, self._deformation.gamma_a * K + 0.5 * (N + N.T)
+
+    def minimum(self, d: Floats, K: Floats, R: Floats, c: Floats) -> SharedPoint:
+        """Return the minimum over z, searched from the dual variables `c` (l,) if that helps."""
+        labelled, gamma_a = self._deformation.labelled, self._deformation.gamma_a
+        inverse = RidgedInverse(R)
+        if self._deformation.gamma_i == 0.0:
+            back = np.zeros((len(K), len(labelled)))
+            back[labelled, np.arange(len(labelled))] = 1.0 / gamma_a
+        else:
+            back = inverse(K[:, labelled])
+        H = K[labelled] @ back
+        H = 0.5 * (H + H.T)
+        z = self._machine(H, c)
+        alpha = back @ z.alpha
+        f = K @ alpha
+        b = self._loss.best_bias(f[labelled])
+        r = self._loss.residual(f[labelled] + b)
+        value = 0.5 * max(float(alpha @ R @ alpha), 0.0) + self._loss.value(r, b)
+        gradient = R @ alpha - K[:, labelled] @ r
+        z_gap = 0.5 * max(float(gradient @ inverse(gradient)), 0.0)
+        return SharedPoint(d, K, R, back, H, z, alpha, f, b, r, value, z_gap)
+
+
+class RidgedInverse:
+    """The inverse of a positive semi-definite matrix plus a ridge of the size of rounding.
+
+    The ridge keeps solutions small: coefficients on directions that R hardly sees change no
+    decision but cost digits.
+
+    Parameters
+    ----------
+    R : (n, n) float64
+        The matrix; where it is 0, so is the inverse.
+    """
+
+    def __init__(self, R: Floats) -> None:
+        ridge = RIDGE * float(R.diagonal().max())
+        self._factor: Floats | None = None
+        while ridge > 0.0 and self._factor is None:
+            ridged = R.copy()
+            ridged[np.diag_indices_from(R)] += ridge
+            try:
+                self._factor = scipy.linalg.cholesky(ridged, lower=True, check_finite=False)
+            except scipy.linalg.LinAlgError:
+                ridge *= 10.0
+
+    def __call__(self, columns: Floats) -> Floats:
+        """Return the product of the inverse with `columns` (n, ...)."""
+        if self._factor is None:
+            return np.zeros_like(columns)
+        solved: Floats = scipy.linalg.cho_solve((self._factor, True), columns, check_finite=False)
+        return solved

@@ -1,0 +1,205 @@
+"""Laplacian support vector machines on one Gram matrix, one for each class, in the dual.
+
+For K (n, n), the graph Laplacian L and a column y of labels, 0 for none, l of them known,
+
+    V = min over alpha, b of  1/l sum over labelled i of max(0, 1 - y_i ((K alpha)_i + b))
+                              + gamma_a alpha'K alpha + gamma_i / n^2 alpha'K L K alpha
+      = max_beta { 1'beta - 1/2 (beta*y)' H (beta*y) :  0 <= beta <= 1/l,  y'beta = 0 },
+
+(Belkin, Niyogi & Sindhwani 2006, section 4.3), where H is the block between the labelled points
+of the deformed kernel ``K P^-1 / 2``, ``P = gamma_a I + gamma_i / n^2 L K``, of
+:mod:`.deformed`.  The coefficients are ``alpha = 1/2 P^-1 J'(beta*y)``.
+
+P is factorised once a Gram matrix, whatever the number of classes.
+
+Certificate: for feasible beta and z (n,) with ``gamma_a a + gamma_i / n^2 L z = J'(beta*y) / 2``,
+
+    V >= 1'beta - gamma_i / n^2 z'L z - gamma_a a'K a,
+
+with equality at the optimum, where ``a = alpha`` and ``z = K alpha``.  The bound is linear in K: it
+holds for every other K too, which multiple kernel learning needs.  It takes ``z = K alpha`` as
+rounding left it and the a that belongs to this z, so that no error of the factors enters.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+import scipy.linalg
+
+from mkldist.counters import Counters
+from mkldist.machines.inner_svm import InnerSvm
+from mkldist.machines.svm import best_bias
+from mkldist.methods.manifold.deformed import EPS, Deformation, Solver, decision_rounding
+from mkldist.solvers.base import Problem
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Machines:
+    """The machines of k classes on one Gram matrix.
+
+    Parameters
+    ----------
+    coefficients : (n, k) float64
+        alpha, by classes; 0 for a class whose best constant is better than what rounding left.
+    bias : (k,) float64
+        b, the best for alpha.
+    dual_variables : (n, k) float64
+        beta, 0 at points without a label.
+    value : float
+        The primal value at alpha and b, summed over the classes: an upper bound of V.
+    gain : float
+        ``1'beta``, summed.
+    a : (n, k) float64
+        Coefficients of the lower bound, alpha but for rounding.
+    roughness : float
+        ``gamma_i / n^2 z'L z`` of the lower bound, summed.
+    reach : float
+        Largest factor by which all dual variables may be multiplied and stay feasible.
+    """
+
+    coefficients: Floats
+    bias: Floats
+    dual_variables: Floats
+    value: float
+    gain: float
+    a: Floats
+    roughness: float
+    reach: float
+
+    def by_class(self, *, single: bool) -> tuple[Floats, float | Floats, Floats]:
+        """Return coefficients, bias and dual variables, without the axis of a single class."""
+        if single:
+            return self.coefficients[:, 0], float(self.bias[0]), self.dual_variables[:, 0]
+        return self.coefficients, self.bias, self.dual_variables
+
+
+class ManifoldSvm:
+    """Solve the classes' machines on one Gram matrix after another.
+
+    Parameters
+    ----------
+    problem : Problem
+        Labels (n,) or (n, k), 0 for none, and graph Laplacian.
+    gamma_a, gamma_i : float
+        Weights of the ambient and of the intrinsic norm.
+    tol : float
+        Relative duality gap of the outer problem; that of the machines is a small share of it.
+    counters : Counters
+        Where solves are counted.
+    """
+
+    def __init__(
+        self, problem: Problem, gamma_a: float, gamma_i: float, tol: float, counters: Counters
+    ) -> None:
+        self._n_points = problem.n_points
+        y = problem.y.reshape(problem.n_points, -1)
+        labelled = np.flatnonzero(y.any(axis=1))
+        smoothness = gamma_i / self._n_points**2
+        self._deformation = Deformation(problem.laplacian, 2 * gamma_a, 2 * smoothness, labelled)
+        self._y = y[labelled]
+        self._known = [np.flatnonzero(column) for column in self._y.T]
+        self._counts = np.array([len(known) for known in self._known])
+        self._machines = [
+            InnerSvm(column[known], 1.0 / len(known), tol, counters)
+            for column, known in zip(self._y.T, self._known, strict=True)
+        ]
+        self.factorisations = 0
+        """Number of matrices P factorised so far."""
+
+    def first_guess(self) -> Machines:
+        """Return what is known without a kernel: dual variables equal within a class, z = 0."""
+        beta = np.zeros(self._y.shape)
+        for c, known in enumerate(self._known):
+            positive = self._y[known, c] > 0
+            counts = np.array([(~positive).sum(), positive.sum()])
+            beta[known, c] = (counts.min() / counts)[positive.astype(int)] / len(known)
+        n = self._n_points
+        alpha = self._deformation.spread(beta * self._y / self._deformation.gamma_a, n)
+        return self._evaluated(np.zeros((n, n)), beta, alpha)
+
+    def __call__(self, K: Floats) -> Machines:
+        """Solve the machines on `K` (n, n), starting from the last solutions."""
+        deformation = self._deformation
+        solver = self._solver(K)
+        J = deformation.spread(np.eye(len(self._y)), self._n_points)
+        X = solver(J)
+        if deformation.gamma_i > 0.0:
+            X = X + solver(J - deformation.gamma_a * X - deformation.smoothed(K @ X))
+        H = K[deformation.labelled] @ X
+        H = 0.5 * (H + H.T)
+        beta = np.zeros(self._y.shape)
+        for c, (known, machine) in enumerate(zip(self._known, self._machines, strict=True)):
+            alike = len(known) == len(H)
+            block = H if alike else np.ascontiguousarray(H[np.ix_(known, known)])
+            beta[known, c] = machine(block).alpha
+        signed = deformation.spread(beta * self._y, self._n_points)
+        alpha = deformation.refined(K, X @ (beta * self._y), signed, solver)
+        return self._evaluated(K, beta, alpha)
+
+    def _solver(self, K: Floats) -> Solver:
+        """Return what solves systems with ``2 P``."""
+        deformation = self._deformation
+        if deformation.gamma_i == 0.0:
+            return lambda right: right / deformation.gamma_a
+        self.factorisations += 1
+        P = deformation.smoothed(K)
+        P[np.diag_indices_from(P)] += deformation.gamma_a
+        factor, pivots, singular = scipy.linalg.lapack.dgetrf(P, overwrite_a=True)
+        if singular or not self._usable(factor, pivots):
+            return deformation(K).solved
+        return partial(scipy.linalg.lu_solve, (factor, pivots), check_finite=False)
+
+    def _usable(self, factor: Floats, pivots: npt.NDArray[np.intc]) -> bool:
+        """Return whether the factors of P give finite numbers."""
+        ones = np.ones(self._n_points)
+        with np.errstate(over="ignore", invalid="ignore"):
+            solved = scipy.linalg.lu_solve((factor, pivots), ones, check_finite=False)
+        return bool(np.isfinite(solved).all())
+
+    def _evaluated(self, K: Floats, beta: Floats, alpha: Floats) -> Machines:
+        """Return the machines with their values at feasible `beta` and coefficients `alpha`."""
+        deformation = self._deformation
+        f = K @ alpha
+        signed = deformation.spread(beta * self._y, self._n_points)
+        smooth = deformation.smoothed(f)
+        fitting = (signed - smooth) / deformation.gamma_a
+        ambient = 0.5 * deformation.gamma_a * (alpha * f).sum(axis=0)
+        smoothness = np.maximum(0.5 * (f * smooth).sum(axis=0), 0.0)
+        bias, value, rounding = np.zeros(len(self._known)), 0.0, np.zeros(len(self._known))
+        coefficients, reach = alpha.copy(), np.sqrt(K.diagonal())
+        nothing = np.zeros(len(deformation.labelled))
+        for c, known in enumerate(self._known):
+            y, points = self._y[known, c], deformation.labelled[known]
+            unsure = decision_rounding(reach, alpha[:, c])
+            loss, bias[c] = _mean_hinge(f[points, c], y, unsure[points])
+            constant = _mean_hinge(np.zeros(len(y)), y, np.zeros(len(y)))
+            own = loss + max(float(ambient[c]), 0.0) + float(smoothness[c])
+            rounding[c] = deformation.rounding(reach, alpha[:, c], f[:, c], nothing)
+            own += rounding[c]
+            if own > constant[0]:
+                coefficients[:, c], (own, bias[c]) = 0.0, constant
+            value += own
+        return Machines(
+            coefficients=coefficients,
+            bias=bias,
+            dual_variables=deformation.spread(beta, self._n_points),
+            value=value,
+            gain=float(beta.sum()),
+            a=fitting,
+            roughness=float((smoothness + rounding).sum()),
+            reach=1.0 / max(float((beta * self._counts).max()), np.finfo(np.float64).tiny),
+        )
+
+
+def _mean_hinge(f: Floats, y: Floats, unsure: Floats) -> tuple[float, float]:
+    """Return the mean hinge loss at the best bias of decisions `f` give or take `unsure`."""
+    b = best_bias(f, y)
+    slack = 1.0 - y * (f + b)
+    at_most = np.where(slack > -unsure - EPS, np.maximum(slack, 0.0) + unsure, 0.0)
+    return float(at_most.mean()), b

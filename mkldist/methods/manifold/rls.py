@@ -1,0 +1,124 @@
+"""Regularised least squares on the labelled points, with the mean of all kernels.
+
+Minimises over coefficients alpha and bias b
+
+    F = 1/2 { gamma_a alpha'K alpha + sum over labelled i of (y_i - (K alpha)_i - b)^2 },
+
+K = 1/M sum_m K_m, in closed form (Belkin, Niyogi & Sindhwani 2006, section 4.1): with the block Kd
+of ``K / gamma_a`` between the labelled points,
+
+    (Kd + I) c + b 1 = y,   1'c = 0,      alpha = J'c / gamma_a.
+
+The bias is not penalised; ``bias=False`` sets b = 0 and drops the constraint, as the paper does.
+The dual, ``max_r y'r - 1/2 ||r||^2 - 1/2 r'Kd r`` (s.t. 1'r = 0), certifies it.
+
+The paper divides the loss by the number l of labelled points: its gamma_A is ``gamma_a / l``.
+Points without a label take no part; :mod:`.laprls` uses them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from pydantic import Field
+
+from mkldist.counters import Counters
+from mkldist.gram.requests import Combine
+from mkldist.methods.manifold.deformed import AmbientParams, Deformation, inverse_root
+from mkldist.optim.duality_gap import relative_gap
+from mkldist.solvers.base import Floats, Method, Problem, Solution, Steps, StopReason
+from mkldist.solvers.trace import Trace
+
+REFINEMENTS = 2
+
+
+class RLSParams(AmbientParams):
+    """Parameters of regularised least squares."""
+
+    bias: bool = Field(True, description="fit a bias, which is not penalised; false: b = 0")
+
+
+def solve(problem: Problem, params: RLSParams) -> Steps:
+    """Fit the labelled points.
+
+    Parameters
+    ----------
+    problem : Problem
+        Labels, 0 for none, and number of kernels.
+    params : RLSParams
+        Regularisation and whether there is a bias.
+
+    Yields
+    ------
+    Combine
+
+    Returns
+    -------
+    Solution
+        ``dual_variables`` is ``r * y`` on the labelled points.
+    """
+    deformation = Deformation(None, params.gamma_a, 0.0, np.flatnonzero(problem.y))
+    return (yield from least_squares(problem, params, deformation))
+
+
+def least_squares(problem: Problem, params: RLSParams, deformation: Deformation) -> Steps:
+    """Minimise squared losses of the labelled points plus the norms of `deformation`."""
+    weights = np.full(problem.n_kernels, 1.0 / problem.n_kernels)
+    K = yield Combine(weights)
+    labelled = deformation.labelled
+    y = problem.y[labelled]
+    kernel = deformation(K)
+    H = kernel.block()
+    c = closed_form(H, y, params.bias)
+    alpha = kernel.coefficients(c)
+    f = K @ alpha
+    rest = y - f[labelled]
+    b = float(rest.mean()) if params.bias else 0.0
+    objective = 0.5 * (deformation.penalty(alpha, f) + float((rest - b) @ (rest - b)))
+    objective += deformation.rounding(np.sqrt(K.diagonal()), alpha, f, np.abs(rest - b))
+    centre = float(y.mean()) if params.bias else 0.0
+    constant = 0.5 * float((y - centre) @ (y - centre))
+    if objective > constant:  # all that rounding left
+        alpha, b, objective = np.zeros_like(alpha), centre, constant
+    # At c, not at the residuals, whose digits cancel where the labels are nearly met.
+    r = c - c.mean() if params.bias else c
+    dual = max(float(y @ r) - 0.5 * float(r @ r) - 0.5 * kernel.norm(r), 0.0)
+    met = relative_gap(objective, dual) <= params.tol
+    return Solution(
+        kernel_weights=weights,
+        coefficients=alpha,
+        bias=b,
+        dual_variables=deformation.spread(r * y, len(K)),
+        objective=objective,
+        dual_objective=dual,
+        stop_reason=StopReason.CONVERGED if met else StopReason.STALLED,
+        counters=Counters(outer_iterations=1, passes=1, combines=1, newton_steps=1),
+        trace=Trace.of_one(params.trace, problem.clock, objective, dual, weights),
+    )
+
+
+def closed_form(H: Floats, y: Floats, bias: bool) -> Floats:
+    """Return c with ``(H + I) c + b 1 = y`` and ``1'c = 0``, or b = 0 without bias."""
+    R = inverse_root(H, 1.0)
+    ones = R @ R.sum(axis=0)
+    c, b = np.zeros(len(y)), 0.0
+    for _ in range(1 + REFINEMENTS):
+        change = R @ (R.T @ (y - H @ c - c - b))
+        if bias:
+            step = float((c + change).sum() / ones.sum())
+            change, b = change - step * ones, b + step
+        c = c + change
+    return c
+
+
+METHOD = Method(
+    name="rls",
+    solve=solve,
+    params=RLSParams,
+    title="Regularised least squares",
+    problem="least squares on the mean kernel, labelled points only",
+    loss="squared",
+    regularizer="gamma_a/2 ||f||^2",
+    reference="Belkin, Niyogi & Sindhwani 2006, section 4.1",
+    hyperparameters=("gamma_a",),
+    typical_passes=lambda n_kernels: 1,
+)

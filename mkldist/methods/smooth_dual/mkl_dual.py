@@ -1,0 +1,300 @@
+"""The smooth dual of multiple kernel learning, climbed by pair updates and by Newton steps.
+
+    max_beta  y'beta - Psi(q(beta))   s.t.  beta = alpha*y,  0 <= alpha <= C,  1'beta = 0,
+
+with ``q_m = beta' K_m beta`` and Psi a penalty of :mod:`.dual_penalties`.
+``G_m = K_m beta`` is kept for all kernels, so that the gradient ``y - sum_m e_m G_m`` costs no
+pass.  A round of pair updates fetches the rows of the points that violate optimality most and
+updates pairs among all points whose rows are cached.  A Newton round maximises the second-order
+model of the objective over the whole box and then searches the line to its maximiser.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mkldist.counters import Counters
+from mkldist.gram.requests import Combine, Matvec, Request
+from mkldist.machines.svm import best_bias, slack_rounding
+from mkldist.methods.smooth_dual.dual_penalties import Penalty
+from mkldist.methods.smooth_dual.mkl_model import SecondOrderModel
+from mkldist.methods.smooth_dual.mkl_pairs import line_maximum, mkl_pair_updates
+from mkldist.methods.smooth_dual.row_cache import RowCache
+from mkldist.optim.box_qp import newton_steps, pair_updates
+from mkldist.optim.duality_gap import relative_gap
+from mkldist.solvers.base import Solution, StopReason
+from mkldist.solvers.trace import Trace
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.intp]
+Round = Generator[Request, Any, None]
+
+BATCH = 32  # points whose rows are fetched at a time
+VIOLATION_SHARE = 0.1  # of the largest violation that a round of pair updates leaves
+VIOLATION_FLOOR = 1e-12
+NEAR = 1e-2  # relative gap below which Newton rounds take over
+SHORT_STEP = 0.1  # of a Newton round, after which pairs are updated first
+MOST_PAIR_ROUNDS = 10  # on old rows, before Newton rounds are tried whatever the gap
+UNSEEN_GAIN = 1e-12  # of 1'alpha: a gain that rounding hides from a line search, not from a model
+REFRESH_AFTER = 50  # rounds of pair updates, whose rounding in G adds up
+MODEL_ROUNDS = 20
+MODEL_FIRST_VIOLATION, MODEL_VIOLATION = 1e-2, 1e-11
+
+
+@dataclass(frozen=True, eq=False)
+class Predictor:
+    """A predictor of shared coefficients.
+
+    Parameters
+    ----------
+    d : (M,) float64
+        Kernel weights.
+    coefficients : (n,) float64
+        A multiple of ``alpha*y``.
+    bias : float
+        The best bias.
+    alpha : (n,) float64
+        Dual variables.
+    scale : float
+        The multiple.
+    loss : float
+        C times the sum of its hinge losses and of what rounding may hide of them.
+    """
+
+    d: Floats
+    coefficients: Floats
+    bias: float
+    alpha: Floats
+    scale: float = 1.0
+    loss: float = 0.0
+
+
+class Bounds:
+    """The least primal value met with its predictor, and the greatest dual value."""
+
+    def __init__(self) -> None:
+        self.upper, self.lower = np.inf, -np.inf
+        self.idle = 0
+
+    @property
+    def gap(self) -> float:
+        """Relative duality gap."""
+        return relative_gap(self.upper, self.lower)
+
+    def update(self, value: float, predictor: Predictor, lower: float) -> None:
+        """Take a predictor of primal `value` and a dual value; count rounds without gain."""
+        self.idle += 1
+        if lower > self.lower:
+            self.lower, self.idle = lower, 0
+        if value < self.upper:
+            self.upper, self.best, self.idle = value, predictor, 0
+
+    def solution(self, stop: StopReason, counters: Counters, trace: Trace) -> Solution:
+        """Return the best predictor and its certificate."""
+        return Solution(
+            kernel_weights=self.best.d,
+            coefficients=self.best.coefficients,
+            bias=self.best.bias,
+            dual_variables=self.best.alpha,
+            objective=self.upper,
+            dual_objective=self.lower,
+            stop_reason=stop,
+            counters=counters,
+            trace=trace.arrays(),
+        )
+
+
+class MklDual:
+    """A feasible point of the dual with its products ``K_m beta``.
+
+    Parameters
+    ----------
+    y : (n,) float64
+        Labels in {-1, +1}.
+    C : float
+        Bound of the dual variables.
+    n_kernels : int
+        Number M of kernels.
+    budget_mib : float
+        Memory for cached rows.
+    counters : Counters
+        Where requests and steps are counted.
+
+    Attributes
+    ----------
+    newton : bool
+        Whether the last round was of Newton's method.
+    """
+
+    def __init__(
+        self, y: Floats, C: float, n_kernels: int, budget_mib: float, counters: Counters
+    ) -> None:
+        self.y, self._C, self._counters = y, C, counters
+        self._lower, self._upper = np.minimum(y * C, 0.0), np.maximum(y * C, 0.0)
+        self.beta = np.zeros(len(y))
+        self.G = np.zeros((n_kernels, len(y)))
+        self._cache = RowCache(n_kernels, len(y), budget_mib)
+        self._reach = np.zeros(len(y))  # roots of the diagonal of the last combined kernel
+        self._pair_rounds, self._since_refresh, self._short = 0, 0, False
+        self.newton = False
+
+    @property
+    def q(self) -> Floats:
+        """``beta' K_m beta`` for every kernel, (M,)."""
+        return np.maximum(self.G @ self.beta, 0.0)
+
+    @property
+    def alpha(self) -> Floats:
+        """Dual variables, (n,)."""
+        return np.abs(self.beta)
+
+    def predictor(self, d: Floats, energy: float) -> Predictor:
+        """Return the better of two predictors of kernel weights `d` and multiples of alpha*y.
+
+        One is alpha*y itself.  The other is enlarged until points below the bound C lose nothing:
+        with a large C their last violations cost more than the norm that avoids them.
+
+        Parameters
+        ----------
+        d : (M,) float64
+            Kernel weights.
+        energy : float
+            What the objective charges for alpha*y besides the loss; a multiple costs its square.
+        """
+        f = d @ self.G
+        violation = _spread(self.y - f, self.beta < self._upper, self.beta > self._lower)
+        enlarged = 1.0 / (1.0 - 0.5 * violation) if 0.0 < violation < 1.0 else 1.0
+        predictors = [self._scaled(d, f, scale) for scale in (1.0, enlarged)]
+        return min(predictors, key=lambda one: one.loss + one.scale**2 * energy)
+
+    def _scaled(self, d: Floats, f: Floats, scale: float) -> Predictor:
+        bias = best_bias(scale * f, self.y)
+        slack = 1.0 - self.y * (scale * f + bias)
+        loss = float(np.maximum(0.0, slack).sum())
+        loss = self._C * (loss + slack_rounding(slack, self._reach, scale * self.beta))
+        return Predictor(d, scale * self.beta, bias, self.alpha, scale, loss)
+
+    def climb(self, penalty: Penalty, gap: float) -> Round:
+        """Make one round: of pair updates far from the optimum, of Newton's method near it.
+
+        Parameters
+        ----------
+        penalty : Penalty
+            Psi.
+        gap : float
+            Relative duality gap of the problem with this penalty at the current point.
+        """
+        near = gap <= NEAR
+        slow = self._pair_rounds >= MOST_PAIR_ROUNDS
+        self.newton = slow or (near and not self._short)
+        if self.newton:
+            yield from self._newton_round(penalty)
+            if self._short or near:
+                self._pair_rounds = 0
+        else:
+            kept = len(self._cache)
+            yield from self._pair_round(penalty)
+            self._pair_rounds += len(self._cache) == kept
+            self._short = False
+
+    def _pair_round(self, penalty: Penalty) -> Round:
+        """Fetch the rows of the worst points and update pairs among all cached ones."""
+        slack = self.y - penalty.response(self.q)[0] @ self.G
+        worst, candidates = self._violators(slack)
+        wanted = self._cache.missing(candidates)
+        if len(wanted):
+            self._cache.store(wanted, (yield self._cache.request(wanted)))
+            self._counters.passes += 1
+        order = np.argsort(self._cache.points)
+        points, slots = self._cache.points[order], self._cache.slots[order]
+        G, q, beta = self.G[:, points], self.q, self.beta[points]
+        before = beta.copy()
+        self._counters.svm_iterations += mkl_pair_updates(
+            penalty.kind,
+            penalty.shape,
+            penalty.lam,
+            self._cache.rows,
+            slots,
+            points,
+            G,
+            q,
+            beta,
+            self.y[points],
+            self._lower[points],
+            self._upper[points],
+            max(VIOLATION_SHARE * worst, VIOLATION_FLOOR),
+            20 * len(points) + 100,
+        )
+        change = beta - before
+        self.beta[points] = beta
+        for slot, step in zip(slots, change, strict=True):
+            if step != 0.0:
+                self.G += step * self._cache.rows[slot]
+        self._since_refresh += 1
+        if self._since_refresh >= REFRESH_AFTER:
+            self.G = yield Matvec(np.arange(len(self.G)), self.beta)
+            self._counters.passes += 1
+            self._since_refresh = 0
+
+    def _violators(self, slack: Floats) -> tuple[float, Ints]:
+        """Return the largest violation, and the points that violate most, half to each side."""
+        up = np.where(self.beta < self._upper, slack, -np.inf)
+        down = np.where(self.beta > self._lower, slack, np.inf)
+        highest, lowest = float(up.max()), float(down.min())
+        size = min(BATCH, self._cache.capacity, len(slack))
+        rising = np.argsort(-up, kind="stable")[: size - size // 2]
+        falling = np.argsort(down, kind="stable")[: size // 2]
+        rising, falling = rising[up[rising] > lowest], falling[down[falling] < highest]
+        return highest - lowest, np.unique(np.concatenate([rising, falling]))
+
+    def _newton_round(self, penalty: Penalty) -> Round:
+        """Search the line to the maximiser of the second-order model over the box."""
+        K = yield Combine(penalty.response(self.q)[0])
+        self._counters.combines += 1
+        self._reach = np.sqrt(np.maximum(np.diagonal(K), 0.0))
+        model = SecondOrderModel(penalty, K, self.G, self.q)
+        step = self._model_maximiser(model) - self.beta
+        both = np.column_stack([self.beta, step])
+        products = yield Matvec(np.arange(len(self.G)), both)
+        self._counters.passes += 1
+        self.G, change = products[:, :, 0], products[:, :, 1]
+        u, c, linear = self.G @ step, np.maximum(change @ step, 0.0), float(self.y @ step)
+        t = 1.0
+        if linear - float(model.e @ u) > UNSEEN_GAIN * float(self.y @ self.beta):
+            t = line_maximum(penalty.kind, penalty.shape, penalty.lam, linear, self.q, u, c, 1.0)
+        self.beta = np.clip(self.beta + t * step, self._lower, self._upper)
+        self.G = self.G + t * change
+        self._since_refresh, self._short = 0, t < SHORT_STEP
+
+    def _model_maximiser(self, model: SecondOrderModel) -> Floats:
+        """Maximise ``slack'step - 1/2 step' H step`` over the box; return beta + step."""
+        lower, upper, H = self._lower, self._upper, model.H
+        start, linear = self.beta, self.y - model.e @ self.G
+        beta, slack = start.copy(), linear.copy()
+        diagonal = np.ascontiguousarray(np.diagonal(H))
+        violation, limit, last = MODEL_FIRST_VIOLATION, 20 * len(beta), np.inf
+        for _ in range(MODEL_ROUNDS):
+            self._counters.svm_iterations += int(
+                pair_updates(H, diagonal, beta, slack, lower, upper, violation, limit)
+            )
+            self._counters.newton_steps += newton_steps(H, beta, slack, lower, upper)
+            slack = linear - H @ (beta - start)
+            spread = _spread(slack, beta < upper, beta > lower)
+            stuck = spread > 0.5 * last and violation < spread
+            if spread <= MODEL_VIOLATION or stuck:
+                break
+            last = spread
+            violation = max(0.1 * violation, VIOLATION_FLOOR)
+        return beta
+
+
+def _spread(slack: Floats, up: npt.NDArray[np.bool_], down: npt.NDArray[np.bool_]) -> float:
+    """Return the largest difference of slacks that a pair could use, below 0 if none could."""
+    highest = np.max(slack, where=up, initial=-np.inf)
+    lowest = np.min(slack, where=down, initial=np.inf)
+    return float(highest - lowest)

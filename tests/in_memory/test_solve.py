@@ -1,0 +1,245 @@
+"""``mkldist.solve``: what a user with Gram matrices in memory gets, right and wrong input alike."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.svm import SVC
+from threadpoolctl import threadpool_info, threadpool_limits
+
+import mkldist
+import mkldist.in_memory.solve as solve_module
+from mkldist.errors import ConvergenceWarning, GramError, SpecError
+from mkldist.methods.registry import METHODS
+from tests.methods import instances
+
+
+@pytest.fixture(scope="module")
+def instance():
+    return instances.balanced()
+
+
+@pytest.mark.parametrize("name", sorted(METHODS))
+def test_every_method_returns_a_certified_solution(name, instance):
+    n = len(instance.y)
+    options = {"laplacian": n * np.eye(n) - 1} if METHODS[name].needs_laplacian else {}
+    solution = mkldist.solve(name, instance.grams, instance.y, **options)
+    assert isinstance(solution, mkldist.Solution)
+    assert solution.kernel_weights.shape == (len(instance.grams),)
+    assert solution.dual_variables.shape == (n,)
+    assert solution.dual_objective <= solution.objective * (1 + 1e-12)
+    assert solution.gap <= 0.01
+    assert solution.converged
+    assert solution.decision_function(instance.grams).shape == (n,)
+
+
+def test_a_solution_shows_what_was_reached_in_a_line(instance):
+    solution = mkldist.solve("level", instance.grams, instance.y, C=instance.C)
+    shown = repr(solution)
+    assert shown.startswith(f"<Solution: converged at {solution.objective:.6g}, gap 0.00")
+    assert f"{np.count_nonzero(solution.kernel_weights)} of {len(instance.grams)} kernels" in shown
+    assert len(shown) < 100
+
+
+def test_optimum_is_the_conic_one(instance):
+    optimum = instances.simplex_svm_optimum(instances.balanced)
+    for name in ("level", "simplemkl"):
+        solution = mkldist.solve(name, instance.grams, instance.y, C=instance.C, tol=1e-8)
+        assert solution.objective == pytest.approx(optimum, rel=1e-6)
+
+
+def test_decision_function_on_new_points_is_that_of_an_svm_on_the_combined_kernel(instance):
+    train, test = np.arange(40), np.arange(40, 60)
+    grams = instance.grams[:, train][:, :, train]
+    cross = instance.grams[:, test][:, :, train]
+    solution = mkldist.solve("level", grams, instance.y[train], C=50.0, tol=1e-8)
+    combined = np.einsum("m,mij->ij", solution.kernel_weights, grams)
+    svc = SVC(C=50.0, kernel="precomputed", tol=1e-8).fit(combined, instance.y[train])
+    expected = svc.decision_function(np.einsum("m,mij->ij", solution.kernel_weights, cross))
+    np.testing.assert_allclose(solution.decision_function(cross), expected, atol=1e-4)
+    with pytest.raises(GramError, match=r"expected \(M, n_test, n\) = \(7, n_test, 40\)"):
+        solution.decision_function(cross[:3])
+
+
+def spoilt(grams, what):
+    grams = grams.copy()
+    if what == "NaN":
+        grams[2, 3, 4] = np.nan
+    elif what == "infinite":
+        grams[2, 3, 3] = np.inf
+    elif what == "asymmetric":
+        grams[2, 0, 1] += 0.1
+    elif what == "indefinite":
+        grams[2] -= 0.1 * np.eye(len(grams[2]))
+    elif what == "not square":
+        grams = grams[:, :, :-1]
+    elif what == "one matrix":
+        grams = grams[0]
+    return grams
+
+
+@pytest.mark.parametrize(
+    "what", ["NaN", "infinite", "asymmetric", "indefinite", "not square", "one matrix"]
+)
+def test_unusable_gram_matrices_are_refused(what, instance):
+    with pytest.raises(GramError) as caught:
+        mkldist.solve("level", spoilt(instance.grams, what), instance.y)
+    if what in ("NaN", "infinite", "asymmetric", "indefinite"):
+        assert "2" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [np.ones(60), np.zeros(60), np.arange(60.0), np.ones(59), np.full(60, np.nan)],
+    ids=["one class", "zeros", "many values", "too few", "NaN"],
+)
+def test_unusable_labels_are_refused(labels, instance):
+    with pytest.raises(GramError):
+        mkldist.solve("level", instance.grams, labels)
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "said"),
+    [
+        ("levle", {}, "Did you mean 'level'"),
+        ("level", {"c": 1.0}, "C"),
+        ("level", {"C": -1.0}, "C"),
+        ("level", {"C": "much"}, "C"),
+        ("level", {"tol": 0.0}, "tol"),
+        ("simplemkl", {"max_iter": 0}, "max_iter"),
+    ],
+)
+def test_mistakes_in_names_and_parameters_are_named(method, params, said, instance):
+    with pytest.raises(SpecError, match=said):
+        mkldist.solve(method, instance.grams, instance.y, **params)
+
+
+def test_float32_and_lists_are_taken(instance):
+    grams = instance.grams.astype(np.float32)
+    solution = mkldist.solve("level", grams, instance.y.astype(int).tolist(), C=10.0, tol=1e-4)
+    exact = mkldist.solve("level", instance.grams, instance.y, C=10.0, tol=1e-4)
+    assert solution.objective == pytest.approx(exact.objective, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("y", "said"),
+    [
+        (["M", "B"] * 30, "y: found texts such as M; expected numbers"),
+        (["1", "-1"] * 30, "y: found texts such as 1; expected numbers"),
+        (np.ones((60, 1)), r"y: found shape \(60, 1\); expected \(n,\): .* Use y.ravel\(\)"),
+        (np.ones((30, 2)), r"y: found shape \(30, 2\)"),
+        (1.0, r"y: found shape \(\)"),
+        ([[1.0], [1.0, 2.0]], "y: found list"),
+        ([1.0, object()], "y: found list"),
+        (np.full(60, 1j), "y: found an array of complex128"),
+        ({"a": 1}, "y: found dict"),
+    ],
+)
+def test_labels_that_are_no_vector_of_numbers_are_refused(y, said, instance):
+    with pytest.raises(GramError, match=said):
+        mkldist.solve("level", instance.grams, y)
+
+
+@pytest.mark.parametrize(
+    ("grams", "said"),
+    [
+        ([np.eye(2), np.eye(3)], "grams: found list"),
+        (np.full((2, 60, 60), "a"), "grams: found texts such as a"),
+        (np.eye(60), r"grams: shape \(60, 60\); expected \(M, n, n\)"),
+        (np.ones((1, 60, 60), dtype=complex), "grams: found an array of complex128"),
+        (np.zeros((0, 60, 60)), "at least one matrix"),
+        (None, r"grams: shape \(\); expected"),
+    ],
+)
+def test_grams_that_are_no_stack_of_matrices_are_refused(grams, said, instance):
+    with pytest.raises(GramError, match=said):
+        mkldist.solve("level", grams, instance.y)
+
+
+@pytest.mark.parametrize("name", ["level", "rls"])
+def test_a_laplacian_that_a_method_does_not_use_is_refused(instance, name):
+    laplacian = np.eye(len(instance.y)) - 1.0 / len(instance.y)
+    with pytest.raises(SpecError, match=f"one for {name}, which uses no graph.*lapsvm"):
+        mkldist.solve(name, instance.grams, instance.y, laplacian=laplacian)
+
+
+def test_a_laplacian_that_is_no_matrix_of_numbers_is_refused(instance):
+    with pytest.raises(GramError, match="laplacian: found texts such as near"):
+        mkldist.solve("lapsvm", instance.grams, instance.y, laplacian=[["near"]])
+
+
+def test_a_tolerance_that_was_not_reached_is_warned_of(instance):
+    said = r"level stopped before its tolerance \(max_iter\) after 1 iterations: .* tol 1e-08"
+    with pytest.warns(ConvergenceWarning, match=said) as caught:
+        solution = mkldist.solve("level", instance.grams, instance.y, max_iter=1, tol=1e-8)
+    assert f"relative gap {solution.gap:.2g}" in str(caught[0].message)
+    assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "said"),
+    [
+        ("spicymkl", {"epsilon": 0.1}, 'epsilon has no effect with loss = "logistic"; expected '
+         'loss = "epsilon", or no epsilon'),
+        ("spicymkl", {"mix": 0.1}, 'mix has no effect with regularizer = "block1"'),
+        ("elastmkl", {"q": 1.5}, 'q has no effect with regularizer = "elastic-net"'),
+        ("primalmkl", {"epsilon": 1.0}, 'epsilon has no effect with loss = "squared-hinge"'),
+        ("lapsvm", {"early_stop": True}, 'early_stop has no effect with inner = "newton"'),
+    ],
+)  # fmt: skip
+def test_parameters_without_effect_are_refused_by_name(method, params, said, instance):
+    with pytest.raises(SpecError) as caught:
+        mkldist.solve(method, instance.grams, instance.y, **params)
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "params"),
+    [
+        ("level", {"C": 1e4}),
+        ("hessianmkl", {"C": 1e4}),
+        ("gmkl", {"C": 1e4}),
+        ("skm", {"C": 1e4}),
+        ("primalmkl", {"lam": 1e-8}),
+    ],
+)
+def test_kernels_in_few_digits_have_the_bounds_of_semidefinite_ones(name, params):
+    """Eigenvalues of -5e-9 of the trace make objectives unbounded that C or 1 / lam magnify."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(30, 4))
+    y = np.sign(x[:, 0] + 0.7 * rng.normal(size=30))
+    exact, coarse = [], []
+    for _ in range(3):
+        K, E = (x * rng.random(4)) @ x.T, rng.normal(size=(30, 30))
+        E += E.T
+        coarse.append(K + E / np.linalg.norm(E, 2) * 5e-9 * np.trace(K))
+        values, vectors = np.linalg.eigh(coarse[-1])
+        assert values[0] < -1e-9 * np.trace(K)
+        exact.append((vectors * np.maximum(values, 0)) @ vectors.T)
+    solution = mkldist.solve(name, np.array(coarse), y, tol=1e-3, **params)
+    expected = mkldist.solve("silp", np.array(exact), y, C=1e4, tol=1e-5)
+    assert solution.converged
+    assert solution.dual_objective <= solution.objective * (1 + 1e-9)
+    if "C" in params and name != "gmkl":
+        assert solution.objective == pytest.approx(expected.objective, rel=2e-3)
+
+
+@pytest.mark.parametrize("limit", [0, 2000])
+def test_small_problems_take_one_thread_of_linear_algebra(limit, monkeypatch):
+    def threads():
+        return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+
+    seen, solve_alone = [], solve_module.solve_alone
+
+    def watched(bank, job):
+        seen.append(threads())
+        return solve_alone(bank, job)
+
+    x = np.random.default_rng(0).normal(size=(20, 3))
+    with threadpool_limits(limits=2):
+        before = threads()
+        monkeypatch.setattr(solve_module, "MANY_POINTS", limit)
+        monkeypatch.setattr(solve_module, "solve_alone", watched)
+        mkldist.solve("level", (x @ x.T)[None], np.sign(x[:, 0]), C=1.0)
+        assert threads() == before
+    assert seen == [[1] * len(before) if limit else before]

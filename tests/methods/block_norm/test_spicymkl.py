@@ -1,0 +1,270 @@
+"""SpicyMKL and ElastMKL: their derivatives, other methods' solutions, counters and refusals."""
+
+from __future__ import annotations
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from sklearn.kernel_ridge import KernelRidge
+
+import mkldist
+from mkldist.counters import Counters
+from mkldist.errors import GramError, SpecError
+from mkldist.methods.block_norm.dual_newton import ProximalDual
+from mkldist.methods.block_norm.losses import Logistic
+from mkldist.methods.block_norm.regularizers import BlockQ, Concave, ElasticNet, block1
+from mkldist.solvers import block_norm_pace
+from mkldist.solvers.base import StopReason
+from tests.methods import instances, plain_bank
+from tests.methods.instances import factors
+from tests.methods.references import conic_value, real_values
+
+
+@pytest.mark.parametrize("regularizer", [block1(0.05), ElasticNet(0.05, 0.4), BlockQ(0.05, 1.5)])
+def test_gradient_and_hessian_of_the_inner_objective(regularizer):
+    instance = instances.balanced()
+    dual = ProximalDual(Logistic(instance.y), regularizer, Counters())
+    drive(dual.enlarge(np.arange(len(instance.grams))), instance.grams)
+    dual.damping = 0.1
+    drive(dual.minimise(1e-3), instance.grams)
+    dual.advance()
+    rng = np.random.default_rng(0)
+    point = dual._at(dual.rho, dual.products)
+    H = drive(dual._hessian(point), instance.grams)
+    for _ in range(5):
+        direction, step = rng.normal(size=len(dual.rho)) * 1e-2, 1e-4
+        ends = []
+        for sign in (1, -1):
+            rho = dual.rho + sign * step * direction
+            ends.append(dual._at(rho, instance.grams @ rho))
+        slope = (ends[0].value - ends[1].value) / (2 * step)
+        assert point.gradient @ direction == pytest.approx(slope, rel=1e-5, abs=1e-9)
+        bend = (ends[0].gradient - ends[1].gradient) / (2 * step)
+        np.testing.assert_allclose(H @ direction, bend, rtol=1e-4, atol=1e-6 * abs(bend).max())
+
+
+def drive(steps, grams):
+    """Answer a generator's requests and return what it returns."""
+    answer = None
+    while True:
+        try:
+            answer = plain_bank.reply(grams, steps.send(answer))
+        except StopIteration as end:
+            return end.value
+
+
+@pytest.mark.parametrize("make", [instances.balanced, instances.unbalanced])
+def test_hinge_and_block1_is_the_problem_of_level(make):
+    instance = make()
+    grams, y, C = instance.grams, instance.y, 0.05
+    spicy = mkldist.solve("spicymkl", grams, y, C=C, loss="hinge", tol=1e-9)
+    a, d = spicy.coefficients, spicy.kernel_weights
+    norms = d * np.sqrt(np.einsum("i,mij,j->m", a, grams, a))
+    # Eq. (6): C ||f||_1 and (C~/2) ||f||_1^2 have one minimiser at C~ = C / sum ||f_m||.
+    C_svm = norms.sum() / C
+    level = mkldist.solve("level", grams, y, C=C_svm, tol=1e-9)
+    hinge = spicy.objective - C * norms.sum()
+    assert level.objective == pytest.approx(C_svm * hinge + 0.5 * norms.sum() ** 2, rel=1e-6)
+    np.testing.assert_allclose(d, level.kernel_weights, atol=1e-3)
+    f_spicy, f_level = (s.decision_function(grams) for s in (spicy, level))
+    np.testing.assert_allclose(f_spicy, f_level, atol=1e-3)
+
+
+def test_an_entropy_saves_newton_steps_of_the_hinge_loss(monkeypatch):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(150, 100))
+    grams = np.einsum("if,jf->fij", x, x) + np.exp(-np.square(x.T[:, :, None] - x.T[:, None]))
+    grams = grams / np.trace(grams, axis1=1, axis2=2)[:, None, None]
+    y = np.where(x[:, :5].sum(axis=1) + rng.normal(size=150) > 0, 1.0, -1.0)
+    steps = {}
+    for words, cooling in (("rounded", block_norm_pace.COOLING), ("sharp", 0.0)):
+        monkeypatch.setattr(block_norm_pace, "COOLING", cooling)
+        found = [mkldist.solve("spicymkl", grams, y, C=C, loss="hinge") for C in (0.1, 0.01, 0.001)]
+        assert all(solution.gap <= 0.01 for solution in found)
+        steps[words] = sum(solution.counters.newton_steps for solution in found)
+    assert steps["rounded"] < 0.85 * steps["sharp"]
+
+
+@pytest.mark.parametrize("method", ["spicymkl", "elastmkl"])
+def test_hinge_and_block_q_is_lp_mkl(method):
+    instance, C, q = instances.balanced(), 0.05, 1.5
+    grams, y = instance.grams, instance.y
+    block = mkldist.solve(method, grams, y, C=C, loss="hinge", regularizer="block-q", q=q, tol=1e-9)
+    a = block.coefficients
+    norms = block.kernel_weights * np.sqrt(np.einsum("i,mij,j->m", a, grams, a))
+    length = (norms**q).sum() ** (1 / q)
+    # (C/q) sum s^q and 1/2 (sum s^q)^(2/q) have parallel gradients; p = q / (2 - q).
+    C_svm = length ** (2 - q) / C
+    lp = mkldist.solve("lp_mkl", grams, y, C=C_svm, p=q / (2 - q), tol=1e-9)
+    hinge = block.objective - C / q * (norms**q).sum()
+    assert lp.objective == pytest.approx(C_svm * hinge + 0.5 * length**2, rel=1e-6)
+
+
+@pytest.mark.parametrize("method", ["spicymkl", "elastmkl"])
+def test_squared_loss_with_uniform_weights_is_kernel_ridge_regression(method):
+    instance, C = instances.balanced(), 0.3
+    y = real_values(instance)
+    solution = mkldist.solve(
+        method, instance.grams, y, C=C, loss="squared", regularizer="uniform", tol=1e-10
+    )
+    centring = np.eye(len(y)) - 1 / len(y)
+    K = centring @ instance.grams.sum(axis=0) @ centring
+    ridge = KernelRidge(alpha=C, kernel="precomputed").fit(K, y - y.mean())
+    expected = ridge.predict(K) + y.mean()
+    np.testing.assert_allclose(solution.decision_function(instance.grams), expected, atol=1e-4)
+
+
+def test_a_regularizer_of_ones_own():
+    # psi(s) = 2 C (sqrt(1 + s^2) - 1), between the squared norm and the norm.
+    instance, C = instances.duplicated_kernels(), 0.1
+    y, n = instance.y, len(instance.y)
+    between = Concave(
+        C,
+        lambda u: 2 * (np.sqrt(1 + u) - 1),
+        lambda u: 1 / np.sqrt(1 + u),
+        lambda u: -0.5 * (1 + u) ** -1.5,
+        largest_of_g=2.0,
+    )
+    solution = mkldist.solve(
+        "spicymkl", instance.grams, y, loss="hinge", regularizer=between, tol=1e-8
+    )
+    roots = factors(instance.grams)
+    w = [cp.Variable(len(root)) for root in roots]
+    b = cp.Variable()
+    f = sum(root.T @ v for root, v in zip(roots, w, strict=True)) + b
+    penalty = sum(2 * C * (cp.norm(cp.hstack([1, v])) - 1) for v in w)
+    loss = cp.sum(cp.pos(1 - cp.multiply(y, f)))
+    assert solution.stop_reason is StopReason.CONVERGED
+    expected = conic_value(cp.Problem(cp.Minimize(loss + penalty)))
+    assert solution.objective == pytest.approx(expected, rel=1e-6)
+    assert n == len(solution.coefficients)
+
+
+def test_root_as_a_concave_function_is_block1():
+    instance = instances.zero_kernel()
+    root = Concave(0.05, np.sqrt, lambda u: 0.5 / np.sqrt(u), lambda u: -0.25 * u**-1.5, 1.0, 1.0)
+    own = mkldist.solve("spicymkl", instance.grams, instance.y, regularizer=root, tol=1e-8)
+    named = mkldist.solve("spicymkl", instance.grams, instance.y, C=0.05, tol=1e-8)
+    assert own.objective == pytest.approx(named.objective, rel=1e-7)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "hinge"])
+@pytest.mark.parametrize("regularizer", ["block1", "elastic-net"])
+def test_scaling_kernels_by_its_square_scales_C(loss, regularizer):
+    instance = instances.balanced()
+    options = {"loss": loss, "regularizer": regularizer, "tol": 1e-9}
+    if regularizer == "elastic-net":
+        options["mix"] = 0.0
+    plain = mkldist.solve("spicymkl", instance.grams, instance.y, C=0.05, **options)
+    scaled = mkldist.solve("spicymkl", 25 * instance.grams, instance.y, C=0.25, **options)
+    assert scaled.objective == pytest.approx(plain.objective, rel=1e-7)
+    np.testing.assert_allclose(scaled.kernel_weights, plain.kernel_weights, atol=1e-4)
+
+
+def test_smooth_losses_take_few_outer_iterations_and_one_pass_each_at_most():
+    instance = instances.more_kernels_than_points()
+    for loss, y in (("logistic", instance.y), ("squared", real_values(instance))):
+        solution = mkldist.solve("elastmkl", instance.grams, y, C=0.05, loss=loss, tol=0.01)
+        assert solution.stop_reason is StopReason.CONVERGED
+        assert solution.counters.outer_iterations <= 4
+        assert solution.counters.passes <= solution.counters.outer_iterations + 1
+
+
+def test_counters_count_what_was_asked_for():
+    instance = instances.more_kernels_than_points()
+    asked = []
+    method = mkldist.methods.registry.METHODS["spicymkl"]
+    steps = method.solve(
+        plain_bank.problem(instance.grams, instance.y), method.params(C=0.05, tol=1e-6)
+    )
+    solution = plain_bank.run(steps, instance.grams, lambda request, _: asked.append(request))
+    names = [type(request).__name__ for request in asked]
+    counters = solution.counters
+    assert names.count("Quadratic") + names.count("Inner") == counters.passes
+    assert names.count("Inner") == (solution.extra["screened"] > 0) == 1
+    assert counters.passes + solution.extra["partial_passes"] <= counters.outer_iterations + 2
+    assert names.count("Combine") == counters.combines == counters.newton_steps
+    # Between passes only the kernels of the working set are touched.
+    inside = [r for r in asked if type(r).__name__ == "Matvec" and r.vectors.ndim == 1]
+    assert len({int(m) for r in inside for m in r.kernels}) < len(instance.grams)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "hinge"])
+@pytest.mark.parametrize("tol", [1e-2, 1e-7])
+def test_the_working_set_leaves_the_optimum_where_it_is(loss, tol):
+    rng = np.random.default_rng(7)
+    factors = rng.normal(size=(150, 40, 6))
+    grams = factors @ factors.transpose(0, 2, 1)
+    y = np.where(factors[3, :, 0] + 0.3 * rng.normal(size=40) > 0, 1.0, -1.0)
+    options = {"C": 0.5, "loss": loss, "tol": tol}
+    plain = mkldist.solve("spicymkl", grams, y, acceleration="none", **options)
+    fast = mkldist.solve("spicymkl", grams, y, **options)
+    assert plain.stop_reason is fast.stop_reason is StopReason.CONVERGED
+    assert max(plain.dual_objective, fast.dual_objective) <= min(plain.objective, fast.objective)
+    assert fast.objective == pytest.approx(plain.objective, rel=2 * tol)
+    assert plain.counters.passes == plain.counters.outer_iterations + 1
+    assert fast.counters.passes < plain.counters.passes
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"regularizer": "block1"}, "block1, whose dual is not smooth; expected elastic-net"),
+        ({"mix": 0.0}, "elastic-net with mix = 0, whose dual is not smooth"),
+        ({"regularizer": "block2"}, 'found "block2"; expected one of "block1"'),
+        ({"loss": "huber"}, 'found "huber"; expected one of "logistic"'),
+        ({"q": 2.5}, "at most 2"),
+    ],
+)
+def test_what_cannot_work_is_refused_by_name(params, message):
+    instance = instances.balanced()
+    with pytest.raises(SpecError, match=message):
+        mkldist.solve("elastmkl", instance.grams, instance.y, **params)
+
+
+def test_losses_of_classes_refuse_real_values():
+    instance = instances.balanced()
+    with pytest.raises(GramError, match="both classes"):
+        mkldist.solve("spicymkl", instance.grams, real_values(instance), loss="hinge")
+
+
+@pytest.mark.parametrize("method", ["spicymkl", "elastmkl"])
+@pytest.mark.parametrize("loss", ["squared", "epsilon"])
+@pytest.mark.parametrize("value", [0.0, 3.3, -1e6, 1e-9])
+def test_constant_targets_need_a_bias_only(method, loss, value):
+    grams = instances.balanced().grams
+    options = {"regularizer": "uniform", "tol": 1e-6}
+    solution = mkldist.solve(method, grams, np.full(60, value), loss=loss, **options)
+    assert solution.stop_reason is StopReason.CONVERGED
+    assert solution.objective == solution.dual_objective == 0.0
+    np.testing.assert_array_equal(solution.decision_function(grams), value)
+
+
+@pytest.mark.parametrize("loss", ["squared", "epsilon"])
+def test_targets_far_from_zero_cost_no_digits(loss):
+    instance = instances.balanced()
+    y = real_values(instance)
+    near, far = (
+        mkldist.solve("spicymkl", instance.grams, y + shift, loss=loss, C=1e-3, tol=1e-6)
+        for shift in (0.0, 2.0**30)
+    )
+    assert far.stop_reason is StopReason.CONVERGED
+    assert far.objective == pytest.approx(near.objective, rel=2e-6)
+    assert far.bias - 2.0**30 == pytest.approx(near.bias, abs=1e-3)
+
+
+@pytest.mark.parametrize("method", ["spicymkl", "elastmkl"])
+@pytest.mark.parametrize("max_iter", [1, 3])
+def test_who_stops_early_has_a_lower_bound_all_the_same(method, max_iter):
+    instance = instances.balanced()
+    words = {"C": 0.05, "loss": "hinge", "regularizer": "elastic-net", "tol": 1e-9}
+    expected = mkldist.solve(method, instance.grams, instance.y, **words).objective
+    with pytest.warns(mkldist.errors.ConvergenceWarning):
+        early = mkldist.solve(method, instance.grams, instance.y, max_iter=max_iter, **words)
+    assert early.stop_reason is StopReason.MAX_ITER
+    assert (
+        0.5 * expected
+        < early.dual_objective
+        <= expected * (1 + 1e-9)
+        <= early.objective * (1 + 2e-9)
+    )

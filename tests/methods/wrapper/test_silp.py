@@ -1,0 +1,77 @@
+"""SILP: its bound is the value of the linear programme over the machines met."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+from mkldist.gram.requests import Combine, Quadratic
+from mkldist.methods.registry import METHODS
+from tests.methods import instances, plain_bank
+
+
+def solve(grams, y, watch=None, **params):
+    method = METHODS["silp"]
+    steps = method.solve(plain_bank.problem(grams, y), method.params(**params))
+    return plain_bank.run(steps, grams, watch)
+
+
+@pytest.mark.parametrize("iterations", [1, 4, 12])
+def test_bound_is_the_programme_of_the_machines_met(iterations):
+    instance = instances.more_kernels_than_points()
+    M, cuts = len(instance.grams), []
+
+    def watch(request, answer):
+        if isinstance(request, Quadratic):
+            cuts.append(np.abs(request.vectors).sum() - 0.5 * answer[:, 0])
+
+    settings = {"C": instance.C, "tol": 1e-9, "max_iter": iterations, "acceleration": "none"}
+    solution = solve(instance.grams, instance.y, watch, **settings)
+    # min theta  s.t.  every cut'beta <= theta, beta in the simplex
+    programme = linprog(
+        np.r_[np.zeros(M), 1.0],
+        A_ub=np.column_stack([np.array(cuts), -np.ones(len(cuts))]),
+        b_ub=np.zeros(len(cuts)),
+        A_eq=np.r_[np.ones(M), 0.0][None],
+        b_eq=[1.0],
+        bounds=[(0, None)] * M + [(None, None)],
+    )
+    assert len(cuts) == iterations
+    assert solution.dual_objective == pytest.approx(programme.fun, rel=1e-8)
+
+
+def test_weights_are_vertices_of_the_model():
+    instance = instances.more_kernels_than_points()
+    supports = []
+
+    def watch(request, answer):
+        if isinstance(request, Combine):
+            supports.append(np.count_nonzero(request.weights))
+
+    settings = {"C": instance.C, "tol": 1e-6, "acceleration": "none"}
+    solve(instance.grams, instance.y, watch, **settings)
+    # A basic solution over j cuts has at most j positive weights.
+    assert all(support <= max(j, 1) for j, support in enumerate(supports[1:], start=1))
+
+
+def test_hundreds_of_cuts_leave_bounds_that_only_tighten():
+    instance = instances.more_kernels_than_points()
+    solution = solve(instance.grams, instance.y, C=instance.C, tol=1e-10, trace=True)
+    assert solution.converged
+    assert solution.counters.outer_iterations > 100
+    assert (np.diff(solution.trace["dual_objective"]) >= 0).all()
+    assert (np.diff(solution.trace["objective"]) <= 0).all()
+
+
+def test_the_working_set_leaves_the_optimum_where_it_is_in_fewer_passes():
+    instance = instances.more_kernels_than_points()
+    plain, fast = (
+        solve(instance.grams, instance.y, C=instance.C, tol=1e-6, acceleration=acceleration)
+        for acceleration in ("none", "working-set")
+    )
+    assert plain.converged
+    assert fast.converged
+    assert max(plain.dual_objective, fast.dual_objective) <= min(plain.objective, fast.objective)
+    assert plain.counters.passes == plain.counters.outer_iterations
+    assert fast.counters.passes < plain.counters.passes / 5

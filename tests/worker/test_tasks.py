@@ -1,0 +1,198 @@
+"""Tasks as workers do them, without a cluster: what is damage, what passes, what is shared."""
+
+from __future__ import annotations
+
+import errno
+import tomllib
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from mkldist.errors import UnreadableError
+from mkldist.gram import loading
+from mkldist.gram.blobs import readable
+from mkldist.gram.local_blobs import LocalBlobs
+from mkldist.gram.recomputed import RecomputedBank
+from mkldist.gram.store import GramStore
+from mkldist.plan.planner import make_plan
+from mkldist.resolve.resolved import resolve
+from mkldist.results.records import RecordStore
+from mkldist.run import tasks
+from mkldist.run.bank_refs import bank_refs
+from mkldist.spec.model import SweepSpec
+from mkldist.worker.batch import BatchSettings
+from mkldist.worker.tasks import BatchTask, BuildTask, build, solve_batch
+from tests.gram.stores import damage
+from tests.run.sweeps import sweep_text
+
+
+@pytest.fixture
+def task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> BatchTask:
+    """Two runs on a complete bank of one split."""
+    monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(loading, "PAUSES", (0.0, 0.0))
+    text = sweep_text({"uniform": [1.0, 10.0]}, repeats=1, backend="mmap")
+    spec = SweepSpec.model_validate(tomllib.loads(text))
+    resolved = resolve(spec, (), tmp_path)
+    plan = make_plan(spec, resolved.facts, resolved.banks, resolved.grids, 1, None)
+    root = str(tmp_path / "banks")
+    [ref] = bank_refs(plan, resolved, {plan.banks[0].id}, root, tmp_path / "snapshots").values()
+    build(BuildTask(ref, tuple(block.index for block in ref.store().blocks)))
+    return BatchTask(ref, plan.runs, BatchSettings(str(tmp_path / "records")))
+
+
+def recorded(task: BatchTask) -> int:
+    return len(RecordStore(Path(task.settings.records)).ids())
+
+
+def with_backend(task: BatchTask, backend: str) -> BatchTask:
+    return replace(task, ref=replace(task.ref, plan=replace(task.ref.plan, backend=backend)))
+
+
+class Disk:
+    """A disk whose next reads of matrices fail."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, failures: int) -> None:
+        self.failures = failures
+        real = LocalBlobs.read_into
+
+        def read_into(blobs, name, parts):
+            if self.failures and "/c/" in name:
+                self.failures -= 1
+                with readable(name):
+                    raise OSError(errno.ESTALE, "Stale file handle")
+            return real(blobs, name, parts)
+
+        monkeypatch.setattr(LocalBlobs, "read_into", read_into)
+
+
+@pytest.mark.parametrize("backend", ["memory", "mmap", "stream"])
+def test_a_read_that_fails_once_is_tried_again(task, monkeypatch, backend):
+    disk = Disk(monkeypatch, failures=1)
+    receipt = solve_batch(with_backend(task, backend))
+    assert disk.failures == 0
+    assert not receipt.damaged
+    assert recorded(task) == 2
+
+
+@pytest.mark.parametrize("backend", ["memory", "mmap", "stream"])
+def test_a_store_that_cannot_be_read_is_not_a_damaged_one(task, monkeypatch, backend):
+    disk = Disk(monkeypatch, failures=10**9)
+    with pytest.raises(UnreadableError, match="Stale file handle"):
+        solve_batch(with_backend(task, backend))
+    assert task.ref.store().is_complete
+    disk.failures = 0
+    assert not solve_batch(with_backend(task, backend)).damaged
+    assert recorded(task) == 2
+
+
+def test_a_record_that_cannot_be_read_does_not_condemn_the_bank(task, monkeypatch):
+    def refuse(store, run_id):
+        raise UnreadableError("records", "cannot be read", "a record")
+
+    def verify(store):
+        raise AssertionError("reads the whole bank")
+
+    monkeypatch.setattr(RecordStore, "read", refuse)
+    monkeypatch.setattr(GramStore, "verify", verify)
+    with pytest.raises(UnreadableError, match="records"):
+        solve_batch(task)
+    assert task.ref.store().is_complete
+
+
+def test_a_node_cache_that_cannot_be_written_costs_time_only(task, tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path / "file" / "cache"))
+    receipt = solve_batch(task)
+    assert receipt.streamed
+    assert recorded(task) == 2
+
+
+def test_damage_takes_the_mark_of_the_damaged_block_away(task):
+    store = task.ref.store()
+    damage(store, store.blocks[0])
+    assert "fails its checksum" in solve_batch(with_backend(task, "memory")).damaged
+    assert [block.index for block in task.ref.store().missing()] == [0]
+
+
+def test_a_block_that_was_mended_meanwhile_keeps_its_mark(task):
+    store = task.ref.store()
+    error = loading.DamagedBlocksError("bank", "block 0 fails its checksum", blocks=(0,))
+    tasks._drop_damaged(store, error)
+    assert task.ref.store().is_complete
+
+
+def test_threads_of_linear_algebra_stay_limited_until_the_last_task_ends():
+    from threadpoolctl import threadpool_info, threadpool_limits
+
+    def threads():
+        return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+
+    with threadpool_limits(limits=2, user_api="blas"):
+        before = threads()
+        first, second = tasks.single_threaded(), tasks.single_threaded()
+        first.__enter__()
+        second.__enter__()
+        first.__exit__(None, None, None)
+        assert threads() == {1}
+        second.__exit__(None, None, None)
+        assert threads() == before
+
+
+@pytest.mark.parametrize(
+    ("sweeps", "workers", "threads", "share"),
+    [(None, None, 4, None), (800, None, 4, 200), (None, 400, 2, 200), (800, 400, 1, 400)],
+)
+def test_a_task_takes_its_share_of_what_its_worker_may(
+    monkeypatch, sweeps, workers, threads, share
+):
+    worker = SimpleNamespace(
+        memory_manager=SimpleNamespace(memory_limit=workers),
+        state=SimpleNamespace(nthreads=threads),
+    )
+    monkeypatch.setattr("distributed.get_worker", lambda: worker)
+    assert tasks.memory_share(sweeps) == share
+
+
+@pytest.mark.parametrize(
+    ("execution", "at_once", "threads"),
+    [("shared", 1, 7), ("path", 3, 2), ("shared", 20, 1), ("isolated", 1, 1)],
+)
+def test_recomputed_kernels_take_the_processors_that_other_batches_leave(
+    task, monkeypatch, execution, at_once, threads
+):
+    banks = []
+
+    class Noted(RecomputedBank):
+        def __init__(self, *args):
+            super().__init__(*args)
+            banks.append(self)
+
+    monkeypatch.setattr("dask.system.CPU_COUNT", 7)
+    monkeypatch.setattr(tasks, "RecomputedBank", Noted)
+    settings = replace(task.settings, execution=execution)
+    ref = with_backend(task, "recompute").ref
+    receipt = solve_batch(replace(task, ref=ref, settings=settings, at_once=at_once))
+    assert [bank.threads for bank in banks] == [threads]
+    assert len(receipt.recorded) == recorded(task) == 2
+
+
+def test_memory_of_a_bank_waits_for_no_task_that_loads_none(task):
+    own = replace(task, settings=replace(task.settings, own_workers=True))
+    buffer = tasks._buffer_of_thread()
+    for backend in ("mmap", "recompute"):
+        solve_batch(with_backend(own, "memory"))
+        assert buffer._memory.nbytes
+        solve_batch(with_backend(own, backend))
+        assert not buffer._memory.nbytes
+
+
+def test_a_bank_that_is_too_large_for_a_worker_is_streamed(task):
+    plan = replace(task.ref.plan, backend="memory", n_bytes=1000)
+    asked = replace(plan, spec=plan.spec.model_copy(update={"backend": "memory"}))
+    chosen = replace(plan, spec=plan.spec.model_copy(update={"backend": "auto"}))
+    assert tasks._backend(chosen, None) == tasks._backend(chosen, 2000) == "memory"
+    assert tasks._backend(chosen, 1000) == "stream"
+    assert tasks._backend(asked, 1000) == "memory"
