@@ -9,10 +9,9 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from mkldist.arrays import Floats, Ints
 from mkldist.spec.kinds import Task
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.intp]
 Score = TypeVar("Score")
 
 

@@ -12,7 +12,7 @@ import mkldist
 
 ROOT = Path(mkldist.__file__).parent
 LAYERS = (
-    "blas_threads counters errors identity memory target",
+    "arrays blas_threads compiled counters errors identity memory target",
     "spec",
     "data kernels optim scores",
     "gram",

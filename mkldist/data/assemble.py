@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mkldist.data.dataset import Dataset, Floats, Ints
+from mkldist.arrays import Floats, Ints
+from mkldist.data.dataset import Dataset
 from mkldist.data.labels import class_labels, real_values
 from mkldist.data.missing import complete
 from mkldist.data.partitions import restricted

@@ -8,11 +8,9 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from mkldist.arrays import Floats, Ints
 from mkldist.identity import array_id
 from mkldist.spec.kinds import Task
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.intp]
 
 
 def _no_rows() -> Ints:

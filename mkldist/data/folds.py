@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from mkldist.data.dataset import Dataset, Ints
+from mkldist.arrays import Ints
+from mkldist.data.dataset import Dataset
 from mkldist.errors import DataError
 from mkldist.spec.selection import SelectionSpec
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.data.dataset import Floats
+from mkldist.arrays import Floats
 from mkldist.errors import DataError
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from mkldist.arrays import Array
 from mkldist.data.archives import opened_npz
 from mkldist.data.columns import LABEL_NAMES
 from mkldist.data.dataset import Split
@@ -17,7 +17,6 @@ from mkldist.data.partitions import INDEX_ARRAYS, partitions_of
 from mkldist.data.raw import RawData, check_fits
 from mkldist.errors import DataError, nearest
 
-Array = npt.NDArray[Any]
 ZARR_MARKS = ("zarr.json", ".zarray", ".zgroup")
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.data.dataset import Floats, Ints
+from mkldist.arrays import Floats, Ints
 from mkldist.errors import DataError, nearest
 
 MISSING_LABELS = frozenset({"", "?", "na", "n/a", "nan"})

@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from mkldist.data.dataset import Floats
+from mkldist.arrays import Floats
 from mkldist.errors import DataError
 
 MISSING_VALUES = frozenset({"", "?", "na", "n/a", "nan", "null", "none"})

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mkldist.arrays import Floats
 from mkldist.data.archives import Archive, opened_npz
-from mkldist.data.dataset import Floats
 from mkldist.data.opening import REWRITE
 from mkldist.data.partitions import INDEX_ARRAYS, partitions_of
 from mkldist.data.raw import RawData, as_features, check_fits, check_rows, numbered_features

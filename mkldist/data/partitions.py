@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.data.dataset import Ints, Split
+from mkldist.arrays import Ints
+from mkldist.data.dataset import Split
 from mkldist.errors import DataError
 
 # What the arrays are called: by mkldist, and in files of semi-supervised benchmarks.

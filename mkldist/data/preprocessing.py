@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mkldist.data.dataset import Dataset, Floats, Split
+from mkldist.arrays import Floats
+from mkldist.data.dataset import Dataset, Split
 from mkldist.errors import DataError
 from mkldist.spec.model import PreprocessingSpec
 

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.data.dataset import Floats, Split
+from mkldist.arrays import Floats
+from mkldist.data.dataset import Split
 from mkldist.errors import DataError
 from mkldist.spec.kinds import Task
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mkldist.data.dataset import Floats, Ints
+from mkldist.arrays import Floats, Ints
 from mkldist.errors import DataError
 
 

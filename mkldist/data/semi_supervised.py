@@ -7,7 +7,8 @@ from math import ceil
 
 import numpy as np
 
-from mkldist.data.dataset import Dataset, Floats, Ints, Split
+from mkldist.arrays import Floats, Ints
+from mkldist.data.dataset import Dataset, Split
 from mkldist.errors import DataError
 from mkldist.spec.splits import SplitsSpec
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from mkldist.data.dataset import Floats, Ints
+from mkldist.arrays import Floats, Ints
 from mkldist.data.raw import RawData, check_fits, numbered_features
 from mkldist.errors import DataError, nearest
 

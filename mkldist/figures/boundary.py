@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from mkldist.arrays import Floats, Ints
 from mkldist.data.dataset import Dataset, Split
 from mkldist.data.preprocessing import FeatureScale, feature_scale
 from mkldist.gram.predictor import RawPredictor, raw_predictor
@@ -18,9 +18,6 @@ from mkldist.kernels.kernel_list import KernelList
 from mkldist.plan.model import BankPlan
 from mkldist.results.run_record import RunRecord
 from mkldist.worker.bank_inputs import Materials, ingredients
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.intp]
 
 GRID = 240  # points along each side
 MARGIN = 0.08  # of the spread of the points, around them

@@ -13,11 +13,9 @@ from dataclasses import dataclass, field, fields
 import numpy as np
 import numpy.typing as npt
 
+from mkldist.arrays import Floating, Ints
 from mkldist.gram.layout import TileLayout
 from mkldist.gram.radius_cache import KnownRadii
-
-Values = npt.NDArray[np.floating]
-Ints = npt.NDArray[np.intp]
 
 SLAB_ENTRIES = 16_384
 BLOCK_KERNELS = 480  # that a pass works on at once; a chunk that is no last one has whole blocks
@@ -40,7 +38,7 @@ class Chunk:
 
     kernels: slice
     entries: slice
-    values: Values
+    values: Floating
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +57,7 @@ class Rows:
 
     positions: Ints
     lines: Ints
-    values: Values
+    values: Floating
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +76,7 @@ class DiagonalPart:
 
     kernels: slice
     points: slice
-    values: Values
+    values: Floating
 
 
 @dataclass
@@ -198,7 +196,7 @@ class ArrayBank(Bank):
         Layout with E entries.
     """
 
-    def __init__(self, values: Values, layout: TileLayout) -> None:
+    def __init__(self, values: Floating, layout: TileLayout) -> None:
         if values.ndim != 2 or values.shape[1] != layout.n_entries:
             raise ValueError(
                 f"values: found shape {values.shape}; expected (M, {layout.n_entries})"

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
-Values = npt.NDArray[np.floating]
+from mkldist.arrays import Floating
 
 
 class BankBuffer:
@@ -19,7 +18,7 @@ class BankBuffer:
     def __init__(self) -> None:
         self._memory = np.empty(0, dtype=np.uint8)
 
-    def take(self, shape: tuple[int, ...], dtype: np.dtype[np.floating]) -> Values:
+    def take(self, shape: tuple[int, ...], dtype: np.dtype[np.floating]) -> Floating:
         """Return an array of any content, which takes the place of the one before.
 
         Parameters

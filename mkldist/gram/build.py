@@ -9,15 +9,13 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-import numpy.typing as npt
 
+from mkldist.arrays import Floating
 from mkldist.errors import GramError
 from mkldist.gram.buffer import BankBuffer
 from mkldist.gram.loading import block_buffer, fitted, load_entries, read_block
 from mkldist.gram.sources import BankSource
 from mkldist.gram.store import Block, GramStore
-
-Floating = npt.NDArray[np.floating]
 
 
 @dataclass(frozen=True)

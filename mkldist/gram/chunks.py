@@ -14,9 +14,9 @@ import google_crc32c
 import numpy as np
 import numpy.typing as npt
 
+from mkldist.arrays import Floating
 from mkldist.gram.metadata import BankShape
 
-Floating = npt.NDArray[np.floating]
 Bytes = npt.NDArray[np.uint8]
 
 CHECKSUM_BYTES = 4

@@ -9,13 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-import numba
 import numpy as np
-import numpy.typing as npt
 
-from mkldist.gram.bank import Bank, DiagonalPart, Values
-
-Floats = npt.NDArray[np.float64]
+from mkldist.arrays import Floating, Floats
+from mkldist.compiled import compiled
+from mkldist.gram.bank import Bank, DiagonalPart
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,8 +73,8 @@ def read_diagonals(bank: Bank, gathered: Iterable[DiagonalSums]) -> None:
     bank.counter.diagonals += 1
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
-def _add(values: Values, weights: Floats, sums: Floats) -> None:
+@compiled
+def _add(values: Floating, weights: Floats, sums: Floats) -> None:
     """Add ``values @ weights`` to `sums`, (k, R), term by term."""
     for k in range(len(values)):
         for p in range(len(weights)):

@@ -8,15 +8,12 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from mkldist.arrays import Floats, Ints
 from mkldist.gram.bank import PassCounter, Rows
 from mkldist.gram.layout import TileLayout
 from mkldist.gram.requests import Combine, Matvec, Quadratic
 from mkldist.gram.tile_products import add_rows, multiply, quadratic_forms
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.intp]
 
 
 class KernelRows(Protocol):

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.gram.bank import Ints, Rows, Values
+from mkldist.arrays import Floating, Ints
+from mkldist.gram.bank import Rows
 
-Fetch = Callable[[list[int], list[Values]], None]
+Fetch = Callable[[list[int], list[Floating]], None]
 
 FIRST_LINES = 32
 PATIENCE = 2  # of the longest wait for a turn, after which a set of rows is not expected back

@@ -12,9 +12,10 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 
-import numba
 import numpy as np
 import numpy.typing as npt
+
+from mkldist.compiled import compiled
 
 LAYOUT_VERSION = 1
 MAX_TILE = 256
@@ -118,7 +119,7 @@ class TileLayout:
         return matrix
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+@compiled
 def _unpack(tiles: npt.NDArray[np.floating], side: int, matrix: npt.NDArray[np.floating]) -> None:
     """Write upper tiles, row by row, to both of their places in a symmetric matrix."""
     n, edge = len(matrix), tiles.shape[1]
@@ -136,7 +137,7 @@ def _unpack(tiles: npt.NDArray[np.floating], side: int, matrix: npt.NDArray[np.f
             t += 1
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+@compiled
 def _cut(
     tiles: npt.NDArray[np.floating],
     side: int,

@@ -7,15 +7,14 @@ from collections.abc import Callable, Iterator
 from typing import TypeVar, cast
 
 import numpy as np
-import numpy.typing as npt
 
+from mkldist.arrays import Floating
 from mkldist.errors import StoreError, UnreadableError
 from mkldist.gram.buffer import BankBuffer
 from mkldist.gram.store import Block, GramStore
 
-Values = npt.NDArray[np.floating]
 Read = TypeVar("Read")
-ReadBlock = Callable[[GramStore, Block, Values], object]
+ReadBlock = Callable[[GramStore, Block, Floating], object]
 
 PAUSES = (0.2, 1.0, 5.0)
 
@@ -48,7 +47,7 @@ class DamagedBlocksError(StoreError):
         return type(self), cast(tuple[str, str, str, str], fields)
 
 
-def read_block(store: GramStore, block: Block, out: Values) -> Values:
+def read_block(store: GramStore, block: Block, out: Floating) -> Floating:
     """Read one block into `out`, (k, t·b²) contiguous.
 
     Raises
@@ -108,7 +107,7 @@ def load_blocks(store: GramStore, load: Callable[[Block], object]) -> None:
     raise DamagedBlocksError(first.where, found, first.expected, first.hint, indices) from first
 
 
-def load_entries(store: GramStore, buffer: BankBuffer, read: ReadBlock = read_block) -> Values:
+def load_entries(store: GramStore, buffer: BankBuffer, read: ReadBlock = read_block) -> Floating:
     """Return all entries of a store, (M, E) in its dtype.
 
     Parameters
@@ -141,13 +140,13 @@ def load_entries(store: GramStore, buffer: BankBuffer, read: ReadBlock = read_bl
     return values
 
 
-def block_buffer(store: GramStore) -> Values:
+def block_buffer(store: GramStore) -> Floating:
     """Return a flat array that holds any one block of a store."""
     largest = max(k * e for k, e in (block.shape for block in store.blocks))
     return np.empty(largest, dtype=store.dtype)
 
 
-def fitted(buffer: Values, block: Block) -> Values:
+def fitted(buffer: Floating, block: Block) -> Floating:
     """Return the front of a flat buffer in the shape of a block."""
     k, e = block.shape
     return buffer[: k * e].reshape(k, e)

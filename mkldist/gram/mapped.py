@@ -9,15 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from mkldist.gram.bank import (
-    BLOCK_KERNELS,
-    ArrayBank,
-    Chunk,
-    DiagonalPart,
-    Ints,
-    Rows,
-    kernel_groups,
-)
+from mkldist.arrays import Ints
+from mkldist.gram.bank import BLOCK_KERNELS, ArrayBank, Chunk, DiagonalPart, Rows, kernel_groups
 from mkldist.gram.layout import TileLayout
 
 SHARE_OF_TRAVERSAL = 4  # part of what may stay mapped in

@@ -10,12 +10,10 @@ import itertools
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from mkldist.arrays import Floats
 from mkldist.gram.layout import TileLayout
 from mkldist.gram.requests import Inner, Quadratic
-
-Floats = npt.NDArray[np.float64]
 
 WIDTH = 8
 

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from mkldist.arrays import Floats
 from mkldist.gram.bank import BLOCK_KERNELS, Bank, Chunk, diagonal_part
 from mkldist.gram.diagonals import Diagonal, DiagonalSums, read_diagonals
 from mkldist.gram.few_kernels import WeightedSum, combine_few, products, weighted_sums
@@ -22,7 +23,6 @@ from mkldist.gram.radii import answer_radii
 from mkldist.gram.radius_cache import points_id
 from mkldist.gram.requests import Combine, Inner, Matvec, Quadratic, Radii, Request
 
-Floats = npt.NDArray[np.float64]
 AnyRequest = Request | Diagonal
 Result = TypeVar("Result")
 

@@ -7,14 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from mkldist.arrays import Floats, Ints
 from mkldist.gram.passes import answered
 from mkldist.gram.requests import Combine, Matvec, Request
 from mkldist.gram.view import BankView
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,12 +15,11 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from mkldist.arrays import Floats
 from mkldist.gram.bank import Bank
 from mkldist.gram.radius_cache import points_id
 from mkldist.gram.requests import Radii
 from mkldist.optim.box_qp import newton_steps, pair_updates
-
-Floats = npt.NDArray[np.float64]
 
 TOLERANCE = 5e-11
 ROUNDS = 300

@@ -12,15 +12,12 @@ from contextlib import suppress
 
 import google_crc32c
 import numpy as np
-import numpy.typing as npt
 
+from mkldist.arrays import Floats, Ints
 from mkldist.errors import OutputError, StoreError
 from mkldist.gram.blobs import Blobs
 from mkldist.gram.metadata import radius_chunk, radius_documents
 from mkldist.identity import array_id, content_id
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.intp]
 
 CHECKSUM_BYTES = 4
 STORED = np.dtype("<f8")

@@ -8,17 +8,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import numpy as np
 
-from mkldist.gram.bank import (
-    SLAB_ENTRIES,
-    Bank,
-    Chunk,
-    DiagonalPart,
-    Ints,
-    Rows,
-    Values,
-    kernel_groups,
-    slabs,
-)
+from mkldist.arrays import Floating, Ints
+from mkldist.gram.bank import SLAB_ENTRIES, Bank, Chunk, DiagonalPart, Rows, kernel_groups, slabs
 from mkldist.gram.build import check_finite
 from mkldist.gram.kept_rows import KeptRows, Room
 from mkldist.gram.layout import TileLayout
@@ -90,7 +81,7 @@ class RecomputedBank(Bank):
         """Give back the memory of the kernels that were kept."""
         self._kept.clear()
 
-    def _computed(self, kernels: slice, entries: slice, buffer: Values) -> Chunk:
+    def _computed(self, kernels: slice, entries: slice, buffer: Floating) -> Chunk:
         """Return a chunk, its values in `buffer`."""
         shape = (kernels.stop - kernels.start, entries.stop - entries.start)
         values = buffer[: shape[0] * shape[1]].reshape(shape)
@@ -100,7 +91,7 @@ class RecomputedBank(Bank):
         check_finite(values, kernels.start, self._source)
         return Chunk(kernels, entries, values)
 
-    def _fetch(self, kernels: list[int], rows: list[Values]) -> None:
+    def _fetch(self, kernels: list[int], rows: list[Floating]) -> None:
         whole = slice(0, self.layout.n_entries)
         for kernel, row in zip(kernels, rows, strict=True):
             self._computed(slice(kernel, kernel + 1), whole, row)

@@ -11,11 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.intp]
+from mkldist.arrays import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)

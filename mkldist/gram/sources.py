@@ -9,12 +9,10 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from mkldist.arrays import Floating, Floats
 from mkldist.gram.layout import TileLayout
 from mkldist.kernels.gram_tiles import evaluate_diagonals, evaluate_gram_tiles
 from mkldist.kernels.kernel_list import KernelList
-
-Floating = npt.NDArray[np.floating]
-Floats = npt.NDArray[np.float64]
 
 
 class BankSource(Protocol):

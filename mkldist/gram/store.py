@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mkldist.arrays import Floating
 from mkldist.errors import StoreError
 from mkldist.gram import metadata
 from mkldist.gram.blob_places import LAPLACIANS, list_folders, open_blobs
@@ -23,8 +24,6 @@ from mkldist.gram.blobs import Blobs
 from mkldist.gram.chunks import Block, ChunkParts, blocks_of, chunk_bytes, chunk_name, mark_name
 from mkldist.gram.layout import TileLayout
 from mkldist.gram.metadata import BankShape
-
-Floating = npt.NDArray[np.floating]
 
 __all__ = ["Block", "GramStore", "list_banks"]
 

@@ -9,15 +9,8 @@ from functools import partial
 
 import numpy as np
 
-from mkldist.gram.bank import (
-    Bank,
-    Chunk,
-    DiagonalPart,
-    Ints,
-    Rows,
-    Values,
-    diagonal_part,
-)
+from mkldist.arrays import Floating, Ints
+from mkldist.gram.bank import Bank, Chunk, DiagonalPart, Rows, diagonal_part
 from mkldist.gram.kept_rows import KeptRows, Room
 from mkldist.gram.loading import block_buffer, blocks_by_entries, fitted, read_block
 from mkldist.gram.store import Block, GramStore
@@ -95,10 +88,10 @@ class StreamedBank(Bank):
         """Give back the memory of the kernels that were kept."""
         self._kept.clear()
 
-    def _read(self, block: Block, turn: int) -> Values:
+    def _read(self, block: Block, turn: int) -> Floating:
         return read_block(self._store, block, fitted(self._buffers[turn % 2], block))
 
-    def _fetch(self, home: int, kernels: list[int], rows: list[Values]) -> None:
+    def _fetch(self, home: int, kernels: list[int], rows: list[Floating]) -> None:
         """Read kernels that share their blocks from the store."""
         for block in self._by_kernel[home]:
             values = read_block(self._store, block, fitted(self._row_buffer, block))

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
-import numpy.typing as npt
 
+from mkldist.arrays import Floating, Floats, Ints
+from mkldist.compiled import compiled
 from mkldist.gram.layout import TileLayout
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.intp]
-Values = npt.NDArray[np.floating]
 
 FEW = 4  # vectors, up to which reading the tiles costs more than multiplying them
 STRETCH = 4096  # entries of a sum that stay in the processor's first cache
 
 
-def multiply(layout: TileLayout, values: Values, lines: Ints, vectors: Floats) -> Floats:
+def multiply(layout: TileLayout, values: Floating, lines: Ints, vectors: Floats) -> Floats:
     """Return ``K V`` for some matrices K.
 
     Few vectors are multiplied with the tiles as they lie, each entry read once and used for both
@@ -51,7 +47,7 @@ def multiply(layout: TileLayout, values: Values, lines: Ints, vectors: Floats) -
     return answer[:, :, 0] if vectors.ndim == 1 else answer
 
 
-def quadratic_forms(layout: TileLayout, values: Values, lines: Ints, vectors: Floats) -> Floats:
+def quadratic_forms(layout: TileLayout, values: Floating, lines: Ints, vectors: Floats) -> Floats:
     """Return ``v'K v`` for some matrices K and each vector v.
 
     Parameters
@@ -87,7 +83,7 @@ def _padded(layout: TileLayout, vectors: Floats) -> Floats:
     return padded
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+@compiled
 def _outer_products(vectors: Floats, side: int, edge: int, outer: Floats) -> None:
     """Write the upper tiles of ``v v'``, those off the diagonal twice as large, (R, E)."""
     for r in range(len(vectors)):
@@ -102,8 +98,8 @@ def _outer_products(vectors: Floats, side: int, edge: int, outer: Floats) -> Non
                         e += 1
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
-def _dots(values: Values, lines: Ints, columns: Floats, answers: Floats) -> None:
+@compiled
+def _dots(values: Floating, lines: Ints, columns: Floats, answers: Floats) -> None:
     """Write ``values[lines[s]] . columns[r]`` to `answers`, (s, R), four rows at a time.
 
     The last row stands in for those beyond it, so that no product depends on where its row lies.
@@ -117,9 +113,9 @@ def _dots(values: Values, lines: Ints, columns: Floats, answers: Floats) -> None
             answers[s, r], answers[i, r], answers[j, r], answers[k, r] = sums
 
 
-@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})  # type: ignore[untyped-decorator,unused-ignore]
+@compiled(fastmath={"reassoc", "contract", "nsz"})
 def _four_dots(
-    a: Values, b: Values, c: Values, d: Values, column: Floats
+    a: Floating, b: Floating, c: Floating, d: Floating, column: Floats
 ) -> tuple[float, float, float, float]:
     """Return the products of four rows with a column, which is read once."""
     s0 = s1 = s2 = s3 = 0.0
@@ -132,8 +128,8 @@ def _four_dots(
     return s0, s1, s2, s3
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
-def _add_products(tiles: Values, lines: Ints, side: int, vectors: Floats, sums: Floats) -> None:
+@compiled
+def _add_products(tiles: Floating, lines: Ints, side: int, vectors: Floats, sums: Floats) -> None:
     """Add K @ vector to `sums`, (s, R, n), for s matrices and R vectors padded to whole tiles."""
     edge = tiles.shape[2]
     for s in range(len(lines)):
@@ -151,8 +147,8 @@ def _add_products(tiles: Values, lines: Ints, side: int, vectors: Floats, sums: 
                     t += 1
 
 
-@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})  # type: ignore[untyped-decorator,unused-ignore]
-def _add_tile(tile: Values, right: Floats, total: Floats) -> None:
+@compiled(fastmath={"reassoc", "contract", "nsz"})
+def _add_tile(tile: Floating, right: Floats, total: Floats) -> None:
     """Add ``tile @ right`` to `total`, four rows at a time."""
     edge = len(tile)
     whole = edge - edge % 4
@@ -169,8 +165,8 @@ def _add_tile(tile: Values, right: Floats, total: Floats) -> None:
         total[i] += sum_of_row
 
 
-@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})  # type: ignore[untyped-decorator,unused-ignore]
-def _add_transposed(tile: Values, left: Floats, total: Floats) -> None:
+@compiled(fastmath={"reassoc", "contract", "nsz"})
+def _add_transposed(tile: Floating, left: Floats, total: Floats) -> None:
     """Add ``tile' @ left`` to `total`, four rows of the tile at a time."""
     edge = len(tile)
     whole = edge - edge % 4
@@ -184,8 +180,8 @@ def _add_transposed(tile: Values, left: Floats, total: Floats) -> None:
             total[j] += tile[i, j] * left[i]
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
-def add_rows(values: Values, lines: Ints, weights: Floats, total: Floats) -> None:
+@compiled
+def add_rows(values: Floating, lines: Ints, weights: Floats, total: Floats) -> None:
     """Add ``sum_s weights[s] values[lines[s]]`` to `total`, (E,), in the order of s.
 
     Parameters
@@ -213,8 +209,10 @@ def add_rows(values: Values, lines: Ints, weights: Floats, total: Floats) -> Non
                 sums[e] += weight * row[e]
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
-def _add_four(a: Values, b: Values, c: Values, d: Values, weights: Floats, sums: Floats) -> None:
+@compiled
+def _add_four(
+    a: Floating, b: Floating, c: Floating, d: Floating, weights: Floats, sums: Floats
+) -> None:
     """Add four weighted rows to `sums`, one after the other, reading and writing it once."""
     w0, w1, w2, w3 = weights[0], weights[1], weights[2], weights[3]
     for e in range(len(sums)):

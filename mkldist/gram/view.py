@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
+from mkldist.arrays import Floats, Ints
 from mkldist.errors import SpecError, nearest
 from mkldist.gram.bank import Bank
 from mkldist.gram.diagonals import Diagonal
@@ -24,9 +24,6 @@ from mkldist.gram.normalisation import NORMALISATIONS, divisors, takes_pass
 from mkldist.gram.passes import answer, check, needs_pass
 from mkldist.gram.requests import Combine, Inner, Matvec, Quadratic, Radii, Request
 from mkldist.gram.view_kernels import ViewKernels, centred_matrices
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,13 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 
-from mkldist.gram.bank import Bank, Ints, Rows, Values
+from mkldist.arrays import Floating, Floats, Ints
+from mkldist.gram.bank import Bank, Rows
 from mkldist.gram.kept_rows import KeptRows, Room
 from mkldist.gram.layout import TileLayout
-
-Floats = npt.NDArray[np.float64]
 
 LARGEST_SHARE = 0.7  # of a kernel's entries, beyond which a copy saves too little
 
@@ -56,7 +54,7 @@ class ViewKernels:
         """Return some kernels, some at a time, each place exactly once."""
         yield from self._kept.rows(kernels, self._fetch)
 
-    def _fetch(self, kernels: list[int], rows: list[Values]) -> None:
+    def _fetch(self, kernels: list[int], rows: list[Floating]) -> None:
         """Cut kernels of the bank."""
         for whole in self._bank.rows(np.array(kernels)):
             for position, line in zip(whole.positions, whole.lines, strict=True):

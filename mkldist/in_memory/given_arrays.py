@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from mkldist.arrays import Floats
 from mkldist.errors import GramError, SpecError
 from mkldist.methods.registry import METHODS
-from mkldist.solvers.base import Floats, Method
+from mkldist.solvers.base import Method
 from mkldist.target import Target
 
 SYMMETRY = 1e-8  # of the largest entry, that rounding explains

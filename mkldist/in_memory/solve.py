@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mkldist.arrays import Floats
 from mkldist.blas_threads import single_threaded
 from mkldist.data.gram_checks import check_grams, semidefinite
 from mkldist.errors import ConvergenceWarning, SpecError, nearest
@@ -21,8 +22,6 @@ from mkldist.methods.registry import METHODS
 from mkldist.solvers.base import Method, Problem, Solution, SolverParams, StopReason
 from mkldist.solvers.lockstep import Job, solve_alone
 from mkldist.solvers.parameters import check_effect, validate
-
-Floats = npt.NDArray[np.float64]
 
 MANY_POINTS = 2000  # from which on linear algebra gains by more than one thread
 

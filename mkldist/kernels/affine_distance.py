@@ -22,17 +22,13 @@ NIPS 18, 2005, whose experiments have these transformations and bounds, and comp
 
 from __future__ import annotations
 
-import numba
 import numpy as np
-import numpy.typing as npt
 from scipy import ndimage
 from scipy.spatial.distance import cdist
 
+from mkldist.arrays import Bools, Floats, Ints
+from mkldist.compiled import compiled
 from mkldist.kernels.tangent_distance import image_side
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.intp]
-Flags = npt.NDArray[np.bool_]
 
 SHIFT_OF_SIDE = 1 / 8  # two pixels of sixteen
 IDENTITY = np.array([0.0, 0.0, 1.0, 1.0, 0.0, 0.0])
@@ -46,7 +42,7 @@ SMALLEST = 1e-290
 PADDING = 2
 
 
-def affine_distances(x: Floats, pairs: Flags | None = None) -> Floats:
+def affine_distances(x: Floats, pairs: Bools | None = None) -> Floats:
     """Return the affine-transformation distances between images.
 
     Parameters
@@ -80,7 +76,7 @@ def affine_distances(x: Floats, pairs: Flags | None = None) -> Floats:
     return np.asarray(np.sqrt(squares), dtype=np.float64)
 
 
-@numba.njit(cache=True, nogil=True, fastmath=True)  # type: ignore[untyped-decorator,unused-ignore]
+@compiled(fastmath=True)
 def _best_squares(
     spline: Floats, targets: Floats, others: Ints, low: Floats, high: Floats, squares: Floats
 ) -> None:
@@ -109,7 +105,7 @@ def _best_squares(
         squares[j] = min(best, squares[j])
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+@compiled
 def _damped_step(
     H: Floats, g: Floats, p: Floats, low: Floats, high: Floats, damping: float
 ) -> Floats:
@@ -124,7 +120,7 @@ def _damped_step(
     return np.minimum(np.maximum(p + np.linalg.solve(A, b), low), high)
 
 
-@numba.njit(cache=True, nogil=True, fastmath=True)  # type: ignore[untyped-decorator,unused-ignore]
+@compiled(fastmath=True)
 def _linearise(spline: Floats, target: Floats, p: Floats, r: Floats, J: Floats) -> float:
     """Return the squared distance at p.
 
@@ -151,7 +147,7 @@ def _linearise(spline: Floats, target: Floats, p: Floats, r: Floats, J: Floats) 
     return total
 
 
-@numba.njit(cache=True, nogil=True, fastmath=True)  # type: ignore[untyped-decorator,unused-ignore]
+@compiled(fastmath=True)
 def _spline_at(spline: Floats, u: float, v: float) -> tuple[float, float, float]:
     """Return a padded cubic spline and its derivatives at column u and row v, constant outside."""
     last = len(spline) - 2 * PADDING - 1
@@ -174,7 +170,7 @@ def _spline_at(spline: Floats, u: float, v: float) -> tuple[float, float, float]
     return value, du if inside_u else 0.0, dv if inside_v else 0.0
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+@compiled
 def _weights(
     t: float,
 ) -> tuple[tuple[float, float, float, float], tuple[float, float, float, float]]:

@@ -13,11 +13,10 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 
+from mkldist.arrays import Floats
 from mkldist.kernels import functions
 from mkldist.kernels.functions import Base
 from mkldist.kernels.kernel_list import KernelList
-
-Floats = npt.NDArray[np.float64]
 
 
 def evaluate(

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from mkldist.arrays import Floats
 from mkldist.errors import SpecError
 from mkldist.kernels.feature_subsets import (
     WIDTH_STREAM,
@@ -23,8 +23,6 @@ from mkldist.kernels.feature_subsets import (
 from mkldist.kernels.functions import KernelFunction
 from mkldist.kernels.kernel_list import KernelList
 from mkldist.spec.banks import BankSpec, KernelSpec, Range
-
-Floats = npt.NDArray[np.float64]
 
 # Beyond these the square of a width leaves the range of float64.
 WIDTH_RANGE = (1e-150, 1e150)

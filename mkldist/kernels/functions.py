@@ -12,9 +12,8 @@ from __future__ import annotations
 import enum
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from mkldist.arrays import Floats
 
 DIRECT_FEATURES = 4
 

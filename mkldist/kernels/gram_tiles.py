@@ -10,15 +10,13 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
+from mkldist.arrays import Floats, Ints
+from mkldist.compiled import compiled
 from mkldist.kernels.functions import KernelFunction
 from mkldist.kernels.kernel_list import KernelList
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.intp]
 
 GAUSSIAN, POLYNOMIAL = int(KernelFunction.GAUSSIAN), int(KernelFunction.POLYNOMIAL)
 LINEAR = int(KernelFunction.LINEAR)
@@ -99,7 +97,7 @@ def evaluate_diagonals(kernels: KernelList, columns: Floats, *, cosine: bool = F
     return out
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+@compiled
 def _fill(
     columns: Floats,
     function: npt.NDArray[np.uint8],
@@ -126,7 +124,7 @@ def _fill(
         first = last
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+@compiled
 def _fill_subset(
     points: Floats,
     function: npt.NDArray[np.uint8],
@@ -175,7 +173,7 @@ def _fill_subset(
         start = stop
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+@compiled
 def _which_bases(functions: npt.NDArray[np.uint8], needed: npt.NDArray[np.bool_]) -> None:
     """Mark the bases that some of the functions are functions of."""
     needed[:] = False
@@ -188,7 +186,7 @@ def _which_bases(functions: npt.NDArray[np.uint8], needed: npt.NDArray[np.bool_]
             needed[CITY] = True
 
 
-@numba.njit(cache=True, nogil=True, fastmath={"contract"})  # type: ignore[untyped-decorator,unused-ignore]
+@compiled(fastmath={"contract"})
 def _fill_bases(
     points: Floats,
     i: int,
@@ -217,7 +215,7 @@ def _fill_bases(
                     row[j] += abs(own - others[j])
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+@compiled
 def _inner_products(points: Floats, top: int, edge: int, left: int, right: int) -> Floats:
     """Return the inner products of the points of a row of tiles with those of its columns.
 
@@ -233,7 +231,7 @@ def _inner_products(points: Floats, top: int, edge: int, left: int, right: int) 
     return products
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+@compiled
 def _fill_wide_bases(
     inner: Floats, of_centred: Floats, norms: Floats, i: int, left: int, bases: Floats
 ) -> None:
@@ -255,7 +253,7 @@ def _fill_wide_bases(
             bases[SQUARED, i - left] = 0.0
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+@compiled
 def _centred(points: Floats) -> Floats:
     """Return features less their means, so that distances lose few digits by subtraction."""
     centred = np.empty_like(points)
@@ -264,7 +262,7 @@ def _centred(points: Floats) -> Floats:
     return centred
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+@compiled
 def _apply(
     function: int, parameter: float, offset: float, bases: Floats, out: Floats, exponents: Floats
 ) -> None:
@@ -279,7 +277,7 @@ def _apply(
         _exponentials(bases[CITY, : len(out)], -1.0 / parameter, out, exponents)
 
 
-@numba.njit(cache=True, nogil=True, fastmath={"contract"})  # type: ignore[untyped-decorator,unused-ignore]
+@compiled(fastmath={"contract"})
 def _exponentials(base: Floats, factor: float, out: Floats, exponents: Floats) -> None:
     """Write ``exp(factor base)`` for non-positive arguments, to about one unit in the last place.
 
@@ -304,7 +302,7 @@ def _exponentials(base: Floats, factor: float, out: Floats, exponents: Floats) -
         out[j] *= exponents[j]
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+@compiled
 def _powers(base: Floats, offset: float, degree: int, out: Floats) -> None:
     """Write ``(offset + base)^degree``, by squaring."""
     for j in range(len(base)):
@@ -317,7 +315,7 @@ def _powers(base: Floats, offset: float, degree: int, out: Floats) -> None:
         out[j] = power
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+@compiled
 def _inverse_lengths(
     points: Floats,
     function: npt.NDArray[np.uint8],
@@ -336,7 +334,7 @@ def _inverse_lengths(
     return factors
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+@compiled
 def _self_similarities(
     points: Floats,
     function: npt.NDArray[np.uint8],
@@ -357,7 +355,7 @@ def _self_similarities(
             out[m] = 1.0
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+@compiled
 def _divide_by_lengths(row: Floats, factors: Floats, i: int, left: int) -> None:
     """Turn inner products in feature space into cosines, in place."""
     for j in range(len(row)):
@@ -366,7 +364,7 @@ def _divide_by_lengths(row: Floats, factors: Floats, i: int, left: int) -> None:
         row[i - left] = 1.0 if factors[i] > 0.0 else 0.0
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+@compiled
 def _scatter(row: Floats, tiles: npt.NDArray[np.floating], edge: int) -> None:
     """Write a row to its parts in successive tiles, (t, b), zeros behind its end."""
     for t in range(len(tiles)):

@@ -38,19 +38,16 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import ValidationError
 from scipy import sparse
 from scipy.sparse import csgraph
 
+from mkldist.arrays import Floats, Ints
 from mkldist.errors import DataError
 from mkldist.kernels.affine_distance import affine_distances
 from mkldist.kernels.tangent_distance import AFFINE, two_sided_distances
 from mkldist.spec.graph import GraphSpec
 from mkldist.spec.mistakes import most_telling, spec_error
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.intp]
 
 CANDIDATES = 10
 

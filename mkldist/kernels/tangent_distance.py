@@ -42,13 +42,11 @@ import math
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-import numpy.typing as npt
 from scipy import ndimage
 from scipy.spatial.distance import cdist
 
+from mkldist.arrays import Floats
 from mkldist.errors import DataError
-
-Floats = npt.NDArray[np.float64]
 
 AFFINE = ("shift-u", "shift-v", "scale", "rotation", "stretch", "shear")
 DEFORMATIONS = (*AFFINE, "thickness")

@@ -10,13 +10,11 @@ from __future__ import annotations
 from collections.abc import Generator
 
 import numpy as np
-import numpy.typing as npt
 
+from mkldist.arrays import Floats
 from mkldist.counters import Counters
 from mkldist.gram.requests import Quadratic
 from mkldist.machines.svm import SvmSolution, solve_svm
-
-Floats = npt.NDArray[np.float64]
 
 INNER_SHARE = 0.05  # of the outer tolerance, left to the inner solver
 

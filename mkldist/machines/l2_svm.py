@@ -14,13 +14,11 @@ The dual is the hard-margin machine on ``K + ridge I``, without an upper bound.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from mkldist.arrays import Floats
 from mkldist.machines.svm import TOLERANCE_FLOOR, SvmSolution
 from mkldist.optim.box_qp import newton_steps, pair_updates
 from mkldist.optim.duality_gap import relative_gap
-
-Floats = npt.NDArray[np.float64]
 
 
 def solve_l2_svm(

@@ -35,14 +35,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 import scipy.linalg
 
+from mkldist.arrays import Bools, Floats
 from mkldist.counters import Counters
 from mkldist.machines.squared_losses import SquaredLoss
 
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 Inner = Literal["truncated-newton", "pcg", "newton"]
 
 ETA = 0.1  # share of the gradient at which the paper truncates

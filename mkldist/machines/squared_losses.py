@@ -28,11 +28,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from mkldist.arrays import Floats
+from mkldist.compiled import compiled
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +131,7 @@ def one_class(y: Floats) -> SquaredLoss:
     return SquaredLoss(np.where(inside, 0.0, -np.inf), np.full(len(y), np.inf), slope=1.0)
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+@compiled
 def _derivative(
     s: float,
     u: Floats,
@@ -154,7 +154,7 @@ def _derivative(
     return first, second
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+@compiled
 def _sorted_kinks(u: Floats, change: Floats, lower: Floats, upper: Floats) -> Floats:
     """Return the steps at which a decision meets an end of its interval, in order."""
     kinks = np.empty(2 * len(u))
@@ -168,7 +168,7 @@ def _sorted_kinks(u: Floats, change: Floats, lower: Floats, upper: Floats) -> Fl
     return np.sort(kinks[:count])
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+@compiled
 def root_on_line(
     u: Floats, change: Floats, lower: Floats, upper: Floats, constant: float, curvature: float
 ) -> float:

@@ -19,14 +19,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numba
 import numpy as np
-import numpy.typing as npt
 
+from mkldist.arrays import Floats
+from mkldist.compiled import compiled
 from mkldist.optim.box_qp import newton_steps, pair_updates
 from mkldist.optim.duality_gap import relative_gap
-
-Floats = npt.NDArray[np.float64]
 
 TOLERANCE_FLOOR = 1e-13
 EPS = float(np.finfo(np.float64).eps)
@@ -154,7 +152,7 @@ def _feasible(alpha: Floats, y: Floats, C: float) -> Floats:
     return alpha * y
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+@compiled
 def _evaluate(
     beta: Floats, f: Floats, y: Floats, C: float, reach: Floats
 ) -> tuple[float, float, float, float]:
@@ -171,7 +169,7 @@ def _evaluate(
     return primal, np.abs(beta).sum() - 0.5 * norm, bias, rounding
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+@compiled
 def slack_rounding(slack: Floats, reach: Floats, beta: Floats) -> float:
     """Return what rounding may have taken off the sum of the positive parts of slacks.
 
@@ -196,7 +194,7 @@ def slack_rounding(slack: Floats, reach: Floats, beta: Floats) -> float:
     return total
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+@compiled
 def best_bias(f: Floats, y: Floats) -> float:
     """Return the middle of the minimisers over b of ``sum_i max(0, 1 - y_i (f_i + b))``.
 

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections import deque
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from mkldist.arrays import Floats
 
 _RANK_TOLERANCE = 1e-10  # of the largest singular value, below which differences count as dependent
 

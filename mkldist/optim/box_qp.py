@@ -9,24 +9,25 @@ work in place on a feasible point and its gradient.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg.lapack import dposv
 
-Floats = npt.NDArray[np.float64]
+from mkldist.arrays import Floats
+from mkldist.compiled import compiled
+
 _CURVATURE_FLOOR = 1e-12  # of the diagonal
 _TINY = float(np.finfo(np.float64).tiny)
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+@compiled
 def _pair_curvature(K: Floats, diagonal: Floats, i: int, j: int) -> float:
     """Return the curvature along e_i - e_j, which rounding must not make zero."""
     total = diagonal[i] + diagonal[j]
     return float(max(total - 2.0 * K[i, j], _CURVATURE_FLOOR * total, _TINY))
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+@compiled
 def _working_pair(
     K: Floats, diagonal: Floats, beta: Floats, slack: Floats, lower: Floats, upper: Floats
 ) -> tuple[int, int, float]:
@@ -50,7 +51,7 @@ def _working_pair(
     return i, j, highest - lowest
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+@compiled
 def pair_updates(
     K: Floats,
     diagonal: Floats,
@@ -127,7 +128,7 @@ def newton_steps(
     return limit
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+@compiled
 def _move(
     beta: Floats,
     free: npt.NDArray[np.intp],

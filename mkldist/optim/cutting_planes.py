@@ -7,13 +7,10 @@ A cut is linear on the simplex, so that it is given by its values at the vertice
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from mkldist.arrays import Floats, Ints
 from mkldist.optim.level_set import nearest_below
 from mkldist.optim.matrix_game import GameSolution, solve_game
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.intp]
 
 LEVEL = 0.8  # share of the upper bound in the level
 LEVEL_SLACK = 1e-3  # violation of the level that may remain, of the distance of the bounds

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numba
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from mkldist.arrays import Floats
+from mkldist.compiled import compiled
 
 _STEPS = 100
 _TINY = np.finfo(np.float64).tiny
@@ -78,7 +77,7 @@ def two_sided_entropic_prox(centres: Floats, gamma: float, width: float) -> Entr
     return EntropicProx(points, gaps, slopes, value)
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+@compiled
 def _one_sided(
     centres: Floats, gamma: float, points: Floats, gaps: Floats, slopes: Floats
 ) -> float:
@@ -93,7 +92,7 @@ def _one_sided(
     return value
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+@compiled
 def _two_sided(
     centres: Floats, gamma: float, width: float, points: Floats, gaps: Floats, slopes: Floats
 ) -> float:
@@ -115,7 +114,7 @@ def _two_sided(
     return value
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+@compiled
 def _root(aim: float, gamma: float, shift: float, guess: float) -> float:
     """Solve ``x + gamma [expit(x) - expit(-x - shift)] = aim``, from the logit of a guess."""
     low, high = aim - gamma, aim if shift == np.inf else aim + gamma
@@ -144,14 +143,14 @@ def _root(aim: float, gamma: float, shift: float, guess: float) -> float:
     return x
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+@compiled
 def _expit(x: float) -> float:
     """Return ``1 / (1 + exp(-x))``, to full relative precision."""
     small: float = np.exp(-abs(x))
     return (1.0 if x >= 0.0 else small) / (1.0 + small)
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+@compiled
 def _negative_entropy(t: float, rest: float) -> float:
     """Return ``t log t + (1 - t) log (1 - t)``, the rest being ``1 - t``."""
     value: float = t * np.log(max(t, _TINY)) + rest * np.log(max(rest, _TINY))

@@ -10,14 +10,11 @@ positive multipliers end after a few systems as small as the number of active cu
 
 from __future__ import annotations
 
-import numba
 import numpy as np
-import numpy.typing as npt
 
+from mkldist.arrays import Floats, Ints
+from mkldist.compiled import compiled
 from mkldist.optim.simplex import project_onto_simplex
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.intp]
 
 _NEWTON_LIMIT = 60
 _HALVINGS = 50
@@ -35,7 +32,7 @@ def nearest_below(
     return (point / total if reached and total > 0.0 else None), multipliers
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+@compiled
 def project_onto_level_set(
     payoff: Floats, centre: Floats, level: float, slack: float, start: Floats
 ) -> tuple[Floats, Floats, bool]:
@@ -88,7 +85,7 @@ def project_onto_level_set(
     return point, multipliers, gradient.max() <= slack
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+@compiled
 def _dual(
     payoff: Floats, centre: Floats, level: float, multipliers: Floats
 ) -> tuple[Floats, Floats]:
@@ -101,7 +98,7 @@ def _dual(
     return np.dot(payoff, point) - level, point
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+@compiled
 def _newton_direction(
     payoff: Floats, point: Floats, gradient: Floats, multipliers: Floats, free: Ints
 ) -> Floats:
@@ -127,7 +124,7 @@ def _newton_direction(
     return direction
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+@compiled
 def _nonnegative_minimiser(hessian: Floats, linear: Floats, start: Floats) -> Floats:
     """Minimise ``1/2 u'Hu - linear'u`` over u >= 0 by the active-set method of Lawson & Hanson."""
     u = start.copy()

@@ -5,19 +5,17 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numba
 import numpy as np
-import numpy.typing as npt
 
+from mkldist.arrays import Floats
+from mkldist.compiled import compiled
 from mkldist.optim.simplex import project_onto_simplex
-
-Floats = npt.NDArray[np.float64]
 
 _LIMIT = 100
 _ACCURACY = 1e-15
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+@compiled
 def _shrunk(z: float, mu: float, p: float) -> float:
     """Return x in [0, z] with ``x + mu x^(p-1) = z``.
 
@@ -45,7 +43,7 @@ def _shrunk(z: float, mu: float, p: float) -> float:
     return root
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+@compiled
 def _projected(z: Floats, p: float) -> Floats:
     """Project `z` >= 0 outside the ball onto its sphere: bisect the multiplier by its logarithm."""
     x = np.empty_like(z)

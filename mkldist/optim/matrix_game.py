@@ -13,13 +13,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numba
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import linprog
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.intp]
+from mkldist.arrays import Floats, Ints
+from mkldist.compiled import compiled
 
 _PIVOT_LIMIT = 1000
 _WEIGHT_TOLERANCE = 1e-12
@@ -107,7 +105,7 @@ def _certified(
     return GameSolution(bound, columns / columns.sum(), rows, active, support)
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+@compiled
 def _bordered(block: Floats) -> Floats:
     """Return ``[[block, -1], [1', 0]]``."""
     k = len(block)
@@ -118,7 +116,7 @@ def _bordered(block: Floats) -> Floats:
     return system
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+@compiled
 def _solve(system: Floats, right: Floats) -> Floats:
     """Solve a square system whose rows may differ by more than the range of digits.
 
@@ -136,7 +134,7 @@ def _solve(system: Floats, right: Floats) -> Floats:
     return (solved + np.linalg.solve(scaled, residual)).astype(np.float64)
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+@compiled
 def _with(indices: Ints, value: int) -> Ints:
     """Return `indices` and `value`."""
     grown = np.empty(len(indices) + 1, dtype=indices.dtype)
@@ -145,13 +143,13 @@ def _with(indices: Ints, value: int) -> Ints:
     return grown
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+@compiled
 def _without(indices: Ints, position: int) -> Ints:
     """Return `indices` less the one at `position`."""
     return np.concatenate((indices[:position], indices[position + 1 :]))
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+@compiled
 def _weighted_rows(payoff: Floats, active: Ints, weights: Floats) -> Floats:
     """Return ``sum_a weights[a] payoff[active[a]]``, (M,)."""
     total = np.zeros(payoff.shape[1])
@@ -160,7 +158,7 @@ def _weighted_rows(payoff: Floats, active: Ints, weights: Floats) -> Floats:
     return total
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+@compiled
 def _weighted_sizes(payoff: Floats, active: Ints, weights: Floats) -> Floats:
     """Return ``sum_a |weights[a] payoff[active[a]]|``, (M,): what rounding is small against."""
     total = np.zeros(payoff.shape[1])
@@ -169,7 +167,7 @@ def _weighted_sizes(payoff: Floats, active: Ints, weights: Floats) -> Floats:
     return total
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+@compiled
 def _worst_row(payoff: Floats, active: Ints, support: Ints, p: Floats, v: float) -> int:
     """Return the row that most exceeds `v` at the weights `p` on `support`, or -1.
 
@@ -188,7 +186,7 @@ def _worst_row(payoff: Floats, active: Ints, support: Ints, p: Floats, v: float)
     return worst
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+@compiled
 def _ratio_test(
     w: Floats, w_drift: Floats, excess: Floats, excess_drift: Floats, support: Ints, size: Floats
 ) -> tuple[int, bool]:
@@ -208,7 +206,7 @@ def _ratio_test(
     return blocker, is_column
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+@compiled
 def _block(payoff: Floats, active: Ints, support: Ints) -> Floats:
     """Return ``payoff[active][:, support]``."""
     block = np.empty((len(active), len(support)))
@@ -218,7 +216,7 @@ def _block(payoff: Floats, active: Ints, support: Ints) -> Floats:
     return block
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+@compiled
 def _negative_weight(block: Floats, p: Floats) -> int:
     """Return the position of the weight that is negative beyond rounding, or -1.
 
@@ -231,7 +229,7 @@ def _negative_weight(block: Floats, p: Floats) -> int:
     return leaving if effects[leaving] < -_WEIGHT_TOLERANCE * np.abs(effects).max() else -1
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+@compiled
 def _exchange(
     active: Ints, support: Ints, row: int, leaving: int, blocker: int, is_column: bool
 ) -> tuple[Ints, Ints]:
@@ -251,7 +249,7 @@ def _exchange(
     return _without(active, blocker), _without(support, leaving)
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+@compiled
 def _dual_feasible(payoff: Floats, active: Ints, support: Ints) -> bool:
     """Return whether a basis has ``w >= 0`` and ``payoff' w >= v 1`` up to rounding."""
     k = len(active)
@@ -265,7 +263,7 @@ def _dual_feasible(payoff: Floats, active: Ints, support: Ints) -> bool:
     return bool(w.min() >= -_WEIGHT_TOLERANCE and (excess >= -_PAYOFF_TOLERANCE * size).all())
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+@compiled
 def _dual_simplex(
     payoff: Floats, active: Ints, support: Ints
 ) -> tuple[Ints, Ints, Floats, Floats, bool]:

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections import deque
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
+from mkldist.arrays import Bools, Floats
 
 _CURVATURE_SHARE = 1e-10
 
@@ -40,7 +38,7 @@ class LimitedMemory:
             self._pairs.append((point - self._last[0], gradient - self._last[1]))
         self._last = point.copy(), gradient.copy()
 
-    def direction(self, gradient: Floats, free: Mask) -> Floats | None:
+    def direction(self, gradient: Floats, free: Bools) -> Floats | None:
         """Return ``-H gradient`` on the free coordinates, zero elsewhere.
 
         Parameters

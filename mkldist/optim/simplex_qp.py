@@ -14,11 +14,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import scipy.linalg
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.intp]
+from mkldist.arrays import Floats, Ints
 
 _RIDGE_SHARE = 1e-11  # of the objective's scale, below which systems are not solvable
 _TOLERANCE = 1e-12  # of the gradient, that a multiplier may be negative by

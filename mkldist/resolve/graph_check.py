@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from math import isqrt
 from typing import cast
 
-from mkldist.data.dataset import Dataset, Floats, Split
+from mkldist.arrays import Floats
+from mkldist.data.dataset import Dataset, Split
 from mkldist.data.preprocessing import scaled
 from mkldist.errors import SpecError
 from mkldist.kernels.graph import adjacency

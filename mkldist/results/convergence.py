@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from mkldist.arrays import Array
 from mkldist.results.run_record import RunRecord
 from mkldist.results.schema import (
     CLASS,
@@ -23,7 +24,7 @@ from mkldist.results.schema import (
     TRACES,
     Variable,
 )
-from mkldist.results.tree_index import Array, TreeIndex
+from mkldist.results.tree_index import TreeIndex
 from mkldist.results.zarr_documents import (
     Document,
     add_arrays,

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from mkldist.arrays import Array
 from mkldist.errors import SpecError
 from mkldist.identity import content_id
 from mkldist.plan.model import Plan, RunPlan
@@ -31,8 +31,6 @@ from mkldist.results.schema import (
 )
 from mkldist.spec.kinds import Task
 from mkldist.spec.model import OutputsSpec, SweepSpec
-
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,13 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mkldist.arrays import Floats, Ints
 from mkldist.plan.model import RunPlan
 from mkldist.results.solution_fields import solution_fields
 from mkldist.results.state import RunState
 from mkldist.solvers.base import Solution
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.intp]
 
 ACTIVE_THRESHOLD = 1e-3
 

@@ -7,12 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from mkldist.arrays import Floats
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.solvers.base import Solution, StopReason
-
-Floats = npt.NDArray[np.float64]
 
 
 def solution_fields(solutions: Sequence[Solution]) -> dict[str, Any]:

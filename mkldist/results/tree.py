@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mkldist.arrays import Array
 from mkldist.errors import StoreError
 from mkldist.plan.model import Plan
 from mkldist.results.convergence import convergence_documents
-from mkldist.results.layout import Array, TreeFacts, TreeLayout, tree_layout
+from mkldist.results.layout import TreeFacts, TreeLayout, tree_layout
 from mkldist.results.node_variables import check
 from mkldist.results.output import no_folder
 from mkldist.results.records import RecordStore

@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from mkldist.arrays import Array
 from mkldist.errors import StoreError
 from mkldist.results.schema import RUN_ID, STATE
 from mkldist.results.state import RunState
 from mkldist.results.zarr_documents import Document, read_root
 
-Array = npt.NDArray[Any]
 Place = tuple[int, ...]
 
 

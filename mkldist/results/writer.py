@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from mkldist.arrays import Array
 from mkldist.results.convergence import make_room, trace_array, traces_of
 from mkldist.results.run_record import RunRecord
 from mkldist.results.schema import (
@@ -27,7 +28,7 @@ from mkldist.results.schema import (
     scalars,
 )
 from mkldist.results.state import RunState
-from mkldist.results.tree_index import Array, Place, TreeIndex, load
+from mkldist.results.tree_index import Place, TreeIndex, load
 from mkldist.results.zarr_documents import (
     add_arrays,
     array_document,

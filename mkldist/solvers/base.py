@@ -42,13 +42,13 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, Field
 
+from mkldist.arrays import Floats
 from mkldist.counters import Counters
 from mkldist.errors import GramError
 from mkldist.gram.requests import Request
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.target import Target
 
-Floats = npt.NDArray[np.float64]
 Steps = Generator[Request, Any, "Solution"]
 USUAL_PASSES = 40
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from mkldist.arrays import Floats
 from mkldist.optim.anderson import Anderson
-from mkldist.solvers.base import Floats
 
 ASCENT = 1e-13  # relative increase of the objective that is rounding, not ascent
 

@@ -24,13 +24,9 @@ from collections.abc import Generator
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from mkldist.arrays import Bools, Floats
 from mkldist.gram.requests import Inner, Matvec, Quadratic, Request
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.intp]
-Bools = npt.NDArray[np.bool_]
 
 WORTH_VISITING_ALONE = 0.5  # share of the kernels, above which a pass over all is no dearer
 WORTH_ASKING = 30.0  # times the tolerance is the gap above which radii are asked for

@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Generator
 
 import numpy as np
-import numpy.typing as npt
 
+from mkldist.arrays import Floats, Ints
 from mkldist.gram.requests import Combine
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.intp]
 
 AT_A_TIME = 4  # Gram matrices asked for in one request
 

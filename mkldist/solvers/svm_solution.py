@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from mkldist.arrays import Floats
 from mkldist.counters import Counters
 from mkldist.machines.svm import SvmSolution
-from mkldist.solvers.base import Floats, Problem, Solution, SolverParams, StopReason
+from mkldist.solvers.base import Problem, Solution, SolverParams, StopReason
 from mkldist.solvers.trace import Trace
 
 

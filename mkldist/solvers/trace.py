@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mkldist.arrays import Floats
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.solvers.base import Clock
 
-Floats = npt.NDArray[np.float64]
 Arrays = dict[str, npt.NDArray[Any]]
 
 N_LARGEST = 5

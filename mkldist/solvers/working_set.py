@@ -15,13 +15,10 @@ from collections.abc import Generator
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from mkldist.arrays import Floats, Ints
 from mkldist.gram.requests import Combine, Matvec, Quadratic, Request
 from mkldist.solvers.screening import Candidates
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.intp]
 
 FIRST_KERNELS = 20
 PASS_SHARE = 2000  # of all kernels, that are taken at once where a pass costs far more than they

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from mkldist.arrays import Floats, Ints
 from mkldist.data.dataset import Dataset, Split
 from mkldist.data.folds import inner_folds
 from mkldist.data.preprocessing import scaled
@@ -29,9 +29,6 @@ from mkldist.plan.model import BankPlan
 from mkldist.spec.graph import GraphTable
 from mkldist.spec.selection import SelectionSpec
 from mkldist.worker.laplacian_cache import cached_laplacian
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.intp]
 
 KEPT = 4
 FULL = 0.05  # share of entries that are not zero

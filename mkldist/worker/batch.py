@@ -8,9 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-import numpy as np
-import numpy.typing as npt
-
+from mkldist.arrays import Floats
 from mkldist.errors import UnreadableError
 from mkldist.gram.bank import Bank
 from mkldist.gram.kept_rows import Room
@@ -34,7 +32,6 @@ from mkldist.worker.subproblems import (
     values_on_bank,
 )
 
-Floats = npt.NDArray[np.float64]
 Report = Callable[[str, str], None]
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from mkldist.arrays import Floats, Ints
 from mkldist.data.dataset import Split
 from mkldist.data.preprocessing import TargetScale, target_scale
 from mkldist.gram.view import BankView
@@ -28,9 +28,6 @@ from mkldist.worker.bank_inputs import BankRef, Materials, Sight
 from mkldist.worker.subproblems import Ended, Piece, raw_predictors
 from mkldist.worker.telemetry import environment, provenance
 from mkldist.worker.test_part import TestPart
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.intp]
 
 KEPT_BYTES = 2**28
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from mkldist.arrays import Floats
 from mkldist.data.dataset import Dataset
 from mkldist.data.preprocessing import TargetScale
 from mkldist.gram.predictor import RawPredictor, bank_values, raw_predictor
@@ -26,8 +26,6 @@ from mkldist.solvers.base import Solution
 from mkldist.solvers.lockstep import JobTimes
 from mkldist.solvers.targets import learns_unlabelled
 from mkldist.worker.bank_inputs import Materials, Sight
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,13 +8,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from mkldist.arrays import Floats, Ints
 from mkldist.gram.predictor import RawPredictor
 from mkldist.identity import array_id
 from mkldist.kernels.evaluate import evaluate
 from mkldist.worker.bank_inputs import Materials, Sight
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.intp]
 
 GROUP_BYTES = 32 * 2**20
 

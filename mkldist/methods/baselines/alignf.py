@@ -32,10 +32,11 @@ import scipy.linalg
 import scipy.optimize
 from pydantic import Field
 
+from mkldist.arrays import Floats
 from mkldist.counters import Counters
 from mkldist.gram.requests import Combine, Inner, Quadratic, Request
 from mkldist.machines.inner_svm import train
-from mkldist.solvers.base import Floats, Method, Problem, SolverParams, Steps, StopReason
+from mkldist.solvers.base import Method, Problem, SolverParams, Steps, StopReason
 from mkldist.solvers.svm_solution import fixed_weights_solution
 
 CHUNK = 3  # kernels held at once, beside their copies in a pass

@@ -14,10 +14,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from mkldist.arrays import Floats
 from mkldist.counters import Counters
 from mkldist.gram.requests import Combine
 from mkldist.machines.svm import solve_svm
-from mkldist.solvers.base import Floats, Problem, Solution, SolverParams, StopReason
+from mkldist.solvers.base import Problem, Solution, SolverParams, StopReason
 from mkldist.solvers.single_kernels import fetched
 from mkldist.solvers.svm_solution import fixed_weights_solution
 

@@ -33,11 +33,12 @@ from dataclasses import dataclass
 import numpy as np
 from pydantic import Field
 
+from mkldist.arrays import Floats
 from mkldist.counters import Counters
 from mkldist.gram.requests import Combine, Quadratic
 from mkldist.machines.l2_svm import solve_l2_svm
 from mkldist.optim.duality_gap import relative_gap
-from mkldist.solvers.base import Floats, Method, Problem, Solution, SolverParams, Steps, StopReason
+from mkldist.solvers.base import Method, Problem, Solution, SolverParams, Steps, StopReason
 from mkldist.solvers.trace import Trace
 
 HARD_RIDGE = 1e-10  # of the mean diagonal, where lam = 0 leaves none

@@ -25,19 +25,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg.blas import dgemm
 from scipy.linalg.lapack import dposv, dpotrs
 
+from mkldist.arrays import Bools, Floats, Ints
 from mkldist.counters import Counters
 from mkldist.gram.requests import Combine, Matvec, Request
 from mkldist.methods.block_norm.losses import Curve, Loss, Smoothing
 from mkldist.methods.block_norm.regularizers import Regularizer, Response
 from mkldist.optim.line_search import root_of_slope
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.intp]
-Bools = npt.NDArray[np.bool_]
 
 STEP_LIMIT = 100  # Newton steps of one minimisation
 STALE = 8  # steps that products follow, before they are formed anew

@@ -35,14 +35,12 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import expit, xlogy
 
+from mkldist.arrays import Floats
 from mkldist.machines import svm
 from mkldist.optim.entropic_prox import entropic_prox, two_sided_entropic_prox
 from mkldist.target import Target
-
-Floats = npt.NDArray[np.float64]
 
 _BIAS_STEPS = 100
 

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-import numpy as np
-import numpy.typing as npt
 from pydantic import ConfigDict, Field
 
+from mkldist.arrays import Floats
 from mkldist.methods.block_norm import regularizers
 from mkldist.methods.block_norm.losses import EpsilonInsensitive, Hinge, Logistic, Loss, Squared
 from mkldist.methods.block_norm.regularizers import Regularizer
 from mkldist.solvers.base import Effects, SolverParams
 from mkldist.target import Target
-
-Floats = npt.NDArray[np.float64]
 
 _LOSSES: dict[str, type[Loss]] = {
     "logistic": Logistic,

@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from mkldist.arrays import Floats, Ints
 from mkldist.counters import Counters
 from mkldist.gram.requests import Request
 from mkldist.methods.block_norm.dual_newton import DualState, ProximalDual
@@ -34,9 +34,6 @@ from mkldist.solvers.base import Problem, Solution, StopReason, reason_to_stop
 from mkldist.solvers.screening import Candidates, distance_to_optimum
 from mkldist.solvers.trace import Trace
 from mkldist.solvers.working_set import most_newcomers
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.intp]
 
 FIRST_KERNELS = 40
 SOLVED = 0.2  # of the gap of the last pass, to which the working set is solved before the next

@@ -23,9 +23,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from mkldist.arrays import Floats
 
 _ROOT_STEPS = 200
 _CLEARANCE = 1e-10  # off the largest slope, where the maximiser of the conjugate is at infinity

@@ -32,15 +32,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.linalg
 from pydantic import Field
 
+from mkldist.arrays import Floats, Ints
 from mkldist.solvers.base import SolverParams
 from mkldist.target import Target
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.intp]
 
 EPS = float(np.finfo(np.float64).eps)
 LEAST, LARGEST = 1e-15, 1e15  # range of the weights of the two norms

@@ -40,6 +40,7 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import Field
 
+from mkldist.arrays import Floats
 from mkldist.counters import Counters
 from mkldist.gram.bank import MemoryBank
 from mkldist.gram.layout import TileLayout
@@ -50,7 +51,7 @@ from mkldist.methods.manifold.deformed import Deformation, ManifoldParams
 from mkldist.methods.manifold.lapmkl_shared import solve_shared
 from mkldist.methods.primal import primalmkl
 from mkldist.optim.duality_gap import relative_gap
-from mkldist.solvers.base import Floats, Method, Problem, Solution, Steps, StopReason
+from mkldist.solvers.base import Method, Problem, Solution, Steps, StopReason
 from mkldist.solvers.single_kernels import AT_A_TIME, fetched
 
 INNER_SHARE = 0.9  # of tol; the rest is for rounding between the deformed kernels and the bank's

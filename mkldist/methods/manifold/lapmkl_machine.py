@@ -18,12 +18,12 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
+from mkldist.arrays import Floats
 from mkldist.counters import Counters
 from mkldist.gram.requests import Request
 from mkldist.machines.primal_newton import PrimalMachine, PrimalPoint
 from mkldist.machines.squared_losses import SquaredLoss
 from mkldist.methods.manifold.deformed import Deformation
-from mkldist.solvers.base import Floats
 from mkldist.solvers.single_kernels import AT_A_TIME, fetched
 
 RIDGE = 4.0 * np.finfo(np.float64).eps  # of the largest diagonal entry of R

@@ -38,15 +38,16 @@ from typing import Any
 
 import numpy as np
 
+from mkldist.arrays import Floats, Ints
 from mkldist.counters import Counters
 from mkldist.gram.requests import Matvec, Request
 from mkldist.machines.primal_newton import SupportSystem
 from mkldist.machines.squared_losses import squared_hinge
-from mkldist.methods.manifold.deformed import Deformation, Ints, ManifoldParams
+from mkldist.methods.manifold.deformed import Deformation, ManifoldParams
 from mkldist.methods.manifold.lapmkl_machine import SharedMachine, SharedPoint
 from mkldist.methods.primal.weight_step import SecondOrderModel, alternating_objective, nesterov
 from mkldist.optim.lp_ball import WeightSet
-from mkldist.solvers.base import Floats, Problem, Solution, Steps, StopReason, reason_to_stop
+from mkldist.solvers.base import Problem, Solution, Steps, StopReason, reason_to_stop
 from mkldist.solvers.trace import Trace
 
 CHI_1 = 1e-5  # the paper's tolerance of the weight step

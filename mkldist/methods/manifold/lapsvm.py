@@ -32,13 +32,14 @@ from typing import ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
+from mkldist.arrays import Floats
 from mkldist.counters import Counters
 from mkldist.gram.requests import Combine
 from mkldist.machines.primal_newton import PrimalMachine
 from mkldist.machines.squared_losses import SquaredLoss, squared_hinge
 from mkldist.methods.manifold.deformed import Deformation, ManifoldParams, decision_rounding
 from mkldist.optim.duality_gap import relative_gap
-from mkldist.solvers.base import Effects, Floats, Method, Problem, Solution, Steps, StopReason
+from mkldist.solvers.base import Effects, Method, Problem, Solution, Steps, StopReason
 from mkldist.solvers.trace import Trace
 
 SHARE = 1e-2  # of tol, the gap left by Newton's method on the block

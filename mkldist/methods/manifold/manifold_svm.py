@@ -30,13 +30,12 @@ import numpy as np
 import numpy.typing as npt
 import scipy.linalg
 
+from mkldist.arrays import Floats
 from mkldist.counters import Counters
 from mkldist.machines.inner_svm import InnerSvm
 from mkldist.machines.svm import best_bias
 from mkldist.methods.manifold.deformed import EPS, Deformation, Solver, decision_rounding
 from mkldist.solvers.base import Problem
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -47,21 +47,14 @@ import numpy as np
 from pydantic import Field
 from scipy.optimize import brentq
 
+from mkldist.arrays import Floats
 from mkldist.counters import Counters
 from mkldist.gram.requests import Combine, Quadratic
 from mkldist.methods.manifold.deformed import LARGEST, LEAST
 from mkldist.methods.manifold.lsvm import LSVMParams
 from mkldist.methods.manifold.manifold_svm import Machines, ManifoldSvm
 from mkldist.optim.duality_gap import relative_gap
-from mkldist.solvers.base import (
-    Floats,
-    Method,
-    Problem,
-    Solution,
-    Steps,
-    StopReason,
-    reason_to_stop,
-)
+from mkldist.solvers.base import Method, Problem, Solution, Steps, StopReason, reason_to_stop
 from mkldist.solvers.log_weights import ASCENT, LogWeights
 from mkldist.solvers.trace import Trace
 

@@ -21,11 +21,12 @@ from __future__ import annotations
 import numpy as np
 from pydantic import Field
 
+from mkldist.arrays import Floats
 from mkldist.counters import Counters
 from mkldist.gram.requests import Combine
 from mkldist.methods.manifold.deformed import AmbientParams, Deformation, inverse_root
 from mkldist.optim.duality_gap import relative_gap
-from mkldist.solvers.base import Floats, Method, Problem, Solution, Steps, StopReason
+from mkldist.solvers.base import Method, Problem, Solution, Steps, StopReason
 from mkldist.solvers.trace import Trace
 
 REFINEMENTS = 2

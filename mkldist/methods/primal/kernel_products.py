@@ -11,14 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from mkldist.arrays import Floats, Ints
 from mkldist.counters import Counters
 from mkldist.gram.requests import Combine, Matvec, Quadratic, Request
 from mkldist.optim.lp_ball import WeightSet
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.intp]
 
 COLUMNS = 1000  # kernels kept one by one, or twice as many as points if that is more
 ZERO_WEIGHT = 1e-15

@@ -41,6 +41,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
+from mkldist.arrays import Floats, Ints
 from mkldist.counters import Counters
 from mkldist.gram.requests import Matvec, Request
 from mkldist.machines.primal_newton import Inner, PrimalMachine
@@ -57,7 +58,6 @@ from mkldist.optim.duality_gap import relative_gap
 from mkldist.optim.lp_ball import WeightSet
 from mkldist.solvers.base import (
     Effects,
-    Floats,
     Method,
     Path,
     Problem,
@@ -69,7 +69,7 @@ from mkldist.solvers.base import (
 )
 from mkldist.solvers.screening import distance_to_optimum
 from mkldist.solvers.trace import Trace
-from mkldist.solvers.working_set import Ints, WorkingSet, solved
+from mkldist.solvers.working_set import WorkingSet, solved
 from mkldist.target import Target
 
 INNER_SHARE = 1e-2  # of tol: the error of q_m is of the order of the root of the machine's gap

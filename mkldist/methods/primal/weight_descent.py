@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from mkldist.arrays import Floats, Ints
 from mkldist.counters import Counters
 from mkldist.gram.requests import Request
 from mkldist.machines.primal_newton import PrimalMachine, PrimalPoint, SupportSystem
@@ -19,9 +20,8 @@ from mkldist.methods.primal.kernel_products import Forms, KernelCache, kernel_ca
 from mkldist.methods.primal.weight_step import SecondOrderModel, alternating_objective, nesterov
 from mkldist.optim.line_search import root_of_slope
 from mkldist.optim.lp_ball import WeightSet
-from mkldist.solvers.base import Floats
 from mkldist.solvers.screening import Candidates
-from mkldist.solvers.working_set import Ints, WorkingSet
+from mkldist.solvers.working_set import WorkingSet
 
 CHI_1 = 1e-5  # the paper's tolerance of the weight step
 LARGEST_SHARE, LEAST_SHARE = 1e-3, 1e-7  # of the gap, left by the minimum of the model

@@ -9,15 +9,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from mkldist.arrays import Floats
 from mkldist.machines.primal_newton import SupportSystem
 from mkldist.machines.squared_losses import SquaredLoss
 from mkldist.optim.box_qp import newton_steps, pair_updates
 from mkldist.optim.lp_ball import WeightSet
 
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 Smooth = Callable[[Floats], tuple[float, Floats]]
 
 NESTEROV_LIMIT = 2000

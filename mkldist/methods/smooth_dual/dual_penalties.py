@@ -17,11 +17,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numba
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from mkldist.arrays import Floats
+from mkldist.compiled import compiled
 
 P_NORM, MOREAU_YOSIDA = 0, 1
 
@@ -59,7 +58,7 @@ class Penalty:
         return e, h, r, float(kappa)
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+@compiled
 def respond(
     kind: int, shape: float, lam: float, q: Floats, e: Floats, h: Floats, r: Floats
 ) -> float:
@@ -69,7 +68,7 @@ def respond(
     return _respond_moreau_yosida(shape, q, e, h, r)
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+@compiled
 def _respond_p_norm(
     exponent: float, lam: float, q: Floats, e: Floats, h: Floats, r: Floats
 ) -> float:
@@ -92,7 +91,7 @@ def _respond_p_norm(
     return (2.0 - exponent) / (2.0 * lam)
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+@compiled
 def _respond_moreau_yosida(a_squared: float, q: Floats, e: Floats, h: Floats, r: Floats) -> float:
     """Write ``e = (1 - T/s)_+ / a^2``, ``s = sqrt(q)``, where ``sum_m (s_m - T)_+ = a^2 T``.
 

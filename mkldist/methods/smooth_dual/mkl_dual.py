@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mkldist.arrays import Floats, Ints
 from mkldist.counters import Counters
 from mkldist.gram.requests import Combine, Matvec, Request
 from mkldist.machines.svm import best_bias, slack_rounding
@@ -30,8 +31,6 @@ from mkldist.optim.duality_gap import relative_gap
 from mkldist.solvers.base import Solution, StopReason
 from mkldist.solvers.trace import Trace
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.intp]
 Round = Generator[Request, Any, None]
 
 BATCH = 32  # points whose rows are fetched at a time

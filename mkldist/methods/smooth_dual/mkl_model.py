@@ -7,11 +7,9 @@ Around beta the penalty's Hessian is ``H = K_e + 2 G' E G``, with ``K_e = sum_m 
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from mkldist.arrays import Floats
 from mkldist.methods.smooth_dual.dual_penalties import Penalty
-
-Floats = npt.NDArray[np.float64]
 
 
 class SecondOrderModel:

@@ -8,21 +8,18 @@ and ``c_m = K_m[i,i] + K_m[j,j] - 2 K_m[i,j]``.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
-import numpy.typing as npt
 
+from mkldist.arrays import Floats, Ints
+from mkldist.compiled import compiled
 from mkldist.methods.smooth_dual.dual_penalties import respond
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.intp]
 
 _CURVATURE_FLOOR = 1e-14  # of the curvature, so that a flat line goes to its end
 _SEARCH_STEPS = 100
 _SLOPE_SHARE = 1e-8  # of the slope at the start that the search on a line may leave
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+@compiled
 def _curvature(u: Floats, c: Floats, e: Floats, h: Floats, r: Floats, kappa: float) -> float:
     """Return minus the second derivative of the objective along a pair's line."""
     diagonal, along = 0.0, 0.0
@@ -32,7 +29,7 @@ def _curvature(u: Floats, c: Floats, e: Floats, h: Floats, r: Floats, kappa: flo
     return max(diagonal + 2.0 * kappa * along * along, 0.0)
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+@compiled
 def line_maximum(
     kind: int,
     shape: float,
@@ -79,7 +76,7 @@ def line_maximum(
     return t
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+@compiled
 def _slacks(y: Floats, e: Floats, G: Floats, slack: Floats) -> None:
     """Write ``y - sum_m e_m G_m``."""
     slack[:] = y
@@ -89,7 +86,7 @@ def _slacks(y: Floats, e: Floats, G: Floats, slack: Floats) -> None:
                 slack[k] -= e[m] * G[m, k]
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+@compiled
 def _most_violating(
     beta: Floats, slack: Floats, lower: Floats, upper: Floats
 ) -> tuple[int, float, float]:
@@ -106,7 +103,7 @@ def _most_violating(
     return i, highest, lowest
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+@compiled
 def _curvatures(
     row: Floats,
     points: Ints,
@@ -136,7 +133,7 @@ def _curvatures(
         total[k] += 2.0 * kappa * along[k] * along[k]
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+@compiled
 def _partner(highest: float, slack: Floats, curvatures: Floats, beta: Floats, lower: Floats) -> int:
     """Return who may go down with the largest second-order promise."""
     j, promise = -1, -1.0
@@ -149,7 +146,7 @@ def _partner(highest: float, slack: Floats, curvatures: Floats, beta: Floats, lo
     return j
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+@compiled
 def _parabolas(
     row: Floats,
     points: Ints,
@@ -166,7 +163,7 @@ def _parabolas(
         c[m] = diagonal[m, i] + diagonal[m, j] - 2.0 * row[m, points[j]]
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+@compiled
 def _diagonals(rows: Floats, slots: Ints, points: Ints) -> Floats:
     """Return the diagonals of the kernels at the points, (M, B)."""
     diagonals = np.empty((rows.shape[1], len(points)))
@@ -175,7 +172,7 @@ def _diagonals(rows: Floats, slots: Ints, points: Ints) -> Floats:
     return diagonals
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+@compiled
 def _move(
     i: int, j: int, t: float, beta: Floats, lower: Floats, upper: Floats, room: float
 ) -> None:
@@ -185,7 +182,7 @@ def _move(
     beta[j] = lower[j] if t >= room and down <= up else beta[j] - t
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+@compiled
 def _update_products(
     rows: Floats,
     slots: Ints,
@@ -205,7 +202,7 @@ def _update_products(
             G[m, k] += t * (rows[slots[i], m, points[k]] - rows[slots[j], m, points[k]])
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
+@compiled
 def mkl_pair_updates(
     kind: int,
     shape: float,

@@ -9,12 +9,9 @@ room for new ones.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from mkldist.arrays import Floats, Ints
 from mkldist.gram.requests import Matvec
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.intp]
 
 MIB = 2**20
 SMALLEST = 4  # rows kept whatever the budget: two pairs

@@ -16,6 +16,7 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import Field
 
+from mkldist.arrays import Floats, Ints
 from mkldist.counters import Counters
 from mkldist.gram.requests import Request
 from mkldist.machines.inner_svm import InnerSvm
@@ -23,10 +24,10 @@ from mkldist.machines.svm import SvmSolution
 from mkldist.methods.wrapper.dual_cuts import DualCuts, highest_bounds
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.optim.matrix_game import GameSolution
-from mkldist.solvers.base import Floats, Problem, Solution, SolverParams, StopReason
+from mkldist.solvers.base import Problem, Solution, SolverParams, StopReason
 from mkldist.solvers.svm_solution import svm_solution
 from mkldist.solvers.trace import Trace
-from mkldist.solvers.working_set import Ints, WorkingSet, solved
+from mkldist.solvers.working_set import WorkingSet, solved
 
 
 class BundleParams(SolverParams):

@@ -15,13 +15,10 @@ reason an alpha is best handed over as its largest feasible multiple.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from mkldist.arrays import Floats, Ints
 from mkldist.optim.level_set import nearest_below
 from mkldist.optim.matrix_game import GameSolution, solve_game
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.intp]
 
 RISES = 8  # games a minimum, each with the multiples of the last one's value
 STALE = 0.1  # of that value, or of the distance to the upper bound, by which it may be outgrown

@@ -40,9 +40,9 @@ from collections.abc import Generator
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import Field
 
+from mkldist.arrays import Floats
 from mkldist.gram.requests import Combine, Quadratic, Request
 from mkldist.machines.svm import SvmSolution
 from mkldist.methods.wrapper.newton_iterate import ORTHANT, NewtonIterate
@@ -50,7 +50,6 @@ from mkldist.methods.wrapper.segment import Segment
 from mkldist.optim.cutting_planes import CuttingPlanes
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.solvers.base import (
-    Floats,
     Method,
     Problem,
     Solution,
@@ -61,8 +60,6 @@ from mkldist.solvers.base import (
 )
 from mkldist.solvers.svm_solution import svm_solution
 from mkldist.solvers.trace import Trace
-
-Ints = npt.NDArray[np.intp]
 
 MEMORY = 10  # values of F among which the largest must be undercut
 SUFFICIENT = 1e-4  # share of the promised decrease

@@ -41,9 +41,9 @@ from collections.abc import Generator
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import Field
 
+from mkldist.arrays import Floats
 from mkldist.gram.requests import Combine, Request
 from mkldist.machines.inner_svm import norms
 from mkldist.machines.svm import SvmSolution
@@ -52,7 +52,6 @@ from mkldist.methods.wrapper.segment import Segment
 from mkldist.optim.cutting_planes import CuttingPlanes
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.solvers.base import (
-    Floats,
     Method,
     Problem,
     Solution,
@@ -63,8 +62,6 @@ from mkldist.solvers.base import (
 )
 from mkldist.solvers.svm_solution import svm_solution
 from mkldist.solvers.trace import Trace
-
-Ints = npt.NDArray[np.intp]
 
 PATIENCE = 4  # iterations in which the distance of the bounds should halve
 

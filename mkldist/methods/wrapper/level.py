@@ -31,10 +31,11 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
+from mkldist.arrays import Floats
 from mkldist.machines.svm import SvmSolution
 from mkldist.methods.wrapper.cut_bundle import BundleParams, CutBundle
 from mkldist.optim.duality_gap import relative_gap
-from mkldist.solvers.base import Floats, Method, Path, Problem, Steps, StopReason, reason_to_stop
+from mkldist.solvers.base import Method, Path, Problem, Steps, StopReason, reason_to_stop
 
 NEAR_RATIO = 0.01
 BOUNDS_FACTOR = 10.0  # by which the bounds must be tighter where the iterate's gap decides

@@ -26,13 +26,13 @@ from __future__ import annotations
 import numpy as np
 from pydantic import Field
 
+from mkldist.arrays import Floats
 from mkldist.counters import Counters
 from mkldist.gram.requests import Combine, Quadratic
 from mkldist.machines.inner_svm import InnerSvm
 from mkldist.machines.svm import SvmSolution
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.solvers.base import (
-    Floats,
     Method,
     Problem,
     Solution,

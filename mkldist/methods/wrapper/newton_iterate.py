@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from mkldist.arrays import Floats, Ints
 from mkldist.counters import Counters
 from mkldist.gram.requests import Matvec, Request
 from mkldist.machines.inner_svm import InnerSvm
@@ -23,9 +23,7 @@ from mkldist.methods.wrapper.segment import Segment
 from mkldist.methods.wrapper.value_curvature import Damping, hessian_root
 from mkldist.optim.simplex_qp import Quadratic as Model
 from mkldist.optim.simplex_qp import minimise_over_orthant, minimise_over_simplex
-from mkldist.solvers.base import Floats, Problem
-
-Ints = npt.NDArray[np.intp]
+from mkldist.solvers.base import Problem
 
 INNER_TOLERANCE = 0.1  # of tol: gradient and Hessian are those of the optimal alpha
 SLOPE_FLOOR = 1e-3  # of tol times the objective: a slope below says nothing

@@ -29,6 +29,7 @@ from typing import Any
 import numpy as np
 from pydantic import Field
 
+from mkldist.arrays import Floats
 from mkldist.counters import Counters
 from mkldist.gram.requests import Combine, Request
 from mkldist.machines.inner_svm import norms
@@ -37,7 +38,7 @@ from mkldist.methods.wrapper.simplex_line import Combination, LineSearch, Machin
 from mkldist.optim.cutting_planes import CuttingPlanes
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.optim.quasi_newton import LimitedMemory
-from mkldist.solvers.base import Floats, Problem, Solution, SolverParams, StopReason, reason_to_stop
+from mkldist.solvers.base import Problem, Solution, SolverParams, StopReason, reason_to_stop
 from mkldist.solvers.svm_solution import svm_solution
 from mkldist.solvers.trace import Trace
 

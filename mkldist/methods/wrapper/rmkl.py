@@ -33,6 +33,7 @@ import itertools
 import numpy as np
 from pydantic import Field
 
+from mkldist.arrays import Floats
 from mkldist.counters import Counters
 from mkldist.gram.radii import squared_radius
 from mkldist.gram.requests import Radii
@@ -40,7 +41,7 @@ from mkldist.machines.l2_svm import solve_l2_svm
 from mkldist.machines.svm import SvmSolution
 from mkldist.methods.wrapper.reduced_gradient import Descent, ReducedGradientParams, descend
 from mkldist.methods.wrapper.simplex_line import Combination
-from mkldist.solvers.base import Floats, Method, Problem, Steps
+from mkldist.solvers.base import Method, Problem, Steps
 from mkldist.solvers.trace import Trace
 
 # A gap of eps leaves an error of about sqrt(eps) in the quadratic forms, which are the gradient.

@@ -9,12 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
+from mkldist.arrays import Floats
 from mkldist.machines.svm import SvmSolution
 from mkldist.optim.line_search import root_of_slope
-
-Floats = npt.NDArray[np.float64]
 
 _SHARE = 0.5  # of the first slope's size, at which a trial is good enough
 

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mkldist.arrays import Floats
 from mkldist.counters import Counters
 from mkldist.gram.requests import Combine, Request
 from mkldist.machines.svm import SvmSolution
 from mkldist.optim.line_search import root_of_slope
-from mkldist.solvers.base import Floats
 
 SUM_ERROR = 0.1
 ZERO_WEIGHT = 1e-15

@@ -17,10 +17,9 @@ as Chapelle & Rakotomamonjy (2008) derive for the hinge loss with bias.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import scipy.linalg
 
-Floats = npt.NDArray[np.float64]
+from mkldist.arrays import Floats
 
 _RIDGE_SHARE = 1e-12  # of the mean diagonal, keeps dependent columns apart
 _DAMPING_FLOOR = 1e-10
