@@ -203,7 +203,7 @@ class _Sweep:
         resume_command: str,
     ) -> None:
         """Do what was not recorded before, on a cluster; the tree follows however that ends."""
-        from mkldist.run.sweep_loop import Campaign
+        from mkldist.run.sweep_loop import SweepLoop
 
         n_runs = len(self.plan.runs) - len(before)
         options = options.limited_to(n_runs)
@@ -214,7 +214,7 @@ class _Sweep:
             with options.connect() as client:
                 if client.dashboard_link:
                     progress.note(f"dashboard: {client.dashboard_link}")
-                Campaign(client, work, self.store, consolidator, progress).work()
+                SweepLoop(client, work, self.store, consolidator, progress).work()
                 consolidator.begin()  # while the workers leave
             self._catch_up(consolidator, before)
         except BaseException as error:

@@ -17,7 +17,7 @@ from mkldist.kernels.evaluate import evaluate
 from mkldist.kernels.kernel_list import KernelList
 from mkldist.plan.model import BankPlan
 from mkldist.results.run_record import RunRecord
-from mkldist.worker.bank_inputs import Materials, ingredients
+from mkldist.worker.bank_inputs import BankInputs, ingredients
 
 GRID = 240  # points along each side
 MARGIN = 0.08  # of the spread of the points, around them
@@ -106,7 +106,7 @@ class DecisionFunction:
 
     Parameters
     ----------
-    materials : Materials
+    bank_inputs : BankInputs
         The bank's ingredients.
     scale : FeatureScale
         What was done to the features.
@@ -116,7 +116,7 @@ class DecisionFunction:
         The expansion, or that of each of more than two classes.
     """
 
-    materials: Materials
+    bank_inputs: BankInputs
     scale: FeatureScale
     learnt: Ints
     predictors: tuple[RawPredictor, ...]
@@ -145,10 +145,10 @@ class DecisionFunction:
 
     def _values(self, found: RawPredictor, x: Floats) -> Floats:
         """Return the values of one expansion at scaled points, (r,)."""
-        points = self.materials.points
-        if points is None or self.materials.kernels is None or not len(found.kernels):
+        points = self.bank_inputs.points
+        if points is None or self.bank_inputs.kernels is None or not len(found.kernels):
             return np.full(len(x), found.bias)
-        learnt, kernels = points[self.learnt], self.materials.kernels.select(found.kernels)
+        learnt, kernels = points[self.learnt], self.bank_inputs.kernels.select(found.kernels)
         expansion = found.weights[:, None] * np.atleast_2d(found.coefficients)
         step = max(1, BLOCK_VALUES // expansion.size)
         blocks = (x[start : start + step] for start in range(0, len(x), step))
@@ -160,7 +160,7 @@ class DecisionFunction:
         return result
 
     def _kernel_values(self, kernels: KernelList, x: Floats, learnt: Floats) -> Floats:
-        return evaluate(kernels, x, learnt, cosine=self.materials.cosine)
+        return evaluate(kernels, x, learnt, cosine=self.bank_inputs.cosine)
 
 
 def _expansions(record: RunRecord) -> list[tuple[Floats, Floats, float]]:

@@ -21,7 +21,7 @@ GROWTH = 1.25  # room taken and not used is taken from others
 
 
 @dataclass
-class _Tenancy:
+class _Holding:
     """What a set of rows takes, its last turn, and the turns from the one before to that."""
 
     n_bytes: int
@@ -29,7 +29,7 @@ class _Tenancy:
     period: int = 0
 
 
-class Room:
+class MemoryBudget:
     """Memory that several sets of rows share: who needs more takes it from others.
 
     Sets of rows are used in turn, round after round.  Where they do not all fit, to drop the one
@@ -44,35 +44,35 @@ class Room:
 
     def __init__(self, n_bytes: int) -> None:
         self.n_bytes = n_bytes
-        self._tenants: dict[KeptRows, _Tenancy] = {}
+        self._holders: dict[KeptRows, _Holding] = {}
         self._turn = 0
         self._user: KeptRows | None = None
 
-    def hold(self, tenant: KeptRows, n_bytes: int) -> None:
-        """Let a tenant, whose turn it is, have so many bytes, and the others what remains."""
-        if tenant is not self._user:
-            self._turn, self._user = self._turn + 1, tenant
-        tenancy = self._tenants.setdefault(tenant, _Tenancy(n_bytes, self._turn))
-        if tenancy.used < self._turn:
-            tenancy.used, tenancy.period = self._turn, self._turn - tenancy.used
-        tenancy.n_bytes = n_bytes
-        while len(self._tenants) > 1 and self._n_held > self.n_bytes:
+    def hold(self, holder: KeptRows, n_bytes: int) -> None:
+        """Let a holder, whose turn it is, have so many bytes, and the others what remains."""
+        if holder is not self._user:
+            self._turn, self._user = self._turn + 1, holder
+        holding = self._holders.setdefault(holder, _Holding(n_bytes, self._turn))
+        if holding.used < self._turn:
+            holding.used, holding.period = self._turn, self._turn - holding.used
+        holding.n_bytes = n_bytes
+        while len(self._holders) > 1 and self._n_held > self.n_bytes:
             self._least_needed().clear()
 
-    def leave(self, tenant: KeptRows) -> None:
-        """Take a tenant's memory back."""
-        self._tenants.pop(tenant, None)
+    def leave(self, holder: KeptRows) -> None:
+        """Take a holder's memory back."""
+        self._holders.pop(holder, None)
 
     @property
     def _n_held(self) -> int:
-        return sum(tenancy.n_bytes for tenancy in self._tenants.values())
+        return sum(holding.n_bytes for holding in self._holders.values())
 
     def _least_needed(self) -> KeptRows:
         """Return who will be needed last, it seems, of those whose turn it is not."""
-        longest = max(tenancy.period for tenancy in self._tenants.values()) or math.inf
-        others = [tenant for tenant in self._tenants if tenant is not self._user]
-        others.sort(key=lambda tenant: self._tenants[tenant].used)
-        absence = self._turn - self._tenants[others[0]].used
+        longest = max(holding.period for holding in self._holders.values()) or math.inf
+        others = [holder for holder in self._holders if holder is not self._user]
+        others.sort(key=lambda holder: self._holders[holder].used)
+        absence = self._turn - self._holders[others[0]].used
         return others[0] if absence > PATIENCE * longest else others[-1]
 
 
@@ -85,19 +85,19 @@ class KeptRows:
         Entries E of a kernel.
     dtype : dtype-like
         Of the entries.
-    room : Room
+    budget : MemoryBudget
         Where they are kept; one kernel is, whatever its size.
     most : int, optional
         How many are kept at most.
     """
 
     def __init__(
-        self, n_entries: int, dtype: npt.DTypeLike, room: Room, most: int | None = None
+        self, n_entries: int, dtype: npt.DTypeLike, budget: MemoryBudget, most: int | None = None
     ) -> None:
         self._row_bytes = n_entries * np.dtype(dtype).itemsize
-        fit = room.n_bytes // self._row_bytes
+        fit = budget.n_bytes // self._row_bytes
         self.capacity = max(1, fit if most is None else min(fit, most))
-        self._room = room
+        self._budget = budget
         self._values = np.empty((0, n_entries), dtype)
         self._lines: OrderedDict[int, int] = OrderedDict()
 
@@ -123,7 +123,7 @@ class KeptRows:
         """Give the memory back."""
         self._lines.clear()
         self._values = self._values[:0].copy()
-        self._room.leave(self)
+        self._budget.leave(self)
 
     def _take(self, wanted: list[int], fetch: Fetch) -> None:
         """Make sure that kernels are kept, which are no more than can be."""
@@ -145,7 +145,7 @@ class KeptRows:
         size = len(self._values)
         if n_lines > size:
             size = min(self.capacity, max(int(GROWTH * size), FIRST_LINES, n_lines))
-        self._room.hold(self, size * self._row_bytes)
+        self._budget.hold(self, size * self._row_bytes)
         if size > len(self._values):
             values = np.empty((size, self._values.shape[1]), self._values.dtype)
             values[: len(self._values)] = self._values

@@ -11,7 +11,7 @@ import numpy as np
 from mkldist.arrays import Floating, Ints
 from mkldist.gram.bank import SLAB_ENTRIES, Bank, Chunk, DiagonalPart, Rows, kernel_groups, slabs
 from mkldist.gram.build import check_finite
-from mkldist.gram.kept_rows import KeptRows, Room
+from mkldist.gram.kept_rows import KeptRows, MemoryBudget
 from mkldist.gram.layout import TileLayout
 from mkldist.gram.sources import BankSource
 
@@ -39,7 +39,7 @@ class RecomputedBank(Bank):
         layout = TileLayout.for_points(source.n_points)
         super().__init__(source.n_kernels, layout, np.dtype(np.float64))
         self._source, self.threads = source, min(max(1, threads), MOST_THREADS)
-        self._kept = KeptRows(layout.n_entries, self.dtype, Room(row_cache_bytes))
+        self._kept = KeptRows(layout.n_entries, self.dtype, MemoryBudget(row_cache_bytes))
 
     @property
     def sparse_limit(self) -> int:

@@ -11,7 +11,7 @@ import numpy as np
 
 from mkldist.arrays import Floating, Ints
 from mkldist.gram.bank import Bank, Chunk, DiagonalPart, Rows, diagonal_part
-from mkldist.gram.kept_rows import KeptRows, Room
+from mkldist.gram.kept_rows import KeptRows, MemoryBudget
 from mkldist.gram.loading import block_buffer, blocks_by_entries, fitted, read_block
 from mkldist.gram.store import Block, GramStore
 
@@ -33,8 +33,8 @@ class StreamedBank(Bank):
     def __init__(self, store: GramStore, row_cache_bytes: int) -> None:
         super().__init__(store.n_kernels, store.layout, store.dtype)
         self._store = store
-        room = Room(row_cache_bytes)
-        self._kept = KeptRows(self.layout.n_entries, self.dtype, room, self.n_kernels)
+        budget = MemoryBudget(row_cache_bytes)
+        self._kept = KeptRows(self.layout.n_entries, self.dtype, budget, self.n_kernels)
         self._buffers = (block_buffer(store), block_buffer(store))
         self._row_buffer = block_buffer(store)
         self._by_kernel: dict[int, list[Block]] = defaultdict(list)

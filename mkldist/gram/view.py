@@ -19,7 +19,7 @@ from mkldist.errors import SpecError, nearest
 from mkldist.gram.bank import Bank
 from mkldist.gram.diagonals import Diagonal
 from mkldist.gram.few_kernels import answer_few
-from mkldist.gram.kept_rows import Room
+from mkldist.gram.kept_rows import MemoryBudget
 from mkldist.gram.normalisation import NORMALISATIONS, divisors, takes_pass
 from mkldist.gram.passes import answer, check, needs_pass
 from mkldist.gram.requests import Combine, Inner, Matvec, Quadratic, Radii, Request
@@ -194,7 +194,7 @@ def make_views(
     bank: Bank,
     indices: Sequence[Ints | None],
     normalisations: Sequence[str],
-    room: Room | None = None,
+    budget: MemoryBudget | None = None,
 ) -> list[BankView]:
     """Return a view for each set of points; the factors of all of them are fitted together.
 
@@ -214,7 +214,7 @@ def make_views(
         Points of each view, each at most once; None for all points.
     normalisations : sequence of str
         Some of ``trace``, ``centre``, ``variance``.
-    room : Room, optional
+    budget : MemoryBudget, optional
         Where views of few of the bank's points keep single kernels; without it they keep none.
 
     Raises
@@ -233,18 +233,18 @@ def make_views(
     scales = _scales(bank, indices, normalisations)
     centred = "centre" in normalisations
     return [
-        BankView(bank, index, scale, centred, _own_kernels(bank, index, centred, room))
+        BankView(bank, index, scale, centred, _own_kernels(bank, index, centred, budget))
         for index, scale in zip(indices, scales, strict=True)
     ]
 
 
 def _own_kernels(
-    bank: Bank, index: Ints | None, centred: bool, room: Room | None
+    bank: Bank, index: Ints | None, centred: bool, budget: MemoryBudget | None
 ) -> ViewKernels | None:
     """Return what keeps kernels on some points, where that pays."""
-    if index is None or room is None or not ViewKernels.pays(len(index), bank):
+    if index is None or budget is None or not ViewKernels.pays(len(index), bank):
         return None
-    return ViewKernels(bank, index, centred=centred, room=room)
+    return ViewKernels(bank, index, centred=centred, budget=budget)
 
 
 def _scales(

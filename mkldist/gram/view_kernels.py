@@ -13,7 +13,7 @@ import numpy as np
 
 from mkldist.arrays import Floating, Floats, Ints
 from mkldist.gram.bank import Bank, Rows
-from mkldist.gram.kept_rows import KeptRows, Room
+from mkldist.gram.kept_rows import KeptRows, MemoryBudget
 from mkldist.gram.layout import TileLayout
 
 LARGEST_SHARE = 0.7  # of a kernel's entries, beyond which a copy saves too little
@@ -30,7 +30,7 @@ class ViewKernels:
         The points.
     centred : bool
         Whether kernels are centred in feature space on these points.
-    room : Room
+    budget : MemoryBudget
         Where they are kept, with those of other views.
 
     Attributes
@@ -39,11 +39,11 @@ class ViewKernels:
         Of n points.
     """
 
-    def __init__(self, bank: Bank, index: Ints, *, centred: bool, room: Room) -> None:
+    def __init__(self, bank: Bank, index: Ints, *, centred: bool, budget: MemoryBudget) -> None:
         self.counter = bank.counter
         self.layout = TileLayout.for_points(len(index))
         self._bank, self._index, self._centred = bank, index, centred
-        self._kept = KeptRows(self.layout.n_entries, np.float64, room)
+        self._kept = KeptRows(self.layout.n_entries, np.float64, budget)
 
     @staticmethod
     def pays(n_points: int, bank: Bank) -> bool:

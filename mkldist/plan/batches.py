@@ -54,18 +54,18 @@ def divided(runs: Iterable[RunPlan], n_threads: int) -> list[tuple[RunPlan, ...]
     ]
 
 
-def dealt(runs: Iterable[RunPlan], n_hands: int) -> list[tuple[RunPlan, ...]]:
+def shares_of(runs: Iterable[RunPlan], n_shares: int) -> list[tuple[RunPlan, ...]]:
     """Deal the runs of a batch out to several threads, runs of one path together.
 
     Parameters
     ----------
     runs : iterable of RunPlan
         The runs.
-    n_hands : int
+    n_shares : int
         Parts to make, fewer if there are fewer paths.
     """
     chains: dict[object, list[RunPlan]] = defaultdict(list)
     for run in runs:
         chains[run.chain].append(run)
-    hands = [list(chains.values())[start::n_hands] for start in range(min(n_hands, len(chains)))]
-    return [tuple(run for chain in hand for run in chain) for hand in hands]
+    shares = [list(chains.values())[start::n_shares] for start in range(min(n_shares, len(chains)))]
+    return [tuple(run for chain in share for run in chain) for share in shares]

@@ -92,16 +92,16 @@ def _build(
     work: Work, folder: OutputFolder, options: ConnectOptions, console: Console | None
 ) -> Counts:
     """Do the work on a cluster and return what was built."""
-    from mkldist.run.sweep_loop import Campaign, describe
+    from mkldist.run.sweep_loop import SweepLoop, describe
 
     store = RecordStore(folder.records)
     consolidator = Consolidator(folder.results, store)
     with make_progress(console) as progress, options.connect() as client:
-        campaign = Campaign(client, work, store, consolidator, progress)
-        campaign.work()
-    for bank, error in campaign.refused_banks.items():
+        loop = SweepLoop(client, work, store, consolidator, progress)
+        loop.work()
+    for bank, error in loop.refused_banks.items():
         if isinstance(error, MkldistError):
             raise error
         where = f"bank {bank}"
         raise StoreError(where, f"cannot be built: {describe(error)}", "a bank") from error
-    return campaign.counts
+    return loop.counts

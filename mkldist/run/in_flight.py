@@ -36,7 +36,7 @@ class Outcome:
     error: BaseException | None = None
 
 
-class Window:
+class TasksInFlight:
     """Tasks in flight.
 
     Parameters

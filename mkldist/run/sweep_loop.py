@@ -1,4 +1,4 @@
-"""Doing the open work of a sweep on a cluster: the loop between agenda, window and storage."""
+"""Doing the open work of a sweep on a cluster: the loop between work queue, window and storage."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from mkldist.results.records import RecordStore
 from mkldist.results.state import RunState
 from mkldist.run.bank_refs import BankKey
 from mkldist.run.consolidate import Consolidator
-from mkldist.run.in_flight import Outcome, Window
+from mkldist.run.in_flight import Outcome, TasksInFlight
 from mkldist.run.progress import Counts, Progress
-from mkldist.run.work_queue import Agenda, BatchItem, BuildItem, GivenUp
+from mkldist.run.work_queue import BatchItem, BuildItem, GivenUp, WorkQueue
 from mkldist.worker.bank_inputs import BankRef
 from mkldist.worker.batch import BatchSettings
 from mkldist.worker.scoring import failed_record
@@ -36,7 +36,7 @@ NO_WORKERS_NOTE_SECONDS = 30.0
 
 @dataclass(frozen=True)
 class Work:
-    """What a campaign is about.
+    """What a loop is about.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class Work:
         return {bank: ref for (bank, *_), ref in self.banks.items()}
 
 
-class Campaign:
+class SweepLoop:
     """Work on its way.
 
     Parameters
@@ -96,7 +96,7 @@ class Campaign:
     ) -> None:
         self._client, self._work, self._store = client, work, store
         self._consolidator, self._progress = consolidator, progress
-        self._window = Window(client)
+        self._tasks = TasksInFlight(client)
         self._announced: queue.SimpleQueue[Mapping[str, str]] = queue.SimpleQueue()
         self._states: dict[str, str] = {}
         self._built: set[str] = set()
@@ -104,7 +104,7 @@ class Campaign:
         self._build_errors: dict[str, BaseException] = {}
         self._noted_streaming = False
         self.counts = Counts(runs=sum(len(batch.runs) for batch in work.batches))
-        self._agenda = Agenda(
+        self._queue = WorkQueue(
             list(work.stored),
             work.batches,
             self._missing_blocks,
@@ -131,13 +131,13 @@ class Campaign:
         if topic:
             self._client.subscribe_topic(topic, lambda event: self._announced.put(event[1]))
         try:
-            while self._submit() or len(self._window):
-                outcome = self._window.wait(WAIT_SECONDS)
+            while self._submit() or len(self._tasks):
+                outcome = self._tasks.wait(WAIT_SECONDS)
                 if outcome is not None:
                     self._settle(outcome)
                 self._housekeep()
         finally:
-            self._window.cancel()
+            self._tasks.cancel()
             if topic:
                 self._client.unsubscribe_topic(topic)
             self._take_announcements()
@@ -145,7 +145,7 @@ class Campaign:
     @property
     def refused_banks(self) -> dict[str, BaseException]:
         """The banks that could not be built, and why."""
-        return {bank: self._build_errors[bank] for bank in self._agenda.given_up_banks}
+        return {bank: self._build_errors[bank] for bank in self._queue.given_up_banks}
 
     def _of_backends(self, *backends: str) -> set[str]:
         """Return the banks that are opened in one of some ways."""
@@ -153,26 +153,26 @@ class Campaign:
 
     def _threads(self) -> int:
         """Return the threads among which to divide work, 0 if nobody knows."""
-        return max(self._window.known_threads, self._work.expected_threads)
+        return max(self._tasks.known_threads, self._work.expected_threads)
 
     def _at_once(self) -> int:
         """Return how many batches may be done at the same time on one machine."""
-        batches = max(1, self._agenda.unfinished_batches)
-        return min(self._window.threads_of_a_machine or self._threads() or batches, batches)
+        batches = max(1, self._queue.unfinished_batches)
+        return min(self._tasks.threads_of_a_machine or self._threads() or batches, batches)
 
     def _submit(self) -> bool:
         """Fill the window; return whether anything was submitted."""
         submitted = False
-        while self._window.has_room and (item := self._agenda.next()) is not None:
+        while self._tasks.has_room and (item := self._queue.next()) is not None:
             if isinstance(item, BuildItem):
                 ref = self._work.stored[item.bank]
-                self._window.submit(item, build, BuildTask(ref, item.blocks))
+                self._tasks.submit(item, build, BuildTask(ref, item.blocks))
             else:
                 first = item.runs[0]
                 ref = self._work.banks[item.bank, first.bank_label, first.dataset]
                 settings = self._work.settings
                 task = BatchTask(ref, item.runs, settings, self._at_once(), item.builds)
-                self._window.submit(item, solve_batch, task)
+                self._tasks.submit(item, solve_batch, task)
             submitted = True
         return submitted
 
@@ -187,7 +187,7 @@ class Campaign:
             self._settle_build(outcome.item, outcome.receipt, error)
         else:
             self._settle_batch(outcome.item, outcome.receipt, error)
-        for bank in self._agenda.finished_banks():
+        for bank in self._queue.finished_banks():
             self.counts.bytes -= self._unbuilt.pop(bank, 0)  # who died may have built it
             ours = self._work.own_banks or bank in self._built
             if ours and not self._work.keep_banks and self._work.stored[bank].plan.stored:
@@ -198,13 +198,13 @@ class Campaign:
     ) -> None:
         if error is None:
             self._count(item.bank, receipt)
-            self._agenda.built(item)
+            self._queue.built(item)
             return
         self._build_errors[item.bank] = error
         final = is_final(error)
         if not final:
             self._progress.note(f"{len(item.blocks)} blocks are not built yet: {describe(error)}")
-        self._record_all(self._agenda.build_failed(item, describe(error), final=final))
+        self._record_all(self._queue.build_failed(item, describe(error), final=final))
 
     def _count(self, bank: str, receipt: BuildReceipt) -> None:
         """Note what was built of a bank."""
@@ -225,13 +225,13 @@ class Campaign:
             else:
                 words = f"a task of {len(item.runs)} runs ended early: {describe(error)}"
                 self._progress.note(words)
-            self._record_all(self._agenda.batch_failed(item, describe(error), final=final))
+            self._record_all(self._queue.batch_failed(item, describe(error), final=final))
         elif receipt.damaged:
             self._progress.note(f"building again: {receipt.damaged}")
-            self._record_all(self._agenda.bank_damaged(item, receipt.damaged))
+            self._record_all(self._queue.bank_damaged(item, receipt.damaged))
         else:
             self._note_streaming(receipt)
-            self._agenda.batch_done(item)
+            self._queue.batch_done(item)
             self._note_recorded(run.id for run in item.runs)
             return
         self._note_recorded(run.id for run in item.runs if self._is_recorded(run.id))
@@ -267,7 +267,7 @@ class Campaign:
         self.counts.runs_failed = sum(state == RunState.FAILED for state in self._states.values())
         self._progress.show(self.counts)
         now = time.monotonic()
-        if self._window.has_workers:
+        if self._tasks.has_workers:
             self._noted = now
         elif now - self._noted > NO_WORKERS_NOTE_SECONDS:
             self._progress.note("waiting for workers: none has joined, or all have left")

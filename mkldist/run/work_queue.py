@@ -19,13 +19,13 @@ from collections import deque
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from mkldist.plan.batches import dealt, divided
+from mkldist.plan.batches import divided, shares_of
 from mkldist.plan.model import BatchPlan, RunPlan
 
 MAX_ATTEMPTS = 3
 MAX_BLOCKS_PER_TASK = 8
 MANY_THREADS = 1000
-HANDS_PER_THREAD = 2  # of the last batches: who comes late takes fewer
+SHARES_PER_THREAD = 2  # of the last batches: who comes late takes fewer
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class _BankState:
     given_up: str = ""
 
 
-class Agenda:
+class WorkQueue:
     """The work of a sweep, in the order in which to do it.
 
     Batches of complete banks go first, then the blocks of the next bank: results come early, and
@@ -148,8 +148,8 @@ class Agenda:
         if more or not whole or item.shared_out or item.bank not in self._divisible:
             return item
         threads = -(-self._n_threads() // left)
-        hands = dealt(item.runs, HANDS_PER_THREAD * threads if threads > 1 else 1)
-        parts = [replace(item, runs=runs, shared_out=True) for runs in hands]
+        shares = shares_of(item.runs, SHARES_PER_THREAD * threads if threads > 1 else 1)
+        parts = [replace(item, runs=runs, shared_out=True) for runs in shares]
         self._ready.extendleft(reversed(parts[1:]))
         self._banks[item.bank].unfinished += len(parts) - 1
         return parts[0]

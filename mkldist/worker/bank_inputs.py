@@ -78,7 +78,7 @@ class BankRef:
 
 
 @dataclass(frozen=True)
-class Sight:
+class TrainingView:
     """What a run sees of the training side of a split.
 
     Parameters
@@ -100,7 +100,7 @@ class Sight:
 
 
 @dataclass(frozen=True, eq=False)
-class Materials:
+class BankInputs:
     """The ingredients of one bank.
 
     Parameters
@@ -139,22 +139,26 @@ class Materials:
             raise DataError(self.dataset.name, "neither features nor Gram matrices")
         return ArraySource(self.dataset.grams, self.cosine)
 
-    def learnt_rows(self, sight: Sight) -> Ints:
-        """Return the rows of the data set that runs of such a sight learn from."""
-        return self.splits[sight.split].known if sight.unlabelled else self.labelled_rows(sight)
+    def learnt_rows(self, training_view: TrainingView) -> Ints:
+        """Return the rows of the data set that runs of such a training view learn from."""
+        return (
+            self.splits[training_view.split].known
+            if training_view.unlabelled
+            else self.labelled_rows(training_view)
+        )
 
-    def labelled_rows(self, sight: Sight) -> Ints:
-        """Return the rows of the data set whose labels runs of such a sight see."""
-        train = self.splits[sight.split].train
-        if sight.selection is None:
+    def labelled_rows(self, training_view: TrainingView) -> Ints:
+        """Return the rows of the data set whose labels runs of such a training view see."""
+        train = self.splits[training_view.split].train
+        if training_view.selection is None:
             return train
-        return train[~np.isin(train, self.held_out(sight))]
+        return train[~np.isin(train, self.held_out(training_view))]
 
-    def held_out(self, sight: Sight) -> Ints:
-        """Return the training rows that are held out in the fold of a sight."""
-        if sight.selection is None:
+    def held_out(self, training_view: TrainingView) -> Ints:
+        """Return the training rows that are held out in the fold of a training view."""
+        if training_view.selection is None:
             return np.zeros(0, dtype=np.intp)
-        return self.folds(sight.split, sight.selection)[sight.fold]
+        return self.folds(training_view.split, training_view.selection)[training_view.fold]
 
     def folds(self, split: int, selection: SelectionSpec) -> tuple[Ints, ...]:
         """Return the rows of each inner fold of a split."""
@@ -164,9 +168,9 @@ class Materials:
             self._folds[key] = inner_folds(self.dataset, train, selection, self.seed)
         return self._folds[key]
 
-    def view_index(self, sight: Sight) -> Ints | None:
+    def view_index(self, training_view: TrainingView) -> Ints | None:
         """Return the same rows as points of the bank; None for all of them in order."""
-        rows = self.learnt_rows(sight)
+        rows = self.learnt_rows(training_view)
         every = np.arange(self.dataset.n_points) if self.rows is None else self.rows
         return None if np.array_equal(rows, every) else self.bank_points(rows)
 
@@ -178,23 +182,23 @@ class Materials:
         points: Ints = order[np.searchsorted(self.rows, rows, sorter=order)]
         return points
 
-    def labels(self, sight: Sight, y: Floats) -> Floats:
+    def labels(self, training_view: TrainingView, y: Floats) -> Floats:
         """Return the labels of the rows to learn from, 0 if unlabelled.
 
         Parameters
         ----------
-        sight : Sight
+        training_view : TrainingView
             What is seen.
         y : (N,) or (N, k) float64
             Labels of all rows.
         """
-        rows = self.learnt_rows(sight)
-        labelled = np.isin(rows, self.labelled_rows(sight))
+        rows = self.learnt_rows(training_view)
+        labelled = np.isin(rows, self.labelled_rows(training_view))
         return np.where(labelled if y.ndim == 1 else labelled[:, None], y[rows], 0.0)
 
-    def sights(
+    def training_views(
         self, split: int, selection: SelectionSpec | None, *, unlabelled: bool
-    ) -> Iterator[Sight]:
+    ) -> Iterator[TrainingView]:
         """Yield what a run sees of a split: the whole of it, then without each inner fold.
 
         Parameters
@@ -206,19 +210,19 @@ class Materials:
         unlabelled : bool
             Whether it may take unlabelled rows.
         """
-        yield Sight(split, unlabelled and len(self.splits[split].unlabelled) > 0)
+        yield TrainingView(split, unlabelled and len(self.splits[split].unlabelled) > 0)
         for fold in range(len(self.folds(split, selection)) if selection else 0):
-            yield Sight(split, unlabelled, selection, fold)
+            yield TrainingView(split, unlabelled, selection, fold)
 
 
 @lru_cache(maxsize=KEPT)
-def materials(ref: BankRef) -> Materials:
+def bank_inputs(ref: BankRef) -> BankInputs:
     """Return the ingredients of a bank, from memory if this process had them lately."""
     dataset, splits = load_snapshot(Path(ref.snapshot), mmap=True)
     return ingredients(ref.plan, dataset, splits)
 
 
-def ingredients(plan: BankPlan, dataset: Dataset, splits: Sequence[Split]) -> Materials:
+def ingredients(plan: BankPlan, dataset: Dataset, splits: Sequence[Split]) -> BankInputs:
     """Return the ingredients of a bank.
 
     Parameters
@@ -232,14 +236,14 @@ def ingredients(plan: BankPlan, dataset: Dataset, splits: Sequence[Split]) -> Ma
     """
     cosine = "cosine" in plan.spec.normalisations
     if dataset.x is None:
-        return Materials(dataset, tuple(splits), None, None, None, cosine, plan.seed)
+        return BankInputs(dataset, tuple(splits), None, None, None, cosine, plan.seed)
     split = None if plan.split is None else splits[plan.split]
     kernels = kernel_list(
         plan.spec, dataset.n_features, dataset.feature_names, dataset.groups, plan.seed
     )
     points = scaled(plan.preprocessing, dataset.x, split)
     rows = None if split is None else split.known
-    return Materials(dataset, tuple(splits), rows, points, kernels, cosine, plan.seed)
+    return BankInputs(dataset, tuple(splits), rows, points, kernels, cosine, plan.seed)
 
 
 @lru_cache(maxsize=KEPT)
@@ -259,7 +263,7 @@ def laplacian(ref: BankRef, graph: GraphTable, split: int) -> Any:
     -------
     (n, n) csr_array or array of float64
     """
-    given = materials(ref)
+    given = bank_inputs(ref)
     points = given.dataset.x if graph.of_raw_features else given.points
     if points is None:
         raise DataError(given.dataset.name, "Gram matrices", "features, for a graph")

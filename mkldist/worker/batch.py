@@ -11,7 +11,7 @@ from pathlib import Path
 from mkldist.arrays import Floats
 from mkldist.errors import UnreadableError
 from mkldist.gram.bank import Bank
-from mkldist.gram.kept_rows import Room
+from mkldist.gram.kept_rows import MemoryBudget
 from mkldist.gram.loading import DamagedBlocksError
 from mkldist.gram.view import BankView, make_views
 from mkldist.memory import live_solvers, view_cache_bytes
@@ -20,15 +20,15 @@ from mkldist.plan.model import RunPlan
 from mkldist.results.records import RecordStore, RunRecord
 from mkldist.solvers.base import Problem, Solution
 from mkldist.solvers.lockstep import Job, JobTimes, drive
-from mkldist.worker.bank_inputs import BankRef, laplacian, materials
+from mkldist.worker.bank_inputs import BankRef, bank_inputs, laplacian
 from mkldist.worker.chains import chains_of
-from mkldist.worker.scoring import Recorder, failed_record
+from mkldist.worker.scoring import Scorer, failed_record
 from mkldist.worker.subproblems import (
     Ended,
-    Piece,
+    Subproblem,
     is_scored_on_bank,
     labels,
-    pieces_of,
+    subproblems_of,
     values_on_bank,
 )
 
@@ -94,17 +94,24 @@ def solve_runs(
     left = [run for run in runs if store.read(run.id) is None]
     if not left:
         return
-    given = materials(ref)
-    pieces = {run.id: list(pieces_of(given, run)) for run in left}
-    sights = list(dict.fromkeys(piece.sight for of_run in pieces.values() for piece in of_run))
-    normalisations = [name for name in ref.plan.spec.normalisations if name != "cosine"]
-    room = Room(view_cache_bytes(settings.memory_limit))
-    made = make_views(bank, [given.view_index(sight) for sight in sights], normalisations, room)
-    views = dict(zip(sights, made, strict=True))
-    recorder = Recorder(
-        ref, given, views, settings.seed, settings.predictions, settings.coefficients
+    given = bank_inputs(ref)
+    subproblems = {run.id: list(subproblems_of(given, run)) for run in left}
+    training_views = list(
+        dict.fromkeys(
+            subproblem.training_view for of_run in subproblems.values() for subproblem in of_run
+        )
     )
-    batch = _Batch(recorder, store, done, pieces)
+    normalisations = [name for name in ref.plan.spec.normalisations if name != "cosine"]
+    budget = MemoryBudget(view_cache_bytes(settings.memory_limit))
+    made = make_views(
+        bank,
+        [given.view_index(training_view) for training_view in training_views],
+        normalisations,
+        budget,
+    )
+    views = dict(zip(training_views, made, strict=True))
+    scorer = Scorer(ref, given, views, settings.seed, settings.predictions, settings.coefficients)
+    batch = _Batch(scorer, store, done, subproblems)
     batch.drive(bank, _wave(views.values(), left, settings))
 
 
@@ -143,116 +150,120 @@ class _Batch:
 
     Parameters
     ----------
-    recorder : Recorder
+    scorer : Scorer
         What makes their records.
     store : RecordStore
         Where these go.
     done : callable
         Told of each.
-    pieces : mapping of str to list of Piece
+    subproblems : mapping of str to list of Subproblem
         The solvers of every run by its id.
-    ended : dict of str to dict of Piece to Ended
+    ended : dict of str to dict of Subproblem to Ended
         What became of them so far; runs that are recorded are gone.
     """
 
-    recorder: Recorder
+    scorer: Scorer
     store: RecordStore
     done: Report
-    pieces: Mapping[str, list[Piece]]
-    ended: dict[str, dict[Piece, Ended]] = field(init=False)
+    subproblems: Mapping[str, list[Subproblem]]
+    ended: dict[str, dict[Subproblem, Ended]] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.ended = {run_id: {} for run_id in self.pieces}
+        self.ended = {run_id: {} for run_id in self.subproblems}
 
     def drive(self, bank: Bank, size: int) -> None:
         """Advance as many solvers together as may be alive, neighbours first."""
-        waiting = chains_of(self.pieces.values())
+        waiting = chains_of(self.subproblems.values())
         for start in range(0, len(waiting), size):
             self._drive_wave(bank, waiting[start : start + size])
 
-    def _drive_wave(self, bank: Bank, wave: Sequence[tuple[Piece, ...]]) -> None:
+    def _drive_wave(self, bank: Bank, wave: Sequence[tuple[Subproblem, ...]]) -> None:
         """Advance the first solvers of some chains together, and the others in their places."""
         values: dict[str, Floats] = {}
         left = {chain[0].key: iter(chain) for chain in wave}
-        at = {piece.key: (piece, left[chain[0].key]) for chain in wave for piece in chain}
+        at = {
+            subproblem.key: (subproblem, left[chain[0].key])
+            for chain in wave
+            for subproblem in chain
+        }
 
         def on_done(key: str, outcome: Solution | Exception, times: JobTimes) -> Job | None:
-            piece, chain = at[key]
+            subproblem, chain = at[key]
             if not isinstance(outcome, Solution):
-                self._fail(piece, outcome)
+                self._fail(subproblem, outcome)
                 return self._next(chain, values)
             own = replace(outcome, state=None)
-            self._end(piece, Ended(own, times, values.pop(key, None)))
+            self._end(subproblem, Ended(own, times, values.pop(key, None)))
             return self._next(chain, values, outcome.state)
 
         jobs = [self._next(chain, values) for chain in left.values()]
         drive(bank, [job for job in jobs if job is not None], on_done)
 
     def _next(
-        self, chain: Iterator[Piece], values: dict[str, Floats], start: object = None
+        self, chain: Iterator[Subproblem], values: dict[str, Floats], start: object = None
     ) -> Job | None:
         """Return the next solver of a chain whose run is not recorded yet, not yet started.
 
         Parameters
         ----------
-        chain : iterator of Piece
+        chain : iterator of Subproblem
             What is left of the chain.
         values : dict
             Takes what is asked of the bank after it.
         start : object, optional
             What the last solver handed on.
         """
-        for piece in chain:
-            if piece.run.id not in self.ended:
+        for subproblem in chain:
+            if subproblem.run.id not in self.ended:
                 continue
             try:
-                return self._job(piece, values, start)
+                return self._job(subproblem, values, start)
             except (DamagedBlocksError, UnreadableError):  # the bank's trouble, not the run's
                 raise
             except Exception as error:  # parameters that no longer fit are that run's failure
-                self._fail(piece, error)
+                self._fail(subproblem, error)
         return None
 
-    def _job(self, piece: Piece, values: dict[str, Floats], start: object) -> Job:
-        """Return the solver of a piece."""
-        run, recorder = piece.run, self.recorder
-        method, ref, given = METHODS[run.method], recorder.ref, recorder.given
-        view = recorder.views[piece.sight]
+    def _job(self, subproblem: Subproblem, values: dict[str, Floats], start: object) -> Job:
+        """Return the solver of a subproblem."""
+        run, scorer = subproblem.run, self.scorer
+        method, ref, given = METHODS[run.method], scorer.ref, scorer.given
+        view = scorer.views[subproblem.training_view]
         problem = Problem(
-            y=labels(given, piece, recorder.scale(piece.sight)),
+            y=labels(given, subproblem, scorer.scale(subproblem.training_view)),
             n_kernels=ref.plan.n_kernels,
             laplacian=None if run.graph is None else laplacian(ref, run.graph, run.split),
             start=start,
         )
         steps = method.solve(problem, method.params(**run.params))
         after = None
-        if is_scored_on_bank(given, piece.sight):
-            after = partial(values_on_bank, view, into=values, key=piece.key)
-        return Job(piece.key, view, problem, steps, after)
+        if is_scored_on_bank(given, subproblem.training_view):
+            after = partial(values_on_bank, view, into=values, key=subproblem.key)
+        return Job(subproblem.key, view, problem, steps, after)
 
-    def _end(self, piece: Piece, ended: Ended) -> None:
+    def _end(self, subproblem: Subproblem, ended: Ended) -> None:
         """Keep what a solver returned, and record its run if it was the last."""
-        run = piece.run
+        run = subproblem.run
         if run.id not in self.ended:
             return
-        self.ended[run.id][piece] = ended
-        if len(self.ended[run.id]) < len(self.pieces[run.id]):
+        self.ended[run.id][subproblem] = ended
+        if len(self.ended[run.id]) < len(self.subproblems[run.id]):
             return
-        in_order = {one: self.ended[run.id][one] for one in self.pieces[run.id]}
+        in_order = {one: self.ended[run.id][one] for one in self.subproblems[run.id]}
         try:
-            record = self.recorder.record(run, in_order)
+            record = self.scorer.record(run, in_order)
         except (DamagedBlocksError, UnreadableError):  # the bank's trouble, not the run's
             raise
         except Exception as error:  # a run whose scores fail is a failed run, not a failed batch
-            record = failed_record(run, error, self.recorder.ref.plan.n_kernels)
+            record = failed_record(run, error, self.scorer.ref.plan.n_kernels)
         self._commit(record)
 
-    def _fail(self, piece: Piece, error: Exception) -> None:
+    def _fail(self, subproblem: Subproblem, error: Exception) -> None:
         """Record a run as failed whose solver did; what its others return is dropped."""
-        if piece.run.id in self.ended:
-            words = piece.words(self.recorder.given.dataset)
-            n_kernels = self.recorder.ref.plan.n_kernels
-            self._commit(failed_record(piece.run, error, n_kernels, words))
+        if subproblem.run.id in self.ended:
+            words = subproblem.words(self.scorer.given.dataset)
+            n_kernels = self.scorer.ref.plan.n_kernels
+            self._commit(failed_record(subproblem.run, error, n_kernels, words))
 
     def _commit(self, record: RunRecord) -> None:
         self.store.write(record)

@@ -24,8 +24,8 @@ from mkldist.scores import (
 )
 from mkldist.solvers.base import Solution
 from mkldist.solvers.lockstep import JobTimes
-from mkldist.worker.bank_inputs import BankRef, Materials, Sight
-from mkldist.worker.subproblems import Ended, Piece, raw_predictors
+from mkldist.worker.bank_inputs import BankInputs, BankRef, TrainingView
+from mkldist.worker.subproblems import Ended, Subproblem, raw_predictors
 from mkldist.worker.telemetry import environment, provenance
 from mkldist.worker.test_part import TestPart
 
@@ -33,16 +33,16 @@ KEPT_BYTES = 2**28
 
 
 @dataclass(eq=False)
-class Recorder:
+class Scorer:
     """What scores the runs on a bank.
 
     Parameters
     ----------
     ref : BankRef
         The bank.
-    given : Materials
+    given : BankInputs
         Its ingredients.
-    views : mapping of Sight to BankView
+    views : mapping of TrainingView to BankView
         What the solvers see of the bank.
     seed : int
         Seed of the sweep, for provenance.
@@ -51,38 +51,42 @@ class Recorder:
     """
 
     ref: BankRef
-    given: Materials
-    views: Mapping[Sight, BankView]
+    given: BankInputs
+    views: Mapping[TrainingView, BankView]
     seed: int = 0
     predictions: bool = False
     coefficients: bool = False
-    _parts: dict[Sight, TestPart] = field(default_factory=dict)
+    _parts: dict[TrainingView, TestPart] = field(default_factory=dict)
 
-    def scale(self, sight: Sight) -> TargetScale:
-        """Return the units in which solvers of a sight see the labels."""
-        seen = Split(self.given.labelled_rows(sight), np.zeros(0, dtype=np.intp))
+    def scale(self, training_view: TrainingView) -> TargetScale:
+        """Return the units in which solvers of a training view see the labels."""
+        seen = Split(self.given.labelled_rows(training_view), np.zeros(0, dtype=np.intp))
         return target_scale(self.ref.plan.preprocessing, self.given.dataset, seen)
 
-    def record(self, run: RunPlan, pieces: Mapping[Piece, Ended]) -> RunRecord:
-        """Return the record of a run all of whose pieces ended.
+    def record(self, run: RunPlan, subproblems: Mapping[Subproblem, Ended]) -> RunRecord:
+        """Return the record of a run all of whose subproblems ended.
 
         Parameters
         ----------
         run : RunPlan
             The run.
-        pieces : mapping of Piece to Ended
-            What became of each piece, classes in order.
+        subproblems : mapping of Subproblem to Ended
+            What became of each subproblem, classes in order.
         """
-        whole = {p: ended for p, ended in pieces.items() if p.sight.selection is None}
-        inner = {p: ended for p, ended in pieces.items() if p.sight.selection is not None}
-        sight = next(iter(whole)).sight
-        scored, of_classes, rows, values = self._parts_scored(sight, list(whole.values()))
+        whole = {p: ended for p, ended in subproblems.items() if p.training_view.selection is None}
+        inner = {
+            p: ended for p, ended in subproblems.items() if p.training_view.selection is not None
+        }
+        training_view = next(iter(whole)).training_view
+        scored, of_classes, rows, values = self._parts_scored(training_view, list(whole.values()))
         times = _seconds(ended.times for ended in whole.values())
         if inner:
             scored |= self._validation(inner)
             own = _seconds(ended.times for ended in inner.values())
             times["validation_seconds"] = own["own_seconds"] + own["pass_seconds"]
-        solutions = [_in_units(ended.solution, self.scale(sight)) for ended in whole.values()]
+        solutions = [
+            _in_units(ended.solution, self.scale(training_view)) for ended in whole.values()
+        ]
         expansions = [s.kernel_coefficients for s in solutions if s.kernel_coefficients is not None]
         kept = self.coefficients and expansions
         return RunRecord.from_solutions(
@@ -93,82 +97,86 @@ class Recorder:
             provenance=self._provenance(run),
             test_rows=rows if self.predictions else None,
             decision_values=values if self.predictions else None,
-            train_rows=self.given.learnt_rows(sight) if self.coefficients else None,
+            train_rows=self.given.learnt_rows(training_view) if self.coefficients else None,
             kernel_coefficients=np.concatenate(expansions) if kept else None,
             counters=_counts(ended.times for ended in whole.values()),
             of_classes=of_classes,
         )
 
     def _parts_scored(
-        self, sight: Sight, pieces: Sequence[Ended]
+        self, training_view: TrainingView, subproblems: Sequence[Ended]
     ) -> tuple[dict[str, float], dict[str, Floats], Ints, Floats]:
         """Return scores on the test and the unlabelled part, and rows and decision values."""
         scored: dict[str, float] = {}
         of_classes: dict[str, Floats] = {}
-        split = self.given.splits[sight.split]
+        split = self.given.splits[training_view.split]
         parts = {"test": split.test, "unlabelled": split.unlabelled}
         parts = {part: rows for part, rows in parts.items() if len(rows)}
         found = [
-            self._test_values(sight, pieces)
+            self._test_values(training_view, subproblems)
             if part == "test"
-            else self._values(pieces, sight, rows)
+            else self._values(subproblems, training_view, rows)
             for part, rows in parts.items()
         ]
         for (part, rows), values in zip(parts.items(), found, strict=True):
-            numbers, arrays = self._scores(values, rows, sight)
+            numbers, arrays = self._scores(values, rows, training_view)
             scored |= part_scores(numbers, part)
             of_classes |= part_scores(arrays, part)
         values = np.concatenate(found, axis=1)
         rows = np.concatenate(list(parts.values()))
         return scored, of_classes, rows, values if self.given.dataset.multiclass else values[0]
 
-    def _test_values(self, sight: Sight, pieces: Sequence[Ended]) -> Floats:
+    def _test_values(self, training_view: TrainingView, subproblems: Sequence[Ended]) -> Floats:
         """Return decision values at the test points in the units of the labels, (k, t)."""
-        part = self._part(sight)
-        scale = self.scale(sight)
+        part = self._part(training_view)
+        scale = self.scale(training_view)
         rows = [
             scale.restored(part.decision_values(predictor))
-            for ended in pieces
-            for predictor in raw_predictors(self.views[sight], ended.solution)
+            for ended in subproblems
+            for predictor in raw_predictors(self.views[training_view], ended.solution)
         ]
         return np.array(rows)
 
-    def _values(self, pieces: Sequence[Ended], sight: Sight, rows: Ints) -> Floats:
+    def _values(
+        self, subproblems: Sequence[Ended], training_view: TrainingView, rows: Ints
+    ) -> Floats:
         """Return decision values at some of the bank's points in the units of the labels."""
         points = self.given.bank_points(rows)
-        values = [ended.values[:, points] for ended in pieces if ended.values is not None]
-        return self.scale(sight).restored(np.concatenate(values))
+        values = [ended.values[:, points] for ended in subproblems if ended.values is not None]
+        return self.scale(training_view).restored(np.concatenate(values))
 
     def _scores(
-        self, values: Floats, rows: Ints, sight: Sight
+        self, values: Floats, rows: Ints, training_view: TrainingView
     ) -> tuple[dict[str, float], dict[str, Floats]]:
         """Return scores of decision values (k, t) at some rows of the data set."""
         dataset = self.given.dataset
         if dataset.multiclass:
-            return multiclass_scores(values, dataset.class_numbers[rows], self._order(sight))
+            return multiclass_scores(
+                values, dataset.class_numbers[rows], self._order(training_view)
+            )
         return scores(values[0], dataset.y[rows], dataset.task), {}
 
-    def _order(self, sight: Sight) -> Ints:
+    def _order(self, training_view: TrainingView) -> Ints:
         """Return the classes in the order in which ties go to them, the most frequent first."""
-        numbers = self.given.dataset.class_numbers[self.given.labelled_rows(sight)]
+        numbers = self.given.dataset.class_numbers[self.given.labelled_rows(training_view)]
         counts = np.bincount(numbers, minlength=len(self.given.dataset.multiclass))
         return np.argsort(-counts, kind="stable")
 
-    def _validation(self, pieces: Mapping[Piece, Ended]) -> dict[str, float]:
+    def _validation(self, subproblems: Mapping[Subproblem, Ended]) -> dict[str, float]:
         """Return the error or RMSE of all held-out points of the inner folds together."""
         dataset = self.given.dataset
-        by_sight: dict[Sight, list[Ended]] = {}
-        for piece, ended in pieces.items():
-            by_sight.setdefault(piece.sight, []).append(ended)
+        by_training_view: dict[TrainingView, list[Ended]] = {}
+        for subproblem, ended in subproblems.items():
+            by_training_view.setdefault(subproblem.training_view, []).append(ended)
         losses = []
-        for sight, of_classes in by_sight.items():
-            rows = self.given.held_out(sight)
-            values = self._values(of_classes, sight, rows)
+        for training_view, of_classes in by_training_view.items():
+            rows = self.given.held_out(training_view)
+            values = self._values(of_classes, training_view, rows)
             if dataset.task == "regression":
                 rmse = regression_scores(values[0], dataset.y[rows])["rmse"]
                 losses.append(np.full(len(rows), rmse**2))
             elif dataset.multiclass:
-                predicted = predicted_classes(values, self._order(sight))
+                predicted = predicted_classes(values, self._order(training_view))
                 losses.append(predicted != dataset.class_numbers[rows])
             else:
                 losses.append((values[0] >= 0) != (dataset.y[rows] > 0))
@@ -177,13 +185,13 @@ class Recorder:
             return {"validation_rmse": float(np.sqrt(mean))}
         return {"validation_error": mean}
 
-    def _part(self, sight: Sight) -> TestPart:
+    def _part(self, training_view: TrainingView) -> TestPart:
         """Return the test part, with what was computed for the last runs on it."""
-        if sight not in self._parts:
+        if training_view not in self._parts:
             if sum(part.n_bytes for part in self._parts.values()) > KEPT_BYTES:
                 self._parts.clear()
-            self._parts[sight] = TestPart(self.given, sight)
-        return self._parts[sight]
+            self._parts[training_view] = TestPart(self.given, training_view)
+        return self._parts[training_view]
 
     def _provenance(self, run: RunPlan) -> dict[str, Any]:
         return provenance(
@@ -196,7 +204,7 @@ class Recorder:
 
 
 def failed_record(
-    run: RunPlan, error: Exception | str, n_kernels: int, piece: str = ""
+    run: RunPlan, error: Exception | str, n_kernels: int, subproblem: str = ""
 ) -> RunRecord:
     """Return the record of a run that ended in an error.
 
@@ -208,13 +216,13 @@ def failed_record(
         Why it failed; where an exception was raised goes to the provenance.
     n_kernels : int
         Number of kernels of its bank.
-    piece : str
+    subproblem : str
         Which of its solvers failed, if it has several.
     """
     if isinstance(error, str):
         return RunRecord.failed(run, error, n_kernels=n_kernels, provenance=environment())
     trace = "".join(traceback.format_exception(error))
-    place = f"{piece}: " if piece else ""
+    place = f"{subproblem}: " if subproblem else ""
     return RunRecord.failed(
         run,
         f"{place}{type(error).__name__}: {error}",

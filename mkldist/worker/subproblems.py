@@ -25,43 +25,47 @@ from mkldist.plan.model import RunPlan
 from mkldist.solvers.base import Solution
 from mkldist.solvers.lockstep import JobTimes
 from mkldist.solvers.targets import learns_unlabelled
-from mkldist.worker.bank_inputs import Materials, Sight
+from mkldist.worker.bank_inputs import BankInputs, TrainingView
 
 
 @dataclass(frozen=True, eq=False)
-class Piece:
+class Subproblem:
     """One solver of a run.
 
     Parameters
     ----------
     run : RunPlan
         The run.
-    sight : Sight
+    training_view : TrainingView
         What the solver sees of the split.
     number : int or None
         Position of the class that is learnt against the rest; None if there is no other problem.
     """
 
     run: RunPlan
-    sight: Sight
+    training_view: TrainingView
     number: int | None = None
 
     @property
     def key(self) -> str:
-        """Name among the pieces of all runs."""
-        fold = "" if self.sight.selection is None else self.sight.fold
+        """Name among the subproblems of all runs."""
+        fold = "" if self.training_view.selection is None else self.training_view.fold
         return f"{self.run.id}/{fold}/{'' if self.number is None else self.number}"
 
     def words(self, dataset: Dataset) -> str:
-        """Return which piece of its run it is; empty for the only one."""
-        fold = "" if self.sight.selection is None else f"inner fold {self.sight.fold} (from 0)"
+        """Return which subproblem of its run it is; empty for the only one."""
+        fold = (
+            ""
+            if self.training_view.selection is None
+            else f"inner fold {self.training_view.fold} (from 0)"
+        )
         name = "" if self.number is None else f"class {dataset.multiclass[self.number]!r}"
         return ", ".join(word for word in (name, fold) if word)
 
 
 @dataclass(frozen=True, eq=False)
 class Ended:
-    """What became of a piece whose solver returned.
+    """What became of a subproblem whose solver returned.
 
     Parameters
     ----------
@@ -79,31 +83,37 @@ class Ended:
     values: Floats | None
 
 
-def pieces_of(given: Materials, run: RunPlan) -> Iterator[Piece]:
-    """Yield the pieces of a run, those on all labelled rows first, classes in order."""
+def subproblems_of(given: BankInputs, run: RunPlan) -> Iterator[Subproblem]:
+    """Yield the subproblems of a run, those on all labelled rows first, classes in order."""
     method = METHODS.get(run.method)
     unlabelled = method is not None and learns_unlabelled(method)
     n_classes = len(given.dataset.multiclass)
     numbers = range(n_classes) if n_classes and not run.shared_weights else (None,)
-    for sight in given.sights(run.split, run.selection, unlabelled=unlabelled):
+    for training_view in given.training_views(run.split, run.selection, unlabelled=unlabelled):
         for number in numbers:
-            yield Piece(run, sight, number)
+            yield Subproblem(run, training_view, number)
 
 
-def labels(given: Materials, piece: Piece, scale: TargetScale) -> Floats:
-    """Return the labels that a piece learns, (n,), or (n, k) of all classes at once."""
+def labels(given: BankInputs, subproblem: Subproblem, scale: TargetScale) -> Floats:
+    """Return the labels that a subproblem learns, (n,), or (n, k) of all classes at once."""
     dataset = given.dataset
     if not dataset.multiclass:
-        return given.labels(piece.sight, scale.scaled(dataset.y))
-    if piece.number is not None:
-        return given.labels(piece.sight, np.where(dataset.y == piece.number, 1.0, -1.0))
+        return given.labels(subproblem.training_view, scale.scaled(dataset.y))
+    if subproblem.number is not None:
+        return given.labels(
+            subproblem.training_view, np.where(dataset.y == subproblem.number, 1.0, -1.0)
+        )
     numbers = np.arange(len(dataset.multiclass))
-    return given.labels(piece.sight, np.where(dataset.y[:, None] == numbers, 1.0, -1.0))
+    return given.labels(
+        subproblem.training_view, np.where(dataset.y[:, None] == numbers, 1.0, -1.0)
+    )
 
 
-def is_scored_on_bank(given: Materials, sight: Sight) -> bool:
+def is_scored_on_bank(given: BankInputs, training_view: TrainingView) -> bool:
     """Return whether points of the bank are to be scored: a fold or unlabelled ones."""
-    return sight.selection is not None or len(given.splits[sight.split].unlabelled) > 0
+    return (
+        training_view.selection is not None or len(given.splits[training_view.split].unlabelled) > 0
+    )
 
 
 def raw_predictors(view: BankView, solution: Solution) -> list[RawPredictor]:

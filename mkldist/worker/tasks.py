@@ -20,7 +20,7 @@ from mkldist.gram.streamed import StreamedBank
 from mkldist.memory import bank_bytes, row_cache_bytes
 from mkldist.plan.model import BankPlan, RunPlan
 from mkldist.results.output import writing
-from mkldist.worker.bank_inputs import BankRef, materials
+from mkldist.worker.bank_inputs import BankRef, bank_inputs
 from mkldist.worker.batch import BatchSettings, report_to, solve_runs
 from mkldist.worker.telemetry import peak_memory
 from mkldist.worker.warm_up import warm_up
@@ -111,7 +111,7 @@ def build(task: BuildTask) -> BuildReceipt:
     """
     with single_threaded():
         store = task.ref.store()
-        source = materials(task.ref).source()
+        source = bank_inputs(task.ref).source()
         with writing(store.location):
             return build_blocks(source, store, [store.blocks[i] for i in task.blocks])
 
@@ -206,12 +206,12 @@ def _bank(task: BatchTask, limit: int | None, stack: ExitStack) -> tuple[Bank, B
     if backend != "memory":
         buffer.clear()
     if not ref.plan.stored:
-        source = materials(ref).source()
+        source = bank_inputs(ref).source()
         return RecomputedBank(source, row_cache_bytes(limit), kernel_threads(task)), None
     store, builder = ref.store(), None
     if task.builds:
         stack.enter_context(writing(store.location))
-        builder = stack.enter_context(BlockBuilder(materials(ref).source(), store))
+        builder = stack.enter_context(BlockBuilder(bank_inputs(ref).source(), store))
     return open_bank(store, backend, limit, builder=builder, buffer=buffer), builder
 
 

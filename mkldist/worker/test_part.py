@@ -12,7 +12,7 @@ from mkldist.arrays import Floats, Ints
 from mkldist.gram.predictor import RawPredictor
 from mkldist.identity import array_id
 from mkldist.kernels.evaluate import evaluate
-from mkldist.worker.bank_inputs import Materials, Sight
+from mkldist.worker.bank_inputs import BankInputs, TrainingView
 
 GROUP_BYTES = 32 * 2**20
 
@@ -26,23 +26,23 @@ class TestPart:
 
     Parameters
     ----------
-    materials : Materials
+    bank_inputs : BankInputs
         The bank's ingredients.
-    sight : Sight
+    training_view : TrainingView
         The split, and which of its rows predictors are expansions over.
     """
 
     __test__ = False
 
-    materials: Materials
-    sight: Sight
+    bank_inputs: BankInputs
+    training_view: TrainingView
     _key: str = field(init=False, default="")
     _combined: Floats | None = field(init=False, default=None)
 
     @property
     def rows(self) -> Ints:
         """Rows of the data set."""
-        return self.materials.splits[self.sight.split].test
+        return self.bank_inputs.splits[self.training_view.split].test
 
     @property
     def n_bytes(self) -> int:
@@ -75,7 +75,7 @@ class TestPart:
 
     def _combine(self, kernels: Ints, weights: Floats) -> Floats:
         """Return the weighted sum of kernel values between test points and those learnt from."""
-        combined = np.zeros((len(self.rows), len(self.materials.learnt_rows(self.sight))))
+        combined = np.zeros((len(self.rows), len(self.bank_inputs.learnt_rows(self.training_view))))
         step = max(1, GROUP_BYTES // max(1, combined.nbytes))
         for start in range(0, len(kernels), step):
             some = slice(start, start + step)
@@ -98,7 +98,7 @@ class TestPart:
 
     def _values(self, kernels: Ints) -> Iterator[Floats]:
         """Yield the (n_test, n) values of each kernel."""
-        given, learnt = self.materials, self.materials.learnt_rows(self.sight)
+        given, learnt = self.bank_inputs, self.bank_inputs.learnt_rows(self.training_view)
         if given.points is not None and given.kernels is not None:
             test, train = given.points[self.rows], given.points[learnt]
             yield from evaluate(given.kernels.select(kernels), test, train, cosine=given.cosine)

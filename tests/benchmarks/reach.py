@@ -16,7 +16,7 @@ from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 from sklearn.svm import SVC
 
 from mkldist.gram.bank import Bank
-from mkldist.gram.kept_rows import Room
+from mkldist.gram.kept_rows import MemoryBudget
 from mkldist.gram.view import BankView, make_views
 from mkldist.machines.svm import solve_svm
 from mkldist.memory import view_cache_bytes
@@ -121,7 +121,7 @@ def shared_sweep(data_dir: Path | None) -> Iterator[Measured]:
     bank, n = problems.built(points), len(points.y)
     rng = np.random.default_rng(0)
     halves = [np.sort(rng.permutation(n)[: n // 2]) for _ in range(20)]
-    views = make_views(bank, halves, ("trace",), Room(view_cache_bytes(None)))
+    views = make_views(bank, halves, ("trace",), MemoryBudget(view_cache_bytes(None)))
     grid = [{"C": C} for C in np.geomspace(1.0, 1000.0, 13)]
 
     def alone() -> None:

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from mkldist.errors import SpecError
 from mkldist.gram.bank import MemoryBank
-from mkldist.gram.kept_rows import KeptRows, Room
+from mkldist.gram.kept_rows import KeptRows, MemoryBudget
 from mkldist.gram.layout import TileLayout
 from mkldist.gram.predictor import raw_predictor
 from mkldist.gram.requests import Combine, Inner, Matvec, Quadratic, Radii, Request
@@ -78,7 +78,9 @@ def bank(grams: np.ndarray) -> MemoryBank:
     return MemoryBank.from_grams(grams)
 
 
-@pytest.mark.parametrize("room", [None, Room(2**20), Room(1)], ids=["bank", "kept", "one kept"])
+@pytest.mark.parametrize(
+    "budget", [None, MemoryBudget(2**20), MemoryBudget(1)], ids=["bank", "kept", "one kept"]
+)
 @pytest.mark.parametrize("subset", ["all", "permuted half"])
 @pytest.mark.parametrize("chain", CHAINS, ids="-".join)
 def test_answers_are_those_of_the_normalised_matrices(
@@ -86,13 +88,13 @@ def test_answers_are_those_of_the_normalised_matrices(
     grams: np.ndarray,
     chain: tuple[str, ...],
     subset: str,
-    room: Room | None,
+    budget: MemoryBudget | None,
 ) -> None:
     rng = np.random.default_rng(3)
     index = None if subset == "all" else rng.permutation(N_POINTS)[:11]
     rows = np.arange(N_POINTS) if index is None else index
-    [view] = make_views(bank, [index], chain, room)
-    assert (view.kernels is None) == (room is None or subset == "all")
+    [view] = make_views(bank, [index], chain, budget)
+    assert (view.kernels is None) == (budget is None or subset == "all")
     expected = normalised(grams[:, rows[:, None], rows], chain)
     assert (view.n_points, view.n_kernels) == (len(rows), N_KERNELS)
     requests = requests_for(len(rows), rng)
@@ -205,7 +207,7 @@ def test_unknown_normalisation_names_the_nearest(bank: MemoryBank) -> None:
 
 def test_kernels_of_a_view_are_read_from_the_bank_once(bank: MemoryBank) -> None:
     index = np.arange(3, 14)
-    [view] = make_views(bank, [index], ("centre",), Room(2**20))
+    [view] = make_views(bank, [index], ("centre",), MemoryBudget(2**20))
     few = Combine(np.isin(np.arange(N_KERNELS), [2, 5, 6]).astype(float))
     row_bytes = bank.n_bytes // N_KERNELS
     view.answer([few])
@@ -219,7 +221,7 @@ def test_kernels_of_a_view_are_read_from_the_bank_once(bank: MemoryBank) -> None
 def test_views_share_the_room_and_who_waited_longest_gives_way(bank: MemoryBank) -> None:
     indices = [np.arange(11), np.arange(11, 22)]
     own = TileLayout.for_points(11).n_entries * 8
-    views = make_views(bank, indices, (), Room(40 * own))  # one takes room for 32 at first
+    views = make_views(bank, indices, (), MemoryBudget(40 * own))  # one takes room for 32 at first
     row_bytes = bank.n_bytes // N_KERNELS
     asked = Matvec(np.array([1, 4]), np.ones(11))
     read = []
@@ -231,8 +233,8 @@ def test_views_share_the_room_and_who_waited_longest_gives_way(bank: MemoryBank)
 
 
 def test_rows_take_little_more_room_than_they_need() -> None:
-    room, fetched = Room(2 * 42 * 8), 0
-    tenants = [KeptRows(1, np.float64, room) for _ in range(2)]
+    budget, fetched = MemoryBudget(2 * 42 * 8), 0
+    holders = [KeptRows(1, np.float64, budget) for _ in range(2)]
 
     def fetch(kernels: list[int], rows: list[np.ndarray]) -> None:
         nonlocal fetched
@@ -241,16 +243,16 @@ def test_rows_take_little_more_room_than_they_need() -> None:
             row[:] = kernel
 
     for asked in (np.arange(30), np.arange(33), np.arange(33)):
-        for tenant in tenants:
-            [found] = tenant.rows(asked, fetch)
+        for holder in holders:
+            [found] = holder.rows(asked, fetch)
             assert_array_equal(found.values[found.lines, 0], asked)
     assert fetched == 2 * 33
 
 
 def test_rows_that_do_not_all_fit_are_not_all_dropped_in_every_round() -> None:
     n_rows, fetched = 32, 0
-    room = Room(4 * n_rows * 8)
-    tenants = [KeptRows(1, np.float64, room) for _ in range(6)]
+    budget = MemoryBudget(4 * n_rows * 8)
+    holders = [KeptRows(1, np.float64, budget) for _ in range(6)]
 
     def fetch(kernels: list[int], rows: list[np.ndarray]) -> None:
         nonlocal fetched
@@ -259,11 +261,11 @@ def test_rows_that_do_not_all_fit_are_not_all_dropped_in_every_round() -> None:
     def rounds(users: list[KeptRows], n_rounds: int) -> float:
         before = fetched
         for _ in range(n_rounds):
-            for tenant in users:
-                list(tenant.rows(np.arange(n_rows), fetch))
+            for holder in users:
+                list(holder.rows(np.arange(n_rows), fetch))
         return (fetched - before) / (n_rounds * n_rows)
 
-    assert rounds(tenants, 1) == 6
-    assert rounds(tenants, 10) <= 3  # two cannot be kept, one more gives way to them
-    rounds(tenants[2:], 4)  # the first two do not come back
-    assert rounds(tenants[2:], 5) == 0
+    assert rounds(holders, 1) == 6
+    assert rounds(holders, 10) <= 3  # two cannot be kept, one more gives way to them
+    rounds(holders[2:], 4)  # the first two do not come back
+    assert rounds(holders[2:], 5) == 0

@@ -11,7 +11,7 @@ from mkldist.errors import SpecError
 from mkldist.methods.registry import METHODS
 from tests.benchmarks import problems
 from tests.methods import instances
-from tests.methods.test_screening import random_instance
+from tests.solvers.test_screening import random_instance
 
 VALUES = {
     "level": np.geomspace(1, 1000, 13),

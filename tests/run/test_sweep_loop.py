@@ -1,4 +1,4 @@
-"""The loop between agenda, window and storage, with tasks done at once in this process."""
+"""The loop between work queue, window and storage, with tasks done at once in this process."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from mkldist.results.records import RecordStore
 from mkldist.results.state import RunState
 from mkldist.results.tree import open_results
 from mkldist.run import build_banks as build_module
-from mkldist.run import campaign as campaign_module
+from mkldist.run import sweep_loop as loop_module
 from mkldist.run.build_banks import build_banks
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.consolidate import Consolidator
 from mkldist.run.progress import SilentProgress
-from mkldist.run.sweep_loop import Campaign, Work
+from mkldist.run.sweep_loop import SweepLoop, Work
 from mkldist.run.sweep_setup import batch_settings
 from mkldist.spec.model import SweepSpec
 from mkldist.worker.tasks import BatchTask
@@ -117,10 +117,10 @@ class Failing:
     """A task that fails some times before it does its work."""
 
     def __init__(self, monkeypatch, name: str, error: Exception, times: int) -> None:
-        self.real = getattr(campaign_module, name)
+        self.real = getattr(loop_module, name)
         self.error, self.times, self.calls = error, times, 0
         self.__name__ = name
-        monkeypatch.setattr(campaign_module, name, self)
+        monkeypatch.setattr(loop_module, name, self)
 
     def __call__(self, task):
         self.calls += 1
@@ -188,7 +188,7 @@ def test_a_batch_that_dies_while_it_builds_is_tried_again(tmp_path, client, monk
 
 
 def test_what_was_built_by_who_died_is_not_waited_for(tmp_path, client, monkeypatch):
-    real, begun = campaign_module.solve_batch, []
+    real, begun = loop_module.solve_batch, []
 
     def solve_batch(task):
         begun.append(task)
@@ -198,7 +198,7 @@ def test_what_was_built_by_who_died_is_not_waited_for(tmp_path, client, monkeypa
         return receipt
 
     counted = []
-    monkeypatch.setattr(campaign_module, "solve_batch", solve_batch)
+    monkeypatch.setattr(loop_module, "solve_batch", solve_batch)
     monkeypatch.setattr(SilentProgress, "show", lambda _, counts: counted.append(replace(counts)))
     sweep(TEXT, tmp_path / "small", connect_options=ONE_WORKER)
     assert counted[-1].bytes_done == counted[-1].bytes > 0
@@ -242,11 +242,11 @@ def test_what_is_announced_is_believed_when_it_is_on_disk(tmp_path, client):
     store = RecordStore(folder.records)
     consolidator = Consolidator(folder.results, store)
     work = Work({}, (), batch_settings(spec_of(TEXT), folder))
-    campaign = Campaign(client, work, store, consolidator, SilentProgress())
-    campaign._announced.put({"run": "abc", "state": "complete"})
-    campaign._take_announcements()
+    loop = SweepLoop(client, work, store, consolidator, SilentProgress())
+    loop._announced.put({"run": "abc", "state": "complete"})
+    loop._take_announcements()
     assert list(consolidator._waiting) == ["abc"]
-    assert not campaign._is_recorded("abc")
+    assert not loop._is_recorded("abc")
 
 
 def test_two_calls_share_no_topic(tmp_path):
@@ -282,7 +282,7 @@ def test_a_record_that_cannot_be_read_now_waits_for_the_next_flush(tmp_path, cli
 def test_the_tree_holds_what_was_recorded_however_a_sweep_ends(
     tmp_path, client, monkeypatch, error
 ):
-    real = campaign_module.solve_batch
+    real = loop_module.solve_batch
     done = []
 
     def solve_batch(task):
@@ -291,9 +291,9 @@ def test_the_tree_holds_what_was_recorded_however_a_sweep_ends(
         done.append(real(task))
         return done[-1]
 
-    monkeypatch.setattr(campaign_module, "solve_batch", solve_batch)
+    monkeypatch.setattr(loop_module, "solve_batch", solve_batch)
     if error is MemoryError:
-        monkeypatch.setattr(Campaign, "_settle_batch", lambda *_: (_ for _ in ()).throw(error()))
+        monkeypatch.setattr(SweepLoop, "_settle_batch", lambda *_: (_ for _ in ()).throw(error()))
     output = tmp_path / "small"
     with pytest.raises(error):
         sweep(TEXT, output)
@@ -321,7 +321,7 @@ def test_an_interrupt_while_the_last_results_are_written_loses_none(tmp_path, cl
 
 
 def test_runs_without_a_record_are_counted(tmp_path, client, monkeypatch):
-    real = campaign_module.solve_batch
+    real = loop_module.solve_batch
     lost: list[str] = []
 
     def solve_batch(task):
@@ -331,7 +331,7 @@ def test_runs_without_a_record_are_counted(tmp_path, client, monkeypatch):
             RecordStore(Path(task.settings.records)).remove(lost[0])
         return receipt
 
-    monkeypatch.setattr(campaign_module, "solve_batch", solve_batch)
+    monkeypatch.setattr(loop_module, "solve_batch", solve_batch)
     outcome = sweep(TEXT, tmp_path / "small")
     assert outcome.waiting == 1
     assert outcome.counts[RunState.COMPLETE] == 5
@@ -395,7 +395,7 @@ def test_building_is_tried_again_when_a_worker_dies(tmp_path, client, monkeypatc
 def test_a_bank_that_cannot_be_built_is_said_in_words_and_the_others_are_built(
     tmp_path, client, monkeypatch
 ):
-    real = campaign_module.build
+    real = loop_module.build
     bad: list[str] = []
 
     def build(task):
@@ -404,7 +404,7 @@ def test_a_bank_that_cannot_be_built_is_said_in_words_and_the_others_are_built(
             raise ZeroDivisionError("by nought")
         return real(task)
 
-    monkeypatch.setattr(campaign_module, "build", build)
+    monkeypatch.setattr(loop_module, "build", build)
     with pytest.raises(StoreError, match="ZeroDivisionError: by nought"):
         built(TEXT, tmp_path / "small")
     assert len(kept(tmp_path / "banks")) == 2

@@ -1,4 +1,4 @@
-"""The agenda: every run ends exactly once, whatever fails in between."""
+"""The work queue: every run ends exactly once, whatever fails in between."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mkldist.plan.batches import dealt
+from mkldist.plan.batches import shares_of
 from mkldist.plan.model import BatchPlan, RunPlan
-from mkldist.run.work_queue import MAX_ATTEMPTS, Agenda, BatchItem, BuildItem
+from mkldist.run.work_queue import MAX_ATTEMPTS, BatchItem, BuildItem, WorkQueue
 from mkldist.solvers.base import Path
 
 
@@ -18,7 +18,7 @@ def run_plan(bank: str, number: int, split: int = 0) -> RunPlan:
 
 
 class Bench:
-    """An agenda with a pretended storage."""
+    """A work queue with a pretended storage."""
 
     def __init__(
         self, n_banks=1, n_runs=4, n_batches=1, n_blocks=3, n_threads=2, divisible=False,
@@ -38,7 +38,7 @@ class Bench:
             for k in range(n_batches)
         ]
         self.runs = {run.id for batch in batches for run in batch.runs}
-        self.agenda = Agenda(
+        self.work_queue = WorkQueue(
             banks, batches, self.missing,
             lambda run: run in self.recorded, lambda: n_threads,
             banks if divisible else (), banks if loaded else (),
@@ -49,7 +49,7 @@ class Bench:
 
     def build(self, item: BuildItem):
         self.complete |= {(item.bank, block) for block in item.blocks}
-        self.agenda.built(item)
+        self.work_queue.built(item)
 
     def record(self, item: BatchItem):
         if item.builds:
@@ -64,72 +64,72 @@ class Bench:
             self.recorded.add(one.run.id)
 
     def build_all(self):
-        while isinstance(item := self.agenda.next(), BuildItem):
+        while isinstance(item := self.work_queue.next(), BuildItem):
             self.build(item)
         return item
 
 
 def test_batches_wait_for_the_last_block_and_go_before_further_banks():
     bench = Bench(n_banks=2, n_blocks=2)
-    first, second = bench.agenda.next(), bench.agenda.next()
+    first, second = bench.work_queue.next(), bench.work_queue.next()
     assert [item.blocks for item in (first, second)] == [(0,), (1,)]
     bench.build(first)
-    third = bench.agenda.next()
+    third = bench.work_queue.next()
     assert isinstance(third, BuildItem)
     assert third.bank == "b1"
     bench.build(second)
-    batch = bench.agenda.next()
+    batch = bench.work_queue.next()
     assert isinstance(batch, BatchItem)
     assert batch.bank == "b0"
 
 
 def test_batches_are_unfinished_until_they_end_however_they_are_divided():
     bench = Bench(n_banks=2, n_batches=2, n_blocks=0, n_threads=1)
-    assert bench.agenda.unfinished_batches == 4
-    batch = bench.agenda.next()
-    assert bench.agenda.unfinished_batches == 4
-    bench.agenda.batch_failed(batch, "worker died")
-    assert bench.agenda.unfinished_batches == 3 + len(batch.runs)
-    while (item := bench.agenda.next()) is not None:
+    assert bench.work_queue.unfinished_batches == 4
+    batch = bench.work_queue.next()
+    assert bench.work_queue.unfinished_batches == 4
+    bench.work_queue.batch_failed(batch, "worker died")
+    assert bench.work_queue.unfinished_batches == 3 + len(batch.runs)
+    while (item := bench.work_queue.next()) is not None:
         bench.record(item)
-        bench.agenda.batch_done(item)
-    assert bench.agenda.unfinished_batches == 0
+        bench.work_queue.batch_done(item)
+    assert bench.work_queue.unfinished_batches == 0
 
 
 def test_a_complete_bank_needs_no_building():
     bench = Bench(n_blocks=0)
-    assert isinstance(bench.agenda.next(), BatchItem)
+    assert isinstance(bench.work_queue.next(), BatchItem)
 
 
 def test_a_batch_that_killed_its_worker_is_taken_apart_and_only_the_culprit_given_up():
     bench = Bench(n_runs=4, n_blocks=0)
-    batch = bench.agenda.next()
+    batch = bench.work_queue.next()
     bench.recorded.add("b0-0")
-    assert bench.agenda.batch_failed(batch, "worker died") == []
+    assert bench.work_queue.batch_failed(batch, "worker died") == []
     attempts = []
-    while (item := bench.agenda.next()) is not None:
+    while (item := bench.work_queue.next()) is not None:
         assert len(item.runs) == 1
         if item.runs[0].id == "b0-2":
             attempts.append(item.attempt)
-            bench.give_up(bench.agenda.batch_failed(item, "worker died"))
+            bench.give_up(bench.work_queue.batch_failed(item, "worker died"))
         else:
             bench.record(item)
-            bench.agenda.batch_done(item)
+            bench.work_queue.batch_done(item)
     assert attempts == list(range(2, MAX_ATTEMPTS + 1))
     assert bench.recorded == bench.runs
-    assert bench.agenda.finished_banks() == ["b0"]
-    assert bench.agenda.finished_banks() == []
+    assert bench.work_queue.finished_banks() == ["b0"]
+    assert bench.work_queue.finished_banks() == []
 
 
 def test_a_bank_that_cannot_be_built_takes_only_its_own_runs_along():
     bench = Bench(n_banks=2, n_blocks=1)
     given_up = []
-    while (item := bench.agenda.next()) is not None:
+    while (item := bench.work_queue.next()) is not None:
         if isinstance(item, BatchItem):
             bench.record(item)
-            bench.agenda.batch_done(item)
+            bench.work_queue.batch_done(item)
         elif item.bank == "b0":
-            given_up += bench.agenda.build_failed(item, "overflow")
+            given_up += bench.work_queue.build_failed(item, "overflow")
         else:
             bench.build(item)
     assert {one.run.id for one in given_up} == {f"b0-{i}" for i in range(4)}
@@ -139,44 +139,46 @@ def test_a_bank_that_cannot_be_built_takes_only_its_own_runs_along():
 
 def test_a_final_failure_of_a_build_is_not_tried_again():
     bench = Bench(n_blocks=1)
-    assert len(bench.agenda.build_failed(bench.agenda.next(), "not finite", final=True)) == 4
-    assert bench.agenda.next() is None
+    assert (
+        len(bench.work_queue.build_failed(bench.work_queue.next(), "not finite", final=True)) == 4
+    )
+    assert bench.work_queue.next() is None
 
 
 def test_batches_build_banks_that_they_load_while_there_is_one_for_every_thread():
     bench = Bench(n_banks=3, n_blocks=4, n_threads=2, loaded=True)
-    items = [bench.agenda.next() for _ in range(4)]
+    items = [bench.work_queue.next() for _ in range(4)]
     assert [(type(item), item.bank) for item in items] == [
         (BatchItem, "b0"), (BatchItem, "b1"), (BuildItem, "b2"), (BuildItem, "b2"),
     ]  # fmt: skip
     assert all(item.builds for item in items[:2])
     for item in items[2:]:
         bench.build(item)
-    assert not bench.agenda.next().builds
+    assert not bench.work_queue.next().builds
 
 
 def test_what_is_complete_or_has_several_batches_is_not_built_by_a_batch():
-    assert not Bench(n_blocks=0, n_threads=1, loaded=True).agenda.next().builds
+    assert not Bench(n_blocks=0, n_threads=1, loaded=True).work_queue.next().builds
     several = Bench(n_batches=2, n_threads=1, loaded=True)
-    assert isinstance(several.agenda.next(), BuildItem)
+    assert isinstance(several.work_queue.next(), BuildItem)
 
 
 def test_a_batch_that_cannot_build_its_bank_is_not_tried_again():
     bench = Bench(n_banks=2, n_threads=1, loaded=True)
-    bench.give_up(bench.agenda.batch_failed(bench.agenda.next(), "not finite", final=True))
+    bench.give_up(bench.work_queue.batch_failed(bench.work_queue.next(), "not finite", final=True))
     assert bench.recorded == {f"b0-{i}" for i in range(4)}
-    assert bench.agenda.given_up_banks == {"b0": "not finite"}
-    bench.record(batch := bench.agenda.next())
-    bench.agenda.batch_done(batch)
+    assert bench.work_queue.given_up_banks == {"b0": "not finite"}
+    bench.record(batch := bench.work_queue.next())
+    bench.work_queue.batch_done(batch)
     assert bench.recorded == bench.runs
-    assert bench.agenda.finished_banks() == ["b0", "b1"]
+    assert bench.work_queue.finished_banks() == ["b0", "b1"]
 
 
 def test_a_damaged_bank_that_a_batch_was_to_build_is_built_before_it_goes_on():
     bench = Bench(n_threads=1, loaded=True)
-    batch = bench.agenda.next()
+    batch = bench.work_queue.next()
     assert batch.builds
-    bench.agenda.bank_damaged(batch, "flipped bit")
+    bench.work_queue.bank_damaged(batch, "flipped bit")
     again = bench.build_all()
     assert not again.builds
     assert again.runs == batch.runs
@@ -186,14 +188,14 @@ def test_a_damaged_bank_is_built_again_before_its_batches_go_on():
     bench = Bench(n_batches=2)
     batch = bench.build_all()
     bench.complete.discard(("b0", 1))
-    assert bench.agenda.bank_damaged(batch, "block 1") == []
-    rebuild = bench.agenda.next()
+    assert bench.work_queue.bank_damaged(batch, "block 1") == []
+    rebuild = bench.work_queue.next()
     assert rebuild == BuildItem("b0", (1,))
-    assert bench.agenda.next() is None
+    assert bench.work_queue.next() is None
     bench.build(rebuild)
-    while (item := bench.agenda.next()) is not None:
+    while (item := bench.work_queue.next()) is not None:
         bench.record(item)
-        bench.agenda.batch_done(item)
+        bench.work_queue.batch_done(item)
     assert bench.recorded == bench.runs
 
 
@@ -204,46 +206,46 @@ def test_a_bank_that_is_damaged_for_ever_is_given_up():
     for _ in range(MAX_ATTEMPTS):
         assert not given_up
         bench.complete.clear()
-        given_up = bench.agenda.bank_damaged(item, "block 0")
+        given_up = bench.work_queue.bank_damaged(item, "block 0")
         if not given_up:
             item = bench.build_all()
     assert len(given_up) == 4
-    assert bench.agenda.next() is None
+    assert bench.work_queue.next() is None
 
 
 def test_batches_that_met_the_same_damage_count_as_one_repair():
     bench = Bench(n_batches=6, n_blocks=2, n_threads=3)
-    flying = [bench.build_all()] + [bench.agenda.next() for _ in range(5)]
+    flying = [bench.build_all()] + [bench.work_queue.next() for _ in range(5)]
     bench.complete.discard(("b0", 0))
     for late in flying:
         # Each report comes when the damage of the one before is mended already.
-        assert bench.agenda.bank_damaged(late, "block 0") == []
-        while isinstance(item := bench.agenda.next(), BuildItem):
+        assert bench.work_queue.bank_damaged(late, "block 0") == []
+        while isinstance(item := bench.work_queue.next(), BuildItem):
             bench.build(item)
         if item is not None:
             bench.record(item)
-            bench.agenda.batch_done(item)
-    while (item := bench.agenda.next()) is not None:
+            bench.work_queue.batch_done(item)
+    while (item := bench.work_queue.next()) is not None:
         bench.record(item)
-        bench.agenda.batch_done(item)
+        bench.work_queue.batch_done(item)
     assert bench.recorded == bench.runs
 
 
 def test_batches_that_met_different_damage_at_once_count_as_one_repair():
     bench = Bench(n_batches=5, n_blocks=5, n_threads=5)
-    flying = [bench.build_all()] + [bench.agenda.next() for _ in range(4)]
+    flying = [bench.build_all()] + [bench.work_queue.next() for _ in range(4)]
     for block, batch in enumerate(flying):
         bench.complete.discard(("b0", block))
-        assert bench.agenda.bank_damaged(batch, f"block {block}") == []
+        assert bench.work_queue.bank_damaged(batch, f"block {block}") == []
     rebuilt = []
-    while (item := bench.agenda.next()) is not None:
+    while (item := bench.work_queue.next()) is not None:
         if isinstance(item, BuildItem):
             rebuilt += item.blocks
             bench.build(item)
         else:
             assert len(bench.complete) == 5
             bench.record(item)
-            bench.agenda.batch_done(item)
+            bench.work_queue.batch_done(item)
     assert sorted(rebuilt) == list(range(5))
     assert bench.recorded == bench.runs
 
@@ -252,13 +254,13 @@ def test_batches_are_divided_among_the_threads_that_are_there():
     def sizes(n_threads):
         bench = Bench(n_runs=3, n_batches=12, n_blocks=0, n_threads=n_threads)
         items = []
-        while (item := bench.agenda.next()) is not None:
+        while (item := bench.work_queue.next()) is not None:
             items.append(item)
         for item in items:
             bench.record(item)
-            bench.agenda.batch_done(item)
+            bench.work_queue.batch_done(item)
         assert bench.recorded == bench.runs
-        assert bench.agenda.finished_banks() == ["b0"]
+        assert bench.work_queue.finished_banks() == ["b0"]
         return [len({run.split for run in item.runs}) for item in items]
 
     assert sizes(1) == [6, 6]
@@ -270,12 +272,12 @@ def test_the_last_batches_are_shared_out_among_idle_threads():
     def sizes(n_threads, **words):
         bench = Bench(n_runs=5, n_blocks=0, n_threads=n_threads, divisible=True, **words)
         items = []
-        while (item := bench.agenda.next()) is not None:
+        while (item := bench.work_queue.next()) is not None:
             items.append(item)
-        assert bench.agenda.unfinished_batches == len(items)
+        assert bench.work_queue.unfinished_batches == len(items)
         for item in items:
             bench.record(item)
-            bench.agenda.batch_done(item)
+            bench.work_queue.batch_done(item)
         assert bench.recorded == bench.runs
         return [len(item.runs) for item in items]
 
@@ -288,44 +290,44 @@ def test_the_last_batches_are_shared_out_among_idle_threads():
 
 def test_a_bank_that_is_given_up_does_not_keep_other_batches_from_being_shared_out():
     bench = Bench(n_banks=2, n_runs=5, n_blocks=2, divisible=True)
-    builds = [bench.agenda.next() for _ in range(4)]
+    builds = [bench.work_queue.next() for _ in range(4)]
     hopeless = next(item for item in builds if item.bank == "b0")
-    bench.give_up(bench.agenda.build_failed(hopeless, "no such kernel", final=True))
+    bench.give_up(bench.work_queue.build_failed(hopeless, "no such kernel", final=True))
     for item in builds:
         if item.bank == "b1":
             bench.build(item)
-    assert [len(bench.agenda.next().runs) for _ in range(4)] == [2, 1, 1, 1]
-    assert bench.agenda.next() is None
+    assert [len(bench.work_queue.next().runs) for _ in range(4)] == [2, 1, 1, 1]
+    assert bench.work_queue.next() is None
 
 
 def test_runs_of_a_path_are_dealt_out_together():
     path = [replace(run_plan("b", i), path=Path("C", rising=True)) for i in range(4)]
     alone = [run_plan("b", i) for i in range(4, 9)]
-    hands = dealt([*path, *alone], 3)
-    assert sorted(run.id for hand in hands for run in hand) == sorted(
+    shares = shares_of([*path, *alone], 3)
+    assert sorted(run.id for share in shares for run in share) == sorted(
         run.id for run in [*path, *alone]
     )
-    assert sum(any(run in hand for run in path) for hand in hands) == 1
-    assert [len({run.chain for run in hand}) for hand in hands] == [2, 2, 2]
+    assert sum(any(run in share for run in path) for share in shares) == 1
+    assert [len({run.chain for run in share}) for share in shares] == [2, 2, 2]
 
 
 def test_banks_without_batches_are_built_too():
     built = []
-    agenda = Agenda(["a", "b"], [], lambda bank: [0, 1], lambda run: False, lambda: 1)
-    while (item := agenda.next()) is not None:
+    work_queue = WorkQueue(["a", "b"], [], lambda bank: [0, 1], lambda run: False, lambda: 1)
+    while (item := work_queue.next()) is not None:
         built.append((item.bank, item.blocks))
-        agenda.built(item)
+        work_queue.built(item)
     assert built == [("a", (0, 1)), ("b", (0, 1))]
-    assert agenda.finished_banks() == []
+    assert work_queue.finished_banks() == []
 
 
 def test_a_bank_without_batches_that_cannot_be_built_is_given_up():
-    agenda = Agenda(["a"], [], lambda bank: [0], lambda run: False, lambda: 1)
+    work_queue = WorkQueue(["a"], [], lambda bank: [0], lambda run: False, lambda: 1)
     for _ in range(MAX_ATTEMPTS):
-        assert agenda.given_up_banks == {}
-        agenda.build_failed(agenda.next(), "no answer")
-    assert agenda.next() is None
-    assert agenda.given_up_banks == {"a": "no answer"}
+        assert work_queue.given_up_banks == {}
+        work_queue.build_failed(work_queue.next(), "no answer")
+    assert work_queue.next() is None
+    assert work_queue.given_up_banks == {"a": "no answer"}
 
 
 @given(st.data())
@@ -341,7 +343,7 @@ def test_every_run_ends_exactly_once(data):
     )
     flying, finished = [], []
     while True:
-        while len(flying) < 3 and (item := bench.agenda.next()) is not None:
+        while len(flying) < 3 and (item := bench.work_queue.next()) is not None:
             flying.append(item)
         if not flying:
             break
@@ -351,19 +353,19 @@ def test_every_run_ends_exactly_once(data):
             if fate == "well":
                 bench.build(item)
             else:
-                bench.give_up(bench.agenda.build_failed(item, "no", final=fate == "damaged"))
+                bench.give_up(bench.work_queue.build_failed(item, "no", final=fate == "damaged"))
         elif fate == "well":
             bench.record(item)
-            bench.agenda.batch_done(item)
+            bench.work_queue.batch_done(item)
         else:
             done = data.draw(st.integers(0, len(item.runs) - 1))
             bench.recorded |= {run.id for run in item.runs[:done]}
             if fate == "failed":
                 final = item.builds and data.draw(st.booleans())
-                bench.give_up(bench.agenda.batch_failed(item, "died", final=final))
+                bench.give_up(bench.work_queue.batch_failed(item, "died", final=final))
             else:
                 bench.complete = {c for c in bench.complete if c[0] != item.bank}
-                bench.give_up(bench.agenda.bank_damaged(item, "bad"))
-        finished += bench.agenda.finished_banks()
+                bench.give_up(bench.work_queue.bank_damaged(item, "bad"))
+        finished += bench.work_queue.finished_banks()
     assert bench.recorded == bench.runs
     assert sorted(finished) == sorted({run.rsplit("-", 1)[0] for run in bench.runs})

@@ -11,10 +11,10 @@ from numpy.testing import assert_array_equal
 from scipy import sparse
 
 from mkldist.errors import DataError
-from mkldist.gram import laplacian_cache
 from mkldist.gram.blob_places import LAPLACIANS
 from mkldist.gram.store import list_banks
 from mkldist.kernels.graph import GraphSpec, graph_laplacian
+from mkldist.worker import laplacian_cache
 from mkldist.worker.laplacian_cache import cached_laplacian, laplacian_id
 
 SPEC = GraphSpec(neighbours=3, weights="heat")

@@ -19,9 +19,9 @@ from mkldist.gram.store import GramStore
 from mkldist.plan.planner import make_plan
 from mkldist.resolve.resolved import resolve
 from mkldist.results.records import RecordStore
-from mkldist.run import tasks
 from mkldist.run.bank_refs import bank_refs
 from mkldist.spec.model import SweepSpec
+from mkldist.worker import tasks
 from mkldist.worker.batch import BatchSettings
 from mkldist.worker.tasks import BatchTask, BuildTask, build, solve_batch
 from tests.gram.stores import damage

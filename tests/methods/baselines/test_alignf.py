@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.optimize
 
-from mkldist.methods import alignf
+from mkldist.methods.baselines import alignf
 from mkldist.methods.baselines.alignf import nonnegative_quadratic
 from mkldist.methods.registry import METHODS
 from mkldist.solvers.base import StopReason

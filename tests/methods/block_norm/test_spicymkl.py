@@ -10,10 +10,10 @@ from sklearn.kernel_ridge import KernelRidge
 import mkldist
 from mkldist.counters import Counters
 from mkldist.errors import GramError, SpecError
+from mkldist.methods.block_norm import pace
 from mkldist.methods.block_norm.dual_newton import ProximalDual
 from mkldist.methods.block_norm.losses import Logistic
 from mkldist.methods.block_norm.regularizers import BlockQ, Concave, ElasticNet, block1
-from mkldist.solvers import block_norm_pace
 from mkldist.solvers.base import StopReason
 from tests.methods import instances, plain_bank
 from tests.methods.instances import factors
@@ -77,8 +77,8 @@ def test_an_entropy_saves_newton_steps_of_the_hinge_loss(monkeypatch):
     grams = grams / np.trace(grams, axis1=1, axis2=2)[:, None, None]
     y = np.where(x[:, :5].sum(axis=1) + rng.normal(size=150) > 0, 1.0, -1.0)
     steps = {}
-    for words, cooling in (("rounded", block_norm_pace.COOLING), ("sharp", 0.0)):
-        monkeypatch.setattr(block_norm_pace, "COOLING", cooling)
+    for words, cooling in (("rounded", pace.COOLING), ("sharp", 0.0)):
+        monkeypatch.setattr(pace, "COOLING", cooling)
         found = [mkldist.solve("spicymkl", grams, y, C=C, loss="hinge") for C in (0.1, 0.01, 0.001)]
         assert all(solution.gap <= 0.01 for solution in found)
         steps[words] = sum(solution.counters.newton_steps for solution in found)

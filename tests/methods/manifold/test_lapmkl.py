@@ -9,8 +9,8 @@ import pytest
 
 import mkldist
 from mkldist.gram.requests import Combine, Matvec
+from mkldist.methods.manifold import lapmkl_machine, lapmkl_shared
 from mkldist.methods.manifold.lapmkl import METHOD, LapMKLParams
-from mkldist.solvers import lapmkl_machine, lapmkl_shared
 from mkldist.solvers.base import StopReason
 from tests.methods import instances, plain_bank
 from tests.methods.manifolds import EDGES, at_edge, grams_between, manifold, penalised_losses

@@ -10,8 +10,8 @@ from sklearn.metrics.pairwise import rbf_kernel
 import mkldist
 from mkldist.gram.requests import Combine, Matvec, Quadratic
 from mkldist.machines.l2_svm import solve_l2_svm
+from mkldist.methods.primal import kernel_products
 from mkldist.methods.primal.primalmkl import METHOD, PrimalMKLParams
-from mkldist.solvers import kernel_cache
 from mkldist.solvers.base import Solution, StopReason
 from mkldist.target import Target
 from tests.benchmarks import problems
@@ -178,7 +178,7 @@ def test_more_kernels_than_are_kept_one_by_one(norm, monkeypatch):
     grams = instance.grams[:, keep][:, :, keep]
     y = instance.y[keep]
     whole = solve(grams, y, lam=0.01, norm=norm, tol=1e-8)
-    monkeypatch.setattr(kernel_cache, "COLUMNS", 5)
+    monkeypatch.setattr(kernel_products, "COLUMNS", 5)
     parts = solve(grams, y, lam=0.01, norm=norm, tol=1e-8)
     assert parts.converged
     assert parts.objective == pytest.approx(whole.objective, rel=2e-8)
