@@ -27,7 +27,7 @@ class MkldistError(Exception):
     expected : str, optional
         What would have been right.
     hint : str, optional
-        What to do about it, as an imperative sentence.
+        What to do about it, as an imperative sentence; the message ends it with a full stop.
     """
 
     kind = "error"
@@ -42,7 +42,7 @@ class MkldistError(Exception):
         if self.expected:
             text += f"; expected {self.expected}"
         if self.hint:
-            text += f". {self.hint}"
+            text += f". {self.hint}" if self.hint.endswith((".", "?")) else f". {self.hint}."
         return text
 
     def __reduce__(self) -> tuple[type[MkldistError], tuple[str, str, str, str]]:
