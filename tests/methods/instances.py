@@ -121,6 +121,11 @@ def factors(grams: np.ndarray) -> list[np.ndarray]:
     return roots
 
 
+def solid_factors(grams: np.ndarray) -> list[np.ndarray]:
+    """Return the factors that have rows; of kernels that are all zero, one row of zeros."""
+    return [root for root in factors(grams) if len(root)] or [np.zeros((1, grams.shape[1]))]
+
+
 @cache
 def simplex_svm_optimum(make: Callable[[], Instance]) -> float:
     """Optimum of max 1'a - t, t >= 1/2 ||F_m (a*y)||^2 for all m, by a conic solver."""

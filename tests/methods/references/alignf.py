@@ -14,12 +14,15 @@ def aligned_weights(grams: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Return argmin over v >= 0 of ``||sum_m v_m H K_m H - H yy' H||_F``, made to sum to one.
 
     The columns are scaled to unit length and Clarabel's solution is made exact on its support.
+    Where every centred kernel is zero all weights are equal.
     """
     n = len(y)
     H = np.eye(n) - 1 / n
     columns = np.array([(H @ K @ H).ravel() for K in grams]).T
     lengths = np.linalg.norm(columns, axis=0)
     kept = np.flatnonzero(lengths > 0)
+    if not len(kept):
+        return np.full(len(grams), 1.0 / len(grams))
     columns = columns[:, kept] / lengths[kept]
     target = np.outer(H @ y, H @ y).ravel()
     Q, R = np.linalg.qr(columns)

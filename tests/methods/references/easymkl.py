@@ -47,7 +47,8 @@ def _exact(K: np.ndarray, y: np.ndarray, lam: float, gamma: np.ndarray) -> np.nd
 def weights(grams: np.ndarray, y: np.ndarray, lam: float) -> np.ndarray:
     signed = hull_points(grams.sum(axis=0), y, lam)
     shares = np.einsum("i,mij,j->m", signed, grams, signed)
-    return shares / shares.sum()
+    total = shares.sum()
+    return shares / total if total > 0.0 else np.full(len(grams), 1.0 / len(grams))
 
 
 def q_value(K: np.ndarray, signed: np.ndarray, lam: float) -> float:

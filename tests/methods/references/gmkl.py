@@ -17,7 +17,7 @@ def priced_optimum(instance: Instance, y: np.ndarray, params: Params) -> float:
     """Optimum of the dual, with a in units in which the norms' bounds are about 1."""
     sigma = params.get("sigma", SIGMA)
     traces = np.trace(instance.grams, axis1=1, axis2=2)
-    unit = np.sqrt(2 * sigma * len(y) / traces.max())
+    unit = min(np.sqrt(2 * sigma * len(y) / (traces.max() or 1.0)), params["C"])
     a = cp.Variable(len(y))
     constraints = [a >= 0, a <= params["C"] / unit, y @ a == 0]
     constraints += [

@@ -7,8 +7,8 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 
-from tests.methods.instances import Instance, factors
-from tests.methods.references import Case, Params, conic_value
+from tests.methods.instances import Instance, solid_factors
+from tests.methods.references import Case, Params, conic_value, in_its_own_unit
 
 
 def some_labels(instance: Instance) -> np.ndarray:
@@ -51,15 +51,16 @@ def primal_optimum(grams: np.ndarray, L: np.ndarray, y: np.ndarray, params: Para
     root = (vectors * np.sqrt(np.maximum(values, 0.0))).T
     u, norms = cp.Variable() if params.get("bias", True) else cp.Constant(0.0), []
     u = u * np.ones(len(y))
-    for factor in factors(grams):
-        if len(factor):
-            w = cp.Variable(len(factor))
-            smooth = np.sqrt(gamma_i) * root @ factor.T
-            norms.append(cp.norm(cp.hstack([np.sqrt(gamma_a) * w, smooth @ w])))
-            u = u + factor.T @ w
+    for factor in solid_factors(grams):
+        w = cp.Variable(len(factor))
+        smooth = np.sqrt(gamma_i) * root @ factor.T
+        norms.append(cp.norm(cp.hstack([np.sqrt(gamma_a) * w, smooth @ w])))
+        u = u + factor.T @ w
     penalty = cp.square(cp.sum(cp.hstack(norms)))
     objective = 0.5 * (penalty + losses(y, u, squared))
-    return conic_value(cp.Problem(cp.Minimize(objective)))
+    return in_its_own_unit(
+        lambda unit: unit * conic_value(cp.Problem(cp.Minimize(objective / unit))), 1.0
+    )
 
 
 def single_optimum(instance: Instance, y: np.ndarray, params: Params, squared: bool) -> float:

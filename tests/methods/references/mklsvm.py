@@ -7,8 +7,8 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 
-from tests.methods.instances import Instance, factors
-from tests.methods.references import Case, Params, conic_value
+from tests.methods.instances import Instance, solid_factors
+from tests.methods.references import Case, Params, conic_value, in_its_own_unit
 from tests.methods.references.manifold import heat_laplacian, some_labels
 
 
@@ -16,26 +16,30 @@ def optimum(grams: np.ndarray, L: np.ndarray, y: np.ndarray, params: Params) -> 
     """Return the least objective; with gamma_sigma over the weights, else at weight 1."""
     n, classes = len(y), y.reshape(len(y), -1)
     k = classes.shape[1]
-    roots = [root for root in factors(grams) if len(root)]
+    # Weights in units of gamma_sigma^-1/2 and components in units that make their terms' factors 1.
+    unit = params["gamma_a"] * np.sqrt(params.get("gamma_sigma", 1.0))
+    roots = [root / np.sqrt(unit) for root in solid_factors(grams)]
     components = [cp.Variable((len(root), k)) for root in roots]
     b = cp.Variable((1, k))
     f = sum(root.T @ w for root, w in zip(roots, components, strict=True))
     if "gamma_sigma" in params:
         d = cp.Variable(len(roots), nonneg=True)
         norms = [cp.quad_over_lin(w, d[m]) for m, w in enumerate(components)]
-        objective = params["gamma_sigma"] * cp.sum_squares(d)
+        objective = cp.sum_squares(d)
     else:
         norms = [cp.sum_squares(w) for w in components]
         objective = 0.0
     values, vectors = np.linalg.eigh(L)
     edges = np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T
-    objective += params["gamma_a"] * sum(norms)
+    objective += sum(norms)
     objective += params["gamma_i"] / n**2 * cp.sum_squares(edges @ f)
     for c in range(k):
         known = np.flatnonzero(classes[:, c])
         slack = cp.pos(1 - cp.multiply(classes[known, c], f[known, c] + b[0, c]))
         objective += cp.sum(slack) / len(known)
-    return conic_value(cp.Problem(cp.Minimize(objective)))
+    return in_its_own_unit(
+        lambda unit: unit * conic_value(cp.Problem(cp.Minimize(objective / unit))), 1.0
+    )
 
 
 def value(grams: np.ndarray, L: np.ndarray, y: np.ndarray, params: Params, solution: Any) -> float:

@@ -7,7 +7,7 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 
-from tests.methods.instances import Instance, factors
+from tests.methods.instances import Instance, solid_factors
 from tests.methods.references import Case, Params, conic_value, decision, real_values
 
 EPSILON = 0.1
@@ -16,9 +16,10 @@ EPSILON = 0.1
 def primal_mkl_optimum(instance: Instance, y: np.ndarray, params: Params) -> float:
     """Optimum of the dual; the residuals of one class sum to 1, not to 0."""
     if params["loss"] != "one-class":
+        u = min(params["lam"], 1.0)
         r = cp.Variable(len(y))
         gain, signs = _gain(params["loss"], y, r)
-        return _dual_optimum(instance.grams, params, r, gain, [*signs, cp.sum(r) == 0])
+        return _dual_optimum(instance.grams, params, r, gain, [*signs, cp.sum(r) == 0], u)
     inside = np.flatnonzero(y > 0)
     r = cp.Variable(len(inside), nonneg=True)
     grams = instance.grams[:, inside][:, :, inside]
@@ -34,18 +35,24 @@ def _gain(loss: str, y: np.ndarray, r: cp.Variable) -> tuple[cp.Expression, list
 
 
 def _dual_optimum(
-    grams: np.ndarray, params: Params, r: cp.Variable, gain: cp.Expression, feasible: list[Any]
+    grams: np.ndarray,
+    params: Params,
+    r: cp.Variable,
+    gain: cp.Expression,
+    feasible: list[Any],
+    u: float = 1.0,
 ) -> float:
     """Optimum of gain - 1/2 ||r||^2 - 1/(2 lam) ||(r'K_m r)_m||, by the dual norm.
 
-    In the norms ``s_m >= sqrt(r'K_m r)`` of well-scaled cones, the last norm is squared.
+    In the norms ``s_m >= sqrt(r'K_m r)`` of well-scaled cones, the last norm is squared.  The
+    residuals are u r, and all is divided by u.
     """
     dual_norm = np.inf if params["norm"] == 1 else 2 * params["norm"] / (params["norm"] - 1)
-    roots = [root / np.sqrt(params["lam"]) for root in factors(grams) if len(root)]
+    roots = [np.sqrt(u / params["lam"]) * root for root in solid_factors(grams)]
     s = cp.Variable(len(roots), nonneg=True)
     bounds = [cp.norm(root @ r) <= s[m] for m, root in enumerate(roots)]
-    dual = gain - 0.5 * (cp.sum_squares(r) + cp.square(cp.pnorm(s, dual_norm)))
-    return conic_value(cp.Problem(cp.Maximize(dual), feasible + bounds))
+    dual = gain - 0.5 * (u * cp.sum_squares(r) + cp.square(cp.pnorm(s, dual_norm)))
+    return u * conic_value(cp.Problem(cp.Maximize(dual), feasible + bounds))
 
 
 def primal_mkl_value(instance: Instance, y: np.ndarray, params: Params, solution: Any) -> float:

@@ -15,8 +15,10 @@ TOLERANCE = 1e-9
 
 
 def rmkl_optimum(instance: Instance, y: np.ndarray, params: Params) -> float:
-    """Optimum of the dual, with the ridges R_k^2 / C."""
-    return ridged_optimum(instance.grams, squared_radii(instance.grams) / params["C"], y)
+    """Optimum of the dual, with the ridges R_k^2 / C; of radii that are all zero, with 1 / C."""
+    squared = squared_radii(instance.grams)
+    ridges = squared if squared.any() else np.ones(len(squared))
+    return ridged_optimum(instance.grams, ridges / params["C"], y)
 
 
 def ridged_optimum(grams: np.ndarray, ridges: np.ndarray, y: np.ndarray) -> float:
@@ -48,7 +50,8 @@ def rmkl_value(instance: Instance, y: np.ndarray, params: Params, solution: Any)
     """1/2 ||f||^2 + C / (2 sum mu R^2) sum of squared slacks at the returned weights."""
     f = decision(instance, solution)
     norm = solution.coefficients @ (f - solution.bias)
-    radius = solution.kernel_weights @ squared_radii(instance.grams)
+    squared = squared_radii(instance.grams)
+    radius = solution.kernel_weights @ (squared if squared.any() else np.ones(len(squared)))
     slack = np.maximum(0.0, 1.0 - y * f)
     return float(0.5 * norm + params["C"] / (2.0 * radius) * slack @ slack)
 

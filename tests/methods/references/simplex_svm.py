@@ -7,23 +7,25 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 
-from tests.methods.instances import Instance, factors
-from tests.methods.references import Case, Params, decision, with_C
+from tests.methods.instances import Instance, solid_factors
+from tests.methods.references import Case, Params, decision, in_its_own_unit, with_C
 
 
 def simplex_optimum(instance: Instance, y: np.ndarray, params: Params) -> float:
     """Optimum of max 1'a - t, t >= 1/2 ||F_m (a*y)||^2 for all m."""
-    C = params["C"]
-    a, t = cp.Variable(len(y)), cp.Variable()
-    constraints = [a >= 0, a <= 1, y @ a == 0, t >= 0]
-    constraints += [
-        0.5 * C * cp.sum_squares(root @ cp.multiply(y, a)) <= t
-        for root in factors(instance.grams)
-        if len(root)
-    ]
-    problem = cp.Problem(cp.Maximize(cp.sum(a) - t), constraints)
-    problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-8, tol_gap_rel=1e-8, tol_feas=1e-8)
-    return C * float(problem.value)
+    C, n = params["C"], len(y)
+    roots = solid_factors(instance.grams)
+
+    def solve(unit: float) -> float:
+        u = unit / n  # of the dual variables
+        a, t = cp.Variable(n), cp.Variable()
+        constraints = [a >= 0, a <= C / u, y @ a == 0, t >= 0]
+        constraints += [0.5 * u * cp.sum_squares(root @ cp.multiply(y, a)) <= t for root in roots]
+        problem = cp.Problem(cp.Maximize(cp.sum(a) - t), constraints)
+        problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-8, tol_gap_rel=1e-8, tol_feas=1e-8)
+        return u * float(problem.value)
+
+    return in_its_own_unit(solve, min(C, 1.0) * n)
 
 
 def uniform_optimum(instance: Instance, y: np.ndarray, params: Params) -> float:
