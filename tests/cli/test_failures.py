@@ -12,7 +12,7 @@ from mkldist.errors import ClusterError, DataError, SpecError
 
 ENDS = [
     (SpecError("s.toml: tol", "found -1", "a number above 0", "Leave it out"), 2,
-     "mkldist: bad sweep: s.toml: tol: found -1; expected a number above 0. Leave it out\n"),
+     "mkldist: bad sweep: s.toml: tol: found -1; expected a number above 0. Leave it out.\n"),
     (DataError("a.csv", "no rows"), 2, "mkldist: bad data: a.csv: no rows\n"),
     (ClusterError("scheduler tcp://x", "no answer"), 1,
      "mkldist: cluster: scheduler tcp://x: no answer\n"),
