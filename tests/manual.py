@@ -100,14 +100,19 @@ def table(name: str) -> Sequence[str]:
         return _lines(
             ("key", "type", "default", "meaning"),
             (
-                (f"`{key}`", type_of(field), default_of(field), meaning_of(field))
+                (f"`{key}`", type_of(field), default_of(field), sentence(field.description or ""))
                 for key, field in fields
             ),
         )
     return _lines(
         ("variable", "dims", "units", "meaning"),
         (
-            (f"`{v.name}`", ", ".join(f"`{dim}`" for dim in v.dims), v.units, v.description)
+            (
+                f"`{v.name}`",
+                ", ".join(f"`{dim}`" for dim in v.dims),
+                v.units,
+                sentence(v.description),
+            )
             for v in VARIABLES[name]
         ),
     )
@@ -128,10 +133,10 @@ def default_of(field: FieldInfo) -> str:
     return f"`{spelled(value)}`"
 
 
-def meaning_of(field: FieldInfo) -> str:
-    """Return the description of a key as a sentence."""
-    words = field.description or ""
-    return words[:1].upper() + words[1:] + "." * (not words.endswith("."))
+def sentence(words: str) -> str:
+    """Return a description as a sentence; a symbol in front, one letter, stays as it is."""
+    first = words[:1] if words[1:2] == " " else words[:1].upper()
+    return first + words[1:] + "." * (not words.endswith("."))
 
 
 def _type(annotation: Any, metadata: Iterable[Any] = ()) -> str:
