@@ -1,4 +1,4 @@
-"""The command line from outside: its output, its exit codes, and the files that it writes."""
+"""All commands of cli/ from outside: their output, exit codes, and the files that they write."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The message about each mistake in a sweep file."""
+"""The messages about mistakes that all models of spec/ find, from banks.py to values.py."""
 
 from __future__ import annotations
 
