@@ -14,9 +14,9 @@ from typing import Any
 from pydantic import ValidationError
 
 from mkldist.errors import DataError, GramError, SpecError, nearest
-from mkldist.spec.mistakes import Location, location_of, most_telling, spec_error
+from mkldist.spec.mistakes import location_of, most_telling, spec_error
 from mkldist.spec.model import SweepSpec
-from mkldist.spec.overrides import apply_override, item_at, spelled_location
+from mkldist.spec.overrides import Location, apply_override, item_at, spelled_location
 from mkldist.spec.shipped import shipped_sweeps
 
 

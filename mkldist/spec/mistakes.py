@@ -13,9 +13,8 @@ from pydantic_core import ErrorDetails
 from mkldist.errors import SpecError, nearest
 from mkldist.spec.kinds import SHAPES
 from mkldist.spec.model import SweepSpec
+from mkldist.spec.overrides import Location
 from mkldist.spec.values import spelled
-
-Location = tuple[int | str, ...]
 
 _SECTIONS = {
     "preprocessing": "[preprocessing]",

@@ -11,6 +11,7 @@ from mkldist.errors import SpecError, nearest
 from mkldist.spec.values import spelled
 
 Location = tuple[int | str, ...]
+"""Keys and indices on the way from a document to one of its values."""
 
 NAMES = ("label", "name", "family")
 """Keys that name an item of a list; the first that an item has counts."""
