@@ -1,6 +1,6 @@
-"""Multiple kernel learning over large kernel banks: swept with Dask, certified, kept as xarray.
+"""Multiple kernel learning over banks of kernels: sweeps with Dask, certificates, xarray results.
 
-What is exported here is imported on first use, so that ``import mkldist`` itself takes no time.
+The names below are imported on first use, so that ``import mkldist`` takes no time.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Errors that a user can act on: where, what was found, what was expected, what to do.
+"""Errors that a user can act on: place, what was found, what was expected, what to do.
 
-Every error that a user can cause derives from :class:`MkldistError` and carries the exit code
-of the command line.  Anything else that escapes is a defect of mkldist and exits with 1.
+Every error that a user can cause derives from :class:`MkldistError` and carries the exit code of
+the command line.  Any other exception is a defect of mkldist and exits with 1.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ class MkldistError(Exception):
     where : str
         The place: a path in the sweep file, a file, a data set, a parameter.
     found : str
-        What stands there.
+        The value or state at that place.
     expected : str, optional
-        What would have been right.
+        Values or states that are right there.
     hint : str, optional
-        What to do about it, as an imperative sentence; the message ends it with a full stop.
+        Remedy, as an imperative sentence without its full stop, which the message adds.
     """
 
     kind = "error"
@@ -46,12 +46,12 @@ class MkldistError(Exception):
         return text
 
     def __reduce__(self) -> tuple[type[MkldistError], tuple[str, str, str, str]]:
-        """Pickle by the four fields, so that errors travel back from workers unchanged."""
+        """Pickle by the four fields, so that errors from workers arrive unchanged."""
         return type(self), (self.where, self.found, self.expected, self.hint)
 
 
 class InputError(MkldistError):
-    """A mistake in what the user gave; nothing was written."""
+    """A mistake in the user's input.  Nothing was written."""
 
     kind = "bad input"
     exit_code = EXIT_BAD_INPUT
@@ -76,36 +76,36 @@ class GramError(InputError):
 
 
 class StoreError(InputError):
-    """A store on disk that is missing, cut short, corrupt or of another layout."""
+    """A store that is missing, truncated, corrupt or of another layout."""
 
     kind = "bad store"
 
 
 class UnreadableError(StoreError):
-    """A store that could not be read this time; what is in it may be sound."""
+    """A store that the system failed to read; its content may be sound."""
 
     kind = "store cannot be read"
 
 
 class OutputError(InputError):
-    """An output folder that cannot be written or belongs to another sweep."""
+    """An output folder that cannot be written or that belongs to another sweep."""
 
     kind = "bad output"
 
 
 class ClusterError(MkldistError):
-    """Workers or the scheduler were lost; what was recorded stays and the sweep can resume."""
+    """Lost workers or a lost scheduler.  Recorded runs stay and the same command resumes."""
 
     kind = "cluster"
     exit_code = EXIT_INTERNAL
 
 
 class ConvergenceWarning(UserWarning):
-    """A solver returned before its tolerance was reached; what it returned is still certified."""
+    """A solver stopped before its tolerance; its bounds and gap hold all the same."""
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Return ``"did you mean 'x'?"`` for the known name nearest to `name`, or ``""``.
+    """Return ``"Did you mean 'x'?"`` for the known name nearest to `name`, or ``""``.
 
     Examples
     --------

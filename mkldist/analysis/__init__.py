@@ -1,1 +1,1 @@
-"""What the results say: summaries over splits."""
+"""Summaries of results over splits, as data and as tables for a terminal."""

@@ -1,4 +1,4 @@
-"""A sweep in one table: every method and hyperparameter, averaged over the splits."""
+"""The results of a sweep in one table, averaged over the splits."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ IDENTITY_COLUMNS = 3  # data set, bank and method
 
 
 def summary(tree: xr.DataTree) -> pd.DataFrame:
-    """Return what a sweep found, one row per data set, bank, method and hyperparameter value.
+    """Return the results of a sweep, a row for each data set, bank, method and setting.
 
-    Means and standard deviations (``n - 1`` in the denominator) run over the splits whose run is
-    complete; they are NaN where no run, or for a deviation only one, is.
+    Means and standard deviations (with ``n - 1`` in the denominator) are over the splits whose run
+    is complete.  A mean of no run is NaN, and so is a deviation of one run.
 
     Parameters
     ----------
@@ -35,27 +35,27 @@ def summary(tree: xr.DataTree) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        Columns ``dataset``, ``bank``, ``method``, one per hyperparameter, and
+        Columns ``dataset``, ``bank``, ``method``, one for each hyperparameter, and
 
         ``task``
             ``classification`` or ``regression``;
         ``complete``, ``failed``, ``waiting``, ``early``
-            number of runs by state; ``early`` are complete ones that missed their tolerance;
+            numbers of runs by state; ``early`` runs are complete but missed their tolerance;
         ``test_error_mean``, ``test_error_sd``
-            fraction of misclassified test points; NaN for regression and without test points;
+            fraction of misclassified test points; NaN for regression or without test points;
         ``unlabelled_error_mean``, ``unlabelled_error_sd``
-            the same of unlabelled points; NaN where there are none;
+            the same for unlabelled points;
         ``rmse_mean``, ``rmse_sd``, ``r2_mean``, ``r2_sd``
             root mean square error, in the units of the labels, and coefficient of determination
-            of the test points; NaN for classification;
+            on the test points; NaN for classification;
         ``active_mean``, ``active_sd``
-            number of active kernels;
+            number of kernels with a weight above 0.001;
         ``seconds_mean``, ``seconds_sd``
-            the run's own time and its share of the passes;
+            own time of the run and its share of the passes;
         ``gap_max``
             the largest certified relative duality gap;
         ``best``
-            whether the row has the smallest :func:`loss_of` its data set.
+            true in the rows of the smallest :func:`loss_of` their data set.
     """
     rows = run_rows(tree, _INPUTS)
     by = [name for name in rows.columns if name not in (SPLIT, *_INPUTS)]
@@ -67,7 +67,7 @@ def summary(tree: xr.DataTree) -> pd.DataFrame:
 
 
 def selected_summary(tree: xr.DataTree) -> pd.DataFrame:
-    """Return what a sweep with ``[selection]`` found, one row per data set, bank and method.
+    """Return the results of a sweep with ``[selection]``, a row for each data set, bank and method.
 
     Parameters
     ----------
@@ -77,8 +77,8 @@ def selected_summary(tree: xr.DataTree) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        As of :func:`summary`, at the settings selected in each split.  The columns of
-        hyperparameters hold text: the value, or the least and the greatest of several.
+        Columns of :func:`summary`, at the setting selected in each split.  The columns of
+        hyperparameters hold text: the value, or the least and the greatest one if splits differ.
     """
     chosen = selected(tree)
     table = summary(chosen)
@@ -103,9 +103,9 @@ def _span(values: np.ndarray[Any, Any]) -> str:
 
 
 def loss_of(summary: pd.DataFrame) -> pd.Series[float]:
-    """Return what is to be small: the mean test error, or the mean RMSE of regression.
+    """Return the loss of each row: the mean test error, or for regression the mean RMSE.
 
-    Of data sets without test points it is the mean error of the unlabelled ones.
+    Without test points it is the mean error on the unlabelled points.
     """
     error = summary["test_error_mean"].fillna(summary["unlabelled_error_mean"])
     return summary["rmse_mean"].where(summary["task"] == "regression", error)
@@ -116,7 +116,7 @@ _INPUTS = ("state", "stop_reason", *_SCORES, "active_kernels", "gap", *SECONDS)
 
 
 def _with_states(rows: pd.DataFrame) -> pd.DataFrame:
-    """Tell states apart in columns, and leave only the numbers of complete runs."""
+    """Return rows with a column for each state, and with numbers of complete runs alone."""
     complete = rows["state"] == RunState.COMPLETE
     failed = rows["state"] == RunState.FAILED
     numbers = rows[[*_SCORES, "active_kernels", "gap"]].astype(float).where(complete)
@@ -132,7 +132,7 @@ def _with_states(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _averages(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-    """Average over the splits."""
+    """Return counts of states, and means and deviations over the splits."""
     groups = rows.groupby(by, sort=False, dropna=False)
     return groups.agg(
         complete=("complete", "sum"),

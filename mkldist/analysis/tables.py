@@ -26,13 +26,23 @@ _MEASURES = frozenset(
 )  # fmt: skip
 _IDENTITY = ("dataset", "bank", "method")
 _ERRORS = {"test_error": "test error %", "unlabelled_error": "unlabelled\nerror %"}
-_MISSED, _MET = " !", "  "  # the tolerance
+_MISSED, _MET = " !", "  "  # marks of runs that missed or met their tolerance
 _NOTHING = "–"  # noqa: RUF001, the dash that stands for a missing number
 
 
 @dataclass(frozen=True)
 class _Detail:
-    """What is shown beside scores, and whether columns stand wide apart."""
+    """Columns and spreads that a table shows beside the scores.
+
+    Parameters
+    ----------
+    spread : bool
+        Show the standard deviation of the numbers of active kernels.
+    runs : bool
+        Show how many runs failed.
+    gaps : bool
+        Leave a blank between columns.
+    """
 
     spread: bool = True
     runs: bool = True
@@ -40,7 +50,7 @@ class _Detail:
 
 
 def _details(summary: pd.DataFrame) -> Iterator[_Detail]:
-    """Yield what may be shown, the most first; of runs that failed there is always something."""
+    """Yield levels of detail, the fullest first.  Failed or waiting runs always have a column."""
     clean = not summary["failed"].any() and not summary["waiting"].any()
     for spread, runs in ((True, True), (False, True), (False, False)):
         if runs or clean:
@@ -59,7 +69,7 @@ class SummaryTable:
     shown : pandas.DataFrame
         The rows to show.
     note : str
-        What the caption says of the rows.
+        First line of the caption.
     """
 
     summary: pd.DataFrame
@@ -91,7 +101,7 @@ class SummaryTable:
 
 
 def results_table(tree: xr.DataTree) -> SummaryTable:
-    """Return the results of a sweep for a terminal, at the settings selected if some were.
+    """Return the results of a sweep for a terminal, at selected settings if the sweep selects.
 
     Parameters
     ----------
@@ -116,12 +126,12 @@ def summary_table(summary: pd.DataFrame, *, row_limit: int = ROW_LIMIT) -> Summa
     summary : pandas.DataFrame
         As :func:`mkldist.analysis.summary.summary` returns it.
     row_limit : int, optional
-        A longer table shows each method only at its best value on each data set and bank.
+        Longer tables show each method only at its best setting on each data set and bank.
 
     Returns
     -------
     SummaryTable
-        To be printed by a :class:`rich.console.Console`.
+        For the ``print`` of a :class:`rich.console.Console`.
     """
     shown = summary if len(summary) <= row_limit else _best_of_each(summary)
     return SummaryTable(summary, shown)
@@ -157,7 +167,7 @@ def _tables_of(
 
 
 def _errors_of(summary: pd.DataFrame) -> list[str]:
-    """Return the errors that some row of classification has; the test error if none has any."""
+    """Return the errors that any row has, or else the test error."""
     return [n for n in _ERRORS if summary[f"{n}_mean"].notna().any()] or ["test_error"]
 
 
@@ -205,7 +215,7 @@ def _table(
 
 
 def _hyperparameter_heading(names: Sequence[str]) -> list[str]:
-    """Return the heading of the column of hyperparameters; none when no method has any."""
+    """Return the heading of the column of hyperparameters, none if no method has any."""
     if not names:
         return []
     return [names[0] if len(names) == 1 else "parameters"]
@@ -216,7 +226,7 @@ def _width(cell: str) -> int:
 
 
 def _best_of_each(summary: pd.DataFrame) -> pd.DataFrame:
-    """Return the row of the smallest loss of each method and bank."""
+    """Return the row of the smallest loss for each data set, bank and method."""
     errors = loss_of(summary).fillna(float("inf"))
     chosen = errors.groupby([summary[name] for name in _IDENTITY], sort=False).idxmin()
     return summary.loc[sorted(chosen)]
@@ -252,12 +262,12 @@ def _scores(row: dict[Any, Any], errors: Sequence[str]) -> list[str]:
 
 
 def _digits(number: float, digits: int) -> str:
-    """Return a number with some significant digits, zeros among them."""
+    """Return a number with this many significant digits, trailing zeros included."""
     return f"{number:#.{digits}g}".rstrip(".")
 
 
 def _parameters(row: dict[Any, Any], names: list[str]) -> str:
-    """Return names and values of the hyperparameters that the row's method has."""
+    """Return names and values of the hyperparameters of the row's method."""
     given = [(name, row[name]) for name in names if not pd.isna(row[name])]
     if len(names) == 1:
         return "".join(_value(value) for _, value in given)
@@ -289,7 +299,7 @@ def _gap(gap: float) -> str:
 
 
 def _loss(row: dict[Any, Any]) -> str:
-    """Return the name of what is to be small in a row."""
+    """Return the name of the loss of a row."""
     if row["task"] == "regression":
         return "RMSE"
     without_test = pd.isna(row["test_error_mean"]) and not pd.isna(row["unlabelled_error_mean"])
@@ -297,12 +307,12 @@ def _loss(row: dict[Any, Any]) -> str:
 
 
 def _caption(summary: pd.DataFrame, shown: pd.DataFrame, detail: _Detail) -> str:
-    """Return what the numbers mean, and what is not shown."""
+    """Return lines that explain the numbers and name what is left out."""
     lowest = " or ".join(dict.fromkeys(map(_loss, summary.to_dict("records"))))
     lines = [
         f"Mean ± sd over splits; * lowest mean {lowest} of its data set.",
         "Active kernels have a weight above 0.001. Seconds: own time and share of passes.",
-        "Largest gap: the run that is furthest from proven optimal, relative.",
+        "Largest gap: the relative duality gap of the run furthest from proven optimal.",
     ]
     early = int(summary["early"].sum())
     if early:

@@ -1,4 +1,4 @@
-"""The command line: words to one library call to a printed answer."""
+"""The command line.  Each command parses its words, calls the library once, prints the answer."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ COMMANDS = {
 
 
 class LazyGroup(click.Group):
-    """A group whose commands are imported when they are called, so that ``--help`` is quick."""
+    """A group that imports a command when it is called, so that ``--help`` is quick."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names of the commands in the order of the work."""
+        """Return the names of the commands in the order of use."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import a command."""
+        """Import and return a command, None if there is none of that name."""
         if cmd_name not in COMMANDS:
             return None
         command: click.Command = importlib.import_module(COMMANDS[cmd_name]).command
@@ -35,7 +35,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Name the nearest command when there is none of that name."""
+        """Return the command that the words call; name the nearest one if there is none."""
         from mkldist.errors import nearest
 
         try:
@@ -50,7 +50,7 @@ class LazyGroup(click.Group):
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="mkldist", prog_name="mkldist")
 def command() -> None:
-    """Multiple kernel learning over large kernel banks: sweeps, certified and resumable."""
+    """Multiple kernel learning over large banks of kernels: certified, resumable sweeps."""
 
 
 def main() -> None:

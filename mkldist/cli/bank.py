@@ -1,4 +1,4 @@
-"""``mkldist bank``: banks of Gram matrices apart from the runs that use them."""
+"""``mkldist bank``: build, show and verify banks of Gram matrices without running a sweep."""
 
 from __future__ import annotations
 
@@ -88,8 +88,8 @@ def show(folder: str) -> None:
 def verify(folder: str) -> None:
     """Read every block of the banks in FOLDER (a path or a URL) and check it.
 
-    Damaged blocks are marked as missing, so that the next sweep or 'mkldist bank build' computes
-    them again; the exit code is 2 if there are any.
+    Damaged blocks are marked as missing: the next sweep or 'mkldist bank build' computes them
+    again.  The exit code is 2 if any block is damaged.
     """
     from mkldist.errors import StoreError
     from mkldist.gram.store import GramStore
@@ -109,7 +109,7 @@ def verify(folder: str) -> None:
         words += f", {missing} missing" if missing else ""
         click.echo(f"{bank}: {len(store.blocks)} blocks, {words}")
         for block in bad:
-            click.echo(f"  block {block.index}: marked as missing, to be computed again")
+            click.echo(f"  block {block.index}: marked as missing; a sweep will compute it")
     if n_damaged:
         sys.exit(EXIT_BAD_INPUT)
 
@@ -120,7 +120,7 @@ def _banks(folder: str) -> list[str]:
     Raises
     ------
     mkldist.errors.StoreError
-        When there are none.
+        If there are none.
     """
     from mkldist.errors import StoreError
     from mkldist.gram.store import list_banks

@@ -1,4 +1,4 @@
-"""What the command line says and returns when something went wrong."""
+"""Messages and exit codes of commands that fail."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ DEBUG_VARIABLE = "MKLDIST_DEBUG"
 
 @contextmanager
 def reporting() -> Iterator[None]:
-    """Turn every way to fail into one message on standard error and an exit code.
+    """Turn every exception into one message on standard error and an exit code.
 
-    A traceback is shown only if the environment variable ``MKLDIST_DEBUG`` is set.
+    A traceback appears only if the environment variable ``MKLDIST_DEBUG`` is set.
     """
     try:
         yield
@@ -29,7 +29,8 @@ def reporting() -> Iterator[None]:
         error.show()
         sys.exit(EXIT_BAD_INPUT)
     except (KeyboardInterrupt, click.Abort) as error:
-        said = str(error) or str(error.__cause__ or "")  # click puts its own in front
+        # click raises Abort from the interrupt, which holds the message.
+        said = str(error) or str(error.__cause__ or "")
         _say(f"interrupted: {said}" if said else "interrupted", EXIT_INTERRUPTED)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -41,7 +42,7 @@ def reporting() -> Iterator[None]:
         _show_traceback()
         _say(
             f"internal error: {type(error).__name__}: {error}. "
-            f"Set {DEBUG_VARIABLE}=1 to see where, and please report it",
+            f"Set {DEBUG_VARIABLE}=1 to see where, and please report it.",
             EXIT_INTERNAL,
         )
 

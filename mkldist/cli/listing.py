@@ -1,4 +1,4 @@
-"""``mkldist list``: what can be named in a sweep file."""
+"""``mkldist list``: data sets, kernels, methods and sweeps by the names that sweep files use."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def command() -> None:
     help="Folder of data sets; may be repeated. [env: MKLDIST_DATA]",
 )
 def datasets(data_dirs: tuple[Path, ...]) -> None:
-    """List data sets by name: files, bundled and synthetic ones."""
+    """List data sets by name: files, data sets of scikit-learn, and synthetic ones."""
     from mkldist.data.catalogue import list_datasets
 
     entries = list_datasets(data_dirs)
@@ -57,7 +57,7 @@ def kernels() -> None:
 @command.command("methods")
 @click.argument("names", nargs=-1)
 def methods(names: tuple[str, ...]) -> None:
-    """List methods with problem, loss, labels, parameters and paper: all of them, or NAMES."""
+    """List all methods, or NAMES, with problem, loss, labels, parameters and paper."""
     from mkldist.cli.method_card import method_card
     from mkldist.errors import SpecError, nearest
     from mkldist.methods.registry import METHODS
@@ -78,7 +78,7 @@ def methods(names: tuple[str, ...]) -> None:
 def sweeps(folders: tuple[Path, ...]) -> None:
     """List the sweep files in FOLDERS; by default those in sweeps/ and those of mkldist.
 
-    'mkldist sweep NAME' runs one that comes with mkldist, in any folder.
+    'mkldist sweep NAME' runs a sweep that comes with mkldist, in any folder.
     """
     from mkldist.errors import SpecError
     from mkldist.spec.shipped import shipped_sweeps
@@ -95,11 +95,11 @@ def sweeps(folders: tuple[Path, ...]) -> None:
     _print(("sweep", "description"), ((name, _described(files[name])) for name in files))
     if not folders and shipped:
         folder = next(iter(shipped.values())).parent
-        click.echo(f"\nmkldist sweep NAME runs one; to change it, copy NAME.toml from {folder}")
+        click.echo(f"\nmkldist sweep NAME runs one. To change it, copy NAME.toml from {folder}")
 
 
 def _described(file: Path) -> str:
-    """Return what a sweep file says of itself."""
+    """Return the description in a sweep file, or the reason why it cannot be read."""
     from mkldist.errors import SpecError
     from mkldist.spec.load import load_sweep
 
@@ -127,7 +127,7 @@ def _spelled(features: object) -> str:
 
 
 def _print(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print a table that is cut nowhere, so that it can be searched and piped."""
+    """Print a table without shortening a cell, so that it can be searched and piped."""
     table = [tuple(headings), *(tuple(row) for row in rows)]
     widths = [max(len(row[j]) for row in table) for j in range(len(headings))]
     for i, row in enumerate(table):

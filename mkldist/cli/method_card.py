@@ -1,4 +1,4 @@
-"""What ``mkldist list methods`` says of one method."""
+"""Description of a method for ``mkldist list methods``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 WIDTH = 80
 _INDENT = 15
 _COLUMN = 30
-_GLUE = "\0"  # a blank at which no line is broken
+_GLUE = "\0"  # stands for a blank at which no line may break
 
 
 def method_card(method: Method, *, brief: bool = False) -> Iterator[str]:
@@ -25,7 +25,7 @@ def method_card(method: Method, *, brief: bool = False) -> Iterator[str]:
     method : Method
         The method.
     brief : bool, optional
-        Name the parameters that every method has without their meaning.
+        Name the parameters that every method has, without their meaning.
     """
     from mkldist.solvers.base import SolverParams
 
@@ -73,7 +73,7 @@ def _parameter(name: str, field: FieldInfo, *, marked: bool) -> Iterator[str]:
 
 
 def _bounds(field: FieldInfo) -> str:
-    """Return between what a number may be."""
+    """Return the bounds of a number."""
     signs = (("gt", ">"), ("ge", ">="), ("lt", "<"), ("le", "<="))
     given = {
         name: getattr(limit, name)
@@ -95,7 +95,7 @@ def _entry(name: str, text: str) -> Iterator[str]:
 
 
 def _labels(params: type[SolverParams]) -> str:
-    """Return what a method's labels may be, with the losses that decide it."""
+    """Return the kinds of labels that a method learns, with the losses for each."""
     from mkldist.solvers.targets import LEARNT, losses_by_target
 
     parts = []

@@ -19,18 +19,18 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class GivenSweep:
-    """The sweep that a command is about, in the user's words.
+    """The sweep file of a command, and the options that change it.
 
     Parameters
     ----------
     file : Path
         The sweep file.
     overrides : tuple of str
-        What ``--set`` changes in it.
+        Values of ``--set``.
     memory : str or None
-        What ``--memory`` changes in it.
+        Value of ``--memory``.
     data_dirs : tuple of Path
-        Folders that are searched for data sets by name.
+        Folders in which data sets are looked up by name.
     """
 
     file: Path
@@ -39,13 +39,13 @@ class GivenSweep:
     data_dirs: tuple[Path, ...]
 
     def load(self) -> SweepSpec:
-        """Read the file, with what changes it."""
+        """Read the file and apply the options."""
         from mkldist.spec.load import load_sweep
 
         return load_sweep(self.file, self.overrides, self.memory)
 
     def naming(self) -> AbstractContextManager[None]:
-        """Let mistakes that show only beside the data name the file, or the option, they are in."""
+        """Add the file or the option to errors raised in this context; see ``spec.load.naming``."""
         from mkldist.spec.load import naming
 
         return naming(self.file, self.overrides, self.memory)
@@ -68,21 +68,23 @@ def sweep_options(function: Command) -> Command:
 
     decorated: Any = with_sweep
     for decorate in (
-        click.option("--memory", metavar="BYTES", help="Memory a worker may take, e.g. 2GiB."),
+        click.option(
+            "--memory", metavar="BYTES", help="Memory that each worker may use, e.g. 2GiB."
+        ),
         click.option(
             "--data-dir",
             "data_dirs",
             multiple=True,
             type=click.Path(path_type=Path),
             envvar="MKLDIST_DATA",
-            help="Folder searched for data sets by name; may be repeated. [env: MKLDIST_DATA]",
+            help="Folder in which to look up data sets; may be repeated. [env: MKLDIST_DATA]",
         ),
         click.option(
             "--set",
             "overrides",
             multiple=True,
             metavar="KEY=VALUE",
-            help="Override a value of the file, e.g. methods.level.C=[1,10]; may be repeated.",
+            help="Replace a value of the file, e.g. methods.level.C=[1,10]; may be repeated.",
         ),
         click.argument("file", type=click.Path(path_type=Path), callback=_sweep_file),
     ):
@@ -91,14 +93,14 @@ def sweep_options(function: Command) -> Command:
 
 
 def _sweep_file(context: click.Context, parameter: click.Parameter, given: Path) -> Path:
-    """Return the file that a path, or the name of a sweep that comes with mkldist, stands for."""
+    """Return the file for a path, or for the name of a sweep that comes with mkldist."""
     from mkldist.spec.shipped import sweep_file
 
     return sweep_file(given)
 
 
 def cluster_options(function: Command) -> Command:
-    """Add where to run and to write; pass them on as ``connect_options`` and ``output``."""
+    """Add the cluster and the output folder; pass them on as ``connect_options`` and ``output``."""
 
     @wraps(function)
     def with_cluster(
@@ -120,15 +122,19 @@ def cluster_options(function: Command) -> Command:
             "--cluster",
             "cluster_file",
             type=click.Path(path_type=Path),
-            help="YAML description of a cluster to start.",
+            help="Start the cluster that this YAML file describes.",
         ),
-        click.option("--scheduler", metavar="ADDRESS", help="Join a Dask scheduler: tcp://..."),
+        click.option(
+            "--scheduler",
+            metavar="ADDRESS",
+            help="Join the Dask scheduler at this address: tcp://...",
+        ),
         click.option(
             "--threads-per-worker",
             type=click.IntRange(min=1),
             default=1,
             show_default=True,
-            help="Tasks that a worker does at the same time.",
+            help="Tasks that each worker runs at the same time.",
         ),
         click.option(
             "--workers",

@@ -1,4 +1,4 @@
-"""``mkldist plan``: what a sweep would do, and nothing else."""
+"""``mkldist plan``: print the work of a sweep without doing it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def command(sweep: GivenSweep, workers: int | None) -> None:
 
 
 def _banks(plan: Plan) -> Table:
-    """Return a table of the banks, those of one data set summed up."""
+    """Return a table of the banks, with one row for those of a data set."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
@@ -67,7 +67,7 @@ def _banks(plan: Plan) -> Table:
 
 
 def _lines(plan: Plan, n_workers: int) -> list[str]:
-    kept = "" if plan.spec.outputs.keep_banks else ", each deleted when its runs are recorded"
+    kept = "" if plan.spec.outputs.keep_banks else ", each bank deleted when its runs are recorded"
     kernels = sum(bank.n_kernels for bank in plan.banks)
     return [
         f"\n{plan.spec.name}: {len(plan.runs)} runs in {len(plan.batches)} batches",
@@ -82,11 +82,11 @@ def _lines(plan: Plan, n_workers: int) -> list[str]:
 
 
 def _solvers(plan: Plan) -> list[str]:
-    """Return a line on the solvers, if some run has several."""
+    """Return a line on the solvers if a run has several."""
     n_solvers = sum(run.n_jobs for run in plan.runs)
     if n_solvers == len(plan.runs):
         return []
-    return [f"solvers:   {n_solvers}, as a run has one for each class and inner fold"]
+    return [f"solvers:   {n_solvers}: a run has one for each class and inner fold"]
 
 
 def _graphs(plan: Plan) -> list[str]:
@@ -95,7 +95,7 @@ def _graphs(plan: Plan) -> list[str]:
     if not graphs:
         return []
     words = {_words(run.graph) for run in plan.runs if run.graph is not None}
-    return [f"graphs:    {len(graphs)} Laplacians, one a split: {'; '.join(sorted(words))}"]
+    return [f"graphs:    {len(graphs)} Laplacians, one for each split: {'; '.join(sorted(words))}"]
 
 
 def _words(graph: GraphTable) -> str:

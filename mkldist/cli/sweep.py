@@ -1,4 +1,4 @@
-"""``mkldist sweep``: do what is left of a sweep and show what came out."""
+"""``mkldist sweep``: run the rest of a sweep and print its results."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 @click.command("sweep")
 @sweep_options
 @cluster_options
-@click.option("--retry-failed", is_flag=True, help="Do runs again that are recorded as failed.")
-@click.option("--quiet", is_flag=True, help="No progress; only the table and messages.")
+@click.option("--retry-failed", is_flag=True, help="Repeat runs that are recorded as failed.")
+@click.option("--quiet", is_flag=True, help="Print no progress, only messages and the table.")
 def command(
     sweep: GivenSweep,
     output: Path | None,
@@ -33,8 +33,8 @@ def command(
 ) -> None:
     """Run all of FILE that is not recorded yet.
 
-    Runs that are recorded in the output folder are never done again; after an interruption the
-    same command does the rest.  Exit codes: 0 all done, 2 bad input, 3 some runs failed,
+    A run that is recorded in the output folder is never repeated: after any interruption, the
+    same command resumes.  Exit codes: 0 all runs complete, 2 bad input, 3 some runs failed,
     130 interrupted.
     """
     from rich.console import Console
@@ -59,7 +59,7 @@ def command(
         _show_failures(outcome, console)
     if outcome.waiting:
         console.print(
-            f"\n{outcome.waiting} runs have no record that can be read; repeat the command",
+            f"\n{outcome.waiting} runs have no record that can be read. Repeat the command.",
             style="red",
             highlight=False,
         )
@@ -68,7 +68,7 @@ def command(
 
 
 def _show(outcome: SweepOutcome, console: Console) -> None:
-    """Print the table and the way to the results."""
+    """Print the table and the path of the results."""
     from mkldist.analysis.tables import results_table
     from mkldist.results.tree import open_results
 
@@ -85,7 +85,7 @@ def _show(outcome: SweepOutcome, console: Console) -> None:
     if outcome.others:
         console.print(
             f"\n{outcome.others} more runs are recorded in {outcome.path} that are not part of "
-            "this plan.\nThey are kept, and shown when the sweep file and --set ask for them.",
+            "this plan.\nThey are kept and appear again if the sweep file and --set ask for them.",
             highlight=False,
             soft_wrap=True,
         )
@@ -102,7 +102,7 @@ def _show(outcome: SweepOutcome, console: Console) -> None:
 
 
 def _show_failures(outcome: SweepOutcome, console: Console) -> None:
-    """Say how many runs failed, why the first did, and how to try again."""
+    """Print how many runs failed, the errors of the first, and how to repeat them."""
     from mkldist.results.status import sweep_status
 
     failures = sweep_status(outcome.path).failed
@@ -110,7 +110,7 @@ def _show_failures(outcome: SweepOutcome, console: Console) -> None:
     for failure in failures[:3]:
         console.print(f"  {failure.node}: {failure.error}", highlight=False)
     console.print(
-        f"mkldist status {outcome.path} lists them; --retry-failed does them again",
+        f"mkldist status {outcome.path} lists them; --retry-failed repeats them",
         soft_wrap=True,
         highlight=False,
     )

@@ -1,1 +1,1 @@
-"""What the user asked for: the sweep file, its models and its errors."""
+"""The sweep file: its models, how it is read, and the messages about mistakes in it."""

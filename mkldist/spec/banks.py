@@ -1,4 +1,4 @@
-"""The words of ``[[banks]]``: kernels, the features that they see, and what is done to them."""
+"""Models of ``[[banks]]``: kernels, the features that they see, and their normalisation."""
 
 from __future__ import annotations
 
@@ -24,12 +24,16 @@ from mkldist.spec.kinds import (
 class Range(Model):
     """A series of numbers: ``{start, stop, num, scale}`` or ``{base, exponents}``."""
 
-    start: Finite | None = None
-    stop: Finite | None = None
-    num: int | None = Field(None, ge=1)
-    scale: Literal["linear", "log"] = "linear"
-    base: Positive | None = None
-    exponents: Annotated[list[Finite], Field(min_length=1)] | None = None
+    start: Finite | None = Field(None, description="First number.")
+    stop: Finite | None = Field(None, description="Last number; it belongs to the series.")
+    num: int | None = Field(None, ge=1, description="How many numbers.")
+    scale: Literal["linear", "log"] = Field(
+        "linear", description="Equal differences, or equal ratios, between neighbouring numbers."
+    )
+    base: Positive | None = Field(None, description="The numbers are powers of this base.")
+    exponents: Annotated[list[Finite], Field(min_length=1)] | None = Field(
+        None, description="Exponents of `base`."
+    )
 
     @model_validator(mode="after")
     def _complete(self) -> Range:
@@ -63,10 +67,15 @@ Series = Annotated[
 
 
 class RandomSubsets(Model):
-    """Random feature subsets: `count` of them, of `size` features (default: random sizes)."""
+    """Random feature subsets, drawn with the sweep's seed."""
 
-    count: int = Field(ge=1)
-    size: int | None = Field(None, ge=1)
+    count: int = Field(ge=1, description="How many subsets.")
+    size: int | None = Field(
+        None,
+        ge=1,
+        description="Features in each subset. By default every subset has a random size, uniform "
+        "from 1 to all features.",
+    )
 
 
 Features = Annotated[
@@ -89,17 +98,31 @@ Degrees = Annotated[
 
 
 class KernelSpec(Model):
-    """One ``[[banks.kernels]]`` entry: a kernel function over parameter and feature sets."""
+    """One ``[[banks.kernels]]`` entry: a kernel function, its parameters and feature subsets.
 
-    function: Literal["gaussian", "polynomial", "linear", "laplacian-rbf"]
+    The entry stands for one kernel for each pair of a parameter value and a feature subset.
+    """
+
+    function: Literal["gaussian", "polynomial", "linear", "laplacian-rbf"] = Field(
+        description="Kernel function: exp(-‖x-z‖²/(2s²)), (offset + x'z)^degree, x'z, or "
+        "exp(-‖x-z‖₁/s), of width s."
+    )
     widths: Series | None = Field(
-        None, description="gaussian, laplacian-rbf; 'chi2' draws one per random subset"
+        None,
+        description='Widths s of `"gaussian"` and `"laplacian-rbf"`, which need them. `"chi2"` '
+        "draws s² = 5χ² + 0.1 for each random subset.",
     )
-    degrees: Degrees | None = Field(None, description="polynomial")
+    degrees: Degrees | None = Field(
+        None, description='Degrees of `"polynomial"`, which needs them.'
+    )
     offset: float = Field(
-        1.0, ge=0, allow_inf_nan=False, description="polynomial: (offset + x'z)^degree"
+        1.0, ge=0, allow_inf_nan=False, description='Constant term of `"polynomial"`.'
     )
-    features: FeatureSets = "all"
+    features: FeatureSets = Field(
+        "all",
+        description="Feature subsets: all features together, each feature alone, a feature or a "
+        "group of `groups` by its name, random subsets, or a list of these.",
+    )
 
 
 Normalisation = Literal["none", "trace", "cosine", "centre", "variance", "multiplicative variance"]
@@ -113,17 +136,37 @@ Family = Literal["xu2008", "suzuki2011", "hao2012", "hao2012-polynomial", "do200
 
 
 class BankSpec(Model):
-    """One ``[[banks]]`` entry: a named family of a paper, or kernels spelled out."""
+    """One ``[[banks]]`` entry: the named family of a paper, or a list of kernels."""
 
-    name: Name | None = None
-    family: Family | None = None
-    kernels: Annotated[tuple[KernelSpec, ...], Strict(False)] = ()
-    normalisation: Normalisations = "trace"
-    dtype: Literal["auto", "float32", "float64"] = "auto"
+    name: Name | None = Field(
+        None, description="Name of the bank in the results. By default the name of its family."
+    )
+    family: Family | None = Field(
+        None,
+        description="Kernels of a paper; `mkldist list kernels` shows each family. "
+        '`"precomputed"` takes the Gram matrices of a data set with `grams`.',
+    )
+    kernels: Annotated[tuple[KernelSpec, ...], Strict(False)] = Field(
+        (), description="Kernels in place of a family, as `[[banks.kernels]]` entries."
+    )
+    normalisation: Normalisations = Field(
+        "trace",
+        description="Scaling of every kernel on the points that a method sees, or several in "
+        'order: `"trace"` to trace 1; `"cosine"` to k(x, x) = 1; `"centre"` to mean zero in '
+        'feature space; `"variance"`, or `"multiplicative variance"`, to variance 1 in feature '
+        "space.",
+    )
+    dtype: Literal["auto", "float32", "float64"] = Field(
+        "auto",
+        description='Precision of stored Gram matrices. `"auto"` stores float64, and float32 '
+        "above 1 GiB where no method has a tolerance below 1e-5. Arithmetic is in float64.",
+    )
     backend: Literal["auto", "memory", "mmap", "stream", "recompute"] = Field(
         "auto",
-        description="where workers read kernels: loaded, mapped from the node's cache, read from "
-        "their store at every pass, or never stored but computed inside every pass",
+        description="How workers read kernels: loaded into memory; mapped from a file in the "
+        "node's cache; read from the store at every pass; or never stored and computed inside "
+        'every pass. `"auto"` maps a bank that several tasks share; it loads any other if half '
+        "of a worker's memory holds it, and otherwise reads it at every pass.",
     )
 
     @model_validator(mode="after")

@@ -1,4 +1,4 @@
-"""What a graph over the points of a data set is, as pydantic models."""
+"""Models of ``[graph]``: the graph that joins neighbouring points of a data set."""
 
 from __future__ import annotations
 
@@ -12,26 +12,42 @@ GraphDistance = Literal["euclidean", "cosine", "tangent", "affine"]
 
 
 class GraphSpec(Model):
-    """Which points are neighbours, how strongly, and what Laplacian is made of it."""
+    """The edges of a graph, their weights, and the Laplacian that is made of them."""
 
     distance: GraphDistance = Field(
-        "euclidean", description="between points; 'tangent' and 'affine' are for square images"
+        "euclidean",
+        description="Distance between points: Euclidean; 1 - cosine, as for text; tangent or "
+        "affine-transformation distance, for square images.",
     )
     kind: Literal["knn", "epsilon"] = Field(
-        "knn", description="join each point to its nearest neighbours, or to all within epsilon"
+        "knn",
+        description='`"knn"` joins each point to its nearest neighbours, `"epsilon"` to all '
+        "points within a distance.",
     )
-    neighbours: int = Field(10, ge=1, description="nearest neighbours per point, for 'knn'")
-    epsilon: Positive | None = Field(None, description="largest distance, for 'epsilon'")
+    neighbours: int = Field(
+        10,
+        ge=1,
+        description='Nearest neighbours of each point, for `"knn"`. An edge joins two points if '
+        "either is among the nearest of the other.",
+    )
+    epsilon: Positive | None = Field(
+        None, description='Largest distance between neighbours, for `"epsilon"`, which needs it.'
+    )
     weights: Literal["binary", "heat"] = Field(
-        "binary", description="of edges: 1, or exp(-distance²/(2 width²))"
+        "binary", description="Weight w of an edge: 1, or exp(-distance²/(2 width²))."
     )
     width: Positive | None = Field(
-        None, description="of 'heat' weights; default the mean distance to the neighbours"
+        None,
+        description='Width of `"heat"` weights. By default the mean distance to the neighbours.',
     )
     laplacian: Literal["combinatorial", "normalised"] = Field(
-        "combinatorial", description="D - W, or D^-1/2 (D - W) D^-1/2"
+        "combinatorial",
+        description="Laplacian L of the weights W with degrees D: D - W, or "
+        "D^(-1/2) (D - W) D^(-1/2).",
     )
-    power: int = Field(1, ge=1, le=10, description="p of the iterated Laplacian L^p")
+    power: int = Field(
+        1, ge=1, le=10, description="Power p of the iterated Laplacian L^p that methods use."
+    )
 
     @model_validator(mode="after")
     def _fits_together(self) -> GraphSpec:
@@ -53,27 +69,28 @@ class GraphSpec(Model):
 
 
 class GraphTable(GraphSpec):
-    """``[graph]``: the graph of a sweep, whose Laplacian semi-supervised methods are given."""
+    """``[graph]``: the graph whose Laplacian the semi-supervised methods of a sweep are given."""
 
     features: Literal["preprocessed", "raw"] | None = Field(
         None,
-        description="of which features; default preprocessed for 'euclidean', and raw for the "
-        "other distances, to which scaling single features does harm",
+        description="Features between which distances are taken. By default preprocessed ones for "
+        '`"euclidean"`, and raw ones for the other distances, to which scaling single features '
+        "does harm.",
     )
 
     @property
     def of_raw_features(self) -> bool:
-        """Whether points are taken as they are in the data."""
+        """True if distances are between points as they are in the data."""
         if self.features is None:
             return self.distance != "euclidean"
         return self.features == "raw"
 
     @property
     def graph(self) -> GraphSpec:
-        """The graph itself, of whatever points."""
+        """The graph itself, without the choice of features."""
         return GraphSpec(**self.model_dump(exclude={"features"}, exclude_unset=True))
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What tells it from other graphs of the same data set and preprocessing."""
+        """Fields that distinguish graphs of the same data set and preprocessing."""
         return self.graph.model_dump() | {"raw": self.of_raw_features}

@@ -1,4 +1,4 @@
-"""Kinds of tables and values in a sweep file, and how a key chooses between them."""
+"""Kinds of tables and values in a sweep file, and unions of kinds that one key may take."""
 
 from __future__ import annotations
 
@@ -11,17 +11,20 @@ from mkldist.spec.values import spelled
 
 
 class Model(BaseModel):
-    """Base of all models: closed vocabulary, immutable, "5" is no number and 1 is not true."""
+    """Base of all models: unknown keys are refused, "5" is no number, and 1 is not true."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
 TEXT, NUMBER, LIST, TABLE = SHAPES = ("<text>", "<number>", "<list>", "<table>")
-"""Kinds of values between which a key may choose.  No key of a sweep file looks like these."""
+"""Tags of the kinds that a union may hold.  No key of a sweep file is spelled like them."""
 
 
 def shape_of(value: Any) -> str | None:
-    """Return the kind of a value, so that a mistake is told in terms of the kind that was meant."""
+    """Return the kind of a value, None if it has none.
+
+    The message about a mistake then names the kind that the user meant, not all of a union.
+    """
     if isinstance(value, bool):
         return None
     if isinstance(value, str):
@@ -32,22 +35,30 @@ def shape_of(value: Any) -> str | None:
 
 
 def series_shape(value: Any) -> str | None:
-    """Return the kind of a value where "chi2" is the only text."""
+    """Return the kind of a value where "chi2" is the only permitted text."""
     return None if isinstance(value, str) and value != "chi2" else shape_of(value)
 
 
 def either(expected: str, shape: Callable[[Any], str | None] = shape_of) -> Discriminator:
-    """Choose the member of a union by the kind of the value; `expected` says what there is."""
+    """Choose the member of a union by the kind of the value.
+
+    Parameters
+    ----------
+    expected : str
+        Words for all members, for the message about a value of no such kind.
+    shape : callable, optional
+        Returns the kind of a value, None if it fits no member.
+    """
     return Discriminator(shape, custom_error_type="shape", custom_error_message=expected)
 
 
 def _class_name(value: Any) -> Any:
-    """Let classes that are numbers in the data be numbers in the sweep file."""
+    """Return the name of a class, which the sweep file may give as a whole number."""
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 def several(value: Any) -> Any:
-    """Refuse lists of fewer than two classes."""
+    """Return a list of classes unless it has fewer than two."""
     if isinstance(value, list | tuple) and len(value) < 2:
         raise ValueError(f"found {spelled(value)}; expected two classes or more")
     return value

@@ -1,4 +1,4 @@
-"""Reading a sweep file: TOML, overrides, and one clear message for every mistake."""
+"""Read a sweep file: TOML, overrides, and one message for the first mistake."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from typing import Any
 from pydantic import ValidationError
 
 from mkldist.errors import DataError, GramError, SpecError, nearest
-from mkldist.spec.mistakes import Location, location_of, most_telling, spec_error
+from mkldist.spec.mistakes import location_of, most_telling, spec_error
 from mkldist.spec.model import SweepSpec
-from mkldist.spec.overrides import apply_override, item_at, spelled_location
+from mkldist.spec.overrides import Location, apply_override, item_at, spelled_location
 from mkldist.spec.shipped import shipped_sweeps
 
 
 @dataclass(frozen=True)
 class _Source:
-    """What a sweep file says, overrides applied, and how mistakes in it are located.
+    """The content of a sweep file with overrides applied, and the origin of each value.
 
     Parameters
     ----------
@@ -31,9 +31,9 @@ class _Source:
     document : dict
         Its content, overrides applied.
     written : dict
-        Its content as it is in the file.
+        Its content without overrides.
     places : dict of tuple to str
-        Options of the command line by the location of the value that they gave.
+        Options of the command line, by the location of the value that each gave.
     """
 
     path: Path
@@ -42,14 +42,14 @@ class _Source:
     places: dict[Location, str]
 
     def where(self, location: Location) -> str:
-        """Return the words for a location: the option that set it, or file and path of keys."""
+        """Return words for a location: the option that set it, or the file and a path of keys."""
         given = [said for place, said in self.places.items() if self._gave(place, location)]
         if given:
             return given[-1]
         return f"{self.path}: {self.spelled(location)}" if location else str(self.path)
 
     def _gave(self, place: Location, location: Location) -> bool:
-        """Return whether an option for `place` gave what is at `location`, or made it."""
+        """Return True if an option for `place` gave the value at `location` or made its table."""
         if place == location[: len(place)]:
             return True
         on_the_way = bool(location) and location == place[: len(location)]
@@ -60,7 +60,7 @@ class _Source:
         return spelled_location(location, self.document)
 
     def within(self, where: str) -> str:
-        """Return the words for a place that was named without its file."""
+        """Return words for a place that an error named without its file."""
         for place, said in self.places.items():
             path = self.spelled(place)
             if where == path or where.startswith((f"{path}.", f"{path}[")):
@@ -77,15 +77,15 @@ def load_sweep(path: Path, overrides: Sequence[str] = (), memory: str | None = N
     path : Path
         A TOML file.
     overrides : sequence of str
-        Values that replace those of the file, as ``path.to.key=value``; items of lists are
-        called by their name or index, as in ``methods.level.C=[1, 10]``.
+        Values that replace those of the file, as ``path.to.key=value``.  A path names items of
+        lists by their name or index, as in ``methods.level.C=[1, 10]``.
     memory : str, optional
-        The sweep's ``memory``, from an option of its own.
+        Value of ``memory`` from the option of this name.
 
     Raises
     ------
     mkldist.errors.SpecError
-        For a file that is not there or not TOML, and for every key or value that is wrong.
+        If the file is missing or is not TOML, or a key or value is wrong.
     """
     source = _source(path, overrides, memory)
     try:
@@ -97,7 +97,9 @@ def load_sweep(path: Path, overrides: Sequence[str] = (), memory: str | None = N
 
 @contextmanager
 def naming(path: Path, overrides: Sequence[str] = (), memory: str | None = None) -> Iterator[None]:
-    """Let mistakes that show only beside the data begin as all others of a sweep file do.
+    """Add the file or the option to the place that errors raised in this context name.
+
+    Some mistakes in a sweep file show only when its data are read.
 
     Parameters
     ----------
@@ -107,7 +109,7 @@ def naming(path: Path, overrides: Sequence[str] = (), memory: str | None = None)
     Raises
     ------
     mkldist.errors.InputError
-        As raised within, the place of a mistake with the file, or the option, that it is in.
+        The error raised within, with the file or the option in front of its place.
     """
     try:
         yield
@@ -129,7 +131,7 @@ def _source(path: Path, overrides: Sequence[str], memory: str | None) -> _Source
 
 
 def _document(path: Path) -> dict[str, Any]:
-    """Return what a TOML file holds."""
+    """Return the content of a TOML file."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
@@ -146,7 +148,7 @@ def _document(path: Path) -> dict[str, Any]:
 
 
 def _not_toml(path: Path, text: str, message: str) -> SpecError:
-    """Return what is wrong with a file that is not TOML, with the line where it shows."""
+    """Return the error of a file that is not TOML, with the line at which reading stopped."""
     said, _, position = message.rpartition(" (at ")
     found = re.match(r"line (\d+), column", position)
     lines = text.splitlines()
@@ -155,18 +157,17 @@ def _not_toml(path: Path, text: str, message: str) -> SpecError:
     line = lines[int(found[1]) - 1].strip()
     hint = "Write text in quotes" if said == "Invalid value" else ""
     if said == "Cannot overwrite a value":
-        hint = (
-            "Give each key once; entries of a list each have a header of their own, [[like.this]]"
-        )
+        hint = "Give each key once; begin every entry of a list with its own header, [[like.this]]"
     said = said[:1].lower() + said[1:]
     return SpecError(f"{path}, line {found[1]}", f"not TOML: {said}, in {line!r}", hint=hint)
 
 
 def _nearby(path: Path) -> str:
-    """Name a sweep file that may have been meant."""
+    """Return a hint at the sweep file that the user probably meant."""
     folders = {folder for folder in (path.parent, Path("sweeps")) if folder.is_dir()}
     known = {str(file): file.name for folder in folders for file in folder.glob("*.toml")}
     same = [file for file, name in known.items() if name == path.name]
     if same:
         return f"Did you mean {same[0]!r}?"
-    return nearest(str(path), [*known, *shipped_sweeps()]) or "'mkldist list sweeps' shows some"
+    hint = nearest(str(path), [*known, *shipped_sweeps()])
+    return hint or "List sweep files by 'mkldist list sweeps'"

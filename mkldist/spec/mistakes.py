@@ -13,9 +13,8 @@ from pydantic_core import ErrorDetails
 from mkldist.errors import SpecError, nearest
 from mkldist.spec.kinds import SHAPES
 from mkldist.spec.model import SweepSpec
+from mkldist.spec.overrides import Location
 from mkldist.spec.values import spelled
-
-Location = tuple[int | str, ...]
 
 _SECTIONS = {
     "preprocessing": "[preprocessing]",
@@ -54,12 +53,15 @@ _LIMITS = {
 
 
 def location_of(error: ErrorDetails) -> Location:
-    """Return where in the document an error is, without pydantic's names of union members."""
+    """Return the location of an error in the document, without pydantic's tags of unions."""
     return tuple(part for part in error["loc"] if part not in SHAPES)
 
 
 def most_telling(errors: Sequence[ErrorDetails]) -> ErrorDetails:
-    """Return the first error; where a key is missing, an unknown key in its place comes first."""
+    """Return the first error, or an unknown key in the same table if the first is a missing key.
+
+    An unknown key there is most likely the missing one misspelled.
+    """
     first = errors[0]
     if first["type"] == "missing":
         table = location_of(first)[:-1]
@@ -70,16 +72,16 @@ def most_telling(errors: Sequence[ErrorDetails]) -> ErrorDetails:
 
 
 def spec_error(error: ErrorDetails, where: str, model: type[BaseModel] = SweepSpec) -> SpecError:
-    """Return an error of pydantic as one that names place, found, expected and what to do.
+    """Turn an error of pydantic into one that states the place, what was found and expected.
 
     Parameters
     ----------
     error : dict
         One of ``ValidationError.errors()``.
     where : str
-        The place, spelled out.
+        Words for the place.
     model : type
-        The model that found it.
+        The model that raised it.
     """
     location = location_of(error)
     match error["type"]:
@@ -100,7 +102,7 @@ def spec_error(error: ErrorDetails, where: str, model: type[BaseModel] = SweepSp
 
 
 def expected(error: ErrorDetails, location: Location = ()) -> str:
-    """Return what stands behind "expected" in the message of a validation error."""
+    """Return the words that follow "expected" in the message of a validation error."""
     kind, key = error["type"], str(location[-1]) if location else ""
     if key in _ENTRIES:
         return f"at least one {_ENTRIES[key]} entry"
@@ -118,9 +120,21 @@ def expected(error: ErrorDetails, location: Location = ()) -> str:
 
 
 def unknown_key(where: str, what: str, name: str, known: Sequence[str]) -> SpecError:
-    """Return the error of a key that is not known where it stands.
+    """Return the error of a key that is unknown in its table.
 
-    A key that is known elsewhere has most likely slipped under the wrong header.
+    If another table knows the key, the hint names that table: the key most likely stands under
+    the wrong header.
+
+    Parameters
+    ----------
+    where : str
+        Words for the place.
+    what : str
+        ``"key"`` or ``"parameter"``.
+    name : str
+        The unknown key.
+    known : sequence of str
+        Keys of the table.
     """
     hint = nearest(name, known) or _other_case(name, known)
     if name in SweepSpec.model_fields:
@@ -138,13 +152,13 @@ def unknown_key(where: str, what: str, name: str, known: Sequence[str]) -> SpecE
 
 
 def _other_case(name: str, known: Sequence[str]) -> str:
-    """Return the key meant if upper and lower case are one."""
+    """Return a hint at the key that differs from `name` in upper and lower case alone."""
     folded = {candidate.lower(): candidate for candidate in known}
     return f"Did you mean {folded[name.lower()]!r}?" if name.lower() in folded else ""
 
 
 def _not_among(where: str, error: ErrorDetails) -> SpecError:
-    """Return the error of a word that is none of a few."""
+    """Return the error of a text that is none of the permitted ones."""
     words = re.findall(r"'([^']*)'", str(error["ctx"]["expected"]))
     found = error["input"]
     hint = nearest(found, words) if isinstance(found, str) else ""
@@ -162,7 +176,7 @@ def _model_at(location: Location, model: type[BaseModel]) -> type[BaseModel]:
 
 
 def _model_in(annotation: Any) -> type[BaseModel] | None:
-    """Return the model that an annotation holds, however deep."""
+    """Return the first model within an annotation, None if it holds none."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
     return next(

@@ -1,6 +1,7 @@
-"""The words of a sweep file and their meaning, as pydantic models.
+"""Models of a sweep file: its keys, their types, defaults and meaning.
 
-The models say what is well-formed; they do no I/O and know nothing of how anything runs.
+The models decide which files are well-formed.  They do no I/O and do not depend on how a sweep
+runs.  ``sweeps/README.md`` shows the description of every field.
 """
 
 from __future__ import annotations
@@ -17,58 +18,105 @@ from mkldist.spec.splits import SplitsSpec
 
 
 class PreprocessingSpec(Model):
-    """``[preprocessing]``: scaling of features and targets, and on which rows it is fitted."""
+    """``[preprocessing]``: scaling of features and of real-valued labels."""
 
-    scale: Literal["zscore", "minmax", "none"] = "zscore"
+    scale: Literal["zscore", "minmax", "none"] = Field(
+        "zscore",
+        description="Scaling of each feature: to mean 0 and standard deviation 1, to the range "
+        "from -1 to 1, or none.",
+    )
     fit: Literal["train", "all"] = Field(
         "train",
-        description="fit on each split's training and unlabelled rows, or once on all rows "
-        "(one shared bank)",
+        description="Rows on which the scaling is fitted: the training and unlabelled rows of "
+        "each split, with a bank for each split; or all rows, with one bank for all splits.",
     )
     target: Literal["none", "zscore"] = Field(
         "none",
-        description="regression: learn values as they are, or centred and scaled to unit standard "
-        "deviation on the training rows; predictions and scores keep the units of the data",
+        description="Scaling of real-valued labels: none, or to mean 0 and standard deviation 1 "
+        "on the training rows. Predictions and scores keep the units of the data.",
     )
 
 
 class DatasetSpec(Model):
-    """One ``[[datasets]]`` entry: where labels and features (or Gram matrices) come from.
+    """One ``[[datasets]]`` entry: the source of labels and of features or Gram matrices.
 
-    Exactly one source: `name` alone is looked up in the data directory, then among the bundled
-    and the synthetic data sets; `file`, `openml` and `grams` name a source and `name` labels it.
+    A data set has one source.  `file`, `openml` or `grams` names it, and `name` is then a label
+    for the results.  Otherwise the name, or `source`, is looked up in the data directories, then
+    among the bundled data sets, then among the synthetic ones.
     """
 
-    name: Name
-    source: str | None = Field(None, description="name to look up; default the name itself")
-    file: str | None = None
-    openml: NameOrNumber | None = None
-    grams: str | None = None
-    labels: str | None = Field(None, description="file of labels beside `grams` without a y")
+    name: Name = Field(
+        description="Name in the results. Without another source it is looked up in the folders "
+        "of `--data-dir`, then among the data sets of scikit-learn, then among the synthetic ones."
+    )
+    source: str | None = Field(
+        None, description="Name to look up, if it is not the name in the results."
+    )
+    file: str | None = Field(
+        None,
+        description="File of features and labels: `.csv`, `.npz`, `.svm` or `.parquet`. A "
+        "relative path starts at the folder of the sweep file, then at those of `--data-dir`.",
+    )
+    openml: NameOrNumber | None = Field(
+        None, description="Name or number of a data set of OpenML, which is downloaded once."
+    )
+    grams: str | None = Field(
+        None,
+        description="File of M Gram matrices over the points, shape (M, n, n): `.npz`, `.npy` or "
+        'zarr. Their bank has `family = "precomputed"`.',
+    )
+    labels: str | None = Field(
+        None, description="File of labels beside a file of Gram matrices that holds none."
+    )
     task: Task | None = Field(
-        None, description="what the labels are: classes or real values; default by the source"
+        None,
+        description="Labels are classes or real values. By default the source decides: its "
+        "labels are classes except in data sets that are known as regression.",
     )
     label: NameOrNumber | None = Field(
-        None, description="label column of a table; default the last"
+        None,
+        description="Label column of a table, by name, or by number from 0. By default the last. "
+        "In a `.npz` file the name of the array of labels, by default `y`.",
     )
     classes: Annotated[tuple[ClassName, ...], Strict(False), BeforeValidator(several)] | None = (
-        Field(None, description="keep only these classes, in this order; of two the second is +1")
+        Field(
+            None,
+            description="Keep only these classes, in this order. Of two, the second is +1.",
+        )
     )
-    positive: ClassName | None = Field(None, description="this class against the rest")
+    positive: ClassName | None = Field(
+        None, description="Make two classes: this one is +1 and all others are -1."
+    )
     per_class: int | None = Field(
-        None, ge=1, description="keep so many points of each class, drawn with the sweep's seed"
+        None,
+        ge=1,
+        description="Keep this many points of each class, drawn with the sweep's seed.",
     )
-    impute: Literal["median"] | None = None
-    drop_constant: bool = Field(True, description="drop features constant over the data set")
-    groups: dict[str, list[NameOrNumber]] = Field(default_factory=dict)
+    impute: Literal["median"] | None = Field(
+        None,
+        description="Replace missing values by the median of their feature over all rows. "
+        "Without it missing values are an error.",
+    )
+    drop_constant: bool = Field(
+        True, description="Drop features that are constant over the data set."
+    )
+    groups: dict[str, list[NameOrNumber]] = Field(
+        default_factory=dict,
+        description="Names for groups of features, given by name or by number from 0, which "
+        "`features` of a kernel may use.",
+    )
     options: dict[str, Option] = Field(
-        default_factory=dict, description="parameters of a synthetic generator"
+        default_factory=dict, description="Parameters of a synthetic data set, such as `n`."
     )
     preprocessing: PreprocessingSpec | None = Field(
-        None, description="in place of ``[preprocessing]``"
+        None, description="A table for this data set in place of `[preprocessing]`."
     )
-    splits: SplitsSpec | None = Field(None, description="in place of ``[splits]``")
-    graph: GraphTable | None = Field(None, description="in place of ``[graph]``")
+    splits: SplitsSpec | None = Field(
+        None, description="A table for this data set in place of `[splits]`."
+    )
+    graph: GraphTable | None = Field(
+        None, description="A table for this data set in place of `[graph]`."
+    )
 
     @model_validator(mode="after")
     def _one_source(self) -> DatasetSpec:
@@ -84,75 +132,124 @@ class DatasetSpec(Model):
 
 
 class MethodSpec(BaseModel):
-    """One ``[[methods]]`` entry: a method, and a value or list of values for its parameters."""
+    """One ``[[methods]]`` entry: a method, and a value or list of values for its parameters.
+
+    Every key besides those below is a parameter of the method.
+    """
 
     model_config = ConfigDict(extra="allow", frozen=True, strict=True)
 
-    name: str
-    label: Name | None = None
+    name: str = Field(description="Name of the method; `mkldist list methods` shows all.")
+    label: Name | None = Field(
+        None,
+        description="Name in the results. By default the name of the method; entries of the same "
+        "method need labels of their own.",
+    )
     kernel_weights: Literal["per-class", "shared"] = Field(
-        "per-class", description="of more than two classes: of each class its own, or the same"
+        "per-class",
+        description="With more than two classes: kernel weights for each class, or one set of "
+        "weights for all classes.",
     )
 
     @property
     def key(self) -> str:
-        """The name of the method's node in the results."""
+        """Name of the method's node in the results."""
         return self.label or self.name
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Parameters as given, scalars or lists."""
+        """Parameters of the method as the file gives them, single values or lists."""
         return dict(self.model_extra or {})
 
 
 class OutputsSpec(Model):
-    """``[outputs]``: where results go and what they hold; paths are relative to the caller."""
+    """``[outputs]``: folders of the results, and what they hold.
 
-    path: str | None = Field(None, description="default results/<sweep name>")
-    banks: str | None = Field(None, description="default <path>/../banks; <path>/banks if not kept")
-    keep_banks: bool = Field(True, description="keep Gram matrices after their runs are recorded")
-    predictions: bool = Field(
-        False, description="store decision values of test and unlabelled points"
+    Relative paths start at the folder in which the command runs.
+    """
+
+    path: str | None = Field(
+        None, description="Folder of the results. By default `results/NAME`, of the sweep's name."
     )
-    coefficients: bool = Field(False, description="store expansion coefficients")
-    weights: bool = Field(True, description="store kernel weights")
+    banks: str | None = Field(
+        None,
+        description="Folder or URL of stored Gram matrices. By default `banks` beside the folder "
+        "of the results, where sweeps share it; inside that folder if banks are not kept.",
+    )
+    keep_banks: bool = Field(
+        True,
+        description="Keep stored Gram matrices. Otherwise each bank is deleted when its runs are "
+        "recorded.",
+    )
+    predictions: bool = Field(
+        False, description="Keep decision values of test and unlabelled points."
+    )
+    coefficients: bool = Field(
+        False, description="Keep expansion coefficients of the decision function."
+    )
+    weights: bool = Field(True, description="Keep kernel weights.")
     figures: Annotated[tuple[Literal["decision-boundary"], ...], Strict(False)] = Field(
-        (), description="pictures of every method on the first split, for data of two features"
+        (),
+        description="Figures to draw: decision boundaries of every method on the first split, for "
+        "data of two features.",
     )
 
 
 class SweepSpec(Model):
     """A whole sweep file."""
 
-    name: Name
-    description: str = ""
-    seed: int = Field(0, ge=0)
-    tol: Positive | None = Field(None, description="default tolerance of every method")
+    name: Name = Field(description="Name of the sweep, and of the folder of its results.")
+    description: str = Field("", description="A line for `mkldist list sweeps`.")
+    seed: int = Field(0, ge=0, description="Seed of all random draws.")
+    tol: Positive | None = Field(
+        None,
+        description="Relative duality gap at which methods stop that have no `tol` of their own. "
+        "By default every method's own.",
+    )
     execution: Literal["shared", "isolated", "path"] = Field(
         "shared",
-        description="solvers share passes, or run one after the other for honest times, or share "
-        "passes and start from the solution at the last stronger regularisation",
+        description="Order of the runs: all runs on a bank advance together and share its "
+        "passes; or one after the other, for times that can be compared; or together, each "
+        "started from the solution at the next stronger regularisation.",
     )
-    memory: str | None = Field(None, description="limit per worker, e.g. '2GiB'")
-    datasets: Annotated[tuple[DatasetSpec, ...], Strict(False)] = Field(min_length=1)
-    preprocessing: PreprocessingSpec = PreprocessingSpec()
-    splits: SplitsSpec = SplitsSpec()
-    graph: GraphTable | None = None
-    selection: SelectionSpec | None = None
-    banks: Annotated[tuple[BankSpec, ...], Strict(False)] = Field(min_length=1)
-    methods: Annotated[tuple[MethodSpec, ...], Strict(False)] = Field(min_length=1)
-    outputs: OutputsSpec = OutputsSpec()
+    memory: str | None = Field(
+        None, description='Memory that each worker may use, such as `"2GiB"`.'
+    )
+    datasets: Annotated[tuple[DatasetSpec, ...], Strict(False)] = Field(
+        min_length=1, description="Data sets, as `[[datasets]]` entries."
+    )
+    preprocessing: PreprocessingSpec = Field(
+        PreprocessingSpec(), description="Scaling of features and labels, as `[preprocessing]`."
+    )
+    splits: SplitsSpec = Field(
+        SplitsSpec(), description="Training, unlabelled and test parts, as `[splits]`."
+    )
+    graph: GraphTable | None = Field(
+        None, description="Graph of neighbouring points, as `[graph]`."
+    )
+    selection: SelectionSpec | None = Field(
+        None, description="Selection of hyperparameters by cross-validation, as `[selection]`."
+    )
+    banks: Annotated[tuple[BankSpec, ...], Strict(False)] = Field(
+        min_length=1, description="Banks of kernels, as `[[banks]]` entries."
+    )
+    methods: Annotated[tuple[MethodSpec, ...], Strict(False)] = Field(
+        min_length=1, description="Methods, as `[[methods]]` entries."
+    )
+    outputs: OutputsSpec = Field(
+        OutputsSpec(), description="Folders and contents of the results, as `[outputs]`."
+    )
 
     def preprocessing_of(self, dataset: DatasetSpec) -> PreprocessingSpec:
-        """Return what is done to the features and labels of a data set."""
+        """Return the preprocessing of a data set."""
         return dataset.preprocessing or self.preprocessing
 
     def splits_of(self, dataset: DatasetSpec) -> SplitsSpec:
-        """Return how the rows of a data set are divided."""
+        """Return the splits of a data set."""
         return dataset.splits or self.splits
 
     def graph_of(self, dataset: DatasetSpec) -> GraphTable | None:
-        """Return the graph over the points of a data set; None if there is none."""
+        """Return the graph over the points of a data set, None if it has none."""
         return dataset.graph or self.graph
 
     @model_validator(mode="after")

@@ -11,9 +11,10 @@ from mkldist.errors import SpecError, nearest
 from mkldist.spec.values import spelled
 
 Location = tuple[int | str, ...]
+"""Keys and indices on the way from a document to one of its values."""
 
 NAMES = ("label", "name", "family")
-"""Keys by which items of lists are called, the strongest first."""
+"""Keys that name an item of a list; the first that an item has counts."""
 
 
 def apply_override(document: dict[str, Any], override: str) -> Location:
@@ -22,20 +23,20 @@ def apply_override(document: dict[str, Any], override: str) -> Location:
     Parameters
     ----------
     document : dict
-        What the file holds; it is changed.
+        Content of the file; it is changed in place.
     override : str
-        ``path.to.key=value``.  Items of lists are called by their name or their index from 0; keys
-        are quoted as in TOML where they hold dots.  A value that is not TOML is taken as text.
+        ``path.to.key=value``.  The path names items of lists by their name or their index from 0,
+        and quotes keys that contain dots, as TOML does.  A value that is not TOML is a text.
 
     Returns
     -------
     tuple of int and str
-        Where the value stands.
+        Location of the value.
 
     Raises
     ------
     mkldist.errors.SpecError
-        For a path that leads nowhere.
+        If the path leads nowhere.
     """
     key, equals, text = override.partition("=")
     where = f"--set {override}"
@@ -60,7 +61,7 @@ def apply_override(document: dict[str, Any], override: str) -> Location:
 
 
 def _parts(key: str, where: str) -> list[str]:
-    """Divide a path as TOML divides a dotted key; ``[0]`` is taken as ``.0``."""
+    """Split a path as TOML splits a dotted key; ``[0]`` means ``.0``."""
     try:
         node: Any = tomllib.loads(re.sub(r"\[(\d+)\]", r".\1", key) + " = 0")
     except tomllib.TOMLDecodeError:
@@ -75,7 +76,7 @@ def _parts(key: str, where: str) -> list[str]:
 
 
 def _step(node: Any, part: str, where: str, path: str) -> int | str:
-    """Return the key or index that `part` stands for in a table or list."""
+    """Return the key or index that a part of a path means in a table or list."""
     if isinstance(node, dict):
         return part
     if not isinstance(node, list):
@@ -105,14 +106,14 @@ def _names(item: dict[str, Any]) -> list[Any]:
 
 
 def name_of(item: Any) -> Any:
-    """Return what an item of a list is called by, None if it has no name."""
+    """Return the name of an item of a list, None if it has none."""
     if not isinstance(item, dict):
         return None
     return next((item[key] for key in NAMES if isinstance(item.get(key), str)), None)
 
 
 def spelled_location(location: Sequence[int | str], document: dict[str, Any]) -> str:
-    """Write a location as a path that an override understands.
+    """Return a location as a path that an override accepts.
 
     Examples
     --------
@@ -136,7 +137,7 @@ def spelled_location(location: Sequence[int | str], document: dict[str, Any]) ->
 
 
 def item_at(document: Any, location: Sequence[int | str]) -> Any:
-    """Return what stands at a location, None if nothing does."""
+    """Return the value at a location, None if there is none."""
     for part in location:
         document = _item(document, part)
     return document

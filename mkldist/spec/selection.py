@@ -1,4 +1,4 @@
-"""How hyperparameters are selected, as a pydantic model."""
+"""Model of ``[selection]``: how hyperparameters are selected."""
 
 from __future__ import annotations
 
@@ -12,14 +12,17 @@ from mkldist.spec.kinds import Model
 class SelectionSpec(Model):
     """``[selection]``: inner cross-validation on the labelled training rows of every split.
 
-    Neither test labels nor those of unlabelled rows take part.
+    Selection never uses test labels or labels of unlabelled rows.
     """
 
     folds: int = Field(
-        5, ge=2, description="of each class in proportion; by default fewer in a small class"
+        5,
+        ge=2,
+        description="Inner folds of the labelled training rows, each class in proportion. Omit "
+        "it to use up to 5 folds, and fewer where a class has fewer rows.",
     )
-    repeats: int = Field(1, ge=1, description="repetitions with other folds")
+    repeats: int = Field(1, ge=1, description="Repetitions, each with other folds.")
 
     def identity(self, seed: int) -> dict[str, Any]:
-        """Return what tells the folds from others of the same rows."""
+        """Return the values that distinguish these folds from others of the same rows."""
         return {**self.model_dump(), "seed": seed}

@@ -8,22 +8,22 @@ import mkldist
 
 _PACKAGE = Path(mkldist.__file__).parent
 FOLDERS = (_PACKAGE / "sweeps", _PACKAGE.parent / "sweeps")
-"""Where they are in an installation, and in a clone of the repository."""
+"""Folders of these files: in an installation, and in a clone of the repository."""
 
 
 def shipped_sweeps() -> dict[str, Path]:
-    """Return the sweep files that come with mkldist by their names."""
+    """Return the sweep files that come with mkldist, by name."""
     folder = next((folder for folder in FOLDERS if folder.is_dir()), None)
     return {file.stem: file for file in sorted(folder.glob("*.toml"))} if folder else {}
 
 
 def sweep_file(given: Path) -> Path:
-    """Return the sweep file that a path or name stands for.
+    """Return the sweep file that a path or name means.
 
     Parameters
     ----------
     given : Path
-        A file, which is returned as it is; or the name of a sweep that comes with mkldist.
+        A file, which is returned unchanged, or the name of a sweep that comes with mkldist.
 
     Examples
     --------

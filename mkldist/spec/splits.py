@@ -1,4 +1,4 @@
-"""How the rows of a data set are divided, as a pydantic model."""
+"""Model of ``[splits]``: how the rows of a data set are divided."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pydantic import Field, model_validator
 from mkldist.spec.kinds import Model
 
 AMOUNTS = ("labelled_per_class", "labelled_fraction", "labelled")
-# Keys that only some kinds of splits heed.
-_HEEDED_BY = {
+# Keys that have an effect with some kinds of splits alone.
+_EFFECTIVE_WITH = {
     "repeats": ("holdout", "kfold", "semi-supervised"),
     "train_fraction": ("holdout",),
     "folds": ("kfold",),
@@ -21,30 +21,46 @@ _HEEDED_BY = {
 class SplitsSpec(Model):
     """``[splits]``: how rows are divided into training, unlabelled and test parts."""
 
-    kind: Literal["holdout", "kfold", "predefined", "semi-supervised"] = "holdout"
-    repeats: int = Field(1, ge=1, description="repetitions (all but predefined)")
-    train_fraction: float = Field(0.5, gt=0, lt=1, description="holdout")
-    folds: int = Field(5, ge=2, description="kfold")
+    kind: Literal["holdout", "kfold", "predefined", "semi-supervised"] = Field(
+        "holdout",
+        description="Random training and test parts; folds that are the test part in turn; parts "
+        "that the data file holds; or a few labelled rows, the others unlabelled.",
+    )
+    repeats: int = Field(
+        1, ge=1, description='Repetitions with other random draws; not for `"predefined"`.'
+    )
+    train_fraction: float = Field(
+        0.5, gt=0, lt=1, description='`"holdout"`: share of the rows in the training part.'
+    )
+    folds: int = Field(5, ge=2, description='`"kfold"`: number of folds.')
     labelled_per_class: int | None = Field(
-        None, ge=1, description="semi-supervised: labelled rows of each class"
+        None, ge=1, description='`"semi-supervised"`: labelled rows of each class.'
     )
     labelled_fraction: float | None = Field(
-        None, gt=0, lt=1, description="semi-supervised: share of each class that is labelled"
+        None, gt=0, lt=1, description='`"semi-supervised"`: share of each class that is labelled.'
     )
     labelled: int | None = Field(
-        None, ge=2, description="semi-supervised: labelled rows in all, every class among them"
+        None,
+        ge=2,
+        description='`"semi-supervised"`: labelled rows in all, at least one of each class.',
     )
     test_fraction: float = Field(
-        0.0, ge=0, lt=1, description="semi-supervised: share of the rows that is held out"
+        0.0,
+        ge=0,
+        lt=1,
+        description='`"semi-supervised"`: share of the rows that no method sees, neither features '
+        "nor labels.",
     )
     stratified: bool | None = Field(
-        None, description="draw from each class in proportion; default for classification alone"
+        None,
+        description="Draw from each class in proportion. By default true for classes, and false "
+        'for real values; not for `"predefined"`.',
     )
-    first: int | None = Field(None, ge=1, description="use only so many of the splits")
+    first: int | None = Field(None, ge=1, description="Use only this many of the splits.")
 
     @model_validator(mode="after")
     def _of_one_kind(self) -> SplitsSpec:
-        for name, kinds in _HEEDED_BY.items():
+        for name, kinds in _EFFECTIVE_WITH.items():
             if name in self.model_fields_set and self.kind not in kinds:
                 raise ValueError(
                     f'found {name} with kind = "{self.kind}"; expected {self._instead(name, kinds)}'
@@ -60,7 +76,7 @@ class SplitsSpec(Model):
         return self
 
     def _instead(self, name: str, kinds: tuple[str, ...]) -> str:
-        """Return what was meant where a key is not heeded."""
+        """Return the alternatives to a key that has no effect."""
         if self.kind == "semi-supervised":
             return f"one of {', '.join(AMOUNTS)}"
         *first, last = (f'"{kind}"' for kind in kinds)

@@ -1,4 +1,4 @@
-"""Values of a sweep file as a user wrote them."""
+"""Values as a sweep file spells them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ LONGEST = 60
 
 
 def spelled(value: Any) -> str:
-    """Return a value in the words of TOML, cut if it is long.
+    """Return a value as TOML spells it, shortened to 60 characters.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The command line as a user meets it: what is printed, what is returned, what is left alone."""
+"""All commands of cli/ from outside: their output, exit codes, and the files that they write."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 
 from mkldist.cli import main
 
+SWEEPS = sorted((Path(__file__).parents[2] / "sweeps").glob("*.toml"))
 SWEEP = """
 name = "tiny"
 description = "two methods on two moons"
@@ -131,7 +132,7 @@ def test_plan_prints_the_graphs(tmp_path):
     done = run(tmp_path, "plan", "tiny.toml", code=2)
     assert "tiny.toml: graph: a graph, which no method of this sweep uses" in done.stderr
     done = run(tmp_path, "plan", "tiny.toml", "--set", "methods.majority.name=lapsvm")
-    assert "2 Laplacians, one a split: 7 neighbours, euclidean" in done.stdout
+    assert "2 Laplacians, one for each split: 7 neighbours, euclidean" in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -177,6 +178,14 @@ def test_sweeps_that_come_along_are_found_anywhere_by_name(tmp_path):
     assert "quickstart" in run(tmp_path, "list", "sweeps").stdout
     assert "quickstart: " in run(tmp_path, "plan", "quickstart", "--workers", "1").stdout
     assert list(tmp_path.iterdir()) == []
+
+
+def test_list_of_sweeps_names_every_file_and_no_other(tmp_path):
+    """The folder of the sweeps holds a manual and a picture too."""
+    lines = run(tmp_path, "list", "sweeps").stdout.splitlines()
+    names = [line.split()[0] for line in lines[1 : lines.index("")]]
+    assert names == [file.stem for file in SWEEPS]
+    assert "cannot be read" not in "".join(lines)
 
 
 def test_list_of_sweeps_shows_descriptions(tmp_path):

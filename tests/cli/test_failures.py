@@ -1,4 +1,4 @@
-"""Every way to fail ends in one message and an exit code."""
+"""Every failure of a command ends in one message and an exit code."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mkldist.errors import ClusterError, DataError, SpecError
 
 ENDS = [
     (SpecError("s.toml: tol", "found -1", "a number above 0", "Leave it out"), 2,
-     "mkldist: bad sweep: s.toml: tol: found -1; expected a number above 0. Leave it out\n"),
+     "mkldist: bad sweep: s.toml: tol: found -1; expected a number above 0. Leave it out.\n"),
     (DataError("a.csv", "no rows"), 2, "mkldist: bad data: a.csv: no rows\n"),
     (ClusterError("scheduler tcp://x", "no answer"), 1,
      "mkldist: cluster: scheduler tcp://x: no answer\n"),
@@ -22,10 +22,10 @@ ENDS = [
     (click.UsageError("No such option"), 2, "Error: No such option\n"),
     (ZeroDivisionError("division by zero"), 1,
      "mkldist: internal error: ZeroDivisionError: division by zero. "
-     "Set MKLDIST_DEBUG=1 to see where, and please report it\n"),
+     "Set MKLDIST_DEBUG=1 to see where, and please report it.\n"),
     (OSError(errno.EIO, "Input/output error"), 1,
      "mkldist: internal error: OSError: [Errno 5] Input/output error. "
-     "Set MKLDIST_DEBUG=1 to see where, and please report it\n"),
+     "Set MKLDIST_DEBUG=1 to see where, and please report it.\n"),
 ]  # fmt: skip
 
 

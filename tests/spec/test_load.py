@@ -1,4 +1,4 @@
-"""Sweep files: what is read, and what a newcomer is told about each mistake."""
+"""Reading of sweep files, and messages about files that are not TOML or not there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a newcomer is told about each mistake in a sweep file."""
+"""The messages about mistakes that all models of spec/ find, from banks.py to values.py."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ LEVEL = (
 )
 NORMALISATION = 'one of "none", "trace", "cosine", "centre", "variance", "multiplicative variance"'
 
-# What a newcomer changes in the file above, and what the answer is.
+# A text of the file above, what a newcomer writes in its place, and the message.
 MISTAKES = [
     ('name = "tumours"', 'title = "tumours"',
      f': title: unknown key; expected {TOP}'),
@@ -84,7 +84,7 @@ MISTAKES = [
      ': name: found "my tumours"; expected a name of letters, digits and _ . + - '
      'without blanks'),
     ('name = "tumours"', 'name = tumours',
-     ", line 1: not TOML: invalid value, in 'name = tumours'. Write text in quotes"),
+     ", line 1: not TOML: invalid value, in 'name = tumours'. Write text in quotes."),
     ('name = "tumours"', 'name "tumours"',
      ", line 1: not TOML: expected '=' after a key in a key/value pair, in 'name "
      '"tumours"\''),
@@ -97,10 +97,10 @@ MISTAKES = [
     ('seed = 1', 'seeds = 1',
      f": seeds: unknown key; expected {TOP}. Did you mean 'seed'?"),
     ('seed = 1', 'repeats = 5',
-     f": repeats: unknown key; expected {TOP}. Move 'repeats' under [splits]"),
+     f": repeats: unknown key; expected {TOP}. Move 'repeats' under [splits]."),
     ('seed = 1', 'seed = 1\nseed = 2',
      ", line 3: not TOML: cannot overwrite a value, in 'seed = 2'. Give each key "
-     'once; entries of a list each have a header of their own, [[like.this]]'),
+     'once; begin every entry of a list with its own header, [[like.this]].'),
     ('tol = 0.01', 'tol = 0',
      ': tol: found 0; expected a number above 0'),
     ('tol = 0.01', 'tol = inf',
@@ -249,7 +249,7 @@ MISTAKES = [
      ': methods[0].name: missing; expected name = ...'),
     ('name = "level"', 'name = "level"\nseed = 3',
      f"methods.level.seed: unknown parameter; expected {LEVEL}. Move 'seed' to the "
-     'top of the file, above the first [section]'),
+     'top of the file, above the first [section].'),
     ('name = "level"', 'name = "level"\nmax_iter = 10.5',
      'methods.level.max_iter: found 10.5; expected a whole number'),
     ('name = "level"', 'name = "level"\nfar = 1',
@@ -287,10 +287,10 @@ MISTAKES = [
      "'predictions'?"),
     ('predictions = true', 'seed = 3',
      f": outputs.seed: unknown key; expected {OUTPUTS}. Move 'seed' to the top of the "
-     'file, above the first [section]'),
+     'file, above the first [section].'),
     ('predictions = true', 'scale = "zscore"',
      f": outputs.scale: unknown key; expected {OUTPUTS}. Move 'scale' under "
-     '[preprocessing]'),
+     '[preprocessing].'),
     ('[outputs]', '[output]',
      f": output: unknown key; expected {TOP}. Did you mean 'outputs'?"),
     ('[outputs]', '[outputs',

@@ -1,4 +1,4 @@
-"""Overrides: what they reach, and what is said of those that lead nowhere."""
+"""Overrides: the values that they replace, and the message about a path that leads nowhere."""
 
 from __future__ import annotations
 

@@ -1,0 +1,193 @@
+"""Tables of ``sweeps/README.md``, written from the models of the sweep file and of the results.
+
+Run ``python -m tests.manual`` after a change of a key, its type, default or description, of a
+variable of the results, or of the description of a sweep file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from pydantic import BaseModel, Discriminator
+from pydantic.fields import FieldInfo
+
+from mkldist.counters import Counters
+from mkldist.results import schema
+from mkldist.solvers.base import SolverParams
+from mkldist.spec.banks import BankSpec, KernelSpec, RandomSubsets, Range
+from mkldist.spec.graph import GraphTable
+from mkldist.spec.load import load_sweep
+from mkldist.spec.model import (
+    DatasetSpec,
+    MethodSpec,
+    OutputsSpec,
+    PreprocessingSpec,
+    SweepSpec,
+)
+from mkldist.spec.selection import SelectionSpec
+from mkldist.spec.splits import SplitsSpec
+from mkldist.spec.values import spelled
+
+SWEEPS = Path(__file__).parents[1] / "sweeps"
+MANUAL = SWEEPS / "README.md"
+TABLE = re.compile(r"(<!-- table (?P<name>[\w ]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+KEYS: dict[str, type[BaseModel]] = {
+    "sweep": SweepSpec,
+    "dataset": DatasetSpec,
+    "preprocessing": PreprocessingSpec,
+    "splits": SplitsSpec,
+    "graph": GraphTable,
+    "selection": SelectionSpec,
+    "bank": BankSpec,
+    "kernel": KernelSpec,
+    "series": Range,
+    "subsets": RandomSubsets,
+    "method": MethodSpec,
+    "every method": SolverParams,
+    "outputs": OutputsSpec,
+}
+_WORK = {*Counters().as_dict(), *(v.name for v in schema.SCALARS if v.name.endswith("_seconds"))}
+VARIABLES: dict[str, tuple[schema.Variable, ...]] = {
+    "solutions": (
+        schema.STATE,
+        *schema.TEXTS,
+        *(variable for variable in schema.SCALARS if variable.name not in _WORK),
+        *schema.VECTORS,
+        schema.CLASS_BIAS,
+        *schema.CLASS_VALUES,
+        schema.RUN_ID,
+    ),
+    "scores": (
+        *(
+            variable
+            for task in ("classification", "regression")
+            for of_part in (schema.SCORES, schema.UNLABELLED_SCORES, schema.VALIDATION_SCORES)
+            for variable in of_part[task]
+        ),
+        *schema.CLASS_SCORES,
+        *schema.UNLABELLED_CLASS_SCORES,
+    ),
+    "work": (
+        *(variable for variable in schema.SCALARS if variable.name in _WORK),
+        schema.VALIDATION_SECONDS,
+    ),
+    "traces": schema.TRACES,
+}
+
+_BOUNDS = (("gt", ">"), ("ge", "≥"), ("lt", "<"), ("le", "≤"))
+_PLAIN: dict[Any, str] = {str: "text", int: "whole number", float: "number", bool: "true or false"}
+
+
+def generated(text: str) -> str:
+    """Return the manual with its tables written anew."""
+    return TABLE.sub(
+        lambda found: found[1] + "\n".join(table(found["name"])) + f"\n{found[3]}", text
+    )
+
+
+def table(name: str) -> Sequence[str]:
+    """Return the lines of a table by the name in its marker."""
+    if name == "files":
+        rows = ((f"`{file.stem}`", load_sweep(file).description) for file in _sweep_files())
+        return _lines(("sweep", "contents"), rows)
+    if name in KEYS:
+        fields = KEYS[name].model_fields.items()
+        return _lines(
+            ("key", "type", "default", "meaning"),
+            (
+                (f"`{key}`", type_of(field), default_of(field), sentence(field.description or ""))
+                for key, field in fields
+            ),
+        )
+    return _lines(
+        ("variable", "dims", "units", "meaning"),
+        (
+            (
+                f"`{v.name}`",
+                ", ".join(f"`{dim}`" for dim in v.dims),
+                v.units,
+                sentence(v.description),
+            )
+            for v in VARIABLES[name]
+        ),
+    )
+
+
+def type_of(field: FieldInfo) -> str:
+    """Return the type of a key in words, with its bounds."""
+    return _type(field.annotation, field.metadata)
+
+
+def default_of(field: FieldInfo) -> str:
+    """Return the default of a key as TOML spells it; empty if there is no value to spell."""
+    if field.is_required():
+        return "required"
+    value = field.get_default(call_default_factory=True)
+    if value is None or isinstance(value, BaseModel) or value in ((), {}, "", float("inf")):
+        return ""
+    return f"`{spelled(value)}`"
+
+
+def sentence(words: str) -> str:
+    """Return a description as a sentence; a symbol in front, one letter, stays as it is."""
+    first = words[:1] if words[1:2] == " " else words[:1].upper()
+    return first + words[1:] + "." * (not words.endswith("."))
+
+
+def _type(annotation: Any, metadata: Iterable[Any] = ()) -> str:
+    limits = [inner for item in metadata for inner in getattr(item, "metadata", [item])]
+    chosen = [item for item in limits if isinstance(item, Discriminator)]
+    if chosen:
+        return f"{chosen[0].custom_error_message}"
+    arguments = get_args(annotation)
+    match get_origin(annotation):
+        case origin if origin is Annotated:
+            return _type(arguments[0], [*arguments[1:], *limits])
+        case origin if origin in (Union, UnionType):
+            members = [member for member in arguments if member is not type(None)]
+            return " or ".join(_type(member, limits) for member in members)
+        case origin if origin is Literal:
+            return ", ".join(f"`{spelled(value)}`" for value in arguments)
+        case origin if origin in (tuple, list):
+            return f"list of {_plural(_type(arguments[0]))}"
+        case origin if origin is dict:
+            return "table"
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return "table"
+    if any("pattern" in str(item) for item in limits):
+        return "name"
+    bounds = [
+        f"{sign} {getattr(item, name):g}"
+        for name, sign in _BOUNDS
+        for item in limits
+        if getattr(item, name, None) is not None
+    ]
+    return f"{_PLAIN[annotation]} {' and '.join(bounds)}".rstrip()
+
+
+def _plural(words: str) -> str:
+    return words if words.startswith("`") else re.sub(r"^(table|text|name|number)", r"\1s", words)
+
+
+def _sweep_files() -> list[Path]:
+    return sorted(SWEEPS.glob("*.toml"), key=lambda file: (file.stem != "quickstart", file.stem))
+
+
+def _lines(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """Return the lines of a table in Markdown."""
+    cells = [headings, ["---"] * len(headings), *rows]
+    return [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in cells]
+
+
+def main() -> None:
+    """Write the tables of the manual."""
+    MANUAL.write_text(generated(MANUAL.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,84 @@
+"""The manual of the sweep file: its tables, its examples, and the numbers that results report."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+from pydantic import BaseModel
+
+import mkldist
+from mkldist.methods.registry import METHODS
+from mkldist.resolve.resolved import resolve_methods
+from mkldist.solvers.base import Solution, SolverParams
+from mkldist.spec.model import SweepSpec
+from tests.manual import KEYS, MANUAL, TABLE, VARIABLES, generated, type_of
+
+TEXT = MANUAL.read_text(encoding="utf-8")
+COMPLETE: dict[str, Any] = {
+    "name": "example",
+    "datasets": [{"name": "wdbc"}],
+    "banks": [{"family": "do2009"}],
+    "methods": [{"name": "majority"}],
+}
+
+
+def models_in(annotation: Any) -> set[type[BaseModel]]:
+    """Return all models that an annotation holds, those of their fields among them."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        fields = annotation.model_fields.values()
+        return {annotation}.union(*(models_in(field.annotation) for field in fields))
+    return set().union(*map(models_in, get_args(annotation)))
+
+
+def test_the_tables_are_those_of_the_code():
+    assert generated(TEXT) == TEXT, "run python -m tests.manual"
+
+
+def test_every_table_of_the_sweep_file_has_its_table_here():
+    assert set(KEYS.values()) == models_in(SweepSpec) | {SolverParams}
+    assert {found["name"] for found in TABLE.finditer(TEXT)} == {"files", *KEYS, *VARIABLES}
+
+
+@pytest.mark.parametrize("name", KEYS)
+def test_every_key_has_a_type_and_a_meaning(name):
+    for key, field in KEYS[name].model_fields.items():
+        assert type_of(field), key
+        assert field.description, key
+
+
+@pytest.mark.parametrize("part", re.findall(r"```toml\n(.*?)```", TEXT, re.DOTALL))
+def test_an_example_is_right(part):
+    spec = SweepSpec.model_validate(COMPLETE | tomllib.loads(part))
+    assert resolve_methods(spec)
+
+
+def test_methods_report_what_the_manual_explains():
+    section = re.search(r"<!-- reported -->\n(.*?)<!-- end -->", TEXT, re.DOTALL)
+    rows = [line.split("|") for line in section[1].splitlines()[2:]]
+    explained = {
+        (name, method)
+        for row in rows
+        for name in re.findall(r"`(\w+)`", row[1])
+        for method in re.findall(r"`(\w+)`", row[2])
+    }
+    reported = {(name, method) for method in METHODS for name in solved(method).extra}
+    assert reported == explained
+
+
+def solved(method: str) -> Solution:
+    """Return the solution on two groups of points, half of them unlabelled if there is a graph."""
+    x = np.random.default_rng(0).normal(size=(24, 2))
+    x[::2] += 3.0
+    y = np.tile([1.0, -1.0], 12)
+    grams = np.array([np.exp(-((x[:, None] - x) ** 2).sum(axis=2) / w) for w in (1.0, 9.0)])
+    settings: dict[str, Any] = {}
+    if METHODS[method].needs_laplacian:
+        y[12:] = 0.0
+        settings["laplacian"] = 24.0 * np.eye(24) - 1.0
+    if "form" in METHODS[method].params.model_fields:
+        settings["form"] = "shared"
+    return mkldist.solve(method, grams, y, **settings)
