@@ -45,7 +45,7 @@ from pydantic import Field
 from mkldist.arrays import Floats
 from mkldist.gram.requests import Combine, Quadratic, Request
 from mkldist.machines.svm import SvmSolution
-from mkldist.methods.wrapper.newton_iterate import ORTHANT, NewtonIterate
+from mkldist.methods.wrapper.damped_newton import ORTHANT, NewtonIterate
 from mkldist.methods.wrapper.segment import Segment
 from mkldist.optim.cutting_planes import CuttingPlanes
 from mkldist.optim.duality_gap import relative_gap

@@ -47,7 +47,7 @@ from mkldist.arrays import Floats
 from mkldist.gram.requests import Combine, Request
 from mkldist.machines.inner_svm import norms
 from mkldist.machines.svm import SvmSolution
-from mkldist.methods.wrapper.newton_iterate import SIMPLEX, NewtonIterate
+from mkldist.methods.wrapper.damped_newton import SIMPLEX, NewtonIterate
 from mkldist.methods.wrapper.segment import Segment
 from mkldist.optim.cutting_planes import CuttingPlanes
 from mkldist.optim.duality_gap import relative_gap
