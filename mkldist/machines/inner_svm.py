@@ -7,13 +7,10 @@ J_c(d)``, and its derivatives are sums over them.
 
 from __future__ import annotations
 
-from collections.abc import Generator
-
 import numpy as np
 
 from mkldist.arrays import Floats
 from mkldist.counters import Counters
-from mkldist.gram.requests import Quadratic
 from mkldist.machines.svm import SvmSolution, solve_svm
 
 INNER_SHARE = 0.05  # of the outer tolerance, left to the inner solver
@@ -89,7 +86,7 @@ def train(
     return machines[0] if y.ndim == 1 else SvmSolution.side_by_side(machines)
 
 
-def norms(svm: SvmSolution) -> Generator[Quadratic, Floats, Floats]:
-    """Ask for ``q_m(alpha*y)`` of every kernel, added up over the machines, (M,)."""
-    q = yield Quadratic(svm.signed)
-    return q if svm.signed.ndim == 1 else q.sum(axis=1)
+def sum_over_classes(q: Floats) -> Floats:
+    """Return the quadratic forms (M,) of one machine, or the sums over k of those (M, k) of k."""
+    total: Floats = q if q.ndim == 1 else q.sum(axis=1)
+    return total
