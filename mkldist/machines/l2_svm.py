@@ -16,9 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from mkldist.arrays import Floats
-from mkldist.machines.svm import TOLERANCE_FLOOR, SvmSolution
-from mkldist.optim.box_qp import newton_steps, pair_updates
-from mkldist.optim.duality_gap import relative_gap
+from mkldist.machines.svm import Certificate, SvmSolution, maximise_dual
 
 
 def solve_l2_svm(
@@ -41,27 +39,14 @@ def solve_l2_svm(
     y, tol, start, max_rounds
         As for :func:`mkldist.machines.svm.solve_svm`, and so is what is returned.
     """
-    n = len(y)
-    tol = max(tol, TOLERANCE_FLOOR)
-    ridged = K + ridge * np.eye(n)
+    ridged = K + ridge * np.eye(len(y))
     beta = _scaled(_start(y, start), ridged, y)
     lower, upper = np.where(y > 0, 0.0, -np.inf), np.where(y > 0, np.inf, 0.0)
-    diagonal = np.ascontiguousarray(np.diagonal(ridged))
-    updates = steps = 0
-    violation = 1e-2
-    best = _evaluate(beta, K @ beta, y, ridge)
-    for _ in range(max_rounds):
-        if relative_gap(best[0], best[1]) <= tol:
-            break
-        slack = y - ridged @ beta
-        limit = 50 * n + 1000
-        updates += int(pair_updates(ridged, diagonal, beta, slack, lower, upper, violation, limit))
-        if relative_gap(*_evaluate(beta, y - slack - ridge * beta, y, ridge)[:2]) > 0.5 * tol:
-            steps += newton_steps(ridged, beta, slack, lower, upper)
-        best = _evaluate(beta, K @ beta, y, ridge)
-        violation = max(violation * 0.1, 1e-15)
-    primal, dual, bias = best
-    return SvmSolution(beta * y, beta, bias, primal, dual, updates, steps)
+
+    def certify(beta: Floats, product: Floats) -> Certificate:
+        return _evaluate(beta, product - ridge * beta, y, ridge)
+
+    return maximise_dual(ridged, y, lower, upper, beta, certify, tol, max_rounds)
 
 
 def _start(y: Floats, start: Floats | None) -> Floats:
@@ -80,14 +65,14 @@ def _scaled(beta: Floats, ridged: Floats, y: Floats) -> Floats:
     return scaled
 
 
-def _evaluate(beta: Floats, f: Floats, y: Floats, ridge: float) -> tuple[float, float, float]:
-    """Return the primal value, the dual value and the bias that minimises the primal."""
+def _evaluate(beta: Floats, f: Floats, y: Floats, ridge: float) -> Certificate:
+    """Return the bounds at `beta`, with ``f = K beta`` without the ridge."""
     norm = float(beta @ f)
     bias = best_bias(f, y)
     slack = np.maximum(0.0, 1.0 - y * (f + bias))
     primal = 0.5 * norm + float(slack @ slack) / (2.0 * ridge)
     dual = float(np.abs(beta).sum()) - 0.5 * (norm + ridge * float(beta @ beta))
-    return primal, dual, bias
+    return Certificate(primal, dual, bias)
 
 
 def best_bias(f: Floats, y: Floats) -> float:

@@ -16,8 +16,9 @@ needs at the price of a few factorisations.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -84,6 +85,31 @@ class SvmSolution:
         return relative_gap(self.objective, self.dual_objective)
 
 
+class Certificate(NamedTuple):
+    """Bounds of a machine's optimum at a dual point, and the bias there.
+
+    Parameters
+    ----------
+    primal : float
+        Primal value, an upper bound; with `rounding` where that is stated.
+    dual : float
+        Dual value, a lower bound.
+    bias : float
+        The minimiser of the primal value over b.
+    rounding : float
+        Part of `primal` that stands for what rounding may have taken off it.
+    """
+
+    primal: float
+    dual: float
+    bias: float
+    rounding: float = 0.0
+
+    def within(self, tol: float) -> bool:
+        """Return True if the relative gap is at most `tol`, without the part that is rounding."""
+        return self.primal - self.rounding - self.dual <= tol * self.primal
+
+
 def solve_svm(
     K: Floats,
     y: Floats,
@@ -115,30 +141,67 @@ def solve_svm(
     SvmSolution
         The best point found; its gap exceeds `tol` only when rounding forbids less.
     """
+    beta = np.zeros(len(y)) if start is None else _feasible(start, y, C)
+    lower, upper = np.minimum(y * C, 0.0), np.maximum(y * C, 0.0)
+    reach = np.sqrt(np.maximum(np.diagonal(K), 0.0))
+
+    def certify(beta: Floats, f: Floats) -> Certificate:
+        return Certificate(*_evaluate(beta, f, y, C, reach))
+
+    return maximise_dual(K, y, lower, upper, beta, certify, tol, max_rounds)
+
+
+def maximise_dual(
+    K: Floats,
+    y: Floats,
+    lower: Floats,
+    upper: Floats,
+    beta: Floats,
+    certify: Callable[[Floats, Floats], Certificate],
+    tol: float,
+    max_rounds: int,
+) -> SvmSolution:
+    """Maximise ``y'beta - 1/2 beta' K beta`` over a box, the sum of beta kept.
+
+    Each round makes pair updates down to a violation that shrinks from round to round, and then
+    Newton steps on the free variables unless the pair updates have sufficed.
+
+    Parameters
+    ----------
+    K : (n, n) float64
+        Symmetric positive semi-definite, C-contiguous.
+    y : (n,) float64
+        Labels in {-1, +1}.
+    lower, upper : (n,) float64
+        Bounds of beta; may be infinite.
+    beta : (n,) float64
+        A feasible point to start from; overwritten.
+    certify : callable
+        Returns the certificate of a machine at beta, given ``K beta``.
+    tol : float
+        Relative duality gap at which to stop.
+    max_rounds : int
+        Limit on rounds.
+    """
     n = len(y)
     tol = max(tol, TOLERANCE_FLOOR)
-    beta = np.zeros(n) if start is None else _feasible(start, y, C)
-    lower, upper = np.minimum(y * C, 0.0), np.maximum(y * C, 0.0)
-    f = K @ beta
     diagonal = np.ascontiguousarray(np.diagonal(K))
+    limit = 50 * n + 1000
     updates = steps = 0
     violation = 1e-2
-    reach = np.sqrt(np.maximum(diagonal, 0.0))
-    best = _evaluate(beta, f, y, C, reach)
+    product = K @ beta
+    best = certify(beta, product)
     for _ in range(max_rounds):
-        if best[0] - best[3] - best[1] <= tol * best[0]:
+        if best.within(tol):
             break
-        slack = y - f
-        limit = 50 * n + 1000
+        slack = y - product
         updates += int(pair_updates(K, diagonal, beta, slack, lower, upper, violation, limit))
-        primal, dual, _, rounding = _evaluate(beta, y - slack, y, C, reach)
-        if primal - rounding - dual > 0.5 * tol * primal:
+        if not certify(beta, y - slack).within(0.5 * tol):
             steps += newton_steps(K, beta, slack, lower, upper)
-        f = K @ beta
-        best = _evaluate(beta, f, y, C, reach)
+        product = K @ beta
+        best = certify(beta, product)
         violation = max(violation * 0.1, 1e-15)
-    primal, dual, bias, _ = best
-    return SvmSolution(beta * y, beta, bias, primal, dual, updates, steps)
+    return SvmSolution(beta * y, beta, best.bias, best.primal, best.dual, updates, steps)
 
 
 def _feasible(alpha: Floats, y: Floats, C: float) -> Floats:
