@@ -1,8 +1,8 @@
 """The inner support vector machines of a solver: warm starts, tolerance and counting.
 
-A solver of one problem has one machine.  A solver of several classes that share their kernel
-weights has one for each, all on the combined kernel; the value of its objective, ``J(d) = sum_c
-J_c(d)``, and its derivatives are sums over them.
+A solver of two classes trains one machine on the combined kernel.  A solver of several classes
+that share their kernel weights trains one for each class, all on the same combined kernel.  Its
+objective ``J(d) = sum_c J_c(d)`` and the derivatives are then sums over the classes.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ class InnerSvm:
     Parameters
     ----------
     y : (n,) or (n, k) float64
-        Labels in {-1, +1}; with k columns there is a machine for each, on the same Gram matrix.
+        Labels in {-1, +1}; with k columns there is a machine for each.
     C : float
         Bound of the dual variables.
     tol : float
-        Relative duality gap of the outer problem; the inner gap is a small share of it.
+        Relative duality gap of the outer problem; machines are solved to a small share of it.
     counters : Counters
-        Where solves are counted.
+        Counters to which solves are added.
     """
 
     def __init__(self, y: Floats, C: float, tol: float, counters: Counters) -> None:
@@ -37,7 +37,7 @@ class InnerSvm:
         self._start: Floats | None = None
 
     def begin_at(self, alpha: Floats) -> None:
-        """Start the next solution from dual variables `alpha`, shaped like the labels."""
+        """Start the next solve from dual variables `alpha`, shaped like the labels."""
         self._start = alpha
 
     def sharpen(self) -> None:
@@ -45,7 +45,7 @@ class InnerSvm:
         self._tol = 0.0
 
     def __call__(self, K: Floats) -> SvmSolution:
-        """Solve with Gram matrix `K` (n, n), starting from the last solution."""
+        """Solve with Gram matrix `K` (n, n), from the last solution."""
         svm = train(K, self._y, self._C, self._tol, self._counters, self._start)
         self._start = svm.alpha
         return svm
@@ -59,7 +59,7 @@ def train(
     counters: Counters,
     start: Floats | None = None,
 ) -> SvmSolution:
-    """Solve the machine of labels `y`, or the machines of its columns, and count them.
+    """Train a support vector machine on labels `y`, or one on each of their columns.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def train(
     tol : float
         Relative duality gap of each machine.
     counters : Counters
-        Where solves are counted.
+        Counters to which solves are added.
     start : array of the shape of `y`, optional
         Dual variables to start from.
     """

@@ -37,7 +37,12 @@ def solve_l2_svm(
     ridge : float
         Positive; ``1 / C`` for the penalty ``C/2 sum_i slack_i^2``.
     y, tol, start, max_rounds
-        As for :func:`mkldist.machines.svm.solve_svm`, and so is what is returned.
+        As for :func:`mkldist.machines.svm.solve_svm`.
+
+    Returns
+    -------
+    SvmSolution
+        Its ``alpha`` has no upper bound.
     """
     ridged = K + ridge * np.eye(len(y))
     beta = _scaled(_start(y, start), ridged, y)
@@ -50,7 +55,10 @@ def solve_l2_svm(
 
 
 def _start(y: Floats, start: Floats | None) -> Floats:
-    """Return signed variables that sum to zero: each class carries the same total."""
+    """Return feasible ``alpha * y``: the alpha of either class are scaled to the smaller sum.
+
+    All alpha of a class are equal where `start` leaves a class without any.
+    """
     alpha = np.maximum(start, 0.0) if start is not None else np.zeros(len(y))
     totals = np.array([alpha[y > 0].sum(), alpha[y < 0].sum()])
     if totals.min() <= 0.0:
@@ -60,13 +68,13 @@ def _start(y: Floats, start: Floats | None) -> Floats:
 
 
 def _scaled(beta: Floats, ridged: Floats, y: Floats) -> Floats:
-    """Return the multiple of `beta` of largest dual value."""
+    """Return the multiple of `beta` that has the largest dual value."""
     scaled: Floats = beta * (float(beta @ y) / float(beta @ ridged @ beta))
     return scaled
 
 
 def _evaluate(beta: Floats, f: Floats, y: Floats, ridge: float) -> Certificate:
-    """Return the bounds at `beta`, with ``f = K beta`` without the ridge."""
+    """Return the certificate at `beta`; ``f = K beta`` is without the ridge."""
     norm = float(beta @ f)
     bias = best_bias(f, y)
     slack = np.maximum(0.0, 1.0 - y * (f + bias))
@@ -79,8 +87,9 @@ def best_bias(f: Floats, y: Floats) -> float:
     """Return the minimiser over b of ``sum_i max(0, 1 - y_i (f_i + b))^2``.
 
     Half its derivative, ``sum over active i of (f_i + b - y_i)``, is piecewise linear in b and
-    does not decrease; a point is active below its kink ``y_i - f_i`` if positive, above it if
-    negative.  The root lies on the piece between the two kinks where the derivative changes sign.
+    does not decrease.  A positive point is active where b is below its kink ``y_i - f_i``, a
+    negative one where b is above.  The root lies between the two neighbouring kinks at which the
+    derivative changes sign.
 
     Parameters
     ----------
