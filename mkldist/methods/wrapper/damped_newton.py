@@ -1,9 +1,8 @@
 """Damped Newton steps on kernel weights.
 
-A step minimises the second-order model of the support vector machine's value
-(:mod:`.value_curvature`) over the weights that are allowed, and the segment towards the minimiser
-is searched (:mod:`.segment`).  A proximal term damps the model: it grows after a short step and
-shrinks after a full one.
+A step goes towards the minimiser of the second-order model of the objective over the weights that
+are allowed, and searches the segment in between (:mod:`.segment`).  A proximal term damps the
+model: it grows after a short step and shrinks after a full one.
 
 Close to the optimum the slope of a segment drowns in the error of the inner machines.  Steps are
 then full and untested, and machines are solved as exactly as rounding permits.
@@ -11,18 +10,15 @@ then full and untested, and machines are solved as exactly as rounding permits.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from mkldist.arrays import Floats, Ints
-from mkldist.counters import Counters
-from mkldist.gram.requests import Matvec, Request
 from mkldist.machines.inner_svm import InnerSvm
 from mkldist.methods.wrapper.segment import Iterate, Segment
-from mkldist.methods.wrapper.value_curvature import Damping, hessian_root
+from mkldist.methods.wrapper.value_curvature import Damping
 from mkldist.optim.simplex_qp import Quadratic as Model
 from mkldist.optim.simplex_qp import minimise_over_orthant, minimise_over_simplex
 
@@ -60,27 +56,14 @@ class DampedNewton:
         Where the weights may be.
     n_kernels : int
         Number M of kernels.
-    C : float
-        Bound of the dual variables.
     tol : float
         Relative gap of the outer problem.
     svm_at : InnerSvm
-        Solves the machines; told to be exact once slopes drown in its error.
-    counters : Counters
-        Where passes are counted.
+        Machines of the solver; solved as exactly as possible once slopes drown in their error.
     """
 
-    def __init__(
-        self,
-        domain: WeightDomain,
-        n_kernels: int,
-        C: float,
-        tol: float,
-        svm_at: InnerSvm,
-        counters: Counters,
-    ) -> None:
-        self._domain, self._C, self._tol = domain, C, tol
-        self._svm_at, self._counters = svm_at, counters
+    def __init__(self, domain: WeightDomain, n_kernels: int, tol: float, svm_at: InnerSvm) -> None:
+        self._domain, self._tol, self._svm_at = domain, tol, svm_at
         self._damping = Damping()
         self._support = np.zeros(n_kernels, dtype=bool)
         self._untested = 0
@@ -91,32 +74,27 @@ class DampedNewton:
         return self._untested >= UNTESTED_LIMIT
 
     def minimiser(
-        self, at: Iterate, working: Ints, gradient: Floats, size: float
-    ) -> Generator[Request, Any, Floats]:
-        """Return the weights (M,) that minimise the damped model of the objective.
+        self, d: Floats, working: Ints, gradient: Floats, root: Floats, size: float
+    ) -> Floats:
+        """Return the weights (M,) that minimise the damped second-order model of the objective.
 
         Parameters
         ----------
-        at : Iterate
-            Where the model touches the objective.
+        d : (M,) float64
+            Weights at which the model touches the objective.
         working : (S,) intp
-            Kernels whose weights vary; the others get none.
+            Kernels whose weights vary, among them all of positive weight.
         gradient : (S,) float64
-            Derivatives by their weights.
+            Derivatives of the objective by their weights.
+        root : (f, S) float64
+            Root of its Hessian in them.
         size : float
             Size of the weights, positive.
-
-        Yields
-        ------
-        Matvec
         """
-        products = yield Matvec(working, at.svm.signed)
-        self._counters.passes += len(working) == len(at.d)
-        root = hessian_root(at.K, at.svm.alpha, self._C, products)
-        point = at.d[working]
+        point = d[working]
         ridge = self._damping.ridge(root, self._domain.reduced(gradient, point), size)
         model = Model.around(point, gradient, root, ridge)
-        d_end = np.zeros_like(at.d)
+        d_end = np.zeros_like(d)
         d_end[working] = self._domain.minimise(model, np.flatnonzero(self._support[working]))
         self._support = d_end > 0.0
         return d_end

@@ -10,25 +10,29 @@ Minimises over kernel weights d >= 0
 which is ``min_{f,b} C sum_i hinge(y_i (f(x_i) + b)) + sqrt(2 sigma) sum_m ||f_m||`` with
 ``d_m = ||f_m|| / sqrt(2 sigma)``.  Its dual is
 
-    max_alpha { 1'alpha : q_m(alpha*y) <= 2 sigma for all m, 0 <= alpha <= C, y'alpha = 0 },
+    max_alpha { 1'alpha : q_m(alpha*y) <= 2 sigma for all m, 0 <= alpha <= C, y'alpha = 0 }.
 
-so that the alpha of any machine, or a mean of several, shrunk or stretched to the feasible set,
-gives a lower bound.
+The alpha of any machine, or a mean of several, is feasible once it is scaled, and so gives a lower
+bound.
 
-An iteration goes from d towards the projection of ``d - lambda grad F``; ``lambda`` is Barzilai &
-Borwein's, and the step is halved until F falls below the largest of the last values by a share of
-what the gradient promises.  The combined kernel is linear in the step, so that only the machine
-is solved again.  What differs from the paper, neither the problem nor its optimum:
+An iteration
+
+1. goes from d towards the projection of ``d - lambda grad F`` on d >= 0, with the length
+   ``lambda`` of Barzilai & Borwein,
+2. halves the step until F falls below the largest of its last values by a share of the decrease
+   that the gradient promises.  The combined kernel is linear in the step, so that only the machine
+   is solved again.
+
+Two things differ from the paper, neither the problem nor its optimum:
 
 * Gradient steps are slow near the optimum, where q changes with d by orders of magnitude faster
-  along one direction than along another.  Once the relative gap is below ``newton``, steps minimise
-  the second-order model of F over d >= 0 (:mod:`.value_curvature`).  ``newton=0``
-  is the paper's algorithm.
-  Steps whose slope drowns in what the inner machines leave are full and untested.
+  along one direction than along another.  Once the relative gap is at most ``newton``, steps
+  minimise the second-order model of F over d >= 0 (:mod:`.damped_newton`).  ``newton=0`` is the
+  paper's algorithm.
 * The paper loosens the inner machine while the projected gradient is large.  Here it is solved
   to a share of the tolerance throughout, and warm starts keep it cheap.
 
-A solution d of total weight s is s times the solution of simplex-weighted MKL at s C, because
+If a solution d has the total weight s, then d / s solves simplex-weighted MKL at s C, because
 ``J(s p)`` at C is ``1/s`` times ``J(p)`` at s C.
 """
 
@@ -43,11 +47,12 @@ from pydantic import Field
 
 from mkldist.arrays import Floats
 from mkldist.counters import Counters
-from mkldist.gram.requests import Combine, Quadratic
+from mkldist.gram.requests import Combine, Matvec, Quadratic
 from mkldist.machines.inner_svm import InnerSvm
 from mkldist.methods.wrapper.bounds import Bounds
 from mkldist.methods.wrapper.damped_newton import INNER_TOLERANCE, ORTHANT, DampedNewton
 from mkldist.methods.wrapper.segment import Iterate, Segment
+from mkldist.methods.wrapper.value_curvature import hessian_root
 from mkldist.optim.cutting_planes import CuttingPlanes
 from mkldist.solvers.base import (
     Method,
@@ -59,9 +64,9 @@ from mkldist.solvers.base import (
 )
 
 TINY = float(np.finfo(np.float64).tiny)
-MEMORY = 10  # values of F among which the largest must be undercut
-SUFFICIENT = 1e-4  # share of the promised decrease
-HALVINGS = 40
+MEMORY = 10  # last values of F, below the largest of which a step must lead
+SUFFICIENT = 1e-4  # share of the promised decrease by which it must
+HALVINGS = 40  # trials of a step
 
 
 class GmklParams(SolverParams):
@@ -92,12 +97,12 @@ def solve(problem: Problem, params: GmklParams) -> Steps:
     Returns
     -------
     Solution
-        ``objective`` is the least F met, ``dual_objective`` the greatest dual value of alpha, or
-        means of alpha, scaled to be feasible; weights are not normalised.
+        ``objective`` is the least F met, ``dual_objective`` the greatest dual value met of an
+        alpha, or of a mean of several, scaled to be feasible.  Weights are not normalised.
     """
     M, sigma, counters = problem.n_kernels, params.sigma, Counters()
     svm_at = InnerSvm(problem.y, params.C, INNER_TOLERANCE * params.tol, counters)
-    newton = DampedNewton(ORTHANT, M, params.C, params.tol, svm_at, counters)
+    newton = DampedNewton(ORTHANT, M, params.tol, svm_at)
     bounds, duals = Bounds(problem, params, counters), MeanDuals(M, params.C, sigma)
     recent: deque[float] = deque(maxlen=MEMORY)
     last: Gradient | None = None
@@ -125,7 +130,10 @@ def solve(problem: Problem, params: GmklParams) -> Steps:
         else:
             # Go towards the minimiser of the second-order model of F over d >= 0.
             working = np.flatnonzero((at.d > 0.0) | (gradient < 0.0))
-            d_end = yield from newton.minimiser(at, working, gradient[working], size)
+            products = yield Matvec(working, at.svm.signed)
+            counters.passes += len(working) == M
+            root = hessian_root(at.K, at.svm.alpha, params.C, products)
+            d_end = newton.minimiser(at.d, working, gradient[working], root, size)
             segment = Segment(svm_at, at, d_end, (yield Combine(d_end)), price=sigma)
             at, last = newton.search(segment, bounds.upper), None
         del segment  # its matrices would stay in memory while the bank answers
@@ -142,17 +150,19 @@ class Gradient(NamedTuple):
 
 
 def spectral_length(here: Gradient, last: Gradient | None, size: float) -> float:
-    """Return the length lambda of a gradient step, Barzilai & Borwein's where it is positive.
+    """Return the length lambda of a gradient step by Barzilai & Borwein.
+
+    Without a last step, or with no positive curvature along it, no weight moves by more than the
+    size of the weights.
 
     Parameters
     ----------
     here : Gradient
-        Gradient to step along.
+        Weights and gradient to step from.
     last : Gradient or None
-        Gradient of the step before, if that was a gradient step.
+        Those of the step before, if it was a gradient step.
     size : float
-        Size of the weights; without a positive curvature along the last step no weight moves by
-        more.
+        Size of the weights.
     """
     if last is not None:
         moved, changed = here.d - last.d, here.gradient - last.gradient
@@ -182,7 +192,7 @@ def backtrack(segment: Segment, ceiling: float) -> Iterate:
 
 
 class MeanDuals:
-    """Lower bounds of F by the alpha of the machines met and by means of them.
+    """Lower bounds of F, from the alpha of the machines met and from means of them.
 
     Parameters
     ----------
@@ -202,8 +212,9 @@ class MeanDuals:
     def lower_bound(self, alpha: Floats, q: Floats) -> float:
         """Return the dual value of a machine's alpha, or that of the best mean if it is greater.
 
-        Each alpha of the mean is scaled to sum to 1.  The quadratic forms of a mean are at most
-        the same mean of those of its parts, whose largest is the value of a matrix game.
+        The alpha of which means are taken are scaled to sum to 1.  By convexity the quadratic
+        forms of a mean are at most the means of their forms.  A matrix game finds the mean whose
+        largest form is least by that bound.
 
         Parameters
         ----------

@@ -12,25 +12,20 @@ which is ``min_{f,b} C sum_i hinge(y_i (f(x_i) + b)) + 1/2 (sum_m ||f_m||)^2``. 
 2. minimises ``g's + 1/2 s'Hs`` over the steps s that keep d in the simplex,
 3. searches the segment from d to d + s, where the combined kernel is linear in the step.
 
-Of several classes that share d, J, its gradient and its Hessian are sums over their machines.
+Of several classes that share d, J, its gradient and its Hessian are sums over the classes.
 
-What differs from the paper, neither the problem nor its optimum:
+Four things differ from the paper, neither the problem nor its optimum:
 
-* The step is sought among the kernels that can take part in it, those of positive weight and
-  those of ``q_m > sum_k d_k q_k``, so that the Hessian's products visit few kernels once the
-  weights are sparse.
+* Only kernels of positive weight and kernels of ``q_m > sum_k d_k q_k`` may take part in a step.
+  Once the weights are sparse, the products that the Hessian needs so visit few kernels.
 * J is only piecewise smooth, and a step may leave the piece whose Hessian it knows.  A proximal
-  term in the model keeps the step short: it grows after a short step, shrinks after a full one,
-  and bounds what the slopes alone may cause.  Where no alpha is free J is linear to second order,
-  and that term alone makes the step, which is then one of projected gradient.
-* J has kinks where weights vanish: the machine there is not unique, and that of the smallest
-  positive weights is another.  Newton steps jam at a kink.  When four iterations have not halved
-  the distance of the bounds, Newton steps take turns with steps of the Level method.
-* The lower bound is that of all machines met, the minimum of their cutting planes, which costs
-  no kernel and is, but for rounding, at least the bound ``1'alpha - 1/2 max_m q_m`` of any one.
-
-Close to the optimum the slope drowns in what the inner machines leave; steps are then full and
-untested, machines as exact as rounding permits, and only the certificate tells what it helped.
+  term in the model keeps the step short (:mod:`.damped_newton`).  Where no alpha is free the
+  Hessian is zero, and the proximal term turns the step into one of projected gradient.
+* J has kinks where weights vanish: the machine there is not unique, and the machines at small
+  positive weights tend to another one.  Newton steps jam at a kink.  When four iterations have not
+  halved the distance of the bounds, Newton steps take turns with steps of the Level method.
+* The lower bound is the minimum of the cutting planes of all machines met.  It costs no kernel,
+  and but for rounding it is at least the bound ``1'alpha - 1/2 max_m q_m`` of any single machine.
 """
 
 from __future__ import annotations
@@ -41,11 +36,12 @@ import numpy as np
 from pydantic import Field
 
 from mkldist.counters import Counters
-from mkldist.gram.requests import Combine, Quadratic
+from mkldist.gram.requests import Combine, Matvec, Quadratic
 from mkldist.machines.inner_svm import InnerSvm, sum_over_classes
 from mkldist.methods.wrapper.bounds import Bounds
 from mkldist.methods.wrapper.damped_newton import INNER_TOLERANCE, SIMPLEX, DampedNewton
 from mkldist.methods.wrapper.segment import Iterate, Segment
+from mkldist.methods.wrapper.value_curvature import hessian_root
 from mkldist.optim.cutting_planes import CuttingPlanes
 from mkldist.solvers.base import (
     Method,
@@ -83,11 +79,11 @@ def solve(problem: Problem, params: HessianMKLParams) -> Steps:
     -------
     Solution
         ``objective`` is the least primal value met, ``dual_objective`` the greatest lower bound
-        that the machines gave.
+        by the cutting planes of the machines met.
     """
     M, counters = problem.n_kernels, Counters()
     svm_at = InnerSvm(problem.y, params.C, INNER_TOLERANCE * params.tol, counters)
-    newton = DampedNewton(SIMPLEX, M, params.C, params.tol, svm_at, counters)
+    newton = DampedNewton(SIMPLEX, M, params.tol, svm_at)
     bounds, cuts = Bounds(problem, params, counters), CuttingPlanes(M)
     widths: deque[float] = deque(maxlen=PATIENCE + 1)
     by_newton = False
@@ -95,7 +91,7 @@ def solve(problem: Problem, params: HessianMKLParams) -> Steps:
     at = Iterate.solved(d, (yield Combine(d)), svm_at)
     counters.combines += 1
     for _ in range(params.max_iter):
-        # 1. Gradient of J, and the lower bound of all cuts 1'alpha - 1/2 sum_m d_m q_m.
+        # 1. Gradient of J, and the minimum of all cuts 1'alpha - 1/2 sum_m d_m q_m.
         q = sum_over_classes((yield Quadratic(at.svm.signed)))
         counters.passes += 1
         height, gradient = float(at.svm.alpha.sum()), -0.5 * q
@@ -107,12 +103,16 @@ def solve(problem: Problem, params: HessianMKLParams) -> Steps:
             break
         widths.append(bounds.width)
         if by_newton and jammed(widths):
-            d = cuts.level_step(at.d, bounds.upper, bounds.lower)
+            d = cuts.level_step(at.d, bounds.upper, bounds.lower)  # leave a kink
             at, by_newton = Iterate.solved(d, (yield Combine(d)), svm_at), False
         else:
-            # 2. Minimise g's + 1/2 s'Hs over the steps that keep d in the simplex.
+            # 1. Hessian of J, in the kernels that may take part.
             working = np.flatnonzero((at.d > 0.0) | (q > at.d @ q))
-            d_end = yield from newton.minimiser(at, working, gradient[working], size=1.0)
+            products = yield Matvec(working, at.svm.signed)
+            counters.passes += len(working) == M
+            root = hessian_root(at.K, at.svm.alpha, params.C, products)
+            # 2. Minimise g's + 1/2 s'Hs over the steps s that keep d in the simplex.
+            d_end = newton.minimiser(at.d, working, gradient[working], root, size=1.0)
             # 3. Search the segment from d to d + s.
             segment = Segment(svm_at, at, d_end, (yield Combine(d_end)))
             at, by_newton = newton.search(segment, abs(at.svm.objective)), True

@@ -12,13 +12,13 @@ Algorithm 1 alternates the machine at d with the minimiser over d at fixed norms
     d_m  proportional to  ||f_m||^(2/(p+1)) = (d_m^2 q_m)^(1/(p+1)),    ||d||_p = 1.
 
 Every feasible alpha bounds the optimum from below by ``1'alpha - 1/2 ||q||_{p*}``,
-``p* = p/(p-1)``; the gap of an iterate is ``1/2 (||q||_{p*} - sum_m d_m q_m)`` and that of its
+``p* = p/(p-1)``.  The gap of an iterate is ``1/2 (||q||_{p*} - sum_m d_m q_m)`` plus the gap of its
 machine.
 
-The update converges linearly, at a factor that tends to 1 with p.  Its logarithm is
-therefore mixed with the last iterates by Anderson's method; a mixed point of greater J than the
-best is thrown away, and the plain update of the best point taken, which always descends.
-``accelerate=False`` is the paper's algorithm.
+The update converges linearly, at a factor that tends to 1 as p tends to 1.  Anderson's method
+therefore mixes the logarithms of the updated weights with those of the last iterates.  If J is
+greater at a mixed point than at the best, the iteration goes back to the plain update, which
+always descends.  ``accelerate=False`` is the paper's algorithm.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from mkldist.solvers.base import (
 )
 from mkldist.solvers.log_weights import ASCENT, LogWeights
 
-PATIENCE = 25  # iterations without a better bound after which rounding is what is left
+PATIENCE = 25  # iterations without a better bound, after which only rounding is left
 
 
 class LpMklParams(SolverParams):
@@ -103,7 +103,7 @@ def solve(problem: Problem, params: LpMklParams) -> Steps:
 
 
 def normalised(log_d: Floats, p: float) -> Floats:
-    """Return the logarithms of d / ||d||_p, from those of d; -inf stands for a weight of zero."""
+    """Return the logarithms (M,) of d / ||d||_p from those of d; that of zero is -inf."""
     largest = log_d.max()
     unit: Floats = log_d - (largest + np.log(np.exp(p * (log_d - largest)).sum()) / p)
     return unit
@@ -112,9 +112,18 @@ def normalised(log_d: Floats, p: float) -> Floats:
 def updated(log_d: Floats, q: Floats, p: float) -> Floats:
     """Return the logarithms of the closed-form weights.
 
-    A kernel with ``q_m = 0`` gets weight zero.  One that had weight zero and has q_m > 0 gets the
-    weight of the update's fixed points, ``(q_m / ||q||_{p*})^(1/(p-1))``, for the update itself
-    would never let it return.
+    A kernel with ``q_m = 0`` gets weight zero.  The update would never let it return, so a kernel
+    of weight zero with ``q_m > 0`` gets the weight that it has at fixed points of the update,
+    ``(q_m / ||q||_{p*})^(1/(p-1))``.
+
+    Parameters
+    ----------
+    log_d : (M,) float64
+        Logarithms of the weights d.
+    q : (M,) float64
+        Quadratic forms of the machine at d, non-negative.
+    p : float
+        Norm of the weights.
     """
     norm = dual_norm(q, p)
     if norm == 0.0:

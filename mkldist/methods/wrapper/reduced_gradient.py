@@ -4,11 +4,11 @@ The methods that descend (:mod:`.simplemkl`, :mod:`.rmkl`) minimise a convex J(d
 of kernel weights.  At weights d, a direction keeps the sum of the weights: the kernel of a large
 weight, the *reference*, takes up what the others gain or lose (Rakotomamonjy et al. 2008, (12)).
 
-What differs from the paper's toolbox, neither the problem nor its optimum:
+Four things differ from the paper's toolbox, neither the problem nor its optimum:
 
-* The matrix of a direction D, ``sum_m D_m K_m``, is asked for once.  Every trial on the line then
-  costs a machine and no kernel, and its slope ``-1/2 (alpha*y)' K_D (alpha*y)`` comes free.  The
-  line search finds the root of the slope, where golden section would sample values.
+* A line search asks for the matrix of its direction D, ``K_D = sum_m D_m K_m``, once.  Every trial
+  then costs a machine and no kernel, and its slope ``-1/2 (alpha*y)' K_D (alpha*y)`` comes free.
+  The search finds the root of the slope, where golden section would sample values.
 * Limited-memory BFGS on the current face scales the reduced gradient (:class:`QuasiNewton`).  The
   plain direction (``curvature=False``) zigzags and stalls at relative gaps near 1e-4.
 * Kernels that reach zero on the way do not cost a machine each (:mod:`.simplex_line`).
@@ -116,7 +116,7 @@ class QuasiNewton:
 
 
 def _path(d: Floats, D: Floats, reference: int, *, newton_like: bool = False) -> SimplexPath:
-    """Return the path along D, whose entry of the reference is overwritten by what sums to zero."""
+    """Return the path along D, its entry of the reference set so that all sum to zero."""
     D[reference] = 0.0
     D[reference] = -D.sum()
     return SimplexPath(d, D, reference, newton_like=newton_like)

@@ -16,15 +16,15 @@ that of SimpleMKL, whose pieces are :mod:`.reduced_gradient` and :mod:`.simplex_
 
 On the paper:
 
-* Algorithm 1 prints ``mu + gamma dJ/dmu``; J is minimised, so the step is one of descent.
-* (12) bounds the cost (11), in which the true radius R_mu of the combined kernel multiplies the
-  margin term, by ``(sum_k mu_k R_k^2) J``.  Its last inequality, which drops that factor, needs
-  ``sum_k mu_k R_k^2 <= 1``, as the paper's cosine normalisation (3) guarantees.  Kernels are taken
-  here as the bank gives them; without that normalisation J is still what is minimised.
-* A kernel of radius zero is constant on the points.  It adds neither to the quadratic form, since
-  ``y'alpha = 0``, nor to the ridge, and so has no weight at the optimum.  If every radius is zero
-  no function tells two points apart and J is infinite; the slack penalty is then taken to be C/2,
-  whose predictor, the constant that minimises the squared slacks, is that of any other factor.
+* Erratum: Algorithm 1 prints ``mu + gamma dJ/dmu``.  J is minimised, so the step must descend.
+* In the cost (11) the true radius R_mu of the combined kernel multiplies the margin term.  (12)
+  bounds that cost by ``(sum_k mu_k R_k^2) J``.  Its last inequality drops the factor, which needs
+  ``sum_k mu_k R_k^2 <= 1``, as the paper's cosine normalisation (3) guarantees.  This code takes
+  kernels as the bank gives them, and minimises J without that normalisation too.
+* A kernel of radius zero is constant on the points.  It adds nothing to the quadratic form, since
+  ``y'alpha = 0``, and nothing to the ridge, and so has no weight at the optimum.  If every radius
+  is zero, no function tells two points apart and J is infinite.  The slack penalty is then C/2.
+  Any other factor gives the same predictor, the constant that minimises the squared slacks.
 """
 
 from __future__ import annotations
@@ -51,10 +51,11 @@ from mkldist.methods.wrapper.reduced_gradient import (
 from mkldist.methods.wrapper.simplex_line import CombinedKernel, LineSearch
 from mkldist.solvers.base import Method, Problem, Steps, StopReason, reason_to_stop
 
-# A gap of eps leaves an error of about sqrt(eps) in the quadratic forms, which are the gradient.
-SLOPE_SHARE = 0.1  # of the outer tolerance
-# Weight on kernels of radius zero alone leaves no ridge: J is infinite there, and with this share
-# of the largest ridge so large that a search along a line turns back.
+# A relative gap of eps leaves an error of about sqrt(eps) in the quadratic forms, which are the
+# gradient.  Machines are solved until that error is this share of the outer tolerance.
+SLOPE_SHARE = 0.1
+# If only kernels of radius zero have weight there is no ridge, and J is infinite.  With this share
+# of the largest ridge instead, J is so large that a search along a line turns back.
 RIDGE_FLOOR = 1e-14
 RELATIVE_ROUNDING = 1e-9  # of squared radii, each of which is known to a relative 1e-10
 
