@@ -2,7 +2,7 @@
 
 The methods that descend (:mod:`.simplemkl`, :mod:`.rmkl`) minimise a convex J(d) over the simplex
 of kernel weights.  At weights d, a direction keeps the sum of the weights: the kernel of a large
-weight, the *reference*, takes up what the others gain or lose (Rakotomamonjy et al. 2008, (12)).
+weight, the *reference*, balances the changes of the others (Rakotomamonjy et al. 2008, (12)).
 
 Four things differ from the paper's toolbox, neither the problem nor its optimum:
 
@@ -45,10 +45,11 @@ class ReducedGradientParams(SolverParams):
 
 
 def reference_kernel(d: Floats, last: int | None) -> int:
-    """Return the kernel that takes up what the others gain or lose.
+    """Return the kernel that balances the changes of the others.
 
-    The paper takes the largest weight.  The last reference is kept while its weight is near the
-    largest, because curvature in other coordinates means nothing for a new one.
+    The paper takes the kernel of the largest weight.  Here the last reference stays while its
+    weight is at least half the largest, because reduced gradients, and the curvature learnt from
+    their changes, mean nothing for another reference.
 
     Parameters
     ----------
@@ -74,7 +75,7 @@ def steepest_path(d: Floats, gradient: Floats, reference: int) -> SimplexPath:
     gradient : (M,) float64
         Derivatives of J by the weights.
     reference : int
-        The kernel that takes up the rest.
+        The kernel that balances the others.
     """
     reduced = gradient - gradient[reference]
     D = np.where((d > 0) | (reduced < 0), -reduced, 0.0)

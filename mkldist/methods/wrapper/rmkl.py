@@ -134,7 +134,7 @@ def solve(problem: Problem, params: RMKLParams) -> Steps:
 
 
 def slack_ridges(squared_radii: Floats, C: float) -> Floats:
-    """Return ``R_k^2 / C`` (M,), what the squared slacks add to the diagonal of each kernel.
+    """Return ``R_k^2 / C`` (M,), which the squared slacks add to the diagonal of each kernel.
 
     If every radius is zero, it is ``1 / C`` for each, as if every radius were one.
     """

@@ -28,14 +28,14 @@ ZERO_WEIGHT = 1e-15  # weights up to it are rounding
 
 @dataclass(frozen=True, eq=False)
 class CombinedKernel:
-    """``matrix + ridge I``, a combination of kernels with something added to their diagonals.
+    """``matrix + ridge I``, a combination of kernels with numbers added to their diagonals.
 
     Parameters
     ----------
     matrix : (n, n) float64
         Combination of the kernels.
     ridge : float
-        The same combination of what is added to each diagonal.
+        The same combination of the numbers that are added to their diagonals.
     """
 
     matrix: Floats
@@ -54,7 +54,7 @@ Machine = Callable[[CombinedKernel], SvmSolution]
 
 
 class SimplexPath:
-    """Weights from `d` along D, with the reference kernel taking up the rest.
+    """Weights from `d` along D, past kernels that reach zero; a reference kernel keeps their sum.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class SimplexPath:
     D : (M,) float64
         Direction, non-negative where d is zero.
     reference : int
-        The kernel whose share follows from the others.
+        The kernel whose weight follows from the others.
     newton_like : bool
         True if D is scaled so that a step of 1 is a good guess; kernels that leave beyond it are
         not tried.

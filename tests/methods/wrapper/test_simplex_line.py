@@ -1,4 +1,4 @@
-"""Paths over the simplex against plain steps from knot to knot, and what a search costs."""
+"""Paths over the simplex against plain steps from knot to knot, and the cost of a search."""
 
 from __future__ import annotations
 
