@@ -106,10 +106,9 @@ def solve(problem: Problem, params: GmklParams) -> Steps:
     bounds, duals = Bounds(problem, params, counters), MeanDuals(M, params.C, sigma)
     recent: deque[float] = deque(maxlen=MEMORY)
     last: Gradient | None = None
-    d = np.full(M, 1.0 / M)
+    d, size = np.full(M, 1.0 / M), 1.0 / M
     at = Iterate.solved(d, (yield Combine(d)), svm_at)
     counters.combines += 1
-    size = float(d.max())
     for _ in range(params.max_iter):
         # F(d) and its gradient, by the machine on sum_m d_m K_m.
         q = yield Quadratic(at.svm.signed)

@@ -23,13 +23,14 @@ On the paper:
   kernels as the bank gives them, and minimises J without that normalisation too.
 * A kernel of radius zero is constant on the points.  It adds nothing to the quadratic form, since
   ``y'alpha = 0``, and nothing to the ridge, and so has no weight at the optimum.  If every radius
-  is zero, no function tells two points apart and J is infinite.  The slack penalty is then C/2.
-  Any other factor gives the same predictor, the constant that minimises the squared slacks.
+  is zero, no function tells two points apart and J is infinite.  The slack penalty is then taken
+  to be C/2; any other gives the same predictor, the constant that minimises the squared slacks.
 """
 
 from __future__ import annotations
 
 import itertools
+from functools import partial
 
 import numpy as np
 from pydantic import Field
@@ -92,13 +93,9 @@ def solve(problem: Problem, params: RMKLParams) -> Steps:
     counters.passes += 1
     ridges = slack_ridges(squared_radii, params.C)
     l2_svm_at = InnerL2Svm(problem.y, ridges, params.tol, counters)
-    line = LineSearch(
-        machine=l2_svm_at,
-        ridges=ridges,
-        counters=counters,
-        expired=lambda: problem.clock.past(params.time_limit),
-    )
+    line = LineSearch(l2_svm_at, ridges, counters, partial(problem.clock.past, params.time_limit))
     bounds, kinks, quasi_newton = Bounds(problem, params, counters), KinkSteps(M), QuasiNewton()
+    descent_path = quasi_newton.path if params.curvature else steepest_path
     mu, reference = np.full(M, 1.0 / M), None
     for _ in range(params.max_iter):
         # Set R_mu^2 = sum_k mu_k R_k^2 and compute J(mu) (17) with K = sum_k mu_k K_k.
@@ -120,12 +117,9 @@ def solve(problem: Problem, params: RMKLParams) -> Steps:
 
         # Compute the step gamma and move downhill: mu <- mu - gamma dJ/dmu, kept in the simplex.
         reference = reference_kernel(mu, reference)
-        if params.curvature:
-            path = quasi_newton.path(mu, gradient, reference)
-        else:
-            path = steepest_path(mu, gradient, reference)
+        path = descent_path(mu, gradient, reference)
         moved = yield from line.search(path, kernel, svm)
-        if np.array_equal(moved, mu):
+        if np.array_equal(moved, mu):  # J has a kink here
             quasi_newton.forget()
             moved = kinks.step(mu, height, gradient, bounds)
         mu = moved

@@ -15,6 +15,8 @@ are the paper's; :mod:`.reduced_gradient` says where the descent differs from th
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from pydantic import Field
 
@@ -65,9 +67,10 @@ def solve(problem: Problem, params: SimpleMKLParams) -> Steps:
         machine=lambda kernel: svm_at(kernel.matrix),
         ridges=np.zeros(M),
         counters=counters,
-        expired=lambda: problem.clock.past(params.time_limit),
+        expired=partial(problem.clock.past, params.time_limit),
     )
     bounds, kinks, quasi_newton = Bounds(problem, params, counters), KinkSteps(M), QuasiNewton()
+    descent_path = quasi_newton.path if params.curvature else steepest_path
     d, mu = np.full(M, 1.0 / M), None
     for _ in range(params.max_iter):
         # Compute J(d) and its gradient by a machine on sum_m d_m K_m.
@@ -84,16 +87,14 @@ def solve(problem: Problem, params: SimpleMKLParams) -> Steps:
         if stop is not None:
             break
 
-        # Compute the descent direction D (12), where kernel mu keeps the sum of the weights.
+        # Compute the descent direction D: (12), where kernel mu keeps the sum of the weights, or
+        # the same scaled by limited-memory BFGS.
         mu = reference_kernel(d, mu)
-        if params.curvature:
-            path = quasi_newton.path(d, gradient, mu)
-        else:
-            path = steepest_path(d, gradient, mu)
+        path = descent_path(d, gradient, mu)
 
         # Drop kernels along D while J falls, then search the line: d <- d + gamma D.
         moved = yield from line.search(path, CombinedKernel(K), svm)
-        if np.array_equal(moved, d):
+        if np.array_equal(moved, d):  # J has a kink here
             quasi_newton.forget()
             moved = kinks.step(d, height, gradient, bounds)
         d = moved
