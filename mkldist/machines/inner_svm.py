@@ -1,19 +1,16 @@
 """The inner support vector machines of a solver: warm starts, tolerance and counting.
 
-A solver of one problem has one machine.  A solver of several classes that share their kernel
-weights has one for each, all on the combined kernel; the value of its objective, ``J(d) = sum_c
-J_c(d)``, and its derivatives are sums over them.
+A solver of two classes trains one machine on the combined kernel.  A solver of several classes
+that share their kernel weights trains one for each class, all on the same combined kernel.  Its
+objective ``J(d) = sum_c J_c(d)`` and the derivatives are then sums over the classes.
 """
 
 from __future__ import annotations
-
-from collections.abc import Generator
 
 import numpy as np
 
 from mkldist.arrays import Floats
 from mkldist.counters import Counters
-from mkldist.gram.requests import Quadratic
 from mkldist.machines.svm import SvmSolution, solve_svm
 
 INNER_SHARE = 0.05  # of the outer tolerance, left to the inner solver
@@ -25,13 +22,13 @@ class InnerSvm:
     Parameters
     ----------
     y : (n,) or (n, k) float64
-        Labels in {-1, +1}; with k columns there is a machine for each, on the same Gram matrix.
+        Labels in {-1, +1}; with k columns there is a machine for each.
     C : float
         Bound of the dual variables.
     tol : float
-        Relative duality gap of the outer problem; the inner gap is a small share of it.
+        Relative duality gap of the outer problem; machines are solved to a small share of it.
     counters : Counters
-        Where solves are counted.
+        Counters to which solves are added.
     """
 
     def __init__(self, y: Floats, C: float, tol: float, counters: Counters) -> None:
@@ -40,7 +37,7 @@ class InnerSvm:
         self._start: Floats | None = None
 
     def begin_at(self, alpha: Floats) -> None:
-        """Start the next solution from dual variables `alpha`, shaped like the labels."""
+        """Start the next solve from dual variables `alpha`, shaped like the labels."""
         self._start = alpha
 
     def sharpen(self) -> None:
@@ -48,7 +45,7 @@ class InnerSvm:
         self._tol = 0.0
 
     def __call__(self, K: Floats) -> SvmSolution:
-        """Solve with Gram matrix `K` (n, n), starting from the last solution."""
+        """Solve with Gram matrix `K` (n, n), from the last solution."""
         svm = train(K, self._y, self._C, self._tol, self._counters, self._start)
         self._start = svm.alpha
         return svm
@@ -62,7 +59,7 @@ def train(
     counters: Counters,
     start: Floats | None = None,
 ) -> SvmSolution:
-    """Solve the machine of labels `y`, or the machines of its columns, and count them.
+    """Train a support vector machine on labels `y`, or one on each of their columns.
 
     Parameters
     ----------
@@ -75,7 +72,7 @@ def train(
     tol : float
         Relative duality gap of each machine.
     counters : Counters
-        Where solves are counted.
+        Counters to which solves are added.
     start : array of the shape of `y`, optional
         Dual variables to start from.
     """
@@ -89,7 +86,7 @@ def train(
     return machines[0] if y.ndim == 1 else SvmSolution.side_by_side(machines)
 
 
-def norms(svm: SvmSolution) -> Generator[Quadratic, Floats, Floats]:
-    """Ask for ``q_m(alpha*y)`` of every kernel, added up over the machines, (M,)."""
-    q = yield Quadratic(svm.signed)
-    return q if svm.signed.ndim == 1 else q.sum(axis=1)
+def sum_over_classes(q: Floats) -> Floats:
+    """Return the quadratic forms (M,) of one machine, or the sums over k of those (M, k) of k."""
+    total: Floats = q if q.ndim == 1 else q.sum(axis=1)
+    return total

@@ -16,9 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from mkldist.arrays import Floats
-from mkldist.machines.svm import TOLERANCE_FLOOR, SvmSolution
-from mkldist.optim.box_qp import newton_steps, pair_updates
-from mkldist.optim.duality_gap import relative_gap
+from mkldist.machines.svm import Certificate, SvmSolution, maximise_dual
 
 
 def solve_l2_svm(
@@ -39,33 +37,28 @@ def solve_l2_svm(
     ridge : float
         Positive; ``1 / C`` for the penalty ``C/2 sum_i slack_i^2``.
     y, tol, start, max_rounds
-        As for :func:`mkldist.machines.svm.solve_svm`, and so is what is returned.
+        As for :func:`mkldist.machines.svm.solve_svm`.
+
+    Returns
+    -------
+    SvmSolution
+        Its ``alpha`` has no upper bound.
     """
-    n = len(y)
-    tol = max(tol, TOLERANCE_FLOOR)
-    ridged = K + ridge * np.eye(n)
+    ridged = K + ridge * np.eye(len(y))
     beta = _scaled(_start(y, start), ridged, y)
     lower, upper = np.where(y > 0, 0.0, -np.inf), np.where(y > 0, np.inf, 0.0)
-    diagonal = np.ascontiguousarray(np.diagonal(ridged))
-    updates = steps = 0
-    violation = 1e-2
-    best = _evaluate(beta, K @ beta, y, ridge)
-    for _ in range(max_rounds):
-        if relative_gap(best[0], best[1]) <= tol:
-            break
-        slack = y - ridged @ beta
-        limit = 50 * n + 1000
-        updates += int(pair_updates(ridged, diagonal, beta, slack, lower, upper, violation, limit))
-        if relative_gap(*_evaluate(beta, y - slack - ridge * beta, y, ridge)[:2]) > 0.5 * tol:
-            steps += newton_steps(ridged, beta, slack, lower, upper)
-        best = _evaluate(beta, K @ beta, y, ridge)
-        violation = max(violation * 0.1, 1e-15)
-    primal, dual, bias = best
-    return SvmSolution(beta * y, beta, bias, primal, dual, updates, steps)
+
+    def certify(beta: Floats, product: Floats) -> Certificate:
+        return _evaluate(beta, product - ridge * beta, y, ridge)
+
+    return maximise_dual(ridged, y, lower, upper, beta, certify, tol, max_rounds)
 
 
 def _start(y: Floats, start: Floats | None) -> Floats:
-    """Return signed variables that sum to zero: each class carries the same total."""
+    """Return feasible ``alpha * y``: the alpha of either class are scaled to the smaller sum.
+
+    All alpha of a class are equal where `start` leaves a class without any.
+    """
     alpha = np.maximum(start, 0.0) if start is not None else np.zeros(len(y))
     totals = np.array([alpha[y > 0].sum(), alpha[y < 0].sum()])
     if totals.min() <= 0.0:
@@ -75,27 +68,28 @@ def _start(y: Floats, start: Floats | None) -> Floats:
 
 
 def _scaled(beta: Floats, ridged: Floats, y: Floats) -> Floats:
-    """Return the multiple of `beta` of largest dual value."""
+    """Return the multiple of `beta` that has the largest dual value."""
     scaled: Floats = beta * (float(beta @ y) / float(beta @ ridged @ beta))
     return scaled
 
 
-def _evaluate(beta: Floats, f: Floats, y: Floats, ridge: float) -> tuple[float, float, float]:
-    """Return the primal value, the dual value and the bias that minimises the primal."""
+def _evaluate(beta: Floats, f: Floats, y: Floats, ridge: float) -> Certificate:
+    """Return the certificate at `beta`; ``f = K beta`` is without the ridge."""
     norm = float(beta @ f)
     bias = best_bias(f, y)
     slack = np.maximum(0.0, 1.0 - y * (f + bias))
     primal = 0.5 * norm + float(slack @ slack) / (2.0 * ridge)
     dual = float(np.abs(beta).sum()) - 0.5 * (norm + ridge * float(beta @ beta))
-    return primal, dual, bias
+    return Certificate(primal, dual, bias)
 
 
 def best_bias(f: Floats, y: Floats) -> float:
     """Return the minimiser over b of ``sum_i max(0, 1 - y_i (f_i + b))^2``.
 
     Half its derivative, ``sum over active i of (f_i + b - y_i)``, is piecewise linear in b and
-    does not decrease; a point is active below its kink ``y_i - f_i`` if positive, above it if
-    negative.  The root lies on the piece between the two kinks where the derivative changes sign.
+    does not decrease.  A positive point is active where b is below its kink ``y_i - f_i``, a
+    negative one where b is above.  The root lies between the two neighbouring kinks at which the
+    derivative changes sign.
 
     Parameters
     ----------

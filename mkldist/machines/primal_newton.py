@@ -1,38 +1,42 @@
-"""A kernel machine with a squared loss on one Gram matrix, in the primal (z-step of PrimalMKL).
+"""Kernel machine with a squared loss on one Gram matrix, in the primal (z-step of PrimalMKL).
+
+Minimises
 
     F(z) = lam/2 alpha'K alpha + L(K alpha + b 1),      z = (alpha, b)
 
 for a loss L of :mod:`mkldist.machines.squared_losses`.  With the residual r of the loss, the
-support vectors sv, where it is curved, and P = blockdiag(K, 1)::
+support vectors sv where the loss is curved, I_sv the diagonal matrix of their mask, and
+``P = blockdiag(K, 1)``::
 
     gradient = P [ lam alpha - r ; slope - 1'r ]
     H = P [[ I_sv K + lam I, I_sv 1 ], [ 1'I_sv K, 1'I_sv 1 ]]
 
-The brackets are what is solved for: with P as preconditioner, conjugate gradients need no product
-with K beside the one of the Hessian.  Three ways to the minimum:
+Both have P on the left.  Conjugate gradients take it as their preconditioner and work on the
+brackets, so that a step needs one product with K and no more.  Three ways lead to the minimum:
 
 ``truncated-newton``
-    Newton directions by preconditioned conjugate gradients, stopped when the linear residual has
-    shrunk to a share of the gradient (Hao et al. 2012, Algorithm 2), exact line search.
+    Newton directions by preconditioned conjugate gradients, which stop once the linear residual is
+    a share of the gradient (Hao et al. 2012, Algorithm 2); exact line search.
 ``pcg``
-    Nonlinear preconditioned conjugate gradients, exact line search (Melacci & Belkin 2011).
+    Nonlinear preconditioned conjugate gradients; exact line search (Melacci & Belkin 2011).
 ``newton``
-    Newton directions by factorising ``K_sv + lam I``; ends after finitely many steps.
+    Newton directions by a Cholesky factor of ``K_sv + lam I``; ends after finitely many steps.
 
-The first two leave what they cannot finish within their limits, where lam is tiny next to the
-eigenvalues of K, to the third.
+Where lam is tiny next to the eigenvalues of K, the first two may not end within their limits.
+The third then takes over.
 
-Where the bias is optimal, ``F - dual = s'K s / (2 lam)`` with ``s = lam alpha - r``: the gap
+Where the bias is optimal, ``F - dual = s'K s / (2 lam)`` with ``s = lam alpha - r``.  The gap so
 follows from the gradient without cancellation.
 
-Erratum: Algorithm 2 compares the residual with its own norm; (11) and the gradient are meant.
-Its norm sees mostly the large eigenvalues of K, so the norm of P is held to the same share.
+Erratum: Algorithm 2 prints a residual that is compared with its own norm; it should be compared
+with that of the gradient, as in (11).  The Euclidean norm sees mostly the large eigenvalues of K.
+The norm of P must therefore shrink to the same share.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import scipy.linalg
@@ -44,15 +48,15 @@ from mkldist.machines.squared_losses import SquaredLoss
 Inner = Literal["truncated-newton", "pcg", "newton"]
 
 ETA = 0.1  # share of the gradient at which the paper truncates
-TRUNCATED_LIMIT = 20
-NEWTON_FIRST_LIMIT, NEWTON_LIMIT = 30, 500
-PCG_LIMIT = 2000
+TRUNCATED_LIMIT = 20  # truncated Newton steps
+NEWTON_FIRST_LIMIT, NEWTON_LIMIT = 30, 500  # exact Newton steps, from the origin and from z
+PCG_LIMIT = 2000  # nonlinear conjugate gradient steps
 PROGRESS = 0.5  # factor that a Newton step must take off the gap once the support stays
 
 
 @dataclass(frozen=True, eq=False)
 class PrimalPoint:
-    """A point z with what follows from it.
+    """A point z = (alpha, b), with the quantities that follow from it.
 
     Parameters
     ----------
@@ -79,6 +83,22 @@ class PrimalPoint:
     Ks: Floats
 
 
+class Direction(NamedTuple):
+    """Direction (q, q_b) of z, with the product K q.
+
+    Parameters
+    ----------
+    q, Kq : (n,) float64
+        Change of alpha, and its product with K.
+    q_b : float
+        Change of the bias.
+    """
+
+    q: Floats
+    Kq: Floats
+    q_b: float
+
+
 class PrimalMachine:
     """Minimise F over z, for one Gram matrix after another.
 
@@ -89,12 +109,12 @@ class PrimalMachine:
     lam : float
         Regularisation.
     inner : str
-        The way to the minimum, see the module.
+        The way to the minimum, one of the three that the module describes.
     share : float
         Gap, relative to F, at which to stop.
     counters : Counters
-        Where the work is counted: a machine as a solve, a step on a line as an iteration, and as
-        a Newton step if its direction is one.
+        Counters to which the work is added: a machine as a solve, a line search as an iteration,
+        and as a Newton step too where its direction is Newton's.
     """
 
     def __init__(
@@ -105,7 +125,15 @@ class PrimalMachine:
         self._counters = counters
 
     def __call__(self, K: Floats, alpha: Floats) -> PrimalPoint:
-        """Return the minimum for Gram matrix `K` (n, n); `alpha` (n,) is where gradients start."""
+        """Return the minimum for a Gram matrix.
+
+        Parameters
+        ----------
+        K : (n, n) float64
+            Gram matrix.
+        alpha : (n,) float64
+            Coefficients to start from, unless zero is better.
+        """
         self._counters.svm_solves += 1
         z, origin = self.point(K, alpha, K @ alpha), self.point(K, 0.0 * alpha, 0.0 * alpha)
         z = z if z.value < origin.value else origin
@@ -113,8 +141,8 @@ class PrimalMachine:
             z = self._conjugate_gradients(K, z)
         elif self._inner == "truncated-newton":
             z = self._truncated_newton(K, z)
-        # Newton's method from the origin, where most points are support vectors, mostly ends in a
-        # few steps; from the solution for another K it may cross many kinks one by one.
+        # Newton's method mostly ends in a few steps from the origin, where most points are support
+        # vectors.  From the solution for another K it may cross many kinks one by one.
         for start, limit in ((origin, NEWTON_FIRST_LIMIT), (z, NEWTON_LIMIT)):
             if self._done(z):
                 break
@@ -127,7 +155,7 @@ class PrimalMachine:
         return max(float(z.s @ z.Ks), 0.0) / (2.0 * self.lam)
 
     def point(self, K: Floats, alpha: Floats, f: Floats, b: float | None = None) -> PrimalPoint:
-        """Return z = (alpha, b), by default with the bias that minimises F."""
+        """Return z = (alpha, b) for ``f = K alpha``, by default with the bias that minimises F."""
         b = self.loss.best_bias(f) if b is None else b
         r = self.loss.residual(f + b)
         s = self.lam * alpha - r
@@ -135,12 +163,14 @@ class PrimalMachine:
         return PrimalPoint(alpha, b, f, r, value, s, K @ s)
 
     def _done(self, z: PrimalPoint) -> bool:
+        """Return True if the gap at z is small enough."""
         return self.gap(z) <= self._share * abs(z.value)
 
     def _moved(
-        self, K: Floats, z: PrimalPoint, q: Floats, Kq: Floats, q_b: float, *, keep_b: bool = False
+        self, K: Floats, z: PrimalPoint, along: Direction, *, keep_b: bool = False
     ) -> PrimalPoint:
-        """Return the minimum of F on the line through z along (q, q_b), then over b too."""
+        """Return the minimum of F on a line through z, and then over b unless b is kept."""
+        q, Kq, q_b = along
         self._counters.svm_iterations += 1
         constant = self.lam * float(z.alpha @ Kq) + self.loss.slope * q_b
         curvature = self.lam * max(float(q @ Kq), 0.0)
@@ -149,18 +179,19 @@ class PrimalMachine:
         return self.point(K, z.alpha + step * q, z.f + step * Kq, b)
 
     def _truncated_newton(self, K: Floats, z: PrimalPoint) -> PrimalPoint:
+        """Return the minimum by truncated Newton steps, or where they cease to help."""
         for _ in range(TRUNCATED_LIMIT):
             if self._done(z):
                 break
             self._counters.newton_steps += 1
-            moved = self._moved(K, z, *self._newton_pcg(K, z))
+            moved = self._moved(K, z, self._newton_pcg(K, z))
             if not (moved.value < z.value or self.gap(moved) < PROGRESS * self.gap(z)):
                 break
             z = moved
         return z
 
-    def _newton_pcg(self, K: Floats, z: PrimalPoint) -> tuple[Floats, Floats, float]:
-        """Return an approximate Newton direction q, K q and its bias (Algorithm 2)."""
+    def _newton_pcg(self, K: Floats, z: PrimalPoint) -> Direction:
+        """Return an approximate Newton direction (Algorithm 2)."""
         sv = self.loss.active(z.r)
         s, s_b, Ks = -z.s, 0.0, -z.Ks  # the linear residual, left of P; the bias is optimal
         q, Kq, q_b = np.zeros_like(s), np.zeros_like(s), 0.0
@@ -183,7 +214,7 @@ class PrimalMachine:
                 break
             ratio = rho / last_rho
             p, Kp, p_b = s + ratio * p, Ks + ratio * Kp, s_b + ratio * p_b
-        return q, Kq, q_b
+        return Direction(q, Kq, q_b)
 
     def _conjugate_gradients(self, K: Floats, z: PrimalPoint) -> PrimalPoint:
         """Return the minimum by nonlinear conjugate gradients (Polak & Ribiere, restarted)."""
@@ -193,7 +224,7 @@ class PrimalMachine:
             rho = float(z.s @ z.Ks) + s_b**2
             if rho <= 2.0 * self.lam * self._share * abs(z.value):
                 break
-            moved = self._moved(K, z, p, Kp, p_b, keep_b=True)
+            moved = self._moved(K, z, Direction(p, Kp, p_b), keep_b=True)
             if not moved.value <= z.value:
                 break
             moved_b = self.loss.slope - float(moved.r.sum())
@@ -211,7 +242,7 @@ class PrimalMachine:
                 break
             self._counters.newton_steps += 1
             q, q_b = self._newton_direction(K, z, sv)
-            moved = self._moved(K, z, q, K @ q, q_b)
+            moved = self._moved(K, z, Direction(q, K @ q, q_b))
             sv, last_sv = self.loss.active(moved.r), sv
             settled = np.array_equal(sv, last_sv)
             if settled and self.gap(moved) > PROGRESS * self.gap(z):
@@ -220,7 +251,7 @@ class PrimalMachine:
         return z
 
     def _newton_direction(self, K: Floats, z: PrimalPoint, sv: Bools) -> tuple[Floats, float]:
-        """Return (q, q_b) with ``lam (alpha + q)`` equal to the linearised residual at z + q."""
+        """Return q and q_b so that ``lam (alpha + q)`` is the residual linearised in them."""
         q = -z.alpha
         if not sv.any():
             return q, 0.0

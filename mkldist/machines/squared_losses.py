@@ -1,4 +1,4 @@
-"""Squared losses: half the squared distance of a decision value to the interval that is right.
+"""Squared losses: half the squared distance of a decision value to the interval of right ones.
 
     L(u) = sum_i 1/2 dist(u_i, [lower_i, upper_i])^2 + slope b,      u = f + b 1
 
@@ -13,15 +13,15 @@ one class             [0, inf) for y = 1, all reals else     one class    1
 
 The one-class machine ``1/2 sum_i (rho - f_i)_+^2 - rho`` is the last line with b = -rho.
 
-The *residual* ``r = P(u) - u``, P the projection onto the intervals, is minus the derivative of
-the distances.  Minimising over b makes ``sum_i r_i = slope``, and the conjugate gives the dual
+The *residual* ``r = P(u) - u``, with P the projection onto the intervals, is minus the derivative
+of the half squared distances.  At the best b, ``sum_i r_i = slope``.  The conjugate gives the dual
 
     min_{a, b} lam/2 a'K a + L(K a + b 1)
         = max_r { sum_i [ lower_i (r_i)_+ - upper_i (-r_i)_+ ] - 1/2 ||r||^2 - 1/(2 lam) r'K r :
                   1'r = slope },
 
-with a = r / lam at the optimum; r is non-negative where the upper end is infinite, non-positive
-where the lower is.
+with ``a = r / lam`` at the optimum.  Where the upper end is infinite r is non-negative, where the
+lower end is infinite non-positive.
 """
 
 from __future__ import annotations
@@ -29,9 +29,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from mkldist.arrays import Floats
+from mkldist.arrays import Bools, Floats
 from mkldist.compiled import compiled
 
 
@@ -52,23 +51,29 @@ class SquaredLoss:
     slope: float = 0.0
 
     def residual(self, u: Floats) -> Floats:
-        """Return ``P(u) - u`` (n,), minus the derivative of the distances at decisions `u`."""
+        """Return ``P(u) - u`` (n,), minus the derivative of the loss but for its slope.
+
+        Parameters
+        ----------
+        u : (n,) float64
+            Decision values.
+        """
         r: Floats = np.clip(u, self.lower, self.upper) - u
         return r
 
     def value(self, r: Floats, b: float) -> float:
-        """Return the loss of decisions with residual `r` and bias `b`."""
+        """Return the loss of decision values with residual `r` (n,) and bias `b`."""
         return 0.5 * float(r @ r) + self.slope * b
 
-    def active(self, r: Floats) -> npt.NDArray[np.bool_]:
-        """Return the points whose distance is curved there: the support vectors of the paper."""
-        curved: npt.NDArray[np.bool_] = (r != 0.0) | (self.lower == self.upper)
+    def active(self, r: Floats) -> Bools:
+        """Return a mask (n,) of the points where the loss is curved, the support vectors."""
+        curved: Bools = (r != 0.0) | (self.lower == self.upper)
         return curved
 
     def best_bias(self, f: Floats) -> float:
-        """Return the minimiser over b of the loss at ``f + b``; the middle one if many."""
-        # From the middle of the kinks, so that the shift to be found is of the size of their
-        # spread: the residual of targets far from zero then loses no digits.
+        """Return the minimiser over b of the loss at ``f + b``, the middle one of many."""
+        # The search starts in the middle of the kinks, so that the shift it finds is no larger than
+        # their spread, and residuals of targets far from zero lose no digits.
         kinks = np.concatenate([self.lower - f, self.upper - f])
         kinks = kinks[np.isfinite(kinks)]
         middle = 0.5 * float(kinks.min() + kinks.max())
@@ -88,23 +93,24 @@ class SquaredLoss:
         return float(root_on_line(u, change, self.lower, self.upper, constant, curvature))
 
     def feasible(self, r: Floats) -> Floats:
-        """Return `r` with one of its signs scaled so that it sums to the slope."""
+        """Return `r` (n,) with the entries of one sign scaled so that all sum to the slope."""
         positive, negative = float(r[r > 0].sum()), -float(r[r < 0].sum())
+        of_positive = of_negative = 1.0
         if positive > negative + self.slope:
-            factors = (negative + self.slope) / positive, 1.0
+            of_positive = (negative + self.slope) / positive
         elif self.slope > 0.0 and negative == 0.0:
-            factors = (self.slope / positive if positive > 0.0 else 0.0), 1.0
+            of_positive = self.slope / positive if positive > 0.0 else 0.0
         else:
             excess = positive - self.slope
-            factors = 1.0, (excess / negative if excess > 0.0 and negative > 0.0 else 0.0)
-        scaled: Floats = np.where(r > 0, factors[0] * r, factors[1] * r)
+            of_negative = excess / negative if excess > 0.0 and negative > 0.0 else 0.0
+        scaled: Floats = np.where(r > 0, of_positive * r, of_negative * r)
         return scaled
 
     def dual_value(self, r: Floats, b: float) -> float:
-        """Return the dual at a feasible `r` without its term in K.
+        """Return the dual value at a feasible `r` (n,), without its term in K.
 
-        Any `b` gives the same; one near the optimal bias keeps targets far from zero from
-        cancelling digits.
+        It is the same for any `b`.  With one near the optimal bias no digits cancel where targets
+        are far from zero.
         """
         ends = np.where(r > 0, self.lower, np.where(r < 0, self.upper, b)) - b
         return float(ends @ r) - 0.5 * float(r @ r) + self.slope * b
@@ -141,7 +147,7 @@ def _derivative(
     constant: float,
     curvature: float,
 ) -> tuple[float, float]:
-    """Return the derivative along the line at s, and its own derivative there."""
+    """Return the first and the second derivative along the line at step s."""
     first, second = constant + curvature * s, curvature
     for i in range(len(u)):
         at = u[i] + s * change[i]
@@ -156,7 +162,7 @@ def _derivative(
 
 @compiled
 def _sorted_kinks(u: Floats, change: Floats, lower: Floats, upper: Floats) -> Floats:
-    """Return the steps at which a decision meets an end of its interval, in order."""
+    """Return the steps, in order, at which a decision value meets an end of its interval."""
     kinks = np.empty(2 * len(u))
     count = 0
     for i in range(len(u)):
@@ -174,8 +180,9 @@ def root_on_line(
 ) -> float:
     """Return where ``constant + curvature s - sum_i r_i(u + s change) change_i`` vanishes.
 
-    The function is piecewise linear and does not decrease.  Halving the sorted kinks finds the
-    piece of its sign change, whose straight line gives the root; of many roots, the middle.
+    The function is piecewise linear and does not decrease.  Bisection of the sorted kinks finds the
+    piece on which the sign changes, and its straight line gives the root.  Of many roots it is the
+    middle one.
     """
     kinks = _sorted_kinks(u, change, lower, upper)
     if len(kinks) == 0:

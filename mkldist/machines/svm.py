@@ -8,16 +8,17 @@ Primal of the same value::
 
     min_{f, b}  1/2 ||f||^2_K + C sum_i max(0, 1 - y_i (f_i + b))
 
-Sequential minimal optimisation with second-order working sets (Fan, Chen & Lin 2005) brings the
-point near the solution from wherever it starts; Newton steps on the free variables then solve the
-remaining linear system, which gives the accuracy that a small duality gap of the outer problem
-needs at the price of a few factorisations.
+Sequential minimal optimisation with second-order working sets (Fan, Chen & Lin 2005) brings any
+starting point near the solution.  Newton steps on the free variables then solve the linear system
+that is left.  A small duality gap of the outer problem needs that accuracy, and the Newton steps
+reach it by a few factorisations.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,7 +27,7 @@ from mkldist.compiled import compiled
 from mkldist.optim.box_qp import newton_steps, pair_updates
 from mkldist.optim.duality_gap import relative_gap
 
-TOLERANCE_FLOOR = 1e-13
+TOLERANCE_FLOOR = 1e-13  # relative gap below which rounding decides
 EPS = float(np.finfo(np.float64).eps)
 
 
@@ -43,7 +44,7 @@ class SvmSolution:
     bias : float or (k,) float64
         The minimiser of the primal objective over b.
     objective, dual_objective : float
-        Primal and dual value; the optimum lies between.
+        Primal and dual value; the optimum lies between them.
     iterations, newton_steps : int
         Pair updates and Newton steps.
     """
@@ -58,15 +59,15 @@ class SvmSolution:
 
     @classmethod
     def none(cls) -> SvmSolution:
-        """Return what is worse than any solution, to start a search for the best."""
+        """Return a placeholder that is worse than any solution, to start a search for the best."""
         empty = np.empty(0)
         return cls(empty, empty, 0.0, np.inf, -np.inf, 0, 0)
 
     @classmethod
     def side_by_side(cls, machines: Sequence[SvmSolution]) -> SvmSolution:
-        """Return machines of several classes on one Gram matrix as one, a column a class.
+        """Return the machines of several classes on one Gram matrix as one solution.
 
-        Values and counts are added up.
+        It has a column for each class; its values and counts are sums over the classes.
         """
         return cls(
             alpha=np.column_stack([svm.alpha for svm in machines]),
@@ -82,6 +83,31 @@ class SvmSolution:
     def gap(self) -> float:
         """Relative duality gap."""
         return relative_gap(self.objective, self.dual_objective)
+
+
+class Certificate(NamedTuple):
+    """Bounds of a machine's optimum at a dual point, and the bias there.
+
+    Parameters
+    ----------
+    primal : float
+        Primal value with `rounding` added, an upper bound.
+    dual : float
+        Dual value, a lower bound.
+    bias : float
+        The minimiser of the primal value over b.
+    rounding : float
+        Part of `primal` that makes up for its rounding errors.
+    """
+
+    primal: float
+    dual: float
+    bias: float
+    rounding: float = 0.0
+
+    def within(self, tol: float) -> bool:
+        """Return True if the relative gap, less its part of rounding, is at most `tol`."""
+        return self.primal - self.rounding - self.dual <= tol * self.primal
 
 
 def solve_svm(
@@ -106,39 +132,79 @@ def solve_svm(
     tol : float
         Relative duality gap at which to stop.
     start : (n,) float64, optional
-        Dual variables to start from, e.g. of a neighbouring problem; made feasible first.
+        Dual variables to start from, for instance those of a similar problem; they are made
+        feasible first.
     max_rounds : int
         Limit on rounds of pair updates followed by Newton steps.
 
     Returns
     -------
     SvmSolution
-        The best point found; its gap exceeds `tol` only when rounding forbids less.
+        The last point; its gap exceeds `tol` only where rounding, or the limit on rounds, keeps
+        it from a smaller one.
+    """
+    beta = np.zeros(len(y)) if start is None else _feasible(start, y, C)
+    lower, upper = np.minimum(y * C, 0.0), np.maximum(y * C, 0.0)
+    reach = np.sqrt(np.maximum(np.diagonal(K), 0.0))
+
+    def certify(beta: Floats, f: Floats) -> Certificate:
+        return Certificate(*_evaluate(beta, f, y, C, reach))
+
+    return maximise_dual(K, y, lower, upper, beta, certify, tol, max_rounds)
+
+
+def maximise_dual(
+    K: Floats,
+    y: Floats,
+    lower: Floats,
+    upper: Floats,
+    beta: Floats,
+    certify: Callable[[Floats, Floats], Certificate],
+    tol: float,
+    max_rounds: int,
+) -> SvmSolution:
+    """Maximise ``y'beta - 1/2 beta' K beta`` over a box, at the sum of beta that it starts with.
+
+    Each round makes pair updates until the optimality conditions are violated by little, ten times
+    less than in the round before.  Newton steps on the free variables follow, unless the pair
+    updates suffice.
+
+    Parameters
+    ----------
+    K : (n, n) float64
+        Symmetric positive semi-definite, C-contiguous.
+    y : (n,) float64
+        Labels in {-1, +1}.
+    lower, upper : (n,) float64
+        Bounds of beta; may be infinite.
+    beta : (n,) float64
+        Feasible point to start from; it is overwritten.
+    certify : callable
+        Returns the certificate of a machine at beta, given ``K beta``.
+    tol : float
+        Relative duality gap at which to stop.
+    max_rounds : int
+        Limit on rounds.
     """
     n = len(y)
     tol = max(tol, TOLERANCE_FLOOR)
-    beta = np.zeros(n) if start is None else _feasible(start, y, C)
-    lower, upper = np.minimum(y * C, 0.0), np.maximum(y * C, 0.0)
-    f = K @ beta
     diagonal = np.ascontiguousarray(np.diagonal(K))
+    limit = 50 * n + 1000
     updates = steps = 0
     violation = 1e-2
-    reach = np.sqrt(np.maximum(diagonal, 0.0))
-    best = _evaluate(beta, f, y, C, reach)
+    product = K @ beta
+    best = certify(beta, product)
     for _ in range(max_rounds):
-        if best[0] - best[3] - best[1] <= tol * best[0]:
+        if best.within(tol):
             break
-        slack = y - f
-        limit = 50 * n + 1000
+        slack = y - product
         updates += int(pair_updates(K, diagonal, beta, slack, lower, upper, violation, limit))
-        primal, dual, _, rounding = _evaluate(beta, y - slack, y, C, reach)
-        if primal - rounding - dual > 0.5 * tol * primal:
+        if not certify(beta, y - slack).within(0.5 * tol):
             steps += newton_steps(K, beta, slack, lower, upper)
-        f = K @ beta
-        best = _evaluate(beta, f, y, C, reach)
+        product = K @ beta
+        best = certify(beta, product)
         violation = max(violation * 0.1, 1e-15)
-    primal, dual, bias, _ = best
-    return SvmSolution(beta * y, beta, bias, primal, dual, updates, steps)
+    return SvmSolution(beta * y, beta, best.bias, best.primal, best.dual, updates, steps)
 
 
 def _feasible(alpha: Floats, y: Floats, C: float) -> Floats:
@@ -156,10 +222,10 @@ def _feasible(alpha: Floats, y: Floats, C: float) -> Floats:
 def _evaluate(
     beta: Floats, f: Floats, y: Floats, C: float, reach: Floats
 ) -> tuple[float, float, float, float]:
-    """Return the primal value, the dual value, the bias that minimises the primal, and rounding.
+    """Return the fields of a :class:`Certificate` at `beta`, with ``f = K beta``.
 
-    C magnifies what rounding leaves of slacks that are zero.  The primal value takes that in, so
-    that it stays an upper bound, see :func:`slack_rounding`.
+    C magnifies the rounding errors of slacks that should be zero.  They are added to the primal
+    value, so that it stays an upper bound; see :func:`slack_rounding`.
     """
     norm = np.dot(beta, f)
     bias = best_bias(f, y)
@@ -171,10 +237,10 @@ def _evaluate(
 
 @compiled
 def slack_rounding(slack: Floats, reach: Floats, beta: Floats) -> float:
-    """Return what rounding may have taken off the sum of the positive parts of slacks.
+    """Return how much rounding may have taken off the sum of the positive parts of slacks.
 
-    With ``reach_i = sqrt(K_ii)``, f_i is a sum of terms of at most ``reach_i reach_j |beta_j|``,
-    whose rounding errors add up like a random walk.
+    With ``reach_i = sqrt(K_ii)``, f_i is a sum of terms of at most ``reach_i reach_j |beta_j|``.
+    Their rounding errors add up like a random walk.
 
     Parameters
     ----------

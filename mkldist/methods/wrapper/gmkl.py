@@ -10,25 +10,29 @@ Minimises over kernel weights d >= 0
 which is ``min_{f,b} C sum_i hinge(y_i (f(x_i) + b)) + sqrt(2 sigma) sum_m ||f_m||`` with
 ``d_m = ||f_m|| / sqrt(2 sigma)``.  Its dual is
 
-    max_alpha { 1'alpha : q_m(alpha*y) <= 2 sigma for all m, 0 <= alpha <= C, y'alpha = 0 },
+    max_alpha { 1'alpha : q_m(alpha*y) <= 2 sigma for all m, 0 <= alpha <= C, y'alpha = 0 }.
 
-so that the alpha of any machine, or a mean of several, shrunk or stretched to the feasible set,
-gives a lower bound.
+The alpha of any machine, or a mean of several, is feasible once it is scaled, and so gives a lower
+bound.
 
-An iteration goes from d towards the projection of ``d - lambda grad F``; ``lambda`` is Barzilai &
-Borwein's, and the step is halved until F falls below the largest of the last values by a share of
-what the gradient promises.  The combined kernel is linear in the step, so that only the machine
-is solved again.  What differs from the paper, neither the problem nor its optimum:
+An iteration
+
+1. goes from d towards the projection of ``d - lambda grad F`` on d >= 0, with the length
+   ``lambda`` of Barzilai & Borwein,
+2. halves the step until F falls below the largest of its last values by a share of the decrease
+   that the gradient promises.  The combined kernel is linear in the step, so that only the machine
+   is solved again.
+
+Two things differ from the paper, neither the problem nor its optimum:
 
 * Gradient steps are slow near the optimum, where q changes with d by orders of magnitude faster
-  along one direction than along another.  Once the relative gap is below ``newton``, steps minimise
-  the second-order model of F over d >= 0 (:mod:`.value_curvature`).  ``newton=0``
-  is the paper's algorithm.
-  Steps whose slope drowns in what the inner machines leave are full and untested.
+  along one direction than along another.  Once the relative gap is at most ``newton``, steps
+  minimise the second-order model of F over d >= 0 (:mod:`.damped_newton`).  ``newton=0`` is the
+  paper's algorithm.
 * The paper loosens the inner machine while the projected gradient is large.  Here it is solved
   to a share of the tolerance throughout, and warm starts keep it cheap.
 
-A solution d of total weight s is s times the solution of simplex-weighted MKL at s C, because
+If a solution d has the total weight s, then d / s solves simplex-weighted MKL at s C, because
 ``J(s p)`` at C is ``1/s`` times ``J(p)`` at s C.
 """
 
@@ -36,34 +40,33 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Generator
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from pydantic import Field
 
 from mkldist.arrays import Floats
-from mkldist.gram.requests import Combine, Quadratic, Request
-from mkldist.machines.svm import SvmSolution
-from mkldist.methods.wrapper.newton_iterate import ORTHANT, NewtonIterate
-from mkldist.methods.wrapper.segment import Segment
+from mkldist.counters import Counters
+from mkldist.gram.requests import Combine, Matvec, Quadratic
+from mkldist.machines.inner_svm import InnerSvm
+from mkldist.methods.wrapper.bounds import Bounds
+from mkldist.methods.wrapper.damped_newton import INNER_TOLERANCE, ORTHANT, DampedNewton
+from mkldist.methods.wrapper.segment import Iterate, Segment
+from mkldist.methods.wrapper.value_curvature import hessian_root
 from mkldist.optim.cutting_planes import CuttingPlanes
-from mkldist.optim.duality_gap import relative_gap
 from mkldist.solvers.base import (
     Method,
     Problem,
-    Solution,
     SolverParams,
     Steps,
     StopReason,
     reason_to_stop,
 )
-from mkldist.solvers.svm_solution import svm_solution
-from mkldist.solvers.trace import Trace
 
-MEMORY = 10  # values of F among which the largest must be undercut
-SUFFICIENT = 1e-4  # share of the promised decrease
-HALVINGS = 40
+TINY = float(np.finfo(np.float64).tiny)
+MEMORY = 10  # last values of F, below the largest of which a step must lead
+SUFFICIENT = 1e-4  # share of the promised decrease by which it must
+HALVINGS = 40  # trials of a step
 
 
 class GmklParams(SolverParams):
@@ -94,132 +97,155 @@ def solve(problem: Problem, params: GmklParams) -> Steps:
     Returns
     -------
     Solution
-        ``objective`` is the least F met, ``dual_objective`` the greatest dual value of alpha, or
-        means of alpha, scaled to be feasible; weights are not normalised.
+        ``objective`` is the least F met, ``dual_objective`` the greatest dual value met of an
+        alpha, or of a mean of several, scaled to be feasible.  Weights are not normalised.
     """
-    state = _Spectral(problem, params)
-    state.start((yield Combine(state.d)))
+    M, sigma, counters = problem.n_kernels, params.sigma, Counters()
+    svm_at = InnerSvm(problem.y, params.C, INNER_TOLERANCE * params.tol, counters)
+    newton = DampedNewton(ORTHANT, M, params.tol, svm_at)
+    bounds, duals = Bounds(problem, params, counters), MeanDuals(M, params.C, sigma)
+    recent: deque[float] = deque(maxlen=MEMORY)
+    last: Gradient | None = None
+    d, size = np.full(M, 1.0 / M), 1.0 / M
+    at = Iterate.solved(d, (yield Combine(d)), svm_at)
+    counters.combines += 1
     for _ in range(params.max_iter):
-        q = yield Quadratic(state.svm.signed)
-        state.bound(q)
-        stop = reason_to_stop(problem, params, state.gap, stalled=state.stuck)
+        # F(d) and its gradient, by the machine on sum_m d_m K_m.
+        q = yield Quadratic(at.svm.signed)
+        counters.passes += 1
+        F = at.svm.objective + sigma * float(at.d.sum())
+        gradient = sigma - 0.5 * q
+        bounds.update(at.d, at.svm, F, duals.lower_bound(at.svm.alpha, q))
+        stop = reason_to_stop(problem, params, bounds.gap, stalled=newton.stuck)
         if stop is not None:
             break
-        gradient = params.sigma - 0.5 * q
-        if state.gap <= params.newton:
-            yield from state.newton_step(gradient)
+        recent.append(F)
+        if bounds.gap > params.newton:
+            # Go towards the projection of d - lambda grad F on d >= 0, until F falls enough.
+            here = Gradient(at.d, gradient)
+            d_end = np.maximum(at.d - spectral_length(here, last, size) * gradient, 0.0)
+            segment = Segment(svm_at, at, d_end, (yield Combine(d_end)), price=sigma)
+            at, last = backtrack(segment, max(recent)), here
         else:
-            yield from state.spectral_step(gradient)
-    return state.solution(stop or StopReason.MAX_ITER)
+            # Go towards the minimiser of the second-order model of F over d >= 0.
+            working = np.flatnonzero((at.d > 0.0) | (gradient < 0.0))
+            products = yield Matvec(working, at.svm.signed)
+            counters.passes += len(working) == M
+            root = hessian_root(at.K, at.svm.alpha, params.C, products)
+            d_end = newton.minimiser(at.d, working, gradient[working], root, size)
+            segment = Segment(svm_at, at, d_end, (yield Combine(d_end)), price=sigma)
+            at, last = newton.search(segment, bounds.upper), None
+        del segment  # its matrices would stay in memory while the bank answers
+        counters.combines += 1
+        size = float(at.d.max()) or size
+    return bounds.solution(stop or StopReason.MAX_ITER)
 
 
-class _Spectral(NewtonIterate):
-    """The iterate, and the bounds."""
+class Gradient(NamedTuple):
+    """Kernel weights d (M,) and the derivatives of F by them (M,)."""
 
-    def __init__(self, problem: Problem, params: GmklParams) -> None:
-        super().__init__(problem, params.C, params.tol, ORTHANT)
-        self.upper, self.lower = math.inf, -math.inf
-        self._params = params
-        self._recent: deque[float] = deque(maxlen=MEMORY)
-        self._last: tuple[Floats, Floats] | None = None
+    d: Floats
+    gradient: Floats
+
+
+def spectral_length(here: Gradient, last: Gradient | None, size: float) -> float:
+    """Return the length lambda of a gradient step by Barzilai & Borwein.
+
+    Without a last step, or with no positive curvature along it, no weight moves by more than the
+    size of the weights.
+
+    Parameters
+    ----------
+    here : Gradient
+        Weights and gradient to step from.
+    last : Gradient or None
+        Those of the step before, if it was a gradient step.
+    size : float
+        Size of the weights.
+    """
+    if last is not None:
+        moved, changed = here.d - last.d, here.gradient - last.gradient
+        curvature = float(moved @ changed)
+        if curvature > 0.0:
+            return float(moved @ moved) / curvature
+    return size / max(float(np.abs(here.gradient).max()), TINY)
+
+
+def backtrack(segment: Segment, ceiling: float) -> Iterate:
+    """Halve the step until F falls below a ceiling by a share of the promised decrease.
+
+    Parameters
+    ----------
+    segment : Segment
+        From the iterate to the projection of its gradient step.
+    ceiling : float
+        Largest of the last values of F.
+    """
+    step = 1.0
+    for _ in range(HALVINGS):
+        trial = segment.at(step)
+        if segment.objective(trial) <= ceiling + SUFFICIENT * step * segment.slope:
+            break
+        step *= 0.5
+    return trial
+
+
+class MeanDuals:
+    """Lower bounds of F, from the alpha of the machines met and from means of them.
+
+    Parameters
+    ----------
+    n_kernels : int
+        Number M of kernels.
+    C : float
+        Bound of the dual variables.
+    sigma : float
+        Price of kernel weight.
+    """
+
+    def __init__(self, n_kernels: int, C: float, sigma: float) -> None:
+        self._C, self._sigma = C, sigma
         self._alphas: list[Floats] = []
-        self._forms = CuttingPlanes(problem.n_kernels)
-        self._size = float(self.d.max())
-        self._trace = Trace(params.trace, problem.clock)
+        self._forms = CuttingPlanes(n_kernels)
 
-    @property
-    def gap(self) -> float:
-        """Relative gap of the bounds."""
-        return relative_gap(self.upper, self.lower)
+    def lower_bound(self, alpha: Floats, q: Floats) -> float:
+        """Return the dual value of a machine's alpha, or that of the best mean if it is greater.
 
-    def bound(self, q: Floats) -> None:
-        """Take the primal value at d and the dual value of its machine."""
-        value = self._value(self.svm, self.d)
-        self._recent.append(value)
-        if value < self.upper:
-            self.upper, self._best_d, self._best = value, self.d, self.svm
-        self.lower = max(
-            self.lower, self._dual(self.svm.alpha, float(q.max())), self._mixed_dual(q)
-        )
-        self.counters.outer_iterations += 1
-        self.counters.passes += 1
-        self._trace.record(self.upper, self.lower, self.d)
+        The alpha of which means are taken are scaled to sum to 1.  By convexity the quadratic
+        forms of a mean are at most the means of their forms.  A matrix game finds the mean whose
+        largest form is least by that bound.
 
-    def _value(self, svm: SvmSolution, d: Floats) -> float:
-        """Return F."""
-        return svm.objective + self._params.sigma * float(d.sum())
-
-    def _dual(self, alpha: Floats, largest: float) -> float:
-        """Return the dual value of `alpha` times the largest factor that is feasible."""
-        tiny = float(np.finfo(np.float64).tiny)
-        in_box = self._params.C / max(float(alpha.max()), tiny)
-        in_balls = math.sqrt(2.0 * self._params.sigma / max(largest, tiny))
-        return min(in_box, in_balls) * float(alpha.sum())
-
-    def _mixed_dual(self, q: Floats) -> float:
-        """Return the dual value of the best mean of all alpha met, each scaled to sum to 1.
-
-        Its quadratic forms are at most the same mean of theirs, whose largest is the value of
-        a matrix game.
+        Parameters
+        ----------
+        alpha : (n,) float64
+            Dual variables.
+        q : (M,) float64
+            Their quadratic forms ``q_m(alpha*y)``.
         """
-        height = float(self.svm.alpha.sum())
+        own = self._scaled(alpha, float(q.max()))
+        height = float(alpha.sum())
         if height <= 0.0:
-            return -math.inf
-        self._alphas.append(self.svm.alpha / height)
+            return own
+        self._alphas.append(alpha / height)
         self._forms.add(0.0, -q / height**2)
         game = self._forms.minimum()
-        shares = np.flatnonzero(game.rows)
-        mean = np.sum([game.rows[j] * self._alphas[j] for j in shares], axis=0)
-        return self._dual(mean, -game.bound)
+        parts = np.flatnonzero(game.rows)
+        mean = np.sum([game.rows[j] * self._alphas[j] for j in parts], axis=0)
+        return max(own, self._scaled(mean, -game.bound))
 
-    def spectral_step(self, gradient: Floats) -> Generator[Request, Any, None]:
-        """Go towards the projection of a gradient step until F falls enough."""
-        length = self._spectral_length(gradient)
-        self._last = self.d, gradient
-        end = np.maximum(self.d - length * gradient, 0.0)
-        segment = yield from self._segment(end)
-        ceiling, step = max(self._recent), 1.0
-        for _ in range(HALVINGS):
-            segment.go(step)
-            value = self._value(segment.svm, self.d + step * (end - self.d))
-            if value <= ceiling + SUFFICIENT * step * segment.slope:
-                break
-            step *= 0.5
-        self._move(segment, end, step)
+    def _scaled(self, alpha: Floats, largest: float) -> float:
+        """Return the dual value of `alpha` times the largest factor that is feasible.
 
-    def _spectral_length(self, gradient: Floats) -> float:
-        """Return Barzilai & Borwein's length of a gradient step."""
-        if self._last is not None:
-            moved, changed = self.d - self._last[0], gradient - self._last[1]
-            curvature = float(moved @ changed)
-            if curvature > 0.0:
-                return float(moved @ moved) / curvature
-        return self._size / max(float(np.abs(gradient).max()), np.finfo(float).tiny)
-
-    def newton_step(self, gradient: Floats) -> Generator[Request, Any, None]:
-        """Go towards the minimiser of the second-order model of F."""
-        working = np.flatnonzero((self.d > 0.0) | (gradient < 0.0))
-        end = yield from self.model_minimiser(working, gradient[working], self._size)
-        segment = yield from self._segment(end)
-        self._last = None
-        self._move(segment, end, self.search(segment, self.upper))
-
-    def _segment(self, end: Floats) -> Generator[Request, Any, Segment]:
-        """Return the segment from d to `end`."""
-        K_end = yield Combine(end)
-        self.counters.combines += 1
-        tilt = self._params.sigma * float((end - self.d).sum())
-        return Segment(self.svm_at, self.svm, self.K, K_end, tilt)
-
-    def _move(self, segment: Segment, end: Floats, step: float) -> None:
-        """Take the place on the segment that was tried last, and the size of the weights there."""
-        self.move(segment, end, step)
-        self._size = float(self.d.max()) or self._size
-
-    def solution(self, stop: StopReason) -> Solution:
-        """Return the best weights met and their certificate."""
-        bounds = self.upper, self.lower
-        return svm_solution(self._best_d, self._best, bounds, stop, self.counters, self._trace)
+        Parameters
+        ----------
+        alpha : (n,) float64
+            Dual variables, non-negative.
+        largest : float
+            Upper bound of their quadratic forms.
+        """
+        in_box = self._C / max(float(alpha.max()), TINY)
+        in_balls = math.sqrt(2.0 * self._sigma / max(largest, TINY))
+        return min(in_box, in_balls) * float(alpha.sum())
 
 
 METHOD = Method(

@@ -12,56 +12,45 @@ which is ``min_{f,b} C sum_i hinge(y_i (f(x_i) + b)) + 1/2 (sum_m ||f_m||)^2``. 
 2. minimises ``g's + 1/2 s'Hs`` over the steps s that keep d in the simplex,
 3. searches the segment from d to d + s, where the combined kernel is linear in the step.
 
-Of several classes that share d, J, its gradient and its Hessian are sums over their machines.
+Of several classes that share d, J, its gradient and its Hessian are sums over the classes.
 
-What differs from the paper, neither the problem nor its optimum:
+Four things differ from the paper, neither the problem nor its optimum:
 
-* The step is sought among the kernels that can take part in it, those of positive weight and
-  those of ``q_m > sum_k d_k q_k``, so that the Hessian's products visit few kernels once the
-  weights are sparse.
+* Only kernels of positive weight and kernels of ``q_m > sum_k d_k q_k`` may take part in a step.
+  Once the weights are sparse, the products that the Hessian needs so visit few kernels.
 * J is only piecewise smooth, and a step may leave the piece whose Hessian it knows.  A proximal
-  term in the model keeps the step short: it grows after a short step, shrinks after a full one,
-  and bounds what the slopes alone may cause.  Where no alpha is free J is linear to second order,
-  and that term alone makes the step, which is then one of projected gradient.
-* J has kinks where weights vanish: the machine there is not unique, and that of the smallest
-  positive weights is another.  Newton steps jam at a kink.  When four iterations have not halved
-  the distance of the bounds, Newton steps take turns with steps of the Level method.
-* The lower bound is that of all machines met, the minimum of their cutting planes, which costs
-  no kernel and is, but for rounding, at least the bound ``1'alpha - 1/2 max_m q_m`` of any one.
-
-Close to the optimum the slope drowns in what the inner machines leave; steps are then full and
-untested, machines as exact as rounding permits, and only the certificate tells what it helped.
+  term in the model keeps the step short (:mod:`.damped_newton`).  Where no alpha is free the
+  Hessian is zero, and the proximal term turns the step into one of projected gradient.
+* J has kinks where weights vanish: the machine there is not unique, and the machines at small
+  positive weights tend to another one.  Newton steps jam at a kink.  When four iterations have not
+  halved the distance of the bounds, Newton steps take turns with steps of the Level method.
+* The lower bound is the minimum of the cutting planes of all machines met.  It costs no kernel,
+  and but for rounding it is at least the bound ``1'alpha - 1/2 max_m q_m`` of any single machine.
 """
 
 from __future__ import annotations
 
-import math
 from collections import deque
-from collections.abc import Generator
-from typing import Any
 
 import numpy as np
 from pydantic import Field
 
-from mkldist.arrays import Floats
-from mkldist.gram.requests import Combine, Request
-from mkldist.machines.inner_svm import norms
-from mkldist.machines.svm import SvmSolution
-from mkldist.methods.wrapper.newton_iterate import SIMPLEX, NewtonIterate
-from mkldist.methods.wrapper.segment import Segment
+from mkldist.counters import Counters
+from mkldist.gram.requests import Combine, Matvec, Quadratic
+from mkldist.machines.inner_svm import InnerSvm, sum_over_classes
+from mkldist.methods.wrapper.bounds import Bounds
+from mkldist.methods.wrapper.damped_newton import INNER_TOLERANCE, SIMPLEX, DampedNewton
+from mkldist.methods.wrapper.segment import Iterate, Segment
+from mkldist.methods.wrapper.value_curvature import hessian_root
 from mkldist.optim.cutting_planes import CuttingPlanes
-from mkldist.optim.duality_gap import relative_gap
 from mkldist.solvers.base import (
     Method,
     Problem,
-    Solution,
     SolverParams,
     Steps,
     StopReason,
     reason_to_stop,
 )
-from mkldist.solvers.svm_solution import svm_solution
-from mkldist.solvers.trace import Trace
 
 PATIENCE = 4  # iterations in which the distance of the bounds should halve
 
@@ -90,78 +79,51 @@ def solve(problem: Problem, params: HessianMKLParams) -> Steps:
     -------
     Solution
         ``objective`` is the least primal value met, ``dual_objective`` the greatest lower bound
-        that the machines gave.
+        by the cutting planes of the machines met.
     """
-    state = _Newton(problem, params)
-    state.start((yield Combine(state.d)))
+    M, counters = problem.n_kernels, Counters()
+    svm_at = InnerSvm(problem.y, params.C, INNER_TOLERANCE * params.tol, counters)
+    newton = DampedNewton(SIMPLEX, M, params.tol, svm_at)
+    bounds, cuts = Bounds(problem, params, counters), CuttingPlanes(M)
+    widths: deque[float] = deque(maxlen=PATIENCE + 1)
+    by_newton = False
+    d = np.full(M, 1.0 / M)
+    at = Iterate.solved(d, (yield Combine(d)), svm_at)
+    counters.combines += 1
     for _ in range(params.max_iter):
-        q = yield from norms(state.svm)
-        state.bound(q)
-        stop = reason_to_stop(problem, params, state.gap, stalled=state.stuck)
+        # 1. Gradient of J, and the minimum of all cuts 1'alpha - 1/2 sum_m d_m q_m.
+        q = sum_over_classes((yield Quadratic(at.svm.signed)))
+        counters.passes += 1
+        height, gradient = float(at.svm.alpha.sum()), -0.5 * q
+        cuts.add(height, gradient)
+        lower = max(height - 0.5 * float(q.max()), cuts.minimum().bound)
+        bounds.update(at.d, at.svm, at.svm.objective, lower)
+        stop = reason_to_stop(problem, params, bounds.gap, stalled=newton.stuck)
         if stop is not None:
             break
-        if state.jammed:
-            yield from state.level_step()
+        widths.append(bounds.width)
+        if by_newton and jammed(widths):
+            d = cuts.level_step(at.d, bounds.upper, bounds.lower)  # leave a kink
+            at, by_newton = Iterate.solved(d, (yield Combine(d)), svm_at), False
         else:
-            yield from state.newton_step(q)
-    return state.solution(stop or StopReason.MAX_ITER)
+            # 1. Hessian of J, in the kernels that may take part.
+            working = np.flatnonzero((at.d > 0.0) | (q > at.d @ q))
+            products = yield Matvec(working, at.svm.signed)
+            counters.passes += len(working) == M
+            root = hessian_root(at.K, at.svm.alpha, params.C, products)
+            # 2. Minimise g's + 1/2 s'Hs over the steps s that keep d in the simplex.
+            d_end = newton.minimiser(at.d, working, gradient[working], root, size=1.0)
+            # 3. Search the segment from d to d + s.
+            segment = Segment(svm_at, at, d_end, (yield Combine(d_end)))
+            at, by_newton = newton.search(segment, abs(at.svm.objective)), True
+            del segment  # its matrices would stay in memory while the bank answers
+        counters.combines += 1
+    return bounds.solution(stop or StopReason.MAX_ITER)
 
 
-class _Newton(NewtonIterate):
-    """The iterate, and the bounds."""
-
-    def __init__(self, problem: Problem, params: HessianMKLParams) -> None:
-        super().__init__(problem, params.C, params.tol, SIMPLEX)
-        self.best, self.lower = SvmSolution.none(), -math.inf
-        self._cuts = CuttingPlanes(problem.n_kernels)
-        self._trace = Trace(params.trace, problem.clock)
-        self._widths: deque[float] = deque(maxlen=PATIENCE + 1)
-        self._by_newton = False
-
-    def bound(self, q: Floats) -> None:
-        """Take the primal value of the machine at d and the lower bound of its cut."""
-        if self.svm.objective < self.best.objective:
-            self._best_d, self.best = self.d, self.svm
-        height = float(self.svm.alpha.sum())
-        self._cuts.add(height, -0.5 * q)
-        cuts = self._cuts.minimum().bound
-        self.lower = max(self.lower, height - 0.5 * float(q.max()), cuts)
-        self._widths.append(self.best.objective - self.lower)
-        self.counters.outer_iterations += 1
-        self.counters.passes += 1
-        self._trace.record(self.best.objective, self.lower, self.d)
-
-    @property
-    def gap(self) -> float:
-        """Relative gap of the bounds."""
-        return relative_gap(self.best.objective, self.lower)
-
-    @property
-    def jammed(self) -> bool:
-        """Whether Newton steps have not halved the distance of the bounds of late."""
-        full = len(self._widths) > PATIENCE and self._by_newton
-        return full and self._widths[-1] > 0.5 * self._widths[0]
-
-    def level_step(self) -> Generator[Request, Any, None]:
-        """Move d to the nearest point of a level set of the cuts."""
-        self.d = self._cuts.level_step(self.d, self.best.objective, self.lower)
-        self.start((yield Combine(self.d)))
-        self._by_newton = False
-
-    def newton_step(self, q: Floats) -> Generator[Request, Any, None]:
-        """Move d, its combined kernel and its machine."""
-        self._by_newton = True
-        working = np.flatnonzero((self.d > 0.0) | (q > self.d @ q))
-        end = yield from self.model_minimiser(working, -0.5 * q[working], size=1.0)
-        K_end = yield Combine(end)
-        self.counters.combines += 1
-        segment = Segment(self.svm_at, self.svm, self.K, K_end)
-        self.move(segment, end, self.search(segment, abs(self.svm.objective)))
-
-    def solution(self, stop: StopReason) -> Solution:
-        """Return the best weights met and their certificate."""
-        bounds = self.best.objective, self.lower
-        return svm_solution(self._best_d, self.best, bounds, stop, self.counters, self._trace)
+def jammed(widths: deque[float]) -> bool:
+    """Return True if the last iterations have not halved the distance of the bounds."""
+    return len(widths) > PATIENCE and widths[-1] > 0.5 * widths[0]
 
 
 METHOD = Method(

@@ -12,13 +12,13 @@ Algorithm 1 alternates the machine at d with the minimiser over d at fixed norms
     d_m  proportional to  ||f_m||^(2/(p+1)) = (d_m^2 q_m)^(1/(p+1)),    ||d||_p = 1.
 
 Every feasible alpha bounds the optimum from below by ``1'alpha - 1/2 ||q||_{p*}``,
-``p* = p/(p-1)``; the gap of an iterate is ``1/2 (||q||_{p*} - sum_m d_m q_m)`` and that of its
+``p* = p/(p-1)``.  The gap of an iterate is ``1/2 (||q||_{p*} - sum_m d_m q_m)`` plus the gap of its
 machine.
 
-The update converges linearly, at a factor that tends to 1 with p.  Its logarithm is
-therefore mixed with the last iterates by Anderson's method; a mixed point of greater J than the
-best is thrown away, and the plain update of the best point taken, which always descends.
-``accelerate=False`` is the paper's algorithm.
+The update converges linearly, at a factor that tends to 1 as p tends to 1.  Anderson's method
+therefore mixes the logarithms of the updated weights with those of the last iterates.  If J is
+greater at a mixed point than at the best, the iteration goes back to the plain update, which
+always descends.  ``accelerate=False`` is the paper's algorithm.
 """
 
 from __future__ import annotations
@@ -30,22 +30,18 @@ from mkldist.arrays import Floats
 from mkldist.counters import Counters
 from mkldist.gram.requests import Combine, Quadratic
 from mkldist.machines.inner_svm import InnerSvm
-from mkldist.machines.svm import SvmSolution
-from mkldist.optim.duality_gap import relative_gap
+from mkldist.methods.wrapper.bounds import Bounds
 from mkldist.solvers.base import (
     Method,
     Problem,
-    Solution,
     SolverParams,
     Steps,
     StopReason,
     reason_to_stop,
 )
 from mkldist.solvers.log_weights import ASCENT, LogWeights
-from mkldist.solvers.svm_solution import svm_solution
-from mkldist.solvers.trace import Trace
 
-PATIENCE = 25  # iterations without a better bound after which rounding is what is left
+PATIENCE = 25  # iterations without a better bound, after which only rounding is left
 
 
 class LpMklParams(SolverParams):
@@ -78,75 +74,36 @@ def solve(problem: Problem, params: LpMklParams) -> Steps:
         ``objective`` is the least J(d) met, ``dual_objective`` the greatest value met of
         ``1'alpha - 1/2 ||q||_{p*}``.
     """
-    state = _LpMkl(problem, params)
+    M, p, counters = problem.n_kernels, params.p, Counters()
+    svm_at = InnerSvm(problem.y, params.C, params.tol, counters)
+    bounds = Bounds(problem, params, counters)
+    weights = LogWeights(normalised(np.zeros(M), p), lambda mixed, _: normalised(mixed, p))
     for _ in range(params.max_iter):
-        K = yield Combine(state.d)
-        svm = state.solve_svm(K)
-        q = yield Quadratic(svm.signed)
-        state.bound(svm, np.maximum(q, 0.0))
-        gap = relative_gap(state.upper, state.lower)
-        stop = reason_to_stop(problem, params, gap, stalled=state.idle >= PATIENCE)
+        # Train the machine on sum_m d_m K_m, and compute q_m.
+        d = weights.d
+        K = yield Combine(d)
+        svm = svm_at(K)
+        q = np.maximum((yield Quadratic(svm.signed)), 0.0)
+        counters.combines += 1
+        counters.passes += 1
+
+        bounds.update(d, svm, svm.objective, float(svm.alpha.sum()) - 0.5 * dual_norm(q, p))
+        stop = reason_to_stop(problem, params, bounds.gap, stalled=bounds.idle >= PATIENCE)
         if stop is not None:
             break
-        state.move(svm, np.maximum(q, 0.0))
-    return state.solution(stop or StopReason.MAX_ITER)
 
-
-class _LpMkl:
-    """The weights, by their logarithms, and the bounds."""
-
-    def __init__(self, problem: Problem, params: LpMklParams) -> None:
-        self.params = params
-        uniform = normalised(np.zeros(problem.n_kernels), params.p)
-        self._weights = LogWeights(uniform, lambda mixed, _: normalised(mixed, params.p))
-        self.upper, self.lower, self.idle = np.inf, -np.inf, 0
-        self._counters = Counters()
-        self._svm = InnerSvm(problem.y, params.C, params.tol, self._counters)
-        self._trace = Trace(params.trace, problem.clock)
-
-    @property
-    def d(self) -> Floats:
-        """Kernel weights of the iterate."""
-        return self._weights.d
-
-    def solve_svm(self, K: Floats) -> SvmSolution:
-        """Solve the machine at d."""
-        self._counters.combines += 1
-        return self._svm(K)
-
-    def bound(self, svm: SvmSolution, q: Floats) -> None:
-        """Take the bounds that the machine and its q give."""
-        norm, _ = dual_norm(q, self.params.p)
-        lower = float(svm.alpha.sum()) - 0.5 * norm
-        self.idle += 1
-        if lower > self.lower:
-            self.lower, self.idle = lower, 0
-        if svm.objective < self.upper:
-            self.upper, self._best_d, self._best_svm, self.idle = svm.objective, self.d, svm, 0
-        self._counters.outer_iterations += 1
-        self._counters.passes += 1
-        self._trace.record(self.upper, self.lower, self.d)
-
-    def move(self, svm: SvmSolution, q: Floats) -> None:
-        """Take the update, mixed with the last ones where that has not led uphill."""
-        weights = self._weights
-        if weights.mixed and svm.objective > self.upper * (1.0 + ASCENT):
-            weights.replace(weights.plain)
-            return
-        plain = updated(weights.log, q, self.params.p)
-        if self.params.accelerate:
-            weights.update(plain, q)
+        # Update d_m by (d_m^2 q_m)^(1/(p+1)), normalised to ||d||_p = 1.
+        if weights.mixed and svm.objective > bounds.upper * (1.0 + ASCENT):
+            weights.replace(weights.plain)  # mixing led uphill; the plain update never does
+        elif params.accelerate:
+            weights.update(updated(weights.log, q, p), q)
         else:
-            weights.replace(plain)
-
-    def solution(self, stop: StopReason) -> Solution:
-        """Return the best weights met and their certificate."""
-        bounds = self.upper, self.lower
-        return svm_solution(self._best_d, self._best_svm, bounds, stop, self._counters, self._trace)
+            weights.replace(updated(weights.log, q, p))
+    return bounds.solution(stop or StopReason.MAX_ITER)
 
 
 def normalised(log_d: Floats, p: float) -> Floats:
-    """Return the logarithms of d / ||d||_p, from those of d; -inf stands for a weight of zero."""
+    """Return the logarithms (M,) of d / ||d||_p from those of d; that of zero is -inf."""
     largest = log_d.max()
     unit: Floats = log_d - (largest + np.log(np.exp(p * (log_d - largest)).sum()) / p)
     return unit
@@ -155,11 +112,20 @@ def normalised(log_d: Floats, p: float) -> Floats:
 def updated(log_d: Floats, q: Floats, p: float) -> Floats:
     """Return the logarithms of the closed-form weights.
 
-    A kernel with ``q_m = 0`` gets weight zero.  One that had weight zero and has q_m > 0 gets the
-    weight of the update's fixed points, ``(q_m / ||q||_{p*})^(1/(p-1))``, for the update itself
-    would never let it return.
+    A kernel with ``q_m = 0`` gets weight zero.  The update would never let it return, so a kernel
+    of weight zero with ``q_m > 0`` gets the weight that it has at fixed points of the update,
+    ``(q_m / ||q||_{p*})^(1/(p-1))``.
+
+    Parameters
+    ----------
+    log_d : (M,) float64
+        Logarithms of the weights d.
+    q : (M,) float64
+        Quadratic forms of the machine at d, non-negative.
+    p : float
+        Norm of the weights.
     """
-    norm, _ = dual_norm(q, p)
+    norm = dual_norm(q, p)
     if norm == 0.0:
         return log_d
     with np.errstate(divide="ignore"):
@@ -169,24 +135,22 @@ def updated(log_d: Floats, q: Floats, p: float) -> Floats:
     return normalised(steps, p)
 
 
-def dual_norm(q: Floats, p: float) -> tuple[float, Floats]:
-    """Return ``||q||_{p*}`` and its gradient, the weights of unit p-norm that attain it.
+def dual_norm(q: Floats, p: float) -> float:
+    """Return ``||q||_{p*}``, ``p* = p/(p-1)``.
 
     Parameters
     ----------
     q : (M,) float64
         Non-negative.
     p : float
-        Above 1; ``p* = p/(p-1)``.
+        Above 1.
     """
     largest = float(q.max())
     if largest == 0.0:
-        return 0.0, np.zeros_like(q)
-    shares = q / largest
-    powers = shares ** (p / (p - 1.0))
-    total = float(powers.sum())
-    weights: Floats = (powers / total) ** (1.0 / p)
-    return largest * total ** (1.0 - 1.0 / p), weights
+        return 0.0
+    total = float(((q / largest) ** (p / (p - 1.0))).sum())
+    norm: float = largest * total ** (1.0 - 1.0 / p)
+    return norm
 
 
 METHOD = Method(

@@ -10,25 +10,27 @@ divided by a bound of the squared radius of the ball around the points,
 
 where R_k is the radius of the smallest ball that encloses the points in the feature space of
 kernel k (18).  That is simplex-weighted MKL with squared slacks over ``K_k + (R_k^2/C) I``, so that
-``dJ/dmu_k = -1/2 [q_k(alpha*y) + (R_k^2/C) alpha'alpha]``.  The descent along the reduced gradient
-is :mod:`.reduced_gradient`.
+``dJ/dmu_k = -1/2 [q_k(alpha*y) + (R_k^2/C) alpha'alpha]``.  Any alpha met is feasible in the dual,
+whose value is ``1'alpha - 1/2 max_k`` of the brackets.  The descent along the reduced gradient is
+that of SimpleMKL, whose pieces are :mod:`.reduced_gradient` and :mod:`.simplex_line`.
 
 On the paper:
 
-* Algorithm 1 prints ``mu + gamma dJ/dmu``; J is minimised, so the step is one of descent.
-* (12) bounds the cost (11), in which the true radius R_mu of the combined kernel multiplies the
-  margin term, by ``(sum_k mu_k R_k^2) J``.  Its last inequality, which drops that factor, needs
-  ``sum_k mu_k R_k^2 <= 1``, as the paper's cosine normalisation (3) guarantees.  Kernels are taken
-  here as the bank gives them; without that normalisation J is still what is minimised.
-* A kernel of radius zero is constant on the points.  It adds neither to the quadratic form, since
-  ``y'alpha = 0``, nor to the ridge, and so has no weight at the optimum.  If every radius is zero
-  no function tells two points apart and J is infinite; the slack penalty is then taken to be C/2,
-  whose predictor, the constant that minimises the squared slacks, is that of any other factor.
+* Erratum: Algorithm 1 prints ``mu + gamma dJ/dmu``.  J is minimised, so the step must descend.
+* In the cost (11) the true radius R_mu of the combined kernel multiplies the margin term.  (12)
+  bounds that cost by ``(sum_k mu_k R_k^2) J``.  Its last inequality drops the factor, which needs
+  ``sum_k mu_k R_k^2 <= 1``, as the paper's cosine normalisation (3) guarantees.  This code takes
+  kernels as the bank gives them, and minimises J without that normalisation too.
+* A kernel of radius zero is constant on the points.  It adds nothing to the quadratic form, since
+  ``y'alpha = 0``, and nothing to the ridge, and so has no weight at the optimum.  If every radius
+  is zero, no function tells two points apart and J is infinite.  The slack penalty is then taken
+  to be C/2; any other gives the same predictor, the constant that minimises the squared slacks.
 """
 
 from __future__ import annotations
 
 import itertools
+from functools import partial
 
 import numpy as np
 from pydantic import Field
@@ -36,18 +38,25 @@ from pydantic import Field
 from mkldist.arrays import Floats
 from mkldist.counters import Counters
 from mkldist.gram.radii import squared_radius
-from mkldist.gram.requests import Radii
+from mkldist.gram.requests import Combine, Quadratic, Radii
 from mkldist.machines.l2_svm import solve_l2_svm
 from mkldist.machines.svm import SvmSolution
-from mkldist.methods.wrapper.reduced_gradient import Descent, ReducedGradientParams, descend
-from mkldist.methods.wrapper.simplex_line import Combination
-from mkldist.solvers.base import Method, Problem, Steps
-from mkldist.solvers.trace import Trace
+from mkldist.methods.wrapper.bounds import Bounds
+from mkldist.methods.wrapper.reduced_gradient import (
+    KinkSteps,
+    QuasiNewton,
+    ReducedGradientParams,
+    reference_kernel,
+    steepest_path,
+)
+from mkldist.methods.wrapper.simplex_line import CombinedKernel, LineSearch
+from mkldist.solvers.base import Method, Problem, Steps, StopReason, reason_to_stop
 
-# A gap of eps leaves an error of about sqrt(eps) in the quadratic forms, which are the gradient.
-SLOPE_SHARE = 0.1  # of the outer tolerance
-# Weight on kernels of radius zero alone leaves no ridge: J is infinite there, and with this share
-# of the largest ridge so large that a search along a line turns back.
+# A relative gap of eps leaves an error of about sqrt(eps) in the quadratic forms, which are the
+# gradient.  Machines are solved until that error is this share of the outer tolerance.
+SLOPE_SHARE = 0.1
+# If only kernels of radius zero have weight there is no ridge, and J is infinite.  With this share
+# of the largest ridge instead, J is so large that a search along a line turns back.
 RIDGE_FLOOR = 1e-14
 RELATIVE_ROUNDING = 1e-9  # of squared radii, each of which is known to a relative 1e-10
 
@@ -75,30 +84,82 @@ def solve(problem: Problem, params: RMKLParams) -> Steps:
     Returns
     -------
     Solution
-        ``objective`` is the least primal value (17) met, ``dual_objective`` the greatest value
-        met of ``1'alpha - 1/2 max_k [q_k(alpha*y) + (R_k^2/C) alpha'alpha]``.  ``extra`` holds
-        what :func:`radius_report` returns.
+        ``objective`` is the least primal value (17) met, ``dual_objective`` the greatest lower
+        bound: of the dual at the alpha met and, after a kink, of their cutting planes.  ``extra``
+        is the result of :func:`radius_report`.
     """
-    counters, trace = Counters(), Trace(params.trace, problem.clock)
-    squared_radii = yield Radii()
+    M, counters = problem.n_kernels, Counters()
+    squared_radii = yield Radii()  # R_k^2 (18)
     counters.passes += 1
-    penalised = squared_radii if squared_radii.any() else np.ones(problem.n_kernels)
-    ridges = penalised / params.C
-    machine = _Machine(problem.y, RIDGE_FLOOR * float(ridges.max()), params.tol, counters)
-    descent = yield from descend(problem, params, machine, ridges, counters, trace)
-    report = radius_report(descent, squared_radii, params.C)
-    return descent.solution(counters, trace, report)
+    ridges = slack_ridges(squared_radii, params.C)
+    l2_svm_at = InnerL2Svm(problem.y, ridges, params.tol, counters)
+    line = LineSearch(l2_svm_at, ridges, counters, partial(problem.clock.past, params.time_limit))
+    bounds, kinks, quasi_newton = Bounds(problem, params, counters), KinkSteps(M), QuasiNewton()
+    descent_path = quasi_newton.path if params.curvature else steepest_path
+    mu, reference = np.full(M, 1.0 / M), None
+    for _ in range(params.max_iter):
+        # Set R_mu^2 = sum_k mu_k R_k^2 and compute J(mu) (17) with K = sum_k mu_k K_k.
+        kernel = CombinedKernel((yield Combine(mu)), float(ridges @ mu))
+        svm = l2_svm_at(kernel)
+        # Compute dJ/dmu_k = -1/2 q_k, with q_k the quadratic form of K_k + (R_k^2/C) I.
+        q = (yield Quadratic(svm.signed)) + ridges * float(svm.signed @ svm.signed)
+        counters.combines += 1
+        counters.passes += 1
+        height, gradient = float(svm.alpha.sum()), -0.5 * q
+
+        dual = height - 0.5 * float(q.max())
+        bounds.update(mu, svm, svm.objective, max(dual, kinks.lower_bound(height, gradient)))
+        if bounds.svm is svm:
+            best_kernel = kernel
+        stop = reason_to_stop(problem, params, bounds.gap, stalled=kinks.exhausted)
+        if stop is not None:
+            break
+
+        # Compute the step gamma and move downhill: mu <- mu - gamma dJ/dmu, kept in the simplex.
+        reference = reference_kernel(mu, reference)
+        path = descent_path(mu, gradient, reference)
+        moved = yield from line.search(path, kernel, svm)
+        if np.array_equal(moved, mu):  # J has a kink here
+            quasi_newton.forget()
+            moved = kinks.step(mu, height, gradient, bounds)
+        mu = moved
+    report = radius_report(bounds.weights, bounds.svm, best_kernel, squared_radii, params.C)
+    return bounds.solution(stop or StopReason.MAX_ITER, report)
 
 
-class _Machine:
-    """The l2-SVM on one combined kernel after another, each started from the last solution."""
+def slack_ridges(squared_radii: Floats, C: float) -> Floats:
+    """Return ``R_k^2 / C`` (M,), which the squared slacks add to the diagonal of each kernel.
 
-    def __init__(self, y: Floats, floor: float, tol: float, counters: Counters) -> None:
-        self._y, self._floor, self._counters = y, floor, counters
+    If every radius is zero, it is ``1 / C`` for each, as if every radius were one.
+    """
+    penalised = squared_radii if squared_radii.any() else np.ones(len(squared_radii))
+    ridges: Floats = penalised / C
+    return ridges
+
+
+class InnerL2Svm:
+    """Solve one l2-SVM after another, each started from the last solution.
+
+    Parameters
+    ----------
+    y : (n,) float64
+        Labels in {-1, +1}.
+    ridges : (M,) float64
+        Number that is added to the diagonal of each kernel; not all are zero.
+    tol : float
+        Relative duality gap of the outer problem.
+    counters : Counters
+        Where solves are counted.
+    """
+
+    def __init__(self, y: Floats, ridges: Floats, tol: float, counters: Counters) -> None:
+        self._y, self._floor = y, RIDGE_FLOOR * float(ridges.max())
         self._tol = (SLOPE_SHARE * tol) ** 2
+        self._counters = counters
         self._start: Floats | None = None
 
-    def __call__(self, kernel: Combination) -> SvmSolution:
+    def __call__(self, kernel: CombinedKernel) -> SvmSolution:
+        """Solve on a combined kernel, whose ridge is kept above zero."""
         ridge = max(kernel.ridge, self._floor)
         svm = solve_l2_svm(kernel.matrix, self._y, ridge, tol=self._tol, start=self._start)
         self._start = svm.alpha
@@ -106,13 +167,19 @@ class _Machine:
         return svm
 
 
-def radius_report(descent: Descent, squared_radii: Floats, C: float) -> dict[str, float]:
-    """Return how the radius of the combined kernel compares with what stands for it in J.
+def radius_report(
+    mu: Floats, svm: SvmSolution, kernel: CombinedKernel, squared_radii: Floats, C: float
+) -> dict[str, float]:
+    """Return how the radius of the combined kernel compares with its bound in J.
 
     Parameters
     ----------
-    descent : Descent
-        Where the weights mu, the machine and the combined kernel are.
+    mu : (M,) float64
+        Kernel weights.
+    svm : SvmSolution
+        The l2-SVM on their combined kernel.
+    kernel : CombinedKernel
+        That kernel.
     squared_radii : (M,) float64
         Squared radii of the kernels.
     C : float
@@ -131,22 +198,23 @@ def radius_report(descent: Descent, squared_radii: Floats, C: float) -> dict[str
         ``radius_margin``: the cost (11), ``1/2 ||w||^2 R_mu^2 + C/2 sum_i xi_i^2``, which by (12)
         is at most ``mean_squared_radius`` times the objective.
     """
-    mu, svm = descent.weights, descent.svm
-    combined = squared_radius(descent.kernel.matrix)
+    combined = squared_radius(kernel.matrix)
     parts = mu * squared_radii
-    chain = [float(parts.max()), combined, float(parts.sum()), float(squared_radii.max())]
-    rounding = RELATIVE_ROUNDING * chain[-1]
-    holds = all(low <= high + rounding for low, high in itertools.pairwise(chain))
-    norm = float(svm.signed @ descent.kernel.matrix @ svm.signed)
-    slacks = 2.0 * descent.kernel.ridge * max(svm.objective - 0.5 * norm, 0.0)
+    largest_part, mean = float(parts.max()), float(parts.sum())
+    largest = float(squared_radii.max())
+    rounding = RELATIVE_ROUNDING * largest
+    pairs = itertools.pairwise((largest_part, combined, mean, largest))
+    bound_holds = all(low <= high + rounding for low, high in pairs)
+    norm = float(svm.signed @ kernel.matrix @ svm.signed)
+    squared_slacks = 2.0 * kernel.ridge * max(svm.objective - 0.5 * norm, 0.0)
     return {
         "squared_radius": combined,
-        "largest_part": chain[0],
-        "mean_squared_radius": chain[2],
-        "largest_squared_radius": chain[3],
-        "bound_holds": float(holds),
-        "radius_error": (chain[2] - combined) / combined if combined > 0.0 else 0.0,
-        "radius_margin": 0.5 * norm * combined + 0.5 * C * slacks,
+        "largest_part": largest_part,
+        "mean_squared_radius": mean,
+        "largest_squared_radius": largest,
+        "bound_holds": float(bound_holds),
+        "radius_error": (mean - combined) / combined if combined > 0.0 else 0.0,
+        "radius_margin": 0.5 * norm * combined + 0.5 * C * squared_slacks,
     }
 
 

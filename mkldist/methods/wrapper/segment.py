@@ -1,12 +1,13 @@
-"""Search for the least value of a support vector machine between two combined kernels.
+"""Search for the least objective between two combined kernels.
 
-Along ``K(step) = K + step (K_end - K)`` the value J is convex, and every trial costs a machine
-but no kernel of the bank.
+Along ``d(step) = d + step (d_end - d)`` the combined kernel is linear in the step and the value J
+of the support vector machine is convex.  Every trial costs a machine but no kernel of the bank.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,54 +15,103 @@ from mkldist.arrays import Floats
 from mkldist.machines.svm import SvmSolution
 from mkldist.optim.line_search import root_of_slope
 
-_SHARE = 0.5  # of the first slope's size, at which a trial is good enough
+SvmAt = Callable[[Floats], SvmSolution]
+
+SLOPE_LEFT = 0.5  # of the first slope's size, at which a trial is good enough
+
+
+@dataclass(frozen=True, eq=False)
+class Iterate:
+    """Kernel weights with all that a method knows there.
+
+    Parameters
+    ----------
+    d : (M,) float64
+        Kernel weights.
+    K : (n, n) float64
+        Their combined kernel.
+    svm : SvmSolution
+        The machine on it.
+    step : float
+        Length of the step that led there along its segment, 1 for a full one.
+    """
+
+    d: Floats
+    K: Floats
+    svm: SvmSolution
+    step: float = 1.0
+
+    @classmethod
+    def solved(cls, d: Floats, K: Floats, svm_at: SvmAt) -> Iterate:
+        """Return the iterate at weights `d` of combined kernel `K`, by solving its machine."""
+        return cls(d, K, svm_at(K))
 
 
 class Segment:
-    """The segment from one combined kernel to another.
+    """The segment from an iterate to other kernel weights.
+
+    The objective is ``J(d) + price sum_m d_m``.
 
     Parameters
     ----------
     svm_at : callable
         Solves the machine on a combined kernel.
-    svm : SvmSolution
-        The machine at the start.
-    start, end : (n, n) float64
-        Combined kernels.
-    tilt : float
-        Slope of whatever else the objective adds, linear along the segment.
+    start : Iterate
+        Where the segment starts.
+    d_end : (M,) float64
+        Kernel weights at its end.
+    K_end : (n, n) float64
+        Their combined kernel.
+    price : float
+        Price of a unit of kernel weight.
+
+    Attributes
+    ----------
+    slope : float
+        Slope of the objective at the start; negative for a direction of descent.
     """
 
     def __init__(
         self,
-        svm_at: Callable[[Floats], SvmSolution],
-        svm: SvmSolution,
-        start: Floats,
-        end: Floats,
-        tilt: float = 0.0,
+        svm_at: SvmAt,
+        start: Iterate,
+        d_end: Floats,
+        K_end: Floats,
+        price: float = 0.0,
     ) -> None:
-        self._svm_at, self._tilt = svm_at, tilt
-        self._start, self._end, self._along = start, end, end - start
-        self.svm = svm
-        self.slope = self._slope(svm)
-        """Slope at the start; negative for a direction of descent."""
-        self.kernel = start
-        """Combined kernel of the last trial; `svm` is the machine there."""
+        self._svm_at, self._start, self._price = svm_at, start, price
+        self._d_end, self._K_end = d_end, K_end
+        self._d_change, self._K_change = d_end - start.d, K_end - start.K
+        self._tilt = price * float(self._d_change.sum())
+        self.slope = self.slope_at(start)
 
-    def go(self, step: float) -> float:
-        """Move to a step in [0, 1], and return the slope there."""
-        self._step = step
-        self.kernel = self._end if step == 1.0 else self._start + step * self._along
-        self.svm = self._svm_at(self.kernel)
-        return self._slope(self.svm)
+    def at(self, step: float) -> Iterate:
+        """Return the weights at a step in [0, 1], with their combined kernel and its machine."""
+        if step == 1.0:
+            d, K = self._d_end, self._K_end
+        else:
+            d = (1.0 - step) * self._start.d + step * self._d_end
+            K = self._start.K + step * self._K_change
+        return Iterate(d, K, self._svm_at(K), step)
 
-    def search(self) -> float:
-        """Move to a step at which the slope has shrunk, the full step first; return it."""
-        step = root_of_slope(self.go, self.slope, 1.0, first=1.0, share=_SHARE)
-        if step != self._step:
-            self.go(step)
-        return step
+    def slope_at(self, trial: Iterate) -> float:
+        """Return the slope, ``price 1'(d_end - d) - 1/2 beta' (K_end - K) beta``."""
+        beta = trial.svm.signed
+        return self._tilt - 0.5 * float(np.vdot(beta.T @ self._K_change, beta.T))
 
-    def _slope(self, svm: SvmSolution) -> float:
-        """Return dJ/dstep, ``-1/2 beta' (K_end - K) beta``, and the tilt."""
-        return self._tilt - 0.5 * float(np.vdot(svm.signed.T @ self._along, svm.signed.T))
+    def objective(self, trial: Iterate) -> float:
+        """Return the objective at a trial."""
+        d = self._start.d + trial.step * self._d_change
+        return trial.svm.objective + self._price * float(d.sum())
+
+    def search(self) -> Iterate:
+        """Return a trial at which the slope has shrunk; the full step is tried first."""
+        trial = self._start
+
+        def slope_at(step: float) -> float:
+            nonlocal trial
+            trial = self.at(step)
+            return self.slope_at(trial)
+
+        step = root_of_slope(slope_at, self.slope, 1.0, first=1.0, share=SLOPE_LEFT)
+        return trial if trial.step == step else self.at(step)

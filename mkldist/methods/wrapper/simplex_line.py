@@ -1,17 +1,18 @@
 """Search along a direction over the simplex of kernel weights, past kernels that reach zero.
 
-A kernel that reaches zero stays there and the reference kernel takes up its share from then on
-(Rakotomamonjy et al. 2008, Algorithm 1), so that the weights follow a path of straight pieces with
-a knot wherever a kernel leaves.  The paper solves a machine at every knot, nearly M of them where
-one direction empties the simplex.  Here the knot up to which the value falls is sought by doubling
-and halving, at the price of about ``2 log2`` machines of the number of kernels that leave, each on
-a combined kernel that the bank is asked for; the piece after it is searched as a line.
+A kernel that reaches zero stays there, and the reference kernel takes up its share from then on
+(Rakotomamonjy et al. 2008, Algorithm 1).  The weights so follow a path of straight pieces, with a
+*knot* wherever a kernel leaves.  The paper solves a machine at every knot, nearly M of them where
+one direction empties the simplex.  Here doubling and halving find the knot up to which the value
+falls.  That costs about ``2 log2 L`` machines where L kernels leave, each on a combined kernel
+that the bank is asked for.  The piece after that knot is then searched as a line.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,39 +22,39 @@ from mkldist.gram.requests import Combine, Request
 from mkldist.machines.svm import SvmSolution
 from mkldist.optim.line_search import root_of_slope
 
-SUM_ERROR = 0.1
-ZERO_WEIGHT = 1e-15
+SUM_ERROR = 0.1  # of the sum of weights, beyond which a direction is lost in rounding
+ZERO_WEIGHT = 1e-15  # weights up to it are rounding
 
 
 @dataclass(frozen=True, eq=False)
-class Combination:
-    """``matrix + ridge I``, a combination of modified kernels.
+class CombinedKernel:
+    """``matrix + ridge I``, a combination of kernels with numbers added to their diagonals.
 
     Parameters
     ----------
     matrix : (n, n) float64
         Combination of the kernels.
     ridge : float
-        The same combination of what is added to their diagonals.
+        The same combination of the numbers that are added to their diagonals.
     """
 
     matrix: Floats
-    ridge: float
+    ridge: float = 0.0
 
-    def plus(self, step: float, other: Combination) -> Combination:
-        """Return this plus `step` times another."""
-        return Combination(self.matrix + step * other.matrix, self.ridge + step * other.ridge)
+    def plus(self, step: float, other: CombinedKernel) -> CombinedKernel:
+        """Return this kernel plus `step` times another."""
+        return CombinedKernel(self.matrix + step * other.matrix, self.ridge + step * other.ridge)
 
     def quadratic(self, v: Floats) -> float:
         """Return ``v' (matrix + ridge I) v``, added up over the columns of `v`."""
         return float(np.vdot(v.T @ self.matrix, v.T)) + self.ridge * float(np.vdot(v, v))
 
 
-Machine = Callable[[Combination], SvmSolution]
+Machine = Callable[[CombinedKernel], SvmSolution]
 
 
-class Path:
-    """Weights from `d` along D, with the reference kernel taking up the rest.
+class SimplexPath:
+    """Weights from `d` along D, past kernels that reach zero; a reference kernel keeps their sum.
 
     Parameters
     ----------
@@ -62,17 +63,30 @@ class Path:
     D : (M,) float64
         Direction, non-negative where d is zero.
     reference : int
-        The kernel whose share follows from the others.
+        The kernel whose weight follows from the others.
+    newton_like : bool
+        True if D is scaled so that a step of 1 is a good guess; kernels that leave beyond it are
+        not tried.
+
+    Attributes
+    ----------
+    knots : (k,) float64
+        Steps at which a kernel reaches zero, in order; the first is 0, the last the path's end.
     """
 
-    def __init__(self, d: Floats, D: Floats, reference: int) -> None:
+    def __init__(self, d: Floats, D: Floats, reference: int, *, newton_like: bool = False) -> None:
         self._d, self._D, self._reference = d, D, reference
+        self.newton_like = newton_like
         self._leaving = np.full(len(d), np.inf)
         shrinking = D < 0.0
         shrinking[reference] = False
         self._leaving[shrinking] = d[shrinking] / -D[shrinking]
         self.knots: Floats = self._knots()
-        """Steps at which a kernel reaches zero, the first of them 0, the last the path's end."""
+
+    @property
+    def end(self) -> int:
+        """Index of the last knot."""
+        return len(self.knots) - 1
 
     def _knots(self) -> Floats:
         """Return the knots up to the one at which nothing moves or the reference is used up."""
@@ -102,13 +116,13 @@ class Path:
         step = float(self.knots[knot])
         d = np.where(self._leaving > step, np.maximum(self._d + step * self._D, 0.0), 0.0)
         d[self._reference] = 0.0
-        if not (self._uses_up and knot + 1 == len(self.knots)):
+        if not (self._uses_up and knot == self.end):
             d[self._reference] = max(1.0 - float(d.sum()), 0.0)
         return d
 
     def direction(self, knot: int) -> Floats:
         """Return the direction on the piece after a knot; zero after the last."""
-        if knot + 1 == len(self.knots):
+        if knot == self.end:
             return np.zeros_like(self._D)
         D = np.where(self._leaving > self.knots[knot], self._D, 0.0)
         D[self._reference] = 0.0
@@ -116,20 +130,39 @@ class Path:
         return D
 
 
+class _Descent(NamedTuple):
+    """The last knot of a path that was found to descend.
+
+    Parameters
+    ----------
+    knot : int
+        Its index.
+    kernel, svm
+        Combined kernel and machine there.
+    next_slope : float or None
+        Slope at the end of the piece after it, where it is known and positive.
+    """
+
+    knot: int
+    kernel: CombinedKernel
+    svm: SvmSolution
+    next_slope: float | None
+
+
 @dataclass(frozen=True, eq=False)
 class LineSearch:
-    """Go along directions of descent, dropping kernels, and search the last piece.
+    """Search along paths of descent: drop kernels as long as J falls, then search the last piece.
 
     Parameters
     ----------
     machine : callable
         Solves the inner problem on a combined kernel.
     ridges : (M,) float64
-        What is added to the diagonal of each kernel.
+        Number that is added to the diagonal of each kernel.
     counters : Counters
         Where combinations are counted.
     expired : callable
-        Whether the time is up: then the best knot so far is the end.
+        Returns True once the time is up; the search then ends at the best knot so far.
     """
 
     machine: Machine
@@ -138,52 +171,52 @@ class LineSearch:
     expired: Callable[[], bool]
 
     def search(
-        self, path: Path, kernel: Combination, svm: SvmSolution, *, newton_like: bool
+        self, path: SimplexPath, kernel: CombinedKernel, svm: SvmSolution
     ) -> Generator[Request, Floats, Floats]:
         """Return the weights where the value along a path has all but stopped to fall.
 
-        Those of the path's start when nothing descends.
+        They are those of the path's start when nothing descends.
 
         Parameters
         ----------
-        path : Path
+        path : SimplexPath
             From the weights of `kernel`.
-        kernel : Combination
+        kernel : CombinedKernel
             Combined kernel at the start.
         svm : SvmSolution
             The machine there.
-        newton_like : bool
-            Whether a step of 1 is a good guess, beyond which kernels need not leave.
+
+        Yields
+        ------
+        Combine
         """
         along = yield from self._combined(path.direction(0))
         if not _slope(svm, along) < 0.0:
             return path.weights(0)
-        last = len(path.knots) - 1
-        if newton_like:
-            last = int(np.searchsorted(path.knots, 1.0)) - 1
-        low, kernel, svm, end_slope = yield from self._last_descent(path, last, kernel, svm, along)
-        if low:
-            along = yield from self._combined(path.direction(low))
-        slope = _slope(svm, along)
-        if low == len(path.knots) - 1 or not slope < 0.0 or (low and self.expired()):
-            return path.weights(low)
-        reach, rest = float(path.knots[low + 1] - path.knots[low]), 1.0 - float(path.knots[low])
+        low = yield from self._last_descent(path, kernel, svm, along)
+        if low.knot:
+            along = yield from self._combined(path.direction(low.knot))
+        slope = _slope(low.svm, along)
+        if low.knot == path.end or not slope < 0.0 or (low.knot and self.expired()):
+            return path.weights(low.knot)
+        start = float(path.knots[low.knot])
+        reach, full_step = float(path.knots[low.knot + 1]) - start, 1.0 - start
+        try_full = path.newton_like and 0.0 < full_step < reach and low.next_slope is None
         step = root_of_slope(
-            lambda gamma: _slope(self.machine(kernel.plus(gamma, along)), along),
+            lambda gamma: _slope(self.machine(low.kernel.plus(gamma, along)), along),
             slope,
             reach,
-            first=rest if newton_like and 0.0 < rest < reach and end_slope is None else None,
-            end_slope=end_slope,
+            first=full_step if try_full else None,
+            end_slope=low.next_slope,
         )
-        return normalised(path.weights(low) + step * path.direction(low), path.weights(0))
+        moved = path.weights(low.knot) + step * path.direction(low.knot)
+        return normalised(moved, path.weights(0))
 
     def _last_descent(
-        self, path: Path, last: int, kernel: Combination, svm: SvmSolution, along: Combination
-    ) -> Generator[Request, Floats, tuple[int, Combination, SvmSolution, float | None]]:
-        """Return the last knot found to descend, kernel and machine there, the next one's slope.
-
-        The slope is that at the end of the piece, where it is known and positive.
-        """
+        self, path: SimplexPath, kernel: CombinedKernel, svm: SvmSolution, along: CombinedKernel
+    ) -> Generator[Request, Floats, _Descent]:
+        """Return the last knot found to descend, by doubling strides and then halving them."""
+        last = int(np.searchsorted(path.knots, 1.0)) - 1 if path.newton_like else path.end
         low, high, stride, end_slope = 0, last + 1, 1, None
         failed = False
         while (low < last and not failed) or high - low > 1:
@@ -206,16 +239,16 @@ class LineSearch:
             else:
                 high, failed, end_slope = trial, True, slope
         known = failed and high == low + 1 and end_slope is not None and end_slope > 0.0
-        return low, kernel, svm, end_slope if known else None
+        return _Descent(low, kernel, svm, end_slope if known else None)
 
-    def _combined(self, weights: Floats) -> Generator[Request, Floats, Combination]:
-        """Ask for the combination of modified kernels of some weights or direction."""
+    def _combined(self, weights: Floats) -> Generator[Request, Floats, CombinedKernel]:
+        """Ask for the combined kernel of some weights or direction, and count it."""
         matrix = yield Combine(weights)
         self.counters.combines += 1
-        return Combination(matrix, float(self.ridges @ weights))
+        return CombinedKernel(matrix, float(self.ridges @ weights))
 
 
-def _slope(svm: SvmSolution, along: Combination) -> float:
+def _slope(svm: SvmSolution, along: CombinedKernel) -> float:
     """Return dJ/dgamma along D, ``-1/2 (alpha*y)' K_D (alpha*y)``."""
     return -0.5 * along.quadratic(svm.signed)
 

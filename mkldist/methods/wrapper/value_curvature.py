@@ -1,13 +1,13 @@
 """Second derivatives of the support vector machine's value with respect to kernel weights.
 
 With ``J(d) = max_alpha { 1'alpha - 1/2 beta' K beta }``, ``beta = alpha*y``, ``K = sum_m d_m K_m``,
-the first derivative is ``-1/2 beta' K_m beta``.  As long as the same alpha are free, i.e. strictly
-between 0 and C, the machine solves the linear system
+the first derivative is ``-1/2 beta' K_m beta``.  Alpha is free where it is strictly between 0 and
+C.  Let F be the free points and B the others.  As long as F stays the same, the machine solves
 
-    [[K_FF, 1], [1', 0]] [beta_F, b] = [y_F - K_FB beta_B, -1'beta_B]
+    [[K_FF, 1], [1', 0]] [beta_F, b] = [y_F - K_FB beta_B, -1'beta_B].
 
-on the free set F, B the rest.  Its derivative gives ``d beta_F / d d_m = -P u_m`` with
-``u_m = (K_m beta)_F`` and P the leading block of the system's inverse, hence
+With P the leading block of the inverse of that matrix and ``u_m = (K_m beta)_F``, its derivative
+gives ``d beta_F / d d_m = -P u_m``, hence
 
     d2 J / dd_m dd_l = u_m' P u_l,    P = K_FF^-1 - K_FF^-1 1 1' K_FF^-1 / (1' K_FF^-1 1)
 
@@ -21,10 +21,10 @@ import scipy.linalg
 
 from mkldist.arrays import Floats
 
-_RIDGE_SHARE = 1e-12  # of the mean diagonal, keeps dependent columns apart
-_DAMPING_FLOOR = 1e-10
-_REACH = 10.0  # multiple of the weights' size
-_SHORT = 0.1  # length of a step
+_RIDGE_SHARE = 1e-12  # of the mean diagonal; a ridge keeps dependent columns apart
+_DAMPING_FLOOR = 1e-10  # least share of the curvature in the proximal term
+_REACH = 10.0  # multiple of the weights' size that bounds a step where the model is flat
+_SHORT = 0.1  # length of a step, below which the model was wrong
 
 
 def hessian_root(K: Floats, alpha: Floats, C: float, products: Floats) -> Floats:
@@ -35,7 +35,7 @@ def hessian_root(K: Floats, alpha: Floats, C: float, products: Floats) -> Floats
     K : (n, n) float64
         Combined kernel.
     alpha : (n,) or (n, k) float64
-        Dual variables of the machine on it, or of those of k classes, whose J are added up.
+        Dual variables of the machine on it, or of the machines of k classes; J is then their sum.
     C : float
         Their bound.
     products : (S, n) or (S, n, k) float64
@@ -43,9 +43,9 @@ def hessian_root(K: Floats, alpha: Floats, C: float, products: Floats) -> Floats
 
     Returns
     -------
-    (k, S) float64
-        The root, one row a free variable; empty when fewer than two are free, where J is linear,
-        and at ``K = 0``, where it has no second derivative.
+    (f, S) float64
+        The root, with a row for each free variable.  It is empty where fewer than two are free,
+        for J is linear there, and at ``K = 0``, where J has no second derivative.
     """
     if alpha.ndim == 2:
         machines = zip(alpha.T, np.moveaxis(products, 2, 0), strict=True)
@@ -70,23 +70,23 @@ def hessian_root(K: Floats, alpha: Floats, C: float, products: Floats) -> Floats
 
 
 class Damping:
-    """Weight of a model's proximal term, relative to the model's curvature."""
+    """Weight of the proximal term in a second-order model, relative to the model's curvature."""
 
     def __init__(self) -> None:
         self._share = _DAMPING_FLOOR
 
     def ridge(self, root: Floats, slopes: Floats, size: float) -> float:
-        """Return the weight.
+        """Return the weight of the proximal term.
 
-        It bounds the step where the model is flat by a multiple of the weights, and fades with
-        the slopes, so that the last steps are Newton's.
+        Where the model is flat, it bounds the step by a multiple of the size of the weights.  It
+        fades with the slopes, so that the last steps are Newton's.
 
         Parameters
         ----------
-        root : (k, S) float64
+        root : (f, S) float64
             Root of the Hessian.
         slopes : (S,) float64
-            Reduced gradient: what vanishes at the optimum.
+            Reduced gradient, which vanishes at the optimum.
         size : float
             Size of the weights, positive.
         """
@@ -95,7 +95,7 @@ class Damping:
         return max(self._share * curvature, steepest / (_REACH * size))
 
     def adapt(self, length: float) -> None:
-        """Trust the model more after a full step, less after a short one."""
+        """Lower the weight after a full step, and raise it after a short one."""
         if length >= 1.0:
             self._share = max(0.1 * self._share, _DAMPING_FLOOR)
         elif length < _SHORT:

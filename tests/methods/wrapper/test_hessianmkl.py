@@ -1,4 +1,4 @@
-"""HessianMKL: few iterations, little of the bank, and what happens where curvature is missing."""
+"""HessianMKL: few iterations, few products, and kernels without curvature."""
 
 from __future__ import annotations
 

@@ -44,13 +44,10 @@ def test_kernels_of_no_use_leave_and_may_return():
 
 
 @pytest.mark.parametrize("p", [1.01, 1.5, 2.0, 10.0])
-def test_dual_norm_is_attained_in_the_ball(p):
+def test_dual_norm_is_that_of_the_conjugate_exponent(p):
     q = np.random.default_rng(1).uniform(0, 3, 6)
-    norm, weights = dual_norm(q, p)
-    assert norm == pytest.approx(np.linalg.norm(q, ord=p / (p - 1)))
-    assert np.linalg.norm(weights, ord=p) == pytest.approx(1.0)
-    assert weights @ q == pytest.approx(norm)
-    assert dual_norm(np.zeros(3), p)[0] == 0.0
+    assert dual_norm(q, p) == pytest.approx(np.linalg.norm(q, ord=p / (p - 1)))
+    assert dual_norm(np.zeros(3), p) == 0.0
 
 
 @pytest.mark.parametrize("p", [1.05, 2.0])

@@ -1,4 +1,4 @@
-"""R-MKL beside the conformance suite: its gradient, its radii and what it reports of them."""
+"""R-MKL beside the conformance suite: its gradient, its radii and its report of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Paths over the simplex against plain steps from knot to knot, and what a search costs."""
+"""Paths over the simplex against plain steps from knot to knot, and the cost of a search."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from mkldist.counters import Counters
 from mkldist.machines.svm import solve_svm
-from mkldist.methods.wrapper.simplex_line import Combination, LineSearch, Path
+from mkldist.methods.wrapper.simplex_line import CombinedKernel, LineSearch, SimplexPath
 from tests.methods import plain_bank
 
 
@@ -44,7 +44,7 @@ def test_knots_and_weights_are_those_of_steps_from_knot_to_knot(seed):
         D = np.where(zero, 0.0, -np.abs(D))  # all but the reference leave
     D[reference] = 0.0
     D[reference] = -D.sum()
-    path, places = Path(d, D, reference), walked(d, D, reference)
+    path, places = SimplexPath(d, D, reference), walked(d, D, reference)
     np.testing.assert_allclose(path.knots, [step for step, _ in places], rtol=1e-9)
     for knot, (_, weights) in enumerate(places):
         np.testing.assert_allclose(path.weights(knot), weights, atol=1e-12)
@@ -72,18 +72,18 @@ def test_kernels_that_leave_together_cost_few_machines(n_kernels):
     d = np.full(n_kernels, 1.0 / n_kernels)
     solved: list[float] = []
 
-    def machine(kernel: Combination):
+    def machine(kernel: CombinedKernel):
         svm = solve_svm(kernel.matrix, y, 10.0, tol=1e-6)
         solved.append(svm.objective)
         return svm
 
-    kernel = Combination(np.einsum("m,mij->ij", d, grams), 0.0)
+    kernel = CombinedKernel(np.einsum("m,mij->ij", d, grams), 0.0)
     svm = machine(kernel)
     q = np.einsum("i,mij,j->m", svm.signed, grams, svm.signed)
     D = 0.5 * (q - q[0])
     D[0] = -D[1:].sum()
     lines = LineSearch(machine, np.zeros(n_kernels), Counters(), lambda: False)
-    steps = lines.search(Path(d, D, 0), kernel, svm, newton_like=False)
+    steps = lines.search(SimplexPath(d, D, 0), kernel, svm)
     moved = plain_bank.run(steps, grams)
     left = int((moved == 0.0).sum())
     assert left > 0.5 * n_kernels
@@ -93,7 +93,7 @@ def test_kernels_that_leave_together_cost_few_machines(n_kernels):
 
 def test_a_kernel_that_grows_by_next_to_nothing_ends_no_path_at_infinity():
     d, D = np.array([0.5, 0.5, 0.0]), np.array([0.0, 0.0, 5e-324])
-    path = Path(d, D, 0)
+    path = SimplexPath(d, D, 0)
     assert np.isfinite(path.knots).all()
     for knot in range(len(path.knots)):
         assert path.weights(knot).sum() == pytest.approx(1.0)

@@ -1,0 +1,61 @@
+"""SimpleMKL's plain algorithm: its first step by the paper's formulas, and its descent.
+
+Its optimum is held to a conic solver in test_simplex_methods.py, with the other methods of the
+same problem; its pieces have files by their own names.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.svm import SVC
+
+from mkldist.gram.requests import Combine, Matvec
+from mkldist.methods.registry import METHODS
+from tests.methods import instances, plain_bank
+
+SIMPLEMKL = METHODS["simplemkl"]
+
+
+def run(instance: instances.Instance, **params):
+    """Return the solution and the requests."""
+    seen = []
+    settings = SIMPLEMKL.params(C=instance.C, **params)
+    steps = SIMPLEMKL.solve(plain_bank.problem(instance.grams, instance.y), settings)
+    solution = plain_bank.run(steps, instance.grams, lambda request, _: seen.append(request))
+    return solution, seen
+
+
+@pytest.mark.parametrize("make", [instances.balanced, instances.not_normalised])
+@pytest.mark.parametrize("curvature", [True, False])
+def test_the_first_step_is_along_the_reduced_gradient(make, curvature):
+    instance = make()
+    M, K = len(instance.grams), instance.grams.mean(axis=0)
+    _, seen = run(instance, curvature=curvature, max_iter=2, tol=1e-8)
+    np.testing.assert_allclose(seen[0].weights, 1 / M)
+    svc = SVC(C=instance.C, kernel="precomputed", tol=1e-10).fit(K, instance.y)
+    a = np.zeros(len(K))
+    a[svc.support_] = svc.dual_coef_[0]
+    gradient = -0.5 * np.einsum("i,mij,j->m", a, instance.grams, a)
+    D = gradient[0] - gradient  # all weights are equal, so the first is the largest
+    D[0] = -D[1:].sum()
+    np.testing.assert_allclose(seen[2].weights, D, rtol=1e-3, atol=1e-3 * np.abs(D).max())
+
+
+def test_plain_descent_lowers_the_value_at_every_iteration_and_needs_no_products():
+    instance = instances.more_kernels_than_points()
+    solution, seen = run(instance, curvature=False, max_iter=30, tol=1e-8, trace=True)
+    assert (np.diff(solution.trace["objective"]) < 0).all()
+    assert not any(isinstance(request, Matvec) for request in seen)
+    weights = [r.weights for r in seen if isinstance(r, Combine)]
+    in_simplex = [d for d in weights if d.min() >= 0]
+    assert all(d.sum() == pytest.approx(1.0, abs=1e-12) for d in in_simplex)
+
+
+def test_curvature_saves_iterations():
+    instance = instances.more_kernels_than_points()
+    plain, _ = run(instance, curvature=False, tol=1e-4)
+    scaled, _ = run(instance, tol=1e-4)
+    assert plain.converged
+    assert 2 * scaled.counters.outer_iterations < plain.counters.outer_iterations
+    assert scaled.objective == pytest.approx(plain.objective, rel=2e-4)
