@@ -6,8 +6,64 @@ from dataclasses import replace
 
 import pytest
 
+from mkldist.methods.registry import METHODS
+from mkldist.plan.facts import GridFacts
+from mkldist.resolve.resolved import run_params
+from mkldist.solvers.parameters import expand
 from mkldist.spec.graph import GraphTable
 from tests.plan.plans import dataset, grid, ids, plan_of
+
+
+def method(name, *, shared_weights=False, **settings):
+    """Return a method of the registry at all of its settings, as a sweep resolves it."""
+    entry = METHODS[name]
+    points = tuple(run_params(point) for point in expand(entry, name, settings, None).points)
+    return GridFacts(name, points, entry.needs_laplacian, shared_weights, entry.path)
+
+
+def test_ids_are_those_of_stored_results():
+    """Records and banks of earlier versions are found again only under these ids."""
+    plan = plan_of(
+        {"a": dataset("a", 60, 1)},
+        {"level": method("level", C=[1])},
+        preprocessing={"fit": "all"},
+    )
+    assert plan.id == "72db15d7b20ab4c39112"
+    assert [bank.id for bank in plan.banks] == ["34689ec2a8a6d1274477"]
+    assert [batch.id for batch in plan.batches] == ["4acf0d98956eee6366dc"]
+    assert [run.id for run in plan.runs] == ["0fa3ac0a79b89d745131"]
+
+
+def test_ids_of_graphs_classes_selections_and_scaled_targets_are_those_of_stored_results():
+    facts = replace(
+        dataset("a", 60, 1),
+        graph=GraphTable(neighbours=3),
+        n_problems=3,
+        inner_folds=(2,),
+        target="zscore",
+    )
+    grids = {
+        "level": method("level", C=[1, 10]),
+        "lapsvm": method("lapsvm", gamma_a=0.5),
+        "shared": method("level", shared_weights=True, C=2.0),
+    }
+    plan = plan_of(
+        {"a": facts},
+        grids,
+        selection={"folds": 2},
+        seed=3,
+        execution="path",
+        banks=[{"family": "xu2008", "normalisation": ["cosine", "trace"]}],
+    )
+    assert plan.id == "67c75aa21745268f2618"
+    assert [bank.id for bank in plan.banks] == ["f1b8ecc9b6c80ceea262"]
+    assert [batch.id for batch in plan.batches] == ["649ca8c3fca5edd8661f"]
+    assert [(run.key, run.id) for run in plan.runs] == [
+        ("level", "98bbab53fdc805c020bd"),
+        ("level", "8f8cba50a002fb48a270"),
+        ("lapsvm", "ff664b6418aed5e4465c"),
+        ("shared", "1d3fab169a0222ebe45b"),
+    ]
 
 
 @pytest.mark.parametrize(
