@@ -22,7 +22,7 @@ from mkldist.methods.registry import METHODS
 from mkldist.plan.facts import BankFacts, DatasetFacts, GridFacts
 from mkldist.resolve.figure_check import check_figures
 from mkldist.resolve.graph_check import check_graph, check_graph_has_use, check_has_graph
-from mkldist.resolve.label_check import (
+from mkldist.resolve.method_check import (
     check_folds,
     check_labels,
     check_shares_weights,
