@@ -1,4 +1,4 @@
-"""What labels may be: the nouns by which methods and losses say what they learn."""
+"""Kinds of labels: the nouns by which methods and losses say which labels they learn."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import enum
 
 
 class Target(enum.StrEnum):
-    """What a method's labels may be; its loss decides."""
+    """Labels that a method learns; its loss decides."""
 
     CLASSES = "classes"
     """Both of -1 and +1."""
@@ -16,3 +16,20 @@ class Target(enum.StrEnum):
     """+1, and -1 for known outliers, which take no part in training; at least one +1."""
     PARTIAL = "partly labelled classes"
     """-1 and +1, both present, and 0 for points without a label."""
+
+
+LEARNT = {
+    Target.CLASSES: "two classes",
+    Target.VALUES: "real values",
+    Target.ONE_CLASS: "one class",
+    Target.PARTIAL: "two classes from partly labelled points",
+}
+"""Words for what a method learns."""
+
+LABELS = {
+    Target.CLASSES: "both classes, as -1 and +1",
+    Target.VALUES: "finite real numbers",
+    Target.ONE_CLASS: "+1, and -1 for known outliers; at least one +1",
+    Target.PARTIAL: "both classes, as -1 and +1, and 0 for unlabelled points",
+}
+"""Words for the labels that a method learns from."""
