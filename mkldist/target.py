@@ -1,4 +1,4 @@
-"""Kinds of labels: the nouns by which methods and losses say which labels they learn."""
+"""Kinds of labels, by which methods and losses state what they learn."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import enum
 
 
 class Target(enum.StrEnum):
-    """Labels that a method learns; its loss decides."""
+    """Kind of labels that a method learns; its loss decides."""
 
     CLASSES = "classes"
-    """Both of -1 and +1."""
+    """-1 and +1, both present."""
     VALUES = "values"
-    """Any finite real numbers; -1 and +1 among them."""
+    """Finite real numbers, which include -1 and +1."""
     ONE_CLASS = "one class"
-    """+1, and -1 for known outliers, which take no part in training; at least one +1."""
+    """+1, at least once, and -1 for known outliers, which training ignores."""
     PARTIAL = "partly labelled classes"
     """-1 and +1, both present, and 0 for points without a label."""
 

@@ -1,4 +1,4 @@
-"""Plans: pure, deterministic, complete, and stable where nothing changed."""
+"""Plans and their facts: pure, deterministic, complete, and stable where nothing changed."""
 
 from __future__ import annotations
 
