@@ -224,7 +224,7 @@ def _warn_if_early(method: str, solution: Solution, settings: SolverParams) -> N
     warnings.warn(
         f"{method} stopped before its tolerance ({solution.stop_reason}) after "
         f"{solution.counters.outer_iterations} iterations: relative gap {solution.gap:.2g}, "
-        f"tol {settings.tol:g}. {advice}; objective and dual_objective bound the optimum anyhow",
+        f"tol {settings.tol:g}. {advice}; objective and dual_objective still bound the optimum",
         ConvergenceWarning,
         stacklevel=4,
     )

@@ -12,7 +12,7 @@ from mkldist.solvers.parameters import MethodGrid
 from mkldist.spec.graph import GraphTable
 
 WORKER_BASE_BYTES = 300 * 2**20  # interpreter, libraries, compiled code, data set
-BUFFER_BYTES = 64 * 2**20
+BUFFER_BYTES = 64 * 2**20  # blocks that a pass reads, and what it computes of them
 ENTRY_BYTES = 12  # of a sparse matrix, with the index of its column
 FURTHER_PASSES = 3  # of a run that starts from the solution of another
 

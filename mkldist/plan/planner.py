@@ -26,8 +26,10 @@ from mkldist.solvers.parameters import MethodGrid
 from mkldist.spec.banks import BankSpec
 from mkldist.spec.model import DatasetSpec, SweepSpec
 
-IDENTITY_VERSION = 1
+IDENTITY_VERSION = 1  # raised when the same settings would give another outcome
 
+# Banks of dtype "auto" that would be larger than this are stored in single precision, unless a
+# method asks for a smaller tolerance than single precision allows.
 FLOAT32_ABOVE_BYTES = 2**30
 FLOAT32_ABOVE_TOL = 1e-5
 
@@ -55,11 +57,7 @@ def make_plan(
     n_threads : int
         Tasks that run at the same time, on all workers together.
     memory_limit : int or None
-        Bytes that a worker may take for each task.
-
-    Returns
-    -------
-    Plan
+        Bytes that a worker may take for each task; None without a limit.
     """
     planner = _Planner(spec, grids, n_threads, memory_limit)
     bank_plans: list[BankPlan] = []
@@ -107,6 +105,7 @@ def _with_distinct_ids(batches: Sequence[BatchPlan]) -> list[BatchPlan]:
 
 
 def _batch(bank: str, runs: tuple[RunPlan, ...]) -> BatchPlan:
+    """Return a batch whose id is the content hash of its runs' ids."""
     return BatchPlan(content_id(runs=[run.id for run in runs]), bank, runs)
 
 

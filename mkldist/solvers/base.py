@@ -28,7 +28,7 @@ finds kernel weights that the classes share: it minimises the sum of the classes
 counts terms that depend on the weights alone once.
 
 A :class:`Method` describes a solver to the rest of mkldist, and says by :meth:`Method.refuses`
-which problems it cannot solve.  One word in :mod:`mkldist.methods.registry` registers it.
+which problems it cannot solve.  An entry in :mod:`mkldist.methods.registry` registers it.
 """
 
 from __future__ import annotations
@@ -57,6 +57,7 @@ from mkldist.solvers.refusals import (
     Refusal,
     refused_labels,
 )
+from mkldist.solvers.trace import ACTIVE_THRESHOLD
 from mkldist.target import Target
 
 Steps = Generator[Request, Any, "Solution"]
@@ -147,7 +148,7 @@ class SolverParams(BaseModel):
 def reason_to_stop(
     problem: Problem, params: SolverParams, gap: float, *, stalled: bool = False
 ) -> StopReason | None:
-    """Return the reason to stop after an iteration; None while the solver is to iterate on.
+    """Return the reason to stop after an iteration; None if the solver is to continue.
 
     Parameters
     ----------
@@ -236,7 +237,7 @@ class Solution:
         """True if the solver reached its tolerance."""
         return self.stop_reason is StopReason.CONVERGED
 
-    def active(self, threshold: float = 1e-3) -> npt.NDArray[np.intp]:
+    def active(self, threshold: float = ACTIVE_THRESHOLD) -> npt.NDArray[np.intp]:
         """Return the indices of the kernels whose weight exceeds `threshold`."""
         return np.flatnonzero(self.kernel_weights > threshold)
 

@@ -53,7 +53,7 @@ class Refusal:
     reason : str
         Clause whose subject is the method, e.g. ``"needs a graph"``.
     expected : str
-        What the method takes as that part.
+        Words for the part that the method takes, e.g. ``"a graph Laplacian of the points"``.
     others : str
         Words for the methods that take the problem, e.g. ``"a method on graphs"``; empty where
         no list of them would help.

@@ -1,4 +1,4 @@
-"""What a plan says it costs: bytes, memory of a worker, passes."""
+"""Costs that a plan expects, against measured ones: bytes, memory of a worker, passes."""
 
 from __future__ import annotations
 
