@@ -1,22 +1,25 @@
-"""What a user of :func:`mkldist.solve` gives besides parameters: numbers, labels, a Laplacian."""
+"""Arrays that a user gives :func:`mkldist.solve`: conversion and checks before a method runs."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from mkldist.arrays import Floats
 from mkldist.errors import GramError, SpecError
-from mkldist.methods.registry import METHODS
+from mkldist.methods.registry import methods_for
 from mkldist.solvers.base import Method
+from mkldist.solvers.refusals import Part, ProblemFacts, Refusal, one_of
 from mkldist.target import Target
 
-SYMMETRY = 1e-8  # of the largest entry, that rounding explains
+SYMMETRY = 1e-8  # asymmetry, relative to the largest entry, that rounding explains
 
 
 def real_array(given: Any, where: str, expected: str, hint: str = "") -> Floats:
-    """Return what was given as float64; refuse what is not real numbers in rows of one length."""
+    """Return an array-like as float64; refuse anything but real numbers in rows of one length."""
     try:
         array = np.asarray(given)
         if array.dtype.kind in "fiubO":
@@ -28,50 +31,115 @@ def real_array(given: Any, where: str, expected: str, hint: str = "") -> Floats:
 
 
 def _described(given: Any) -> str:
+    """Return the name of an object's type, with its module unless that is ``builtins``."""
     return f"{type(given).__module__}.{type(given).__qualname__}".removeprefix("builtins.")
 
 
-def label_array(y: Any, method: Method, n: tuple[int, ...]) -> Floats:
-    """Return labels as float64: (n,), or (n, k) for a method that takes several classes."""
+def label_array(y: Any, n: tuple[int, ...]) -> Floats:
+    """Return labels as float64, (n,) or (n, k); refuse other shapes and numbers not finite."""
     hint = 'Turn class names into numbers, as in numpy.where(names == "positive", 1, -1)'
     labels = real_array(y, "y", "numbers, one a point", hint)
-    if labels.ndim == 1:
-        return labels
-    if labels.shape[:-1] != n or labels.size == max(labels.shape):
-        hint = "Use y.ravel()" if labels.size == max(labels.shape, default=0) else ""
+    one_column = labels.ndim > 1 and labels.size == max(labels.shape)
+    if labels.ndim == 0 or one_column or (labels.ndim > 1 and labels.shape[:-1] != n):
+        hint = "Use y.ravel()" if one_column else ""
         raise GramError(
             "y", f"found shape {labels.shape}", "(n,): one label a point, or (n, k)", hint
         )
-    if not method.joint_classes:
-        able = ", ".join(name for name, other in METHODS.items() if other.joint_classes)
-        raise SpecError(
-            "method",
-            f"{method.name} with labels of shape {labels.shape}",
-            f"a method whose classes can share kernel weights: {able}",
-            "Or call it for one column at a time",
-        )
+    if not np.isfinite(labels).all():
+        place = tuple(np.argwhere(~np.isfinite(labels))[0].tolist())
+        where = f"y[{', '.join(map(str, place))}]"
+        raise GramError(where, f"found {labels[place]:g}", "a finite number")
     return np.ascontiguousarray(labels)
 
 
-def check_labels(y: Floats, target: Target) -> None:
-    """Refuse labels that the method cannot learn from."""
-    if not np.isfinite(y).all():
-        position = int(np.flatnonzero(~np.isfinite(y))[0])
-        raise GramError(f"y[{position}]", f"found {y[position]:g}", "a finite number")
-    distinct = np.unique(y)
-    found = f"found labels {{{', '.join(f'{value:g}' for value in distinct[:5])}}}"
-    signs = bool(np.isin(distinct, (-1.0, 1.0)).all())
-    if target is Target.CLASSES and not (signs and len(distinct) == 2):
-        raise GramError("y", found, "both classes, as -1 and +1")
-    known = distinct[distinct != 0.0]
-    if target is Target.PARTIAL and not (np.isin(known, (-1.0, 1.0)).all() and len(known) == 2):
-        raise GramError("y", found, "both classes, as -1 and +1, and 0 for unlabelled points")
-    if target is Target.ONE_CLASS and not (signs and distinct[-1] == 1.0):
-        raise GramError("y", found, "+1, and -1 for known outliers; at least one +1")
+def check_method(method: Method, target: Target, labels: Floats, *, has_laplacian: bool) -> None:
+    """Refuse labels or a Laplacian that a method cannot use.
+
+    Parameters
+    ----------
+    method : Method
+        The method.
+    target : Target
+        Labels that it learns with its settings.
+    labels : (n,) or (n, k) float64
+        The labels, finite.
+    has_laplacian : bool
+        True if a graph Laplacian was given.
+
+    Raises
+    ------
+    mkldist.errors.SpecError
+        For a Laplacian that is missing or unused, and for columns of labels where the method
+        cannot share kernel weights.
+    mkldist.errors.GramError
+        For labels of another kind.
+    """
+    columns = [np.unique(column).tolist() for column in np.atleast_2d(labels.T)]
+    problem = ProblemFacts(
+        laplacian=has_laplacian,
+        shared_weights=labels.ndim > 1,
+        targets=[one for one in Target if all(_fits(column, one) for column in columns)],
+    )
+    refusal = method.refuses(problem, target)
+    if refusal is None:
+        return
+    match refusal.part:
+        case Part.LAPLACIAN:
+            raise _refused_laplacian(method, refusal, given=has_laplacian)
+        case Part.CLASSES:
+            able = methods_for(replace(problem, targets=None))
+            raise SpecError(
+                "method",
+                f"{method.name} with labels of shape {labels.shape}, but it {refusal.reason}",
+                f"{refusal.others}: {one_of(able)}",
+                "Or call it for one column at a time",
+            )
+        case Part.LABELS:
+            distinct = next(column for column in columns if not _fits(column, target))
+            found = f"found labels {{{', '.join(f'{value:g}' for value in distinct[:5])}}}"
+            raise GramError("y", found, refusal.expected)
+
+
+def _refused_laplacian(method: Method, refusal: Refusal, *, given: bool) -> SpecError:
+    """Return the error of a Laplacian that a method needs or does not use."""
+    if not given:
+        found = f"none for {method.name}, which {refusal.reason}"
+        return SpecError("laplacian", found, refusal.expected)
+    able = one_of(methods_for(ProblemFacts(laplacian=True)))
+    found = f"one for {method.name}, which {refusal.reason}"
+    return SpecError("laplacian", found, f"{refusal.expected}, or {refusal.others}: {able}")
+
+
+def _fits(values: Sequence[float], target: Target) -> bool:
+    """Return True if distinct, finite labels are of a kind, see :class:`mkldist.target.Target`."""
+    distinct = set(values)
+    match target:
+        case Target.CLASSES:
+            return distinct == {-1.0, 1.0}
+        case Target.PARTIAL:
+            return distinct - {0.0} == {-1.0, 1.0}
+        case Target.ONE_CLASS:
+            return 1.0 in distinct <= {-1.0, 1.0}
+        case Target.VALUES:
+            return True
 
 
 def checked_laplacian(laplacian: Any, n: int) -> Any:
-    """Return a graph Laplacian as a float64 array or sparse array; None stays None."""
+    """Return a graph Laplacian as a float64 array or sparse array; None stays None.
+
+    Parameters
+    ----------
+    laplacian : (n, n) array-like or sparse array, or None
+        Laplacian as a user gave it.
+    n : int
+        Number of points.
+
+    Raises
+    ------
+    mkldist.errors.GramError
+        For a matrix of another shape, entries that are not finite, an asymmetry above 1e-8 of the
+        largest entry, or an eigenvalue below -1e-8 of the trace.
+    """
     if laplacian is None:
         return None
     from scipy import sparse

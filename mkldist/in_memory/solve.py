@@ -17,13 +17,18 @@ from mkldist.data.gram_checks import check_grams, semidefinite
 from mkldist.errors import ConvergenceWarning, SpecError, nearest
 from mkldist.gram.bank import MemoryBank
 from mkldist.gram.view import make_views
-from mkldist.in_memory.given_arrays import check_labels, checked_laplacian, label_array, real_array
+from mkldist.in_memory.given_arrays import (
+    check_method,
+    checked_laplacian,
+    label_array,
+    real_array,
+)
 from mkldist.methods.registry import METHODS
 from mkldist.solvers.base import Method, Problem, Solution, SolverParams, StopReason
 from mkldist.solvers.lockstep import Job, solve_alone
 from mkldist.solvers.parameters import check_effect, validate
 
-MANY_POINTS = 2000  # from which on linear algebra gains by more than one thread
+MANY_POINTS = 2000  # with fewer, linear algebra is faster on one thread than on several
 
 
 def solve(
@@ -41,13 +46,13 @@ def solve(
     method : str
         Name of a method, see ``mkldist list methods``.
     grams : (M, n, n) array-like
-        Symmetric positive semi-definite Gram matrices, used as they are: normalise before.  Only
-        eigenvalues down to -1e-8 of the trace (-1e-6 in single precision) are set to zero.
+        Symmetric positive semi-definite Gram matrices.  They are not normalised here.  Eigenvalues
+        from -1e-8 of the trace (-1e-6 in single precision) to 0 are set to zero; a matrix with
+        smaller ones is refused.
     y : (n,) or (n, k) array-like
         Labels in {-1, +1}, or real values for regression; 0 marks points without a label for
-        semi-supervised methods.  One-class methods learn what the points of label +1 have in
-        common; those of label -1, known outliers, take no part.  Of k classes, a column each, the
-        kernel weights are shared.
+        semi-supervised methods.  One-class methods describe the points of label +1; points of
+        label -1, known outliers, take no part.  k columns, one a class, share kernel weights.
     laplacian : (n, n) array-like or sparse array, optional
         Graph Laplacian of the points, symmetric, for semi-supervised methods.
     **params
@@ -56,20 +61,20 @@ def solve(
     Returns
     -------
     Solution
-        Weights, bias, dual variables, and the certificate of what the method minimises.
+        Weights, bias, dual variables, and bounds that certify the objective.
 
     Raises
     ------
     mkldist.errors.SpecError
-        For an unknown method or parameter, one without effect, and columns of labels where a
-        method cannot share weights.
+        For an unknown method or parameter, a parameter without effect, a Laplacian that is missing
+        or unused, and columns of labels where the method cannot share weights.
     mkldist.errors.GramError
         For Gram matrices, labels or a Laplacian that cannot be used.
 
     Warns
     -----
     mkldist.errors.ConvergenceWarning
-        When the tolerance was not reached.
+        If the solver stops before it reaches the tolerance.
 
     Examples
     --------
@@ -95,11 +100,11 @@ def solve_path(
     laplacian: Any = None,
     **params: Any,
 ) -> list[Solution]:
-    """Run one method at several strengths of regularisation, each started from the last one.
+    """Run one method at several strengths of regularisation, each from the last solution.
 
-    The solvers run in the order of decreasing regularisation.  What a solver hands on (kernel
-    weights, dual points, the kernels at work, and bounds for those that are not) saves the next
-    one most of its passes; each solution is certified on its own all the same.
+    The solvers run in the order of decreasing regularisation.  A solver hands on its kernel
+    weights, its dual points, the kernels of its working set, and bounds for the others.  These
+    save the next solver most of its passes.  Each solution still has bounds of its own.
 
     Parameters
     ----------
@@ -119,8 +124,8 @@ def solve_path(
     Raises
     ------
     mkldist.errors.SpecError
-        For a method without a path or a regularisation that is not a list of numbers; else errors
-        and warnings are those of :func:`mkldist.solve`.
+        For a method without a path, and for a regularisation that is not a list of numbers.
+        Other errors and warnings are those of :func:`mkldist.solve`.
 
     Examples
     --------
@@ -146,6 +151,7 @@ def solve_path(
 
 
 def _method(name: str) -> Method:
+    """Return a method of the registry."""
     if name not in METHODS:
         known = ", ".join(METHODS)
         raise SpecError("method", f"found {name!r}", f"one of {known}", nearest(name, METHODS))
@@ -169,7 +175,7 @@ def _path_of(method: Method, params: Mapping[str, Any]) -> tuple[str, Floats]:
 
 @dataclass(frozen=True, eq=False)
 class _Instance:
-    """A method on kernels and labels that were found good."""
+    """Method with the kernels and labels of a user, checked."""
 
     method: Method
     bank: MemoryBank
@@ -180,26 +186,18 @@ class _Instance:
     def of(
         cls, method: Method, settings: SolverParams, grams: Any, y: Any, laplacian: Any
     ) -> _Instance:
-        """Check what was given."""
-        if method.needs_laplacian and laplacian is None:
-            expected = "a graph Laplacian of the points"
-            raise SpecError("laplacian", f"none for {method.name}", expected)
-        if laplacian is not None and not method.needs_laplacian:
-            able = ", ".join(name for name, other in METHODS.items() if other.needs_laplacian)
-            expected = f"none, or a method on graphs: {able}"
-            raise SpecError("laplacian", f"one for {method.name}, which uses no graph", expected)
+        """Convert and check the arrays of a user."""
         stack = real_array(grams, "grams", "(M, n, n) numbers: M Gram matrices of one size")
-        labels = label_array(y, method, stack.shape[-1:])
+        labels = label_array(y, stack.shape[-1:])
+        check_method(method, settings.target, labels, has_laplacian=laplacian is not None)
         given = np.asarray(grams)
         check_grams(given if given.dtype == np.float32 else stack, labels, where="grams")
-        for column in labels.reshape(len(labels), -1).T:
-            check_labels(column, settings.target)
         with _threads_for(stack.shape[-1]):
             bank = MemoryBank.from_grams(semidefinite(stack))
         return cls(method, bank, labels, checked_laplacian(laplacian, len(labels)))
 
     def solve(self, settings: SolverParams, start: Any = None) -> Solution:
-        """Run the method, from the state of another solution if there is one."""
+        """Run the method, from the state of another solution where one is given."""
         problem = Problem(self.labels, self.bank.n_kernels, laplacian=self.laplacian, start=start)
         view = make_views(self.bank, [None], ())[0]
         steps = self.method.solve(problem, settings)
@@ -210,12 +208,12 @@ class _Instance:
 
 
 def _threads_for(n_points: int) -> AbstractContextManager[None]:
-    """Return what limits the threads of linear algebra where several take longer than one."""
+    """Return a context with one thread of linear algebra where several are slower."""
     return single_threaded() if n_points < MANY_POINTS else nullcontext()
 
 
 def _warn_if_early(method: str, solution: Solution, settings: SolverParams) -> None:
-    """Warn of a tolerance that was not reached, unless to stop early was asked for."""
+    """Warn of a tolerance that was not reached, unless the user asked for an early stop."""
     if solution.converged or solution.extra.get("early_stopped"):
         return
     advice = {
@@ -226,7 +224,7 @@ def _warn_if_early(method: str, solution: Solution, settings: SolverParams) -> N
     warnings.warn(
         f"{method} stopped before its tolerance ({solution.stop_reason}) after "
         f"{solution.counters.outer_iterations} iterations: relative gap {solution.gap:.2g}, "
-        f"tol {settings.tol:g}. {advice}; objective and dual_objective bound the optimum anyhow",
+        f"tol {settings.tol:g}. {advice}; objective and dual_objective still bound the optimum",
         ConvergenceWarning,
         stacklevel=4,
     )

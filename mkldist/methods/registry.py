@@ -1,4 +1,7 @@
-"""All methods by name.  To add one: a file with a ``METHOD``, and two words here."""
+"""All methods by name.
+
+To add a method, write a file with a ``METHOD``, import it here, and put it into ``MODULES``.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,8 @@ from mkldist.methods.primal import primalmkl
 from mkldist.methods.smooth_dual import skm, smo_mkl
 from mkldist.methods.wrapper import gmkl, hessianmkl, level, lp_mkl, rmkl, silp, simplemkl
 from mkldist.solvers.base import Method
+from mkldist.solvers.refusals import ProblemFacts
+from mkldist.solvers.targets import losses_by_target
 
 MODULES = (
     spicymkl,
@@ -39,3 +44,14 @@ MODULES = (
 )
 
 METHODS: dict[str, Method] = {module.METHOD.name: module.METHOD for module in MODULES}
+
+
+def methods_for(problem: ProblemFacts) -> list[str]:
+    """Return the names of the methods that do not refuse a problem, with one of their losses."""
+    return [
+        name
+        for name, method in METHODS.items()
+        if any(
+            method.refuses(problem, target) is None for target in losses_by_target(method.params)
+        )
+    ]

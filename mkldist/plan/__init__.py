@@ -1,1 +1,1 @@
-"""What is to be done, decided before anything is: runs, banks and batches, and their costs."""
+"""Plan of a sweep before anything runs: runs, banks and batches, and their expected cost."""

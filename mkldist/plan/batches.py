@@ -1,4 +1,4 @@
-"""How the runs of a bank are divided into batches, for a plan and for the workers that came."""
+"""Division of the runs of a bank into batches, for a plan and for the workers at hand."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ BATCHES_PER_THREAD = 2
 
 
 def split_groups(splits: Sequence[int], n_threads: int) -> list[list[int]]:
-    """Divide splits so that every thread has a few batches of one shared bank.
+    """Divide splits into groups, so that every thread gets a few batches of one shared bank.
 
     Parameters
     ----------
     splits : sequence of int
         The splits.
     n_threads : int
-        Tasks that are done at the same time, on all workers together.
+        Tasks that run at the same time, on all workers together.
 
     Examples
     --------
@@ -32,17 +32,18 @@ def split_groups(splits: Sequence[int], n_threads: int) -> list[list[int]]:
 
 
 def divided(runs: Iterable[RunPlan], n_threads: int) -> list[tuple[RunPlan, ...]]:
-    """Divide runs on one bank into batches.
+    """Divide runs, bank by bank, into batches.
 
-    All runs of a split stay together, because they share passes.  Banks of one id but another
-    label differ in their normalisation and share none; those of another data set in their splits.
+    All runs of a split stay together, because they share passes.  Two banks of one id with
+    different labels have different normalisations, and two of different data sets have different
+    splits; the runs of such banks share no passes.
 
     Parameters
     ----------
     runs : iterable of RunPlan
         The runs.
     n_threads : int
-        Tasks that are done at the same time, on all workers together.
+        Tasks that run at the same time, on all workers together.
     """
     banks: dict[tuple[str, str], dict[int, list[RunPlan]]] = defaultdict(lambda: defaultdict(list))
     for run in runs:
@@ -55,14 +56,14 @@ def divided(runs: Iterable[RunPlan], n_threads: int) -> list[tuple[RunPlan, ...]
 
 
 def shares_of(runs: Iterable[RunPlan], n_shares: int) -> list[tuple[RunPlan, ...]]:
-    """Deal the runs of a batch out to several threads, runs of one path together.
+    """Divide the runs of a batch among several threads, runs of one path together.
 
     Parameters
     ----------
     runs : iterable of RunPlan
         The runs.
     n_shares : int
-        Parts to make, fewer if there are fewer paths.
+        Number of shares; there are fewer where there are fewer paths.
     """
     chains: dict[object, list[RunPlan]] = defaultdict(list)
     for run in runs:

@@ -1,17 +1,18 @@
-"""What a plan is expected to cost: memory of a worker, and passes over banks."""
+"""Expected cost of a plan: memory of a worker, and passes over banks."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from mkldist.gram.normalisation import takes_pass
 from mkldist.memory import live_solvers, row_cache_bytes, solver_bytes, view_cache_bytes
 from mkldist.plan.model import BankPlan, BatchPlan
+from mkldist.solvers.parameters import MethodGrid
 from mkldist.spec.graph import GraphTable
 
 WORKER_BASE_BYTES = 300 * 2**20  # interpreter, libraries, compiled code, data set
-BUFFER_BYTES = 64 * 2**20
+BUFFER_BYTES = 64 * 2**20  # blocks that a pass reads, and what it computes of them
 ENTRY_BYTES = 12  # of a sparse matrix, with the index of its column
 FURTHER_PASSES = 3  # of a run that starts from the solution of another
 
@@ -27,7 +28,7 @@ def peak_memory(
     Parameters
     ----------
     execution : str
-        ``"shared"`` keeps all solvers of a batch alive, as far as memory goes, ``"path"`` one of
+        ``"shared"`` keeps all solvers of a batch alive, as far as memory allows; ``"path"`` one of
         each path; ``"isolated"`` one.
     banks : sequence of BankPlan
         All banks.
@@ -53,17 +54,17 @@ def peak_memory(
 
 
 def least_memory(banks: Sequence[BankPlan], n_threads: int) -> int:
-    """Return the bytes below which no worker can do its tasks.
+    """Return the bytes that a worker needs at least.
 
-    Each task has one solver and a buffer of blocks, or the whole bank where the sweep asks for it
-    to be loaded.
+    Each task holds one solver, and a buffer of blocks or, with ``backend = "memory"``, the whole
+    bank.
 
     Parameters
     ----------
     banks : sequence of BankPlan
         All banks.
     n_threads : int
-        Tasks that a worker does at the same time.
+        Tasks that a worker runs at the same time.
     """
     tasks = [
         (bank.n_bytes if bank.spec.backend == "memory" else BUFFER_BYTES)
@@ -74,7 +75,7 @@ def least_memory(banks: Sequence[BankPlan], n_threads: int) -> int:
 
 
 def _held(bank: BankPlan, memory_limit: int | None) -> int:
-    """Return the bytes of a bank in a worker; pages of a mapped one are the system's to take."""
+    """Return the bytes of a bank in a worker; the system reclaims the pages of a mapped one."""
     if bank.backend == "memory":
         return bank.n_bytes
     kept = 0 if bank.backend == "mmap" else min(bank.n_bytes, row_cache_bytes(memory_limit))
@@ -82,7 +83,7 @@ def _held(bank: BankPlan, memory_limit: int | None) -> int:
 
 
 def _of_views(bank: BankPlan, batch: BatchPlan, memory_limit: int | None) -> int:
-    """Return the bytes of kernels kept for views of part of a bank's points: splits or folds."""
+    """Return the bytes of kernels kept for views of some of a bank's points: splits or folds."""
     partial = bank.split is None or any(run.selection is not None for run in batch.runs)
     n_views = len({run.split for run in batch.runs})
     return min(view_cache_bytes(memory_limit), n_views * bank.n_bytes) if partial else 0
@@ -91,7 +92,8 @@ def _of_views(bank: BankPlan, batch: BatchPlan, memory_limit: int | None) -> int
 def _graph_bytes(graph: GraphTable, n_points: int) -> int:
     """Return the bytes of a graph of many edges: its entries and their indices, twice.
 
-    That of nearest neighbours in Euclidean or cosine distance is small beside a solver.
+    A graph of nearest neighbours in Euclidean or cosine distance is small beside a solver, and
+    counts nothing.
     """
     few_edges = graph.kind == "knn" and graph.power == 1
     image_distances = graph.distance in ("tangent", "affine")
@@ -102,13 +104,14 @@ def typical_passes(
     execution: str,
     banks: Sequence[BankPlan],
     batches: Sequence[BatchPlan],
+    grids: Mapping[str, MethodGrid],
     memory_limit: int | None,
 ) -> int:
-    """Return the passes over banks if every solver takes a typical number of rounds.
+    """Return the passes over banks if every solver takes the passes typical of its method.
 
-    The solvers of a batch that memory has room for share their passes, unless they are isolated;
-    a normalisation by centred kernels takes one pass a batch to be fitted, and inner folds
-    take one to be scored.  After the first run of a path the others take few.
+    The solvers of a batch share their passes as far as memory allows, unless they are isolated.
+    To fit a normalisation by centred kernels takes one pass a batch, to score inner folds one.
+    After the first run of a path the others take few.
 
     Parameters
     ----------
@@ -118,6 +121,8 @@ def typical_passes(
         All banks.
     batches : sequence of BatchPlan
         All batches.
+    grids : mapping of str to MethodGrid
+        Methods by their keys.
     memory_limit : int or None
         Bytes that a task may take.
     """
@@ -126,7 +131,10 @@ def typical_passes(
     passes = 0
     for batch in batches:
         bank = by_id[batch.bank]
-        rounds = [run.typical_passes + (run.selection is not None) for run in batch.runs]
+        rounds = [
+            grids[run.key].method.typical_passes(bank.n_kernels) + (run.selection is not None)
+            for run in batch.runs
+        ]
         if execution == "isolated":
             jobs = [run.n_jobs for run in batch.runs]
             passes += sum(n * of_each for n, of_each in zip(jobs, rounds, strict=True))
@@ -140,7 +148,7 @@ def typical_passes(
 
 
 def _n_chains(batch: BatchPlan) -> int:
-    """Return the number of solvers of a batch that can be alive at once: one of each path."""
+    """Return the number of solvers of a batch that can be alive at once, one of each path."""
     return sum({run.chain: run.n_jobs for run in batch.runs}.values())
 
 

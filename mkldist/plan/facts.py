@@ -1,18 +1,19 @@
-"""What planning knows of data sets, banks and methods, so that it needs none of them."""
+"""Facts on which a plan depends: sizes and content hashes of data sets and banks, no arrays.
+
+A plan made of facts is a pure function of them, which tests call with made-up data.  The settings
+of a method come as they are, as a :class:`mkldist.solvers.parameters.MethodGrid`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
-from mkldist.solvers.base import Path, usual_passes
 from mkldist.spec.graph import GraphTable
 
 
 @dataclass(frozen=True)
 class DatasetFacts:
-    """What planning knows of a data set.
+    """Facts of a data set and its splits.
 
     Parameters
     ----------
@@ -25,17 +26,18 @@ class DatasetFacts:
     known_fingerprints : tuple of str
         Content hash of each split's training and unlabelled rows.
     known_sizes : tuple of int
-        Training and unlabelled rows of each split.
+        Number of training and unlabelled rows of each split.
     precomputed : bool
-        Whether the data are Gram matrices.
+        True if the data are Gram matrices.
     target : str
-        How the values of regression are preprocessed; ``"none"`` if they are not.
+        Preprocessing of the values of regression; ``"none"`` if they stay as they are.
     graph : GraphTable or None
         Graph over the known rows of each split, for methods that need one.
     n_problems : int
-        Classes that are learnt against the rest; 1 for two classes and for regression.
+        Number of classes that are learnt against the rest; 1 for two classes and for regression.
     inner_folds : tuple of int
-        Folds of each split by which hyperparameters are selected; empty if they are not.
+        Number of inner folds of each split, by which hyperparameters are selected; empty without
+        a selection.
     """
 
     fingerprint: str
@@ -52,35 +54,7 @@ class DatasetFacts:
 
 @dataclass(frozen=True)
 class BankFacts:
-    """What planning knows of a bank on a data set: its kernels' number and content hash."""
+    """Facts of a bank on a data set: number and content hash of its kernels."""
 
     n_kernels: int
     fingerprint: str
-
-
-@dataclass(frozen=True)
-class GridFacts:
-    """What planning knows of a method.
-
-    Parameters
-    ----------
-    method : str
-        Its name.
-    points : tuple of dict
-        The parameters of each point of its grid.
-    needs_laplacian : bool
-        Whether it is given the Laplacian of a graph.
-    shared_weights : bool
-        Whether more than two classes share their kernel weights.
-    path : Path, optional
-        Along which of its parameters a solver can start from the last one.
-    typical_passes : callable
-        Passes that a solver typically takes over a bank of so many kernels.
-    """
-
-    method: str
-    points: tuple[dict[str, Any], ...]
-    needs_laplacian: bool = False
-    shared_weights: bool = False
-    path: Path | None = None
-    typical_passes: Callable[[int], int] = usual_passes

@@ -1,11 +1,11 @@
-"""The plan: every run, bank and batch of a sweep with stable ids, bytes and memory."""
+"""Plan of a sweep: every run, bank and batch with its stable id, and the bytes they take."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
-from mkldist.solvers.base import USUAL_PASSES, Path
+from mkldist.solvers.base import Path
 from mkldist.spec.banks import BankSpec
 from mkldist.spec.graph import GraphTable
 from mkldist.spec.model import PreprocessingSpec, SweepSpec
@@ -16,11 +16,11 @@ Place = tuple[str, str, str, int]
 
 @dataclass(frozen=True)
 class BankPlan:
-    """One bank of Gram matrices to be built.
+    """Bank of Gram matrices to be built.
 
-    ``split`` is the index of the split whose known rows, labelled or not, it covers, or None when
-    the bank covers all rows of the data set (preprocessing fitted on all rows, or precomputed
-    matrices).
+    ``split`` is the index of the split whose known rows, labelled or not, the bank covers.  It is
+    None for a bank of all rows of the data set, whose preprocessing is fitted on all rows or whose
+    matrices are precomputed.
     """
 
     id: str
@@ -37,19 +37,19 @@ class BankPlan:
 
     @property
     def stored(self) -> bool:
-        """Whether its kernels are computed once and stored, not inside every pass."""
+        """True if the kernels are computed once and stored; False if every pass computes them."""
         return self.backend != "recompute"
 
 
 @dataclass(frozen=True)
 class RunPlan:
-    """One run: a method with fixed parameters on one split of one data set and bank.
+    """Run: a method with fixed parameters on one split of one data set and bank.
 
-    ``graph`` is that whose Laplacian the method is given; None for a method without.  The run is
-    made of ``n_jobs`` solvers: one for each class of more than two, or one for all of them with
-    ``shared_weights``; and as many on each of the inner folds of a ``selection``.  With a ``path``
-    they start from the solutions of another run, see :attr:`chain`.  A solver of it is expected to
-    take ``typical_passes``.
+    ``params`` are plain settings, see :mod:`mkldist.solvers.settings`.  ``graph`` is the graph
+    whose Laplacian the method takes; None for a method without one.  The run consists of
+    ``n_jobs`` solvers: of more than two classes one for each, or with ``shared_weights`` one for
+    all; and as many on every inner fold of a ``selection``.  With a ``path`` they start from the
+    solutions of another run, see :attr:`chain`.
     """
 
     id: str
@@ -65,16 +65,15 @@ class RunPlan:
     selection: SelectionSpec | None = None
     n_jobs: int = 1
     path: Path | None = None
-    typical_passes: int = USUAL_PASSES
 
     @property
     def place(self) -> Place:
-        """Where its results go, but for the point of the grid."""
+        """Place of its results, except for the point of the grid."""
         return self.dataset, self.bank_label, self.key, self.split
 
     @property
     def chain(self) -> tuple[object, ...]:
-        """What it has in common with the runs of its path, and with no others."""
+        """Key that the runs of one path share, and no others."""
         if self.path is None:
             return (self.id,)
         others = {name: v for name, v in self.params.items() if name != self.path.parameter}
@@ -82,7 +81,7 @@ class RunPlan:
 
     @property
     def order(self) -> float:
-        """Its place in the path: runs of stronger regularisation come first."""
+        """Position in the path, rising; runs of stronger regularisation come first."""
         if self.path is None:
             return 0.0
         value = float(self.params[self.path.parameter])
@@ -100,7 +99,23 @@ class BatchPlan:
 
 @dataclass(frozen=True)
 class Plan:
-    """All of a sweep."""
+    """All runs of a sweep in batches, the banks that they need, and the expected cost.
+
+    Parameters
+    ----------
+    id : str
+        Content hash of the sweep's name and runs.
+    spec : SweepSpec
+        The sweep.
+    banks : tuple of BankPlan
+        Banks to be built.
+    batches : tuple of BatchPlan
+        Runs, divided into batches.
+    memory_per_worker : int
+        Bytes that a worker of one thread is expected to take at its peak.
+    estimated_passes : int
+        Passes over banks that all batches together are expected to take.
+    """
 
     id: str
     spec: SweepSpec

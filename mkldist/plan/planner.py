@@ -1,8 +1,8 @@
 """Planning: from the facts of a sweep to all its runs, banks and batches.
 
-Planning is pure and deterministic: facts about data sets, banks and methods in, plan out.  Ids
-are content hashes, so what is recorded under an id is never done again, and a changed sweep
-re-runs only what changed.
+Planning is pure and deterministic: it takes facts of data sets and banks and grids of settings,
+and returns a plan.  Ids are content hashes.  A run that is recorded under its id is therefore
+never repeated, and a changed sweep repeats only the runs that changed.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,13 +20,16 @@ from mkldist.identity import content_id
 from mkldist.memory import bank_bytes
 from mkldist.plan.batches import split_groups
 from mkldist.plan.costs import peak_memory, typical_passes
-from mkldist.plan.facts import BankFacts, DatasetFacts, GridFacts
+from mkldist.plan.facts import BankFacts, DatasetFacts
 from mkldist.plan.model import BankPlan, BatchPlan, Place, Plan, RunPlan
+from mkldist.solvers.parameters import MethodGrid
 from mkldist.spec.banks import BankSpec
 from mkldist.spec.model import DatasetSpec, SweepSpec
 
-IDENTITY_VERSION = 1
+IDENTITY_VERSION = 1  # raised when the same settings would give another outcome
 
+# Banks of dtype "auto" that would be larger than this are stored in single precision, unless a
+# method asks for a smaller tolerance than single precision allows.
 FLOAT32_ABOVE_BYTES = 2**30
 FLOAT32_ABOVE_TOL = 1e-5
 
@@ -34,7 +38,7 @@ def make_plan(
     spec: SweepSpec,
     datasets: Mapping[str, DatasetFacts],
     banks: Mapping[tuple[str, str], BankFacts],
-    grids: Mapping[str, GridFacts],
+    grids: Mapping[str, MethodGrid],
     n_threads: int,
     memory_limit: int | None,
 ) -> Plan:
@@ -48,16 +52,12 @@ def make_plan(
         Facts by data set.
     banks : mapping of (str, str) to BankFacts
         Facts by data set and bank label.
-    grids : mapping of str to GridFacts
-        Facts by method key.
+    grids : mapping of str to MethodGrid
+        Settings by method key.
     n_threads : int
-        Tasks that are done at the same time, on all workers together.
+        Tasks that run at the same time, on all workers together.
     memory_limit : int or None
-        Bytes that a worker may take for each of them.
-
-    Returns
-    -------
-    Plan
+        Bytes that a worker may take for each task; None without a limit.
     """
     planner = _Planner(spec, grids, n_threads, memory_limit)
     bank_plans: list[BankPlan] = []
@@ -76,15 +76,15 @@ def make_plan(
         banks=tuple(bank_plans),
         batches=tuple(batches),
         memory_per_worker=peak_memory(spec.execution, bank_plans, batches, memory_limit),
-        estimated_passes=typical_passes(spec.execution, bank_plans, batches, memory_limit),
+        estimated_passes=typical_passes(spec.execution, bank_plans, batches, grids, memory_limit),
     )
 
 
 def _with_distinct_ids(batches: Sequence[BatchPlan]) -> list[BatchPlan]:
-    """Tell apart runs that differ in nothing but where their results go.
+    """Give ids of their own to runs that differ only in the place of their results.
 
     Two labels of one method, two names of one data set or two equal draws of a split have the
-    same content; the least of such places keeps the id of the content.
+    same content.  The first of such places, in their order, keeps the id of the content.
     """
     owners: dict[str, Place] = {}
     for batch in batches:
@@ -105,17 +105,23 @@ def _with_distinct_ids(batches: Sequence[BatchPlan]) -> list[BatchPlan]:
 
 
 def _batch(bank: str, runs: tuple[RunPlan, ...]) -> BatchPlan:
+    """Return a batch whose id is the content hash of its runs' ids."""
     return BatchPlan(content_id(runs=[run.id for run in runs]), bank, runs)
 
 
 @dataclass(frozen=True)
 class _Planner:
-    """The decisions of a plan."""
+    """Decisions of a plan about banks, their dtypes and backends, and runs."""
 
     spec: SweepSpec
-    grids: Mapping[str, GridFacts]
+    grids: Mapping[str, MethodGrid]
     n_threads: int
     memory_limit: int | None
+
+    @cached_property
+    def _sharing(self) -> frozenset[str]:
+        """Keys of the methods whose classes are to share kernel weights."""
+        return frozenset(m.key for m in self.spec.methods if m.kernel_weights == "shared")
 
     def banks(
         self, dataset: DatasetSpec, facts: DatasetFacts, bank: BankSpec, kernels: BankFacts
@@ -138,7 +144,7 @@ class _Planner:
                 self._run(bank, facts, split, key, grid, params)
                 for split in splits
                 for key, grid in self.grids.items()
-                for params in grid.points
+                for params in grid.settings
             )
             yield _batch(bank.id, runs)
 
@@ -154,7 +160,7 @@ class _Planner:
         n_points = facts.n_points if split is None else facts.known_sizes[split]
         layout = TileLayout.for_points(n_points)
         preprocessing = self.spec.preprocessing_of(dataset)
-        # What is done to labels leaves a bank as it is.
+        # The preprocessing of labels changes no bank.
         of_features = preprocessing.model_dump(exclude={"target"})
         dtype = self._dtype(spec, kernels.n_kernels * layout.n_entries)
         n_bytes = kernels.n_kernels * layout.n_entries * np.dtype(dtype).itemsize
@@ -188,7 +194,7 @@ class _Planner:
         if spec.backend == "recompute":
             return "float64"
         tightest = min(
-            (float(point["tol"]) for grid in self.grids.values() for point in grid.points),
+            (point.tol for grid in self.grids.values() for point in grid.points),
             default=math.inf,
         )
         large = 8 * n_values > FLOAT32_ABOVE_BYTES
@@ -207,11 +213,11 @@ class _Planner:
         facts: DatasetFacts,
         split: int,
         key: str,
-        grid: GridFacts,
+        grid: MethodGrid,
         params: dict[str, Any],
     ) -> RunPlan:
-        graph = facts.graph if grid.needs_laplacian else None
-        shared = grid.shared_weights and facts.n_problems > 1
+        graph = facts.graph if grid.method.needs_laplacian else None
+        shared = key in self._sharing and facts.n_problems > 1
         selection = self.spec.selection
         n_folds = facts.inner_folds[split] if selection else 0
         identity = content_id(
@@ -219,7 +225,7 @@ class _Planner:
             bank=bank.id,
             split=facts.split_fingerprints[split],
             normalisation=list(bank.spec.normalisations),
-            method=grid.method,
+            method=grid.method.name,
             params=params,
             execution=self.spec.execution,
             **({} if facts.target == "none" else {"target": facts.target}),
@@ -233,13 +239,12 @@ class _Planner:
             bank=bank.id,
             bank_label=bank.spec.label,
             split=split,
-            method=grid.method,
+            method=grid.method.name,
             key=key,
             params=params,
             graph=graph,
             shared_weights=shared,
             selection=selection,
             n_jobs=(1 if shared else facts.n_problems) * (1 + n_folds),
-            path=grid.path if self.spec.execution == "path" else None,
-            typical_passes=grid.typical_passes(bank.n_kernels),
+            path=grid.method.path if self.spec.execution == "path" else None,
         )

@@ -1,4 +1,4 @@
-"""Whether the pictures that a sweep asks for can be drawn of its data, before anything is done."""
+"""Check that the figures of a sweep can be drawn of its data."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ BOUNDARY = "decision-boundary"
 
 
 def check_figures(outputs: OutputsSpec, dataset: Dataset) -> None:
-    """Refuse pictures of decision boundaries unless the plane is where the points lie.
+    """Refuse figures of decision boundaries unless the points lie in a plane.
 
     Parameters
     ----------
     outputs : OutputsSpec
-        What the sweep asks for.
+        The ``[outputs]`` of the sweep.
     dataset : Dataset
         One of its data sets.
 

@@ -1,4 +1,4 @@
-"""Whether the methods of a sweep have the graphs that they need, before anything is done."""
+"""Check that the points of a data set have the graph that methods of a sweep need."""
 
 from __future__ import annotations
 
@@ -11,68 +11,11 @@ from mkldist.data.dataset import Dataset, Split
 from mkldist.data.preprocessing import scaled
 from mkldist.errors import SpecError
 from mkldist.kernels.graph import adjacency
-from mkldist.methods.registry import METHODS
 from mkldist.solvers.parameters import MethodGrid
 from mkldist.spec.graph import GraphTable
 from mkldist.spec.model import DatasetSpec, PreprocessingSpec, SweepSpec
 
 IMAGE_DISTANCES = ("tangent", "affine")
-
-
-def check_has_graph(spec: SweepSpec, where: str, method: str) -> None:
-    """Refuse a method that needs a graph in a sweep where a data set has none.
-
-    Parameters
-    ----------
-    spec : SweepSpec
-        The sweep.
-    where : str
-        The method's place in the sweep file.
-    method : str
-        Its name in the registry.
-
-    Raises
-    ------
-    mkldist.errors.SpecError
-        Naming the first such data set.
-    """
-    if not METHODS[method].needs_laplacian:
-        return
-    for entry in spec.datasets:
-        if spec.graph_of(entry) is None:
-            raise SpecError(
-                f"{where}.name",
-                f"{method}, which needs a graph, but data set {entry.name!r} has none",
-                "a table [graph], or graph = {...} under each data set",
-                "An empty [graph] joins each point to its 10 nearest neighbours",
-            )
-
-
-def check_graph_has_use(spec: SweepSpec) -> None:
-    """Refuse graphs in a sweep whose methods need none.
-
-    Parameters
-    ----------
-    spec : SweepSpec
-        The sweep, its methods registered.
-
-    Raises
-    ------
-    mkldist.errors.SpecError
-        Naming the first graph, and the methods that need one.
-    """
-    if any(METHODS[entry.name].needs_laplacian for entry in spec.methods):
-        return
-    given = ["graph"] if spec.graph else []
-    given += [f"datasets.{entry.name}.graph" for entry in spec.datasets if entry.graph]
-    if given:
-        able = ", ".join(name for name, method in METHODS.items() if method.needs_laplacian)
-        raise SpecError(
-            given[0],
-            "a graph, which no method of this sweep uses",
-            f"none, or a method on graphs: {able}",
-            "Remove it, or add such a method",
-        )
 
 
 def check_graph(
@@ -82,7 +25,7 @@ def check_graph(
     splits: Sequence[Split],
     grids: Iterable[MethodGrid],
 ) -> None:
-    """Refuse a graph that some method needs and that the points of a data set do not have.
+    """Refuse a graph that a method needs but that the points of a data set cannot form.
 
     Parameters
     ----------
@@ -90,8 +33,10 @@ def check_graph(
         The sweep.
     entry : DatasetSpec
         The data set's entry.
-    dataset, splits
-        What it is.
+    dataset : Dataset
+        The data set.
+    splits : sequence of Split
+        Its splits.
     grids : iterable of MethodGrid
         The sweep's methods.
 
@@ -102,7 +47,7 @@ def check_graph(
         square, or an epsilon that joins no points of the first split.
     """
     graph = spec.graph_of(entry)
-    if graph is None or not any(METHODS[grid.method].needs_laplacian for grid in grids):
+    if graph is None or not any(grid.method.needs_laplacian for grid in grids):
         return
     where = f"datasets.{entry.name}.graph" if entry.graph else "graph"
     if dataset.x is None:
@@ -125,6 +70,7 @@ def check_graph(
 
 
 def _check_images(graph: GraphTable, dataset: Dataset, where: str) -> None:
+    """Refuse distances between images where the features are not the pixels of a square."""
     side = isqrt(dataset.n_features)
     if graph.distance in IMAGE_DISTANCES and side**2 != dataset.n_features:
         raise SpecError(
@@ -138,6 +84,7 @@ def _check_images(graph: GraphTable, dataset: Dataset, where: str) -> None:
 def _check_edges(
     graph: GraphTable, scale: PreprocessingSpec, dataset: Dataset, split: Split, where: str
 ) -> None:
+    """Refuse an epsilon within which no two known points of a split lie."""
     x = cast("Floats", dataset.x)
     points = (x if graph.of_raw_features else scaled(scale, x, split))[split.known]
     if adjacency(points, graph.graph).nnz == 0:

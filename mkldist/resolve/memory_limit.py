@@ -1,4 +1,4 @@
-"""The limit of a worker's memory: its words, and whether it can be kept."""
+"""Limit of a worker's memory: parse its words, and check that a worker can keep it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mkldist.plan.model import Plan
 
 
 def parse_memory(text: str | None) -> int | None:
-    """Return bytes of words such as ``2GiB``, None for None.
+    """Return the bytes that words such as ``2GiB`` stand for; None for None.
 
     Raises
     ------
@@ -38,12 +38,12 @@ def check_memory(plan: Plan, threads: int) -> None:
     plan : Plan
         The sweep's plan.
     threads : int
-        Tasks that a worker does at the same time.
+        Tasks that a worker runs at the same time.
 
     Raises
     ------
     mkldist.errors.SpecError
-        Saying how much is needed, and for what.
+        Naming the bytes that a worker needs, and for what.
     """
     given, least = parse_memory(plan.spec.memory), least_memory(plan.banks, threads)
     if given is None or given >= least:

@@ -1,14 +1,14 @@
-"""From the words of a sweep to what planning needs: data, splits, kernels and grids."""
+"""Resolve the words of a sweep: load its data sets, and make splits, kernels and grids."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from mkldist.data.catalogue import load_dataset
 from mkldist.data.dataset import Dataset, Split
@@ -19,17 +19,16 @@ from mkldist.identity import array_id
 from mkldist.kernels.families import kernel_list
 from mkldist.kernels.kernel_list import KernelList
 from mkldist.methods.registry import METHODS
-from mkldist.plan.facts import BankFacts, DatasetFacts, GridFacts
+from mkldist.plan.facts import BankFacts, DatasetFacts
 from mkldist.resolve.figure_check import check_figures
-from mkldist.resolve.graph_check import check_graph, check_graph_has_use, check_has_graph
-from mkldist.resolve.label_check import (
-    check_folds,
+from mkldist.resolve.graph_check import check_graph
+from mkldist.resolve.method_check import (
+    check_graph_has_use,
     check_labels,
-    check_shares_weights,
+    check_method,
     check_sharing_has_use,
-    check_unlabelled,
 )
-from mkldist.solvers.base import SolverParams
+from mkldist.resolve.split_check import check_folds, check_unlabelled
 from mkldist.solvers.parameters import MethodGrid, expand
 from mkldist.spec.banks import BankSpec
 from mkldist.spec.model import DatasetSpec, SweepSpec
@@ -37,20 +36,18 @@ from mkldist.spec.model import DatasetSpec, SweepSpec
 
 @dataclass(frozen=True, eq=False)
 class Resolved:
-    """A sweep with its data at hand.
+    """Sweep with its data at hand.
 
     Parameters
     ----------
     datasets : dict of str to (Dataset, tuple of Split)
         Data sets and their splits by name.
     facts : dict of str to DatasetFacts
-        What planning needs of them.
+        Sizes and content hashes of the data sets, for planning.
     banks : dict of (str, str) to BankFacts
-        The same of each bank on each data set.
-    grids : dict of str to GridFacts
-        The same of each method.
-    dims : dict of str to dict of str to list
-        Values of the varying parameters by method key and parameter.
+        The same of each bank, by data set and bank label.
+    grids : dict of str to MethodGrid
+        Settings of each method by its key.
     kernels : dict of (str, str) to KernelList
         Kernels of each bank on each data set; none for precomputed matrices.
     """
@@ -58,9 +55,13 @@ class Resolved:
     datasets: dict[str, tuple[Dataset, tuple[Split, ...]]]
     facts: dict[str, DatasetFacts]
     banks: dict[tuple[str, str], BankFacts]
-    grids: dict[str, GridFacts]
-    dims: dict[str, dict[str, list[Any]]]
+    grids: dict[str, MethodGrid]
     kernels: dict[tuple[str, str], KernelList] = field(default_factory=dict)
+
+    @property
+    def dims(self) -> dict[str, dict[str, list[Any]]]:
+        """Values of the varying parameters by method key and parameter."""
+        return {key: grid.dims for key, grid in self.grids.items()}
 
     def kernel_names(self, dataset: str, bank: str) -> list[str]:
         """Return the names of a bank's kernels."""
@@ -78,50 +79,33 @@ def resolve(spec: SweepSpec, data_dirs: Sequence[Path], base: Path) -> Resolved:
     spec : SweepSpec
         The sweep.
     data_dirs : sequence of Path
-        Folders that are searched for data sets by name.
+        Folders in which data sets are searched by name.
     base : Path
-        Folder that relative paths of the sweep file are relative to.
+        Folder to which relative paths of the sweep file refer.
 
     Raises
     ------
     mkldist.errors.InputError
-        For unknown methods, parameters, data sets or kernels, and data that cannot be used.
+        For unknown methods, parameters, data sets or kernels, and for data that cannot be used.
     """
     grids = resolve_methods(spec)
     check_graph_has_use(spec)
     datasets, facts, banks, kernels = {}, {}, {}, {}
     for entry in spec.datasets:
-        dataset = load_dataset(entry, data_dirs, base, spec.seed)
-        check_labels(grids, dataset)
-        check_figures(spec.outputs, dataset)
-        splits = make_splits(spec.splits_of(entry), dataset, spec.seed)
-        check_unlabelled(entry, dataset, splits)
-        check_folds(grids, dataset, splits)
-        check_graph(spec, entry, dataset, splits, grids.values())
+        dataset, splits = _loaded(spec, entry, grids, data_dirs, base)
         datasets[entry.name] = dataset, splits
         facts[entry.name] = _dataset_facts(entry, dataset, splits, spec)
         for bank in spec.banks:
-            found = _kernels(bank, dataset, spec.seed)
-            if isinstance(found, KernelList):
-                kernels[entry.name, bank.label] = found
-                banks[entry.name, bank.label] = BankFacts(len(found), found.fingerprint)
-            else:
-                banks[entry.name, bank.label] = found
+            place = entry.name, bank.label
+            if dataset.grams is not None:
+                banks[place] = _given_bank(bank, dataset.name, dataset.grams)
+                continue
+            kernels[place] = kernel_list(
+                bank, dataset.n_features, dataset.feature_names, dataset.groups, spec.seed
+            )
+            banks[place] = BankFacts(len(kernels[place]), kernels[place].fingerprint)
     check_sharing_has_use(spec.methods, [dataset for dataset, _ in datasets.values()])
-    sharing = {entry.key for entry in spec.methods if entry.kernel_weights == "shared"}
-    points = {
-        key: GridFacts(
-            grid.method,
-            tuple(run_params(point) for point in grid.points),
-            METHODS[grid.method].needs_laplacian,
-            shared_weights=key in sharing,
-            path=METHODS[grid.method].path,
-            typical_passes=METHODS[grid.method].typical_passes,
-        )
-        for key, grid in grids.items()
-    }
-    dims = {key: grid.dims for key, grid in grids.items()}
-    return Resolved(datasets, facts, banks, points, dims, kernels)
+    return Resolved(datasets, facts, banks, grids, kernels)
 
 
 def resolve_methods(spec: SweepSpec) -> dict[str, MethodGrid]:
@@ -136,16 +120,27 @@ def resolve_methods(spec: SweepSpec) -> dict[str, MethodGrid]:
                 f"one of {', '.join(METHODS)}",
                 nearest(entry.name, METHODS),
             )
-        check_has_graph(spec, where, entry.name)
-        check_shares_weights(where, entry)
+        check_method(spec, where, entry)
         grids[entry.key] = expand(METHODS[entry.name], where, entry.settings, spec.tol)
     return grids
 
 
-def run_params(params: SolverParams) -> dict[str, Any]:
-    """Return parameters as they enter a run's identity; a limit of infinity is no limit."""
-    values = params.model_dump(mode="json")
-    return {name: value for name, value in values.items() if value != math.inf}
+def _loaded(
+    spec: SweepSpec,
+    entry: DatasetSpec,
+    grids: Mapping[str, MethodGrid],
+    data_dirs: Sequence[Path],
+    base: Path,
+) -> tuple[Dataset, tuple[Split, ...]]:
+    """Load a data set, divide it, and check that the sweep's methods can learn from it."""
+    dataset = load_dataset(entry, data_dirs, base, spec.seed)
+    check_labels(grids, dataset)
+    check_figures(spec.outputs, dataset)
+    splits = make_splits(spec.splits_of(entry), dataset, spec.seed)
+    check_unlabelled(entry, dataset, splits)
+    check_folds(grids, dataset, splits)
+    check_graph(spec, entry, dataset, splits, grids.values())
+    return dataset, splits
 
 
 def _dataset_facts(
@@ -179,15 +174,12 @@ def _inner_folds(dataset: Dataset, splits: Sequence[Split], spec: SweepSpec) -> 
     )
 
 
-def _kernels(bank: BankSpec, dataset: Dataset, seed: int) -> KernelList | BankFacts:
-    """Return the kernels of a bank on a data set, or the facts of precomputed matrices."""
-    where = f"banks.{bank.label}"
-    if dataset.grams is not None:
-        if bank.family != "precomputed":
-            raise SpecError(
-                where,
-                f"kernels of features for {dataset.name!r}, which holds Gram matrices",
-                'family = "precomputed"',
-            )
-        return BankFacts(len(dataset.grams), array_id(np.array(dataset.grams.shape)))
-    return kernel_list(bank, dataset.n_features, dataset.feature_names, dataset.groups, seed)
+def _given_bank(bank: BankSpec, name: str, grams: npt.NDArray[np.floating]) -> BankFacts:
+    """Return the facts of a bank whose Gram matrices, (M, n, n), came with the data set."""
+    if bank.family != "precomputed":
+        raise SpecError(
+            f"banks.{bank.label}",
+            f"kernels of features for {name!r}, which holds Gram matrices",
+            'family = "precomputed"',
+        )
+    return BankFacts(len(grams), array_id(np.array(grams.shape)))

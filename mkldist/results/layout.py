@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -29,6 +28,7 @@ from mkldist.results.schema import (
     WEIGHTS,
     Variable,
 )
+from mkldist.solvers.settings import setting
 from mkldist.spec.kinds import Task
 from mkldist.spec.model import OutputsSpec, SweepSpec
 
@@ -212,9 +212,7 @@ def _node(
     sizes = {SPLIT: sizes_of[SPLIT]} | {name: len(series) for name, series in values.items()}
     run_ids = np.full(tuple(sizes.values()), "", dtype=object)
     for run in runs:
-        place = tuple(
-            series.index(run.params.get(name, math.inf)) for name, series in values.items()
-        )
+        place = tuple(series.index(setting(run.params, name)) for name, series in values.items())
         run_ids[run.split, *place] = run.id
     settings = {name: v for name, v in runs[0].params.items() if name not in dims}
     variables = node_variables(kind, vectors)

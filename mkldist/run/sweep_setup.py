@@ -1,4 +1,4 @@
-"""A sweep before anything is done: its plan, its folders, and how its runs are to be done."""
+"""Preparation of a sweep: its plan, its folders, and the settings of its batches."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ TOPIC = "mkldist-runs"
 def planned(
     spec: SweepSpec, origin: Path, data_dirs: Sequence[Path], options: ConnectOptions
 ) -> tuple[Plan, Resolved]:
-    """Return the plan of a sweep on the workers that are asked for, and its data.
+    """Return the plan of a sweep for the workers that the options ask for, and its data.
 
     Parameters
     ----------
     spec, origin, data_dirs
         As for :func:`mkldist.coordinator.run_sweep`.
     options : ConnectOptions
-        Where it is to run.
+        Workers of the sweep.
 
     Raises
     ------
@@ -48,7 +48,7 @@ def planned(
 
 
 def batch_settings(spec: SweepSpec, folder: OutputFolder) -> BatchSettings:
-    """Return how the runs of a sweep are done, with a topic that no other call listens to."""
+    """Return the settings of a sweep's batches, with a Dask topic of this call alone."""
     return BatchSettings(
         records=str(folder.records.absolute()),
         execution=spec.execution,
@@ -61,15 +61,16 @@ def batch_settings(spec: SweepSpec, folder: OutputFolder) -> BatchSettings:
 
 
 def output_path(spec: SweepSpec, output: Path | None = None) -> Path:
-    """Return the output folder of a sweep."""
+    """Return the output folder: `output`, else ``outputs.path``, else ``results/<name>``."""
     return output or Path(spec.outputs.path or Path("results") / spec.name)
 
 
 def banks_root(spec: SweepSpec, output: Path) -> str:
-    """Return the folder or URL of the sweep's banks; relative paths are made absolute.
+    """Return the folder or URL of the sweep's banks; a relative path becomes absolute.
 
-    Sweeps side by side share their banks, unless one deletes its own: those are in its output.
+    Sweeps whose outputs lie side by side share their banks.  A sweep that deletes its banks keeps
+    them in its own output.
     """
-    usual = output.parent if spec.outputs.keep_banks else output
-    given = spec.outputs.banks or str(usual / "banks")
+    parent = output.parent if spec.outputs.keep_banks else output
+    given = spec.outputs.banks or str(parent / "banks")
     return given if "://" in given else str(Path(given).absolute())

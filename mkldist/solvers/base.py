@@ -12,28 +12,29 @@ A solver is a generator function ``solve(problem, params)``.  It *yields* the re
         ...
         return Solution(...)
 
-It never sees where the bank lives, and it may be suspended at every ``yield`` while a driver
-collects the requests of other solvers and answers them all by one pass.  What it promises:
+A solver never sees where the bank lives.  The driver suspends it at every ``yield``, collects
+the requests of other solvers, and answers them all by one pass.  A solver promises:
 
 * it minimises the objective that its docstring states, and returns a primal value (upper bound)
-  and a dual value (lower bound) of it, both in float64 and both honest for the point returned;
-* it returns after at most ``params.max_iter`` outer iterations or ``params.time_limit`` seconds
-  of its own time with a :class:`StopReason` that says which, never NaN and never an exception
-  for admissible input;
+  and a dual value (lower bound) of that objective, both in float64 and both valid for the point
+  returned;
+* for admissible input it returns after at most ``params.max_iter`` outer iterations or
+  ``params.time_limit`` seconds of its own time, with a :class:`StopReason`, and neither returns
+  NaN nor raises;
 * it keeps no state outside the generator.
 
 A method with ``joint_classes`` also takes labels of k classes at once, one column a class, and
-finds the kernel weights that they share: it minimises the sum of the classes' objectives, with
-whatever depends on the weights alone counted once.
+finds kernel weights that the classes share: it minimises the sum of the classes' objectives, and
+counts terms that depend on the weights alone once.
 
-Register it by one line in :mod:`mkldist.methods.registry`.
+A :class:`Method` describes a solver to the rest of mkldist, and says by :meth:`Method.refuses`
+which problems it cannot solve.  An entry in :mod:`mkldist.methods.registry` registers it.
 """
 
 from __future__ import annotations
 
 import enum
 import math
-import time
 from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeVar
@@ -47,6 +48,16 @@ from mkldist.counters import Counters
 from mkldist.errors import GramError
 from mkldist.gram.requests import Request
 from mkldist.optim.duality_gap import relative_gap
+from mkldist.solvers.clock import Clock
+from mkldist.solvers.refusals import (
+    LEARNS_CLASSES_APART,
+    NEEDS_GRAPH,
+    USES_NO_GRAPH,
+    ProblemFacts,
+    Refusal,
+    refused_labels,
+)
+from mkldist.solvers.trace import ACTIVE_THRESHOLD
 from mkldist.target import Target
 
 Steps = Generator[Request, Any, "Solution"]
@@ -55,59 +66,24 @@ USUAL_PASSES = 40
 Effects = Mapping[str, tuple[str, tuple[object, ...]]]
 
 
-class Clock:
-    """Seconds of a solver's own life: its own code plus its share of the passes it asked for.
-
-    The driver resumes the clock when it runs the solver, pauses it when the solver waits, and
-    charges it with its share of a pass, so that a time limit and a reported time mean the same
-    whether a solver runs alone or beside a hundred others.
-    """
-
-    def __init__(self) -> None:
-        self._spent, self._since = 0.0, time.perf_counter()
-        self._running = True
-
-    @property
-    def elapsed(self) -> float:
-        """Seconds charged so far."""
-        running = time.perf_counter() - self._since if self._running else 0.0
-        return self._spent + running
-
-    def past(self, limit: float) -> bool:
-        """Return whether `limit` seconds are charged."""
-        return self.elapsed >= limit
-
-    def pause(self) -> None:
-        """Stop counting."""
-        self._spent, self._running = self.elapsed, False
-
-    def resume(self) -> None:
-        """Count on."""
-        self._since, self._running = time.perf_counter(), True
-
-    def charge(self, seconds: float) -> None:
-        """Add a share of work done elsewhere."""
-        self._spent += seconds
-
-
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """What a solver is given besides its parameters.
+    """Problem of one solver: everything that it is given besides its parameters.
 
     Parameters
     ----------
     y : (n,) or (n, k) float64
-        Labels, as the parameters' ``target`` says; for methods with ``joint_classes`` perhaps k
-        columns of them, one a class.
+        Labels of the kind that the parameters' ``target`` names; k columns, one a class, only for
+        methods with ``joint_classes``.
     n_kernels : int
         Number M of kernels in the bank that answers the requests.
     clock : Clock
-        The solver's time, to be held against ``params.time_limit``.
+        Time of the solver, which ``params.time_limit`` limits.
     laplacian : (n, n) float64 array or sparse array, optional
         Graph Laplacian of the points, for semi-supervised methods.
     start : object, optional
-        The :attr:`Solution.state` of the same method, kernels and labels at another value of the
-        parameter that its :class:`Path` names.
+        :attr:`Solution.state` of the same method on the same kernels and labels, at another value
+        of the parameter that the method's :class:`Path` names.
     """
 
     y: Floats
@@ -123,7 +99,7 @@ class Problem:
 
 
 class StopReason(enum.StrEnum):
-    """Why a solver returned."""
+    """Reason for which a solver returned."""
 
     CONVERGED = "converged"
     MAX_ITER = "max_iter"
@@ -132,25 +108,37 @@ class StopReason(enum.StrEnum):
 
 
 class SolverParams(BaseModel):
-    """Parameters that every method has; a method adds its own by subclassing."""
+    """Parameters that every method has; a method adds its own by subclassing.
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    Infinity means no limit: only a parameter whose default is infinity takes it, see
+    :mod:`mkldist.solvers.settings`.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     effective_with: ClassVar[Effects] = {}
-    """Parameters that matter only where another one has certain values: its name and these."""
+    """Parameters that matter only while another parameter has one of some values.
+
+    The name of such a parameter maps to the name of the other one and these values.
+    """
 
     tol: float = Field(0.01, gt=0, description="relative duality gap at which to stop")
     max_iter: int = Field(500, ge=1, description="limit on outer iterations")
-    time_limit: float = Field(math.inf, gt=0, description="limit on seconds of the solver's time")
+    time_limit: float = Field(
+        math.inf,
+        gt=0,
+        allow_inf_nan=True,
+        description="limit on seconds of the solver's time",
+    )
     trace: bool = Field(False, description="record objective, bounds and weights per iteration")
 
     @property
     def target(self) -> Target:
-        """What the labels may be; a method with several losses overrides it."""
+        """Kind of labels that the method learns; a method with several losses overrides it."""
         return Target.CLASSES
 
     def has_effect(self, name: str) -> bool:
-        """Return whether a parameter matters, the others being what they are."""
+        """Return True if a parameter matters, given the values of the others."""
         if name not in self.effective_with:
             return True
         other, values = self.effective_with[name]
@@ -160,18 +148,18 @@ class SolverParams(BaseModel):
 def reason_to_stop(
     problem: Problem, params: SolverParams, gap: float, *, stalled: bool = False
 ) -> StopReason | None:
-    """Return why a solver ends after an iteration; None if it goes on while iterations last.
+    """Return the reason to stop after an iteration; None if the solver is to continue.
 
     Parameters
     ----------
     problem : Problem
-        Whose clock counts.
+        The problem, with the solver's clock.
     params : SolverParams
-        Tolerance and limit of time.
+        Tolerance and time limit.
     gap : float
-        What is held against the tolerance.
+        Relative gap, which the solver compares with the tolerance.
     stalled : bool
-        Whether further iterations would lead to nothing.
+        True if further iterations cannot improve the solution.
     """
     if gap <= params.tol:
         return StopReason.CONVERGED
@@ -185,36 +173,37 @@ Params = TypeVar("Params", bound=SolverParams)
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """What a solver returns.
+    """Solution of a solver, with bounds that certify it.
 
-    The decision function is ``f(x) = sum_m kernel_weights[m] k_m(x, .)' coefficients + bias``,
-    with ``kernel_coefficients`` in place of ``coefficients`` where every kernel has its own.
+    The decision function is ``f(x) = sum_m kernel_weights[m] k_m(x, .)' coefficients + bias``.
+    Where every kernel has coefficients of its own, ``kernel_coefficients`` replace
+    ``coefficients``.
 
     Parameters
     ----------
     kernel_weights : (M,) float64
         Kernel weights d, non-negative.
     coefficients : (n,) or (n, k) float64
-        Expansion coefficients; ``dual_variables * y`` for support vector machines.  A column a
+        Expansion coefficients; ``dual_variables * y`` for support vector machines.  One column a
         class where the labels had k columns.
     bias : float or (k,) float64
         Intercept b.
     dual_variables : (n,) or (n, k) float64
         Dual variables of the method's inner problem.
     objective, dual_objective : float
-        Upper and lower bound of the method's optimum, as its docstring states it.
+        Upper and lower bound of the optimum of the objective in the method's docstring.
     stop_reason : StopReason
-        Why the solver returned.
+        Reason for which the solver returned.
     counters : Counters
-        Work done.
+        Counts of the work done.
     trace : dict of str to array
-        One entry per outer iteration, when asked for; else empty.
+        One entry per outer iteration with ``params.trace``; else empty.
     extra : dict of str to float
         Further scalars that a method reports, by name.
     kernel_coefficients : (S, n) float64, optional
         Expansion coefficients of each kernel of non-zero weight, in order, where they differ.
     state : object, optional
-        What the next solver of a path may start from, see :attr:`Problem.start`; never stored.
+        Starting point for the next solver of a path, see :attr:`Problem.start`; never stored.
     """
 
     kernel_weights: Floats
@@ -231,7 +220,7 @@ class Solution:
     state: Any = None
 
     def __repr__(self) -> str:
-        """Say what was reached in one line; arrays are for who asks for them."""
+        """Return stop reason, objective, gap and number of kernels in one line, without arrays."""
         n_active, n = np.count_nonzero(self.kernel_weights), len(self.kernel_weights)
         return (
             f"<Solution: {self.stop_reason} at {self.objective:.6g}, gap {self.gap:.2g}, "
@@ -245,10 +234,10 @@ class Solution:
 
     @property
     def converged(self) -> bool:
-        """Whether the solver reached its tolerance."""
+        """True if the solver reached its tolerance."""
         return self.stop_reason is StopReason.CONVERGED
 
-    def active(self, threshold: float = 1e-3) -> npt.NDArray[np.intp]:
+    def active(self, threshold: float = ACTIVE_THRESHOLD) -> npt.NDArray[np.intp]:
         """Return the indices of the kernels whose weight exceeds `threshold`."""
         return np.flatnonzero(self.kernel_weights > threshold)
 
@@ -287,14 +276,14 @@ class Solution:
 
 @dataclass(frozen=True)
 class Path:
-    """The parameter along whose values a method starts each solver where the last one ended.
+    """Regularisation path: a method starts each solver from the solution at the last value.
 
     Parameters
     ----------
     parameter : str
-        Its name.
+        Name of the parameter that varies along the path.
     rising : bool
-        Whether larger values regularise less, so that a path takes the smallest first.
+        True if larger values regularise less, so that the path starts at the smallest.
     """
 
     parameter: str
@@ -302,16 +291,34 @@ class Path:
 
 
 def usual_passes(n_kernels: int) -> int:
-    """Return the passes that a solver typically takes over a bank, whatever its size."""
+    """Return the passes over a bank that a plan expects of a solver; the same for every size."""
     return USUAL_PASSES
 
 
 @dataclass(frozen=True)
 class Method:
-    """A registry entry: the solver and what ``mkldist list methods`` says of it.
+    """Method of the registry: its solver, its abilities, and its words for ``mkldist list``.
 
-    ``typical_passes`` says how many passes a solver is expected to take over a bank of so many
-    kernels; a plan foretells its work by it.
+    Parameters
+    ----------
+    name : str
+        Name in the registry and in sweep files.
+    solve : callable
+        The solver, see :mod:`mkldist.solvers.base`.
+    params : type
+        Class of its parameters.
+    title, problem, loss, regularizer, reference : str
+        Words for ``mkldist list methods``; `reference` names the paper and its equations.
+    hyperparameters : tuple of str
+        Parameters that are dimensions of the results even where they have one value.
+    needs_laplacian : bool
+        True if the solver takes the graph Laplacian of the points; False if it takes none.
+    path : Path, optional
+        Parameter along which a solver can start from another's solution.
+    joint_classes : bool
+        True if the solver takes labels of k columns, whose classes share kernel weights.
+    typical_passes : callable
+        Passes that a plan expects of a solver over a bank of M kernels, by M.
     """
 
     name: str
@@ -328,8 +335,28 @@ class Method:
     joint_classes: bool = False
     typical_passes: Callable[[int], int] = usual_passes
 
+    def refuses(self, problem: ProblemFacts, target: Target | None = None) -> Refusal | None:
+        """Return the reason why this method cannot solve a problem; None if it can.
+
+        Parameters
+        ----------
+        problem : ProblemFacts
+            Facts of the problem; those left out refuse nothing.
+        target : Target, optional
+            Labels that the method learns with its settings, ``params.target``.
+        """
+        if problem.laplacian is False and self.needs_laplacian:
+            return NEEDS_GRAPH
+        if problem.laplacian and not self.needs_laplacian:
+            return USES_NO_GRAPH
+        if problem.shared_weights and not self.joint_classes:
+            return LEARNS_CLASSES_APART
+        if target is None or problem.targets is None or target in problem.targets:
+            return None
+        return refused_labels(target, problem.targets)
+
     def along_path(self, points: Iterable[Params]) -> list[Params]:
-        """Return settings in the order of decreasing regularisation, if the method has a path."""
+        """Return settings by decreasing regularisation; as they are where there is no path."""
         if self.path is None:
             return list(points)
         parameter, rising = self.path.parameter, self.path.rising

@@ -1,42 +1,53 @@
-"""Parameters of methods: from what a user wrote to validated values and grids of them."""
+"""Parameters of methods: validated values and grids of them, from a user's words.
+
+Each point of a grid is validated once, here.  A worker builds the parameters of a run anew from
+the run's plain settings (:mod:`.settings`), because these, and not objects, are recorded.
+"""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from pydantic import ValidationError
 
 from mkldist.errors import SpecError
 from mkldist.solvers.base import Method, SolverParams
+from mkldist.solvers.settings import plain_settings
 from mkldist.spec.banks import Range
 from mkldist.spec.mistakes import expected, spec_error, unknown_key
 from mkldist.spec.model import MethodSpec
 from mkldist.spec.values import spelled
 
 ENTRY_KEYS = [key for key in MethodSpec.model_fields if key != "name"]
-"""What an entry of ``[[methods]]`` may say besides the parameters of its method."""
+"""Keys of an entry of ``[[methods]]`` besides the parameters of its method."""
 
 
 @dataclass(frozen=True)
 class MethodGrid:
-    """Every setting that one entry of ``[[methods]]`` asks for.
+    """All settings at which one entry of ``[[methods]]`` runs its method.
 
     Parameters
     ----------
-    method : str
-        Name in the registry.
+    method : Method
+        The method.
     dims : dict of str to list
-        Values of the parameters that vary, or that are the method's hyperparameters.
+        Values of the parameters that vary, and of the method's hyperparameters.
     points : tuple of SolverParams
-        The Cartesian product, the last dimension running fastest.
+        Cartesian product of `dims`, the last dimension running fastest.
     """
 
-    method: str
+    method: Method
     dims: dict[str, list[Any]]
     points: tuple[SolverParams, ...]
+
+    @cached_property
+    def settings(self) -> tuple[dict[str, Any], ...]:
+        """The points as plain values, see :func:`mkldist.solvers.settings.plain_settings`."""
+        return tuple(plain_settings(point) for point in self.points)
 
 
 def _series(where: str, table: dict[str, Any]) -> list[float]:
@@ -52,7 +63,7 @@ def _series(where: str, table: dict[str, Any]) -> list[float]:
 def _check_names(
     params: type[SolverParams], where: str, names: Iterable[str], others: Sequence[str] = ()
 ) -> None:
-    """Refuse names that are no parameters, naming `others` that may stand there too."""
+    """Refuse names that are neither parameters nor among `others`."""
     for name in names:
         if name not in params.model_fields:
             known = [*params.model_fields, *others]
@@ -67,7 +78,7 @@ def validate(params: type[SolverParams], where: str, values: Mapping[str, Any]) 
     params : type
         The method's parameter class.
     where : str
-        What the values belong to, for messages.
+        Place of the values, for messages.
     values : mapping
         Values by name.
 
@@ -90,26 +101,26 @@ def validate(params: type[SolverParams], where: str, values: Mapping[str, Any]) 
 def check_effect(
     where: str, given: Mapping[str, Any], points: Sequence[SolverParams], hint: str = ""
 ) -> None:
-    """Refuse parameters that were given but change nothing.
+    """Refuse parameters that were given but have no effect.
 
-    A parameter of one value has to matter at some point of a grid; one that varies at every
-    point, because runs would be done twice where it does not.
+    A parameter of one value must have an effect at one point of a grid at least.  A parameter
+    that varies must have one at every point, because runs would be repeated at the others.
 
     Parameters
     ----------
     where : str
-        What the parameters belong to, for messages.
+        Place of the parameters, for messages.
     given : mapping
         Values or lists of values by name, as the user gave them.
     points : sequence of SolverParams
         All settings made of them.
     hint : str, optional
-        What to do about a parameter that matters at some points only.
+        Advice for a parameter that has an effect at some points only.
 
     Raises
     ------
     mkldist.errors.SpecError
-        Naming the first parameter without effect, and the value that leaves it without.
+        Naming the first parameter without effect, and the value that takes its effect away.
     """
     for name, value in given.items():
         idle = [point for point in points if not point.has_effect(name)]
@@ -138,7 +149,7 @@ def expand(
     where : str
         Its place in the sweep file, for messages.
     settings : mapping
-        Values, lists of values, or tables that stand for a series of numbers, by parameter.
+        By parameter a value, a list of values, or a table that stands for a series of numbers.
     tol : float or None
         Tolerance where `settings` name none.
 
@@ -151,36 +162,37 @@ def expand(
     if tol is not None:
         given.setdefault("tol", tol)
     _check_names(method.params, where, given, ENTRY_KEYS)
-    dims: dict[str, list[Any]] = {}
-    for name, value in given.items():
-        if isinstance(value, dict):
-            value = _series(f"{where}.{name}", value)
-        if not isinstance(value, list):
-            continue
-        if not value:
-            raise SpecError(f"{where}.{name}", "found an empty list", "at least one value")
-        for one in value:
-            validate(method.params, where, {name: one})
-        dims[name] = value
-    fixed = {name: value for name, value in given.items() if name not in dims}
-    first = validate(method.params, where, fixed | {name: v[0] for name, v in dims.items()})
-    for name in method.hyperparameters:
-        dims.setdefault(name, [getattr(first, name)])
-    ordered = {name: dims[name] for name in (*method.hyperparameters, *dims) if name in dims}
+    series = _varying(where, given)
+    names = [name for name in method.hyperparameters if name in series]
+    names += [name for name in series if name not in names]
     points = tuple(
-        validate(method.params, where, fixed | dict(zip(ordered, values, strict=True)))
-        for values in itertools.product(*ordered.values())
+        validate(method.params, where, given | dict(zip(names, values, strict=True)))
+        for values in itertools.product(*(series[name] for name in names))
     )
     check_effect(
         where,
-        given | dims,
+        given | series,
         points,
         "Give the others an entry of [[methods]] with a label of its own",
     )
-    values_of = {name: [getattr(p, name) for p in points] for name in ordered}
-    for name, series in ordered.items():
-        distinct = list(dict.fromkeys(values_of[name]))
-        if len(distinct) < len(series):
-            raise SpecError(f"{where}.{name}", f"found {spelled(series)}", "every value once")
-        ordered[name] = distinct
-    return MethodGrid(method.name, ordered, points)
+    dims = {
+        name: list(dict.fromkeys(getattr(point, name) for point in points))
+        for name in dict.fromkeys((*method.hyperparameters, *names))
+    }
+    for name in names:
+        if len(dims[name]) < len(series[name]):
+            raise SpecError(f"{where}.{name}", f"found {spelled(series[name])}", "every value once")
+    return MethodGrid(method, dims, points)
+
+
+def _varying(where: str, given: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """Return the lists of values by parameter, each table replaced by its series of numbers."""
+    found: dict[str, list[Any]] = {}
+    for name, value in given.items():
+        values = _series(f"{where}.{name}", value) if isinstance(value, dict) else value
+        if not isinstance(values, list):
+            continue
+        if not values:
+            raise SpecError(f"{where}.{name}", "found an empty list", "at least one value")
+        found[name] = values
+    return found

@@ -1,4 +1,4 @@
-"""Which labels a method learns, and by which of its losses."""
+"""Labels that each method learns, by the losses that decide it."""
 
 from __future__ import annotations
 
@@ -7,28 +7,20 @@ from typing import Any, Literal, get_args, get_origin
 from mkldist.solvers.base import Method, SolverParams
 from mkldist.target import Target
 
-LEARNT = {
-    Target.CLASSES: "two classes",
-    Target.VALUES: "real values",
-    Target.ONE_CLASS: "one class",
-    Target.PARTIAL: "two classes from partly labelled points",
-}
-"""What a method learns, in words."""
-
 
 def losses_by_target(params: type[SolverParams]) -> dict[Target, list[str]]:
-    """Return what a method's labels may be, with the losses that decide it.
+    """Return the kinds of labels that a method learns, each with the losses that learn it.
 
     Parameters
     ----------
     params : type
-        The method's parameter class; a parameter ``loss`` of several values decides, if there is
-        one.
+        The method's parameter class.  Its parameter ``loss`` decides, if it has one that chooses
+        among several values.
 
     Returns
     -------
     dict of Target to list of str
-        The values of ``loss`` for each; an empty list where there is nothing to choose.
+        Values of ``loss`` for each kind; an empty list where there is nothing to choose.
 
     Examples
     --------
@@ -49,12 +41,12 @@ def losses_by_target(params: type[SolverParams]) -> dict[Target, list[str]]:
 
 
 def learns_unlabelled(method: Method) -> bool:
-    """Return whether a method is given points without a label besides the labelled ones."""
+    """Return True if a method also learns from points without a label."""
     return Target.PARTIAL in losses_by_target(method.params)
 
 
 def choices(annotation: Any) -> list[str]:
-    """Return the texts among which the annotation of a parameter chooses; none if it does not."""
+    """Return the texts in the ``Literal`` of a parameter's annotation; none if it has none."""
     if get_origin(annotation) is Literal:
         return [word for word in get_args(annotation) if isinstance(word, str)]
     return [word for part in get_args(annotation) for word in choices(part)]

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from mkldist.arrays import Floats
 from mkldist.optim.duality_gap import relative_gap
-from mkldist.solvers.base import Clock
+from mkldist.solvers.clock import Clock
 
 Arrays = dict[str, npt.NDArray[Any]]
 

@@ -5,19 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from mkldist.methods.registry import METHODS
-from mkldist.plan.facts import BankFacts, DatasetFacts, GridFacts
+from mkldist.plan.facts import BankFacts, DatasetFacts
 from mkldist.plan.model import Plan
 from mkldist.plan.planner import make_plan
+from mkldist.solvers.parameters import MethodGrid, expand
 from mkldist.spec.model import SweepSpec
 
-FIXED = {"tol": 0.01, "max_iter": 500}
 
-
-def grid(method: str, *values: float, **fixed: Any) -> GridFacts:
-    """Return a method at some values of C."""
-    points = tuple(FIXED | fixed | {"C": C} for C in values)
-    entry = METHODS[method]
-    return GridFacts(method, points, path=entry.path, typical_passes=entry.typical_passes)
+def grid(method: str, **settings: Any) -> MethodGrid:
+    """Return a method of the registry at all of its settings, as a sweep resolves it."""
+    return expand(METHODS[method], method, settings, None)
 
 
 def dataset(name: str, n_points: int = 60, n_splits: int = 3) -> DatasetFacts:
@@ -33,7 +30,7 @@ def dataset(name: str, n_points: int = 60, n_splits: int = 3) -> DatasetFacts:
 
 def plan_of(
     datasets: dict[str, DatasetFacts],
-    grids: dict[str, GridFacts],
+    grids: dict[str, MethodGrid],
     /,
     *,
     n_kernels: int = 40,
@@ -47,7 +44,7 @@ def plan_of(
             "name": "s",
             "datasets": [{"name": name} for name in datasets],
             "banks": [{"family": "xu2008"}],
-            "methods": [{"name": g.method, "label": key} for key, g in grids.items()],
+            "methods": [{"name": g.method.name, "label": key} for key, g in grids.items()],
         }
         | words
     )

@@ -10,6 +10,56 @@ from mkldist.spec.graph import GraphTable
 from tests.plan.plans import dataset, grid, ids, plan_of
 
 
+def test_ids_are_those_of_stored_results():
+    """Records and banks of earlier versions are found again only under these ids."""
+    plan = plan_of(
+        {"a": dataset("a", 60, 1)},
+        {"level": grid("level", C=[1])},
+        preprocessing={"fit": "all"},
+    )
+    assert plan.id == "72db15d7b20ab4c39112"
+    assert [bank.id for bank in plan.banks] == ["34689ec2a8a6d1274477"]
+    assert [batch.id for batch in plan.batches] == ["4acf0d98956eee6366dc"]
+    assert [run.id for run in plan.runs] == ["0fa3ac0a79b89d745131"]
+
+
+def test_ids_of_graphs_classes_selections_and_scaled_targets_are_those_of_stored_results():
+    facts = replace(
+        dataset("a", 60, 1),
+        graph=GraphTable(neighbours=3),
+        n_problems=3,
+        inner_folds=(2,),
+        target="zscore",
+    )
+    grids = {
+        "level": grid("level", C=[1, 10]),
+        "lapsvm": grid("lapsvm", gamma_a=0.5),
+        "shared": grid("level", C=2.0),
+    }
+    plan = plan_of(
+        {"a": facts},
+        grids,
+        selection={"folds": 2},
+        seed=3,
+        execution="path",
+        banks=[{"family": "xu2008", "normalisation": ["cosine", "trace"]}],
+        methods=[
+            {"name": "level"},
+            {"name": "lapsvm"},
+            {"name": "level", "label": "shared", "kernel_weights": "shared"},
+        ],
+    )
+    assert plan.id == "67c75aa21745268f2618"
+    assert [bank.id for bank in plan.banks] == ["f1b8ecc9b6c80ceea262"]
+    assert [batch.id for batch in plan.batches] == ["649ca8c3fca5edd8661f"]
+    assert [(run.key, run.id) for run in plan.runs] == [
+        ("level", "98bbab53fdc805c020bd"),
+        ("level", "8f8cba50a002fb48a270"),
+        ("lapsvm", "ff664b6418aed5e4465c"),
+        ("shared", "1d3fab169a0222ebe45b"),
+    ]
+
+
 @pytest.mark.parametrize(
     ("change", "new_runs", "new_banks"),
     [
@@ -29,7 +79,7 @@ from tests.plan.plans import dataset, grid, ids, plan_of
     ],
 )
 def test_a_run_is_new_if_and_only_if_its_outcome_may_change(change, new_runs, new_banks):
-    data, grids = {"a": dataset("a")}, {"level": grid("level", 1)}
+    data, grids = {"a": dataset("a")}, {"level": grid("level", C=1)}
     before, after = plan_of(data, grids), plan_of(data, grids, **change)
     assert bool(ids(before) - ids(after)) is new_runs
     assert not new_runs or not ids(before) & ids(after)
@@ -45,7 +95,7 @@ def test_a_run_is_new_if_and_only_if_its_outcome_may_change(change, new_runs, ne
     ],
 )
 def test_other_data_or_splits_are_other_runs(facts, new_banks):
-    grids = {"level": grid("level", 1)}
+    grids = {"level": grid("level", C=1)}
     before = plan_of({"a": dataset("a")}, grids)
     after = plan_of({"a": replace(dataset("a"), **facts)}, grids)
     assert not ids(before) & ids(after)
@@ -55,7 +105,7 @@ def test_other_data_or_splits_are_other_runs(facts, new_banks):
 def test_runs_alike_in_all_but_their_place_have_ids_of_their_own():
     # Small data draw the same split more than once.
     same = replace(dataset("a"), split_fingerprints=("s",) * 3, known_fingerprints=("t",) * 3)
-    grids = {"one": grid("level", 1), "two": grid("level", 1)}
+    grids = {"one": grid("level", C=1), "two": grid("level", C=1)}
     plan = plan_of({"first": same, "second": same}, grids)
     assert len(plan.runs) == len(ids(plan)) == 12
     assert len({batch.id for batch in plan.batches}) == len(plan.batches)
@@ -66,14 +116,14 @@ def test_runs_alike_in_all_but_their_place_have_ids_of_their_own():
 
 
 def test_a_new_name_makes_no_new_runs():
-    before = plan_of({"a": dataset("a")}, {"level": grid("level", 1)})
-    after = plan_of({"b": dataset("a")}, {"renamed": grid("level", 1)})
+    before = plan_of({"a": dataset("a")}, {"level": grid("level", C=1)})
+    after = plan_of({"b": dataset("a")}, {"renamed": grid("level", C=1)})
     assert ids(before) == ids(after)
 
 
 def test_a_graph_makes_new_runs_of_methods_that_need_one_and_of_no_other():
     plain, joined = dataset("a"), replace(dataset("a"), graph=GraphTable())
-    grids = {"lapsvm": replace(grid("lapsvm", 1), needs_laplacian=True), "level": grid("level", 1)}
+    grids = {"lapsvm": grid("lapsvm"), "level": grid("level", C=1)}
     before, after = plan_of({"a": plain}, grids), plan_of({"a": joined}, grids)
     kept = ids(before) & ids(after)
     assert {run.method for run in after.runs if run.id in kept} == {"level"}
@@ -86,12 +136,12 @@ def test_a_graph_makes_new_runs_of_methods_that_need_one_and_of_no_other():
 def test_a_data_set_may_have_preprocessing_of_its_own():
     facts = {name: dataset(name) for name in ("a", "b")}
     own = [{"name": "a"}, {"name": "b", "preprocessing": {"scale": "minmax", "fit": "all"}}]
-    plan = plan_of(facts, {"level": grid("level", 1.0)}, datasets=own)
+    plan = plan_of(facts, {"level": grid("level", C=1.0)}, datasets=own)
     found = {bank.dataset: bank.preprocessing for bank in plan.banks}
     assert (found["a"].scale, found["a"].fit) == ("zscore", "train")
     assert (found["b"].scale, found["b"].fit) == ("minmax", "all")
     assert [sum(bank.dataset == name for bank in plan.banks) for name in "ab"] == [3, 1]
-    alike = plan_of(facts, {"level": grid("level", 1.0)}, datasets=[{"name": "a"}, {"name": "b"}])
+    alike = plan_of(facts, {"level": grid("level", C=1.0)}, datasets=[{"name": "a"}, {"name": "b"}])
     of_a = {run.id for run in plan.runs if run.dataset == "a"}
     assert of_a == {run.id for run in alike.runs if run.dataset == "a"}
     of_b = {run.id for run in plan.runs if run.dataset == "b"}

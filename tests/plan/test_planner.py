@@ -1,4 +1,4 @@
-"""Plans: pure, deterministic, complete, and stable where nothing changed."""
+"""Plans and their facts: pure, deterministic, complete, and stable where nothing changed."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mkldist.gram.layout import TileLayout
-from mkldist.plan.facts import BankFacts, DatasetFacts, GridFacts
+from mkldist.plan.facts import BankFacts, DatasetFacts
 from mkldist.plan.planner import make_plan
 from mkldist.spec.model import SweepSpec
-
-PATH = {"tol": 0.01, "max_iter": 500, "trace": False}
+from tests.plan.plans import grid
 
 
 def spec_of(n_datasets=1, fit="train", **more):
@@ -47,8 +46,7 @@ def facts_of(spec, n_splits=3, n_points=50, precomputed=False):
 
 
 def grids_of(values=(1.0, 10.0), tol=0.01):
-    level = tuple({**PATH, "tol": tol, "C": C} for C in values)
-    return {"level": GridFacts("level", level), "majority": GridFacts("majority", (PATH,))}
+    return {"level": grid("level", tol=tol, C=list(values)), "majority": grid("majority", C=2.5)}
 
 
 def plan_of(spec=None, n_splits=3, values=(1.0, 10.0), n_workers=2, memory=None, **facts):
@@ -75,7 +73,7 @@ def test_every_run_is_planned_exactly_once(n_datasets, n_splits, values, fit, n_
         for i in range(n_datasets)
         for bank in ("xu2008", "other")
         for split in range(n_splits)
-        for key, C in [*(("level", C) for C in values), ("majority", None)]
+        for key, C in [*(("level", C) for C in values), ("majority", 2.5)]
     }
     assert len(places) == len(set(places))
     assert set(places) == expected

@@ -1,0 +1,95 @@
+"""Refusals: reasons why a method cannot solve a problem, found before anything is solved.
+
+A method owns its incompatibilities.  :meth:`mkldist.solvers.base.Method.refuses` compares plain
+facts of a problem with the abilities of the method.  Two callers ask it: :func:`mkldist.solve`,
+which knows the arrays, and the checks of a sweep, which know the sweep file first and the data
+sets later.  Each states the facts that it knows, and raises an error that names its own place.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from mkldist.target import LABELS, LEARNT, Target
+
+
+class Part(enum.StrEnum):
+    """Part of a problem that a method refuses."""
+
+    LAPLACIAN = "laplacian"
+    CLASSES = "classes"
+    LABELS = "labels"
+
+
+@dataclass(frozen=True)
+class ProblemFacts:
+    """Facts by which a method accepts or refuses a problem; a fact left out refuses nothing.
+
+    Parameters
+    ----------
+    laplacian : bool, optional
+        True if the method is given a graph Laplacian, False if there is none.
+    shared_weights : bool
+        True if several classes, one column of labels each, are to share kernel weights.
+    targets : collection of Target, optional
+        All targets that the labels fit.
+    """
+
+    laplacian: bool | None = None
+    shared_weights: bool = False
+    targets: Collection[Target] | None = None
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Reason why a method cannot solve a problem.
+
+    Parameters
+    ----------
+    part : Part
+        Part of the problem that does not fit.
+    reason : str
+        Clause whose subject is the method, e.g. ``"needs a graph"``.
+    expected : str
+        Words for the part that the method takes, e.g. ``"a graph Laplacian of the points"``.
+    others : str
+        Words for the methods that take the problem, e.g. ``"a method on graphs"``; empty where
+        no list of them would help.
+    """
+
+    part: Part
+    reason: str
+    expected: str
+    others: str = ""
+
+
+NEEDS_GRAPH = Refusal(Part.LAPLACIAN, "needs a graph", "a graph Laplacian of the points")
+USES_NO_GRAPH = Refusal(Part.LAPLACIAN, "uses no graph", "none", "a method on graphs")
+LEARNS_CLASSES_APART = Refusal(
+    Part.CLASSES,
+    "finds kernel weights for one class at a time",
+    "one column of labels",
+    "a method whose classes can share kernel weights",
+)
+
+
+def refused_labels(target: Target, targets: Collection[Target]) -> Refusal:
+    """Return the refusal of labels that fit `targets` by a method that learns another `target`."""
+    able = one_of([LEARNT[other] for other in Target if other in targets])
+    return Refusal(
+        Part.LABELS, f"learns {LEARNT[target]}", LABELS[target], f"a method that learns {able}"
+    )
+
+
+def one_of(words: Sequence[str]) -> str:
+    """Return words as a choice.
+
+    Examples
+    --------
+    >>> one_of(["level", "silp", "uniform"])
+    'level, silp or uniform'
+    """
+    *first, last = words or ["none is registered"]
+    return f"{', '.join(first)} or {last}" if first else last

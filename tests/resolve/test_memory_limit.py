@@ -1,0 +1,45 @@
+"""Words for a limit of memory, and limits that no worker can keep."""
+
+from __future__ import annotations
+
+import pytest
+
+from mkldist.errors import SpecError
+from mkldist.resolve.memory_limit import check_memory, parse_memory
+from tests.plan.plans import dataset, grid, plan_of
+
+
+@pytest.mark.parametrize(
+    ("text", "n_bytes"), [(None, None), ("2GiB", 2**31), ("1.5 MiB", 1572864), ("3GB", 3 * 10**9)]
+)
+def test_words_stand_for_bytes(text, n_bytes):
+    assert parse_memory(text) == n_bytes
+
+
+@pytest.mark.parametrize("text", ["much", "-2GiB", "0", "2 GiBs"])
+def test_other_words_are_refused(text):
+    with pytest.raises(SpecError, match=r"memory: found .* expected a number of bytes such as"):
+        parse_memory(text)
+
+
+def planned(memory, backend="stream"):
+    banks = [{"family": "xu2008", "backend": backend}]
+    words = {"banks": banks} | ({"memory": memory} if memory else {})
+    return plan_of({"a": dataset("a", 2000)}, {"level": grid("level")}, n_kernels=500, **words)
+
+
+def test_a_limit_leaves_room_for_libraries_buffer_and_solver_of_every_thread():
+    # 300 MiB of libraries, and for each thread 64 MiB of buffers and four matrices of 1000 points.
+    one, two = 300 + 64 + 4 * 8e6 / 2**20, 300 + 2 * (64 + 4 * 8e6 / 2**20)
+    check_memory(planned(None), 8)
+    check_memory(planned(f"{one + 1:.0f}MiB"), 1)
+    check_memory(planned(f"{two + 1:.0f}MiB"), 2)
+    with pytest.raises(SpecError, match="at least 395 MiB, for the libraries, a buffer and one"):
+        check_memory(planned(f"{one - 1:.0f}MiB"), 1)
+    with pytest.raises(SpecError, match=r"at least 490 MiB, .* 1000 points in each of 2 threads"):
+        check_memory(planned(f"{one + 1:.0f}MiB"), 2)
+
+
+def test_a_limit_leaves_room_for_a_bank_that_is_to_be_loaded():
+    with pytest.raises(SpecError, match=r'a whole bank .* Raise it, or remove backend = "memory"'):
+        check_memory(planned("1GiB", "memory"), 1)

@@ -1,0 +1,98 @@
+"""Methods that a sweep cannot use, and words of a sweep that no method uses."""
+
+from __future__ import annotations
+
+import pytest
+
+from mkldist.errors import SpecError
+from mkldist.resolve.method_check import (
+    check_graph_has_use,
+    check_labels,
+    check_method,
+    check_sharing_has_use,
+)
+from mkldist.resolve.resolved import resolve_methods
+from tests.resolve.words import dataset, sweep
+
+LAPSVM = '[[methods]]\nname = "lapsvm"\n'
+LEVEL = '[[methods]]\nname = "level"\n'
+SHARED = 'kernel_weights = "shared"\n'
+
+
+def test_a_method_on_graphs_needs_a_graph_for_every_data_set():
+    with pytest.raises(SpecError) as caught:
+        resolve_methods(sweep(LAPSVM))
+    assert str(caught.value) == (
+        "methods.lapsvm.name: lapsvm, which needs a graph, but data set 'a' has none; expected a "
+        "table [graph], or graph = {...} under each data set. "
+        "An empty [graph] joins each point to its 10 nearest neighbours."
+    )
+    given = sweep(LAPSVM + "[graph]\n")
+    check_method(given, "methods.lapsvm", given.methods[0])
+    entries = [entry.model_copy(update={"graph": given.graph}) for entry in given.datasets]
+    each = given.model_copy(update={"graph": None, "datasets": tuple(entries)})
+    check_method(each, "methods.lapsvm", each.methods[0])
+    one = given.model_copy(update={"graph": None, "datasets": (entries[0], given.datasets[1])})
+    with pytest.raises(SpecError, match="data set 'b' has none"):
+        check_method(one, "methods.lapsvm", one.methods[0])
+
+
+def test_a_graph_needs_one_method_that_uses_it():
+    check_graph_has_use(sweep(LEVEL))
+    check_graph_has_use(sweep(LEVEL + LAPSVM + "[graph]\n"))
+    with pytest.raises(SpecError) as caught:
+        check_graph_has_use(sweep(LEVEL + "[graph]\n"))
+    assert str(caught.value) == (
+        "graph: a graph, which no method of this sweep uses; expected none, or a method on graphs: "
+        "lapmkl, lapsvm, mklsvm, lsvm, glks or laprls. Remove it, or add such a method."
+    )
+
+
+def test_only_some_methods_share_kernel_weights():
+    resolve_methods(sweep(LEVEL + SHARED))
+    with pytest.raises(SpecError) as caught:
+        resolve_methods(sweep('[[methods]]\nname = "lp_mkl"\n' + SHARED))
+    said = str(caught.value)
+    assert said.startswith(
+        'methods.lp_mkl.kernel_weights: "shared" for lp_mkl, which finds kernel weights for one '
+        "class at a time; expected a method whose classes can share kernel weights: level, "
+    )
+    assert said.endswith('. Or remove it: kernel_weights = "per-class" is for every method.')
+
+
+def test_shared_weights_need_a_data_set_of_more_than_two_classes():
+    two = dataset([-1, 1])
+    three = dataset([0, 1, 2], classes=("x", "y", "z"))
+    check_sharing_has_use(sweep(LEVEL).methods, [two])
+    check_sharing_has_use(sweep(LEVEL + SHARED).methods, [two, three])
+    with pytest.raises(
+        SpecError, match=r"methods\.level\.kernel_weights: .* more than two classes"
+    ):
+        check_sharing_has_use(sweep(LEVEL + SHARED).methods, [two])
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (LEVEL, "methods.level: level with loss hinge learns two classes, but data set 'a' is one "
+         "of regression; expected a method that learns real values: spicymkl, elastmkl"),
+        ('[[methods]]\nname = "spicymkl"\nloss = ["squared", "hinge"]\n', "methods.spicymkl: "
+         "spicymkl with loss hinge learns two classes, but data set 'a' is one of regression; "
+         'expected loss = "squared" or "epsilon". Or remove the method or the data set.'),
+        ('[[methods]]\nname = "primalmkl"\nloss = "one-class"\n', "methods.primalmkl: primalmkl "
+         "with loss one-class learns one class, but data set 'a' is one of regression; "
+         'expected loss = "squared" or "epsilon-squared"'),
+    ],
+)  # fmt: skip
+def test_real_values_are_for_losses_of_regression(words, said):
+    grids = resolve_methods(sweep(words))
+    check_labels(grids, dataset([-1, 1]))
+    with pytest.raises(SpecError) as caught:
+        check_labels(grids, dataset([0.5, 2.5], classes=None))
+    assert str(caught.value).startswith(said)
+
+
+def test_losses_of_regression_learn_classes_and_values():
+    grids = resolve_methods(sweep('[[methods]]\nname = "spicymkl"\nloss = "squared"\n'))
+    for given in (dataset([-1, 1]), dataset([0.5, 2.5], classes=None)):
+        check_labels(grids, given)
