@@ -1,7 +1,7 @@
 """ElastMKL (Suzuki & Tomioka 2011, Section 4.3): smooth duals are minimised in one step.
 
 For elastic-net, block q-norm and uniform regularisation psi* is finite and once differentiable,
-so that the dual of :mod:`.proximal_iteration` needs no proximal term: Newton's method
+so that the dual of :mod:`.working_set_iteration` needs no proximal term: Newton's method
 minimises, Eq. (48),
 
     h(rho) + sum_m psi*(||rho||_{K_m})   s.t.  1'rho = 0,
@@ -21,8 +21,8 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from mkldist.methods.block_norm.params import BlockNormParams
-from mkldist.methods.block_norm.proximal_iteration import BlockNorm
 from mkldist.methods.block_norm.regularizers import Regularizer
+from mkldist.methods.block_norm.working_set_iteration import BlockNorm
 from mkldist.solvers.base import Method, Path, Problem, Steps, StopReason
 
 FIRST_GAMMA = 10.0  # penalty of the loss's multipliers

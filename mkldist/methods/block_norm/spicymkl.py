@@ -30,7 +30,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from mkldist.methods.block_norm.params import BlockNormParams
-from mkldist.methods.block_norm.proximal_iteration import BlockNorm
+from mkldist.methods.block_norm.working_set_iteration import BlockNorm
 from mkldist.solvers.base import Method, Path, Problem, Steps, StopReason
 
 
