@@ -21,7 +21,7 @@ from mkldist.machines.inner_svm import InnerSvm
 from mkldist.machines.svm import SvmSolution
 from mkldist.methods.wrapper.segment import Segment
 from mkldist.methods.wrapper.value_curvature import Damping, hessian_root
-from mkldist.optim.simplex_qp import Quadratic as Model
+from mkldist.optim.simplex_qp import LowRankQuadratic as Model
 from mkldist.optim.simplex_qp import minimise_over_orthant, minimise_over_simplex
 from mkldist.solvers.base import Problem
 
