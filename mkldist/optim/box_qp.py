@@ -10,10 +10,9 @@ Both work in place on a feasible point and its gradient.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg.lapack import dposv
 
-from mkldist.arrays import Floats
+from mkldist.arrays import Floats, Ints
 from mkldist.compiled import compiled
 
 _CURVATURE_FLOOR = 1e-12  # of the diagonal
@@ -137,7 +136,7 @@ def newton_steps(
 @compiled
 def _move(
     beta: Floats,
-    free: npt.NDArray[np.intp],
+    free: Ints,
     direction: Floats,
     lower: Floats,
     upper: Floats,
@@ -159,7 +158,7 @@ def _move(
     return length, blocked
 
 
-def _newton_direction(K: Floats, free: npt.NDArray[np.intp], residual: Floats) -> Floats | None:
+def _newton_direction(K: Floats, free: Ints, residual: Floats) -> Floats | None:
     """Return the Newton direction on the free variables, summing to zero, or None.
 
     Parameters

@@ -100,7 +100,7 @@ def solve(problem: Problem, params: ElastMKLParams) -> Steps:
         yield from bounds.visit(rho, counters)
         counters.outer_iterations += 1
         trace.record(bounds.upper, bounds.lower, bounds.predictor.kernel_weights)
-        # Smooth losses end after one step; gamma grows until the multipliers of others settle.
+        # Stop, or let gamma grow: the multipliers of a loss that is not smooth have to settle.
         here = dual_value(loss, psi, rho, iterate.dual_norms).value
         pace.judge(bounds.upper, max(bounds.lower, here), counters.newton_steps)
         stop = reason_to_stop(problem, params, bounds.gap, stalled=pace.stalled)

@@ -104,7 +104,7 @@ def solve(problem: Problem, params: SpicyMKLParams) -> Steps:
         yield from bounds.visit(rho, counters)
         counters.outer_iterations += 1
         trace.record(bounds.upper, bounds.lower, bounds.predictor.kernel_weights)
-        # Stop, or let gamma grow: gamma_{t+1} >= gamma_t.
+        # Stop, or let gamma grow, by the dual value of this rho rather than the best.
         here = dual_value(loss, psi, rho, iterate.dual_norms).value
         pace.judge(bounds.upper, max(bounds.lower, here), counters.newton_steps)
         stop = reason_to_stop(problem, params, bounds.gap, stalled=pace.stalled)

@@ -36,8 +36,8 @@ from mkldist.solvers.working_set import most_newcomers
 
 FIRST_KERNELS = 40
 SOLVED = 0.2  # of the gap of the last pass, to which the working set is solved before the next
-SOLVED_TOL = 0.5  # of the tolerance, to which it need not be solved any better
-ACTIVE_SLACK = 1e-10  # relative excess of a dual norm over the threshold that rounding explains
+SOLVED_TOL = 0.5  # of the tolerance: the working set is never solved to a smaller gap
+ACTIVE_SLACK = 1e-10  # excess of a dual norm over the threshold that may be rounding, relative
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +49,7 @@ class BlockNormState:
     strength : float
         Strength C of the regulariser.
     kernel_scale : float
-        Size of the kernels, see :func:`.bounds.kernel_scale`.
+        Scale of the kernels, see :func:`.bounds.kernel_scale`.
     iterate : Iterate
         Iterate reached.
     candidates : Candidates
@@ -97,6 +97,7 @@ def solve_on_working_set(
     )
     pace = Pace(params.tol, bounds.gap)
     for _ in range(params.max_iter):
+        # The outer iteration of the paper, on the kernels at hand.
         temperature = pace.cooled(bounds.upper, loss.entropy(iterate.rho))
         damping = scale / gamma if proximal else 0.0
         phi = InnerObjective(loss, psi, iterate, Smoothing(gamma, temperature), damping)
@@ -104,7 +105,8 @@ def solve_on_working_set(
         iterate = phi.proximal_step((yield from newton.minimise(phi, iterate, accuracy)))
         bounds.take_primal(iterate)
         if resumed and not counters.outer_iterations:
-            yield from bank.screen()
+            yield from bank.screen()  # by inherited norms, now that an upper bound is known
+        # A pass, once the kernels at hand are nearly solved; then more kernels.
         rho = loss.feasible(iterate.rho)
         restricted_lower = dual_value(loss, psi, rho, iterate.dual_norms).value
         restricted_gap = relative_gap(bounds.upper, max(bounds.lower, restricted_lower))
@@ -120,7 +122,7 @@ def solve_on_working_set(
         if stop is not None:
             break
         gamma = pace.grown(gamma, growth, iterate.size)
-    if bounds.gap > params.tol:  # a pass may not have come yet
+    if bounds.gap > params.tol:  # certify the last rho, which may not have had a pass
         yield from bank.visit(loss.feasible(iterate.rho))
     if bounds.gap <= params.tol:
         stop = StopReason.CONVERGED
@@ -132,7 +134,7 @@ def solve_on_working_set(
 
 
 class _Bank:
-    """Passes over all kernels that may be active, and what they say of the working set.
+    """Passes over all kernels that may be active, and the choice of the working set.
 
     Parameters
     ----------
@@ -162,7 +164,7 @@ class _Bank:
         self._dropped = np.zeros(n_kernels, dtype=bool)
 
     def first_kernels(self) -> Generator[Request, Any, tuple[Iterate, float]]:
-        """Choose the first working set by a pass; return its iterate and the kernels' size."""
+        """Choose the first working set by a pass; return its iterate and the kernels' scale."""
         iterate = Iterate.without_kernels(self._loss.start())
         norms = yield from self.visit(self._loss.feasible(iterate.rho))
         chosen = self.violators(iterate, norms)
@@ -171,9 +173,9 @@ class _Bank:
     def resume(
         self, start: BlockNormState, strength: float
     ) -> Generator[Request, Any, tuple[Iterate, float]]:
-        """Take over a state; return its iterate and the kernels' size.
+        """Take over a state; return its iterate and the kernels' scale.
 
-        rho is scaled down as the regulariser is weakened.
+        rho is scaled down with the strength of the regulariser.
 
         Parameters
         ----------
@@ -213,14 +215,14 @@ class _Bank:
         return norms
 
     def _bound_below(self) -> None:
-        """Take the dual value of the candidates' centre, which is made feasible."""
+        """Make the candidates' centre feasible and take its dual value as a lower bound."""
         may_be_active = self.candidates.bounds[self.candidates.may_be_active]
         found = self._bounds.take_dual(self.candidates.centre, may_be_active)
         self.candidates.shrink(found.scale)
         self._centre_value = found.value
 
     def screen(self) -> Generator[Request, Any, None]:
-        """Leave out the kernels that the ball around the candidates' centre proves inactive."""
+        """Leave out kernels proven inactive by the ball around the candidates' centre."""
         distance = distance_to_optimum(
             self._bounds.upper, self._centre_value, self._loss.dual_curvature
         )

@@ -16,9 +16,8 @@ from collections.abc import Generator
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from mkldist.arrays import Floats, Ints
+from mkldist.arrays import Bools, Floats, Ints
 from mkldist.counters import Counters
 from mkldist.gram.requests import Combine, Matvec, Request
 from mkldist.machines.svm import best_bias, slack_rounding
@@ -30,14 +29,14 @@ from mkldist.optim.box_qp import newton_steps, pair_updates
 
 Round = Generator[Request, Any, None]
 
-BATCH = 32  # points whose rows are fetched at a time
-VIOLATION_SHARE = 0.1  # of the largest violation that a round of pair updates leaves
+BATCH = 32  # points whose rows one request fetches
+VIOLATION_SHARE = 0.1  # of the largest violation, that a round of pair updates may leave
 VIOLATION_FLOOR = 1e-12
-NEAR = 1e-2  # relative gap below which Newton rounds take over
-SHORT_STEP = 0.1  # of a Newton round, after which pairs are updated first
-MOST_PAIR_ROUNDS = 10  # on old rows, before Newton rounds are tried whatever the gap
-UNSEEN_GAIN = 1e-12  # of 1'alpha: a gain that rounding hides from a line search, not from a model
-REFRESH_AFTER = 50  # rounds of pair updates, whose rounding in G adds up
+NEAR = 1e-2  # relative gap below which Newton rounds replace rounds of pair updates
+SHORT_STEP = 0.1  # a Newton step shorter than this is followed by a round of pair updates
+MOST_PAIR_ROUNDS = 10  # without new rows, after which a Newton round is tried at any gap
+UNSEEN_GAIN = 1e-12  # of 1'alpha: rounding hides smaller gains from a line search, not from a model
+REFRESH_AFTER = 50  # rounds of pair updates, after which the rounding errors of G have added up
 MODEL_ROUNDS = 20
 MODEL_FIRST_VIOLATION, MODEL_VIOLATION = 1e-2, 1e-11
 
@@ -93,8 +92,8 @@ class MklDual:
     def predictor(self, d: Floats, energy: float) -> Predictor:
         """Return the better of two predictors of kernel weights `d` and multiples of alpha*y.
 
-        One is alpha*y itself.  The other is enlarged until points below the bound C lose nothing:
-        with a large C their last violations cost more than the norm that avoids them.
+        The first is alpha*y itself.  The second is enlarged until points below the bound C have no
+        loss: with a large C their last violations cost more than the norm that avoids them.
 
         Parameters
         ----------
@@ -110,6 +109,7 @@ class MklDual:
         return min(predictors, key=lambda one: one.loss + one.scale**2 * energy)
 
     def _scaled(self, d: Floats, f: Floats, scale: float) -> Predictor:
+        """Return the predictor ``scale * f`` with its best bias and its loss."""
         bias = best_bias(scale * f, self.y)
         slack = 1.0 - self.y * (scale * f + bias)
         loss = float(np.maximum(0.0, slack).sum())
@@ -117,7 +117,10 @@ class MklDual:
         return Predictor(d, scale * self.beta, bias, self.alpha, scale, loss)
 
     def climb(self, penalty: Penalty, gap: float) -> Round:
-        """Make one round: of pair updates far from the optimum, of Newton's method near it.
+        """Make one round, of pair updates far from the optimum and of Newton's method near it.
+
+        After a short Newton step pair updates come first again.  Where many rounds on cached rows
+        have not come near the optimum, a Newton round is tried all the same.
 
         Parameters
         ----------
@@ -239,8 +242,16 @@ class MklDual:
         return beta
 
 
-def _spread(slack: Floats, up: npt.NDArray[np.bool_], down: npt.NDArray[np.bool_]) -> float:
-    """Return the largest difference of slacks that a pair could use, below 0 if none could."""
+def _spread(slack: Floats, up: Bools, down: Bools) -> float:
+    """Return the largest violation of optimality by a pair; below 0 if no pair violates it.
+
+    Parameters
+    ----------
+    slack : (n,) float64
+        Gradient of the objective.
+    up, down : (n,) bool
+        Variables that may rise, and those that may fall.
+    """
     highest = np.max(slack, where=up, initial=-np.inf)
     lowest = np.min(slack, where=down, initial=np.inf)
     return float(highest - lowest)

@@ -1,6 +1,6 @@
 """SpicyMKL and ElastMKL: other methods' solutions, counters and refusals.
 
-Tests of the family, for spicymkl, elastmkl, working_set_iteration, bounds and params.
+Tests of the family, for spicymkl, elastmkl, working_set_iteration and params.
 """
 
 from __future__ import annotations
