@@ -15,15 +15,13 @@ dual value of rho, made feasible as in Section 5, enclose the optimum.
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from mkldist.arrays import Floats
 from mkldist.counters import Counters
-from mkldist.gram.requests import Quadratic, Request
 from mkldist.methods.block_norm.inner_objective import Iterate
 from mkldist.methods.block_norm.losses import Loss
 from mkldist.methods.block_norm.regularizers import Regularizer
@@ -171,14 +169,6 @@ class Bounds:
         if found.value > self.lower:
             self.lower, self.dual_point = found.value, found.scale * rho
         return found
-
-    def visit(self, rho: Floats, counters: Counters) -> Generator[Request, Any, Floats]:
-        """Make a pass at a feasible rho, take its dual value; return ``||rho||_{K_m}``, (M,)."""
-        q = yield Quadratic(rho[:, None])
-        counters.passes += 1
-        norms: Floats = np.sqrt(np.maximum(q[:, 0], 0.0))
-        self.take_dual(rho, norms)
-        return norms
 
     def solution(
         self,

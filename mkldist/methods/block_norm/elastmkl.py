@@ -23,9 +23,10 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from mkldist.counters import Counters
+from mkldist.gram.requests import Quadratic
 from mkldist.methods.block_norm.bounds import Bounds, dual_value
 from mkldist.methods.block_norm.dual_newton import DualNewton
-from mkldist.methods.block_norm.inner_objective import InnerObjective, Iterate, enlarged
+from mkldist.methods.block_norm.inner_objective import InnerObjective, Iterate, enlarged, roots
 from mkldist.methods.block_norm.losses import Smoothing
 from mkldist.methods.block_norm.pace import Pace
 from mkldist.methods.block_norm.params import BlockNormParams
@@ -83,21 +84,24 @@ def solve(problem: Problem, params: ElastMKLParams) -> Steps:
     loss, psi = params.make_loss(problem.y), params.make_regularizer()
     counters, trace = Counters(), Trace(params.trace, problem.clock)
     newton, bounds = DualNewton(counters), Bounds(loss, psi, problem.n_kernels)
-    iterate = Iterate.without_kernels(loss.start())
-    yield from bounds.visit(loss.feasible(iterate.rho), counters)
-    iterate = yield from enlarged(iterate, np.arange(problem.n_kernels))
+    rho = loss.feasible(loss.start())
+    bounds.take_dual(rho, roots((yield Quadratic(rho))))
+    start = Iterate.without_kernels(loss.start())
+    iterate = yield from enlarged(start, np.arange(problem.n_kernels))  # a Matvec
     pace = Pace(params.tol, bounds.gap)
     for _ in range(params.max_iter):
-        # Eq. (48): rho <- argmin h(rho) + sum_m psi*(||rho||_{K_m}), by Eqs. (49) and (50).
+        # Eq. (48): rho <- argmin h(rho) + sum_m psi*(||rho||_{K_m}), by Newton steps on
+        # Eqs. (49) and (50), each with a Combine for the Hessian and a Matvec for the line search.
         temperature = pace.cooled(bounds.upper, loss.entropy(iterate.rho))
         dual = InnerObjective(loss, psi, iterate, Smoothing(gamma, temperature), damping=0.0)
         accuracy = pace.accuracy(bounds.gap, bounds.upper)
         iterate = yield from newton.minimise(dual, iterate, accuracy)
         # ||f_m|| = psi*'(||rho||_{K_m}); multipliers of h by Eq. (40).
         iterate = dual.proximal_step(iterate)
+        # Section 5: primal value with the best bias, dual value of rho made feasible.
         bounds.take_primal(iterate)
         rho = loss.feasible(iterate.rho)
-        yield from bounds.visit(rho, counters)
+        bounds.take_dual(rho, roots((yield Quadratic(rho))))
         counters.outer_iterations += 1
         trace.record(bounds.upper, bounds.lower, bounds.predictor.kernel_weights)
         # Stop, or let gamma grow: the multipliers of a loss that is not smooth have to settle.
@@ -107,6 +111,7 @@ def solve(problem: Problem, params: ElastMKLParams) -> Steps:
         if stop is not None:
             break
         gamma = pace.grown(gamma, GAMMA_GROWTH, iterate.size)
+    counters.passes = counters.outer_iterations + 1
     return bounds.solution(stop or StopReason.MAX_ITER, counters, trace)
 
 

@@ -34,6 +34,12 @@ from mkldist.methods.block_norm.losses import Curve, Loss, Smoothing
 from mkldist.methods.block_norm.regularizers import Regularizer, Response
 
 
+def roots(squared: Floats) -> Floats:
+    """Return the square roots of squared norms, zero where rounding made a square negative."""
+    norms: Floats = np.sqrt(np.maximum(squared, 0.0))
+    return norms
+
+
 @dataclass(frozen=True, eq=False)
 class Iterate:
     """Dual point, components and multipliers between two steps, for some of the kernels.
@@ -73,8 +79,7 @@ class Iterate:
     @property
     def dual_norms(self) -> Floats:
         """``||rho||_{K_m}`` of the kernels at hand, (S,)."""
-        lengths: Floats = np.sqrt(np.maximum(self.products @ self.rho, 0.0))
-        return lengths
+        return roots(self.products @ self.rho)
 
     @property
     def size(self) -> float:
@@ -173,7 +178,7 @@ class InnerObjective:
         if self.damping > 0.0:
             alpha_squared = self.damping * self.anchor.norms**2
             squared += self.damping * (2.0 * (self.anchor.images @ rho) + alpha_squared)
-        radii: Floats = np.sqrt(np.maximum(squared, 0.0))
+        radii = roots(squared)
         response = self.regularizer.response(radii, self.damping)
         curve = self.loss.smoothed(rho, self.anchor.multipliers, self.smoothing)
         gradient = curve.gradient + response.ratio @ products
@@ -227,9 +232,7 @@ class InnerObjective:
         squared = changes @ direction
 
         def slope_at(step: float) -> float:
-            radii = np.sqrt(
-                np.maximum(point.radii**2 + step * (2.0 * linear + step * squared), 0.0)
-            )
+            radii = roots(point.radii**2 + step * (2.0 * linear + step * squared))
             ratio = self.regularizer.response(radii, self.damping).ratio
             rho = point.rho + step * direction
             curve = self.loss.smoothed(rho, self.anchor.multipliers, self.smoothing)

@@ -33,9 +33,10 @@ import numpy as np
 from pydantic import Field
 
 from mkldist.counters import Counters
+from mkldist.gram.requests import Quadratic
 from mkldist.methods.block_norm.bounds import Bounds, dual_value, kernel_scale
 from mkldist.methods.block_norm.dual_newton import DualNewton
-from mkldist.methods.block_norm.inner_objective import InnerObjective, Iterate, enlarged
+from mkldist.methods.block_norm.inner_objective import InnerObjective, Iterate, enlarged, roots
 from mkldist.methods.block_norm.losses import Smoothing
 from mkldist.methods.block_norm.pace import Pace
 from mkldist.methods.block_norm.params import BlockNormParams
@@ -86,12 +87,15 @@ def solve(problem: Problem, params: SpicyMKLParams) -> Steps:
     counters, trace = Counters(), Trace(params.trace, problem.clock)
     newton, bounds = DualNewton(counters), Bounds(loss, psi, problem.n_kernels)
     # Begin with rho inside the domain of h and every alpha_m zero.
-    iterate = Iterate.without_kernels(loss.start())
-    norms = yield from bounds.visit(loss.feasible(iterate.rho), counters)
-    iterate = yield from enlarged(iterate, np.arange(problem.n_kernels))
-    scale, pace = kernel_scale(iterate.rho, norms), Pace(params.tol, bounds.gap)
+    rho = loss.feasible(loss.start())
+    norms = roots((yield Quadratic(rho)))
+    bounds.take_dual(rho, norms)
+    start = Iterate.without_kernels(loss.start())
+    iterate = yield from enlarged(start, np.arange(problem.n_kernels))  # a Matvec
+    scale, pace = kernel_scale(start.rho, norms), Pace(params.tol, bounds.gap)
     for _ in range(params.max_iter):
-        # Eq. (10): rho <- argmin phi, Eqs. (25), (41) and (47), by Newton steps, (26) and (27).
+        # Eq. (10): rho <- argmin phi, Eqs. (25), (41) and (47), by Newton steps, (26) and (27),
+        # each with a Combine for the Hessian and a Matvec for the line search.
         temperature = pace.cooled(bounds.upper, loss.entropy(iterate.rho))
         phi = InnerObjective(loss, psi, iterate, Smoothing(gamma, temperature), scale / gamma)
         accuracy = pace.accuracy(bounds.gap, bounds.upper)
@@ -101,7 +105,7 @@ def solve(problem: Problem, params: SpicyMKLParams) -> Steps:
         # Section 5: primal value with the best bias, dual value of rho made feasible.
         bounds.take_primal(iterate)
         rho = loss.feasible(iterate.rho)
-        yield from bounds.visit(rho, counters)
+        bounds.take_dual(rho, roots((yield Quadratic(rho))))
         counters.outer_iterations += 1
         trace.record(bounds.upper, bounds.lower, bounds.predictor.kernel_weights)
         # Stop, or let gamma grow, by the dual value of this rho rather than the best.
@@ -111,6 +115,7 @@ def solve(problem: Problem, params: SpicyMKLParams) -> Steps:
         if stop is not None:
             break
         gamma = pace.grown(gamma, params.growth, iterate.size)
+    counters.passes = counters.outer_iterations + 1
     return bounds.solution(stop or StopReason.MAX_ITER, counters, trace)
 
 

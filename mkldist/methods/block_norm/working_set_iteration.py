@@ -23,7 +23,13 @@ from mkldist.counters import Counters
 from mkldist.gram.requests import Matvec, Request
 from mkldist.methods.block_norm.bounds import Bounds, dual_value, kernel_scale
 from mkldist.methods.block_norm.dual_newton import DualNewton
-from mkldist.methods.block_norm.inner_objective import InnerObjective, Iterate, enlarged, reduced
+from mkldist.methods.block_norm.inner_objective import (
+    InnerObjective,
+    Iterate,
+    enlarged,
+    reduced,
+    roots,
+)
 from mkldist.methods.block_norm.losses import Loss, Smoothing
 from mkldist.methods.block_norm.pace import Pace
 from mkldist.methods.block_norm.params import BlockNormParams
@@ -206,7 +212,7 @@ class _Bank:
     def visit(self, rho: Floats) -> Generator[Request, Any, Floats]:
         """Take the dual value of a feasible rho; return ``||rho||_{K_m}``, (M,)."""
         q = yield from self.candidates.quadratic(rho[:, None])
-        norms: Floats = np.sqrt(np.maximum(q[:, 0], 0.0))
+        norms = roots(q[:, 0])
         self.candidates.visited(rho, norms)
         self._bound_below()
         self._gap_of_pass = self._bounds.gap
