@@ -126,32 +126,42 @@ def _line_search(
 
 @dataclass(frozen=True, eq=False)
 class _Model:
-    """The quadratic model of phi on ``1'd = 0``: a factor of H, ``H^-1 1``, and its minimiser."""
+    """Quadratic model of phi on ``1'd = 0``.
+
+    Parameters
+    ----------
+    factor : (n, n) float64
+        Cholesky factor of the Hessian H.
+    of_ones : (n,) float64
+        ``H^-1 1``.
+    direction : (n,) float64
+        Minimiser d of the model.
+    """
 
     factor: Floats
     of_ones: Floats
     direction: Floats
 
     def left_to_gain(self, gradient: Floats) -> float:
-        """Return half the Newton decrement at a near point, whose curvature may be another."""
+        """Return half the Newton decrement at a near point, by this model's curvature."""
         solved, _ = dpotrs(self.factor, gradient, lower=1)
         return -0.5 * float(gradient @ _centred_step(-solved, self.of_ones))
 
 
 def _newton_model(H: Floats, gradient: Floats, bounded: bool) -> _Model:
-    """Solve ``H d + b 1 = -gradient``, ``1'd = 0``, with a ridge that allows it.
+    """Solve ``H d + b 1 = -gradient``, ``1'd = 0``, with a ridge that makes H positive definite.
 
-    A polyhedral loss has no curvature between its kinks, but a domain of size one: there a ridge
-    in proportion to the gradient keeps the direction from leaving it by far.
+    A polyhedral loss has no curvature between its kinks, but its h has a domain of size one.  A
+    ridge in proportion to the gradient keeps the direction from leaving that domain by far.
 
     Parameters
     ----------
     H : (n, n) float64
-        Overwritten.
+        Hessian of phi; overwritten.
     gradient : (n,) float64
-        Of phi.
+        Gradient of phi.
     bounded : bool
-        Whether the loss is polyhedral.
+        True for a polyhedral loss.
     """
     n = len(gradient)
     centred = gradient - gradient.mean()
@@ -168,9 +178,9 @@ def _newton_model(H: Floats, gradient: Floats, bounded: bool) -> _Model:
             direction = _centred_step(solved[:, 0], of_ones)
             if np.isfinite(direction).all():
                 return _Model(factor, of_ones, direction)
-        if not np.isfinite(ridge):  # nor is H: no direction is known
+        if not np.isfinite(ridge):  # H is not finite either: no direction is known
             return _Model(np.eye(n, order="F"), np.ones(n), np.zeros(n))
-        below = np.tril(H, -1)  # what the factorisation has left of H
+        below = np.tril(H, -1)  # the part of H that the factorisation leaves
         H[:] = below + below.T
         ridge *= 100.0
 
