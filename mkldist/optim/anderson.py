@@ -1,7 +1,7 @@
 """Anderson's acceleration of a fixed-point iteration (Walker & Ni 2011, Algorithm AA).
 
-From the last few points x and their residuals ``r = T(x) - x`` it takes the affine combination
-whose residual is smallest, and returns the same combination of the points' images T(x).
+Of the last few points x with residuals ``r = T(x) - x`` it forms the affine combination whose
+residual is smallest.  The next point is the same combination of the images T(x).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Anderson:
         return len(self._history)
 
     def forget(self) -> None:
-        """Start anew."""
+        """Forget all points."""
         self._history.clear()
 
     def mix(self, point: Floats, image: Floats, scale: Floats) -> Floats:
@@ -40,9 +40,9 @@ class Anderson:
         Parameters
         ----------
         point, image : (k,) float64
-            Where the map was evaluated, and its value there.
+            Point x, and the map's value T(x) there.
         scale : (k,) float64
-            Non-negative factors of the residual's entries in the norm that is minimised.
+            Non-negative factors of the residual's entries in the norm to be minimised.
 
         Returns
         -------

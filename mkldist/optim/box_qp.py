@@ -1,19 +1,18 @@
-"""Quadratic programs over a box with one equality: the core of the single-kernel machines.
+"""Quadratic programs over a box with one equality, the dual problem of support vector machines.
 
     max_beta  linear'beta - 1/2 beta' K beta   s.t.  lower <= beta <= upper,  1'beta = const
 
 Sequential minimal optimisation with second-order working sets (Fan, Chen & Lin 2005) moves pairs
-of variables and so keeps the sum; Newton steps on the free variables finish what is left.  Both
-work in place on a feasible point and its gradient.
+of variables, which keeps the sum.  Newton steps on the free variables then reach high accuracy.
+Both work in place on a feasible point and its gradient.
 """
 
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg.lapack import dposv
 
-from mkldist.arrays import Floats
+from mkldist.arrays import Floats, Ints
 from mkldist.compiled import compiled
 
 _CURVATURE_FLOOR = 1e-12  # of the diagonal
@@ -22,7 +21,7 @@ _TINY = float(np.finfo(np.float64).tiny)
 
 @compiled
 def _pair_curvature(K: Floats, diagonal: Floats, i: int, j: int) -> float:
-    """Return the curvature along e_i - e_j, which rounding must not make zero."""
+    """Return the curvature along e_i - e_j, at least a positive floor against rounding."""
     total = diagonal[i] + diagonal[j]
     return float(max(total - 2.0 * K[i, j], _CURVATURE_FLOOR * total, _TINY))
 
@@ -31,23 +30,23 @@ def _pair_curvature(K: Floats, diagonal: Floats, i: int, j: int) -> float:
 def _working_pair(
     K: Floats, diagonal: Floats, beta: Floats, slack: Floats, lower: Floats, upper: Floats
 ) -> tuple[int, int, float]:
-    """Return the pair (i up, j down) of largest second-order promise and the largest violation.
+    """Return the pair (i up, j down) of largest second-order gain, and the largest violation.
 
-    With ``slack = y - K beta``, moving beta from j to i climbs as long as slack_i > slack_j.
+    With ``slack = linear - K beta``, moving beta from j to i gains as long as slack_i > slack_j.
     """
     i, highest = -1, -np.inf
     for k in range(len(beta)):
         if beta[k] < upper[k] and slack[k] > highest:
             i, highest = k, slack[k]
-    j, promise, lowest = -1, 0.0, np.inf
+    j, gain, lowest = -1, 0.0, np.inf
     for k in range(len(beta)):
         if beta[k] > lower[k]:
             lowest = min(lowest, slack[k])
             slope = highest - slack[k]
             if slope > 0.0:
                 curvature = _pair_curvature(K, diagonal, i, k)
-                if slope * slope > promise * curvature:
-                    j, promise = k, slope * slope / curvature
+                if slope * slope > gain * curvature:
+                    j, gain = k, slope * slope / curvature
     return i, j, highest - lowest
 
 
@@ -103,16 +102,22 @@ def newton_steps(
 ) -> int:
     """Maximise over the free variables by Newton steps that stop at the box; return the steps.
 
-    Overwrites `beta` and `slack`, as :func:`pair_updates` does.  A step solves
-    ``[[K_FF, 1], [1', 0]] [d, b] = [slack_F, 0]`` for the free set F.  The tiny ridge keeps the
-    system solvable for dependent columns; the exact line search keeps every step an ascent,
-    ridge or not.
+    A step solves ``[[K_FF, 1], [1', 0]] [d, b] = [slack_F, 0]`` for the free set F.  A tiny ridge
+    keeps the system solvable for dependent columns; the exact line search makes every step an
+    ascent in spite of it.
+
+    Parameters
+    ----------
+    K, beta, slack, lower, upper
+        As for :func:`pair_updates`; `beta` and `slack` are overwritten.
+    limit : int
+        Limit on steps.
     """
     for step in range(limit):
         free = np.flatnonzero((beta > lower) & (beta < upper))
         if len(free) < 2:
             return step
-        direction = newton_direction(K, free, slack[free])
+        direction = _newton_direction(K, free, slack[free])
         if direction is None:
             return step
         f_change = direction @ K[free]  # K is symmetric
@@ -131,13 +136,13 @@ def newton_steps(
 @compiled
 def _move(
     beta: Floats,
-    free: npt.NDArray[np.intp],
+    free: Ints,
     direction: Floats,
     lower: Floats,
     upper: Floats,
     length: float,
 ) -> tuple[float, bool]:
-    """Move the free variables until the box stops them; return how far, and whether it did."""
+    """Move the free variables at most until the box stops them; return the length and if it did."""
     stop, wall, blocked = -1, 0.0, False
     for k in range(len(free)):
         if direction[k] != 0.0:
@@ -153,7 +158,7 @@ def _move(
     return length, blocked
 
 
-def newton_direction(K: Floats, free: npt.NDArray[np.intp], residual: Floats) -> Floats | None:
+def _newton_direction(K: Floats, free: Ints, residual: Floats) -> Floats | None:
     """Return the Newton direction on the free variables, summing to zero, or None.
 
     Parameters

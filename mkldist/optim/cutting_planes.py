@@ -1,7 +1,7 @@
 """Cutting-plane model of a convex function on the simplex: its minimum and its level sets.
 
-A cut is linear on the simplex, so that it is given by its values at the vertices and the model
-``g(p) = max_j cut_j(p)`` is the payoff of a matrix game.
+A cut is linear, so that its values at the vertices of the simplex determine it.  The model
+``g(p) = max_j cut_j(p)`` is then the payoff of a matrix game.
 """
 
 from __future__ import annotations
@@ -17,22 +17,20 @@ LEVEL_SLACK = 1e-3  # violation of the level that may remain, of the distance of
 
 
 class CuttingPlanes:
-    """A bundle of cuts over the simplex of M kernels.
+    """A bundle of cuts over the simplex of M variables.
 
     Parameters
     ----------
-    n_kernels : int
-        Number M of kernels.
+    size : int
+        Number M of variables.
     """
 
-    def __init__(self, n_kernels: int) -> None:
-        self._rows: Floats = np.empty((16, n_kernels))
+    def __init__(self, size: int) -> None:
+        self._rows: Floats = np.empty((16, size))
         self._n_cuts = 0
-        self._basis: tuple[Ints, Ints] = (np.empty(0, dtype=np.intp), np.empty(0, dtype=np.intp))
+        self._active: Ints = np.empty(0, dtype=np.intp)  # basis of the last game
+        self._support: Ints = np.empty(0, dtype=np.intp)
         self._multipliers: Floats = np.empty(0)
-
-    def __len__(self) -> int:
-        return self._n_cuts
 
     @property
     def payoff(self) -> Floats:
@@ -56,15 +54,15 @@ class CuttingPlanes:
         self._multipliers = np.append(self._multipliers, 0.0)
 
     def minimum(self) -> GameSolution:
-        """Minimise the model over the simplex: a lower bound of the function, and where."""
-        solution = solve_game(self.payoff, *self._basis)
-        self._basis = solution.active, solution.support
+        """Minimise the model over the simplex; the value is a lower bound of the function's."""
+        solution = solve_game(self.payoff, self._active, self._support)
+        self._active, self._support = solution.active, solution.support
         return solution
 
     def level_step(self, centre: Floats, upper: float, lower: float) -> Floats:
-        """Return the next point of the Level method: the nearest below a level of the model.
+        """Return the next point of the Level method, the projection onto a level set.
 
-        Where rounding keeps the projection from that level, the model's minimiser.
+        Where rounding keeps the projection from that level, it is the model's minimiser.
 
         Parameters
         ----------

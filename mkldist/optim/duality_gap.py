@@ -1,4 +1,4 @@
-"""The relative duality gap, by which everything here stops."""
+"""The relative duality gap, by which all solvers stop."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ import numpy as np
 
 
 def relative_gap(primal: float, dual: float) -> float:
-    """Return ``|primal - dual| / max(|primal|, tiny)``; bounds that cross are a gap too."""
+    """Return ``|primal - dual| / max(|primal|, tiny)``, positive also for bounds that cross."""
     primal, dual = float(primal), float(dual)
     return abs(primal - dual) / max(abs(primal), float(np.finfo(np.float64).tiny))

@@ -1,7 +1,7 @@
 """Proximal points of the entropy: each follows from the root of an increasing function.
 
-With ``e(t) = t log t + (1 - t) log(1 - t)``, whose derivative is the logit of t, the conditions
-of optimality are equations for one logit each, solved by Newton steps within a bracket.
+The derivative of ``e(t) = t log t + (1 - t) log(1 - t)`` is the logit of t.  So the condition of
+optimality is an equation for one logit, which Newton steps within a bracket solve.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from mkldist.compiled import compiled
 
 _STEPS = 100
 _TINY = np.finfo(np.float64).tiny
-_INNER = 1e-12  # off the ends of (0, 1), where a search for a logit may start
+_INNER = 1e-12  # least distance from the ends of (0, 1) at which a search for a logit starts
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,9 +27,9 @@ class EntropicProx:
     points : (n,) float64
         The minimisers.
     gaps : (n,) float64
-        How far the centres are from them, without the rounding of that difference.
+        ``centres - points``, without the rounding of that difference.
     slopes : (n,) float64
-        Their derivatives by what they are near to.
+        Derivatives of the points by their centres.
     value : float
         The entropic term, summed over the points.
     """
@@ -70,7 +70,7 @@ def two_sided_entropic_prox(centres: Floats, gamma: float, width: float) -> Entr
     Returns
     -------
     EntropicProx
-        ``a - b``, and the entropic with the linear term.
+        Points ``a - b``; the value holds the entropic and the linear term.
     """
     points, gaps, slopes = np.empty((3, len(centres)))
     value = _two_sided(centres, gamma, width, points, gaps, slopes)

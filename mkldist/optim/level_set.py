@@ -2,10 +2,10 @@
 
     min_p 1/2 ||p - centre||^2   s.t.   payoff p <= level 1,  1'p = 1,  p >= 0
 
-Its dual has one multiplier a cut, and few of those are positive.  For fixed multipliers w the
-minimiser is the projection of ``centre - payoff' w`` onto the simplex, so that the dual function
-is concave, piecewise quadratic and continuously differentiable: semismooth Newton steps on the
-positive multipliers end after a few systems as small as the number of active cuts.
+Its dual has one multiplier for each cut, and few of them are positive.  For fixed multipliers w
+the minimiser is the projection of ``centre - payoff' w`` onto the simplex.  So the dual function is
+concave, piecewise quadratic and continuously differentiable, and a few semismooth Newton steps
+maximise it.  Each solves a system of the size of the number of active cuts.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def nearest_below(
 ) -> tuple[Floats | None, Floats]:
     """Return the projection of :func:`project_onto_level_set`, of sum one, and its multipliers.
 
-    None takes the place of the point when the level set was not reached.
+    The point is None when the level set was not reached.
     """
     point, multipliers, reached = project_onto_level_set(payoff, centre, level, slack, start)
     total = float(point.sum())
@@ -58,7 +58,7 @@ def project_onto_level_set(
     multipliers : (J,) float64
         Its multipliers.
     reached : bool
-        Whether ``payoff point <= level + slack``.
+        True if ``payoff point <= level + slack``.
     """
     multipliers = start.copy()
     gradient, point = _dual(payoff, centre, level, multipliers)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 
 _LIMIT = 30
-_KEEP_OFF = 0.05  # share of a bracket that a trial keeps off its ends
+_KEEP_OFF = 0.05  # least distance of a trial from the ends of a bracket, as a share of it
 
 
 def root_of_slope(
@@ -58,7 +58,7 @@ def root_of_slope(
 
 
 def _secant(low: float, low_slope: float, high: float, high_slope: float) -> float:
-    """Return the secant's root kept off the ends, or a longer step while no end is known."""
+    """Return the secant's root, kept off the ends; or a longer step while no upper end is known."""
     if math.isinf(high_slope):
         return min(4.0 * low if low > 0 else high, high)
     width = high - low

@@ -1,4 +1,4 @@
-"""The sets that kernel weights live in: the simplex and the non-negative part of an lp ball."""
+"""Sets of feasible weights: the simplex and the non-negative part of an lp ball."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _ACCURACY = 1e-15
 def _shrunk(z: float, mu: float, p: float) -> float:
     """Return x in [0, z] with ``x + mu x^(p-1) = z``.
 
-    Newton's method from the right in the variable that makes the equation convex: x itself for
-    p >= 2, ``x^(p-1)`` below; it then descends to the root without overshooting.
+    Newton's method solves for x itself if p >= 2 and for ``x^(p-1)`` if p < 2, because the
+    equation is convex in that variable.  Started right of the root, it never oversteps the root.
     """
     if z <= 0.0:
         return 0.0
@@ -126,12 +126,12 @@ class WeightSet:
 
     @property
     def is_simplex(self) -> bool:
-        """Whether the weights sum to one."""
+        """True for the simplex, where weights sum to one."""
         return self.norm == 1.0
 
-    def uniform(self, n_kernels: int) -> Floats:
-        """Return equal weights (M,) of norm 1."""
-        return np.full(n_kernels, float(n_kernels) ** (-1.0 / self.norm))
+    def uniform(self, size: int) -> Floats:
+        """Return equal weights of norm 1, (size,)."""
+        return np.full(size, float(size) ** (-1.0 / self.norm))
 
     def length(self, d: Floats) -> float:
         """Return the norm of non-negative weights."""

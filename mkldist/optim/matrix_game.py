@@ -1,12 +1,13 @@
-"""Value of a matrix game with few rows that matter: a dual simplex method that restarts warm.
+"""Solution of a matrix game with few active rows, by a dual simplex method with warm starts.
 
 Solves ``min_p max_j (payoff p)_j`` over the simplex of columns, i.e. the linear programme
 
     min v  s.t.  payoff p <= v 1,  1'p = 1,  p >= 0,
 
 whose dual is ``max v  s.t.  payoff' w >= v 1, 1'w = 1, w >= 0``.  The basis holds only the active
-rows R (the cuts with w_j > 0) and as many columns S (the kernels with p_m > 0), so that a pivot
-costs a (|R|+1)-dimensional solve and one product of |R| rows with all columns.
+rows R, those with w_j > 0, and as many columns S, those with p_m > 0.  So a pivot costs the
+solution of a system of size |R| + 1 and one product of |R| rows with all columns.  Rows of many
+sizes occur in practice, and a general solver, HiGHS, takes over where the pivots break down.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ _PAYOFF_TOLERANCE = 64.0 * float(np.finfo(np.float64).eps)
 
 @dataclass(frozen=True, eq=False)
 class GameSolution:
-    """Both players' strategies and a value that is safe.
+    """Both players' strategies, and a lower bound of the value.
 
     Parameters
     ----------
     bound : float
-        ``min_m (w' payoff)_m``: a lower bound of the game's value whatever rounding did.
+        ``min_m (w' payoff)_m``: a lower bound of the game's value in spite of rounding.
     columns : (M,) float64
         The minimiser p.
     rows : (J,) float64
@@ -53,10 +54,10 @@ def solve_game(payoff: Floats, active: Ints, support: Ints) -> GameSolution:
     Parameters
     ----------
     payoff : (J, M) float64
-        Row j holds the values of cut j at the vertices of the simplex.
+        Payoff of row j against column m.
     active, support : (k,) intp
-        Optimal basis of an earlier game; it fits if `payoff` begins with the rows of that game,
-        and mostly if it begins with rows near these.  Empty to start anew.
+        Optimal basis of an earlier game, or empty.  It fits if `payoff` begins with the rows of
+        that game, and mostly if it begins with rows near these.
 
     Returns
     -------
@@ -160,7 +161,7 @@ def _weighted_rows(payoff: Floats, active: Ints, weights: Floats) -> Floats:
 
 @compiled
 def _weighted_sizes(payoff: Floats, active: Ints, weights: Floats) -> Floats:
-    """Return ``sum_a |weights[a] payoff[active[a]]|``, (M,): what rounding is small against."""
+    """Return ``sum_a |weights[a] payoff[active[a]]|``, (M,), the scale of rounding errors."""
     total = np.zeros(payoff.shape[1])
     for a in range(len(active)):
         total += np.abs(weights[a] * payoff[active[a]])
@@ -171,8 +172,8 @@ def _weighted_sizes(payoff: Floats, active: Ints, weights: Floats) -> Floats:
 def _worst_row(payoff: Floats, active: Ints, support: Ints, p: Floats, v: float) -> int:
     """Return the row that most exceeds `v` at the weights `p` on `support`, or -1.
 
-    What rounding leaves of a row is small against its terms, which may differ between rows by
-    more than the range of digits; a row exceeds v if it does so by more than that.
+    A row counts only if its excess is more than rounding of the row's own terms, because the
+    sizes of rows may differ by more than the range of digits.
     """
     worst, largest = -1, 0.0
     for j in range(len(payoff)):
@@ -190,7 +191,10 @@ def _worst_row(payoff: Floats, active: Ints, support: Ints, p: Floats, v: float)
 def _ratio_test(
     w: Floats, w_drift: Floats, excess: Floats, excess_drift: Floats, support: Ints, size: Floats
 ) -> tuple[int, bool]:
-    """Return what first turns dual infeasible along the drift: a position in w or a column."""
+    """Return the first entry to turn dual infeasible along the drift, and True if it is a column.
+
+    The entry is a position in w or a column; it is -1 if none turns infeasible.
+    """
     step, blocker, is_column, pivot = np.inf, -1, False, 0.0
     for a in range(len(w)):
         if w_drift[a] < -_WEIGHT_TOLERANCE:
@@ -220,7 +224,7 @@ def _block(payoff: Floats, active: Ints, support: Ints) -> Floats:
 def _negative_weight(block: Floats, p: Floats) -> int:
     """Return the position of the weight that is negative beyond rounding, or -1.
 
-    A weight counts by what its column makes of it, not by its own size.
+    The effect of a weight on the rows, its size times that of its column, is held to rounding.
     """
     effects = np.empty(len(p))
     for s in range(len(p)):
@@ -233,9 +237,9 @@ def _negative_weight(block: Floats, p: Floats) -> int:
 def _exchange(
     active: Ints, support: Ints, row: int, leaving: int, blocker: int, is_column: bool
 ) -> tuple[Ints, Ints]:
-    """Return the next basis: `row` enters, or if negative the column at `leaving` leaves.
+    """Return the next basis: `row` enters or, if `row` is negative, the column at `leaving` leaves.
 
-    What blocks is a column, which enters the support, or the position of a row, which leaves.
+    The blocker is a column, which enters the support, or the position of a row, which leaves.
     """
     active, support = active.copy(), support.copy()
     if row >= 0 and is_column:
@@ -269,9 +273,9 @@ def _dual_simplex(
 ) -> tuple[Ints, Ints, Floats, Floats, bool]:
     """Pivot from a dual feasible basis (R, S) to the optimum.
 
-    On a basis ``payoff_RS p = v 1`` and ``payoff_RS' w = v 1``.  What is infeasible in the primal,
-    a row above v or a negative p_m, enters or leaves; the ratio test keeps the dual feasible,
-    and v grows with every pivot.
+    On a basis ``payoff_RS p = v 1`` and ``payoff_RS' w = v 1``.  At each pivot a row above v
+    enters or a column of negative p_m leaves.  The ratio test keeps the dual feasible, and v grows
+    with every pivot.
     """
     w, p = np.ones(1), np.ones(1)
     for _ in range(_PIVOT_LIMIT):

@@ -8,11 +8,11 @@ import numpy as np
 
 from mkldist.arrays import Bools, Floats
 
-_CURVATURE_SHARE = 1e-10
+_CURVATURE_SHARE = 1e-10  # of |s||c|: a pair of less curvature s'c is not used
 
 
 class LimitedMemory:
-    """Curvature of a smooth function from the last steps and changes of its gradient.
+    """Curvature of a smooth function, from the last steps and the changes of its gradient.
 
     Parameters
     ----------
@@ -24,11 +24,8 @@ class LimitedMemory:
         self._pairs: deque[tuple[Floats, Floats]] = deque(maxlen=size)
         self._last: tuple[Floats, Floats] | None = None
 
-    def __len__(self) -> int:
-        return len(self._pairs)
-
     def forget(self) -> None:
-        """Start anew."""
+        """Forget all steps."""
         self._pairs.clear()
         self._last = None
 
@@ -51,7 +48,7 @@ class LimitedMemory:
         Returns
         -------
         (M,) float64 or None
-            A direction of descent; None when no curvature is known on these coordinates.
+            A direction of descent; None when no remembered step has curvature there.
         """
         usable = []
         for step, change in self._pairs:

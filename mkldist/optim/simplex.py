@@ -12,8 +12,8 @@ from mkldist.compiled import compiled
 def project_onto_simplex(z: Floats) -> Floats:
     """Return ``argmin_p 1/2 ||p - z||^2  s.t.  p >= 0, sum(p) = 1``.
 
-    Michelot's algorithm: subtract the mean excess of the entries still positive until none turns
-    negative; it ends after few sweeps because the support shrinks at each.
+    Michelot's algorithm subtracts the mean excess of the entries that are still positive until
+    none turns negative.  It ends after few sweeps because the support shrinks at each.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def project_onto_simplex(z: Floats) -> Floats:
                     total += z[m]
                 else:
                     support[m] = False
-        if kept == 0:  # rounding: the entries are too large to tell their differences
+        if kept == 0:  # rounding hides the differences of entries as large as these
             vertex = np.zeros_like(z)
             vertex[np.argmax(z)] = 1.0
             return vertex

@@ -2,10 +2,10 @@
 
     min_x 1/2 ||root x||^2 + 1/2 ridge ||x||^2 + linear'x   s.t.  x >= 0  (and 1'x = 1)
 
-An active-set method: on a support it solves the small system of the equality-constrained problem,
-drops what would turn negative, and adds the variable of the most negative multiplier.  Only the
-block of the Hessian on the support is ever formed, so that thousands of variables cost a product
-with the root a step.  The ridge makes the minimiser unique where variables are alike.
+An active-set method solves the small system of the equality-constrained problem on a support,
+drops variables that would turn negative, and adds the variable of the most negative multiplier.
+It only forms the block of the Hessian on the support, so that a step costs one product of the root
+with all variables.  The ridge makes the minimiser unique where variables are alike.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ import scipy.linalg
 from mkldist.arrays import Floats, Ints
 
 _RIDGE_SHARE = 1e-11  # of the objective's scale, below which systems are not solvable
-_TOLERANCE = 1e-12  # of the gradient, that a multiplier may be negative by
+_TOLERANCE = 1e-12  # share of the gradient by which a multiplier may be negative
 
 
 @dataclass(frozen=True, eq=False)
-class Quadratic:
+class LowRankQuadratic:
     """``1/2 ||root x||^2 + 1/2 ridge ||x||^2 + linear'x``.
 
     Parameters
@@ -33,7 +33,7 @@ class Quadratic:
     linear : (S,) float64
         Linear term.
     ridge : float
-        What is added to the Hessian's diagonal; raised to a share 1e-11 of the scale.
+        Addition to the Hessian's diagonal; raised to a share 1e-11 of the scale.
     """
 
     root: Floats
@@ -41,13 +41,15 @@ class Quadratic:
     ridge: float = 0.0
 
     @classmethod
-    def around(cls, point: Floats, gradient: Floats, root: Floats, ridge: float) -> Quadratic:
+    def around(
+        cls, point: Floats, gradient: Floats, root: Floats, ridge: float
+    ) -> LowRankQuadratic:
         """Return the second-order model of a function, less a constant.
 
         Parameters
         ----------
         point, gradient : (S,) float64
-            Where the model touches the function, and the gradient there.
+            Point where the model touches the function, and the gradient there.
         root : (k, S) float64
             Root of the Hessian there.
         ridge : float
@@ -68,13 +70,13 @@ class Quadratic:
         return 0.5 * float(image @ image + self.ridge * (x @ x)) + float(self.linear @ x)
 
 
-def minimise_over_simplex(objective: Quadratic, support: Ints) -> Floats:
+def minimise_over_simplex(objective: LowRankQuadratic, support: Ints) -> Floats:
     """Minimise over ``{x >= 0, 1'x = 1}``.
 
     Parameters
     ----------
-    objective : Quadratic
-        What to minimise, of S variables.
+    objective : LowRankQuadratic
+        Function of S variables.
     support : (s,) intp
         Variables expected to be positive; empty when nothing is known.
 
@@ -94,13 +96,13 @@ def minimise_over_simplex(objective: Quadratic, support: Ints) -> Floats:
     return normalised
 
 
-def minimise_over_orthant(objective: Quadratic, support: Ints) -> Floats:
+def minimise_over_orthant(objective: LowRankQuadratic, support: Ints) -> Floats:
     """Minimise over ``{x >= 0}``; the ridge keeps the minimiser bounded.
 
     Parameters
     ----------
-    objective : Quadratic
-        What to minimise, of S variables.
+    objective : LowRankQuadratic
+        Function of S variables.
     support : (s,) intp
         Variables expected to be positive; may be empty.
 
@@ -115,16 +117,18 @@ def minimise_over_orthant(objective: Quadratic, support: Ints) -> Floats:
     return _active_set(objective, x, float(diagonal.max()), sums_to_one=False)
 
 
-def _diagonal(objective: Quadratic) -> Floats:
+def _diagonal(objective: LowRankQuadratic) -> Floats:
     """Return the Hessian's diagonal."""
     diagonal: Floats = np.einsum("ks,ks->s", objective.root, objective.root) + objective.ridge
     return diagonal
 
 
-def _active_set(objective: Quadratic, x: Floats, scale: float, *, sums_to_one: bool) -> Floats:
+def _active_set(
+    objective: LowRankQuadratic, x: Floats, scale: float, *, sums_to_one: bool
+) -> Floats:
     """Move from a feasible `x` to the minimiser."""
     ridge = max(objective.ridge, _RIDGE_SHARE * scale, float(np.finfo(np.float64).tiny))
-    objective = Quadratic(objective.root, objective.linear, ridge)
+    objective = LowRankQuadratic(objective.root, objective.linear, ridge)
     support, refused, entered = x > 0.0, np.zeros(len(x), dtype=bool), -1
     gradient = objective.gradient(x)
     for _ in range(20 * len(x) + 100):
@@ -159,12 +163,12 @@ def _blocking(x: Floats, kept: Ints, step: Floats) -> tuple[float, Ints]:
 
 
 def _newton_step(
-    objective: Quadratic, kept: Ints, gradient: Floats, *, sums_to_one: bool
+    objective: LowRankQuadratic, kept: Ints, gradient: Floats, *, sums_to_one: bool
 ) -> Floats:
     """Return the step to the stationary point on a support, without regard to signs.
 
-    The factor of the Hessian comes from its root by a QR decomposition.  To form the Hessian
-    would drown the ridge in rounding, which is all that holds dependent variables.
+    The factor of the Hessian comes from its root by a QR decomposition.  In the Hessian itself,
+    rounding would hide the ridge, and only the ridge determines dependent variables.
     """
     root, gradient = objective.root[:, kept], -gradient
     if sums_to_one:

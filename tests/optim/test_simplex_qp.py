@@ -8,21 +8,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mkldist.optim.simplex_qp import Quadratic, minimise_over_orthant, minimise_over_simplex
+from mkldist.optim.simplex_qp import (
+    LowRankQuadratic,
+    minimise_over_orthant,
+    minimise_over_simplex,
+)
 
 NONE = np.empty(0, dtype=np.intp)
 RIDGE = 1e-3
 
 
-def program(k: int, size: int, seed: int, coarse: bool, ridge: float = RIDGE) -> Quadratic:
+def program(k: int, size: int, seed: int, coarse: bool, ridge: float = RIDGE) -> LowRankQuadratic:
     rng = np.random.default_rng(seed)
     root, linear = rng.normal(size=(k, size)), rng.normal(size=size)
     if coarse:  # ties, duplicates, zero columns
         root, linear = np.round(root), np.round(linear)
-    return Quadratic(root, linear, ridge)
+    return LowRankQuadratic(root, linear, ridge)
 
 
-def conic_value(objective: Quadratic, *, simplex: bool) -> float:
+def conic_value(objective: LowRankQuadratic, *, simplex: bool) -> float:
     x = cp.Variable(len(objective.linear), nonneg=True)
     value = 0.5 * cp.sum_squares(objective.root @ x) + objective.linear @ x
     value += 0.5 * objective.ridge * cp.sum_squares(x)
@@ -77,19 +81,19 @@ def test_more_variables_than_rank_and_no_ridge():
 
 def test_alike_variables_share_alike():
     root = np.array([[1.0, 1.0, 2.0]])
-    x = minimise_over_simplex(Quadratic(root, np.zeros(3), 1e-6), NONE)
+    x = minimise_over_simplex(LowRankQuadratic(root, np.zeros(3), 1e-6), NONE)
     assert x[0] == pytest.approx(x[1], rel=1e-6)
     assert x[2] == 0.0
 
 
 def test_flat_objective_goes_to_the_least_vertex():
     linear = np.array([3.0, -1.0, 2.0])
-    x = minimise_over_simplex(Quadratic(np.empty((0, 3)), linear), NONE)
+    x = minimise_over_simplex(LowRankQuadratic(np.empty((0, 3)), linear), NONE)
     assert x.tolist() == [0.0, 1.0, 0.0]
 
 
 def test_a_model_touches_its_function():
     rng = np.random.default_rng(0)
     point, gradient, root = rng.random(7), rng.normal(size=7), rng.normal(size=(4, 7))
-    model = Quadratic.around(point, gradient, root, 0.3)
+    model = LowRankQuadratic.around(point, gradient, root, 0.3)
     np.testing.assert_allclose(model.gradient(point), gradient, atol=1e-12)

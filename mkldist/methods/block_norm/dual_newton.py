@@ -1,313 +1,167 @@
-"""Newton's method on the proximal dual of block-norm MKL, over a working set of kernels.
+"""Newton's method on the inner objective of block-norm MKL, with a line search along each step.
 
-With ``v_m = rho + alpha_m / gamma`` and ``r_m = ||v_m||_{K_m}``, the inner objective of
-SpicyMKL (Suzuki & Tomioka 2011, Eqs. (25) and (41)) is, up to a constant,
-
-    phi(rho) = h(rho) + sum_m max_s { r_m s - psi(s) - s^2 / (2 gamma) }   s.t.  1'rho = 0,
-
-where h is the loss's conjugate with its kinks smoothed by multipliers and psi the regulariser.
-With ``c_m = s_m / r_m`` and ``s_m' = ds_m/dr_m`` its derivatives are Eqs. (26) and (27),
-
-    grad phi = grad h + sum_m c_m K_m v_m,
-    Hess phi = Hess h + sum_m c_m K_m + sum_m (s_m' - c_m) / r_m^2 (K_m v_m)(K_m v_m)',
-
-and only kernels with ``r_m > psi'(0+)`` contribute.  ``gamma = inf`` is the dual itself.
-
-Of the coefficients ``alpha_m`` only ``K_m alpha_m`` and ``alpha_m' K_m alpha_m`` are kept, and
-``K_m rho`` follows rho along a line by one product with its direction, so that a line search
-costs no kernel.
+The constraint ``1'rho = 0`` holds at every iterate: a step solves the bordered system
+``H d + b 1 = -grad phi``, ``1'd = 0``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg.blas import dgemm
 from scipy.linalg.lapack import dposv, dpotrs
 
-from mkldist.arrays import Bools, Floats, Ints
+from mkldist.arrays import Floats
 from mkldist.counters import Counters
-from mkldist.gram.requests import Combine, Matvec, Request
-from mkldist.methods.block_norm.losses import Curve, Loss, Smoothing
-from mkldist.methods.block_norm.regularizers import Regularizer, Response
+from mkldist.gram.requests import Matvec, Request
+from mkldist.methods.block_norm.inner_objective import InnerObjective, InnerPoint, Iterate
 from mkldist.optim.line_search import root_of_slope
 
 STEP_LIMIT = 100  # Newton steps of one minimisation
-STALE = 8  # steps that products follow, before they are formed anew
+STALE = 8  # steps after which the updated products are asked for again
 SLOPE_SHARE = 0.1  # of the first slope, that a line search may leave
-RIDGE = 1e-14
-ROUNDING = 1e-17  # of phi, below which a decrement says nothing
+RIDGE = 1e-14  # of the mean diagonal of the Hessian
+ROUNDING = 1e-17  # of phi's terms: a smaller Newton decrement is rounding error
 LONGEST = 1e4  # of a direction, where the domain has size one
 
 
-@dataclass(frozen=True, eq=False)
-class _Point:
-    """phi and its parts at one rho."""
+class _Descent(NamedTuple):
+    """End of a minimisation, and the number of Newton steps that led there."""
 
-    value: float
-    gradient: Floats
-    radii: Floats
-    response: Response
-    curve: Curve
+    point: InnerPoint
+    steps: int
 
 
-@dataclass(frozen=True, eq=False)
-class DualState:
-    """A point and its multipliers.
+class DualNewton:
+    """Newton's method, which counts its steps and reuses the memory of its Hessians.
 
     Parameters
     ----------
-    rho : (n,) float64
-        The point.
-    kernels : (S,) intp
-        The working set.
-    images, squares : (S, n) and (S,) float64
-        ``K_m alpha_m`` and ``alpha_m' K_m alpha_m``.
-    multipliers : (n,) float64
-        Of the loss.
-    """
-
-    rho: Floats
-    kernels: Ints
-    images: Floats
-    squares: Floats
-    multipliers: Floats
-
-
-class ProximalDual:
-    """The inner objective: its multipliers, its working set and the point reached.
-
-    Parameters
-    ----------
-    loss : Loss
-        With its labels.
-    regularizer : Regularizer
-        psi.
     counters : Counters
-        Where Newton steps and requests are counted.
+        Counters of Newton steps and combined kernels.
     """
 
-    def __init__(self, loss: Loss, regularizer: Regularizer, counters: Counters) -> None:
-        n = len(loss.y)
-        self.rho = loss.start()
-        self.kernels: Ints = np.empty(0, dtype=np.intp)
-        self.damping = 0.0
-        self.smoothing = Smoothing(1.0)
-        self._loss, self._regularizer = loss, regularizer
+    def __init__(self, counters: Counters) -> None:
         self._counters = counters
-        self._multipliers = np.zeros(n)
-        self._products = np.empty((0, n))  # K_m rho
-        self._stale = 0  # steps whose rounding they carry
-        self._images = np.empty((0, n))  # K_m alpha_m
-        self._squares = np.empty(0)  # alpha_m' K_m alpha_m
-        self._matrix: Floats | None = None  # what was the last Hessian
+        self._memory: Floats | None = None  # of the last Hessian
 
-    @property
-    def state(self) -> DualState:
-        """Where another minimisation may start."""
-        return DualState(self.rho, self.kernels, self._images, self._squares, self._multipliers)
-
-    def go_on(self, start: DualState, scale: float) -> Generator[Request, Any, None]:
-        """Take over the working set, its components and multipliers, and a multiple of rho."""
-        self.rho, self.kernels = scale * start.rho, start.kernels
-        self._images, self._squares = start.images, start.squares
-        self._multipliers = start.multipliers
-        self._products = yield Matvec(self.kernels, self.rho)
-
-    def drop(self, outside: Bools) -> None:
-        """Take kernels out of the working set whose ``alpha_m`` is zero.
+    def minimise(
+        self, phi: InnerObjective, start: Iterate, accuracy: float
+    ) -> Generator[Request, Any, Iterate]:
+        """Minimise phi; return the iterate at the minimiser.
 
         Parameters
         ----------
-        outside : (S,) bool
-            Which of the working set's kernels are no longer wanted.
-        """
-        kept = ~outside | (self._squares > 0.0)
-        if not kept.all():
-            self.kernels = self.kernels[kept]
-            self._products, self._images = self._products[kept], self._images[kept]
-            self._squares = self._squares[kept]
-
-    def enlarge(self, kernels: Ints) -> Generator[Request, Any, None]:
-        """Take more kernels into the working set, with ``alpha_m = 0``."""
-        if not len(kernels):
-            return
-        products = yield Matvec(kernels, self.rho)
-        self.kernels = np.concatenate([self.kernels, kernels])
-        self._products = np.concatenate([self._products, products])
-        self._images = np.concatenate([self._images, np.zeros_like(products)])
-        self._squares = np.concatenate([self._squares, np.zeros(len(kernels))])
-
-    def minimise(self, accuracy: float) -> Generator[Request, Any, None]:
-        """Minimise phi over the working set by Newton steps with a search along each.
-
-        Parameters
-        ----------
+        phi : InnerObjective
+            Function of rho.
+        start : Iterate
+            Iterate to start from.
         accuracy : float
-            Half the Newton decrement, an estimate of what is left to gain, at which to stop.
+            Value of half the Newton decrement, an estimate of the gain left, at which to stop.
         """
-        point = self._at(self.rho, self._products)
-        self._stale += yield from self._newton(point, accuracy)
-        if self._stale >= STALE and len(self.kernels):
-            self._products = yield Matvec(self.kernels, self.rho)
-            self._stale = 0
+        point, steps = yield from self._descend(phi, start, accuracy)
+        products, followed = point.products, start.steps_followed + steps
+        if followed >= STALE and len(start.kernels):
+            products, followed = (yield Matvec(start.kernels, point.rho)), 0
+        return replace(start, rho=point.rho, products=products, steps_followed=followed)
 
-    def _newton(self, point: _Point, accuracy: float) -> Generator[Request, Any, int]:
-        """Go by Newton steps from a point; return how many were taken."""
+    def _descend(
+        self, phi: InnerObjective, start: Iterate, accuracy: float
+    ) -> Generator[Request, Any, _Descent]:
+        """Take Newton steps until little is left to gain."""
+        point = phi.at(start.rho, start.products)
         for steps in range(STEP_LIMIT):
-            H = yield from self._hessian(point)
-            model = _newton_model(H, point.gradient, self._loss.polyhedral)
+            self._memory = H = yield from phi.hessian(point, self._memory)
+            self._counters.combines += 1
+            model = _newton_model(H, point.gradient, phi.loss.polyhedral)
             direction = model.direction
             decrement = -float(point.gradient @ direction)
             self._counters.newton_steps += 1
-            rounding = ROUNDING * (abs(point.curve.value) + float(point.response.value.sum()))
+            rounding = ROUNDING * point.rounding_scale
             if 0.5 * decrement <= rounding:
-                yield from self._polish(point, direction, rounding)
-                return steps + 1
+                point = yield from _polished(phi, point, direction, rounding)
+                return _Descent(point, steps + 1)
             if 0.5 * decrement <= accuracy:
-                return steps
-            changes = yield Matvec(self.kernels, direction)
-            step = self._line_search(point, direction, changes)
+                return _Descent(point, steps)
+            changes = yield Matvec(start.kernels, direction)
+            step = _line_search(phi, point, direction, changes)
             if step == 0.0:
-                return steps
-            self.rho = self.rho + step * direction
-            self._products = self._products + step * changes
-            point = self._at(self.rho, self._products)
+                return _Descent(point, steps)
+            point = phi.at(point.rho + step * direction, point.products + step * changes)
             if step == 1.0 and rounding < model.left_to_gain(point.gradient) <= accuracy:
-                return steps + 1
-        return STEP_LIMIT
+                return _Descent(point, steps + 1)
+        return _Descent(point, STEP_LIMIT)
 
-    def _polish(
-        self, point: _Point, direction: Floats, rounding: float
-    ) -> Generator[Request, Any, None]:
-        """Take a full step whose gain drowns in the rounding of phi, unless phi rises by more.
 
-        Large penalties multiply what it corrects.
-        """
-        changes = yield Matvec(self.kernels, direction)
-        rho, products = self.rho + direction, self._products + changes
-        if self._at(rho, products).value <= point.value + 10.0 * rounding:
-            self.rho, self._products = rho, products
+def _polished(
+    phi: InnerObjective, point: InnerPoint, direction: Floats, rounding: float
+) -> Generator[Request, Any, InnerPoint]:
+    """Return the point after a full step, or the old one where phi rises by more than rounding.
 
-    def advance(self) -> Floats:
-        """Move ``alpha_m`` to its proximal point and the loss's multipliers (Eqs. (38)-(40)).
+    The gain of such a step is below the rounding error of phi.  It is taken because large
+    penalties multiply the error of rho that it corrects.
+    """
+    changes = yield Matvec(phi.anchor.kernels, direction)
+    moved = phi.at(point.rho + direction, point.products + changes)
+    return moved if moved.value <= point.value + 10.0 * rounding else point
 
-        Returns
-        -------
-        (S,) float64
-            The norms ``s_m = ||f_m||`` of the working set's components.
-        """
-        point = self._at(self.rho, self._products)
-        ratio = point.response.ratio
-        norms: Floats = ratio * point.radii
-        self._images = ratio[:, None] * (self.damping * self._images + self._products)
-        self._squares = norms**2
-        self._multipliers = self._loss.next_multipliers(self.rho, self._multipliers, self.smoothing)
-        return norms
 
-    @property
-    def products(self) -> Floats:
-        """``K_m rho`` of the working set, (S, n)."""
-        return self._products
+def _line_search(
+    phi: InnerObjective, point: InnerPoint, direction: Floats, changes: Floats
+) -> float:
+    """Return a step at which the slope of the convex phi has all but vanished.
 
-    @property
-    def size(self) -> float:
-        """``max_i |rho_i|``."""
-        return max(float(np.abs(self.rho).max()), np.finfo(np.float64).tiny)
-
-    def _radii(self, rho: Floats, products: Floats) -> Floats:
-        """Return ``||rho + alpha_m / gamma||`` in the norm of each kernel."""
-        squared = products @ rho
-        if self.damping > 0.0:
-            squared += self.damping * (2.0 * (self._images @ rho) + self.damping * self._squares)
-        radii: Floats = np.sqrt(np.maximum(squared, 0.0))
-        return radii
-
-    def _at(self, rho: Floats, products: Floats) -> _Point:
-        radii = self._radii(rho, products)
-        response = self._regularizer.response(radii, self.damping)
-        curve = self._loss.smoothed(rho, self._multipliers, self.smoothing)
-        ratio = response.ratio
-        gradient = curve.gradient + ratio @ products
-        if self.damping > 0.0:
-            gradient += (self.damping * ratio) @ self._images
-        value = curve.value + float(response.value.sum())
-        return _Point(value, gradient, radii, response, curve)
-
-    def _hessian(self, point: _Point) -> Generator[Request, Any, Floats]:
-        """Ask for the Hessian of phi at a point, Eq. (27)."""
-        ratio, slope = point.response.ratio, point.response.slope
-        H: Floats = yield Combine(ratio, self.kernels, self._matrix)
-        self._matrix = H
-        self._counters.combines += 1
-        bent = np.flatnonzero((slope > 0.0) & (point.radii > 0.0))
-        if len(bent):
-            images = self._products[bent]
-            if self.damping > 0.0:
-                images = images + self.damping * self._images[bent]
-            images = images / point.radii[bent, None]
-            excess = slope[bent] - ratio[bent]
-            scaled = (excess[:, None] * images).T
-            dgemm(1.0, scaled, images.T, 1.0, H.T, trans_b=1, overwrite_c=1)  # H is symmetric
-        H.flat[:: len(H) + 1] += point.curve.hessian
-        return H
-
-    def _line_search(self, point: _Point, direction: Floats, changes: Floats) -> float:
-        """Return a step at which the slope of the convex phi has all but vanished.
-
-        Where phi still falls at the full Newton step, that is taken: slopes tell so even where
-        rounding hides differences of values.
-        """
-        slope = float(point.gradient @ direction)
-        linear = (changes @ self.rho) + self.damping * (self._images @ direction)
-        squared = changes @ direction
-
-        def slope_at(step: float) -> float:
-            radii = np.sqrt(
-                np.maximum(point.radii**2 + step * (2.0 * linear + step * squared), 0.0)
-            )
-            ratio = self._regularizer.response(radii, self.damping).ratio
-            rho = self.rho + step * direction
-            curve = self._loss.smoothed(rho, self._multipliers, self.smoothing)
-            return float(curve.gradient @ direction) + float(ratio @ (linear + step * squared))
-
-        end = slope_at(1.0)
-        if end <= SLOPE_SHARE * -slope:
-            return 1.0
-        return root_of_slope(slope_at, slope, 1.0, end_slope=end, share=SLOPE_SHARE)
+    The full Newton step is taken where phi still falls at its end: slopes show this even where
+    rounding hides differences of values.
+    """
+    slope = float(point.gradient @ direction)
+    slope_at = phi.slope_along(point, direction, changes)
+    end = slope_at(1.0)
+    if end <= SLOPE_SHARE * -slope:
+        return 1.0
+    return root_of_slope(slope_at, slope, 1.0, end_slope=end, share=SLOPE_SHARE)
 
 
 @dataclass(frozen=True, eq=False)
 class _Model:
-    """The quadratic model of phi on ``1'd = 0``: a factor of H, ``H^-1 1``, and its minimiser."""
+    """Quadratic model of phi on ``1'd = 0``.
+
+    Parameters
+    ----------
+    factor : (n, n) float64
+        Cholesky factor of the Hessian H.
+    of_ones : (n,) float64
+        ``H^-1 1``.
+    direction : (n,) float64
+        Minimiser d of the model.
+    """
 
     factor: Floats
     of_ones: Floats
     direction: Floats
 
     def left_to_gain(self, gradient: Floats) -> float:
-        """Return half the Newton decrement at a near point, whose curvature may be another."""
+        """Return half the Newton decrement at a near point, by this model's curvature."""
         solved, _ = dpotrs(self.factor, gradient, lower=1)
         return -0.5 * float(gradient @ _centred_step(-solved, self.of_ones))
 
 
 def _newton_model(H: Floats, gradient: Floats, bounded: bool) -> _Model:
-    """Solve ``H d + b 1 = -gradient``, ``1'd = 0``, with a ridge that allows it.
+    """Solve ``H d + b 1 = -gradient``, ``1'd = 0``, with a ridge that makes H positive definite.
 
-    A polyhedral loss has no curvature between its kinks, but a domain of size one: there a ridge
-    in proportion to the gradient keeps the direction from leaving it by far.
+    A polyhedral loss has no curvature between its kinks, but its h has a domain of size one.  A
+    ridge in proportion to the gradient keeps the direction from leaving that domain by far.
 
     Parameters
     ----------
     H : (n, n) float64
-        Overwritten.
+        Hessian of phi; overwritten.
     gradient : (n,) float64
-        Of phi.
+        Gradient of phi.
     bounded : bool
-        Whether the loss is polyhedral.
+        True for a polyhedral loss.
     """
     n = len(gradient)
     centred = gradient - gradient.mean()
@@ -324,9 +178,9 @@ def _newton_model(H: Floats, gradient: Floats, bounded: bool) -> _Model:
             direction = _centred_step(solved[:, 0], of_ones)
             if np.isfinite(direction).all():
                 return _Model(factor, of_ones, direction)
-        if not np.isfinite(ridge):  # nor is H: no direction is known
+        if not np.isfinite(ridge):  # H is not finite either: no direction is known
             return _Model(np.eye(n, order="F"), np.ones(n), np.zeros(n))
-        below = np.tril(H, -1)  # what the factorisation has left of H
+        below = np.tril(H, -1)  # the part of H that the factorisation leaves
         H[:] = below + below.T
         ridge *= 100.0
 

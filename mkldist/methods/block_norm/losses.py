@@ -1,7 +1,7 @@
-r"""Losses of the block-norm formulation, each with the conjugate that its dual needs.
+r"""Losses of the block-norm formulation, each with its conjugate.
 
-A loss ``l(y, f)``, summed over the points, enters the dual through ``h(rho) = l*(-rho)``, whose
-argument is ``rho_i = -dl/df_i``; Suzuki & Tomioka 2011, Eqs. (16), (17) and (34).
+A loss ``l(y, f)``, summed over the points, enters the dual through ``h(rho) = l*(-rho)`` at
+``rho_i = -dl/df_i``; Suzuki & Tomioka 2011, Eqs. (16), (17) and (34).
 
 ===========  ================================  ===========================================
 loss         l(y, f)                           h(rho)
@@ -12,21 +12,22 @@ squared      1/2 (y - f)^2                     1/2 rho^2 - y rho
 epsilon      max(0, \|y - f\| - epsilon)       -y rho + epsilon \|rho\|,  \|rho\| <= 1
 ===========  ================================  ===========================================
 
-Newton's method wants h twice differentiable, with a Hessian of bounded size.  Where it has kinks
-or walls, multipliers take them over (Sections 3.4.1 and 3.4.2): with multipliers z and penalty
-gamma, ``h(rho) = k(rho) - c'rho`` has its part ``k`` replaced by the envelope
+Newton's method needs h twice differentiable, with a Hessian of bounded size.  But h has kinks,
+and walls at the ends of its domain.  Multipliers z with a penalty gamma take their place
+(Sections 3.4.1 and 3.4.2): the part k of ``h(rho) = k(rho) - c'rho`` is replaced by its envelope
 
     min_{rho'} k(rho') + gamma/2 ||rho + z/gamma - rho'||^2,
 
-and z moves to ``z + gamma (rho - rho')`` between the minimisations.  The paper does so for hinge
-and epsilon-insensitive loss.  The logistic loss is treated alike: its h has infinite slope at the
-walls, and steps that have to stay between them come to a standstill next to one.
+and z moves to ``z + gamma (rho - rho')`` after each minimisation, Eq. (40).  The paper does this
+for the hinge and the epsilon-insensitive loss.  Here the logistic loss is treated alike: its h has
+infinite slope at the walls, and steps that had to stay between the walls would come to a
+standstill next to one.
 
-The envelope of a polyhedral k is quadratic but for the places where walls and kinks take hold,
-and Newton's method stops at each of these.  So its corners are rounded off first, by a temperature
-T times the negative entropy: k of the hinge loss becomes T times that of the logistic loss, k of
-the epsilon-insensitive loss the same on both sides of zero.  The temperature falls to zero with
-the duality gap.
+The envelope of a polyhedral k is piecewise quadratic, and Newton's method slows down at each
+border between pieces.  So the corners of k are rounded off first, by a temperature T times the
+negative entropy: k of the hinge loss becomes T times that of the logistic loss, and k of the
+epsilon-insensitive loss becomes the same on both sides of zero.  The temperature falls to zero
+with the duality gap.
 """
 
 from __future__ import annotations
@@ -56,12 +57,12 @@ class Curve:
 
 @dataclass(frozen=True)
 class Smoothing:
-    """How walls and kinks of h are smoothed.
+    """Smoothing of the walls and kinks of h.
 
     Parameters
     ----------
     gamma : float
-        Penalty of their multipliers.
+        Penalty gamma of their multipliers.
     temperature : float
         Factor T of the entropy that rounds off a polyhedral h; 0 for none.
     """
@@ -81,11 +82,11 @@ class Loss(ABC):
 
     target = Target.CLASSES
     polyhedral = False
-    """Whether h has no curvature between its kinks."""
+    """True if h has no curvature between its kinks."""
     dual_curvature = 0.0
     """Modulus of strong convexity of h."""
     offset = 0.0
-    """What labels were shifted by: to be added to the bias of a predictor of `y`."""
+    """Shift of the labels, to be added to the bias of a predictor of `y`."""
 
     def __init__(self, y: Floats) -> None:
         self.y = y
@@ -112,7 +113,7 @@ class Loss(ABC):
 
     @abstractmethod
     def smoothed(self, rho: Floats, multipliers: Floats, smoothing: Smoothing) -> Curve:
-        """Return h at `rho` with its kinks and walls replaced by their envelopes.
+        """Return h at `rho`, with its part of kinks and walls replaced by the envelope.
 
         Parameters
         ----------
@@ -127,7 +128,7 @@ class Loss(ABC):
         return multipliers
 
     def entropy(self, rho: Floats) -> float:
-        """Return the most that a temperature of one lowers h by at `rho`; 0 where none does."""
+        """Return the most by which a temperature of one lowers h at `rho`; 0 for smooth h."""
         return 0.0
 
     def feasible(self, rho: Floats) -> Floats:
@@ -145,10 +146,10 @@ class Loss(ABC):
 
 
 class _Shifted(Loss):
-    """A loss of real values, which a bias shifts: `y` are taken relative to their median.
+    """A loss of real values, taken relative to their median, which the bias gives back.
 
-    What is small next to the spread of the values then keeps its digits however far they lie from
-    zero, and values that are all equal are exactly zero.
+    Differences of the values so keep their digits however far the values lie from zero, and values
+    that are all equal become exactly zero.
     """
 
     target = Target.VALUES
@@ -190,9 +191,16 @@ class Squared(_Shifted):
 
 @dataclass(frozen=True, eq=False)
 class _Nearest:
-    """``argmin_r k(r) + gamma/2 ||r - point||^2``: distance, derivatives and k(r).
+    """The point ``r = argmin k(r) + gamma/2 ||r - point||^2`` of an envelope.
 
-    Large penalties multiply the distance, whose rounding would be that of the point.
+    Parameters
+    ----------
+    away : (n,) float64
+        ``point - r``, computed without that subtraction: large penalties multiply its error.
+    moving : (n,) float64
+        Derivatives of r by the point.
+    value : float
+        ``k(r)``.
     """
 
     away: Floats
@@ -205,7 +213,7 @@ class _Enveloped(Loss):
 
     @abstractmethod
     def _nearest(self, point: Floats, smoothing: Smoothing) -> _Nearest:
-        """Return the point that the envelope of k is taken at."""
+        """Return the minimiser that defines the envelope of k at a point."""
 
     @property
     def _linear(self) -> Floats:
@@ -240,7 +248,7 @@ class _OfMargins(_Enveloped):
         return 0.5 * np.where(y > 0, smaller / positives, -smaller / negatives)
 
     def _entropic(self, point: Floats, gamma: float, temperature: float) -> _Nearest:
-        """Return the nearest point where k is the negative entropy times a temperature."""
+        """Return the minimiser for k equal to the negative entropy times a temperature."""
         nearest = entropic_prox(self.y * point, gamma / temperature)
         return _Nearest(self.y * nearest.gaps, nearest.slopes, temperature * nearest.value)
 

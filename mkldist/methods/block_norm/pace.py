@@ -1,12 +1,20 @@
-"""The pace of block-norm MKL: how exact and how smooth its minimisations are, how fast it goes.
+"""Accuracy, smoothing and penalty of the outer iterations of block-norm MKL.
 
-A larger penalty means fewer outer iterations and harder minimisations: it grows with the pace,
-not at all after a hard minimisation.
+Each outer iteration minimises an inner objective.  These rules choose, from the gaps and the
+Newton steps of the last iterations,
+
+* how exactly it is minimised: to a share of the gap, a smaller share after each slow iteration;
+* how strongly an entropy rounds off the corners of a polyhedral loss: less and less;
+* the penalty gamma.  A larger one means fewer outer iterations and harder minimisations, so it
+  does not grow after a hard minimisation, and grows twice as fast after an easy one that gained
+  little.
 """
 
 from __future__ import annotations
 
 import math
+
+from mkldist.optim.duality_gap import relative_gap
 
 INNER_SHARE = 0.1  # of the present gap, that a minimisation may leave at first
 SLOW = 0.5  # ratio of gaps above which the minimisations are made more accurate
@@ -16,32 +24,29 @@ STANDSTILL = 0.99  # ratio of gaps above which nothing was gained
 PATIENCE = 20  # iterations without gain after which rounding forbids more
 GAMMA_LIMIT = 1e7  # on gamma max_i |rho_i|: beyond, rounding of rho moves the multipliers
 COOLING, SOONER = 0.5, 1.5  # share and power of the gap that the entropy may account for
-FAR = 1e4  # times more than that is allowed where the gap is one
+FAR = 1e4  # factor by which a gap of one raises the limit on gamma
 
 
 class Pace:
-    """What the last outer iterations say of the next.
+    """Rules for the next outer iteration, from the last ones.
 
     Parameters
     ----------
     tol : float
         Relative duality gap asked for.
-
-    Attributes
-    ----------
-    temperature : float
-        Factor of the entropy that rounds off a polyhedral loss.
+    gap : float
+        Relative gap of the first bounds.
     """
 
-    def __init__(self, tol: float) -> None:
-        self._tol, self._share = tol, INNER_SHARE
-        self.temperature = math.inf
+    def __init__(self, tol: float, gap: float) -> None:
+        self._tol, self._gap, self._share = tol, gap, INNER_SHARE
+        self._temperature = math.inf
         self._power, self._idle = 1, 0
-        self._gap, self._lower, self._newton_steps = math.inf, 0.0, 0
+        self._last_gap, self._last_lower, self._last_steps = math.inf, 0.0, 0
 
     @property
     def stalled(self) -> bool:
-        """Whether nothing has been gained for long."""
+        """True if many iterations in a row gained nothing."""
         return self._idle >= PATIENCE
 
     def accuracy(self, gap: float, upper: float) -> float:
@@ -52,57 +57,57 @@ class Pace:
         gap, upper : float
             Relative gap of the bounds, and the upper one.
         """
-        last = gap if math.isinf(self._gap) else self._gap
+        last = gap if math.isinf(self._last_gap) else self._last_gap
         return self._share * max(min(last, 1.0), self._tol) * abs(upper)
 
-    def cool(self, gap: float, upper: float, entropy: float) -> None:
-        """Lower the temperature that rounds off a polyhedral loss, as the gap closes.
+    def cooled(self, upper: float, entropy: float) -> float:
+        """Return the factor of the entropy that rounds off a polyhedral loss; it never rises.
 
         Parameters
         ----------
-        gap, upper : float
-            Relative gap on the working set, and the upper bound.
+        upper : float
+            Upper bound.
         entropy : float
-            What a temperature of one accounts for.
+            Most that a factor of one lowers the inner objective by.
         """
-        allowed = COOLING * min(gap, 1.0) ** SOONER * abs(upper)
-        self.temperature = min(self.temperature, allowed / entropy if entropy > 0.0 else 0.0)
+        allowed = COOLING * min(self._gap, 1.0) ** SOONER * abs(upper)
+        self._temperature = min(self._temperature, allowed / entropy if entropy > 0.0 else 0.0)
+        return self._temperature
 
     def begin_anew(self) -> None:
-        """Forget the last gap, which was that of another working set."""
-        self._gap = math.inf
+        """Forget the last gap: it was that of another working set."""
+        self._last_gap = math.inf
 
-    def judge(self, gap: float, lower: float, newton_steps: int) -> None:
+    def judge(self, upper: float, lower: float, newton_steps: int) -> None:
         """Compare an outer iteration with the last one.
 
         Parameters
         ----------
-        gap, lower : float
-            Relative gap on the working set, and the lower bound there.
+        upper, lower : float
+            Bounds of the optimum over the kernels at hand.
         newton_steps : int
-            All steps so far.
+            Newton steps of all iterations so far.
         """
-        slow = gap > SLOW * self._gap
-        steps = newton_steps - self._newton_steps
+        self._gap = gap = relative_gap(upper, lower)
+        slow = gap > SLOW * self._last_gap
+        steps = newton_steps - self._last_steps
         self._power = 0 if steps > HARD else HURRY if slow and steps <= EASY else 1
-        gained = lower - self._lower > (1.0 - STANDSTILL) * abs(lower)
-        still = gap > STANDSTILL * self._gap and not gained
+        gained = lower - self._last_lower > (1.0 - STANDSTILL) * abs(lower)
+        still = gap > STANDSTILL * self._last_gap and not gained
         self._idle = self._idle + 1 if still else 0
         if slow:
             self._share *= INNER_SHARE
-        self._gap, self._lower, self._newton_steps = gap, lower, newton_steps
+        self._last_gap, self._last_lower, self._last_steps = gap, lower, newton_steps
 
-    def grown(self, gamma: float, growth: float, gap: float, size: float) -> float:
-        """Return the next penalty, at most what rounding allows.
+    def grown(self, gamma: float, growth: float, size: float) -> float:
+        """Return the next penalty, at most what rounding allows, which is less as the gap closes.
 
         Parameters
         ----------
         gamma, growth : float
             The penalty, and its usual factor.
-        gap : float
-            Relative gap of the bounds; rounding allows less as it closes.
         size : float
             ``max_i |rho_i|``.
         """
-        limit = GAMMA_LIMIT * (1.0 + FAR * min(gap, 1.0))
+        limit = GAMMA_LIMIT * (1.0 + FAR * min(self._gap, 1.0))
         return min(growth**self._power * gamma, limit / size)

@@ -52,7 +52,7 @@ class BlockNormParams(SolverParams):
 
     @property
     def target(self) -> Target:
-        """What the labels may be, which the loss decides."""
+        """Kind of labels that the loss learns."""
         return _LOSSES[self.loss].target
 
     def make_loss(self, y: Floats) -> Loss:
@@ -62,7 +62,7 @@ class BlockNormParams(SolverParams):
         return _LOSSES[self.loss](y)
 
     def make_regularizer(self) -> Regularizer:
-        """Return the regulariser of strength C; a user's own is returned as it is."""
+        """Return the regulariser of strength C, or the user's own as it is."""
         match self.regularizer:
             case "block1":
                 return regularizers.block1(self.C)

@@ -12,8 +12,8 @@ block-q      (C/q) s^q,  1 < q <= 2                   (C/p) (r/C)^p,  1/p + 1/q 
 uniform      C/2 s^2                                  r^2 / (2 C)
 ===========  =======================================  ====================================
 
-A regulariser of one's own: subclass :class:`Regularizer` with psi and its two derivatives, or
-hand g and its two derivatives to :class:`Concave`.
+For a regulariser of your own, subclass :class:`Regularizer` with psi and its two derivatives, or
+give g and its two derivatives to :class:`Concave`.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ import numpy as np
 from mkldist.arrays import Floats
 
 _ROOT_STEPS = 200
-_CLEARANCE = 1e-10  # off the largest slope, where the maximiser of the conjugate is at infinity
-_LARGEST_POWER = 1e100  # of a dual norm: beyond, its conjugate is continued by a parabola
+_CLEARANCE = 1e-10  # below the largest slope, where the conjugate's maximiser is at infinity
+_LARGEST_POWER = 1e100  # of a dual norm; beyond it a parabola continues the conjugate
 
 
 @dataclass(frozen=True, eq=False)
 class Response:
-    """How norms answer to dual norms r: ``max_s r s - psi(s) - damping/2 s^2`` for each entry.
+    """Solution of ``max_s r s - psi(s) - damping/2 s^2`` for each entry of dual norms r.
 
     Parameters
     ----------
@@ -53,9 +53,9 @@ class Response:
 class Regularizer(ABC):
     """A convex, non-decreasing ``psi`` on norms ``s >= 0`` with ``psi(0) = 0``.
 
-    ``psi'(s) / s`` must not increase in s, which is to say that g is concave.  The maximisation
-    that the dual needs is solved here by Newton's method within a bracket; a subclass that knows
-    it in closed form overrides :meth:`response`.
+    ``psi'(s) / s`` must not increase in s, which means that g is concave.  This class solves the
+    dual's maximisation by Newton's method within a bracket; a subclass that knows the solution in
+    closed form overrides :meth:`response`.
     """
 
     @property
@@ -66,11 +66,11 @@ class Regularizer(ABC):
     @property
     @abstractmethod
     def threshold(self) -> float:
-        """``psi'(0+)``: kernels of dual norm up to it are inactive."""
+        """``psi'(0+)``: kernels whose dual norm does not exceed it are inactive."""
 
     @property
     def smooth_dual(self) -> bool:
-        """Whether psi* is finite everywhere, so that one minimisation of the dual is enough."""
+        """True if psi* is finite everywhere, so that one minimisation of the dual is enough."""
         return bool(np.isinf(self.largest_slope))
 
     @abstractmethod
@@ -175,7 +175,7 @@ class ElasticNet(Regularizer):
         stiffness = self.C * self.mix + damping
         excess = np.maximum(r - self.threshold, 0.0)
         active = (excess > 0.0).astype(np.float64)
-        if self.threshold == 0.0:  # the limit of s / r, which no norm is too small for
+        if self.threshold == 0.0:  # every kernel is active; ratio is the limit of s / r at r = 0
             active[:] = 1.0
         ratio = np.divide(excess, r * stiffness, out=active / stiffness, where=r > 0.0)
         return Response(excess**2 / (2.0 * stiffness), ratio, active / stiffness)
@@ -232,14 +232,14 @@ class BlockQ(Regularizer):
 
 @dataclass(frozen=True, eq=False)
 class Concave(Regularizer):
-    """``C g(s^2)`` for a concave g of the user's, Eq. (42); ``s -> g(s^2)`` must be convex.
+    """``C g(s^2)`` for a user's concave g, Eq. (42); ``s -> g(s^2)`` must be convex.
 
     Parameters
     ----------
     C : float
         Strength.
     g, derivative_of_g, second_derivative_of_g : callable
-        On arrays of squared norms u > 0; ``g(0) = 0``.
+        g, g' and g'' on arrays of squared norms u > 0; ``g(0) = 0``.
     threshold_of_g : float
         ``lim_{s -> 0} 2 s g'(s^2)``, e.g. 1 for ``g(u) = sqrt(u)`` and 0 where g' is finite at 0.
     largest_of_g : float

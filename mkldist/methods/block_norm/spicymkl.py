@@ -4,34 +4,45 @@ Minimises over functions f_m and a bias b, Eqs. (4) and (42),
 
     sum_i l(y_i, sum_m f_m(x_i) + b) + sum_m psi(||f_m||)
 
-by the proximal point method,
+by the proximal point method, Eq. (8),
 
     alpha^{t+1} = argmin { objective(alpha) + 1/(2 gamma_t) sum_m ||alpha_m - alpha_m^t||_{K_m}^2 },
 
-with gamma_t growing.  The step's dual is smooth in one vector rho
-(:mod:`.dual_newton`), only kernels with ``||rho + alpha_m / gamma|| > psi'(0+)``
-take part in it, and afterwards
+with gamma_t growing.  The dual of such a step is smooth in one vector rho
+(:mod:`.inner_objective`), and its minimiser gives the step, Eqs. (10) and (11):
 
-    alpha_m <- prox(alpha_m + gamma rho),    block1: v (1 - gamma C / ||v||_{K_m})_+.
+    rho     <- argmin phi(rho),               kernels with ||rho + alpha_m / gamma|| > psi'(0+)
+    alpha_m <- prox(alpha_m + gamma rho),     block1: v (1 - gamma C / ||v||_{K_m})_+
 
 Losses and regularisers are the small objects of :mod:`.losses` and
 :mod:`.regularizers`.  With the hinge loss and block1 it is the problem of Level and
 SimpleMKL: the solution at C is theirs at ``C_svm = sum_m ||f_m|| / C`` with weights
 ``d_m = ||f_m|| / sum_m ||f_m||``, Eq. (6).
 
-Where this differs from the paper: the bias has an infinite proximal parameter, that is 1'rho = 0
-holds at every iterate; the inner problem is solved on a working set of kernels, and a pass looks
-for others that belong into it and gives the lower bound; and the corners of polyhedral losses are
-rounded off by an entropy that vanishes with the gap, which saves up to half of the Newton steps.
+This code differs from the paper in four points.  The bias has an infinite proximal parameter, so
+that ``1'rho = 0`` holds at every iterate and the bias is the best one for the predictor.  The
+proximal parameter is in units of the kernels' size.  The corners of polyhedral losses are rounded
+off by an entropy that vanishes with the gap, which saves up to half of the Newton steps.  And by
+default the iterations run on a working set of kernels (:mod:`.working_set_iteration`); with
+``acceleration = "none"`` they visit all kernels, as :func:`solve` shows.
 """
 
 from __future__ import annotations
 
+import numpy as np
 from pydantic import Field
 
+from mkldist.counters import Counters
+from mkldist.gram.requests import Quadratic
+from mkldist.methods.block_norm.bounds import Bounds, dual_value, kernel_scale
+from mkldist.methods.block_norm.dual_newton import DualNewton
+from mkldist.methods.block_norm.inner_objective import InnerObjective, Iterate, enlarged, roots
+from mkldist.methods.block_norm.losses import Smoothing
+from mkldist.methods.block_norm.pace import Pace
 from mkldist.methods.block_norm.params import BlockNormParams
-from mkldist.methods.block_norm.proximal_iteration import BlockNorm
-from mkldist.solvers.base import Method, Path, Problem, Steps, StopReason
+from mkldist.methods.block_norm.working_set_iteration import solve_on_working_set
+from mkldist.solvers.base import Method, Path, Problem, Steps, StopReason, reason_to_stop
+from mkldist.solvers.trace import Trace
 
 
 class SpicyMKLParams(BlockNormParams):
@@ -68,14 +79,44 @@ def solve(problem: Problem, params: SpicyMKLParams) -> Steps:
         ``kernel_weights`` are ``||f_m|| / ||rho||_{K_m}``, normalised to sum one;
         ``dual_variables`` is rho.
     """
-    state, gamma = BlockNorm(problem, params), params.gamma
-    kernel_scale = yield from state.start()
+    gamma = params.gamma
+    if params.acceleration == "working-set":
+        fast = solve_on_working_set(problem, params, gamma, params.growth, proximal=True)
+        return (yield from fast)
+    loss, psi = params.make_loss(problem.y), params.make_regularizer()
+    counters, trace = Counters(), Trace(params.trace, problem.clock)
+    newton, bounds = DualNewton(counters), Bounds(loss, psi, problem.n_kernels)
+    # Begin with rho inside the domain of h and every alpha_m zero.
+    rho = loss.feasible(loss.start())
+    norms = roots((yield Quadratic(rho)))
+    bounds.take_dual(rho, norms)
+    start = Iterate.without_kernels(loss.start())
+    iterate = yield from enlarged(start, np.arange(problem.n_kernels))  # a Matvec
+    scale, pace = kernel_scale(start.rho, norms), Pace(params.tol, bounds.gap)
     for _ in range(params.max_iter):
-        stop = yield from state.step(gamma, damping=kernel_scale / gamma)
+        # Eq. (10): rho <- argmin phi, Eqs. (25), (41) and (47), by Newton steps, (26) and (27),
+        # each with a Combine for the Hessian and a Matvec for the line search.
+        temperature = pace.cooled(bounds.upper, loss.entropy(iterate.rho))
+        phi = InnerObjective(loss, psi, iterate, Smoothing(gamma, temperature), scale / gamma)
+        accuracy = pace.accuracy(bounds.gap, bounds.upper)
+        iterate = yield from newton.minimise(phi, iterate, accuracy)
+        # Eq. (11): alpha_m <- ST(alpha_m + gamma rho); multipliers of h by Eqs. (39) and (40).
+        iterate = phi.proximal_step(iterate)
+        # Section 5: primal value with the best bias, dual value of rho made feasible.
+        bounds.take_primal(iterate)
+        rho = loss.feasible(iterate.rho)
+        bounds.take_dual(rho, roots((yield Quadratic(rho))))
+        counters.outer_iterations += 1
+        trace.record(bounds.upper, bounds.lower, bounds.predictor.kernel_weights)
+        # Stop, or let gamma grow, by the dual value of this rho rather than the best.
+        here = dual_value(loss, psi, rho, iterate.dual_norms).value
+        pace.judge(bounds.upper, max(bounds.lower, here), counters.newton_steps)
+        stop = reason_to_stop(problem, params, bounds.gap, stalled=pace.stalled)
         if stop is not None:
             break
-        gamma = state.grown(gamma, params.growth)
-    return state.solution((yield from state.confirmed(stop or StopReason.MAX_ITER)))
+        gamma = pace.grown(gamma, params.growth, iterate.size)
+    counters.passes = counters.outer_iterations + 1
+    return bounds.solution(stop or StopReason.MAX_ITER, counters, trace)
 
 
 METHOD = Method(

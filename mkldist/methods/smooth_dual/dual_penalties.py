@@ -1,4 +1,4 @@
-"""Smooth penalties of the dual of multiple kernel learning, and what pair updates need of them.
+"""Smooth penalties of the dual of multiple kernel learning, with weights and curvature.
 
 The duals of two problems have the form ``max_alpha 1'alpha - Psi(q)``, with
 ``q_m = (alpha*y)' K_m (alpha*y)`` and Psi convex, smooth and non-decreasing:
@@ -8,14 +8,15 @@ p-norm squared  ``Psi(q) = ||q||_{p*}^2 / (8 lam)``
 Moreau-Yosida   ``Psi(q) = max_{t>=0} sum_m t_m sqrt(q_m) - 1/2 (sum_m t_m)^2 - a^2/2 ||t||^2``
 ==============  =========================================================================
 
-A penalty answers to q with *effective weights* ``e = 2 dPsi/dq``, so that the gradient of Psi in
-``alpha*y`` is ``sum_m e_m K_m (alpha*y)``, and with their derivative, a diagonal matrix and one
-of rank one: ``de/dq = diag(h) + kappa r r'``.
+At q a penalty has *effective weights* ``e = 2 dPsi/dq``: the gradient of Psi in ``alpha*y`` is
+``sum_m e_m K_m (alpha*y)``.  Their derivative is a diagonal matrix plus one of rank one,
+``de/dq = diag(h) + kappa r r'``.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,6 +26,15 @@ from mkldist.compiled import compiled
 P_NORM, MOREAU_YOSIDA = 0, 1
 
 _NEGLIGIBLE = 1e-100  # of the largest q, below which a kernel is a zero kernel
+
+
+class PenaltyResponse(NamedTuple):
+    """Effective weights e (M,) and their derivative ``diag(h) + kappa r r'``, h and r (M,)."""
+
+    e: Floats
+    h: Floats
+    r: Floats
+    kappa: float
 
 
 @dataclass(frozen=True)
@@ -47,15 +57,38 @@ class Penalty:
 
     def value(self, q: Floats) -> float:
         """Return Psi(q), q (M,) non-negative."""
-        e = self.response(q)[0]
+        e = self.weights(q)
         # Both are homogeneous, of degree 2 and 1 in q.
         return float(e @ q) * (0.25 if self.kind == P_NORM else 0.5)
 
-    def response(self, q: Floats) -> tuple[Floats, Floats, Floats, float]:
-        """Return e, h, r (M,) and kappa at q (M,)."""
+    def weights(self, q: Floats) -> Floats:
+        """Return the effective weights e (M,) at q (M,)."""
+        return self.response(q).e
+
+    def response(self, q: Floats) -> PenaltyResponse:
+        """Return the effective weights and their derivative at q (M,)."""
         e, h, r = np.empty_like(q), np.empty_like(q), np.empty_like(q)
         kappa = respond(self.kind, self.shape, self.lam, q, e, h, r)
-        return e, h, r, float(kappa)
+        return PenaltyResponse(e, h, r, float(kappa))
+
+    def hessian(self, K: Floats, G: Floats, q: Floats) -> Floats:
+        """Return the Hessian of Psi in beta, ``K_e + 2 G' (de/dq) G``, (n, n).
+
+        Parameters
+        ----------
+        K : (n, n) float64
+            ``K_e = sum_m e_m K_m`` at the weights e of q.
+        G : (M, n) float64
+            ``K_m beta``.
+        q : (M,) float64
+            ``beta' K_m beta``.
+        """
+        at = self.response(q)
+        seen = np.flatnonzero(at.h)
+        rows = G[seen]
+        pulled = at.r[seen] @ rows
+        H = K + 2.0 * ((rows.T * at.h[seen]) @ rows + at.kappa * np.outer(pulled, pulled))
+        return np.ascontiguousarray(0.5 * (H + H.T))
 
 
 @compiled
@@ -96,7 +129,7 @@ def _respond_moreau_yosida(a_squared: float, q: Floats, e: Floats, h: Floats, r:
     """Write ``e = (1 - T/s)_+ / a^2``, ``s = sqrt(q)``, where ``sum_m (s_m - T)_+ = a^2 T``.
 
     T is approached from below: each sweep drops the entries that do not exceed it, until none is
-    dropped; rounding could let one return, and the sweeps would never end.
+    dropped.  A dropped entry never returns: rounding could make one come and go for ever.
     """
     T, active = -1.0, len(q) + 1
     while True:

@@ -3,109 +3,42 @@
     max_beta  y'beta - Psi(q(beta))   s.t.  beta = alpha*y,  0 <= alpha <= C,  1'beta = 0,
 
 with ``q_m = beta' K_m beta`` and Psi a penalty of :mod:`.dual_penalties`.
-``G_m = K_m beta`` is kept for all kernels, so that the gradient ``y - sum_m e_m G_m`` costs no
-pass.  A round of pair updates fetches the rows of the points that violate optimality most and
-updates pairs among all points whose rows are cached.  A Newton round maximises the second-order
-model of the objective over the whole box and then searches the line to its maximiser.
+The products ``G_m = K_m beta`` of all kernels are kept, so that the gradient
+``y - sum_m e_m G_m`` costs no pass.  A round of pair updates (sequential minimal optimisation)
+fetches the rows of the points that violate optimality most, and updates pairs among all points
+whose rows are cached.  A Newton round maximises the second-order model of the objective over the
+whole box, and then searches the line to the model's maximiser.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from mkldist.arrays import Floats, Ints
+from mkldist.arrays import Bools, Floats, Ints
 from mkldist.counters import Counters
 from mkldist.gram.requests import Combine, Matvec, Request
 from mkldist.machines.svm import best_bias, slack_rounding
+from mkldist.methods.smooth_dual.bounds import Predictor
 from mkldist.methods.smooth_dual.dual_penalties import Penalty
-from mkldist.methods.smooth_dual.mkl_model import SecondOrderModel
 from mkldist.methods.smooth_dual.mkl_pairs import line_maximum, mkl_pair_updates
 from mkldist.methods.smooth_dual.row_cache import RowCache
 from mkldist.optim.box_qp import newton_steps, pair_updates
-from mkldist.optim.duality_gap import relative_gap
-from mkldist.solvers.base import Solution, StopReason
-from mkldist.solvers.trace import Trace
 
 Round = Generator[Request, Any, None]
 
-BATCH = 32  # points whose rows are fetched at a time
-VIOLATION_SHARE = 0.1  # of the largest violation that a round of pair updates leaves
+BATCH = 32  # points whose rows one request fetches
+VIOLATION_SHARE = 0.1  # of the largest violation, that a round of pair updates may leave
 VIOLATION_FLOOR = 1e-12
-NEAR = 1e-2  # relative gap below which Newton rounds take over
-SHORT_STEP = 0.1  # of a Newton round, after which pairs are updated first
-MOST_PAIR_ROUNDS = 10  # on old rows, before Newton rounds are tried whatever the gap
-UNSEEN_GAIN = 1e-12  # of 1'alpha: a gain that rounding hides from a line search, not from a model
-REFRESH_AFTER = 50  # rounds of pair updates, whose rounding in G adds up
+NEAR = 1e-2  # relative gap below which Newton rounds replace rounds of pair updates
+SHORT_STEP = 0.1  # a Newton step shorter than this is followed by a round of pair updates
+MOST_PAIR_ROUNDS = 10  # without new rows, after which a Newton round is tried at any gap
+UNSEEN_GAIN = 1e-12  # of 1'alpha: rounding hides smaller gains from a line search, not from a model
+REFRESH_AFTER = 50  # rounds of pair updates, after which the rounding errors of G have added up
 MODEL_ROUNDS = 20
 MODEL_FIRST_VIOLATION, MODEL_VIOLATION = 1e-2, 1e-11
-
-
-@dataclass(frozen=True, eq=False)
-class Predictor:
-    """A predictor of shared coefficients.
-
-    Parameters
-    ----------
-    d : (M,) float64
-        Kernel weights.
-    coefficients : (n,) float64
-        A multiple of ``alpha*y``.
-    bias : float
-        The best bias.
-    alpha : (n,) float64
-        Dual variables.
-    scale : float
-        The multiple.
-    loss : float
-        C times the sum of its hinge losses and of what rounding may hide of them.
-    """
-
-    d: Floats
-    coefficients: Floats
-    bias: float
-    alpha: Floats
-    scale: float = 1.0
-    loss: float = 0.0
-
-
-class Bounds:
-    """The least primal value met with its predictor, and the greatest dual value."""
-
-    def __init__(self) -> None:
-        self.upper, self.lower = np.inf, -np.inf
-        self.idle = 0
-
-    @property
-    def gap(self) -> float:
-        """Relative duality gap."""
-        return relative_gap(self.upper, self.lower)
-
-    def update(self, value: float, predictor: Predictor, lower: float) -> None:
-        """Take a predictor of primal `value` and a dual value; count rounds without gain."""
-        self.idle += 1
-        if lower > self.lower:
-            self.lower, self.idle = lower, 0
-        if value < self.upper:
-            self.upper, self.best, self.idle = value, predictor, 0
-
-    def solution(self, stop: StopReason, counters: Counters, trace: Trace) -> Solution:
-        """Return the best predictor and its certificate."""
-        return Solution(
-            kernel_weights=self.best.d,
-            coefficients=self.best.coefficients,
-            bias=self.best.bias,
-            dual_variables=self.best.alpha,
-            objective=self.upper,
-            dual_objective=self.lower,
-            stop_reason=stop,
-            counters=counters,
-            trace=trace.arrays(),
-        )
 
 
 class MklDual:
@@ -122,12 +55,16 @@ class MklDual:
     budget_mib : float
         Memory for cached rows.
     counters : Counters
-        Where requests and steps are counted.
+        Counters of requests and steps.
 
     Attributes
     ----------
+    beta : (n,) float64
+        The point ``alpha*y``.
+    G : (M, n) float64
+        ``K_m beta``.
     newton : bool
-        Whether the last round was of Newton's method.
+        True if the last round was of Newton's method.
     """
 
     def __init__(
@@ -155,15 +92,15 @@ class MklDual:
     def predictor(self, d: Floats, energy: float) -> Predictor:
         """Return the better of two predictors of kernel weights `d` and multiples of alpha*y.
 
-        One is alpha*y itself.  The other is enlarged until points below the bound C lose nothing:
-        with a large C their last violations cost more than the norm that avoids them.
+        The first is alpha*y itself.  The second is enlarged until points below the bound C have no
+        loss: with a large C their last violations cost more than the norm that avoids them.
 
         Parameters
         ----------
         d : (M,) float64
             Kernel weights.
         energy : float
-            What the objective charges for alpha*y besides the loss; a multiple costs its square.
+            Objective of alpha*y less its loss; for a multiple of alpha*y, times its square.
         """
         f = d @ self.G
         violation = _spread(self.y - f, self.beta < self._upper, self.beta > self._lower)
@@ -172,6 +109,7 @@ class MklDual:
         return min(predictors, key=lambda one: one.loss + one.scale**2 * energy)
 
     def _scaled(self, d: Floats, f: Floats, scale: float) -> Predictor:
+        """Return the predictor ``scale * f`` with its best bias and its loss."""
         bias = best_bias(scale * f, self.y)
         slack = 1.0 - self.y * (scale * f + bias)
         loss = float(np.maximum(0.0, slack).sum())
@@ -179,7 +117,10 @@ class MklDual:
         return Predictor(d, scale * self.beta, bias, self.alpha, scale, loss)
 
     def climb(self, penalty: Penalty, gap: float) -> Round:
-        """Make one round: of pair updates far from the optimum, of Newton's method near it.
+        """Make one round, of pair updates far from the optimum and of Newton's method near it.
+
+        After a short Newton step pair updates come first again.  Where many rounds on cached rows
+        have not come near the optimum, a Newton round is tried all the same.
 
         Parameters
         ----------
@@ -202,8 +143,8 @@ class MklDual:
             self._short = False
 
     def _pair_round(self, penalty: Penalty) -> Round:
-        """Fetch the rows of the worst points and update pairs among all cached ones."""
-        slack = self.y - penalty.response(self.q)[0] @ self.G
+        """Fetch the rows of the worst points, and update pairs among all cached ones."""
+        slack = self.y - penalty.weights(self.q) @ self.G
         worst, candidates = self._violators(slack)
         wanted = self._cache.missing(candidates)
         if len(wanted):
@@ -253,27 +194,36 @@ class MklDual:
 
     def _newton_round(self, penalty: Penalty) -> Round:
         """Search the line to the maximiser of the second-order model over the box."""
-        K = yield Combine(penalty.response(self.q)[0])
+        q = self.q
+        e = penalty.weights(q)
+        K = yield Combine(e)
         self._counters.combines += 1
         self._reach = np.sqrt(np.maximum(np.diagonal(K), 0.0))
-        model = SecondOrderModel(penalty, K, self.G, self.q)
-        step = self._model_maximiser(model) - self.beta
+        step = self._model_maximiser(penalty.hessian(K, self.G, q), e) - self.beta
         both = np.column_stack([self.beta, step])
         products = yield Matvec(np.arange(len(self.G)), both)
         self._counters.passes += 1
         self.G, change = products[:, :, 0], products[:, :, 1]
         u, c, linear = self.G @ step, np.maximum(change @ step, 0.0), float(self.y @ step)
         t = 1.0
-        if linear - float(model.e @ u) > UNSEEN_GAIN * float(self.y @ self.beta):
+        if linear - float(e @ u) > UNSEEN_GAIN * float(self.y @ self.beta):
             t = line_maximum(penalty.kind, penalty.shape, penalty.lam, linear, self.q, u, c, 1.0)
         self.beta = np.clip(self.beta + t * step, self._lower, self._upper)
         self.G = self.G + t * change
         self._since_refresh, self._short = 0, t < SHORT_STEP
 
-    def _model_maximiser(self, model: SecondOrderModel) -> Floats:
-        """Maximise ``slack'step - 1/2 step' H step`` over the box; return beta + step."""
-        lower, upper, H = self._lower, self._upper, model.H
-        start, linear = self.beta, self.y - model.e @ self.G
+    def _model_maximiser(self, H: Floats, e: Floats) -> Floats:
+        """Maximise ``slack'step - 1/2 step' H step`` over the box; return beta + step.
+
+        Parameters
+        ----------
+        H : (n, n) float64
+            Hessian of the penalty.
+        e : (M,) float64
+            Effective weights, which give ``slack = y - sum_m e_m G_m``.
+        """
+        lower, upper = self._lower, self._upper
+        start, linear = self.beta, self.y - e @ self.G
         beta, slack = start.copy(), linear.copy()
         diagonal = np.ascontiguousarray(np.diagonal(H))
         violation, limit, last = MODEL_FIRST_VIOLATION, 20 * len(beta), np.inf
@@ -292,8 +242,16 @@ class MklDual:
         return beta
 
 
-def _spread(slack: Floats, up: npt.NDArray[np.bool_], down: npt.NDArray[np.bool_]) -> float:
-    """Return the largest difference of slacks that a pair could use, below 0 if none could."""
+def _spread(slack: Floats, up: Bools, down: Bools) -> float:
+    """Return the largest violation of optimality by a pair; below 0 if no pair violates it.
+
+    Parameters
+    ----------
+    slack : (n,) float64
+        Gradient of the objective.
+    up, down : (n,) bool
+        Variables that may rise, and those that may fall.
+    """
     highest = np.max(slack, where=up, initial=-np.inf)
     lowest = np.min(slack, where=down, initial=np.inf)
     return float(highest - lowest)

@@ -1,9 +1,12 @@
 """Pair updates on ``max_beta y'beta - Psi(q(beta))``, the dual of multiple kernel learning.
 
-The variables are ``beta = alpha*y`` within a box and of constant sum.  A pair is chosen by the
-second-order promise (Fan, Chen & Lin 2005) and moved to the exact maximum on its line, for
-``q_m`` is a parabola on it: ``q_m + 2 u_m t + c_m t^2`` with ``u_m = (K_m beta)_i - (K_m beta)_j``
-and ``c_m = K_m[i,i] + K_m[j,j] - 2 K_m[i,j]``.
+The variables are ``beta = alpha*y`` within a box and of constant sum.  Each update chooses a pair
+by its second-order gain (Fan, Chen & Lin 2005) and moves it to the exact maximum on its line.
+On the line every ``q_m`` is a parabola, ``q_m + 2 u_m t + c_m t^2`` with
+``u_m = (K_m beta)_i - (K_m beta)_j`` and ``c_m = K_m[i,i] + K_m[j,j] - 2 K_m[i,j]``.
+
+The functions are compiled: an update of B points and M kernels costs about M B operations, too
+few for numpy's calls.
 """
 
 from __future__ import annotations
@@ -90,9 +93,9 @@ def _slacks(y: Floats, e: Floats, G: Floats, slack: Floats) -> None:
 def _most_violating(
     beta: Floats, slack: Floats, lower: Floats, upper: Floats
 ) -> tuple[int, float, float]:
-    """Return who may go up with the highest slack, that slack, and the lowest of who may go down.
+    """Return the variable of highest slack that may rise, its slack, and the lowest slack.
 
-    Where nobody may go either way, the lowest is infinite.
+    The lowest slack is that of the variables that may fall; it is infinite where none may.
     """
     i, highest, lowest = -1, -np.inf, np.inf
     for k in range(len(beta)):
@@ -135,14 +138,14 @@ def _curvatures(
 
 @compiled
 def _partner(highest: float, slack: Floats, curvatures: Floats, beta: Floats, lower: Floats) -> int:
-    """Return who may go down with the largest second-order promise."""
-    j, promise = -1, -1.0
+    """Return the variable of the largest second-order gain among those that may fall, or -1."""
+    j, most = -1, -1.0
     for k in range(len(beta)):
         slope = highest - slack[k]
         if beta[k] > lower[k] and slope > 0.0:
             gain = slope * slope / max(curvatures[k], _CURVATURE_FLOOR * slope)
-            if gain > promise:
-                j, promise = k, gain
+            if gain > most:
+                j, most = k, gain
     return j
 
 
@@ -195,7 +198,7 @@ def _update_products(
     u: Floats,
     c: Floats,
 ) -> None:
-    """Follow beta's move by t along a pair's line."""
+    """Update q and G for beta's move by t along a pair's line."""
     for m in range(len(q)):
         q[m] = max(q[m] + t * (2.0 * u[m] + t * c[m]), 0.0)
         for k in range(len(points)):
@@ -224,11 +227,11 @@ def mkl_pair_updates(
     Parameters
     ----------
     kind, shape, lam
-        The penalty, see :class:`mkldist.methods.smooth_dual.dual_penalties.Penalty`.
+        The penalty's fields, see :class:`mkldist.methods.smooth_dual.dual_penalties.Penalty`.
     rows : (S, M, n) float64
         Rows of all kernels.
     slots, points : (B,) intp
-        Where in `rows` the rows of each point are, and its index among the n.
+        Position of the point's rows in `rows`, and its index among the n.
     G : (M, B) float64
         ``K_m beta`` at the points.
     q : (M,) float64

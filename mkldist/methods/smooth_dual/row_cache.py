@@ -1,9 +1,9 @@
 """Rows of all kernels at a few points, kept within a memory budget.
 
 Sequential minimal optimisation moves two dual variables at a time and needs the rows
-``K_m[i, :]`` of all kernels at those two points only.  A bank answers for whole kernels, so rows
-are asked for in batches, as products with unit vectors, and kept; the rows used longest ago make
-room for new ones.
+``K_m[i, :]`` of all kernels at those two points only.  A bank answers for whole kernels.  So the
+solver asks for rows in batches, as products with unit vectors, and keeps them; the rows used
+longest ago make room for new ones.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from mkldist.arrays import Floats, Ints
 from mkldist.gram.requests import Matvec
 
 MIB = 2**20
-SMALLEST = 4  # rows kept whatever the budget: two pairs
+SMALLEST = 4  # points whose rows are kept with any budget: two pairs
 
 
 class RowCache:
@@ -25,7 +25,7 @@ class RowCache:
     n_kernels, n_points : int
         Size M, n of the bank; the rows of one point take 8 M n bytes.
     budget_mib : float
-        Memory for rows, in MiB; four points are kept even when they need more.
+        Memory for rows, in MiB; the rows of four points are kept even when they need more.
     """
 
     def __init__(self, n_kernels: int, n_points: int, budget_mib: float) -> None:
@@ -47,11 +47,14 @@ class RowCache:
 
     @property
     def slots(self) -> Ints:
-        """Where in `rows` the rows of each of `points` are."""
+        """Positions in `rows` of the rows of each of `points`."""
         return np.fromiter(self._slot_of.values(), dtype=np.intp, count=len(self._slot_of))
 
     def missing(self, points: Ints) -> Ints:
-        """Return those of `points` that are not kept, in order, as many as fit; use the others."""
+        """Return those of `points` that are not kept, in order, as many as fit.
+
+        The others of `points` count as used now.
+        """
         wanted: list[int] = points.tolist()
         for point in wanted[: self.capacity]:
             if point in self._slot_of:
@@ -60,14 +63,14 @@ class RowCache:
         return np.array(absent, dtype=np.intp)
 
     def request(self, points: Ints) -> Matvec:
-        """Return the question whose answer :meth:`store` takes."""
+        """Return the request whose answer :meth:`store` takes."""
         n_kernels, n_points = self.rows.shape[1:]
         units = np.zeros((n_points, len(points)))
         units[points, np.arange(len(points))] = 1.0
         return Matvec(np.arange(n_kernels), units)
 
     def store(self, points: Ints, answer: Floats) -> None:
-        """Keep the rows of `points` that the bank answered, (M, n, R)."""
+        """Keep the rows of R `points`, from the bank's `answer` (M, n, R)."""
         for column, point in enumerate(points.tolist()):
             if len(self._slot_of) < self.capacity:
                 slot = len(self._slot_of)

@@ -9,12 +9,12 @@ With ``q_m = (alpha*y)' K_m (alpha*y)`` and ``p* = p/(p-1)`` its dual is smooth,
     max_alpha 1'alpha - (1/(8 lam)) ||q||_{p*}^2   s.t.  0 <= alpha <= C,  y'alpha = 0,
 
 because the weights are eliminated in closed form: ``||d||_p = ||q||_{p*} / (2 lam)`` and d_m is
-proportional to ``q_m^(p*-1)``.  So it can be climbed by sequential minimal optimisation: a pair is
-chosen by the second-order promise and moved to the maximum on its line, which Newton's method
-finds, for the objective on the line is not quadratic.
+proportional to ``q_m^(p*-1)``.  Sequential minimal optimisation can therefore climb it.  It
+chooses a pair of variables by the second-order gain and moves it to the maximum on its line,
+which Newton's method finds, because the objective on the line is not quadratic.
 
-Pair updates bring the gap below one per cent; Newton steps on the free variables finish at
-tighter tolerances.
+Pair updates bring the gap below one per cent; Newton steps on the free variables reach tighter
+tolerances (:mod:`.mkl_dual`).
 
 The weight is penalised here where :mod:`.lp_mkl` bounds it.  If d is optimal here
 and ``theta = ||d||_p``, then ``d / theta`` is optimal there for ``theta C`` in place of C.
@@ -22,20 +22,17 @@ and ``theta = ||d||_p``, then ``d / theta`` is optimal there for ``theta C`` in 
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from typing import Any
-
 from pydantic import Field
 
 from mkldist.counters import Counters
-from mkldist.gram.requests import Request
+from mkldist.methods.smooth_dual.bounds import Bounds
 from mkldist.methods.smooth_dual.dual_penalties import P_NORM, Penalty
-from mkldist.methods.smooth_dual.mkl_dual import Bounds, MklDual
+from mkldist.methods.smooth_dual.mkl_dual import MklDual
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.solvers.base import Method, Problem, SolverParams, Steps, StopReason, reason_to_stop
 from mkldist.solvers.trace import Trace
 
-PATIENCE = 25  # rounds without a better bound after which rounding is what is left
+PATIENCE = 25  # rounds without a better bound after which only rounding is left
 
 
 class SmoMklParams(SolverParams):
@@ -72,30 +69,24 @@ def solve(problem: Problem, params: SmoMklParams) -> Steps:
     counters, trace, bounds = Counters(), Trace(params.trace, problem.clock), Bounds()
     dual = MklDual(problem.y, params.C, problem.n_kernels, params.cache_mib, counters)
     penalty = Penalty(P_NORM, params.p / (params.p - 1.0), params.lam)
-    gap = 1.0
+    gap = 1.0  # of the point reached
     for _ in range(params.max_iter):
-        gap = yield from _round(dual, penalty, bounds, gap)
+        # Climb 1'alpha - Psi(q), Psi = ||q||_{p*}^2 / (8 lam), by pair updates or a Newton step.
+        yield from dual.climb(penalty, gap)
+        q = dual.q
+        d, psi = penalty.weights(q), penalty.value(q)
+        # At the weights d that q implies, 1/2 sum_m d_m q_m is 2 Psi and lam/2 ||d||_p^2 is Psi.
+        predictor = dual.predictor(d, energy=2.0 * psi)
+        upper = predictor.loss + 2.0 * psi * predictor.scale**2 + psi
+        lower = float(dual.alpha.sum()) - psi
+        bounds.update(upper, predictor, lower)
+        gap = relative_gap(upper, lower)
         counters.outer_iterations += 1
-        trace.record(bounds.upper, bounds.lower, penalty.response(dual.q)[0])
+        trace.record(bounds.upper, bounds.lower, d)
         stop = reason_to_stop(problem, params, bounds.gap, stalled=bounds.idle >= PATIENCE)
         if stop is not None:
             break
     return bounds.solution(stop or StopReason.MAX_ITER, counters, trace)
-
-
-def _round(
-    dual: MklDual, penalty: Penalty, bounds: Bounds, gap: float
-) -> Generator[Request, Any, float]:
-    """Climb for one round and bound the optimum; return the relative gap of the point reached."""
-    yield from dual.climb(penalty, gap)
-    q = dual.q
-    psi = penalty.value(q)
-    # At the weights that q implies, 1/2 sum_m d_m q_m is twice Psi, and lam/2 ||d||_p^2 is Psi.
-    predictor = dual.predictor(penalty.response(q)[0], 2.0 * psi)
-    upper = predictor.loss + 2.0 * psi * predictor.scale**2 + psi
-    lower = float(dual.alpha.sum()) - psi
-    bounds.update(upper, predictor, lower)
-    return relative_gap(upper, lower)
 
 
 METHOD = Method(

@@ -19,7 +19,7 @@ from mkldist.arrays import Floats, Ints
 from mkldist.machines.inner_svm import InnerSvm
 from mkldist.methods.wrapper.segment import Iterate, Segment
 from mkldist.methods.wrapper.value_curvature import Damping
-from mkldist.optim.simplex_qp import Quadratic as Model
+from mkldist.optim.simplex_qp import LowRankQuadratic as Model
 from mkldist.optim.simplex_qp import minimise_over_orthant, minimise_over_simplex
 
 INNER_TOLERANCE = 0.1  # of tol: gradient and Hessian are those of the optimal alpha

@@ -1,4 +1,7 @@
-"""SpicyMKL and ElastMKL: their derivatives, other methods' solutions, counters and refusals."""
+"""SpicyMKL and ElastMKL: other methods' solutions, counters and refusals.
+
+Tests of the family, for spicymkl, elastmkl, working_set_iteration and params.
+"""
 
 from __future__ import annotations
 
@@ -8,49 +11,13 @@ import pytest
 from sklearn.kernel_ridge import KernelRidge
 
 import mkldist
-from mkldist.counters import Counters
 from mkldist.errors import GramError, SpecError
 from mkldist.methods.block_norm import pace
-from mkldist.methods.block_norm.dual_newton import ProximalDual
-from mkldist.methods.block_norm.losses import Logistic
-from mkldist.methods.block_norm.regularizers import BlockQ, Concave, ElasticNet, block1
+from mkldist.methods.block_norm.regularizers import Concave
 from mkldist.solvers.base import StopReason
 from tests.methods import instances, plain_bank
 from tests.methods.instances import factors
 from tests.methods.references import conic_value, real_values
-
-
-@pytest.mark.parametrize("regularizer", [block1(0.05), ElasticNet(0.05, 0.4), BlockQ(0.05, 1.5)])
-def test_gradient_and_hessian_of_the_inner_objective(regularizer):
-    instance = instances.balanced()
-    dual = ProximalDual(Logistic(instance.y), regularizer, Counters())
-    drive(dual.enlarge(np.arange(len(instance.grams))), instance.grams)
-    dual.damping = 0.1
-    drive(dual.minimise(1e-3), instance.grams)
-    dual.advance()
-    rng = np.random.default_rng(0)
-    point = dual._at(dual.rho, dual.products)
-    H = drive(dual._hessian(point), instance.grams)
-    for _ in range(5):
-        direction, step = rng.normal(size=len(dual.rho)) * 1e-2, 1e-4
-        ends = []
-        for sign in (1, -1):
-            rho = dual.rho + sign * step * direction
-            ends.append(dual._at(rho, instance.grams @ rho))
-        slope = (ends[0].value - ends[1].value) / (2 * step)
-        assert point.gradient @ direction == pytest.approx(slope, rel=1e-5, abs=1e-9)
-        bend = (ends[0].gradient - ends[1].gradient) / (2 * step)
-        np.testing.assert_allclose(H @ direction, bend, rtol=1e-4, atol=1e-6 * abs(bend).max())
-
-
-def drive(steps, grams):
-    """Answer a generator's requests and return what it returns."""
-    answer = None
-    while True:
-        try:
-            answer = plain_bank.reply(grams, steps.send(answer))
-        except StopIteration as end:
-            return end.value
 
 
 @pytest.mark.parametrize("make", [instances.balanced, instances.unbalanced])

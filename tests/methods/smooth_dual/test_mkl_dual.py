@@ -1,4 +1,7 @@
-"""The smooth duals of SMO-MKL and the support kernel machine, piece by piece."""
+"""SMO-MKL and the support kernel machine on the dual that they share.
+
+Tests of the family, for mkl_dual, bounds, skm and smo_mkl.
+"""
 
 from __future__ import annotations
 
@@ -7,92 +10,13 @@ import pytest
 
 from mkldist.gram.requests import Combine, Matvec, Quadratic
 from mkldist.methods.registry import METHODS
-from mkldist.methods.smooth_dual.dual_penalties import MOREAU_YOSIDA, P_NORM, Penalty
-from mkldist.methods.smooth_dual.mkl_model import SecondOrderModel
-from mkldist.methods.smooth_dual.row_cache import RowCache
 from tests.methods import instances, plain_bank
-
-PENALTIES = (
-    Penalty(P_NORM, 21.0, 1.0),
-    Penalty(P_NORM, 2.0, 0.3),
-    Penalty(P_NORM, 4 / 3, 5.0),
-    Penalty(MOREAU_YOSIDA, 0.5),
-    Penalty(MOREAU_YOSIDA, 1e-2),
-)
-every_penalty = pytest.mark.parametrize("penalty", PENALTIES, ids=str)
 
 
 def solve(name, grams, y, watch=None, **params):
     method = METHODS[name]
     steps = method.solve(plain_bank.problem(grams, y), method.params(**params))
     return plain_bank.run(steps, grams, watch)
-
-
-def dual_point(penalty, seed=3):
-    """Return grams, labels, a point and its products, with every kernel of some use."""
-    instance = instances.not_normalised()
-    n = len(instance.y)
-    beta = instance.y * np.random.default_rng(seed).uniform(0.0, 0.5, n)
-    beta -= beta.mean()
-    return instance.grams, instance.y, beta, np.einsum("mij,j->mi", instance.grams, beta)
-
-
-@every_penalty
-def test_weights_and_their_derivative_by_finite_differences(penalty):
-    q = np.array([1.3, 1.1, 0.9, 1.0])
-    e, h, r, kappa = penalty.response(q)
-    step = 1e-6
-    for m in range(len(q)):
-        change = np.zeros(len(q))
-        change[m] = step
-        slope = (penalty.value(q + change) - penalty.value(q - change)) / (2 * step)
-        assert e[m] == pytest.approx(2 * slope, rel=1e-6, abs=1e-8)
-        column = (penalty.response(q + change)[0] - penalty.response(q - change)[0]) / (2 * step)
-        expected = kappa * r * r[m]
-        expected[m] += h[m]
-        np.testing.assert_allclose(column, expected, rtol=1e-5, atol=1e-5 * np.abs(h).max())
-
-
-def test_model_curves_like_the_penalty():
-    for penalty in PENALTIES:
-        grams, _, beta, G = dual_point(penalty)
-
-        def gradient(x, penalty=penalty, grams=grams):
-            products = np.einsum("mij,j->mi", grams, x)
-            return penalty.response(products @ x)[0] @ products
-
-        q = G @ beta
-        K = np.einsum("m,mij->ij", penalty.response(q)[0], grams)
-        model = SecondOrderModel(penalty, K, G, q)
-        direction = np.random.default_rng(6).normal(size=len(beta))
-        step = 1e-7
-        change = (gradient(beta + step * direction) - gradient(beta - step * direction)) / step / 2
-        np.testing.assert_allclose(
-            change, model.H @ direction, rtol=1e-4, atol=1e-4 * np.abs(change).max()
-        )
-
-
-def test_rows_used_longest_ago_make_room():
-    cache = RowCache(n_kernels=2, n_points=10, budget_mib=1e-9)
-    grams = np.random.default_rng(7).normal(size=(2, 10, 10))
-    assert cache.capacity == 4
-    first = cache.missing(np.array([1, 2, 3, 4]))
-    request = cache.request(first)
-    cache.store(first, plain_bank.reply(grams, request))
-    assert cache.missing(np.array([1, 5])).tolist() == [5]
-    cache.store(np.array([5]), plain_bank.reply(grams, cache.request(np.array([5]))))
-    assert sorted(cache.points.tolist()) == [1, 3, 4, 5]
-    assert 2 not in cache
-    assert len(cache) == 4
-    for point, slot in zip(cache.points, cache.slots, strict=True):
-        np.testing.assert_array_equal(cache.rows[slot], grams[:, :, point])
-
-
-def test_cache_never_asks_for_more_than_it_keeps():
-    cache = RowCache(n_kernels=3, n_points=100, budget_mib=6 * 8 * 300 / 2**20)
-    assert cache.capacity == 6
-    assert cache.missing(np.arange(50)).tolist() == [0, 1, 2, 3, 4, 5]
-    assert RowCache(n_kernels=3, n_points=5, budget_mib=100.0).capacity == 5
 
 
 @pytest.mark.parametrize("name", ["smo_mkl", "skm"])

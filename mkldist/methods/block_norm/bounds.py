@@ -1,0 +1,203 @@
+"""Bounds of the optimum of block-norm MKL, from any dual point and the components at hand.
+
+Primal, Eqs. (4), (42) and (43) of Suzuki & Tomioka 2011, over functions f_m and a bias b:
+
+    min  sum_i l(y_i, sum_m f_m(x_i) + b) + sum_m psi(||f_m||)
+
+Dual, with ``h(rho) = l*(-rho)``:
+
+    max  -h(rho) - sum_m psi*(||rho||_{K_m})   s.t.  1'rho = 0
+
+At the optimum every f_m is a multiple of ``K_m rho``.  So any rho and any norms ``||f_m||`` give a
+predictor ``f_m = w_m K_m rho`` of one coefficient vector and M weights.  Its primal value and the
+dual value of rho, made feasible as in Section 5, enclose the optimum.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from mkldist.arrays import Floats
+from mkldist.counters import Counters
+from mkldist.methods.block_norm.inner_objective import Iterate
+from mkldist.methods.block_norm.losses import Loss
+from mkldist.methods.block_norm.regularizers import Regularizer
+from mkldist.optim.duality_gap import relative_gap
+from mkldist.solvers.base import Solution, StopReason
+from mkldist.solvers.trace import Trace
+
+NOTHING_SCREENED = {"screened": 0.0, "partial_passes": 0.0}
+
+
+class DualValue(NamedTuple):
+    """Dual value of ``scale * rho``, where `scale` makes a point rho feasible."""
+
+    value: float
+    scale: float
+
+
+def dual_value(loss: Loss, regularizer: Regularizer, rho: Floats, norms: Floats) -> DualValue:
+    """Return the dual value of a point, scaled down where psi* is infinite.
+
+    Parameters
+    ----------
+    loss, regularizer : Loss, Regularizer
+        l and psi.
+    rho : (n,) float64
+        Point of the loss's domain with sum zero.
+    norms : (S,) float64
+        Dual norms ``||rho||_{K_m}``, or upper bounds of them, of the kernels that count.
+    """
+    largest, bound = float(norms.max(initial=0.0)), regularizer.largest_slope
+    scale = bound / largest if largest > bound else 1.0
+    value = -loss.conjugate(scale * rho)
+    value -= float(regularizer.conjugate(scale * norms).sum())
+    return DualValue(value, scale)
+
+
+def kernel_scale(rho: Floats, norms: Floats) -> float:
+    """Return the largest ``rho' K_m rho / ||rho||^2``, 1 if all are zero.
+
+    Parameters
+    ----------
+    rho : (n,) float64
+        Any point.
+    norms : (M,) float64
+        Its dual norms.
+    """
+    square = float(rho @ rho)
+    largest = float(norms.max()) ** 2 / square if square > 0.0 else 0.0
+    return largest if largest > 0.0 else 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class Predictor:
+    """Predictor ``sum_m weights[m] K_m coefficients + bias``.
+
+    Parameters
+    ----------
+    value : float
+        Primal value.
+    weights : (M,) float64
+        Weights w.
+    coefficients : (n,) float64
+        The dual point rho.
+    bias : float
+        Best bias for it.
+    """
+
+    value: float
+    weights: Floats
+    coefficients: Floats
+    bias: float
+
+    @property
+    def total_weight(self) -> float:
+        """Sum of the weights, or 1 if all are zero."""
+        total = float(self.weights.sum())
+        return total if total > 0 else 1.0
+
+    @property
+    def kernel_weights(self) -> Floats:
+        """Weights that sum to one, unless all are zero, (M,)."""
+        return self.weights / self.total_weight
+
+
+class Bounds:
+    """Least primal value met, greatest dual value met, and the points that attain them.
+
+    Parameters
+    ----------
+    loss, regularizer : Loss, Regularizer
+        l and psi.
+    n_kernels : int
+        Number M of kernels.
+
+    Attributes
+    ----------
+    predictor : Predictor
+        Predictor of the least primal value; at first a bias alone.
+    lower : float
+        Greatest dual value; at first 0, for losses and regularisers are not negative.
+    dual_point : (n,) float64
+        Feasible rho that attains it.
+    """
+
+    def __init__(self, loss: Loss, regularizer: Regularizer, n_kernels: int) -> None:
+        self._loss, self._regularizer = loss, regularizer
+        zero = np.zeros(len(loss.y))
+        bias = loss.best_bias(zero)
+        self.predictor = Predictor(loss.value(zero + bias), np.zeros(n_kernels), zero, bias)
+        self.lower, self.dual_point = 0.0, zero
+
+    @property
+    def upper(self) -> float:
+        """Least primal value met."""
+        return self.predictor.value
+
+    @property
+    def gap(self) -> float:
+        """Relative duality gap."""
+        return relative_gap(self.upper, self.lower)
+
+    def take_primal(self, iterate: Iterate) -> None:
+        """Take the primal value of ``f_m = w_m K_m rho``, with the norms of the components."""
+        lengths, norms = iterate.dual_norms, iterate.norms
+        w = np.divide(norms, lengths, out=np.zeros_like(norms), where=lengths > 0.0)
+        f = w @ iterate.products
+        bias = self._loss.best_bias(f)
+        value = self._loss.value(f + bias) + float(self._regularizer.value(w * lengths).sum())
+        if value < self.upper:
+            weights = np.zeros_like(self.predictor.weights)
+            weights[iterate.kernels] = w
+            self.predictor = Predictor(value, weights, iterate.rho, bias)
+
+    def take_dual(self, rho: Floats, norms: Floats) -> DualValue:
+        """Take the dual value of a point and return it.
+
+        Parameters
+        ----------
+        rho : (n,) float64
+            Point of the loss's domain with sum zero.
+        norms : (S,) float64
+            Its dual norms, or upper bounds of them, of all kernels that may be active.
+        """
+        found = dual_value(self._loss, self._regularizer, rho, norms)
+        if found.value > self.lower:
+            self.lower, self.dual_point = found.value, found.scale * rho
+        return found
+
+    def solution(
+        self,
+        stop: StopReason,
+        counters: Counters,
+        trace: Trace,
+        screening: dict[str, float] | None = None,
+        state: object = None,
+    ) -> Solution:
+        """Return the best predictor with its certificate.
+
+        Parameters
+        ----------
+        stop, counters, trace, state
+            As in :class:`~mkldist.solvers.base.Solution`.
+        screening : dict of str to float, optional
+            Report of the screened kernels; by default none is screened.
+        """
+        best = self.predictor
+        return Solution(
+            kernel_weights=best.kernel_weights,
+            coefficients=best.total_weight * best.coefficients,
+            bias=best.bias + self._loss.offset,
+            dual_variables=self.dual_point,
+            objective=self.upper,
+            dual_objective=self.lower,
+            stop_reason=stop,
+            counters=counters,
+            trace=trace.arrays(),
+            extra=screening or NOTHING_SCREENED,
+            state=state,
+        )

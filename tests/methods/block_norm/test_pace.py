@@ -1,0 +1,58 @@
+"""The rules for the next outer iteration, on bounds made up for them."""
+
+from __future__ import annotations
+
+import pytest
+
+from mkldist.methods.block_norm import pace
+from mkldist.methods.block_norm.pace import Pace
+
+
+@pytest.mark.parametrize(
+    ("upper", "steps", "power"),
+    [
+        (1.1, 5, 1),  # a good gain
+        (1.9, 5, 2),  # a small one, easily had
+        (1.9, 30, 1),  # a small one
+        (1.1, 41, 0),  # hard work
+    ],
+)
+def test_the_penalty_grows_by_gain_and_effort(upper, steps, power):
+    rules = Pace(1e-6, 1.0)
+    rules.judge(2.0, 1.0, 10)  # the gap is 1/2
+    rules.judge(upper, 1.0, 10 + steps)
+    assert rules.grown(3.0, 2.0, 1e-9) == 3.0 * 2.0**power
+
+
+def test_the_penalty_stays_below_what_rounding_allows():
+    rules = Pace(1e-6, 1.0)
+    rules.judge(1.0, 1.0, 1)
+    assert rules.grown(1e9, 2.0, 1.0) == pace.GAMMA_LIMIT
+
+
+def test_slow_iterations_make_the_next_minimisations_more_accurate():
+    rules = Pace(1e-6, 1.0)
+    first = rules.accuracy(0.5, 2.0)
+    rules.judge(2.0, 1.0, 1)
+    assert rules.accuracy(0.5, 2.0) == pytest.approx(first)
+    rules.judge(2.0, 1.2, 2)
+    assert rules.accuracy(0.4, 2.0) == pytest.approx(0.1 * 0.4 / 0.5 * first)
+
+
+def test_the_temperature_falls_with_the_gap_and_never_rises():
+    rules = Pace(1e-6, 1.0)
+    assert rules.cooled(2.0, 4.0) == pytest.approx(0.5 * 2.0 / 4.0)
+    rules.judge(2.0, 1.5, 1)  # the gap is 1/4
+    cold = rules.cooled(2.0, 4.0)
+    assert cold == pytest.approx(0.5 * 0.25**1.5 * 2.0 / 4.0)
+    assert rules.cooled(200.0, 4.0) == cold
+    assert rules.cooled(2.0, 0.0) == 0.0
+
+
+def test_twenty_iterations_without_gain_are_a_stall():
+    rules = Pace(1e-6, 1.0)
+    for _ in range(pace.PATIENCE):
+        rules.judge(2.0, 1.0, 1)
+        assert not rules.stalled
+    rules.judge(2.0, 1.0, 1)
+    assert rules.stalled
