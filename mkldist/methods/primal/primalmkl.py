@@ -53,7 +53,7 @@ from mkldist.machines.squared_losses import (
     squared_hinge,
 )
 from mkldist.methods.primal.kernel_products import Forms, quadratic_forms
-from mkldist.methods.primal.weight_descent import Iterate, PrimalState, WeightDescent
+from mkldist.methods.primal.steps import Iterate, PrimalState, WeightDescent
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.optim.lp_ball import WeightSet
 from mkldist.solvers.base import (
