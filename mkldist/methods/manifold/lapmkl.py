@@ -50,6 +50,7 @@ from mkldist.machines.squared_losses import SquaredLoss
 from mkldist.methods.manifold.deformed import Deformation, ManifoldParams
 from mkldist.methods.manifold.lapmkl_shared import solve_shared
 from mkldist.methods.primal import primalmkl
+from mkldist.methods.primal.params import PrimalMKLParams, squared_loss
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.solvers.base import Method, Problem, Solution, Steps, StopReason
 from mkldist.solvers.single_kernels import AT_A_TIME, fetched
@@ -126,7 +127,7 @@ def solve_deformed(
     labelled = np.flatnonzero(problem.y)
     deformation = Deformation(problem.laplacian, params.gamma_a, params.gamma_i, labelled)
     bank = yield from _deformed_bank(problem, params, deformation)
-    inner = primalmkl.PrimalMKLParams(
+    inner = PrimalMKLParams(
         lam=1.0,
         loss=loss,
         tol=INNER_SHARE * params.tol,
@@ -135,7 +136,7 @@ def solve_deformed(
         trace=params.trace,
         coupled=coupled,
     )
-    of_labels = primalmkl.squared_loss(inner, problem.y[labelled])
+    of_labels = squared_loss(inner, problem.y[labelled])
     if bank is None:
         return _constant(problem, deformation, of_labels)
     on_labelled = Problem(problem.y[labelled], problem.n_kernels, problem.clock)

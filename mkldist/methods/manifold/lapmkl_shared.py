@@ -45,7 +45,8 @@ from mkldist.machines.primal_newton import SupportSystem
 from mkldist.machines.squared_losses import squared_hinge
 from mkldist.methods.manifold.deformed import Deformation, ManifoldParams
 from mkldist.methods.manifold.lapmkl_machine import SharedMachine, SharedPoint
-from mkldist.methods.primal.weight_step import SecondOrderModel, alternating_objective, nesterov
+from mkldist.methods.primal.value_model import ValueModel
+from mkldist.methods.primal.weight_step import alternating_objective, nesterov
 from mkldist.optim.lp_ball import WeightSet
 from mkldist.solvers.base import Problem, Solution, Steps, StopReason, reason_to_stop
 from mkldist.solvers.trace import Trace
@@ -228,7 +229,7 @@ class _Shared:
 
     def _model(
         self, at: SharedPoint, columns: Columns, G: Floats
-    ) -> Generator[Request, Any, SecondOrderModel | None]:
+    ) -> Generator[Request, Any, ValueModel | None]:
         """Return the convex part of the second-order model of J."""
         sv = self.loss.active(at.z.r)
         if not sv.any():
@@ -242,7 +243,7 @@ class _Shared:
                 W[part] += np.einsum("mim->mi", products)
         moved = (G - at.back.T @ W.T)[sv]
         B = SupportSystem(at.H, sv, 1.0).projected(moved)
-        return SecondOrderModel(columns.gradient, B, B @ at.d[columns.kernels])
+        return ValueModel(columns.gradient, B, B @ at.d[columns.kernels])
 
     def descent(
         self, at: SharedPoint, columns: Columns, new_d: Floats, K: Floats, R: Floats

@@ -1,45 +1,39 @@
-"""PrimalMKL's two steps in turn: the machine at fixed weights, and the weights (lines 4 to 12).
+"""PrimalMKL's two steps: z = (alpha, b) at fixed weights d, and d (lines 5 to 12 of Algorithm 1).
 
-Both work on the kernels of a working set, of which a weight step takes those in use and those that
-descend.
+The plain algorithm and the one on a working set share them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from mkldist.arrays import Floats, Ints
-from mkldist.counters import Counters
-from mkldist.gram.requests import Request
+from mkldist.arrays import Floats
 from mkldist.machines.primal_newton import PrimalMachine, PrimalPoint, SupportSystem
-from mkldist.methods.primal.kernel_products import Forms, KernelCache, kernel_cache
-from mkldist.methods.primal.weight_step import SecondOrderModel, alternating_objective, nesterov
+from mkldist.methods.primal.kernel_products import WeightColumns
+from mkldist.methods.primal.params import PrimalMKLParams
+from mkldist.methods.primal.value_model import ValueModel
+from mkldist.methods.primal.weight_step import CHI_1, alternating_objective, nesterov
 from mkldist.optim.line_search import root_of_slope
 from mkldist.optim.lp_ball import WeightSet
-from mkldist.solvers.screening import Candidates
-from mkldist.solvers.working_set import WorkingSet
 
-CHI_1 = 1e-5  # the paper's tolerance of the weight step
 LARGEST_SHARE, LEAST_SHARE = 1e-3, 1e-7  # of the gap, left by the minimum of the model
 SLOPE_SHARE = 0.5  # of the first slope's size, beyond which the end of a step is too far
 
 
 @dataclass(frozen=True, eq=False)
 class Iterate:
-    """Weights, their kernel and the machine's minimum for it.
+    """Weights, their kernel and the minimum over z for it.
 
     Parameters
     ----------
     d : (S,) float64
-        Weights of the working set.
+        Kernel weights.
     K : (n, n) float64
         ``sum_m d_m K_m``.
     z : PrimalPoint
-        The machine.
+        The machine: coefficients, bias, residual and value.
     """
 
     d: Floats
@@ -47,129 +41,98 @@ class Iterate:
     z: PrimalPoint
 
 
-@dataclass(frozen=True, eq=False)
-class PrimalState:
-    """Where the next point of a path may start.
-
-    Parameters
-    ----------
-    d : (M,) float64
-        Kernel weights.
-    kernels : (S,) intp
-        The working set.
-    alpha : (n,) float64
-        Coefficients.
-    b : float
-        Bias.
-    candidates : Candidates
-        What is known of dual norms at the r of the last pass.
-    """
-
-    d: Floats
-    kernels: Ints
-    alpha: Floats
-    b: float
-    candidates: Candidates
-
-
-@dataclass(frozen=True, eq=False)
-class WeightDescent:
-    """Steps of the weights.
+def z_step(machine: PrimalMachine, now: Iterate, d: Floats, K: Floats, coupled: bool) -> Iterate:
+    """Return the minimum over z at new weights (lines 5 to 10, repeated until z is optimal).
 
     Parameters
     ----------
     machine : PrimalMachine
-        With its loss and regularisation.
-    weights : WeightSet
-        Simplex or ball.
-    kernels : WorkingSet
-        The kernels at work.
+        Solver of the machine.
+    now : Iterate
+        Last iterate.
+    d : (S,) float64
+        New weights.
+    K : (n, n) float64
+        ``sum_m d_m K_m``.
     coupled : bool
-        Whether the coefficients follow in the step.
-    tol : float
-        Relative gap asked for.
-    counters : Counters
-        Work done.
+        True to shorten the step from the last weights where its end lies too far; the paper's
+        step needs no search, because it descends by itself.
     """
+    end = Iterate(d, K, machine(K, now.z.alpha))
+    return _searched(machine, now, end) if coupled else end
 
-    machine: PrimalMachine
-    weights: WeightSet
-    kernels: WorkingSet
-    coupled: bool
-    tol: float
-    counters: Counters
 
-    def at(self, d: Floats, alpha: Floats) -> Generator[Request, Any, Iterate]:
-        """Return the machine's minimum at weights `d` (S,), sought from `alpha` (n,)."""
-        K = yield from self._combine(d)
-        return Iterate(d, K, self.machine(K, alpha))
+def d_step(
+    machine: PrimalMachine,
+    weights: WeightSet,
+    now: Iterate,
+    columns: WeightColumns,
+    gap: float,
+    params: PrimalMKLParams,
+) -> Floats:
+    """Return new weights (S,) (line 12): the paper's, or the minimum of the model of J.
 
-    def step(self, now: Iterate, forms: Forms, gap: float) -> Generator[Request, Any, Iterate]:
-        """Return the next weights with their machine.
+    Parameters
+    ----------
+    machine : PrimalMachine
+        The machine's loss and regularisation.
+    weights : WeightSet
+        The feasible set.
+    now : Iterate
+        Current iterate.
+    columns : WeightColumns
+        Variables of the step.
+    gap : float
+        Relative gap of the bounds.
+    params : PrimalMKLParams
+        Kind of step, and tolerance.
+    """
+    if params.coupled:
+        x = _model_minimum(machine, weights, now, columns, gap)
+    else:
+        F = alternating_objective(columns.G, columns.q, machine.lam, machine.loss, now.z.b)
+        x = nesterov(F, weights, columns.x, chi=min(CHI_1, params.tol))
+    d = columns.weights(x)
+    length = weights.length(d)  # rounding may have left d outside the set
+    feasible: Floats = d / length if weights.is_simplex or length > 1.0 else d
+    return feasible
 
-        Parameters
-        ----------
-        now : Iterate
-            Where to step from.
-        forms : Forms
-            Of the working set's kernels at ``r / lam`` there.
-        gap : float
-            Relative gap of the bounds.
-        """
-        cache = yield from kernel_cache(now.K, now.d, forms, self.weights, self.counters)  # line 11
-        if not self.coupled:
-            F = alternating_objective(
-                cache.G, cache.q, self.machine.lam, self.machine.loss, now.z.b
-            )
-            chi = min(CHI_1, self.tol)
-            d = self._feasible(cache.weights(nesterov(F, self.weights, cache.x, chi=chi)))
-            return (yield from self.at(d, now.z.alpha))
-        d = self._feasible(cache.weights(self._model_minimum(now, cache, gap)))
-        K = yield from self._combine(d)
-        return self._descent(now, d, K)
 
-    def _combine(self, d: Floats) -> Generator[Request, Any, Floats]:
-        self.counters.combines += 1
-        self.counters.passes += self.kernels.everything and bool((d > 0.0).all())
-        K: Floats = yield self.kernels.combination(d)
-        return K
+def _model_minimum(
+    machine: PrimalMachine, weights: WeightSet, now: Iterate, columns: WeightColumns, gap: float
+) -> Floats:
+    """Return the weights of the columns that minimise the second-order model of J."""
+    sv = machine.loss.active(now.z.r)
+    if not sv.any():
+        return columns.x
+    lam = machine.lam
+    f = (now.K @ now.z.r / lam)[sv]
+    model = ValueModel.of(SupportSystem(now.K, sv, lam), lam, columns.G[sv], columns.q, f)
+    # Convergence is quadratic only if the error of a minimum shrinks faster than the gap.
+    share = min(max(gap, LEAST_SHARE), LARGEST_SHARE)
+    return model.minimum(weights, columns.x, share)
 
-    def _model_minimum(self, now: Iterate, cache: KernelCache, gap: float) -> Floats:
-        """Return the weights of the columns that minimise the second-order model of J."""
-        sv = self.machine.loss.active(now.z.r)
-        if not sv.any():
-            return cache.x
-        lam = self.machine.lam
-        f = (now.K @ now.z.r / lam)[sv]
-        system = SupportSystem(now.K, sv, lam)
-        model = SecondOrderModel.of(system, lam, cache.G[sv], cache.q, f)
-        share = min(max(gap, LEAST_SHARE), LARGEST_SHARE)  # quadratic convergence needs it
-        return model.minimum(self.weights, cache.x, share)
 
-    def _feasible(self, d: Floats) -> Floats:
-        """Return `d` without what rounding left of it outside the set."""
-        length = self.weights.length(d)
-        feasible: Floats = d / length if self.weights.is_simplex or length > 1.0 else d
-        return feasible
+def _searched(machine: PrimalMachine, now: Iterate, end: Iterate) -> Iterate:
+    """Return the end of a step, or the point on the way where the slope of J vanishes.
 
-    def _descent(self, now: Iterate, d: Floats, K: Floats) -> Iterate:
-        """Return the end of the step, or where the slope of J on the way there vanishes."""
-        change = K - now.K
-        end = self.machine(K, now.z.alpha)
-        slope, end_slope = self._slope(now.z, change), self._slope(end, change)
-        if slope >= 0.0 or end_slope <= SLOPE_SHARE * -slope:
-            return Iterate(d, K, end)
-        at = now.z, 0.0
+    The slope along the change of K is ``-lam/2 a'(change)a`` at ``a = r / lam``.
+    """
+    change = end.K - now.K
 
-        def slope_at(step: float) -> float:
-            nonlocal at
-            at = self.machine(now.K + step * change, at[0].alpha), step
-            return self._slope(at[0], change)
+    def slope(z: PrimalPoint) -> float:
+        return -0.5 / machine.lam * float(np.dot(z.r, change @ z.r))
 
-        root_of_slope(slope_at, slope, 1.0, end_slope=end_slope, share=SLOPE_SHARE)
-        z, step = at
-        return Iterate(now.d + step * (d - now.d), now.K + step * change, z)
+    first, last = slope(now.z), slope(end.z)
+    if first >= 0.0 or last <= SLOPE_SHARE * -first:
+        return end
+    z, length = now.z, 0.0
 
-    def _slope(self, z: PrimalPoint, change: Floats) -> float:
-        """Return dJ along a change of the kernel, ``-lam/2 a'(change)a`` at ``a = r / lam``."""
-        return -0.5 / self.machine.lam * float(np.dot(z.r, change @ z.r))
+    def slope_at(step: float) -> float:
+        nonlocal z, length
+        z, length = machine(now.K + step * change, z.alpha), step
+        return slope(z)
+
+    root_of_slope(slope_at, first, 1.0, end_slope=last, share=SLOPE_SHARE)
+    d = now.d + length * (end.d - now.d)
+    return Iterate(d, now.K + length * change, z)
