@@ -13,7 +13,7 @@ with the graph Laplacian L and kernel weights d in the simplex, two forms:
     both: a run has converged at a stationary point, to ``stationarity <= tol`` whatever its gap,
     since ``dual_objective`` is a lower bound that is loose unless gamma_i is small.  Which of
     several stationary points it meets depends on its steps.  See
-    :mod:`.lapmkl_shared`.
+    :mod:`.lapmkl_weights`.
 ``deformed``
     The paper's (16), from which (18) follows by sharing alpha: a function per kernel, convex, with
     a duality gap,
@@ -48,7 +48,7 @@ from mkldist.gram.passes import answered
 from mkldist.gram.requests import Request
 from mkldist.machines.squared_losses import SquaredLoss
 from mkldist.methods.manifold.deformed import Deformation, ManifoldParams
-from mkldist.methods.manifold.lapmkl_shared import solve_shared
+from mkldist.methods.manifold.lapmkl_weights import solve_shared
 from mkldist.methods.primal import primalmkl
 from mkldist.methods.primal.params import PrimalMKLParams, squared_loss
 from mkldist.optim.duality_gap import relative_gap

@@ -9,7 +9,7 @@ import pytest
 
 import mkldist
 from mkldist.gram.requests import Combine, Matvec
-from mkldist.methods.manifold import lapmkl_machine, lapmkl_shared
+from mkldist.methods.manifold import lapmkl_machine, lapmkl_weights
 from mkldist.methods.manifold.lapmkl import METHOD, LapMKLParams
 from mkldist.solvers.base import StopReason
 from tests.methods import instances, plain_bank
@@ -88,7 +88,7 @@ def state_at(instance, d):
     y, L = some_labels(instance), heat_laplacian(instance.grams)
     params = LapMKLParams(gamma_a=0.5, gamma_i=2e-2, tol=1e-8)
     problem = plain_bank.problem(instance.grams, y, L)
-    state = lapmkl_shared._Shared(problem, params, coupled=True)
+    state = lapmkl_weights._Shared(problem, params, coupled=True)
     K, R = finished(state.machine.matrices(d, len(y)), instance.grams)
     at = state.machine.minimum(d, K, R, np.zeros(len(state.deformation.labelled)))
     return state, at, finished(state.certify(at), instance.grams)
@@ -130,8 +130,8 @@ def test_many_kernels_are_taken_in_parts(monkeypatch):
     instance = instances.more_kernels_than_points()
     params = {"gamma_a": 1e-2, "gamma_i": 0.1, "tol": 1e-8}
     whole = solve_instance(instance, **params)
-    monkeypatch.setattr(lapmkl_shared, "COLUMNS", 7)
-    monkeypatch.setattr(lapmkl_shared, "SECOND_COLUMNS", 3)
+    monkeypatch.setattr(lapmkl_weights, "COLUMNS", 7)
+    monkeypatch.setattr(lapmkl_weights, "SECOND_COLUMNS", 3)
     monkeypatch.setattr(lapmkl_machine, "AT_A_TIME", 1)
     sizes = []
 
