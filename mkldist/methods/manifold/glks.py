@@ -25,7 +25,7 @@ one kernel it is :mod:`.laprls`.
 from __future__ import annotations
 
 from mkldist.methods.manifold.deformed import ManifoldParams
-from mkldist.methods.manifold.lapmkl import solve_deformed
+from mkldist.methods.manifold.lapmkl_deformed import solve_deformed
 from mkldist.solvers.base import Method, Problem, Steps
 
 

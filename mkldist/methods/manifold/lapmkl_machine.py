@@ -74,7 +74,7 @@ class SharedMachine:
 
     Parameters
     ----------
-    deformation : Deformation
+    norms : Deformation
         The two norms, the graph and the labelled points.
     loss : SquaredLoss
         The loss of the labelled points.
@@ -85,9 +85,10 @@ class SharedMachine:
     """
 
     def __init__(
-        self, deformation: Deformation, loss: SquaredLoss, share: float, counters: Counters
+        self, norms: Deformation, loss: SquaredLoss, share: float, counters: Counters
     ) -> None:
-        self._deformation, self._loss, self._counters = deformation, loss, counters
+        self.norms, self.loss = norms, loss
+        self._counters = counters
         self._machine = PrimalMachine(loss, 1.0, "newton", share, counters)
         self.reaches: dict[int, Floats] = {}
         """Roots of the diagonals of the kernels that were asked for."""
@@ -101,17 +102,17 @@ class SharedMachine:
             for m, K_m in zip(kernels, (yield from fetched(kernels, len(d))), strict=True):
                 self.reaches[int(m)] = np.sqrt(K_m.diagonal())
                 K += d[m] * K_m
-                if self._deformation.gamma_i > 0.0:
-                    N += d[m] * (K_m @ self._deformation.smoothed(K_m))
+                if self.norms.gamma_i > 0.0:
+                    N += d[m] * (K_m @ self.norms.smoothed(K_m))
         self._counters.combines += len(active)
         self._counters.passes += len(active) == len(d)
-        return K, self._deformation.gamma_a * K + 0.5 * (N + N.T)
+        return K, self.norms.gamma_a * K + 0.5 * (N + N.T)
 
     def minimum(self, d: Floats, K: Floats, R: Floats, c: Floats) -> SharedPoint:
         """Return the minimum over z, searched from the dual variables `c` (l,) if that helps."""
-        labelled, gamma_a = self._deformation.labelled, self._deformation.gamma_a
+        labelled, gamma_a = self.norms.labelled, self.norms.gamma_a
         inverse = RidgedInverse(R)
-        if self._deformation.gamma_i == 0.0:
+        if self.norms.gamma_i == 0.0:
             back = np.zeros((len(K), len(labelled)))
             back[labelled, np.arange(len(labelled))] = 1.0 / gamma_a
         else:
@@ -121,9 +122,9 @@ class SharedMachine:
         z = self._machine(H, c)
         alpha = back @ z.alpha
         f = K @ alpha
-        b = self._loss.best_bias(f[labelled])
-        r = self._loss.residual(f[labelled] + b)
-        value = 0.5 * max(float(alpha @ R @ alpha), 0.0) + self._loss.value(r, b)
+        b = self.loss.best_bias(f[labelled])
+        r = self.loss.residual(f[labelled] + b)
+        value = 0.5 * max(float(alpha @ R @ alpha), 0.0) + self.loss.value(r, b)
         gradient = R @ alpha - K[:, labelled] @ r
         z_gap = 0.5 * max(float(gradient @ inverse(gradient)), 0.0)
         return SharedPoint(d, K, R, back, H, z, alpha, f, b, r, value, z_gap)
