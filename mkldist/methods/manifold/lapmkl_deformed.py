@@ -34,7 +34,7 @@ from mkldist.methods.primal import primalmkl
 from mkldist.methods.primal.params import PrimalMKLParams, squared_loss
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.solvers.base import Problem, Solution, Steps, StopReason
-from mkldist.solvers.single_kernels import AT_A_TIME, fetched
+from mkldist.solvers.single_kernels import AT_A_TIME, gram_matrices
 
 INNER_SHARE = 0.9  # of tol; the rest is for rounding between the deformed kernels and the bank's
 
@@ -57,7 +57,7 @@ def solve_deformed(
     loss : str
         Loss of the labelled points.
     coupled : bool
-        Whether coefficients follow in PrimalMKL's weight step.
+        True to let the coefficients follow in PrimalMKL's weight step.
 
     Yields
     ------
@@ -101,14 +101,17 @@ def _deformed_bank(
         if problem.clock.past(params.time_limit):
             return None
         kernels = np.arange(start, min(start + AT_A_TIME, problem.n_kernels))
-        matrices = yield from fetched(kernels, problem.n_kernels)
+        matrices = yield from gram_matrices(kernels, problem.n_kernels)
         blocks = np.array([deformation(K).block() for K in matrices])
         values[kernels] = layout.pack(blocks)
     return MemoryBank(values, layout)
 
 
 def _constant(problem: Problem, deformation: Deformation, loss: SquaredLoss) -> Solution:
-    """Return the best constant, which needs no kernel, with the lower bound 0."""
+    """Return the best constant, which needs no kernel, with the lower bound 0.
+
+    It is the solution of a run whose time is up before the kernels are deformed.
+    """
     labelled = deformation.labelled
     b = loss.best_bias(np.zeros(len(labelled)))
     r = loss.residual(np.full(len(labelled), b))
@@ -135,8 +138,8 @@ def _on_all_points(
 ) -> Generator[Request, Any, Solution]:
     """Return the predictor on the bank's own kernels, and F there.
 
-    The lower bound gives up what rounding in the deformed kernels in use may have added to it at
-    the dual variables `r` (l,).
+    The lower bound is reduced by the most that rounding in the deformed kernels in use may have
+    added to it at the dual variables `r` (l,).
     """
     labelled, n = deformation.labelled, problem.n_points
     d, c = inner.kernel_weights, inner.coefficients
@@ -145,7 +148,7 @@ def _on_all_points(
     f, norms, rounding, excess = np.zeros(n), 0.0, 0.0, 0.0
     for start in range(0, len(active), AT_A_TIME):
         kernels = active[start : start + AT_A_TIME]
-        matrices = yield from fetched(kernels, problem.n_kernels)
+        matrices = yield from gram_matrices(kernels, problem.n_kernels)
         for s, (m, K) in enumerate(zip(kernels, matrices, strict=True), start):
             kernel = deformation(K)
             own[s] = kernel.coefficients(c)
@@ -158,7 +161,7 @@ def _on_all_points(
     b = loss.best_bias(f[labelled])
     objective = 0.5 * norms + loss.value(loss.residual(f[labelled] + b), b) + rounding
     constant = _constant(problem, deformation, loss)
-    if objective > constant.objective:  # all that rounding left
+    if objective > constant.objective:  # rounding left nothing better
         own[:], b, objective = 0.0, float(constant.bias), constant.objective
     lower = max(inner.dual_objective - 0.5 * excess, 0.0)
     met = relative_gap(objective, lower) <= params.tol
@@ -178,7 +181,7 @@ def _on_all_points(
 
 
 def _counted(inner: Counters, n_kernels: int, n_active: int) -> Counters:
-    """Return the work done, with what the bank itself was asked for."""
+    """Return the work of PrimalMKL, with the requests to the bank itself."""
     return Counters(
         outer_iterations=inner.outer_iterations,
         svm_solves=inner.svm_solves,
