@@ -136,6 +136,7 @@ def alternate(problem: Problem, params: PrimalMKLParams) -> Steps:
             break
         columns = yield from weight_columns(now.K, now.d, forms, weights, counters)  # line 11
         d = d_step(machine, weights, now, columns, bounds.gap, params)  # line 12
+        del columns, K  # each as large as Gram matrices, which the next request needs room for
     z = bounds.z
     return Solution(
         kernel_weights=bounds.d,

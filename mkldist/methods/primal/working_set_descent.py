@@ -149,9 +149,9 @@ def solve_on_working_set(problem: Problem, params: PrimalMKLParams) -> Steps:
             break
         columns = yield from weight_columns(now.K, now.d, forms, SIMPLEX, counters)
         d = d_step(machine, SIMPLEX, now, columns, gap, params)
-        K = yield kernels.combination(d)
+        del columns  # as large as Gram matrices, which the next request needs room for
         counters.combines += 1
-        now = z_step(machine, now, d, K, params.coupled)
+        now = z_step(machine, now, d, (yield kernels.combination(d)), params.coupled)
     z, d = on_set.z, on_set.d
     return Solution(
         kernel_weights=d,

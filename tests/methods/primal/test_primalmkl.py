@@ -1,7 +1,4 @@
-"""PrimalMKL, with its kernel_products, steps, certificate and params.
-
-The problems that it equals in special cases, and the requests that it makes.
-"""
+"""PrimalMKL, with its kernel_products, steps, certificate and params: special cases, requests."""
 
 from __future__ import annotations
 
