@@ -37,8 +37,8 @@ from mkldist.counters import Counters
 from mkldist.gram.requests import Combine
 from mkldist.machines.primal_newton import PrimalMachine
 from mkldist.machines.squared_losses import SquaredLoss, squared_hinge
-from mkldist.methods.manifold.bounds import Bounds
 from mkldist.methods.manifold.deformed import Deformation, ManifoldParams, decision_rounding
+from mkldist.methods.primal.bounds import Bounds
 from mkldist.solvers.base import (
     Clock,
     Effects,
@@ -96,7 +96,7 @@ def solve(problem: Problem, params: LapSVMParams) -> Steps:
         Trace(params.trace, problem.clock),
         Counters(passes=1, combines=1, svm_solves=1),
     )
-    run = Run(params, weights, problem.clock, Bounds(F.constant()), trace, counters)
+    run = Run(params, weights, problem.clock, Bounds(F.constant(), lower=0.0), trace, counters)
     stop = newton(F, run) if params.inner == "newton" else conjugate_gradients(F, run)
     best = run.bounds.best
     return Solution(

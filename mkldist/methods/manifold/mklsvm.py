@@ -53,10 +53,10 @@ from scipy.optimize import brentq
 from mkldist.arrays import Floats
 from mkldist.counters import Counters
 from mkldist.gram.requests import Combine, Quadratic
-from mkldist.methods.manifold.bounds import Bounds
 from mkldist.methods.manifold.deformed import LARGEST, LEAST
 from mkldist.methods.manifold.lsvm import LSVMParams
 from mkldist.methods.manifold.manifold_svm import Machines, ManifoldSvm
+from mkldist.methods.primal.bounds import Bounds
 from mkldist.solvers.base import Method, Problem, Solution, Steps, StopReason, reason_to_stop
 from mkldist.solvers.log_weights import ASCENT, LogWeights
 from mkldist.solvers.trace import Trace
@@ -72,6 +72,13 @@ class MKLSVMParams(LSVMParams):
     gamma_sigma: float = Field(
         1.0, ge=LEAST, le=LARGEST, description="weight of the squared norm of the kernel weights"
     )
+
+
+class _Point(NamedTuple):
+    """The machines at kernel weights d (M,)."""
+
+    machines: Machines
+    d: Floats
 
 
 def solve(problem: Problem, params: MKLSVMParams) -> Steps:
@@ -104,14 +111,14 @@ def solve(problem: Problem, params: MKLSVMParams) -> Steps:
     ray = _best_on_ray(guess, t, params.gamma_sigma)
     d = ray.s**2 * t
     weights = LogWeights(_log(np.maximum(d, FLOOR * d.mean())), _within_reach)
-    bounds = Bounds(best=(guess, d), lower=max(ray.value, 0.0))
+    bounds = Bounds(_Point(guess, d), lower=max(ray.value, 0.0))
     for _ in range(params.max_iter):
         d = weights.d
         K = yield Combine(d)  # step 2
         machines = svm(K)  # step 4: beta by (11), alpha by (9)
         t = _targets((yield Quadratic(machines.a)), params)  # a pass: q_m, and so dJ/dd
         J = machines.value + params.gamma_sigma * float(d @ d)
-        bounds.take((machines, d), J, _best_on_ray(machines, t, params.gamma_sigma).value)
+        bounds.take(_Point(machines, d), J, _best_on_ray(machines, t, params.gamma_sigma).value)
         counters.outer_iterations += 1
         counters.combines += 1
         counters.passes += 1
@@ -143,15 +150,12 @@ def _targets(q: Floats, params: MKLSVMParams) -> Floats:
     return targets
 
 
-def _weight_step(
-    weights: LogWeights, t: Floats, J: float, bounds: Bounds[tuple[Machines, Floats]]
-) -> None:
+def _weight_step(weights: LogWeights, t: Floats, J: float, bounds: Bounds[_Point]) -> None:
     """Move to ``d = (d^2 t)^(1/3)``, mixed with the last updates unless J has risen."""
     if bounds.upper * (1.0 + ASCENT) < J:
         # Only a mixed point can raise J, but for rounding.  Half of a plain update, by its
         # logarithm, may be free of that.
-        best_d = bounds.best[1]
-        halved = 0.5 * (weights.plain + _log(best_d))
+        halved = 0.5 * (weights.plain + _log(bounds.best.d))
         weights.replace(weights.plain if weights.mixed else halved)
         return
     log_t = _log(t)

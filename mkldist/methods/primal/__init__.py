@@ -1,5 +1,5 @@
 """PrimalMKL: alternating steps on the machine and on the kernel weights.
 
 This package imports no other family of methods.  :mod:`mkldist.methods.manifold` imports its
-algorithm and its weight steps.
+algorithm, its weight steps and its bounds.
 """

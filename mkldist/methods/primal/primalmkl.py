@@ -29,8 +29,8 @@ which alpha follows d, and a search along the step makes J descend (:mod:`.value
 steps.  Here each machine is minimised, because a pass over the bank costs more than Newton steps
 and only a minimum has a certificate.
 
-:func:`alternate` below is the algorithm that visits all kernels in each iteration.  On the simplex
-and with many kernels, :mod:`.working_set_descent` runs the same two steps on a few kernels, unless
+:func:`alternate` below is the algorithm, with all kernels in each iteration.  On the simplex and
+with many kernels, :mod:`.working_set_descent` runs the same two steps on a few kernels, unless
 ``acceleration="none"``.
 """
 
@@ -43,7 +43,8 @@ import numpy as np
 from mkldist.arrays import Floats
 from mkldist.counters import Counters
 from mkldist.gram.requests import Combine
-from mkldist.methods.primal.certificate import Bounds, dual_value
+from mkldist.methods.primal.bounds import Bounds
+from mkldist.methods.primal.certificate import PATIENCE, PROGRESS, Best, dual_value
 from mkldist.methods.primal.kernel_products import quadratic_forms, weight_columns
 from mkldist.methods.primal.params import PrimalMKLParams, machine_of, signed_by_class
 from mkldist.methods.primal.steps import Iterate, d_step, z_step
@@ -87,7 +88,7 @@ def solve(problem: Problem, params: PrimalMKLParams) -> Steps:
 
 
 @dataclass(frozen=True, eq=False)
-class Start:
+class PlainStart:
     """Point at which the next solver of a path starts.
 
     Parameters
@@ -110,36 +111,33 @@ def alternate(problem: Problem, params: PrimalMKLParams) -> Steps:
     weights, counters = WeightSet(params.norm), Counters()
     machine = machine_of(params, problem.y, counters)
     loss, lam = machine.loss, params.lam
-    bounds, trace = Bounds(), Trace(params.trace, problem.clock)
-    now = None
-    if isinstance(problem.start, Start):
+    trace = Trace(params.trace, problem.clock)
+    if isinstance(problem.start, PlainStart):
         d, alpha = problem.start.d, problem.start.alpha
     else:
         d, alpha = weights.uniform(problem.n_kernels), np.zeros(problem.n_points)  # lines 1, 2
+    K = yield _counted(Combine(d), counters)  # line 4
+    now = Iterate(d, K, machine(K, alpha))  # lines 5 to 10, until the machine's own gap is small
+    bounds = Bounds(Best(now.d, now.z), progress=PROGRESS)
     for iteration in range(1, params.max_iter + 1):
-        K = yield Combine(d)  # line 4
-        counters.combines += 1
-        counters.passes += bool((d > 0.0).all())
-        # Lines 5 to 10: Newton steps in z, until the machine's own gap is small.
-        if now is None:
-            now = Iterate(d, K, machine(K, alpha))
-        else:
-            now = z_step(machine, now, d, K, params.coupled)
         # A pass: q_m at a = r / lam, which is alpha at the minimum over z, for the certificate.
         r = loss.feasible(now.z.r)
         forms = yield from quadratic_forms(now.d, r / lam, counters)  # Quadratic or Matvec
-        bounds.take(now.d, now.z, dual_value(machine, weights, r, now.z.b, forms.q))
+        value = dual_value(machine, weights, r, now.z.b, forms.q)
+        bounds.take(Best(now.d, now.z), now.z.value, value)
         counters.outer_iterations += 1
         trace.record(bounds.upper, bounds.lower, now.d)
-        stop = reason_to_stop(problem, params, bounds.gap, stalled=bounds.stalled)
+        stop = reason_to_stop(problem, params, bounds.gap, stalled=bounds.idle == PATIENCE)
         if stop is not None or iteration == params.max_iter:
             break
         columns = yield from weight_columns(now.K, now.d, forms, weights, counters)  # line 11
         d = d_step(machine, weights, now, columns, bounds.gap, params)  # line 12
         del columns, K  # each as large as Gram matrices, which the next request needs room for
-    z = bounds.z
+        K = yield _counted(Combine(d), counters)  # line 4
+        now = z_step(machine, now, d, K, params.coupled)  # lines 5 to 10
+    best_d, z = bounds.best
     return Solution(
-        kernel_weights=bounds.d,
+        kernel_weights=best_d,
         coefficients=z.alpha,
         bias=z.b,
         dual_variables=signed_by_class(params, loss.feasible(z.r), problem.y),
@@ -149,8 +147,15 @@ def alternate(problem: Problem, params: PrimalMKLParams) -> Steps:
         counters=counters,
         trace=trace.arrays(),
         extra={"screened": 0.0, "partial_passes": 0.0},
-        state=Start(bounds.d, z.alpha),
+        state=PlainStart(best_d, z.alpha),
     )
+
+
+def _counted(request: Combine, counters: Counters) -> Combine:
+    """Count a combination of all kernels; it is a pass if no weight is zero."""
+    counters.combines += 1
+    counters.passes += bool((request.weights > 0.0).all())
+    return request
 
 
 METHOD = Method(

@@ -22,7 +22,8 @@ from mkldist.arrays import Floats, Ints
 from mkldist.counters import Counters
 from mkldist.gram.requests import Matvec, Request
 from mkldist.machines.primal_newton import PrimalMachine
-from mkldist.methods.primal.certificate import Bounds, dual_value
+from mkldist.methods.primal.bounds import Bounds
+from mkldist.methods.primal.certificate import PATIENCE, PROGRESS, Best, dual_value
 from mkldist.methods.primal.kernel_products import Forms, weight_columns
 from mkldist.methods.primal.params import PrimalMKLParams, machine_of, signed_by_class
 from mkldist.methods.primal.steps import Iterate, d_step, z_step
@@ -38,7 +39,7 @@ SIMPLEX = WeightSet(1.0)
 
 
 @dataclass(frozen=True, eq=False)
-class Start:
+class WorkingSetStart:
     """Point at which the next solver of a path starts.
 
     Parameters
@@ -81,7 +82,7 @@ class _Passes:
         self._centre_value = -math.inf
         self.lower, self.gap = -math.inf, 1.0
 
-    def go_on(self, start: Start) -> None:
+    def go_on(self, start: WorkingSetStart) -> None:
         """Take over the last pass of the path's last solver, as a bound at the present lam."""
         candidates = self._kernels.candidates
         candidates.go_on(start.candidates)
@@ -126,13 +127,14 @@ def solve_on_working_set(problem: Problem, params: PrimalMKLParams) -> Steps:
     loss = machine.loss
     kernels = WorkingSet(problem.n_kernels, everything=False)
     passes = _Passes(machine, kernels, params.tol, counters)
-    on_set, trace = Bounds(), Trace(params.trace, problem.clock)
+    trace = Trace(params.trace, problem.clock)
     now = yield from _first(problem.start, machine, kernels, passes, counters)
+    on_set = Bounds(Best(kernels.spread(now.d), now.z), progress=PROGRESS)
     for iteration in range(1, params.max_iter + 1):
         r, b = loss.feasible(now.z.r), now.z.b
         forms = Forms.of(r / lam, (yield Matvec(kernels.kernels, r / lam)))
         value = dual_value(machine, SIMPLEX, r, b, forms.q)
-        on_set.take(kernels.spread(now.d), now.z, value)
+        on_set.take(Best(kernels.spread(now.d), now.z), now.z.value, value)
         if relative_gap(on_set.upper, value) <= solved(params.tol, passes.gap, SOLVED):
             q = yield from passes.visit(r, b, on_set.upper)
             if relative_gap(on_set.upper, passes.lower) > params.tol:
@@ -144,7 +146,7 @@ def solve_on_working_set(problem: Problem, params: PrimalMKLParams) -> Steps:
         gap = relative_gap(on_set.upper, passes.lower)
         counters.outer_iterations += 1
         trace.record(on_set.upper, passes.lower, kernels.spread(now.d))
-        stop = reason_to_stop(problem, params, gap, stalled=on_set.stalled)
+        stop = reason_to_stop(problem, params, gap, stalled=on_set.idle == PATIENCE)
         if stop is not None or iteration == params.max_iter:
             break
         columns = yield from weight_columns(now.K, now.d, forms, SIMPLEX, counters)
@@ -152,9 +154,9 @@ def solve_on_working_set(problem: Problem, params: PrimalMKLParams) -> Steps:
         del columns  # as large as Gram matrices, which the next request needs room for
         counters.combines += 1
         now = z_step(machine, now, d, (yield kernels.combination(d)), params.coupled)
-    z, d = on_set.z, on_set.d
+    best_d, z = on_set.best
     return Solution(
-        kernel_weights=d,
+        kernel_weights=best_d,
         coefficients=z.alpha,
         bias=z.b,
         dual_variables=signed_by_class(params, loss.feasible(z.r), y),
@@ -164,7 +166,7 @@ def solve_on_working_set(problem: Problem, params: PrimalMKLParams) -> Steps:
         counters=counters,
         trace=trace.arrays(),
         extra=kernels.candidates.report,
-        state=Start(d, kernels.kernels, z.alpha, z.b, kernels.candidates),
+        state=WorkingSetStart(best_d, kernels.kernels, z.alpha, z.b, kernels.candidates),
     )
 
 
@@ -180,7 +182,7 @@ def _first(
     On a path it is the point at which the last solver ended.
     """
     counters.combines += 1
-    if isinstance(start, Start):
+    if isinstance(start, WorkingSetStart):
         kernels.take(start.kernels)
         passes.go_on(start)
         d = start.d[start.kernels]
