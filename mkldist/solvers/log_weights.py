@@ -1,4 +1,4 @@
-"""Kernel weights of a fixed-point iteration, by their logarithms, mixed by Anderson's method."""
+"""Kernel weights of a fixed-point iteration, accelerated by Anderson's method on logarithms."""
 
 from __future__ import annotations
 
@@ -13,14 +13,22 @@ ASCENT = 1e-13  # relative increase of the objective that is rounding, not ascen
 
 
 class LogWeights:
-    """The weights of the iterate.
+    """Kernel weights of the current iterate.
 
     Parameters
     ----------
     log : (M,) float64
         Logarithms of the first weights; -inf stands for a weight of zero.
     admissible : callable
-        Returns the nearest logarithms that may be taken, of mixed ones and of the plain update.
+        ``admissible(mixed, plain)`` returns the admissible logarithms nearest to the mixed ones,
+        given the method's plain update.
+
+    Attributes
+    ----------
+    log : (M,) float64
+        Logarithms of the current weights.
+    plain : (M,) float64
+        The plain update from which they were mixed.
     """
 
     def __init__(self, log: Floats, admissible: Callable[[Floats, Floats], Floats]) -> None:
@@ -35,24 +43,25 @@ class LogWeights:
 
     @property
     def mixed(self) -> bool:
-        """Whether the iterate may be other than the plain update of the one before."""
+        """True if the current weights may differ from the plain update."""
         return len(self._anderson) > 0
 
     def replace(self, log: Floats) -> None:
-        """Go on from other logarithms, and forget what came before."""
+        """Continue from other logarithms, without the memory of earlier iterates."""
         self._anderson.forget()
         self.log = self.plain = log
 
     def update(self, plain: Floats, sensitivity: Floats) -> None:
-        """Take an update, mixed with the last ones as long as no weight comes or goes.
+        """Take an update; mix it with the last ones if the same weights are zero as before.
 
         Parameters
         ----------
         plain : (M,) float64
-            What the method's map makes of the logarithms.
+            The method's update of the current logarithms.
         sensitivity : (M,) float64
-            Derivatives by the weights, of which the logarithm of each matters by its weight times
-            that; the logarithms of negligible ones may do as they like.
+            Sizes of the objective's derivatives in the weights.  The mixing counts the error of
+            each logarithm in proportion to weight times derivative, so that negligible weights do
+            not disturb it.
         """
         seen = np.isfinite(plain)
         if not np.array_equal(seen, np.isfinite(self.log)):

@@ -1,4 +1,4 @@
-"""Single Gram matrices, asked for a few at a time by solvers that have no room for all."""
+"""Requests for single Gram matrices, a few at a time, so that few are in memory at once."""
 
 from __future__ import annotations
 
@@ -9,11 +9,23 @@ import numpy as np
 from mkldist.arrays import Floats, Ints
 from mkldist.gram.requests import Combine
 
-AT_A_TIME = 4  # Gram matrices asked for in one request
+AT_A_TIME = 4  # Gram matrices in one request
 
 
-def fetched(kernels: Ints, n_kernels: int) -> Generator[Combine, Floats, Floats]:
-    """Ask for the Gram matrices of a few of the bank's kernels, (k, n, n)."""
+def gram_matrices(kernels: Ints, n_kernels: int) -> Generator[Combine, Floats, Floats]:
+    """Ask for the Gram matrices of a few kernels.
+
+    Parameters
+    ----------
+    kernels : (k,) intp
+        Indices of the kernels.
+    n_kernels : int
+        Number M of kernels in the bank.
+
+    Returns
+    -------
+    (k, n, n) float64
+    """
     rows = np.zeros((len(kernels), n_kernels))
     rows[np.arange(len(kernels)), kernels] = 1.0
     return (yield Combine(rows))

@@ -8,7 +8,7 @@ import pytest
 from mkldist.counters import Counters
 from mkldist.machines.primal_newton import PrimalMachine
 from mkldist.machines.squared_losses import SquaredLoss
-from mkldist.methods.primal.primalmkl import PrimalMKLParams, squared_loss
+from mkldist.methods.primal.params import PrimalMKLParams, squared_loss
 from tests.methods import instances
 from tests.methods.references import real_values
 

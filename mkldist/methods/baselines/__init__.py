@@ -1,1 +1,4 @@
-"""Methods that the papers compare against: fixed, chosen or aligned kernel weights."""
+"""Baselines: fixed weights, alignment with the labels, and single kernels by cross-validation.
+
+This package imports no other family of methods.
+"""

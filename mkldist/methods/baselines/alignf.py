@@ -1,4 +1,4 @@
-"""Centred alignment: weights whose kernel is most like the labels (Cortes, Mohri & Rostamizadeh).
+"""Centred alignment: the combination of kernels most similar to the labels' kernel ``yy'``.
 
 With ``K_c = H K H``, ``H = I - 11'/n``, the centred alignment of two kernels is the cosine
 ``<K_c, L_c>_F / (||K_c||_F ||L_c||_F)``.  The conic combination most aligned with ``yy'`` is
@@ -6,20 +6,21 @@ proportional to the solution of (Cortes, Mohri & Rostamizadeh 2012, Proposition 
 
     min_{v >= 0}  v' M v - 2 v' a,    M_kl = <H K_k H, K_l>_F,   a_k = (Hy)' K_k (Hy),
 
-and the machine trained on it is, as in their two-stage method, the support vector machine
+As in their two-stage method, the support vector machine
 
     max_alpha 1'alpha - 1/2 (alpha*y)' (sum_m d_m K_m) (alpha*y)  s.t. 0 <= alpha <= C, y'alpha = 0
 
-whose bounds are reported.  The kernels combined are those of the bank, not centred: a machine with
-a bias does not feel the difference.  The paper's weights have unit Euclidean norm; here
-``d = v / sum(v)``, for C to mean what it means under other weights in the simplex.
+is trained on the combination, and its bounds are reported.  The kernels combined are those of the
+bank, not centred: a machine with a bias has the same decisions on both.  The paper's weights have
+unit Euclidean norm; here ``d = v / sum(v)``, so that C means the same as for other methods with
+weights in the simplex.
 
-Of several classes with labels Y (n, k), the kernels are aligned with ``YY'``: a is the sum of what
-the columns give, and each class has its machine on the shared combination.
+With several classes and labels Y (n, k), the kernels are aligned with ``YY'``: a is summed over the
+columns, and each class has its own machine on the shared combination.
 
-M is asked for a few columns at a time, which costs ``M^2 n^2`` multiplications and a pass for
-every few kernels.  When the time is up before all columns are there, the kernels whose columns
-are missing get no weight.
+The matrix M is computed a few columns at a time, which costs n^2 multiplications for each of its
+entries, and one pass for every few columns.  If the time limit comes before all columns are
+computed, the kernels with missing columns get no weight.
 """
 
 from __future__ import annotations
@@ -37,10 +38,11 @@ from mkldist.counters import Counters
 from mkldist.gram.requests import Combine, Inner, Quadratic, Request
 from mkldist.machines.inner_svm import train
 from mkldist.solvers.base import Method, Problem, SolverParams, Steps, StopReason
+from mkldist.solvers.single_kernels import gram_matrices
 from mkldist.solvers.svm_solution import fixed_weights_solution
 
 CHUNK = 3  # kernels held at once, beside their copies in a pass
-RANK_TOL = 1e-15  # of the largest eigenvalue, below which a direction is rounding
+RANK_TOL = 1e-15  # of the largest eigenvalue, below which an eigenvalue is rounding
 
 
 class AlignfParams(SolverParams):
@@ -68,38 +70,43 @@ def solve(problem: Problem, params: AlignfParams) -> Steps:
     Solution
         ``extra`` holds ``alignment``, the centred alignment of the combination with the labels.
     """
-    y = problem.y
-    counters = Counters(outer_iterations=1)
-    centred = y - y.mean(axis=0)
+    y, n_kernels, counters = problem.y, problem.n_kernels, Counters(outer_iterations=1)
+    Hy = y - y.mean(axis=0)
     counters.passes += 1
-    a = np.maximum((yield Quadratic(centred)).reshape(problem.n_kernels, -1).sum(axis=1), 0.0)
-    M = yield from _products(problem, params.time_limit, counters)
-    v = np.zeros(problem.n_kernels)
-    v[: len(M)] = nonnegative_quadratic(M, a[: len(M)])
+    a = np.maximum((yield Quadratic(Hy)).reshape(n_kernels, -1).sum(axis=1), 0.0)
+    M = yield from _products(problem, params.time_limit, counters)  # Combine, Inner
+    done = len(M)  # fewer than all kernels if the time is up
+    v = np.zeros(n_kernels)
+    v[:done] = nonnegative_quadratic(M, a[:done])  # Proposition 9
     total = float(v.sum())
-    d = v / total if total > 0.0 else np.full(len(v), 1.0 / len(v))
+    d = v / total if total > 0.0 else np.full(n_kernels, 1.0 / n_kernels)
     K = yield Combine(d)
     counters.combines += 1
     svm = train(K, y, params.C, params.tol, counters)
     solution = fixed_weights_solution(problem, params, d, svm, counters)
-    columns = centred.reshape(len(y), -1)
-    target = float(np.linalg.norm(columns.T @ columns))
-    length = np.sqrt(max(float(v[: len(M)] @ M @ v[: len(M)]), 0.0)) * target
-    solution.extra["alignment"] = float(v @ a) / float(length) if length > 0.0 else 0.0
-    complete = len(M) == len(v)
-    return solution if complete else replace(solution, stop_reason=StopReason.TIME_LIMIT)
+    solution.extra["alignment"] = _alignment(v[:done], M, a[:done], Hy.reshape(len(y), -1))
+    if done < n_kernels:
+        return replace(solution, stop_reason=StopReason.TIME_LIMIT)
+    return solution
+
+
+def _alignment(v: Floats, M: Floats, a: Floats, Hy: Floats) -> float:
+    """Return the centred alignment of ``sum_m v_m K_m`` with the labels."""
+    target = float(np.linalg.norm(Hy.T @ Hy))
+    length = np.sqrt(max(float(v @ M @ v), 0.0)) * target
+    return float(v @ a) / float(length) if length > 0.0 else 0.0
 
 
 def _products(
     problem: Problem, time_limit: float, counters: Counters
 ) -> Generator[Request, Floats, Floats]:
-    """Return the products M of the first kernels: of all, unless the time is up before."""
+    """Return the matrix M of the first kernels: of all, unless the time limit comes first."""
     n_kernels = problem.n_kernels
     columns = np.empty((n_kernels, n_kernels))
     done = 0
     while done < n_kernels and (done == 0 or problem.clock.elapsed <= time_limit):
         size = min(CHUNK, n_kernels - done)
-        grams = yield Combine(np.eye(size, n_kernels, done))
+        grams = yield from gram_matrices(np.arange(done, done + size), n_kernels)
         _centre(grams)
         columns[:, done : done + size] = yield Inner(grams)
         counters.combines += 1
@@ -119,14 +126,14 @@ def _centre(grams: Floats) -> None:
 
 
 def nonnegative_quadratic(M: Floats, a: Floats) -> Floats:
-    """Return a minimiser over ``v >= 0`` of ``v' M v - 2 v' a``.
+    """Return a minimiser over ``v >= 0`` of ``v' M v - 2 v' a`` (Proposition 9).
 
     Parameters
     ----------
     M : (s, s) float64
         Positive semi-definite Gram matrix of some vectors.
     a : (s,) float64
-        Products of these vectors with another one, so that a is in the range of M.
+        Inner products of these vectors with another vector, so that a is in the range of M.
 
     Returns
     -------
@@ -146,7 +153,7 @@ def nonnegative_quadratic(M: Floats, a: Floats) -> Floats:
     factor, image = roots[:, None] * vectors.T, (vectors.T @ target) / roots
     try:
         w, _ = scipy.optimize.nnls(factor, image, maxiter=30 * len(kept))
-    except RuntimeError:  # it cycles on factors that are singular up to rounding
+    except RuntimeError:  # nnls cycles where the factor is singular up to rounding
         w = scipy.optimize.lsq_linear(factor, image, bounds=(0.0, np.inf), tol=1e-14).x
     v[kept] = np.maximum(w, 0.0) / scale
     return v

@@ -1,14 +1,13 @@
 """Best single kernel by cross-validation (the baseline BK of Do et al. 2009).
 
-For every kernel m, the error of the support vector machine on K_m is estimated by stratified
-k-fold cross-validation inside the training part; the kernel of least error (ties: of least mean
-hinge loss, then of least index) is trained on the whole training part:
+For every kernel m, stratified k-fold cross-validation inside the training part estimates the error
+of the support vector machine on K_m.  The kernel with the least error (ties: with the least mean
+hinge loss, then with the least index) is trained on the whole training part:
 
     max_alpha 1'alpha - 1/2 (alpha*y)' K_m (alpha*y)   s.t.  0 <= alpha <= C, y'alpha = 0.
 
-Do et al. choose the kernel on all data, test part included, and call their BK optimistically
-biased for it; here the test part is never looked at.  :mod:`.svm` chooses
-C too.
+Do et al. choose the kernel on all data, test part included, and therefore call their BK
+optimistically biased.  Here the choice never uses the test part.  :mod:`.svm` chooses C too.
 """
 
 from __future__ import annotations
@@ -43,10 +42,10 @@ def solve(problem: Problem, params: BestSingleParams) -> Steps:
     Returns
     -------
     Solution
-        ``extra`` holds the chosen kernel's index and its cross-validation error.
+        ``extra`` holds ``chosen_kernel``, its index, and ``cv_error``, its cross-validation error.
     """
     solution = yield from train_chosen(problem, params, [params.C], params.folds)
-    del solution.extra["chosen_C"]  # it is the user's
+    del solution.extra["chosen_C"]  # it is always the given C
     return solution
 
 

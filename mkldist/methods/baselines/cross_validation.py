@@ -1,9 +1,11 @@
 """Choice of one kernel, and of C, by cross-validation inside the training part.
 
-Every kernel is scored at every C by stratified k-fold cross-validation: the held-out error rate
-and the held-out mean hinge loss of the support vector machine.  The least error wins; ties go to
-the least hinge loss (to four decimals: the rest is what the machines leave undecided), then to
-the smallest C, then to the first kernel.
+Stratified k-fold cross-validation scores every kernel at every C by two numbers: the held-out error
+rate and the held-out mean hinge loss of the support vector machine.  The least error wins.  Ties go
+to the least hinge loss, rounded to four decimals because the machines are not solved more exactly,
+then to the smallest C, then to the first kernel.
+
+:mod:`.best_single` and :mod:`.svm` share this module.
 """
 
 from __future__ import annotations
@@ -19,19 +21,19 @@ from mkldist.counters import Counters
 from mkldist.gram.requests import Combine
 from mkldist.machines.svm import solve_svm
 from mkldist.solvers.base import Problem, Solution, SolverParams, StopReason
-from mkldist.solvers.single_kernels import fetched
+from mkldist.solvers.single_kernels import gram_matrices
 from mkldist.solvers.svm_solution import fixed_weights_solution
 
 Masks = list[npt.NDArray[np.bool_]]
 
 CHUNK = 3  # kernels held at once; with the rows of a fold, four matrices
-SELECTION_TOL = 1e-3  # duality gap at which predictions are compared, at most
-HINGE_DECIMALS = 4
+SELECTION_TOL = 1e-3  # largest duality gap of the machines that are compared
+HINGE_DECIMALS = 4  # further digits depend on how exactly the machines are solved
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What cross-validation chose.
+    """The best kernel and C by cross-validation.
 
     Parameters
     ----------
@@ -42,7 +44,7 @@ class Choice:
     error, hinge : float
         Held-out error rate and mean hinge loss, the latter rounded.
     complete : bool
-        Whether every kernel was scored before the time was up.
+        False if the time limit came before every kernel was scored.
     """
 
     kernel: int
@@ -62,16 +64,16 @@ def train_chosen(
     problem : Problem
         Labels and number of kernels.
     params : SolverParams
-        Tolerance of the final machine, and the time after which no further kernel is scored.
+        Tolerance of the final machine, and the time limit, after which no kernel is scored.
     Cs : sequence of float
         Bounds of the dual variables to choose from, increasing.
     n_folds : int
-        Folds, cut to the size of the smaller class.
+        Number of folds; the size of the smaller class if that is less.
 
     Yields
     ------
     Combine
-        Of single kernels, each once, and of the chosen one again.
+        Each single kernel once, and the chosen one again.
 
     Returns
     -------
@@ -106,7 +108,7 @@ def _choose(
     tol = min(SELECTION_TOL, params.tol)
     best = Choice(kernel=0, C=Cs[0], error=1.0, hinge=np.inf)
     for first in range(0, n_kernels, CHUNK):
-        grams = yield from fetched(np.arange(first, min(first + CHUNK, n_kernels)), n_kernels)
+        grams = yield from gram_matrices(np.arange(first, min(first + CHUNK, n_kernels)), n_kernels)
         counters.combines += 1
         for kernel, K in enumerate(grams, first):
             if kernel and problem.clock.elapsed > params.time_limit:
@@ -120,19 +122,19 @@ def _choose(
 
 
 def stratified_folds(y: Floats, n_folds: int) -> Masks:
-    """Return masks of held-out points; each class is dealt out in turn, in order of its points.
+    """Return masks of held-out points; the points of each class go to the folds in turn.
 
     Parameters
     ----------
     y : (n,) float64
         Labels in {-1, +1}.
     n_folds : int
-        Folds wanted; cut to the size of the smaller class, at least 2 where it has 2 points.
+        Number of folds; the size of the smaller class if that is less.
 
     Returns
     -------
     list of (n,) bool
-        Empty where a class has fewer than two points.
+        One mask for each fold; an empty list if a class has fewer than two points.
     """
     smaller = int(min((y > 0).sum(), (y < 0).sum()))
     n_folds = min(n_folds, smaller)
@@ -159,11 +161,11 @@ def cross_validate(
     Cs : sequence of float
         Bounds of the dual variables, increasing.
     folds : list of (n,) bool
-        Held-out points; if empty, all points are trained on and scored.
+        Held-out points; with an empty list, one machine trains on all points and scores them.
     tol : float
         Duality gap of each machine.
     counters : Counters
-        Where machines are counted.
+        Counts the machines.
 
     Returns
     -------
@@ -183,7 +185,7 @@ def cross_validate(
             decisions[c, scored] = across @ svm.signed + svm.bias
             if c == 0:
                 neighbour[kept] = svm.alpha
-            if c + 1 < len(Cs):  # what is at its bound mostly stays there
+            if c + 1 < len(Cs):  # dual variables at their bound mostly stay at it
                 start = np.where(svm.alpha >= C, Cs[c + 1], svm.alpha)
     errors = (np.where(decisions >= 0, 1.0, -1.0) != y).mean(axis=1)
     hinges = np.maximum(0.0, 1.0 - y * decisions).mean(axis=1)

@@ -11,18 +11,19 @@ whose first term is the squared distance between a point of each class's convex 
 2. ``eta_m = gamma*' Y K_m Y gamma*``, divided by their sum,
 3. ``min over gamma in Gamma of Q(gamma; sum_m eta_m K_m)``,
 
-and ``f(x) = sum_m eta_m k_m(x, .)' Y gamma + b`` with f = 0 midway between the two hulls' points.
-The bounds reported are those of the third problem.  The kernels are summed, not averaged, in the
-first, so that for 0 < lam < 1 it depends on their scale and number.  The paper maximises over
-weights of unit Euclidean norm, which turns the sum over kernels into a norm, and then keeps the
-sum as an approximation; its weights have unit norm, the authors' programs make them sum to one,
-as here.  The machine of their later library multiplies lam by ``n_+ n_- / n`` in the third
+The decision is ``f(x) = sum_m eta_m k_m(x, .)' Y gamma + b``, with b such that f = 0 midway between
+the two hulls' points.  The bounds reported are those of the third problem.  The first problem sums
+the kernels rather than averaging them: for 0 < lam < 1 it depends on their scale and number.
+
+The paper maximises over weights of unit Euclidean norm, which turns the sum over kernels into a
+norm, and then keeps the sum as an approximation.  Its weights have unit norm; the authors' programs
+make them sum to one, as here.  Their later library multiplies lam by ``n_+ n_- / n`` in the third
 problem; the paper does not.
 
-Either problem is the l2-SVM in another scale: for ``alpha = s gamma`` the dual of
+Problems 1 and 3 are the l2-SVM in another scale: for ``alpha = s gamma`` the dual of
 :mod:`mkldist.machines.l2_svm` on ``(1 - lam) K`` with ridge lam is ``2 s - s^2 Q / 2``, at best
-``2 / Q``.  So a primal value P of that machine bounds Q from below by ``2 / P``; so does the
-linear function that touches the convex Q at gamma, whose least value over Gamma is
+``2 / Q``.  A primal value P of that machine therefore bounds Q from below by ``2 / P``.  Another
+lower bound is the linear function that touches the convex Q at gamma; its least value over Gamma is
 ``2 (min_{y_i=+1} g_i + min_{y_i=-1} g_i) - Q`` with ``g = Y ((1 - lam) K + lam I) Y gamma``.
 """
 
@@ -54,7 +55,17 @@ class EasyMklParams(SolverParams):
 
 @dataclass(frozen=True, eq=False)
 class _Hulls:
-    """Points of the classes' hulls: signed weights Y gamma, bias, and bounds of Q."""
+    """A point of each class's hull, and bounds of the least Q.
+
+    Parameters
+    ----------
+    signed : (n,) float64
+        Y gamma.
+    bias : float
+        Bias b.
+    upper, lower : float
+        Q at gamma, and a lower bound of the least Q.
+    """
 
     signed: Floats
     bias: float
@@ -83,12 +94,12 @@ def solve(problem: Problem, params: EasyMklParams) -> Steps:
     """
     y, M = problem.y, problem.n_kernels
     counters = Counters(outer_iterations=1, passes=1, combines=2)
-    K = yield Combine(np.ones(M))
+    K = yield Combine(np.ones(M))  # problem 1
     gamma = _nearest(K, y, params.lam, 0.0, counters).signed
-    shares = np.maximum((yield Quadratic(gamma)), 0.0)
+    shares = np.maximum((yield Quadratic(gamma)), 0.0)  # problem 2
     total = float(shares.sum())
     eta = shares / total if total > 0.0 else np.full(M, 1.0 / M)
-    K = yield Combine(eta)
+    K = yield Combine(eta)  # problem 3
     hulls = _nearest(K, y, params.lam, params.tol, counters)
     met = relative_gap(hulls.upper, hulls.lower) <= params.tol
     return Solution(
@@ -105,7 +116,21 @@ def solve(problem: Problem, params: EasyMklParams) -> Steps:
 
 
 def _nearest(K: Floats, y: Floats, lam: float, tol: float, counters: Counters) -> _Hulls:
-    """Minimise Q over Gamma; overwrites K."""
+    """Minimise Q over Gamma.
+
+    Parameters
+    ----------
+    K : (n, n) float64
+        Gram matrix; it is overwritten.
+    y : (n,) float64
+        Labels.
+    lam : float
+        Regularisation.
+    tol : float
+        Duality gap of the l2-SVM.
+    counters : Counters
+        Counts the machine.
+    """
     means = np.where(y > 0, 1.0 / (y > 0).sum(), -1.0 / (y < 0).sum())
     if lam == 1.0:
         return _bounded(means, K @ means, y, lam, 0.0)
@@ -124,7 +149,19 @@ def _nearest(K: Floats, y: Floats, lam: float, tol: float, counters: Counters) -
 
 
 def _bounded(signed: Floats, f: Floats, y: Floats, lam: float, lower: float) -> _Hulls:
-    """Return the points with bias and bounds; f is K times the signed weights."""
+    """Return the hulls' points with bias and bounds.
+
+    Parameters
+    ----------
+    signed, f : (n,) float64
+        Y gamma, and ``K Y gamma``.
+    y : (n,) float64
+        Labels.
+    lam : float
+        Regularisation.
+    lower : float
+        A lower bound of the least Q that is known already.
+    """
     half_gradient = (1.0 - lam) * y * f + lam * y * signed
     Q = (1.0 - lam) * max(float(signed @ f), 0.0) + lam * float(signed @ signed)
     tangent = 2.0 * float(half_gradient[y > 0].min() + half_gradient[y < 0].min()) - Q

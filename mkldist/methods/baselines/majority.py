@@ -37,7 +37,7 @@ def solve(problem: Problem, params: MajorityParams) -> Generator[Request, None, 
     Returns
     -------
     Solution
-        Of gap 0; no request is made of the bank.
+        Its gap is 0.  The solver makes no request of the bank.
     """
     y = problem.y
     positives, negatives = int((y > 0).sum()), int((y < 0).sum())

@@ -1,14 +1,14 @@
-"""Support vector machine on one kernel, kernel and C chosen together by cross-validation.
+"""Support vector machine on one kernel; cross-validation chooses the kernel and C together.
 
-The baseline that multiple kernel learning is usually compared with: an SVM whose kernel, say the
-width of a Gaussian, and whose C are those of least cross-validated error.  Every kernel of the
-bank is scored at every C of the geometric series from ``C_min`` to ``C_max`` by stratified k-fold
-cross-validation inside the training part; the best pair (ties: of least mean hinge loss, then of
-smallest C, then of least index) is trained on the whole training part:
+The usual baseline of multiple kernel learning: an SVM whose kernel, say the width of a Gaussian,
+and whose C have the least cross-validated error.  Stratified k-fold cross-validation inside the
+training part scores every kernel of the bank at every C of the geometric series from ``C_min`` to
+``C_max``.  The best pair (ties: with the least mean hinge loss, then the smallest C, then the least
+index) is trained on the whole training part:
 
     max_alpha 1'alpha - 1/2 (alpha*y)' K_m (alpha*y)   s.t.  0 <= alpha <= C, y'alpha = 0.
 
-C is not a parameter here, it is learned; :mod:`.best_single` takes it as given.
+Here C is learned.  In :mod:`.best_single` it is a parameter.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class SvmParams(SolverParams):
 
     @property
     def Cs(self) -> list[float]:
-        """The values of C tried, increasing and distinct."""
+        """Values of C to try, increasing and distinct."""
         series = np.geomspace(self.C_min, self.C_max, self.C_num)
         return sorted(set(series.tolist()))
 
@@ -45,7 +45,7 @@ def solve(problem: Problem, params: SvmParams) -> Steps:
     problem : Problem
         Labels and number of kernels.
     params : SvmParams
-        Values of C to try and number of folds, cut to the size of the smaller class.
+        Values of C to try, and number of folds; the size of the smaller class if that is less.
 
     Yields
     ------

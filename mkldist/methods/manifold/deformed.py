@@ -1,16 +1,18 @@
 """Kernels deformed by a graph Laplacian (Sindhwani, Niyogi & Belkin 2005).
 
-With ``f = K a`` the two norms of manifold regularisation on the n points, labelled or not, are one:
+On n points, labelled or not, the two norms of manifold regularisation are one norm.  With
+``f = K a``,
 
-    gamma_a f'K^-1 f + gamma_i f'L f = f'Kd^-1 f,     Kd = K (gamma_a I + gamma_i L K)^-1,
+    gamma_a f'K^-1 f + gamma_i f'L f = f'Kd^-1 f,     Kd = K (gamma_a I + gamma_i L K)^-1.
 
-and the labelled points J alone carry the loss, so that a semi-supervised machine is the supervised
-one on the labelled block of Kd.  Its dual variables c give coefficients on all points,
+Only the labelled points carry a loss; the matrix J selects them.  A semi-supervised machine is
+therefore the supervised one on the labelled block of Kd.  Its dual variables c give coefficients on
+all points,
 
-    a = (gamma_a I + gamma_i L K)^-1 J'c = (J'c - gamma_i L Kd J'c) / gamma_a,
+    a = (gamma_a I + gamma_i L K)^-1 J'c = (J'c - gamma_i L Kd J'c) / gamma_a.
 
-with which ``f(x) = k(x, .)'a`` is the predictor off the points: the deformed kernel off the points
-is ``k(x, .)(gamma_a I + gamma_i L K)^-1``.
+With these, ``f(x) = k(x, .)'a`` predicts off the points as well: the deformed kernel there is
+``k(x, .)(gamma_a I + gamma_i L K)^-1``.
 
 The matrix to be inverted is not symmetric.  With the pivoted Cholesky factor F of K = FF',
 
@@ -19,10 +21,10 @@ The matrix to be inverted is not symmetric.  With the pivoted Cholesky factor F 
 which is symmetric and positive semi-definite in floating point too, whatever the rank of K.
 
 Rounding.  Where F'L F nearly vanishes, rounding changes Kd by a share ``eps gamma_i ||L|| ||K|| /
-gamma_a``.  Bounds do not inherit it: coefficients are refined against K and L themselves, lower
-bounds take ``c'Kd c`` from :meth:`DeformedKernel.norm`, which no error of F can make too small, and
-upper bounds take in what rounding may have taken off them, :meth:`Deformation.rounding`.  A run
-that this keeps from its tolerance has stalled.
+gamma_a``.  The bounds of the methods stay valid nevertheless.  Coefficients are refined against K
+and L themselves.  Lower bounds take ``c'Kd c`` from :meth:`DeformedKernel.norm`, which no error of
+F can make too small.  Upper bounds add the most that rounding may have taken off them,
+:meth:`Deformation.rounding`.  A run whose tolerance is out of reach for this reason has stalled.
 """
 
 from __future__ import annotations
@@ -41,23 +43,24 @@ from mkldist.target import Target
 
 EPS = float(np.finfo(np.float64).eps)
 LEAST, LARGEST = 1e-15, 1e15  # range of the weights of the two norms
-REFINEMENTS, SLOW = 6, 0.5  # a refinement that leaves more of the error is the last
+REFINEMENTS, SLOW = 6, 0.5  # a refinement that leaves a larger share of the error is the last
 Solver = Callable[[Floats], Floats]
+"""Function that solves a linear system for right sides (n, ...)."""
 
 
 class AmbientParams(SolverParams):
-    """Parameters that the methods of partly labelled points have."""
+    """Parameters of every method for partly labelled points."""
 
     gamma_a: float = Field(1.0, ge=LEAST, le=LARGEST, description="weight of the ambient norm")
 
     @property
     def target(self) -> Target:
-        """What the labels may be."""
+        """Kind of labels: two classes, 0 for a point without a label."""
         return Target.PARTIAL
 
 
 class ManifoldParams(AmbientParams):
-    """Parameters that the methods of two norms have."""
+    """Parameters of every method with an ambient and an intrinsic norm."""
 
     gamma_i: float = Field(1.0, ge=0, le=LARGEST, description="weight of the intrinsic norm")
 
@@ -93,7 +96,7 @@ class Deformation:
         return max(self.gamma_a * float(a @ f) + float(f @ self.smoothed(f)), 0.0)
 
     def rounding(self, reach: Floats, a: Floats, f: Floats, slopes: Floats) -> float:
-        """Return what rounding may have taken off ``1/2 penalty(a, f)`` and the loss at f.
+        """Return the most that rounding may have taken off ``1/2 penalty(a, f)`` and the loss.
 
         Parameters
         ----------
@@ -113,7 +116,7 @@ class Deformation:
         return float(np.linalg.norm(slope * unsure)) + 0.5 * curved
 
     def rest_rounding(self, a: Floats, f: Floats) -> Floats:
-        """Return what rounding may have changed in ``gamma_a a + gamma_i L f`` (n,)."""
+        """Return the most that rounding may have changed in ``gamma_a a + gamma_i L f`` (n,)."""
         stiff = self.stiffness(len(f)).reshape(-1, *[1] * (f.ndim - 1))
         unsure: Floats = EPS * (self.gamma_a * np.abs(a) + stiff * np.abs(f))
         return unsure
@@ -128,7 +131,7 @@ class Deformation:
         a, right : (n,) or (n, r) float64
             A first solution, and the right side.
         solver : callable
-            Solves the system, if only to a few digits.
+            Solves the system, perhaps to a few digits only.
         """
         least, best = np.inf, a
         for _ in range(1 + REFINEMENTS):
@@ -175,11 +178,11 @@ class DeformedKernel:
     Parameters
     ----------
     deformation : Deformation
-        What deforms it.
+        The two norms and the graph.
     K : (n, n) float64
         Gram matrix.
     F : (n, r) float64, or None
-        ``K = FF'``; None where nothing but the scale is changed.
+        ``K = FF'``; None where gamma_i is 0, so that only the scale changes.
     root : (r, r) float64, or None
         R with ``RR' = (gamma_a I + gamma_i F'L F)^-1``.
     """
@@ -192,8 +195,8 @@ class DeformedKernel:
     def block(self) -> Floats:
         """Return Kd between the labelled points, (l, l).
 
-        What rounding kept out of F enters as if the graph did not smooth it: it can then but
-        raise Kd, and so lower the dual value.
+        Rounding leaves a small part of K out of F.  That part enters as if the graph did not smooth
+        it, which can only raise Kd, and so lower the dual value.
         """
         labelled = self.deformation.labelled
         if self.F is None or self.root is None:
@@ -206,17 +209,17 @@ class DeformedKernel:
         return block
 
     def coefficients(self, c: Floats) -> Floats:
-        """Return ``(gamma_a I + gamma_i L K)^-1 J'c`` (n, ...), refined while that helps."""
+        """Return ``(gamma_a I + gamma_i L K)^-1 J'c`` (n, ...), iteratively refined."""
         right = self.deformation.spread(c, len(self.K))
         if self.F is None:
             return self.solved(right)
         return self.deformation.refined(self.K, self.solved(right), right, self.solved)
 
     def norm(self, c: Floats) -> float:
-        """Return an upper bound of ``c'Kd c`` for `c` (l,), whatever rounding did to the factors.
+        """Return an upper bound of ``c'Kd c`` for `c` (l,) that errors of the factors cannot break.
 
-        For every z it is at most ``gamma_i z'L z + v'K v / gamma_a``, ``v = J'c - gamma_i L z``,
-        with equality at ``z = Kd J'c``.
+        For every z, ``c'Kd c <= gamma_i z'L z + v'K v / gamma_a`` with ``v = J'c - gamma_i L z``.
+        Equality holds at ``z = Kd J'c``.
         """
         deformation, reach = self.deformation, np.sqrt(self.K.diagonal())
         right = deformation.spread(c, len(reach))
@@ -228,7 +231,7 @@ class DeformedKernel:
         v = right - smooth
         unsure_v = EPS * (np.abs(right) + stiff * np.abs(z))
         g = self.F.T @ v
-        left = max(float(v @ (self.K @ v - self.F @ g)), 0.0)  # of K without FF'
+        left = max(float(v @ (self.K @ v - self.F @ g)), 0.0)  # v'(K - FF')v
         ambient = float(g @ g) + left + 2.0 * EPS * float(np.sum((reach * v) ** 2))
         ambient += float(np.sum((reach * unsure_v) ** 2))
         intrinsic = float(z @ smooth) + EPS * float(np.linalg.norm(stiff * z**2))
@@ -236,7 +239,7 @@ class DeformedKernel:
         return intrinsic + ambient / deformation.gamma_a
 
     def _fit(self, right: Floats, F: Floats, root: Floats) -> Floats:
-        """Return ``Kd right`` (n,), refined while that helps."""
+        """Return ``Kd right`` (n,), iteratively refined."""
         least, best, w = np.inf, np.zeros(F.shape[1]), np.zeros(F.shape[1])
         for _ in range(1 + REFINEMENTS):
             rest = F.T @ (right - self.deformation.smoothed(F @ w)) - self.deformation.gamma_a * w
@@ -249,7 +252,7 @@ class DeformedKernel:
         return fit
 
     def solved(self, right: Floats) -> Floats:
-        """Return ``(gamma_a I + gamma_i L K)^-1`` times columns (n, ...), as far as F knows it."""
+        """Return ``(gamma_a I + gamma_i L K)^-1`` times columns (n, ...), FF' in place of K."""
         solved = right
         if self.F is not None and self.root is not None:
             f = self.F @ (self.root @ (self.root.T @ (self.F.T @ right)))
@@ -259,7 +262,7 @@ class DeformedKernel:
 
 
 def decision_rounding(reach: Floats, a: Floats) -> Floats:
-    """Return what rounding may have changed in ``K a`` (n,).
+    """Return the most that rounding may have changed in ``K a`` (n,).
 
     A decision is a sum of terms of at most ``reach_i reach_j |a_j|``, whose rounding errors add up
     like a random walk.
@@ -278,7 +281,7 @@ def decision_rounding(reach: Floats, a: Floats) -> Floats:
 def pivoted_factor(K: Floats) -> Floats:
     """Return F (n, r) with ``K = FF'`` up to rounding, r the numerical rank of `K`.
 
-    What is left of the diagonal is at most the rounding of its largest entry.
+    No diagonal entry of ``K - FF'`` exceeds the rounding of the largest one of `K`.
     """
     largest = float(K.diagonal().max())
     if not largest > 0.0:
@@ -293,7 +296,7 @@ def pivoted_factor(K: Floats) -> Floats:
 def inverse_root(system: Floats, shift: float) -> Floats:
     """Return R with ``RR' = (system + shift I)^-1`` for a positive semi-definite matrix.
 
-    Negative eigenvalues, which rounding may leave, count as 0.
+    Rounding may leave negative eigenvalues; they count as 0.
     """
     shifted = system.copy()
     shifted[np.diag_indices_from(shifted)] += shift

@@ -7,25 +7,25 @@ Minimises over kernel weights d in the simplex, components g_m on all n points, 
 where ``g'G^-1 g`` is infinite outside the range of G.  For fixed d this is least squares with the
 kernel ``sum_m d_m G_m``, and F at its minimum is convex in d.
 
-The candidates of the paper are kernels of graphs, the pseudo-inverses of their Laplacians, which
-exist on the points at hand only.  Here they are the kernels of the bank with the data set's graph
-built in, which predict off the points as well,
+The paper's candidates G_m are kernels of graphs: the pseudo-inverses of their Laplacians, which
+exist only on the given points.  Here they are the kernels of the bank, deformed by the data set's
+graph (:mod:`.deformed`), which predict off the points as well,
 
-    G_m = (gamma_a K_m^-1 + gamma_i L)^-1,
+    G_m = (gamma_a K_m^-1 + gamma_i L)^-1.
 
-see :mod:`.deformed`.  With ``gamma_i = 0`` they are the kernels of the bank as they
-are, ``K_m / gamma_a``: on a bank of pseudo-inverses of Laplacians, given as precomputed Gram
-matrices, F is the paper's problem, up to the bias, which the paper does not have.
+With ``gamma_i = 0`` they are the kernels of the bank themselves, ``K_m / gamma_a``.  On a bank of
+pseudo-inverses of Laplacians, given as precomputed Gram matrices, F is then the paper's problem, up
+to the bias, which the paper does not have.
 
-It is ``lapmkl``, form ``deformed``, with the squared loss in place of the squared hinge loss, and
-solved alike, by :mod:`.lapmkl`; the paper adds one kernel at a time.  With
-one kernel it is :mod:`.laprls`.
+The problem is that of ``lapmkl``, form ``deformed``, with the squared loss in place of the squared
+hinge, and :mod:`.lapmkl_deformed` solves both.  The paper's own algorithm adds one kernel at a
+time.  With one kernel the problem is that of :mod:`.laprls`.
 """
 
 from __future__ import annotations
 
 from mkldist.methods.manifold.deformed import ManifoldParams
-from mkldist.methods.manifold.lapmkl import solve_deformed
+from mkldist.methods.manifold.lapmkl_deformed import solve_deformed
 from mkldist.solvers.base import Method, Problem, Steps
 
 

@@ -9,52 +9,66 @@ with the graph Laplacian L and kernel weights d in the simplex, two forms:
         F = 1/2 { gamma_a alpha'K alpha + gamma_i alpha'N alpha
                   + sum over labelled i of max(0, 1 - y_i ((K alpha)_i + b))^2 },
 
-    ``K = sum_m d_m K_m``, ``N = sum_m d_m K_m L K_m``.  It is convex in (alpha, b) and in d, not in
-    both: a run has converged at a stationary point, to ``stationarity <= tol`` whatever its gap,
-    since ``dual_objective`` is a lower bound that is loose unless gamma_i is small.  Which of
-    several stationary points it meets depends on its steps.  See
-    :mod:`.lapmkl_shared`.
+    ``K = sum_m d_m K_m``, ``N = sum_m d_m K_m L K_m``.  :func:`alternate` below is the paper's
+    Algorithm 1 for it, with the z-step of :mod:`.lapmkl_machine` and the d-step of
+    :mod:`.lapmkl_weights`.
 ``deformed``
     The paper's (16), from which (18) follows by sharing alpha: a function per kernel, convex, with
-    a duality gap,
+    a duality gap.  :mod:`.lapmkl_deformed` states and solves it.
 
-        F = 1/2 { sum_m g_m'(gamma_a K_m^-1 + gamma_i L) g_m / d_m
-                  + sum over labelled i of loss(y_i, sum_m g_m(x_i) + b) },   g_m = d_m f_m.
+The optimum of ``deformed`` is at most that of ``shared``, which restricts it to
+``g_m = d_m K_m alpha``.  Both equal PrimalMKL with ``lam = gamma_a`` on the labelled points where
+``gamma_i = 0``, F for F, and LapSVM where there is one kernel.
 
-    It is PrimalMKL with lam = 1 over the kernels ``K_m (gamma_a I + gamma_i L K_m)^-1`` restricted
-    to the labelled points, see :mod:`.deformed`; so is its certificate.  The blocks
-    are computed once, a few kernels at a time, and PrimalMKL then runs on a bank of its own in
-    memory.  With the squared loss it is :mod:`.glks`.
+Stopping rule of ``shared``.  F is convex in z = (alpha, b) and in d, but not in both.  Which of
+several stationary points a run meets depends on its steps.  Where the alternation ends, no change
+of z alone and no change of d alone can gain more than
 
-Its optimum is at most that of ``shared``.  Both equal PrimalMKL with ``lam = gamma_a`` on the
-labelled points where ``gamma_i = 0``, F for F, and LapSVM where there is one kernel.
+    z_gap = 1/2 (dF/dalpha)'R^+ (dF/dalpha)      and      fw_gap = max_m <dF/dd, d - e_m>,
+
+with ``R = gamma_a K + gamma_i N``.  The run has converged when
+``stationarity = (z_gap + fw_gap) / F <= tol``, the rounding of F added to the gaps.
+
+Its ``dual_objective`` is a lower bound of F over all (z, d): the dual of (18) with gamma_i = 0,
+``y'r - 1/2 ||r||^2 - max_m r'K_m r / (2 gamma_a)``, at the best multiple of the residual r.  The
+bound is honest, but loose unless gamma_i is small.  The optimum of ``deformed`` is a tighter one.
 
 Erratum: (18) sums the loss over all n points; the labelled ones of (16) are meant.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from pydantic import Field
 
 from mkldist.arrays import Floats
 from mkldist.counters import Counters
-from mkldist.gram.bank import MemoryBank
-from mkldist.gram.layout import TileLayout
-from mkldist.gram.passes import answered
-from mkldist.gram.requests import Request
-from mkldist.machines.squared_losses import SquaredLoss
+from mkldist.machines.squared_losses import squared_hinge
 from mkldist.methods.manifold.deformed import Deformation, ManifoldParams
-from mkldist.methods.manifold.lapmkl_shared import solve_shared
-from mkldist.methods.primal import primalmkl
-from mkldist.optim.duality_gap import relative_gap
-from mkldist.solvers.base import Method, Problem, Solution, Steps, StopReason
-from mkldist.solvers.single_kernels import AT_A_TIME, fetched
+from mkldist.methods.manifold.lapmkl_deformed import solve_deformed
+from mkldist.methods.manifold.lapmkl_machine import SharedMachine, SharedPoint
+from mkldist.methods.manifold.lapmkl_weights import (
+    SIMPLEX,
+    SharedColumns,
+    kernel_forms,
+    weight_step,
+    z_step,
+)
+from mkldist.solvers.base import (
+    Method,
+    Problem,
+    Solution,
+    Steps,
+    StopReason,
+    reason_to_stop,
+)
+from mkldist.solvers.trace import Trace
 
-INNER_SHARE = 0.9  # of tol; the rest is for rounding between the deformed kernels and the bank's
+INNER_SHARE = 1e-2  # of tol: the error of dF/dd is of the order of the root of the machine's gap
+PATIENCE, PROGRESS = 8, 1e-13
+TINY = float(np.finfo(np.float64).tiny)
 
 
 class LapMKLParams(ManifoldParams):
@@ -87,160 +101,90 @@ def solve(problem: Problem, params: LapMKLParams) -> Steps:
     Returns
     -------
     Solution
+        In the shared form, ``extra`` holds ``z_gradient``, the norm of dF/dz, ``frank_wolfe_gap``,
+        and ``stationarity``, which is at most tol when the run has converged.
     """
     if params.form == "shared":
-        return (yield from solve_shared(problem, params, coupled=params.coupled))
+        return (yield from alternate(problem, params))
     return (yield from solve_deformed(problem, params, "squared-hinge", coupled=params.coupled))
 
 
-def solve_deformed(
-    problem: Problem,
-    params: ManifoldParams,
-    loss: Literal["squared-hinge", "squared"],
-    *,
-    coupled: bool = True,
-) -> Steps:
-    """Run PrimalMKL on the deformed kernels.
+def alternate(problem: Problem, params: LapMKLParams) -> Steps:
+    """Alternate between z and d in the shared form (Algorithm 1 for (18)).
 
-    Parameters
-    ----------
-    problem : Problem
-        Labels, 0 for none, number of kernels, and graph Laplacian.
-    params : ManifoldParams
-        Weights of the two norms and stopping rule.
-    loss : str
-        Loss of the labelled points.
-    coupled : bool
-        Whether coefficients follow in PrimalMKL's weight step.
-
-    Yields
-    ------
-    Combine
-
-    Returns
-    -------
-    Solution
-        ``kernel_coefficients`` are on all points; ``coefficients`` are the shared coefficients of
-        the deformed kernels, 0 at points without a label.
+    Parameters, requests and solution are those of :func:`solve`.
     """
-    labelled = np.flatnonzero(problem.y)
-    deformation = Deformation(problem.laplacian, params.gamma_a, params.gamma_i, labelled)
-    bank = yield from _deformed_bank(problem, params, deformation)
-    inner = primalmkl.PrimalMKLParams(
-        lam=1.0,
-        loss=loss,
-        tol=INNER_SHARE * params.tol,
-        max_iter=params.max_iter,
-        time_limit=params.time_limit,
-        trace=params.trace,
-        coupled=coupled,
-    )
-    of_labels = primalmkl.squared_loss(inner, problem.y[labelled])
-    if bank is None:
-        return _constant(problem, deformation, of_labels)
-    on_labelled = Problem(problem.y[labelled], problem.n_kernels, problem.clock)
-    solution = answered(bank, primalmkl.solve(on_labelled, inner))
-    r = solution.dual_variables
-    r = r * on_labelled.y if loss == "squared-hinge" else r
-    return (yield from _on_all_points(problem, params, deformation, of_labels, solution, r))
-
-
-def _deformed_bank(
-    problem: Problem, params: ManifoldParams, deformation: Deformation
-) -> Generator[Request, Any, MemoryBank | None]:
-    """Return the deformed kernels between the labelled points, or None when the time is up."""
-    layout = TileLayout.for_points(len(deformation.labelled))
-    values = np.empty((problem.n_kernels, layout.n_entries))
-    for start in range(0, problem.n_kernels, AT_A_TIME):
-        if problem.clock.past(params.time_limit):
-            return None
-        kernels = np.arange(start, min(start + AT_A_TIME, problem.n_kernels))
-        matrices = yield from fetched(kernels, problem.n_kernels)
-        blocks = np.array([deformation(K).block() for K in matrices])
-        values[kernels] = layout.pack(blocks)
-    return MemoryBank(values, layout)
-
-
-def _constant(problem: Problem, deformation: Deformation, loss: SquaredLoss) -> Solution:
-    """Return the best constant, which needs no kernel, with the lower bound 0."""
-    labelled = deformation.labelled
-    b = loss.best_bias(np.zeros(len(labelled)))
-    r = loss.residual(np.full(len(labelled), b))
-    weights = np.zeros(problem.n_kernels)
-    weights[0] = 1.0
+    n, labelled = problem.n_points, np.flatnonzero(problem.y)
+    norms = Deformation(problem.laplacian, params.gamma_a, params.gamma_i, labelled)
+    loss, counters = squared_hinge(problem.y[labelled]), Counters()
+    machine = SharedMachine(norms, loss, (INNER_SHARE * params.tol) ** 2, counters)
+    trace = Trace(params.trace, problem.clock)
+    upper, lower, stationarity, patience = np.inf, 0.0, np.inf, PATIENCE
+    d = SIMPLEX.uniform(problem.n_kernels)
+    K, R = yield from machine.matrices(d, n)  # line 4: Combine
+    at = machine.minimum(d, K, R, np.zeros(len(labelled)))  # lines 5 to 10
+    for iteration in range(1, params.max_iter + 1):
+        r = loss.feasible(at.r)
+        forms = yield from kernel_forms(at, r, norms, counters)  # line 11: Matvec
+        value = _objective(at, forms.columns, machine)
+        lower = max(lower, _best_multiple(r, forms.largest / params.gamma_a))
+        fw_gap = max(float(forms.gradient @ at.d - forms.gradient.min()), 0.0)
+        # The digits in which the two values of F differ are as little known as a possible gain.
+        gain = at.z_gap + fw_gap + abs(value - at.value)
+        last, stationarity = stationarity, gain / max(value, TINY)
+        better = upper - value > PROGRESS * value or stationarity < 0.5 * last
+        patience = PATIENCE if better else patience - 1
+        upper = min(upper, value)
+        counters.outer_iterations += 1
+        trace.record(upper, lower, at.d)
+        stop = reason_to_stop(problem, params, stationarity, stalled=patience == 0)
+        if stop is not None or iteration == params.max_iter:
+            break
+        d = yield from weight_step(
+            at, forms.columns, machine, coupled=params.coupled, tol=params.tol
+        )  # line 12
+        K, R = yield from machine.matrices(d, n)
+        at = z_step(machine, at, forms.columns, d, K, R, coupled=params.coupled)
+    on_points = norms.spread(at.r, n)
+    z_gradient = np.append(at.R @ at.alpha - at.K @ on_points, at.r.sum())
     return Solution(
-        kernel_weights=weights,
-        coefficients=np.zeros(problem.n_points),
-        bias=b,
-        dual_variables=deformation.spread(r * problem.y[labelled], problem.n_points),
-        objective=loss.value(r, b),
-        dual_objective=0.0,
-        stop_reason=StopReason.TIME_LIMIT,
+        kernel_weights=at.d,
+        coefficients=at.alpha,
+        bias=at.b,
+        dual_variables=on_points * problem.y,
+        objective=value,
+        dual_objective=min(lower, value),
+        stop_reason=stop or StopReason.MAX_ITER,
+        counters=counters,
+        trace=trace.arrays(),
+        extra={
+            "z_gradient": float(np.linalg.norm(z_gradient)),
+            "frank_wolfe_gap": fw_gap,
+            "stationarity": stationarity,
+        },
     )
 
 
-def _on_all_points(
-    problem: Problem,
-    params: ManifoldParams,
-    deformation: Deformation,
-    loss: SquaredLoss,
-    inner: Solution,
-    r: Floats,
-) -> Generator[Request, Any, Solution]:
-    """Return the predictor on the bank's own kernels, and F there.
+def _objective(at: SharedPoint, columns: SharedColumns, machine: SharedMachine) -> float:
+    """Return F by its definition, and what rounding may have taken off it.
 
-    The lower bound gives up what rounding in the deformed kernels in use may have added to it at
-    the dual variables `r` (l,).
+    The machine's own value is less exact, because its R contains ``K_m L K_m``.
     """
-    labelled, n = deformation.labelled, problem.n_points
-    d, c = inner.kernel_weights, inner.coefficients
-    active = np.flatnonzero(d)
-    own = np.empty((len(active), n))
-    f, norms, rounding, excess = np.zeros(n), 0.0, 0.0, 0.0
-    for start in range(0, len(active), AT_A_TIME):
-        kernels = active[start : start + AT_A_TIME]
-        matrices = yield from fetched(kernels, problem.n_kernels)
-        for s, (m, K) in enumerate(zip(kernels, matrices, strict=True), start):
-            kernel = deformation(K)
-            own[s] = kernel.coefficients(c)
-            f_m = K @ own[s]
-            f += d[m] * f_m
-            norms += float(d[m]) * deformation.penalty(own[s], f_m)
-            reach = np.sqrt(K.diagonal())
-            rounding += float(d[m]) * deformation.rounding(reach, own[s], f_m, np.abs(c))
-            excess = max(excess, kernel.norm(r) - float(r @ kernel.block() @ r))
-    b = loss.best_bias(f[labelled])
-    objective = 0.5 * norms + loss.value(loss.residual(f[labelled] + b), b) + rounding
-    constant = _constant(problem, deformation, loss)
-    if objective > constant.objective:  # all that rounding left
-        own[:], b, objective = 0.0, float(constant.bias), constant.objective
-    lower = max(inner.dual_objective - 0.5 * excess, 0.0)
-    met = relative_gap(objective, lower) <= params.tol
-    missed = StopReason.STALLED if inner.converged else inner.stop_reason
-    return Solution(
-        kernel_weights=d,
-        coefficients=deformation.spread(c, n),
-        bias=b,
-        dual_variables=deformation.spread(inner.dual_variables, n),
-        objective=objective,
-        dual_objective=lower,
-        stop_reason=StopReason.CONVERGED if met else missed,
-        counters=_counted(inner.counters, problem.n_kernels, len(active)),
-        trace=inner.trace,
-        kernel_coefficients=own,
-    )
+    used = at.d[columns.kernels] > 0.0
+    kernels, v, norms = columns.kernels[used], columns.v[used], machine.norms
+    d = at.d[kernels]
+    r = machine.loss.residual(d @ v[:, norms.labelled] + at.b)
+    value = 0.5 * float(d @ columns.t[used]) + machine.loss.value(r, at.b)
+    for weight, m, v_m in zip(d, kernels, v, strict=True):
+        reach = machine.reaches[int(m)]
+        value += float(weight) * norms.rounding(reach, at.alpha, v_m, np.abs(r))
+    return value
 
 
-def _counted(inner: Counters, n_kernels: int, n_active: int) -> Counters:
-    """Return the work done, with what the bank itself was asked for."""
-    return Counters(
-        outer_iterations=inner.outer_iterations,
-        svm_solves=inner.svm_solves,
-        svm_iterations=inner.svm_iterations,
-        newton_steps=inner.newton_steps,
-        passes=1,
-        combines=n_kernels + n_active,
-    )
+def _best_multiple(r: Floats, norm: float) -> float:
+    """Return the largest dual value on the ray of `r`, ``(y'r)^2 / (2 (r'r + norm))``."""
+    gain = float(np.abs(r).sum())
+    return 0.5 * gain**2 / (float(r @ r) + norm) if gain > 0.0 else 0.0
 
 
 METHOD = Method(

@@ -5,8 +5,8 @@ labelled rows of K,
 
     F(alpha, b) = 1/2 alpha'R alpha + L(K_l alpha + b 1),
 
-whose minimum has ``alpha = R^+ K_l'c``, c the residual of the loss.  That is PrimalMKL's machine
-with lam = 1 on ``H = K_l R^+ K_l'``.
+whose minimum has ``alpha = R^+ K_l'c``, c the residual of the loss.  The dual variables c are thus
+the coefficients of PrimalMKL's machine with lam = 1 on ``H = K_l R^+ K_l'``.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from mkldist.gram.requests import Request
 from mkldist.machines.primal_newton import PrimalMachine, PrimalPoint
 from mkldist.machines.squared_losses import SquaredLoss
 from mkldist.methods.manifold.deformed import Deformation
-from mkldist.solvers.single_kernels import AT_A_TIME, fetched
+from mkldist.solvers.single_kernels import AT_A_TIME, gram_matrices
 
 RIDGE = 4.0 * np.finfo(np.float64).eps  # of the largest diagonal entry of R
 
 
 @dataclass(frozen=True, eq=False)
 class SharedPoint:
-    """Weights, the minimum over z for them, and the matrices it was found with.
+    """Weights, the minimum over z for them, and the matrices of that minimum.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class SharedPoint:
     r : (l,) float64
         Residual of the loss at f.
     value, z_gap : float
-        F, and what a change of z could gain.
+        F, and the most that a change of z could gain.
     """
 
     d: Floats
@@ -74,23 +74,24 @@ class SharedMachine:
 
     Parameters
     ----------
-    deformation : Deformation
+    norms : Deformation
         The two norms, the graph and the labelled points.
     loss : SquaredLoss
         The loss of the labelled points.
     share : float
         Gap of the machine on H, relative to F, at which to stop.
     counters : Counters
-        Where the work is counted.
+        Counts the work.
     """
 
     def __init__(
-        self, deformation: Deformation, loss: SquaredLoss, share: float, counters: Counters
+        self, norms: Deformation, loss: SquaredLoss, share: float, counters: Counters
     ) -> None:
-        self._deformation, self._loss, self._counters = deformation, loss, counters
+        self.norms, self.loss = norms, loss
+        self._counters = counters
         self._machine = PrimalMachine(loss, 1.0, "newton", share, counters)
         self.reaches: dict[int, Floats] = {}
-        """Roots of the diagonals of the kernels that were asked for."""
+        """Roots of the diagonals of the kernels that were asked for, by kernel."""
 
     def matrices(self, d: Floats, n: int) -> Generator[Request, Any, tuple[Floats, Floats]]:
         """Ask for K and R (n, n) at weights `d` (M,)."""
@@ -98,20 +99,30 @@ class SharedMachine:
         K, N = np.zeros((n, n)), np.zeros((n, n))
         for start in range(0, len(active), AT_A_TIME):
             kernels = active[start : start + AT_A_TIME]
-            for m, K_m in zip(kernels, (yield from fetched(kernels, len(d))), strict=True):
+            for m, K_m in zip(kernels, (yield from gram_matrices(kernels, len(d))), strict=True):
                 self.reaches[int(m)] = np.sqrt(K_m.diagonal())
                 K += d[m] * K_m
-                if self._deformation.gamma_i > 0.0:
-                    N += d[m] * (K_m @ self._deformation.smoothed(K_m))
+                if self.norms.gamma_i > 0.0:
+                    N += d[m] * (K_m @ self.norms.smoothed(K_m))
         self._counters.combines += len(active)
         self._counters.passes += len(active) == len(d)
-        return K, self._deformation.gamma_a * K + 0.5 * (N + N.T)
+        return K, self.norms.gamma_a * K + 0.5 * (N + N.T)
 
     def minimum(self, d: Floats, K: Floats, R: Floats, c: Floats) -> SharedPoint:
-        """Return the minimum over z, searched from the dual variables `c` (l,) if that helps."""
-        labelled, gamma_a = self._deformation.labelled, self._deformation.gamma_a
+        """Return the minimum over z.
+
+        Parameters
+        ----------
+        d : (M,) float64
+            Kernel weights.
+        K, R : (n, n) float64
+            The matrices at these weights.
+        c : (l,) float64
+            Dual variables to start from.
+        """
+        labelled, gamma_a = self.norms.labelled, self.norms.gamma_a
         inverse = RidgedInverse(R)
-        if self._deformation.gamma_i == 0.0:
+        if self.norms.gamma_i == 0.0:
             back = np.zeros((len(K), len(labelled)))
             back[labelled, np.arange(len(labelled))] = 1.0 / gamma_a
         else:
@@ -121,9 +132,9 @@ class SharedMachine:
         z = self._machine(H, c)
         alpha = back @ z.alpha
         f = K @ alpha
-        b = self._loss.best_bias(f[labelled])
-        r = self._loss.residual(f[labelled] + b)
-        value = 0.5 * max(float(alpha @ R @ alpha), 0.0) + self._loss.value(r, b)
+        b = self.loss.best_bias(f[labelled])
+        r = self.loss.residual(f[labelled] + b)
+        value = 0.5 * max(float(alpha @ R @ alpha), 0.0) + self.loss.value(r, b)
         gradient = R @ alpha - K[:, labelled] @ r
         z_gap = 0.5 * max(float(gradient @ inverse(gradient)), 0.0)
         return SharedPoint(d, K, R, back, H, z, alpha, f, b, r, value, z_gap)
@@ -132,8 +143,8 @@ class SharedMachine:
 class RidgedInverse:
     """The inverse of a positive semi-definite matrix plus a ridge of the size of rounding.
 
-    The ridge keeps solutions small: coefficients on directions that R hardly sees change no
-    decision but cost digits.
+    The ridge keeps solutions small.  Along eigenvectors of R with tiny eigenvalues, large
+    coefficients would change no decision and only cost digits.
 
     Parameters
     ----------

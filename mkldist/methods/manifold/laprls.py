@@ -6,13 +6,12 @@ Minimises over coefficients alpha, on all n points, and bias b
               + sum over labelled i of (y_i - (K alpha)_i - b)^2 },
 
 K = 1/M sum_m K_m, in closed form (Belkin, Niyogi & Sindhwani 2006, section 4.2): that of
-:mod:`.rls` with the deformed kernel of :mod:`.deformed`.  Without
-bias that is the paper's ``alpha = (J K + gamma_a I + gamma_i L K)^-1 y`` with J the diagonal
-of ones at labelled points.
+:mod:`.rls` with the deformed kernel of :mod:`.deformed`.  Without bias it is the paper's
+``alpha = (J K + gamma_a I + gamma_i L K)^-1 y``, J the diagonal matrix of ones at labelled points.
 
 The paper has ``1/l sum (y - f)^2 + gamma_A ||f||^2 + gamma_I / n^2 f'L f`` and no bias:
-``gamma_a = l gamma_A`` and ``gamma_i = l gamma_I / n^2`` here.  The bias is penalised by neither
-norm; where ``L 1 = 0`` the second would not see it.
+``gamma_a = l gamma_A`` and ``gamma_i = l gamma_I / n^2`` here.  Neither norm penalises the bias;
+where ``L 1 = 0`` the intrinsic norm could not.
 """
 
 from __future__ import annotations

@@ -6,12 +6,12 @@ section 4.3)
     F = 1/l sum over labelled i of max(0, 1 - y_i ((K alpha)_i + b))
         + gamma_a alpha'K alpha + gamma_i / n^2 alpha'K L K alpha,
 
-K = 1/M sum_m K_m, l the number of labelled points.  This is the objective of
-:mod:`.mklsvm` at fixed weights, less the penalty of the weights.  The dual is solved
-on the labelled points by :mod:`.manifold_svm`, which states the certificate.
-:mod:`.lapsvm` has squared slacks, summed over the points, and halves its norms.
+K = 1/M sum_m K_m, l the number of labelled points.  This is the objective of :mod:`.mklsvm` at
+fixed weights, less the penalty of the weights.  :mod:`.manifold_svm` solves the dual on the
+labelled points and states the certificate.  The objective of :mod:`.lapsvm` differs: its slacks are
+squared and summed over the points, and its norms are halved.
 
-Columns of labels are machines of their own, on one factorisation.
+Each column of labels has its own machine; one factorisation serves all columns.
 """
 
 from __future__ import annotations

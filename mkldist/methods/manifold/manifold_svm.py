@@ -10,21 +10,23 @@ For K (n, n), the graph Laplacian L and a column y of labels, 0 for none, l of t
 of the deformed kernel ``K P^-1 / 2``, ``P = gamma_a I + gamma_i / n^2 L K``, of
 :mod:`.deformed`.  The coefficients are ``alpha = 1/2 P^-1 J'(beta*y)``.
 
-P is factorised once a Gram matrix, whatever the number of classes.
+P is factorised once for each Gram matrix, whatever the number of classes.
 
 Certificate: for feasible beta and z (n,) with ``gamma_a a + gamma_i / n^2 L z = J'(beta*y) / 2``,
 
     V >= 1'beta - gamma_i / n^2 z'L z - gamma_a a'K a,
 
-with equality at the optimum, where ``a = alpha`` and ``z = K alpha``.  The bound is linear in K: it
-holds for every other K too, which multiple kernel learning needs.  It takes ``z = K alpha`` as
-rounding left it and the a that belongs to this z, so that no error of the factors enters.
+with equality at the optimum, where ``a = alpha`` and ``z = K alpha``.  The bound is linear in K.
+Its first two terms do not depend on K, so that the same beta, z and a bound V for every other K
+too, which multiple kernel learning needs.  Here z is ``K alpha`` as computed, and a belongs to this
+z: no error of the factors enters.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -45,7 +47,7 @@ class Machines:
     Parameters
     ----------
     coefficients : (n, k) float64
-        alpha, by classes; 0 for a class whose best constant is better than what rounding left.
+        alpha, by classes; 0 for a class whose best constant is better than the computed machine.
     bias : (k,) float64
         b, the best for alpha.
     dual_variables : (n, k) float64
@@ -90,7 +92,7 @@ class ManifoldSvm:
     tol : float
         Relative duality gap of the outer problem; that of the machines is a small share of it.
     counters : Counters
-        Where solves are counted.
+        Counts the solves.
     """
 
     def __init__(
@@ -112,7 +114,7 @@ class ManifoldSvm:
         """Number of matrices P factorised so far."""
 
     def first_guess(self) -> Machines:
-        """Return what is known without a kernel: dual variables equal within a class, z = 0."""
+        """Return feasible dual variables that are equal within a class, with z = 0 for K = 0."""
         beta = np.zeros(self._y.shape)
         for c, known in enumerate(self._known):
             positive = self._y[known, c] > 0
@@ -142,7 +144,7 @@ class ManifoldSvm:
         return self._evaluated(K, beta, alpha)
 
     def _solver(self, K: Floats) -> Solver:
-        """Return what solves systems with ``2 P``."""
+        """Return a function that solves systems with ``2 P``."""
         deformation = self._deformation
         if deformation.gamma_i == 0.0:
             return lambda right: right / deformation.gamma_a
@@ -155,14 +157,14 @@ class ManifoldSvm:
         return partial(scipy.linalg.lu_solve, (factor, pivots), check_finite=False)
 
     def _usable(self, factor: Floats, pivots: npt.NDArray[np.intc]) -> bool:
-        """Return whether the factors of P give finite numbers."""
+        """Return True if the factors of P give finite numbers."""
         ones = np.ones(self._n_points)
         with np.errstate(over="ignore", invalid="ignore"):
             solved = scipy.linalg.lu_solve((factor, pivots), ones, check_finite=False)
         return bool(np.isfinite(solved).all())
 
     def _evaluated(self, K: Floats, beta: Floats, alpha: Floats) -> Machines:
-        """Return the machines with their values at feasible `beta` and coefficients `alpha`."""
+        """Return the machines at feasible `beta` and coefficients `alpha`, with their bounds."""
         deformation = self._deformation
         f = K @ alpha
         signed = deformation.spread(beta * self._y, self._n_points)
@@ -176,13 +178,14 @@ class ManifoldSvm:
         for c, known in enumerate(self._known):
             y, points = self._y[known, c], deformation.labelled[known]
             unsure = decision_rounding(reach, alpha[:, c])
-            loss, bias[c] = _mean_hinge(f[points, c], y, unsure[points])
-            constant = _mean_hinge(np.zeros(len(y)), y, np.zeros(len(y)))
-            own = loss + max(float(ambient[c]), 0.0) + float(smoothness[c])
+            hinge = _mean_hinge(f[points, c], y, unsure[points])
+            own = hinge.loss + max(float(ambient[c]), 0.0) + float(smoothness[c])
             rounding[c] = deformation.rounding(reach, alpha[:, c], f[:, c], nothing)
             own += rounding[c]
-            if own > constant[0]:
-                coefficients[:, c], (own, bias[c]) = 0.0, constant
+            constant = _mean_hinge(np.zeros(len(y)), y, np.zeros(len(y)))
+            if own > constant.loss:
+                coefficients[:, c], own, hinge = 0.0, constant.loss, constant
+            bias[c] = hinge.b
             value += own
         return Machines(
             coefficients=coefficients,
@@ -196,9 +199,24 @@ class ManifoldSvm:
         )
 
 
-def _mean_hinge(f: Floats, y: Floats, unsure: Floats) -> tuple[float, float]:
-    """Return the mean hinge loss at the best bias of decisions `f` give or take `unsure`."""
+class _MeanHinge(NamedTuple):
+    """Mean hinge loss, and the bias at which it is least."""
+
+    loss: float
+    b: float
+
+
+def _mean_hinge(f: Floats, y: Floats, unsure: Floats) -> _MeanHinge:
+    """Return the mean hinge loss at the best bias, and that bias.
+
+    Parameters
+    ----------
+    f, y : (l,) float64
+        Decisions without bias, and labels.
+    unsure : (l,) float64
+        Errors that the decisions may have; the loss is an upper bound for all such errors.
+    """
     b = best_bias(f, y)
     slack = 1.0 - y * (f + b)
     at_most = np.where(slack > -unsure - EPS, np.maximum(slack, 0.0) + unsure, 0.0)
-    return float(at_most.mean()), b
+    return _MeanHinge(float(at_most.mean()), b)

@@ -13,7 +13,7 @@ The bias is not penalised; ``bias=False`` sets b = 0 and drops the constraint, a
 The dual, ``max_r y'r - 1/2 ||r||^2 - 1/2 r'Kd r`` (s.t. 1'r = 0), certifies it.
 
 The paper divides the loss by the number l of labelled points: its gamma_A is ``gamma_a / l``.
-Points without a label take no part; :mod:`.laprls` uses them.
+Points without a label have no influence here; :mod:`.laprls` uses them.
 """
 
 from __future__ import annotations
@@ -62,7 +62,21 @@ def solve(problem: Problem, params: RLSParams) -> Steps:
 
 
 def least_squares(problem: Problem, params: RLSParams, deformation: Deformation) -> Steps:
-    """Minimise squared losses of the labelled points plus the norms of `deformation`."""
+    """Minimise squared losses of the labelled points plus the norms of `deformation`.
+
+    Parameters
+    ----------
+    problem : Problem
+        Labels, 0 for none, and number of kernels.
+    params : RLSParams
+        Tolerance, and whether there is a bias.
+    deformation : Deformation
+        The norms and the labelled points.
+
+    Yields
+    ------
+    Combine
+    """
     weights = np.full(problem.n_kernels, 1.0 / problem.n_kernels)
     K = yield Combine(weights)
     labelled = deformation.labelled
@@ -78,9 +92,9 @@ def least_squares(problem: Problem, params: RLSParams, deformation: Deformation)
     objective += deformation.rounding(np.sqrt(K.diagonal()), alpha, f, np.abs(rest - b))
     centre = float(y.mean()) if params.bias else 0.0
     constant = 0.5 * float((y - centre) @ (y - centre))
-    if objective > constant:  # all that rounding left
+    if objective > constant:  # rounding left nothing better
         alpha, b, objective = np.zeros_like(alpha), centre, constant
-    # At c, not at the residuals, whose digits cancel where the labels are nearly met.
+    # The dual takes c, not the residuals, whose digits cancel where the labels are nearly met.
     r = c - c.mean() if params.bias else c
     dual = max(float(y @ r) - 0.5 * float(r @ r) - 0.5 * kernel.norm(r), 0.0)
     met = relative_gap(objective, dual) <= params.tol
@@ -98,7 +112,17 @@ def least_squares(problem: Problem, params: RLSParams, deformation: Deformation)
 
 
 def closed_form(H: Floats, y: Floats, bias: bool) -> Floats:
-    """Return c with ``(H + I) c + b 1 = y`` and ``1'c = 0``, or b = 0 without bias."""
+    """Return c with ``(H + I) c + b 1 = y`` and ``1'c = 0``; without bias, b is 0.
+
+    Parameters
+    ----------
+    H : (l, l) float64
+        Block Kd of the kernel between the labelled points.
+    y : (l,) float64
+        Labels.
+    bias : bool
+        False to set b = 0 and drop the constraint.
+    """
     R = inverse_root(H, 1.0)
     ones = R @ R.sum(axis=0)
     c, b = np.zeros(len(y)), 0.0

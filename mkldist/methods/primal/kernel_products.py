@@ -1,14 +1,16 @@
-"""What a weight step needs of each kernel: ``K_m a`` and ``a'K_m a`` (Hao et al. 2012, 3.2).
+"""Products ``K_m a`` and ``a'K_m a``, from which a weight step is made (Hao et al. 2012, 3.2).
 
-The paper keeps them for all kernels.  A bank may hold more kernels than fit: only those in use
-and those that would descend are kept one by one, up to a limit; the others in use move as one.
+The paper calls them its kernel cache and keeps them for all kernels.  A bank may hold more kernels
+than fit in memory.  Here a weight step keeps a column ``K_m a`` for each kernel in use and for each
+kernel whose weight would grow, up to a limit.  The other kernels in use share one column: the step
+scales their weights by a common factor.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,13 +19,13 @@ from mkldist.counters import Counters
 from mkldist.gram.requests import Combine, Matvec, Quadratic, Request
 from mkldist.optim.lp_ball import WeightSet
 
-COLUMNS = 1000  # kernels kept one by one, or twice as many as points if that is more
+COLUMNS = 1000  # kernels with a column of their own, or twice as many as points if that is more
 ZERO_WEIGHT = 1e-15
 
 
 @dataclass(frozen=True, eq=False)
 class Forms:
-    """Quadratic forms of some kernels at one vector.
+    """Quadratic forms of S kernels at one vector.
 
     Parameters
     ----------
@@ -32,7 +34,7 @@ class Forms:
     q : (S,) float64
         ``a'K_m a``.
     products : (S, n) float64, or None
-        ``K_m a`` if at hand.
+        ``K_m a``; None if only the forms were asked for.
     """
 
     a: Floats
@@ -41,30 +43,31 @@ class Forms:
 
     @classmethod
     def of(cls, a: Floats, products: Floats) -> Forms:
-        """Return the forms that products ``K_m a`` (S, n) give."""
+        """Return the forms that follow from products ``K_m a`` (S, n)."""
         return cls(a, np.maximum(products @ a, 0.0), products)
 
     def extended(self, products: Floats) -> Forms:
-        """Return the forms with those of more kernels, of which the products are at hand."""
+        """Return the forms of these kernels and of others with the given products (S', n)."""
         before = np.empty((0, len(self.a))) if self.products is None else self.products
         more = Forms.of(self.a, products)
         return Forms(self.a, np.concatenate([self.q, more.q]), np.concatenate([before, products]))
 
 
 @dataclass(frozen=True, eq=False)
-class KernelCache:
-    """Columns ``K_m a`` of the kernels that may move, at one vector a.
+class WeightColumns:
+    """Variables of a weight step: one column per kernel, and perhaps one for several kernels.
 
     Parameters
     ----------
     kernels : (k,) intp
-        Kernels kept one by one.
+        Kernels with a column of their own.
     rest : (M,) float64
-        Weights of norm 1 of the other kernels in use, which form one more column; zeros if none.
+        Weights of norm 1 of the other kernels in use, which share the last column; zeros if there
+        are none.
     G : (n, c) float64
-        Columns, c = k or k + 1.
+        Columns ``K_m a``, c = k or k + 1.
     q : (c,) float64
-        ``a' K_m a`` of the columns.
+        ``a'K_m a`` of the columns.
     x : (c,) float64
         Current weights of the columns.
     """
@@ -82,8 +85,27 @@ class KernelCache:
         return np.where(d > ZERO_WEIGHT, d, 0.0)
 
 
+class _Chosen(NamedTuple):
+    """Kernels with a column of their own, and those that share a column."""
+
+    own: Ints
+    shared: Ints
+
+
 def quadratic_forms(d: Floats, a: Floats, counters: Counters) -> Generator[Request, Any, Forms]:
-    """Return the forms of all kernels by one pass, with products where most will be needed."""
+    """Ask for the forms of all kernels by one pass over the bank.
+
+    The pass asks for the products too where the weight step will need most of them.
+
+    Parameters
+    ----------
+    d : (M,) float64
+        Current kernel weights.
+    a : (n,) float64
+        The vector.
+    counters : Counters
+        Counts the pass.
+    """
     counters.passes += 1
     if len(d) <= COLUMNS and 2 * np.count_nonzero(d) >= len(d):
         products: Floats = yield Matvec(np.arange(len(d)), a)
@@ -92,34 +114,36 @@ def quadratic_forms(d: Floats, a: Floats, counters: Counters) -> Generator[Reque
     return Forms(a, np.maximum(q, 0.0), None)
 
 
-def kernel_cache(
+def weight_columns(
     K: Floats, d: Floats, forms: Forms, weights: WeightSet, counters: Counters
-) -> Generator[Request, Any, KernelCache]:
-    """Ask for the columns of the kernels that may move.
+) -> Generator[Request, Any, WeightColumns]:
+    """Ask for the columns of a weight step (line 11 of Algorithm 1).
 
     Parameters
     ----------
     K : (n, n) float64
-        Combined kernel.
+        Combined kernel ``sum_m d_m K_m``.
     d : (M,) float64
-        Its weights.
+        Current kernel weights.
     forms : Forms
-        Of the kernels at the coefficients a.
+        Forms of the M kernels at the coefficients a.
     weights : WeightSet
         The feasible set.
     counters : Counters
-        Work done.
+        Counts combined kernels and passes.
     """
     a, q = forms.a, forms.q
-    kernels, others = _chosen(d, q, weights, max(COLUMNS, 2 * len(a)))
-    rows = (yield Matvec(kernels, a)) if forms.products is None else forms.products[kernels]
+    own, shared = _chosen(d, q, weights, max(COLUMNS, 2 * len(a)))
+    rows = (yield Matvec(own, a)) if forms.products is None else forms.products[own]
     G = rows.T
-    x, q_x = d[kernels], q[kernels]
+    x, q_x = d[own], q[own]
     rest = np.zeros_like(d)
-    if len(others):
-        rest[others] = d[others]
-        if not weights.is_simplex:  # all would grow or shrink alone: Kloft et al. 2011's update
-            rest[others] = (d[others] ** 2 * q[others]) ** (1.0 / (1.0 + weights.norm))
+    if len(shared):
+        rest[shared] = d[shared]
+        if not weights.is_simplex:
+            # With equal factors all of these weights would grow, or all would shrink.  The update
+            # of Kloft et al. 2011 gives them better proportions.
+            rest[shared] = (d[shared] ** 2 * q[shared]) ** (1.0 / (1.0 + weights.norm))
         length = weights.length(rest)
         rest /= length if length > 0.0 else 1.0
         if weights.is_simplex:
@@ -130,16 +154,17 @@ def kernel_cache(
             column = (yield Combine(rest)) @ a
         G = np.column_stack([G, column])
         q_x = np.append(q_x, rest @ q)
-        x = np.append(x, weights.length(d[others]))
-    return KernelCache(kernels, rest, np.ascontiguousarray(G), q_x, x)
+        x = np.append(x, weights.length(d[shared]))
+    return WeightColumns(own, rest, np.ascontiguousarray(G), q_x, x)
 
 
-def _chosen(d: Floats, q: Floats, weights: WeightSet, limit: int) -> tuple[Ints, Ints]:
-    """Return the kernels to keep one by one, at most `limit`, and the others in use."""
-    threshold = float(d @ q) if weights.is_simplex else 0.0  # above, a kernel would descend
+def _chosen(d: Floats, q: Floats, weights: WeightSet, limit: int) -> _Chosen:
+    """Return the kernels with columns of their own, at most `limit`, and the others in use."""
+    # On the simplex the weight of an unused kernel grows only if its form exceeds the mean d'q.
+    threshold = float(d @ q) if weights.is_simplex else 0.0
     kernels = np.flatnonzero((d > 0.0) | (q > threshold))
     if len(kernels) <= limit:
-        return kernels, kernels[:0]
+        return _Chosen(kernels, kernels[:0])
     order = np.argsort(-q[kernels], kind="stable")
     others = np.sort(kernels[order[limit:]])
-    return np.sort(kernels[order[:limit]]), others[d[others] > 0.0]
+    return _Chosen(np.sort(kernels[order[:limit]]), others[d[others] > 0.0])

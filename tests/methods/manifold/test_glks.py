@@ -1,4 +1,4 @@
-"""GLKS: graph kernels as the paper has them, and what it equals where."""
+"""GLKS: graph kernels as in the paper, and special cases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LapMKL in both forms: stationarity, derivatives, and what it equals where."""
+"""LapMKL in both forms, with lapmkl_machine and lapmkl_deformed: stationarity, special cases."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 import mkldist
 from mkldist.gram.requests import Combine, Matvec
-from mkldist.methods.manifold import lapmkl_machine, lapmkl_shared
+from mkldist.methods.manifold import lapmkl_machine, lapmkl_weights
 from mkldist.methods.manifold.lapmkl import METHOD, LapMKLParams
 from mkldist.solvers.base import StopReason
 from tests.methods import instances, plain_bank
@@ -35,18 +35,7 @@ def solve_instance(instance, watch=None, **params):
     return plain_bank.run(steps, instance.grams, watch)
 
 
-def finished(steps, grams):
-    """Return what a generator returns that is not a whole solver."""
-    answer = None
-    while True:
-        try:
-            request = steps.send(answer)
-        except StopIteration as end:
-            return end.value
-        answer = plain_bank.reply(grams, request)
-
-
-# The shared form: stationarity and derivatives
+# The shared form: stationarity
 
 
 @every_instance
@@ -83,39 +72,6 @@ def test_shared_form_is_stationary_by_finite_differences_of_the_stated_objective
     assert gradient @ d - gradient.min() == pytest.approx(0.0, abs=1e-7)
 
 
-def state_at(instance, d):
-    """Return the alternation's state, its point at weights d, and the columns of all kernels."""
-    y, L = some_labels(instance), heat_laplacian(instance.grams)
-    params = LapMKLParams(gamma_a=0.5, gamma_i=2e-2, tol=1e-8)
-    problem = plain_bank.problem(instance.grams, y, L)
-    state = lapmkl_shared._Shared(problem, params, coupled=True)
-    K, R = finished(state.machine.matrices(d, len(y)), instance.grams)
-    at = state.machine.minimum(d, K, R, np.zeros(len(state.deformation.labelled)))
-    return state, at, finished(state.certify(at), instance.grams)
-
-
-def test_model_of_the_weights_is_the_second_derivative_of_the_value_function():
-    instance = instances.not_normalised()
-    d = np.array([0.4, 0.3, 0.2, 0.1])
-    state, at, columns = state_at(instance, d)
-    assert len(columns.kernels) == 4
-    step, slopes = 1e-5, []
-    for unit in np.eye(4):
-        up, down = (state_at(instance, d + s * unit) for s in (step, -step))
-        values = (up[1].value - down[1].value) / (2 * step)
-        assert columns.gradient[np.argmax(unit)] == pytest.approx(values, rel=1e-5)
-        slopes.append((up[2].gradient - down[2].gradient) / (2 * step))
-    labelled = state.deformation.labelled
-    model = finished(state._model(at, columns, columns.v[:, labelled].T), instance.grams)
-    # W from its definition, for the part of the Hessian that the model leaves out.
-    right = np.zeros(30)
-    right[labelled] = at.r
-    L = 2e-2 * heat_laplacian(instance.grams)
-    W = np.array([K @ (0.5 * at.alpha + L @ K @ at.alpha - right) for K in instance.grams])
-    left_out = W @ np.linalg.pinv(at.R, rcond=1e-13) @ W.T
-    np.testing.assert_allclose(model.B.T @ model.B - left_out, slopes, rtol=1e-3, atol=1e-5)
-
-
 def test_coupled_steps_need_fewer_iterations_than_the_plain_alternation():
     instance = instances.not_normalised()
     coupled = solve_instance(instance, tol=1e-6, **MIXED)
@@ -130,8 +86,8 @@ def test_many_kernels_are_taken_in_parts(monkeypatch):
     instance = instances.more_kernels_than_points()
     params = {"gamma_a": 1e-2, "gamma_i": 0.1, "tol": 1e-8}
     whole = solve_instance(instance, **params)
-    monkeypatch.setattr(lapmkl_shared, "COLUMNS", 7)
-    monkeypatch.setattr(lapmkl_shared, "SECOND_COLUMNS", 3)
+    monkeypatch.setattr(lapmkl_weights, "COLUMNS", 7)
+    monkeypatch.setattr(lapmkl_weights, "SECOND_COLUMNS", 3)
     monkeypatch.setattr(lapmkl_machine, "AT_A_TIME", 1)
     sizes = []
 

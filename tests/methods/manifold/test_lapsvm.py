@@ -1,10 +1,9 @@
-"""LapSVM, RLS and LapRLS: stationarity, their ways to the minimum, and what they equal where."""
+"""LapSVM: stationarity, its two algorithms, special cases; some tests are for LapRLS too."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from sklearn.kernel_ridge import KernelRidge
 
 import mkldist
 from mkldist.errors import ConvergenceWarning, SpecError
@@ -103,47 +102,6 @@ def test_without_a_graph_lapsvm_is_primalmkl_on_the_labelled_points():
     assert not solution.coefficients[shape.y == 0].any()
 
 
-@pytest.mark.parametrize("gamma_a", [1e-3, 1.0, 50.0])
-def test_rls_without_bias_is_kernel_ridge_regression(gamma_a):
-    shape = manifold("circles", per_class=12)
-    labelled = np.flatnonzero(shape.y)
-    mean = shape.grams.mean(axis=0)
-    ridge = KernelRidge(alpha=gamma_a, kernel="precomputed")
-    ridge.fit(mean[np.ix_(labelled, labelled)], shape.y[labelled])
-    solution = solve("rls", shape, gamma_a=gamma_a, bias=False)
-    assert solution.bias == 0.0
-    expected = ridge.predict(mean[:, labelled])
-    np.testing.assert_allclose(solution.decision_function(shape.grams), expected, atol=1e-7)
-
-
-def test_rls_with_bias_makes_residuals_sum_to_zero():
-    shape = manifold("moons", per_class=6)
-    y = shape.y.copy()
-    y[np.flatnonzero(y > 0)[:3]] = 0.0  # unbalanced
-    solution = mkldist.solve("rls", shape.grams, y, gamma_a=0.1)
-    residual = (y - solution.decision_function(shape.grams))[y != 0]
-    assert residual.sum() == pytest.approx(0.0, abs=1e-10)
-    assert (
-        solution.objective < mkldist.solve("rls", shape.grams, y, gamma_a=0.1, bias=False).objective
-    )
-
-
-def test_laprls_without_bias_is_the_closed_form_of_the_paper():
-    shape = manifold("moons", n=60)
-    K, L, n = shape.grams.mean(axis=0), shape.laplacian.toarray(), 60
-    J = np.diag((shape.y != 0).astype(float))
-    alpha = np.linalg.solve(J @ K + 0.1 * np.eye(n) + 0.02 * L @ K, shape.y)
-    solution = solve("laprls", shape, gamma_a=0.1, gamma_i=0.02, bias=False)
-    np.testing.assert_allclose(solution.decision_function(shape.grams), K @ alpha, atol=1e-9)
-
-
-def test_laprls_without_a_graph_is_rls():
-    shape = manifold("moons", per_class=4)
-    plain = solve("rls", shape, gamma_a=0.2)
-    solution = solve("laprls", shape, gamma_a=0.2, gamma_i=0.0)
-    assert solution.objective == pytest.approx(plain.objective, rel=1e-12)
-
-
 @MACHINES
 def test_the_objective_depends_on_products_of_scales_only(method):
     shape = manifold("circles", n=60, per_class=4)
@@ -177,24 +135,3 @@ def test_without_a_laplacian_the_method_is_refused(method):
 @pytest.mark.parametrize("method", ["lapsvm", "laprls", "lapmkl", "rls"])
 def test_labels_may_be_missing(method):
     assert METHODS[method].params().target is Target.PARTIAL
-
-
-@pytest.mark.parametrize("gammas", [(1e-8, 1e-2), (1e-6, 1.0), (1e-4, 100.0)])
-@pytest.mark.parametrize("bias", [True, False])
-def test_laprls_is_the_least_squares_fit_of_its_rows_where_labels_are_nearly_met(gammas, bias):
-    shape = manifold("moons", n=60)
-    gamma_a, gamma_i = gammas
-    values, vectors = np.linalg.eigh(shape.grams.mean(axis=0))
-    F = vectors * np.sqrt(np.maximum(values, 0.0))
-    edges = np.linalg.cholesky(shape.laplacian.toarray() + 1e-13 * np.eye(60)).T
-    labelled = shape.y != 0
-    rows = [np.sqrt(gamma_a) * np.eye(60), np.sqrt(gamma_i) * edges @ F, F[labelled]]
-    ones = np.concatenate([np.zeros(120), np.ones(labelled.sum())])
-    system = np.column_stack([np.vstack(rows), ones]) if bias else np.vstack(rows)
-    right = np.concatenate([np.zeros(120), shape.y[labelled]])
-    fit = np.linalg.lstsq(system, right, rcond=None)[0]
-    expected = 0.5 * ((system @ fit - right) ** 2).sum()
-    params = {"gamma_a": gamma_a, "gamma_i": gamma_i, "bias": bias, "tol": 1e-6}
-    solution = solve("laprls", shape, **params)
-    assert solution.stop_reason is StopReason.CONVERGED
-    assert solution.objective == pytest.approx(expected, rel=1e-5)

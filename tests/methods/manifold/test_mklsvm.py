@@ -1,4 +1,4 @@
-"""MK-LSVM and LSVM: derivatives, bounds, shared weights, and what they equal where."""
+"""MK-LSVM, with lsvm and manifold_svm: derivatives, shared weights, special cases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PrimalMKL: what it equals where, and what it asks for."""
+"""PrimalMKL, with its kernel_products, steps, certificate and params: special cases, requests."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ import pytest
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.metrics.pairwise import rbf_kernel
 
-import mkldist
 from mkldist.gram.requests import Combine, Matvec, Quadratic
 from mkldist.machines.l2_svm import solve_l2_svm
 from mkldist.methods.primal import kernel_products
-from mkldist.methods.primal.primalmkl import METHOD, PrimalMKLParams
+from mkldist.methods.primal.params import PrimalMKLParams
+from mkldist.methods.primal.primalmkl import METHOD
 from mkldist.solvers.base import Solution, StopReason
 from mkldist.target import Target
-from tests.benchmarks import problems
 from tests.methods import instances, plain_bank
 from tests.methods.primal_machines import (
     INNERS,
@@ -217,32 +216,6 @@ def test_a_weight_step_asks_only_for_kernels_that_matter():
     asked = [len(request.kernels) for request in seen if isinstance(request, Matvec)]
     assert asked[0] == len(instance.grams)
     assert sum(asked[1:]) < 2 * len(instance.grams)
-
-
-@every_loss
-@pytest.mark.parametrize(("coupled", "tol"), [(True, 1e-2), (True, 1e-7), (False, 1e-3)])
-def test_the_working_set_leaves_the_optimum_where_it_is(name, coupled, tol):
-    instance = instances.more_kernels_than_points()
-    y = targets(name, instance)
-    settings = {"lam": 0.01, "loss": name, "max_iter": 5000}
-    plain = solve(instance.grams, y, acceleration="none", tol=1e-9, **settings)
-    found = solve(instance.grams, y, coupled=coupled, trace=True, tol=tol, **settings)
-    assert plain.converged
-    assert found.converged
-    slack = 1e-8 * abs(plain.objective)
-    assert plain.objective <= found.objective + slack
-    assert found.gap <= tol
-    assert (found.trace["dual_objective"] <= plain.objective + slack).all()
-    assert (np.diff(found.trace["dual_objective"]) >= 0).all()
-
-
-def test_the_working_set_saves_passes():
-    grams, y = problems.grams(None), problems.xu2008(None).y
-    passes = {}
-    for acceleration in ("none", "working-set"):
-        solution = mkldist.solve("primalmkl", grams, y, lam=1e-3, acceleration=acceleration)
-        passes[acceleration] = solution.counters.passes
-    assert passes["working-set"] <= 0.75 * passes["none"]
 
 
 @pytest.mark.parametrize(

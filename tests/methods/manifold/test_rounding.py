@@ -1,4 +1,4 @@
-"""Bounds of the manifold machines where rounding is large, held to rational arithmetic.
+"""Bounds of all manifold methods where rounding is large, held to rational arithmetic.
 
 With one label a class and one kernel the dual variables are (b, -b), and the machines have closed
 forms in ``h = Kd_11 + Kd_22 - 2 Kd_12`` of the deformed kernel, which fractions give exactly.

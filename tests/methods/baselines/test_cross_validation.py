@@ -1,11 +1,9 @@
-"""Uniform weights, cross-validated kernels and majority class against scikit-learn."""
+"""Cross-validation, with best_single and svm, which choose by it, against scikit-learn."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from sklearn.dummy import DummyClassifier
-from sklearn.svm import SVC
 
 from mkldist.counters import Counters
 from mkldist.methods.baselines.cross_validation import cross_validate, stratified_folds
@@ -19,17 +17,6 @@ def solve(name, grams, y, **params):
     method = METHODS[name]
     steps = method.solve(plain_bank.problem(grams, y), method.params(**params))
     return plain_bank.run(steps, grams)
-
-
-def test_uniform_is_the_machine_on_the_mean_kernel():
-    instance = instances.more_kernels_than_points()
-    K = instance.grams.mean(axis=0)
-    solution = solve("uniform", instance.grams, instance.y, C=20.0, tol=1e-9)
-    reference = SVC(C=20.0, kernel="precomputed", tol=1e-8).fit(K, instance.y)
-    np.testing.assert_allclose(
-        solution.decision_function(instance.grams), reference.decision_function(K), atol=1e-4
-    )
-    assert (solution.kernel_weights == 1 / len(instance.grams)).all()
 
 
 def test_best_single_finds_the_kernel_that_separates():
@@ -120,17 +107,3 @@ def test_best_single_with_one_point_of_a_class_still_answers():
     y = np.array([1.0, -1.0, -1.0])
     solution = solve("best_single", np.array([np.eye(3), 2 * np.eye(3)]), y, C=1.0)
     assert np.isfinite(solution.objective)
-
-
-@pytest.mark.parametrize("positives", [3, 5, 8])
-def test_majority_predicts_what_the_dummy_classifier_does(positives):
-    y = np.where(np.arange(10) < positives, 1.0, -1.0)
-    solution = solve("majority", np.ones((2, 10, 10)), y, C=2.0)
-    dummy = DummyClassifier(strategy="most_frequent").fit(np.zeros((10, 1)), y)
-    if positives != 5:
-        assert np.sign(solution.bias) == dummy.predict(np.zeros((1, 1)))[0]
-    assert solution.gap == 0.0
-    assert solution.objective == 2 * 2.0 * min(positives, 10 - positives)
-    assert solution.dual_variables @ y == pytest.approx(0)
-    assert solution.dual_variables.sum() == pytest.approx(solution.dual_objective)
-    assert solution.dual_variables.max() <= 2.0 + 1e-12

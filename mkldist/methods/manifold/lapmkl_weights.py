@@ -1,0 +1,216 @@
+"""The d-step of LapMKL with shared coefficients: new kernel weights at the minimum over z.
+
+With ``v_m = K_m alpha`` and ``t_m = gamma_a alpha'v_m + gamma_i v_m'L v_m``, F at fixed z is
+``1/2 t'd`` plus the loss of ``sum_m d_m v_m + b``: the d-step of PrimalMKL with t for q.  As there,
+the paper's alternation takes short steps.  By default the step therefore minimises a second-order
+model of ``J(d) = min_z F``,
+
+    J'' = B'B - W'R^+ W,   w_m = K_m (gamma_a alpha + gamma_i L v_m - J'r),
+
+where ``R = gamma_a K + gamma_i N``, K_l is the labelled rows of K, and B is that of PrimalMKL's
+model for the columns ``v_m - K_l R^+ w_m``.  The second term makes J non-convex; without it the
+model is convex.  A search along the step makes J descend.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mkldist.arrays import Floats, Ints
+from mkldist.counters import Counters
+from mkldist.gram.requests import Matvec, Request
+from mkldist.machines.primal_newton import SupportSystem
+from mkldist.methods.manifold.deformed import Deformation
+from mkldist.methods.manifold.lapmkl_machine import SharedMachine, SharedPoint
+from mkldist.methods.primal.value_model import ValueModel
+from mkldist.methods.primal.weight_step import CHI_1, alternating_objective, nesterov
+from mkldist.optim.lp_ball import WeightSet
+
+SIMPLEX = WeightSet(1.0)
+MODEL_SHARE = 1e-4  # of the gap, left by the minimum of the model
+COLUMNS = 1000  # kernels asked for in one Matvec
+SECOND_COLUMNS = 8  # kernels and vectors asked for in one Matvec when each has its own vector
+HALVINGS, SUFFICIENT = 30, 1e-4
+ZERO_WEIGHT = 1e-15
+
+
+@dataclass(frozen=True, eq=False)
+class SharedColumns:
+    """Products of the kernels whose weights a step changes.
+
+    Parameters
+    ----------
+    kernels : (k,) intp
+        These kernels: all in use, and those whose weight would grow.
+    v, Kr : (k, n) float64
+        ``K_m alpha`` and ``K_m J'r``.
+    t, gradient : (k,) float64
+        ``gamma_a alpha'v_m + gamma_i v_m'L v_m``, and dF/dd_m.
+    """
+
+    kernels: Ints
+    v: Floats
+    Kr: Floats
+    t: Floats
+    gradient: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class KernelForms:
+    """Results of a pass over all kernels at a point.
+
+    Parameters
+    ----------
+    gradient : (M,) float64
+        dF/dd.
+    largest : float
+        ``max_m r'K_m r`` at the feasible residual.
+    columns : SharedColumns
+        Products of the kernels whose weights the next step changes.
+    """
+
+    gradient: Floats
+    largest: float
+    columns: SharedColumns
+
+
+def kernel_forms(
+    at: SharedPoint, r: Floats, norms: Deformation, counters: Counters
+) -> Generator[Request, Any, KernelForms]:
+    """Ask for ``K_m alpha`` and ``K_m J'r`` of all kernels, some at a time.
+
+    Parameters
+    ----------
+    at : SharedPoint
+        The current point.
+    r : (l,) float64
+        Its residual, made feasible for the dual.
+    norms : Deformation
+        The two norms, the graph and the labelled points.
+    counters : Counters
+        Counts the pass.
+    """
+    n, M, labelled = len(at.f), len(at.d), norms.labelled
+    vectors = np.column_stack([at.alpha, norms.spread(r, n)])
+    products = np.empty((0, n, 2))
+    t, gradient, q = np.empty(M), np.empty(M), np.empty(M)
+    for start in range(0, M, COLUMNS):
+        kernels = np.arange(start, min(start + COLUMNS, M))
+        products = yield Matvec(kernels, vectors)
+        v = products[:, :, 0]
+        smooth = np.einsum("mi,im->m", v, norms.smoothed(v.T))
+        t[kernels] = np.maximum(norms.gamma_a * (v @ at.alpha) + smooth, 0.0)
+        gradient[kernels] = 0.5 * t[kernels] - v[:, labelled] @ at.r
+        q[kernels] = products[:, labelled, 1] @ r
+    counters.passes += 1
+    chosen = _chosen(at.d, gradient)
+    kept = products[chosen] if M <= COLUMNS else (yield Matvec(chosen, vectors))
+    columns = SharedColumns(chosen, kept[:, :, 0], kept[:, :, 1], t[chosen], gradient[chosen])
+    return KernelForms(gradient, max(float(q.max()), 0.0), columns)
+
+
+def _chosen(d: Floats, gradient: Floats) -> Ints:
+    """Return the kernels in use and those that would grow; the steepest ones if there are many."""
+    chosen = np.flatnonzero((d > 0.0) | (gradient < float(gradient @ d)))
+    room = max(COLUMNS - int((d > 0.0).sum()), 1)
+    others = chosen[d[chosen] == 0.0]
+    if len(others) <= room:
+        return chosen
+    best = others[np.argsort(gradient[others], kind="stable")[:room]]
+    return np.sort(np.concatenate([chosen[d[chosen] > 0.0], best]))
+
+
+def weight_step(
+    at: SharedPoint, columns: SharedColumns, machine: SharedMachine, *, coupled: bool, tol: float
+) -> Generator[Request, Any, Floats]:
+    """Return new weights (M,): the minimum of the model of J, or the paper's step if not coupled.
+
+    Parameters
+    ----------
+    at : SharedPoint
+        The current point.
+    columns : SharedColumns
+        Products of the kernels whose weights change.
+    machine : SharedMachine
+        The machine, with its norms and loss.
+    coupled : bool
+        True to let the coefficients follow the weights.
+    tol : float
+        Tolerance of the run; the paper's step is at least as exact.
+    """
+    x = at.d[columns.kernels]
+    G = columns.v[:, machine.norms.labelled].T
+    if coupled:
+        model = yield from value_model(at, columns, machine)
+        x = x if model is None else model.minimum(SIMPLEX, x, MODEL_SHARE)
+    else:
+        F = alternating_objective(G, columns.t, 1.0, machine.loss, at.b)
+        x = nesterov(F, SIMPLEX, x, chi=min(CHI_1, tol))
+    d = np.zeros_like(at.d)
+    d[columns.kernels] = np.where(x > ZERO_WEIGHT, x, 0.0)
+    feasible: Floats = d / d.sum()
+    return feasible
+
+
+def value_model(
+    at: SharedPoint, columns: SharedColumns, machine: SharedMachine
+) -> Generator[Request, Any, ValueModel | None]:
+    """Return the convex part of the second-order model of J; None without support vectors."""
+    norms = machine.norms
+    sv = machine.loss.active(at.z.r)
+    if not sv.any():
+        return None
+    W = norms.gamma_a * columns.v - columns.Kr
+    if norms.gamma_i > 0.0:
+        smooth = norms.smoothed(columns.v.T)
+        for start in range(0, len(W), SECOND_COLUMNS):
+            part = slice(start, start + SECOND_COLUMNS)
+            products = yield Matvec(columns.kernels[part], smooth[:, part])
+            W[part] += np.einsum("mim->mi", products)
+    moved = (columns.v[:, norms.labelled].T - at.back.T @ W.T)[sv]
+    B = SupportSystem(at.H, sv, 1.0).projected(moved)
+    return ValueModel(columns.gradient, B, B @ at.d[columns.kernels])
+
+
+def z_step(
+    machine: SharedMachine,
+    at: SharedPoint,
+    columns: SharedColumns,
+    new_d: Floats,
+    K: Floats,
+    R: Floats,
+    *,
+    coupled: bool,
+) -> SharedPoint:
+    """Return the minimum over z at new weights, or at the first halving that descends enough.
+
+    The paper's step needs no halving, because it descends by itself.
+
+    Parameters
+    ----------
+    machine : SharedMachine
+        Solver of the z-step.
+    at : SharedPoint
+        The last point.
+    columns : SharedColumns
+        Kernels whose weights change, with the gradient there.
+    new_d : (M,) float64
+        New weights.
+    K, R : (n, n) float64
+        ``sum_m d_m K_m`` and ``gamma_a K + gamma_i N`` at the new weights.
+    coupled : bool
+        True if the step minimised the model of J.
+    """
+    slope = float(columns.gradient @ (new_d - at.d)[columns.kernels])
+    step = 1.0
+    for _ in range(HALVINGS):
+        d = at.d + step * (new_d - at.d) if step < 1.0 else new_d
+        new = machine.minimum(d, at.K + step * (K - at.K), at.R + step * (R - at.R), at.z.alpha)
+        if not coupled or new.value <= at.value + SUFFICIENT * step * min(slope, 0.0):
+            return new
+        step *= 0.5
+    return at

@@ -1,0 +1,74 @@
+"""Parameters of PrimalMKL, and the loss and the machine that they name."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from mkldist.arrays import Floats
+from mkldist.counters import Counters
+from mkldist.machines.primal_newton import Inner, PrimalMachine
+from mkldist.machines.squared_losses import (
+    SquaredLoss,
+    epsilon_squared,
+    one_class,
+    squared,
+    squared_hinge,
+)
+from mkldist.solvers.base import Effects, SolverParams
+from mkldist.target import Target
+
+INNER_SHARE = 1e-2  # of tol: the error of q_m is of the order of the root of the machine's gap
+
+
+class PrimalMKLParams(SolverParams):
+    """Parameters of PrimalMKL."""
+
+    effective_with: ClassVar[Effects] = {
+        "epsilon": ("loss", ("epsilon-squared",)),
+        "acceleration": ("norm", (1.0,)),
+    }
+
+    lam: float = Field(1.0, ge=1e-30, le=1e30, description="regularisation")
+    loss: Literal["squared-hinge", "squared", "epsilon-squared", "one-class"] = Field(
+        "squared-hinge", description="loss; squared and epsilon-squared are for real targets"
+    )
+    epsilon: float = Field(
+        0.1, ge=0, allow_inf_nan=False, description="half-width of the tube of epsilon-squared"
+    )
+    norm: float = Field(1.0, ge=1, le=100, description="1: simplex; p > 1: ||d||_p <= 1")
+    inner: Inner = Field("truncated-newton", description="how the machine is solved")
+    coupled: bool = Field(
+        True, description="let the coefficients follow in the weight step; false: the paper's step"
+    )
+    acceleration: Literal["working-set", "none"] = Field(
+        "working-set", description="none: every iteration visits all kernels, as in the paper"
+    )
+
+    @property
+    def target(self) -> Target:
+        """Kind of labels that the loss takes."""
+        if self.loss == "squared-hinge":
+            return Target.CLASSES
+        return Target.ONE_CLASS if self.loss == "one-class" else Target.VALUES
+
+
+def squared_loss(params: PrimalMKLParams, y: Floats) -> SquaredLoss:
+    """Return the loss that the parameters name, for targets `y` (n,)."""
+    if params.loss == "squared":
+        return squared(y)
+    if params.loss == "epsilon-squared":
+        return epsilon_squared(y, params.epsilon)
+    return squared_hinge(y) if params.loss == "squared-hinge" else one_class(y)
+
+
+def machine_of(params: PrimalMKLParams, y: Floats, counters: Counters) -> PrimalMachine:
+    """Return the machine for targets `y` (n,), solved so well that its gap does not matter."""
+    share = (INNER_SHARE * params.tol) ** 2
+    return PrimalMachine(squared_loss(params, y), params.lam, params.inner, share, counters)
+
+
+def signed_by_class(params: PrimalMKLParams, r: Floats, y: Floats) -> Floats:
+    """Return the dual variables (n,) of a residual: ``y * r`` for the squared hinge, else r."""
+    return r * y if params.loss == "squared-hinge" else r

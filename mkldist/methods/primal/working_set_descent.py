@@ -1,0 +1,200 @@
+"""PrimalMKL on a working set: the two steps on a few kernels, between passes over all of them.
+
+Of many kernels in the simplex, few have a weight at the optimum.  The iterations ask only for the
+kernels of a working set (:mod:`mkldist.solvers.working_set`).  Once the gap on the working set is
+small, a pass over the bank bounds the optimum for all kernels from below: the run ends, or the
+kernels with the largest forms q_m enter the working set with weight zero.
+
+The dual of PrimalMKL is strongly concave in the residual r, with modulus 1.  A pass therefore
+proves some kernels inactive, and later passes leave them out (:mod:`mkldist.solvers.screening`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from mkldist.arrays import Floats, Ints
+from mkldist.counters import Counters
+from mkldist.gram.requests import Matvec, Request
+from mkldist.machines.primal_newton import PrimalMachine
+from mkldist.methods.primal.bounds import Bounds
+from mkldist.methods.primal.certificate import PATIENCE, PROGRESS, Best, dual_value
+from mkldist.methods.primal.kernel_products import Forms, weight_columns
+from mkldist.methods.primal.params import PrimalMKLParams, machine_of, signed_by_class
+from mkldist.methods.primal.steps import Iterate, d_step, z_step
+from mkldist.optim.duality_gap import relative_gap
+from mkldist.optim.lp_ball import WeightSet
+from mkldist.solvers.base import Problem, Solution, Steps, StopReason, reason_to_stop
+from mkldist.solvers.screening import Candidates, distance_to_optimum
+from mkldist.solvers.trace import Trace
+from mkldist.solvers.working_set import WorkingSet, solved
+
+SOLVED = 0.03  # of the gap of a pass, left on the working set: quadratic convergence is cheap
+SIMPLEX = WeightSet(1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class WorkingSetStart:
+    """Point at which the next solver of a path starts.
+
+    Parameters
+    ----------
+    d : (M,) float64
+        Kernel weights.
+    kernels : (S,) intp
+        The working set.
+    alpha : (n,) float64
+        Coefficients.
+    b : float
+        Bias.
+    candidates : Candidates
+        Bounds of the kernels' dual norms at the residual of the last pass.
+    """
+
+    d: Floats
+    kernels: Ints
+    alpha: Floats
+    b: float
+    candidates: Candidates
+
+
+class _Passes:
+    """Passes over all kernels, and what the last one has shown.
+
+    Attributes
+    ----------
+    lower : float
+        The greatest dual value of all kernels.
+    gap : float
+        Relative gap that the last pass left.
+    """
+
+    def __init__(
+        self, machine: PrimalMachine, kernels: WorkingSet, tol: float, counters: Counters
+    ) -> None:
+        self._machine, self._kernels, self._tol = machine, kernels, tol
+        self._counters = counters
+        self._centre_value = -math.inf
+        self.lower, self.gap = -math.inf, 1.0
+
+    def go_on(self, start: WorkingSetStart) -> None:
+        """Take over the last pass of the path's last solver, as a bound at the present lam."""
+        candidates = self._kernels.candidates
+        candidates.go_on(start.candidates)
+        q = (candidates.bounds / self._machine.lam) ** 2
+        self._centre_value = dual_value(self._machine, SIMPLEX, candidates.centre, start.b, q)
+        self.lower, self.gap = self._centre_value, self._tol
+
+    def visit(self, r: Floats, b: float, upper: float) -> Generator[Request, Any, Floats]:
+        """Bound the optimum from below by a feasible residual, and screen kernels.
+
+        Returns
+        -------
+        (M,) float64
+            ``a'K_m a`` at ``a = r / lam``; 0 for screened kernels.
+        """
+        lam, candidates = self._machine.lam, self._kernels.candidates
+        q = yield from self._kernels.visit_all(r[None] / lam)
+        q = np.maximum(q[:, 0], 0.0)
+        candidates.visited(r, lam * np.sqrt(q))
+        self._centre_value = dual_value(self._machine, SIMPLEX, r, b, q)
+        self.lower = max(self.lower, self._centre_value)
+        gap = relative_gap(upper, self.lower)
+        if math.isfinite(upper) and gap > self._tol:
+            self.gap = gap
+            yield from self.screen(upper, left=gap / self._tol)
+        self._counters.passes = candidates.passes
+        return q
+
+    def screen(self, upper: float, left: float) -> Generator[Request, Any, None]:
+        """Leave out the kernels that the last pass and an upper bound prove inactive."""
+        distance = distance_to_optimum(upper, self._centre_value, curvature=1.0)
+        yield from self._kernels.candidates.screen(distance, left=left)
+
+
+def solve_on_working_set(problem: Problem, params: PrimalMKLParams) -> Steps:
+    """Run PrimalMKL on the simplex, on a working set of kernels.
+
+    Parameters, requests and solution are those of :func:`mkldist.methods.primal.primalmkl.solve`.
+    """
+    y, lam, counters = problem.y, params.lam, Counters()
+    machine = machine_of(params, y, counters)
+    loss = machine.loss
+    kernels = WorkingSet(problem.n_kernels, everything=False)
+    passes = _Passes(machine, kernels, params.tol, counters)
+    trace = Trace(params.trace, problem.clock)
+    now = yield from _first(problem.start, machine, kernels, passes, counters)
+    on_set = Bounds(Best(kernels.spread(now.d), now.z), progress=PROGRESS)
+    for iteration in range(1, params.max_iter + 1):
+        r, b = loss.feasible(now.z.r), now.z.b
+        forms = Forms.of(r / lam, (yield Matvec(kernels.kernels, r / lam)))
+        value = dual_value(machine, SIMPLEX, r, b, forms.q)
+        on_set.take(Best(kernels.spread(now.d), now.z), now.z.value, value)
+        if relative_gap(on_set.upper, value) <= solved(params.tol, passes.gap, SOLVED):
+            q = yield from passes.visit(r, b, on_set.upper)
+            if relative_gap(on_set.upper, passes.lower) > params.tol:
+                newcomers = kernels.newcomers(q, float(forms.q.max()))
+                kernels.take(newcomers)
+                forms = forms.extended((yield Matvec(newcomers, forms.a)))
+                now = replace(now, d=np.concatenate([now.d, np.zeros(len(newcomers))]))
+                on_set.restart(passes.lower)
+        gap = relative_gap(on_set.upper, passes.lower)
+        counters.outer_iterations += 1
+        trace.record(on_set.upper, passes.lower, kernels.spread(now.d))
+        stop = reason_to_stop(problem, params, gap, stalled=on_set.idle == PATIENCE)
+        if stop is not None or iteration == params.max_iter:
+            break
+        columns = yield from weight_columns(now.K, now.d, forms, SIMPLEX, counters)
+        d = d_step(machine, SIMPLEX, now, columns, gap, params)
+        del columns  # as large as Gram matrices, which the next request needs room for
+        counters.combines += 1
+        now = z_step(machine, now, d, (yield kernels.combination(d)), params.coupled)
+    best_d, z = on_set.best
+    return Solution(
+        kernel_weights=best_d,
+        coefficients=z.alpha,
+        bias=z.b,
+        dual_variables=signed_by_class(params, loss.feasible(z.r), y),
+        objective=on_set.upper,
+        dual_objective=passes.lower,
+        stop_reason=stop or StopReason.MAX_ITER,
+        counters=counters,
+        trace=trace.arrays(),
+        extra=kernels.candidates.report,
+        state=WorkingSetStart(best_d, kernels.kernels, z.alpha, z.b, kernels.candidates),
+    )
+
+
+def _first(
+    start: Any,
+    machine: PrimalMachine,
+    kernels: WorkingSet,
+    passes: _Passes,
+    counters: Counters,
+) -> Generator[Request, Any, Iterate]:
+    """Return equal weights of the kernels that fit the best constant's residual best.
+
+    On a path it is the point at which the last solver ended.
+    """
+    counters.combines += 1
+    if isinstance(start, WorkingSetStart):
+        kernels.take(start.kernels)
+        passes.go_on(start)
+        d = start.d[start.kernels]
+        K = yield kernels.combination(d)
+        now = Iterate(d, K, machine(K, start.alpha))
+        yield from passes.screen(now.z.value, left=0.0)
+        return now
+    zeros = np.zeros(len(machine.loss.lower))
+    b = machine.loss.best_bias(zeros)
+    r = machine.loss.feasible(machine.loss.residual(zeros + b))
+    q = yield from passes.visit(r, b, math.inf)
+    kernels.take(kernels.newcomers(q, -math.inf))
+    d = SIMPLEX.uniform(len(kernels))
+    K = yield kernels.combination(d)
+    return Iterate(d, K, machine(K, zeros))
