@@ -60,7 +60,7 @@ def build_banks(
     Parameters
     ----------
     spec, origin, data_dirs, output, connect_options, console
-        As for :func:`mkldist.coordinator.run_sweep`.
+        As for :func:`mkldist.run.sweep.run_sweep`.
 
     Raises
     ------

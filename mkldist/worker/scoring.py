@@ -25,9 +25,9 @@ from mkldist.scores import (
 from mkldist.solvers.base import Solution
 from mkldist.solvers.lockstep import JobTimes
 from mkldist.worker.bank_inputs import BankInputs, BankRef, TrainingView
+from mkldist.worker.cross_kernels import TestPart
 from mkldist.worker.subproblems import Ended, Subproblem, raw_predictors
 from mkldist.worker.telemetry import environment, provenance
-from mkldist.worker.test_part import TestPart
 
 KEPT_BYTES = 2**28
 

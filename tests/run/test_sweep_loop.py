@@ -11,8 +11,6 @@ from typing import Any
 
 import pytest
 
-from mkldist import coordinator
-from mkldist.coordinator import SweepOutcome, run_sweep
 from mkldist.errors import GramError, StoreError, UnreadableError
 from mkldist.gram import loading
 from mkldist.gram.store import GramStore, list_banks
@@ -21,11 +19,13 @@ from mkldist.results.records import RecordStore
 from mkldist.results.state import RunState
 from mkldist.results.tree import open_results
 from mkldist.run import build_banks as build_module
+from mkldist.run import sweep as sweep_module
 from mkldist.run import sweep_loop as loop_module
 from mkldist.run.build_banks import build_banks
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.consolidate import Consolidator
 from mkldist.run.progress import SilentProgress
+from mkldist.run.sweep import SweepOutcome, run_sweep
 from mkldist.run.sweep_loop import SweepLoop, Work
 from mkldist.run.sweep_setup import batch_settings
 from mkldist.spec.model import SweepSpec
@@ -95,7 +95,7 @@ def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Client:
         return type(settings)(**{**vars(settings), "topic": ""})
 
     monkeypatch.setattr(ConnectOptions, "connect", connect)
-    monkeypatch.setattr(coordinator, "batch_settings", silent_settings)
+    monkeypatch.setattr(sweep_module, "batch_settings", silent_settings)
     monkeypatch.setattr(build_module, "batch_settings", silent_settings)
     monkeypatch.setattr(loading, "PAUSES", (0.0,))
     monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path / "cache"))
