@@ -19,7 +19,6 @@ from mkldist.results.record_format import decode, encode
 from mkldist.results.records import RecordStore
 from mkldist.results.rows import weight_rows
 from mkldist.results.state import RunState
-from mkldist.scores import multiclass_scores, predicted_classes
 from mkldist.spec.model import SweepSpec
 from tests.run.few_labels import do, grams, save_npz, text, zscored
 from tests.run.sweeps import kill_after, record_times, records, run_here, run_process
@@ -126,16 +125,6 @@ def test_ties_go_to_the_larger_class(tmp_path):
         assert (record.of_classes["confusion"].sum(axis=0) > 0).tolist() == [False, True] + 2 * [
             False
         ]
-    values, order = np.array([[0.0, 1.0], [0.0, 2.0], [-1.0, 2.0]]), np.array([1, 2, 0])
-    assert predicted_classes(values, order).tolist() == [1, 1]
-
-
-def test_a_class_without_test_points_has_no_error():
-    values = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, -1.0]])
-    scored, of_classes = multiclass_scores(values, np.array([0, 0]), np.arange(3))
-    assert scored["test_error"] == 0.5
-    assert np.isnan(scored["balanced_error"])
-    np.testing.assert_array_equal(of_classes["class_error"], [0.5, np.nan, np.nan])
 
 
 def test_unlabelled_points_of_many_classes(tmp_path):
