@@ -143,7 +143,7 @@ def test_batches_know_how_many_share_a_machine(
     monkeypatch.setattr(client, "nthreads", lambda: workers)
     text = sweep_text({"uniform": [1.0, 10.0]}, repeats=repeats, backend="recompute")
     assert sweep(text, tmp_path / "small").counts[RunState.COMPLETE] == 2 * repeats
-    assert [task.at_once for task in client.tasks] == at_once
+    assert [task.n_at_once for task in client.tasks] == at_once
 
 
 ONE_WORKER = ConnectOptions(n_workers=1)
