@@ -1,4 +1,4 @@
-"""Building the banks of a sweep without doing its runs."""
+"""Build the banks of a sweep without doing its runs: :func:`build_banks`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class BuiltBanks:
-    """What was built.
+    """Banks of a sweep after a call of :func:`build_banks`.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class BuiltBanks:
     banks : tuple of str
         Ids of all banks of the sweep.
     blocks, bytes : int
-        Blocks that were computed, and their bytes; those that were there are not counted.
+        Blocks that this call computed, and their bytes; blocks that existed are not counted.
     """
 
     root: str
@@ -54,8 +54,8 @@ def build_banks(
 ) -> BuiltBanks:
     """Compute the blocks of a sweep's banks that are missing.
 
-    A bank that cannot be built leaves the others alone; what is wrong with the first such bank is
-    raised at the end.
+    A bank that cannot be built does not stop the others; the error of the first such bank is raised
+    at the end.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def build_banks(
     mkldist.errors.InputError
         For input that cannot be used, or banks that cannot be built or written.
     mkldist.errors.ClusterError
-        When workers cannot be had or the scheduler was lost.
+        When workers cannot be started or the scheduler is lost.
     """
     from mkldist.run.sweep_loop import Work
 
@@ -91,7 +91,7 @@ def build_banks(
 def _build(
     work: Work, folder: OutputFolder, options: ConnectOptions, console: Console | None
 ) -> Counts:
-    """Do the work on a cluster and return what was built."""
+    """Build the missing blocks on a cluster; return their counts."""
     from mkldist.run.sweep_loop import SweepLoop, describe
 
     store = RecordStore(folder.records)
@@ -99,7 +99,7 @@ def _build(
     with make_progress(console) as progress, options.connect() as client:
         loop = SweepLoop(client, work, store, consolidator, progress)
         loop.work()
-    for bank, error in loop.refused_banks.items():
+    for bank, error in loop.abandoned_banks.items():
         if isinstance(error, MkldistError):
             raise error
         where = f"bank {bank}"

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from mkldist.errors import ClusterError, SpecError, nearest
 from mkldist.run import fork_server
-from mkldist.run.interrupts import interrupts_wait
+from mkldist.run.interrupts import delayed_interrupts
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -167,7 +167,7 @@ def connect(
         stack.enter_context(silence_logging_cmgr(logging.CRITICAL))
         target: Any = scheduler
         if scheduler is None:
-            with interrupts_wait():  # what has begun to start cannot be stopped
+            with delayed_interrupts():  # what has begun to start cannot be stopped
                 target = _start(description, n_workers, threads_per_worker)
                 stack.callback(_close_quietly, target)
         try:
@@ -307,5 +307,5 @@ def _prepare_workers(client: Client, *, interruptible: bool) -> None:
 
 def _close_quietly(closable: Any) -> None:
     """Close a client or cluster; what was recorded is safe, so trouble here concerns nobody."""
-    with suppress(Exception), interrupts_wait():
+    with suppress(Exception), delayed_interrupts():
         closable.close(timeout=CLOSE_SECONDS)

@@ -14,7 +14,7 @@ from mkldist.plan.model import Plan
 from mkldist.plan.planner import make_plan
 from mkldist.resolve.resolved import resolve
 from mkldist.results.records import RecordStore, RunRecord
-from mkldist.run.bank_refs import bank_refs
+from mkldist.run.bank_refs import BankKey, bank_refs
 from mkldist.spec.model import SweepSpec
 from mkldist.worker.batch import BatchSettings
 from mkldist.worker.tasks import BatchTask, BuildTask, build, solve_batch
@@ -100,7 +100,7 @@ def do(words: str, folder: Path) -> Done:
     )
     passes = 0
     for batch in plan.batches:
-        ref = refs[batch.bank, batch.runs[0].bank_label, batch.runs[0].dataset]
+        ref = refs[BankKey.of(batch.runs[0])]
         build(BuildTask(ref, tuple(block.index for block in ref.store().missing())))
         passes += solve_batch(BatchTask(ref, batch.runs, settings)).passes
     store = RecordStore(folder / "records")

@@ -1,4 +1,4 @@
-"""The loop between work queue, window and storage, with tasks done at once in this process."""
+"""The sweep loop between work queue, workers and storage; tasks are done at once in this process."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Client:
 
 @pytest.fixture
 def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Client:
-    """Return what every sweep of a test connects to."""
+    """Return the client of the cluster that every sweep of a test connects to."""
     client = Client()
 
     @contextmanager
