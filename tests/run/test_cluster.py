@@ -139,7 +139,7 @@ def test_workers_that_die_while_they_start_are_an_error_of_the_cluster(monkeypat
         "this machine did not start",
         "of 3",
         "if __name__ ==",
-        "The same command",
+        "Repeat the command",
     ):
         assert word in str(caught.value)
 

@@ -1,4 +1,4 @@
-"""The sweep loop between work queue, workers and storage; tasks are done at once in this process."""
+"""The sweep loop, with tasks that are done at once in this process."""
 
 from __future__ import annotations
 
