@@ -107,7 +107,7 @@ class Consolidator:
         return [record.id for record in found]
 
     def _read(self, run_id: str) -> RunRecord | None:
-        """Return a record, or None if it cannot be read yet; another machine may have written it."""
+        """Return a record; None if it cannot be read yet, since another machine wrote it."""
         try:
             return self._store.read(run_id)
         except UnreadableError:

@@ -1,4 +1,4 @@
-"""The lockstep driver: fewer passes, the same solutions, and one failure leaves the rest alone."""
+"""The lockstep driver: fewer passes, the same solutions, and failures that stay alone."""
 
 from __future__ import annotations
 
