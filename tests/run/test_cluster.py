@@ -1,4 +1,4 @@
-"""Connecting: pinned threads, no memory limits on pages, clear words when it does not work."""
+"""Connections, for run.cluster and worker.setup: threads, limits of memory, clear messages."""
 
 from __future__ import annotations
 

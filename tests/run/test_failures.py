@@ -1,4 +1,4 @@
-"""What dies, fills up, flips or is interrupted in the middle of a sweep, for real."""
+"""Real kills, full disks, flipped bits and interrupts in the middle of a sweep."""
 
 from __future__ import annotations
 

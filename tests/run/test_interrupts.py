@@ -1,4 +1,4 @@
-"""Ctrl-C that waits while something is started or closed."""
+"""Ctrl-C that is delayed while something is started or closed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Real values through the whole sweep, against scikit-learn on kernels made by hand."""
+"""Sweeps of real values against scikit-learn on kernels made by hand, for worker.scoring."""
 
 from __future__ import annotations
 

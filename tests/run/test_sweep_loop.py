@@ -1,4 +1,4 @@
-"""The sweep loop, with tasks that are done at once in this process."""
+"""The loop on tasks in this process, for run.sweep_loop, run.consolidate and run.build_banks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The work queue: every run ends exactly once, whatever fails in between."""
+"""The work queue: every run ends exactly once, however tasks fail."""
 
 from __future__ import annotations
 
@@ -269,8 +269,8 @@ def test_batches_are_divided_among_the_threads_that_are_there():
 
 
 def test_the_last_batches_are_divided_among_idle_threads():
-    def sizes(n_threads, **words):
-        bench = Bench(n_runs=5, n_blocks=0, n_threads=n_threads, divisible=True, **words)
+    def sizes(n_threads, **changes):
+        bench = Bench(n_runs=5, n_blocks=0, n_threads=n_threads, divisible=True, **changes)
         items = []
         while (item := bench.work_queue.next()) is not None:
             items.append(item)

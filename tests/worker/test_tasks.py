@@ -1,4 +1,4 @@
-"""Tasks as workers do them, without a cluster: what is damage, what passes, what is shared."""
+"""Tasks of workers, done without a cluster: damage, passing faults, shares of memory, threads."""
 
 from __future__ import annotations
 
