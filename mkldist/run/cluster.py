@@ -56,7 +56,7 @@ DASK_CONFIG: dict[str, Any] = {
 }
 # Dask looks for a lost worker again after lost-worker-timeout, and gives it up if it is absent.
 # A worker that its nanny restarts a second time at that moment would be given up too, and a cluster
-# that does not replace workers would be left without any.  The nanny restarts it however long.
+# that does not replace workers would be left without any.  Its nanny restarts it in any case.
 KEEP_LOST_WORKERS: dict[str, Any] = {"distributed.deploy.lost-worker-timeout": "365 days"}
 LOCAL: dict[str, Any] = {"distributed.worker.multiprocessing-method": fork_server.METHOD}
 

@@ -187,7 +187,7 @@ def test_a_batch_that_dies_while_it_builds_is_tried_again(tmp_path, client, monk
     assert len(kept(tmp_path / "banks")) == 3
 
 
-def test_what_was_built_by_who_died_is_not_waited_for(tmp_path, client, monkeypatch):
+def test_blocks_of_a_task_that_died_are_not_waited_for(tmp_path, client, monkeypatch):
     real, begun = loop_module.solve_batch, []
 
     def solve_batch(task):
@@ -237,7 +237,7 @@ def test_batches_are_divided_among_the_threads_of_the_scheduler(tmp_path, client
     assert [len(batch.runs) for batch in batches] == [1] * 12
 
 
-def test_what_is_announced_is_believed_when_it_is_on_disk(tmp_path, client):
+def test_an_announced_run_is_recorded_only_when_its_record_is_on_disk(tmp_path, client):
     folder = OutputFolder(tmp_path)
     store = RecordStore(folder.records)
     consolidator = Consolidator(folder.results, store)
@@ -345,7 +345,7 @@ def not_kept(text: str) -> str:
     return text.replace("predictions = true", "keep_banks = false")
 
 
-def test_banks_that_are_not_kept_are_no_other_sweeps(tmp_path, client):
+def test_banks_that_are_not_kept_lie_apart_from_those_of_other_sweeps(tmp_path, client):
     sweep(TEXT, tmp_path / "first")
     shared = kept(tmp_path / "banks")
     assert len(shared) == 3
@@ -354,7 +354,7 @@ def test_banks_that_are_not_kept_are_no_other_sweeps(tmp_path, client):
     assert kept(tmp_path / "second" / "banks") == []
 
 
-def test_of_a_shared_folder_only_own_banks_are_deleted(tmp_path, client):
+def test_in_a_shared_folder_only_own_banks_are_deleted(tmp_path, client):
     sweep(TEXT, tmp_path / "first")
     root = tmp_path / "banks"
     shared = kept(root)
@@ -392,7 +392,7 @@ def test_building_is_tried_again_when_a_worker_dies(tmp_path, client, monkeypatc
     assert built(TEXT, tmp_path / "small").blocks == 3
 
 
-def test_a_bank_that_cannot_be_built_is_said_in_words_and_the_others_are_built(
+def test_a_bank_that_cannot_be_built_is_reported_and_the_others_are_built(
     tmp_path, client, monkeypatch
 ):
     real = loop_module.build
