@@ -80,8 +80,8 @@ def build_banks(
         refs = bank_refs(plan, resolved, wanted, root, folder.snapshots)
         settings = batch_settings(spec, folder)
         work = Work(refs, (), settings, expected_threads=options.expected_threads())
-        refs_stored = [ref for ref in work.stored.values() if ref.plan.stored]
-        n_missing = sum(len(ref.store().missing()) for ref in refs_stored)
+        stored = [ref for ref in work.banks_by_id.values() if ref.plan.stored]
+        n_missing = sum(len(ref.store().missing()) for ref in stored)
         counts = Counts()
         if n_missing:
             counts = _build(work, folder, options.limited_to(n_missing), console)
@@ -92,7 +92,7 @@ def _build(
     work: Work, folder: OutputFolder, options: ConnectOptions, console: Console | None
 ) -> Counts:
     """Build the missing blocks on a cluster; return their counts."""
-    from mkldist.run.sweep_loop import SweepLoop, describe
+    from mkldist.run.sweep_loop import SweepLoop, error_line
 
     store = RecordStore(folder.records)
     consolidator = Consolidator(folder.results, store)
@@ -103,5 +103,5 @@ def _build(
         if isinstance(error, MkldistError):
             raise error
         where = f"bank {bank}"
-        raise StoreError(where, f"cannot be built: {describe(error)}", "a bank") from error
+        raise StoreError(where, f"cannot be built: {error_line(error)}", "a bank") from error
     return loop.counts

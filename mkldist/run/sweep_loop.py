@@ -40,7 +40,7 @@ NO_WORKERS_NOTE_SECONDS = 30.0
 
 @dataclass(frozen=True)
 class Work:
-    """Work of a loop: banks to build and batches to do.
+    """Banks to build and batches to do.
 
     Parameters
     ----------
@@ -67,13 +67,13 @@ class Work:
     expected_threads: int = 0
 
     @cached_property
-    def stored(self) -> dict[str, BankRef]:
+    def banks_by_id(self) -> dict[str, BankRef]:
         """Banks by id, one of those that share it."""
         return {key.id: ref for key, ref in self.banks.items()}
 
 
 class SweepLoop:
-    """Do some work on a cluster.
+    """Loop that does the work of a sweep on a cluster.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class SweepLoop:
     Attributes
     ----------
     counts : Counts
-        Runs, blocks and bytes that are done.
+        Runs, blocks and bytes, to be done and done.
     """
 
     def __init__(
@@ -103,6 +103,7 @@ class SweepLoop:
         progress: Progress,
     ) -> None:
         self._client, self._work, self._store = client, work, store
+        self._banks = work.banks_by_id
         self._consolidator, self._progress = consolidator, progress
         self._tasks = TasksInFlight(client)
         self._announced: queue.SimpleQueue[Mapping[str, str]] = queue.SimpleQueue()
@@ -113,13 +114,13 @@ class SweepLoop:
         self._noted_streaming = False
         self.counts = Counts(runs=sum(len(batch.runs) for batch in work.batches))
         self._queue = WorkQueue(
-            list(work.stored),
+            list(self._banks),
             work.batches,
             self._missing_blocks,
             self._is_recorded,
             self._threads,
-            self._of_backends("memory", "mmap"),
-            self._of_backends("memory"),
+            divisible=self._of_backends("memory", "mmap"),
+            loaded=self._of_backends("memory"),
         )
         self._workers_seen = time.monotonic()
 
@@ -157,7 +158,7 @@ class SweepLoop:
 
     def _of_backends(self, *backends: str) -> set[str]:
         """Return the ids of the banks that are opened by one of some backends."""
-        return {bank for bank, ref in self._work.stored.items() if ref.plan.backend in backends}
+        return {bank for bank, ref in self._banks.items() if ref.plan.backend in backends}
 
     def _threads(self) -> int:
         """Return the number of threads among which to divide work; 0 if it is unknown."""
@@ -173,7 +174,7 @@ class SweepLoop:
         submitted = False
         while self._tasks.has_room and (item := self._queue.next()) is not None:
             if isinstance(item, BuildItem):
-                ref = self._work.stored[item.bank]
+                ref = self._banks[item.bank]
                 self._tasks.submit(item, build, BuildTask(ref, item.blocks))
             else:
                 ref = self._work.banks[BankKey.of(item.runs[0])]
@@ -201,8 +202,8 @@ class SweepLoop:
             # A task that built blocks and then died has returned no receipt of them.
             self.counts.bytes -= self._unbuilt.pop(bank, 0)
             deletable = self._work.own_banks or bank in self._built
-            if deletable and not self._work.keep_banks and self._work.stored[bank].plan.stored:
-                self._work.stored[bank].store().delete()
+            if deletable and not self._work.keep_banks and self._banks[bank].plan.stored:
+                self._banks[bank].store().delete()
 
     def _settle_build(
         self, item: BuildItem, receipt: BuildReceipt, error: BaseException | None
@@ -215,8 +216,8 @@ class SweepLoop:
         self._build_errors[item.bank] = error
         final = is_final(error)
         if not final:
-            self._progress.note(f"{len(item.blocks)} blocks are not built yet: {describe(error)}")
-        self._record_failed(self._queue.build_failed(item, describe(error), final=final))
+            self._progress.note(f"{len(item.blocks)} blocks are not built yet: {error_line(error)}")
+        self._record_failed(self._queue.build_failed(item, error_line(error), final=final))
 
     def _count(self, bank: str, receipt: BuildReceipt) -> None:
         """Count the blocks that a task built of a bank."""
@@ -236,9 +237,9 @@ class SweepLoop:
             if final:
                 self._build_errors[item.bank] = error
             else:
-                text = f"a task of {len(item.runs)} runs ended early: {describe(error)}"
+                text = f"a task of {len(item.runs)} runs ended early: {error_line(error)}"
                 self._progress.note(text)
-            self._record_failed(self._queue.batch_failed(item, describe(error), final=final))
+            self._record_failed(self._queue.batch_failed(item, error_line(error), final=final))
         elif receipt.damaged:
             self._progress.note(f"building again: {receipt.damaged}")
             self._record_failed(self._queue.bank_damaged(item, receipt.damaged))
@@ -267,7 +268,7 @@ class SweepLoop:
     def _record_failed(self, abandoned: Iterable[AbandonedRun]) -> None:
         """Record abandoned runs as failed."""
         for one in abandoned:
-            n_kernels = self._work.stored[one.run.bank].plan.n_kernels
+            n_kernels = self._banks[one.run.bank].plan.n_kernels
             with writing(self._work.settings.records):
                 self._store.write(failed_record(one.run, one.error, n_kernels))
             self._states[one.run.id] = str(RunState.FAILED)
@@ -296,9 +297,9 @@ class SweepLoop:
 
     def _missing_blocks(self, bank: str) -> list[int]:
         """Make the store of a bank if needed; return and count the blocks that it lacks."""
-        if not self._work.stored[bank].plan.stored:
+        if not self._banks[bank].plan.stored:
             return []
-        store = retried(self._work.stored[bank].store)
+        store = retried(self._banks[bank].store)
         missing = retried(store.missing)
         n_bytes = sum(block.shape[0] * block.shape[1] * store.dtype.itemsize for block in missing)
         self.counts.bytes += n_bytes
@@ -315,7 +316,7 @@ def is_final(error: BaseException) -> bool:
     return isinstance(error, DataError | GramError | SpecError)
 
 
-def describe(error: BaseException) -> str:
+def error_line(error: BaseException) -> str:
     """Return an error in one line; Dask's error for a killed worker in words."""
     if type(error).__name__ == "KilledWorker":
         return (
