@@ -1,4 +1,4 @@
-"""Types of the arrays that the whole package speaks of."""
+"""Types of the package's arrays."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
-"""Numbers that solvers compute with; certificates are always of this type."""
+"""Numbers that solvers compute with; all certificates are of this type."""
 
 Floating = npt.NDArray[np.floating]
-"""Gram matrices as they are stored, in float32 or float64."""
+"""Gram matrices as stored, in float32 or float64."""
 
 Ints = npt.NDArray[np.intp]
 """Indices of points, kernels or cuts."""

@@ -1,4 +1,4 @@
-"""Threads of linear algebra, of which small problems want one."""
+"""Limit on the threads of linear algebra: one in every task."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 
 @contextmanager
 def single_threaded() -> Iterator[None]:
-    """Give linear algebra one thread.
+    """Limit linear algebra to one thread.
 
-    Workers are many, and their times must be comparable; and matrices of some hundred rows are
-    factorised in less time than it takes threads to meet.  The limit holds for the process, so
-    the first who asks for it sets it and the last one lifts it.
+    Workers keep all processors busy already, and the times of their runs must be comparable.  A
+    matrix of some hundred rows is also factorised in less time than threads take to synchronise.
+    The limit holds for the whole process: the first of several tasks sets it, the last removes it.
     """
     _LIMIT.enter()
     try:
@@ -24,7 +24,7 @@ def single_threaded() -> Iterator[None]:
 
 
 class _SharedLimit:
-    """A limit on the threads of linear algebra that several tasks of a process hold."""
+    """Limit on the threads of linear algebra that several tasks of a process share."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -32,7 +32,7 @@ class _SharedLimit:
         self._limits: Any = None
 
     def enter(self) -> None:
-        """Set the limit unless somebody holds it."""
+        """Set the limit, unless another task has set it."""
         from threadpoolctl import threadpool_limits
 
         with self._lock:
@@ -41,7 +41,7 @@ class _SharedLimit:
             self._holders += 1
 
     def leave(self) -> None:
-        """Restore what was before if nobody else holds it."""
+        """Restore the former number of threads, unless another task still needs the limit."""
         with self._lock:
             self._holders -= 1
             if not self._holders:

@@ -1,4 +1,4 @@
-"""The decorator of compiled functions: numba's, with types and the settings that all share."""
+"""Decorator of compiled functions: numba's, with type hints and settings common to all."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def compiled(
     Parameters
     ----------
     function : callable, optional
-        The function, where the decorator stands without parentheses.
+        The function; omitted where the decorator has arguments.
     fastmath : bool or set of str
-        Liberties that the compiler may take with rounding, by LLVM's names; True for all.
+        Changes of rounding that the compiler may make, by LLVM's names; True for all.
     """
     decorator = cast(
         "Callable[[Function], Function]", numba.njit(cache=True, nogil=True, fastmath=fastmath)

@@ -1,4 +1,4 @@
-"""What solvers and their machines count."""
+"""Counts of the work that a solver does: iterations, SVM solves, passes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,23 @@ from dataclasses import asdict, dataclass
 
 @dataclass
 class Counters:
-    """Work that a solver asked for and did."""
+    """Counts of a solver's work.
+
+    Parameters
+    ----------
+    outer_iterations : int
+        Iterations of the method.
+    svm_solves : int
+        Solves of a support vector machine on one combination of kernels.
+    svm_iterations : int
+        Iterations of these solves.
+    newton_steps : int
+        Newton steps of these solves, or of the method.
+    passes : int
+        Requests that read all kernels of the bank.
+    combines : int
+        Combinations of kernels that were requested.
+    """
 
     outer_iterations: int = 0
     svm_solves: int = 0

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 
 def content_id(**parts: Any) -> str:
-    """Return a 20-character hex id of JSON-serialisable `parts`; order of keys does not matter.
+    """Return a 20-character hex id of JSON-serialisable `parts`, independent of their order.
 
     Examples
     --------

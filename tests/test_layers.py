@@ -24,9 +24,8 @@ LAYERS = (
     "in_memory plan",
     "resolve results",
     "analysis worker",
-    "run",
     "figures",
-    "coordinator",
+    "run",
     "cli",
 )
 HEIGHT = {part: height for height, parts in enumerate(LAYERS) for part in parts.split()}

@@ -10,7 +10,6 @@ import pytest
 import xarray as xr
 
 import mkldist
-from mkldist.coordinator import run_sweep
 from mkldist.data.catalogue import list_datasets
 from mkldist.methods.registry import METHODS
 from mkldist.plan.planner import make_plan
@@ -18,6 +17,7 @@ from mkldist.resolve.resolved import resolve, resolve_methods
 from mkldist.results.rows import method_nodes
 from mkldist.results.tree import open_results
 from mkldist.run.cluster import ConnectOptions
+from mkldist.run.sweep import run_sweep
 from mkldist.spec.load import load_sweep
 from mkldist.spec.model import SweepSpec
 

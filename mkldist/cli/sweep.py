@@ -15,8 +15,8 @@ from mkldist.errors import EXIT_FAILED_RUNS
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from mkldist.coordinator import SweepOutcome
     from mkldist.run.cluster import ConnectOptions
+    from mkldist.run.sweep import SweepOutcome
 
 
 @click.command("sweep")
@@ -39,7 +39,7 @@ def command(
     """
     from rich.console import Console
 
-    from mkldist.coordinator import run_sweep
+    from mkldist.run.sweep import run_sweep
 
     spec = sweep.load()
     console = Console(stderr=True)

@@ -17,7 +17,7 @@ from mkldist.kernels.evaluate import evaluate
 from mkldist.kernels.kernel_list import KernelList
 from mkldist.plan.model import BankPlan
 from mkldist.results.run_record import RunRecord
-from mkldist.worker.bank_inputs import BankInputs, ingredients
+from mkldist.worker.bank_inputs import BankInputs, make_bank_inputs
 
 GRID = 240  # points along each side
 MARGIN = 0.08  # of the spread of the points, around them
@@ -126,7 +126,7 @@ class DecisionFunction:
         cls, bank: BankPlan, dataset: Dataset, splits: Sequence[Split], record: RunRecord
     ) -> DecisionFunction:
         """Return the function of a run; parameters as for :func:`boundary`."""
-        given = ingredients(bank, dataset, splits)
+        given = make_bank_inputs(bank, dataset, splits)
         normalisations = [name for name in bank.spec.normalisations if name != "cosine"]
         recomputed = RecomputedBank(given.source(), KEPT_BYTES)
         try:

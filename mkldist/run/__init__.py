@@ -1,1 +1,1 @@
-"""Where and when the work is done: clusters, tasks, resume, progress."""
+"""Coordination of a sweep: clusters, work queue, retries, resuming, results and progress."""

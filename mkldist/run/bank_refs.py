@@ -1,24 +1,49 @@
-"""The banks of a plan as workers see them: with the snapshots of data that they are made from."""
+"""Names of a plan's banks for the workers, with snapshots of the data that they are made from."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from pathlib import Path
+from typing import NamedTuple
 
 from mkldist.data.snapshot import save_snapshot
 from mkldist.identity import content_id
-from mkldist.plan.model import Plan
+from mkldist.plan.model import Plan, RunPlan
 from mkldist.resolve.resolved import Resolved
 from mkldist.results.output import writing
 from mkldist.worker.bank_inputs import BankRef
 
-BankKey = tuple[str, str, str]
+
+class BankKey(NamedTuple):
+    """Key of a bank among those of a sweep.
+
+    The id alone is not enough: banks that differ in normalisation alone have one id and share one
+    store, and so have those of data sets that differ in their splits alone.
+
+    Parameters
+    ----------
+    id : str
+        Id of the bank.
+    label : str
+        Label of the bank in the sweep file.
+    dataset : str
+        Name of the data set.
+    """
+
+    id: str
+    label: str
+    dataset: str
+
+    @classmethod
+    def of(cls, run: RunPlan) -> BankKey:
+        """Return the key of a run's bank."""
+        return cls(run.bank, run.bank_label, run.dataset)
 
 
 def bank_refs(
     plan: Plan, resolved: Resolved, wanted: Collection[str], root: str, snapshots: Path
 ) -> dict[BankKey, BankRef]:
-    """Write the data sets that workers are to read; return the banks by id, label and data set.
+    """Write the data sets that workers are to read, and return the banks made from them.
 
     Parameters
     ----------
@@ -27,7 +52,7 @@ def bank_refs(
     resolved : Resolved
         Its data.
     wanted : collection of str
-        Ids of the banks.
+        Ids of the banks to return.
     root : str
         Folder or URL of all banks.
     snapshots : Path
@@ -47,6 +72,6 @@ def bank_refs(
         path = (snapshots / name).absolute()
         with writing(path):
             save_snapshot(path, dataset, splits)
-        key = bank.id, bank.spec.label, bank.dataset
+        key = BankKey(bank.id, bank.spec.label, bank.dataset)
         banks[key] = BankRef(bank, root, str(path), dataset.fingerprint)
     return banks

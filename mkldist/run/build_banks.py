@@ -1,4 +1,4 @@
-"""Building the banks of a sweep without doing its runs."""
+"""Build the banks of a sweep without doing its runs: :func:`build_banks`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class BuiltBanks:
-    """What was built.
+    """Banks of a sweep after a call of :func:`build_banks`.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class BuiltBanks:
     banks : tuple of str
         Ids of all banks of the sweep.
     blocks, bytes : int
-        Blocks that were computed, and their bytes; those that were there are not counted.
+        Blocks that this call computed, and their bytes; blocks that existed are not counted.
     """
 
     root: str
@@ -54,20 +54,20 @@ def build_banks(
 ) -> BuiltBanks:
     """Compute the blocks of a sweep's banks that are missing.
 
-    A bank that cannot be built leaves the others alone; what is wrong with the first such bank is
-    raised at the end.
+    A bank that cannot be built does not stop the others; the error of the first such bank is raised
+    at the end.
 
     Parameters
     ----------
     spec, origin, data_dirs, output, connect_options, console
-        As for :func:`mkldist.coordinator.run_sweep`.
+        As for :func:`mkldist.run.sweep.run_sweep`.
 
     Raises
     ------
     mkldist.errors.InputError
         For input that cannot be used, or banks that cannot be built or written.
     mkldist.errors.ClusterError
-        When workers cannot be had or the scheduler was lost.
+        When workers cannot be started or the scheduler is lost.
     """
     from mkldist.run.sweep_loop import Work
 
@@ -80,8 +80,8 @@ def build_banks(
         refs = bank_refs(plan, resolved, wanted, root, folder.snapshots)
         settings = batch_settings(spec, folder)
         work = Work(refs, (), settings, expected_threads=options.expected_threads())
-        refs_stored = [ref for ref in work.stored.values() if ref.plan.stored]
-        n_missing = sum(len(ref.store().missing()) for ref in refs_stored)
+        stored = [ref for ref in work.banks_by_id.values() if ref.plan.stored]
+        n_missing = sum(len(ref.store().missing()) for ref in stored)
         counts = Counts()
         if n_missing:
             counts = _build(work, folder, options.limited_to(n_missing), console)
@@ -91,17 +91,17 @@ def build_banks(
 def _build(
     work: Work, folder: OutputFolder, options: ConnectOptions, console: Console | None
 ) -> Counts:
-    """Do the work on a cluster and return what was built."""
-    from mkldist.run.sweep_loop import SweepLoop, describe
+    """Build the missing blocks on a cluster; return their counts."""
+    from mkldist.run.sweep_loop import SweepLoop, error_line
 
     store = RecordStore(folder.records)
     consolidator = Consolidator(folder.results, store)
     with make_progress(console) as progress, options.connect() as client:
         loop = SweepLoop(client, work, store, consolidator, progress)
         loop.work()
-    for bank, error in loop.refused_banks.items():
+    for bank, error in loop.abandoned_banks.items():
         if isinstance(error, MkldistError):
             raise error
         where = f"bank {bank}"
-        raise StoreError(where, f"cannot be built: {describe(error)}", "a bank") from error
+        raise StoreError(where, f"cannot be built: {error_line(error)}", "a bank") from error
     return loop.counts

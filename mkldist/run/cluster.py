@@ -1,9 +1,9 @@
-"""Where the work runs: processes of this machine, a running scheduler, or a cluster from a file.
+"""Connections to workers: on this machine, of a running scheduler, or of a cluster from a file.
 
 A cluster file is YAML::
 
     class: dask_jobqueue.SLURMCluster   # dotted path of a distributed cluster class
-    workers: 4                          # how many, unless the caller says otherwise
+    workers: 4                          # number of workers, unless the caller gives one
     options: {cores: 1, memory: 4GiB}   # keyword arguments of the class
 """
 
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from mkldist.errors import ClusterError, SpecError, nearest
 from mkldist.run import fork_server
-from mkldist.run.interrupts import interrupts_wait
+from mkldist.run.interrupts import delayed_interrupts
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -28,40 +28,42 @@ CONNECT_SECONDS = 15
 CLOSE_SECONDS = 10
 CLUSTER_FILE_KEYS = ("class", "options", "workers")
 
-# Dask's own choice, to trim the heap at every chance, makes each temporary matrix a set of fresh
-# pages and doubles the time of a batch: keep freed memory for the next matrix.
+# By default Dask makes malloc return freed memory to the system at every chance.  Each temporary
+# matrix then needs fresh pages, which doubles the time of a batch: keep memory for the next matrix.
 WORKER_ENVIRON = {
     **{f"{name}_NUM_THREADS": 1 for name in ("OMP", "MKL", "OPENBLAS", "NUMBA")},
     "MALLOC_TRIM_THRESHOLD_": 256 * 2**20,
     "MALLOC_MMAP_THRESHOLD_": 64 * 2**20,
 }
 DASK_CONFIG: dict[str, Any] = {
-    # Pages of a memory-mapped bank count as memory of the process although the kernel can drop
-    # them at any time: limits on it would spill, pause or kill workers that are well.
+    # Pages of a memory-mapped bank count as memory of the process, although the system can drop
+    # them at any time: limits on memory would spill, pause or kill workers without need.
     "distributed.worker.memory.target": False,
     "distributed.worker.memory.spill": False,
     "distributed.worker.memory.pause": False,
     "distributed.worker.memory.terminate": False,
-    # A solver may hold the interpreter for minutes; a closed connection still shows at once.
+    # A solver may hold the interpreter for minutes, in which its worker sends no sign of life.
+    # The scheduler still notices a closed connection at once.
     "distributed.scheduler.worker-ttl": "1 hour",
     "distributed.scheduler.unknown-task-duration": "30s",
-    # Two deaths of workers under one task, then the coordinator takes its runs apart.
+    # A task whose workers died twice goes back to the coordinator, which tries its runs alone.
     "distributed.scheduler.allowed-failures": 1,
-    # Tasks hold paths and ids: nothing is worth moving, and a moved task loses the node's cache.
+    # A stolen task would leave the node whose cache holds its bank.
     "distributed.scheduler.work-stealing": False,
     "distributed.worker.profile.enabled": False,
     "distributed.nanny.pre-spawn-environ": WORKER_ENVIRON,
     "distributed.admin.tick.limit": "10 minutes",
 }
-# A cluster that does not replace workers would give one up that is being restarted at the moment
-# when its last death was so long ago, and be left without any: its nanny restarts it for ever.
-PATIENCE: dict[str, Any] = {"distributed.deploy.lost-worker-timeout": "365 days"}
+# Dask looks for a lost worker again after lost-worker-timeout, and gives it up if it is absent.
+# A worker that its nanny restarts a second time at that moment would be given up too, and a cluster
+# that does not replace workers would be left without any.  Its nanny restarts it in any case.
+KEEP_LOST_WORKERS: dict[str, Any] = {"distributed.deploy.lost-worker-timeout": "365 days"}
 LOCAL: dict[str, Any] = {"distributed.worker.multiprocessing-method": fork_server.METHOD}
 
 
 @dataclass(frozen=True)
 class ConnectOptions:
-    """Where to run.
+    """Choice of the workers of a sweep.
 
     Parameters
     ----------
@@ -70,9 +72,9 @@ class ConnectOptions:
     cluster_file : Path, optional
         YAML description of a cluster to start.
     n_workers : int, optional
-        Number of workers; default one per processor, or what the cluster file says.
+        Number of workers; by default one per processor, or the number in the cluster file.
     threads_per_worker : int
-        Runs that a worker advances at the same time, each on one thread.
+        Tasks that a worker does at the same time, each on one thread.
     """
 
     scheduler: str | None = None
@@ -81,14 +83,14 @@ class ConnectOptions:
     threads_per_worker: int = 1
 
     def limited_to(self, n_tasks: int) -> ConnectOptions:
-        """Return options that start no more local workers than there are tasks."""
+        """Return options that start at most as many local workers as there are tasks."""
         if self.scheduler or self.cluster_file or self.n_workers is not None:
             return self
         workers = min(default_workers(self.threads_per_worker), n_tasks)
         return replace(self, n_workers=max(1, workers))
 
     def expected_threads(self) -> int:
-        """Return the tasks that workers will do at the same time, 0 if nobody knows before.
+        """Return the number of tasks that workers will do at the same time; 0 if it is unknown.
 
         Raises
         ------
@@ -103,18 +105,30 @@ class ConnectOptions:
         return workers * self.threads_per_worker
 
     def prepare(self) -> None:
-        """Begin what workers of this machine need, and do not wait for it."""
+        """Start the process that workers of this machine are forked from; return at once."""
         if not self.scheduler and not self.cluster_file:
             fork_server.start_fork_server(WORKER_ENVIRON)
 
     def connect(self) -> Any:
-        """Return the context manager :func:`connect` with these options."""
+        """Call :func:`connect` with these options."""
         return connect(self.scheduler, self.cluster_file, self.n_workers, self.threads_per_worker)
 
 
 @dataclass(frozen=True)
 class ClusterFile:
-    """The content of a cluster file."""
+    """Content of a cluster file.
+
+    Parameters
+    ----------
+    where : str
+        Path of the file, for messages.
+    cls : str
+        Dotted path of the cluster class.
+    workers : int, optional
+        Number of workers.
+    options : mapping of str to object
+        Keyword arguments of the class.
+    """
 
     where: str
     cls: str
@@ -129,7 +143,7 @@ def connect(
     n_workers: int | None = None,
     threads_per_worker: int = 1,
 ) -> Iterator[Client]:
-    """Yield a client of workers that are ready for mkldist, and shut down what was started.
+    """Start or join workers, yield a client of them, and at the end stop what was started.
 
     Parameters
     ----------
@@ -138,7 +152,7 @@ def connect(
     cluster_file : Path, optional
         YAML description of a cluster.
     n_workers : int, optional
-        Number of workers; default one per processor, or what the cluster file says.
+        Number of workers; by default one per processor, or the number in the cluster file.
     threads_per_worker : int
         Threads of each worker of a local cluster.
 
@@ -160,14 +174,14 @@ def connect(
     with ExitStack() as stack:
         stack.enter_context(dask.config.set(DASK_CONFIG))
         if not (description and (n_workers or description.workers)):
-            stack.enter_context(dask.config.set(PATIENCE))
+            stack.enter_context(dask.config.set(KEEP_LOST_WORKERS))
         if not scheduler and not description:
             stack.enter_context(dask.config.set(LOCAL))
-        # What matters of a lost worker or scheduler is said by the coordinator, in its own words.
+        # The coordinator reports lost workers and schedulers itself; Dask's log would repeat it.
         stack.enter_context(silence_logging_cmgr(logging.CRITICAL))
         target: Any = scheduler
         if scheduler is None:
-            with interrupts_wait():  # what has begun to start cannot be stopped
+            with delayed_interrupts():  # a cluster that has half started could not be closed
                 target = _start(description, n_workers, threads_per_worker)
                 stack.callback(_close_quietly, target)
         try:
@@ -177,7 +191,7 @@ def connect(
                 f"scheduler {scheduler}",
                 f"no answer within {CONNECT_SECONDS} s ({error})",
                 "a running Dask scheduler",
-                "Check the address, or leave --scheduler out to use this machine",
+                "Check the address, or omit --scheduler to use this machine",
             ) from error
         stack.callback(_close_quietly, client)
         _prepare_workers(client, interruptible=target is scheduler or description is not None)
@@ -243,19 +257,19 @@ def cluster_class(description: ClusterFile) -> Any:
 
 
 def _start(description: ClusterFile | None, n_workers: int | None, threads: int) -> Any:
-    """Start a cluster."""
+    """Start the cluster of a file, or workers of this machine."""
     where, what, expected = "workers", "worker processes of this machine", "processes that stay"
-    hint = "A script that starts them needs if __name__ == '__main__', for they import it"
+    hint = "Put the call under if __name__ == '__main__' in a script, because workers import it"
     if description is not None:
         where, what, expected = description.where, description.cls, "a cluster that starts"
-        hint = "Look at its options"
+        hint = "Check its options"
     try:
         if description is None:
             return _local_cluster(n_workers or default_workers(threads), threads)
         cluster = cluster_class(description)(**description.options)
         wanted = n_workers or description.workers
         if wanted is not None:
-            # A fixed scale does not replace a job that was cancelled or ran out of its time.
+            # Unlike a fixed scale, adapt replaces a job that was cancelled or ran out of time.
             cluster.adapt(minimum=wanted, maximum=wanted)
     except SpecError:
         raise
@@ -264,12 +278,13 @@ def _start(description: ClusterFile | None, n_workers: int | None, threads: int)
             where,
             f"{what} did not start: {type(error).__name__}: {error}",
             expected,
-            f"{hint}. The same command does the rest of the sweep",
+            f"{hint}. Repeat the command to do the rest of the sweep",
         ) from error
     return cluster
 
 
 def _local_cluster(n_workers: int, threads: int) -> Any:
+    """Start workers of this machine, without a limit on memory, in processes."""
     from distributed import LocalCluster
 
     fork_server.start_fork_server(WORKER_ENVIRON)
@@ -285,14 +300,14 @@ def _local_cluster(n_workers: int, threads: int) -> Any:
 
 
 def default_workers(threads_per_worker: int = 1) -> int:
-    """Return the number of workers that keeps every processor of this machine busy."""
+    """Return the number of workers that keep every processor of this machine busy."""
     from dask.system import CPU_COUNT
 
     return max(1, CPU_COUNT // threads_per_worker)
 
 
 def _prepare_workers(client: Client, *, interruptible: bool) -> None:
-    """Make sure that workers can import mkldist, now and when further ones join."""
+    """Install the plugin that every worker of mkldist has, also in workers that join later."""
     from mkldist.worker.setup import WorkerSetup
 
     try:
@@ -306,6 +321,6 @@ def _prepare_workers(client: Client, *, interruptible: bool) -> None:
 
 
 def _close_quietly(closable: Any) -> None:
-    """Close a client or cluster; what was recorded is safe, so trouble here concerns nobody."""
-    with suppress(Exception), interrupts_wait():
+    """Close a client or cluster; ignore errors, since all records are in storage already."""
+    with suppress(Exception), delayed_interrupts():
         closable.close(timeout=CLOSE_SECONDS)

@@ -1,4 +1,4 @@
-"""Carrying records into the tree of results while the sweep runs."""
+"""Carry records into the tree of results while the sweep runs."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from mkldist.results.records import RecordStore, RunRecord
 if TYPE_CHECKING:
     from mkldist.results.writer import TreeWriter
 
-FLUSH_SECONDS = 3.0
-FLUSH_SHARE = 0.03  # of the time, that writing may take from a sweep that runs
-FLUSH_RUNS = 2000
+FLUSH_SECONDS = 3.0  # least time between two flushes
+FLUSH_SHARE = 0.03  # largest share of a sweep's time that writing may take
+FLUSH_RUNS = 2000  # as many waiting runs are written at once
 
 
 class Consolidator:
-    """Collects finished runs and writes them to the tree some at a time.
+    """Collect finished runs and write them to the tree together, in a thread of its own.
 
-    A region of the tree costs some thirty milliseconds however many runs it holds, so runs wait
-    for company, the longer the dearer it was to write the last ones; who is killed meanwhile
-    finds them in the records.
+    To write a region of the tree takes some thirty milliseconds, however many runs it holds.  Runs
+    therefore wait for others, and wait longer if the last ones took long to write.  An interrupted
+    sweep loses none of them: the next call finds them in the records.
 
     Parameters
     ----------
     path : Path
-        The tree, made already.
+        The tree, which exists.
     store : RecordStore
         The records.
     """
@@ -46,16 +46,16 @@ class Consolidator:
         self._started = self._flushed
 
     def add(self, run_ids: Iterable[str]) -> None:
-        """Take runs whose records are durable; those that were written already are known."""
+        """Take runs whose records are durable; those in the tree already are left out."""
         self._waiting.update((i, None) for i in run_ids if i not in self._written)
 
     def flush_if_due(self) -> None:
-        """Begin to write if runs have waited for a while or are many, and do not wait for it.
+        """Begin to write if runs have waited long enough or are many; return at once.
 
         Raises
         ------
         mkldist.errors.OutputError
-            When the disk has refused what was begun before.
+            When the disk has refused the runs before.
         """
         if self._writing is not None:
             if not self._writing.done():
@@ -66,25 +66,25 @@ class Consolidator:
             self.begin()
 
     def begin(self) -> None:
-        """Begin to write all runs that wait, unless others are being written."""
+        """Begin to write all runs that wait, unless others are being written; return at once."""
         if self._writing is None and self._waiting:
             self._started = time.monotonic()
             self._writing = self._writer.submit(self._write, list(self._waiting))
 
     def flush(self) -> None:
-        """Write all runs that wait and whose records can be read; the others wait on.
+        """Write all runs that wait and whose records can be read; keep the others waiting.
 
         Raises
         ------
         mkldist.errors.OutputError
-            When the disk refuses it.
+            When the disk refuses them.
         """
         self._take_written()
         self.begin()
         self._take_written()
 
     def _take_written(self) -> None:
-        """Wait for what is being written; raise what went wrong with it."""
+        """Wait for the runs that are being written; raise the error if writing failed."""
         begun, self._writing = self._writing, None
         if begun is None:
             return
@@ -107,7 +107,7 @@ class Consolidator:
         return [record.id for record in found]
 
     def _read(self, run_id: str) -> RunRecord | None:
-        """Return a record, or None if it cannot be read now; another machine wrote it, perhaps."""
+        """Return a record; None if it cannot be read yet, since another machine wrote it."""
         try:
             return self._store.read(run_id)
         except UnreadableError:

@@ -1,8 +1,8 @@
-"""The process that workers of this machine are forked from: it imports what they need, once.
+"""Process that workers of this machine are forked from, after it has imported their modules.
 
-A worker that is spawned spends a second or two on imports, as many times as there are workers and
-after the coordinator has done its own.  The server begins while the coordinator still prepares
-the sweep, and its workers share its memory.
+A spawned worker would spend a second or two on imports of its own, after the coordinator has done
+the same.  The server imports the modules once, while the coordinator still prepares the sweep, and
+its workers share the memory of them.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from pathlib import Path
 
 from mkldist.run.interrupts import children_without_interrupts
 
-# System libraries of macOS do not survive a fork.
+# On macOS system libraries fail in a forked process.
 METHOD = "forkserver" if sys.platform == "linux" else "spawn"
 PRELOADED = ["distributed", "mkldist.worker.tasks"]
 PATHS = ("PYTHONPATH", "PYTHONSAFEPATH")
 
 
 def start_fork_server(environ: Mapping[str, object]) -> None:
-    """Start the server, unless one runs or this system has none, and do not wait for it.
+    """Start the server, unless it runs or this system has none, and return at once.
 
     Parameters
     ----------
     environ : mapping of str to object
-        Variables of the workers' environment that count when a process starts; those that the
-        user has set stay.
+        Environment variables of the workers that libraries read when a process starts; variables
+        that the user has set keep their values.
     """
     if METHOD != "forkserver":
         return
@@ -38,25 +38,26 @@ def start_fork_server(environ: Mapping[str, object]) -> None:
 
     multiprocessing.set_forkserver_preload(PRELOADED)
     wanted = {name: str(value) for name, value in environ.items() if name not in os.environ}
-    # It is to find the modules that this process would find, not those of the folder it is in.
+    # The server must find the modules that this process finds, and none in the current folder.
     searched = os.pathsep.join(str(Path(path).absolute()) for path in sys.path)
     wanted |= dict(zip(PATHS, (searched, "1"), strict=True))
-    resource_tracker.ensure_running()  # the server asks for it too, and would unblock Ctrl-C
+    # Started below with the server, the tracker would unblock Ctrl-C before the server starts.
+    resource_tracker.ensure_running()
     with _environment(wanted), children_without_interrupts():
         ensure_running()
 
 
 def workers_environment() -> dict[str, str]:
-    """Return the environment that workers are to have, whatever the server's is.
+    """Return the environment of workers: that of this process now, not of the server.
 
-    It is that of this process now: the server may be older.
+    The server may have been started when this process had another environment.
     """
     return dict.fromkeys(PATHS, "") | dict(os.environ)
 
 
 @contextmanager
 def _environment(wanted: Mapping[str, str]) -> Iterator[None]:
-    """Set some variables of this process for a while."""
+    """Set some environment variables of this process; restore them at the end."""
     before = {name: os.environ.get(name) for name in wanted}
     os.environ.update(wanted)
     try:

@@ -1,8 +1,7 @@
-"""A sliding window of Dask tasks: few in flight, each outcome taken and its future released.
+"""Dask tasks in flight: one for every thread of the workers, each outcome taken when it ends.
 
-Tasks commit what they compute to storage and return a small receipt, so nothing is lost with a
-worker but what it was doing, and nothing has to be recomputed because a worker left that held a
-result.
+A task stores what it computes and returns a small receipt.  When a worker is lost, only the tasks
+that it was doing are lost with it, since no worker holds results of earlier ones.
 """
 
 from __future__ import annotations
@@ -24,12 +23,22 @@ if TYPE_CHECKING:
 
 REFRESH_SECONDS = 2.0
 RECEIPT_SECONDS = 10.0
-LEFT = "its worker left before its receipt was taken"
+LOST_RECEIPT = "its worker was lost before the coordinator had its receipt"
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a task ended: with a receipt or with an exception."""
+    """Outcome of a task: a receipt or an exception.
+
+    Parameters
+    ----------
+    item : BuildItem or BatchItem
+        The work of the task.
+    receipt : BuildReceipt or BatchReceipt, optional
+        Return value of a task that ended well.
+    error : BaseException, optional
+        Exception of a task that failed.
+    """
 
     item: Item
     receipt: Any = None
@@ -37,12 +46,12 @@ class Outcome:
 
 
 class TasksInFlight:
-    """Tasks in flight.
+    """Tasks that are submitted and have not ended.
 
     Parameters
     ----------
     client : Client
-        Where tasks are submitted.
+        Client of the workers.
     """
 
     def __init__(self, client: Client) -> None:
@@ -54,29 +63,19 @@ class TasksInFlight:
 
     @property
     def n_threads(self) -> int:
-        """Threads of all workers that are there now, at least 1."""
-        return max(1, self.known_threads)
-
-    @property
-    def has_workers(self) -> bool:
-        """Whether any worker is there now."""
-        return self.known_threads > 0
-
-    @property
-    def known_threads(self) -> int:
-        """Threads of all workers that are there now."""
+        """Number of threads of all workers that are there now; 0 without workers."""
         return sum(self._by_worker().values())
 
     @property
     def threads_of_a_machine(self) -> int:
-        """Threads of all workers of the machine that has most of them now."""
+        """Number of threads of all workers of the machine that has most of them now."""
         machines: Counter[str] = Counter()
         for address, threads in self._by_worker().items():
             machines[urlsplit(address).hostname or ""] += threads
         return max(machines.values(), default=0)
 
     def _by_worker(self) -> dict[str, int]:
-        """Return the threads of each worker by its address."""
+        """Return the number of threads of each worker by its address; asked for at intervals."""
         now = time.monotonic()
         if now - self._refreshed > REFRESH_SECONDS and self._client.status == "running":
             self._threads = self._client.nthreads()
@@ -85,24 +84,24 @@ class TasksInFlight:
 
     @property
     def has_room(self) -> bool:
-        """Whether another task may be submitted: one for every thread.
+        """True if another task may be submitted: one for every thread, and one without workers.
 
-        A task beyond these would be given to a busy worker, and wait there while others are idle.
+        Dask would give any further task to a busy worker, where it waits while others are idle.
         """
-        return len(self._in_flight) < self.n_threads
+        return len(self._in_flight) < max(1, self.n_threads)
 
     def __len__(self) -> int:
         return len(self._in_flight)
 
     def submit(self, item: Item, function: Callable[[Any], Any], task: Any) -> None:
-        """Start ``function(task)`` for an item."""
+        """Submit ``function(task)``, the work of an item."""
         key = f"{function.__name__}-{uuid.uuid4().hex}"
         future = self._client.submit(function, task, key=key, pure=False)
         self._in_flight[key] = (item, future)
         future.add_done_callback(self._ended.put)
 
     def wait(self, seconds: float) -> Outcome | None:
-        """Return the outcome of a task that ended, or None after some seconds without one.
+        """Return the outcome of the next task that ends, or None if none does for some seconds.
 
         Raises
         ------
@@ -123,22 +122,22 @@ class TasksInFlight:
                 return Outcome(item, error=future.exception())
             if self._client.status != "running":
                 raise _lost()
-            return Outcome(item, error=RuntimeError(LEFT))
+            return Outcome(item, error=RuntimeError(LOST_RECEIPT))
         finally:
             future.release()
 
     def _taken(self, item: Item, future: Future[Any]) -> Outcome:
-        """Return the receipt of a task, or why it cannot be had although the task ended well."""
+        """Return the receipt of a task that ended well, or an error if it cannot be fetched."""
         try:
             return Outcome(item, receipt=future.result(timeout=RECEIPT_SECONDS))
         except Exception as error:
-            # Dask does a task again whose receipt was lost with its worker, and that may fail.
+            # Dask repeats a task whose receipt was lost with its worker; that may fail.
             if self._client.status != "running":
                 raise _lost() from error
-            return Outcome(item, error=RuntimeError(f"{LEFT} ({type(error).__name__})"))
+            return Outcome(item, error=RuntimeError(f"{LOST_RECEIPT} ({type(error).__name__})"))
 
     def cancel(self) -> None:
-        """Take back everything in flight, as far as workers have not begun it."""
+        """Cancel all tasks in flight that workers have not begun."""
         futures = [future for _, future in self._in_flight.values()]
         self._in_flight.clear()
         if futures and self._client.status == "running":
@@ -146,9 +145,10 @@ class TasksInFlight:
 
 
 def _lost() -> ClusterError:
+    """Return the error for a scheduler that no longer answers."""
     return ClusterError(
         "scheduler",
         "the connection was lost",
         "a scheduler that outlives the sweep",
-        "Repeat the command: what is recorded is kept and not computed again",
+        "Repeat the command: it keeps recorded runs and computes the others",
     )

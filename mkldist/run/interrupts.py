@@ -1,4 +1,4 @@
-"""Ctrl-C at moments when it would leave something half done, and for processes it does not mean."""
+"""Delay Ctrl-C in critical sections, and start processes that it does not reach."""
 
 from __future__ import annotations
 
@@ -9,27 +9,28 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def interrupts_wait() -> Iterator[None]:
-    """Have Ctrl-C wait until the context ends; who repeats it does not wait.
+def delayed_interrupts() -> Iterator[None]:
+    """Delay Ctrl-C until the context ends; a second Ctrl-C stops at once.
 
-    In other threads than the main one, which do not get it, nothing changes.
+    Nothing changes in other threads than the main one, since Python delivers Ctrl-C to that one
+    alone, nor where the program has a handler of its own.
 
     Raises
     ------
     KeyboardInterrupt
-        At the end if it came meanwhile, and at once if it came twice.
+        At the end if Ctrl-C came meanwhile, and at once if it came twice.
     """
     before = signal.getsignal(signal.SIGINT)
     main = threading.current_thread() is threading.main_thread()
     if not main or before is not signal.default_int_handler:
         yield
         return
-    came = 0
+    count = 0
 
     def note(*_: object) -> None:
-        nonlocal came
-        came += 1
-        if came > 1:
+        nonlocal count
+        count += 1
+        if count > 1:
             raise KeyboardInterrupt
 
     signal.signal(signal.SIGINT, note)
@@ -37,15 +38,16 @@ def interrupts_wait() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
-    if came:
+    if count:
         raise KeyboardInterrupt
 
 
 @contextmanager
 def children_without_interrupts() -> Iterator[None]:
-    """Start processes that Ctrl-C does not reach, nor those that they start.
+    """Start processes, within the context, that Ctrl-C reaches no more than their own children.
 
-    They share the terminal and would die with a traceback before they are told to stop.
+    They share the terminal with this process.  Ctrl-C would end them with a traceback before this
+    process tells them to stop.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:

@@ -1,4 +1,4 @@
-"""Progress of a sweep: bars with rates and times left on a terminal, timed lines elsewhere."""
+"""Progress of a sweep: bars with rates and remaining times on a terminal, timed lines elsewhere."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ MIB = 2**20
 
 @dataclass
 class Counts:
-    """How far a sweep is.
+    """Numbers of runs, blocks and bytes that a call has to do and has done.
 
     Parameters
     ----------
     runs, runs_done, runs_failed : int
-        Runs of this call, those that are recorded (failed ones among them), and failed ones.
+        Runs of this call, recorded runs (including failed ones), and failed runs.
     bytes, bytes_done : int
-        Gram matrices to be built as far as is known, and built so far.
+        Bytes of Gram matrices found to be missing so far, and bytes built.
     blocks_done : int
-        Blocks of Gram matrices built so far.
+        Blocks of Gram matrices built.
     """
 
     runs: int = 0
@@ -38,10 +38,10 @@ class Counts:
 
 
 class Progress(Protocol):
-    """What the coordinator reports to."""
+    """Display of a sweep's progress."""
 
     def __enter__(self) -> Progress:
-        """Begin to show."""
+        """Begin the display."""
 
     def __exit__(
         self,
@@ -49,13 +49,13 @@ class Progress(Protocol):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Show the last state, unless an error ended the work and says more, and stop."""
+        """End the display with the last counts; without them if an error ended the work."""
 
     def note(self, text: str) -> None:
         """Show one line that stays."""
 
     def show(self, counts: Counts) -> None:
-        """Show how far the sweep is; called often."""
+        """Show some counts; called often."""
 
 
 def make_progress(console: Console | None) -> Progress:
@@ -66,7 +66,7 @@ def make_progress(console: Console | None) -> Progress:
 
 
 class SilentProgress:
-    """Says nothing."""
+    """Show nothing."""
 
     def __enter__(self) -> SilentProgress:
         return self
@@ -83,16 +83,16 @@ class SilentProgress:
 
 @dataclass
 class LineProgress:
-    """One line at the start, every few seconds, and at the end.
+    """Print a line with the counts every few seconds and at the end.
 
     Parameters
     ----------
     console : Console
-        Where the lines go.
+        Console that the lines go to.
     every : float
         Seconds between lines.
     clock : callable
-        Seconds, monotonic.
+        Monotonic clock, in seconds.
     """
 
     console: Console
@@ -122,6 +122,7 @@ class LineProgress:
             self._print()
 
     def _print(self) -> None:
+        """Print the counts, unless they are those of the line before."""
         self._last = self.clock()
         line = describe(self._counts, self._last - self._start)
         if line and line != self._shown:
@@ -130,7 +131,7 @@ class LineProgress:
 
 
 def describe(counts: Counts, seconds: float) -> str:
-    """Return counts, rates and the time left in words.
+    """Return counts, rate and remaining time as text.
 
     Examples
     --------
@@ -153,7 +154,7 @@ def describe(counts: Counts, seconds: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return seconds as minutes and seconds, with hours if there are any.
+    """Return a time as minutes and seconds, with hours if there are any.
 
     Examples
     --------
@@ -166,7 +167,7 @@ def duration(seconds: float) -> str:
 
 
 class BarProgress:
-    """Two bars: bytes of banks and runs.
+    """Show two bars: one of the banks' bytes, one of runs.
 
     Parameters
     ----------
@@ -212,6 +213,7 @@ class BarProgress:
             self._update("runs", counts.runs, counts.runs_done, status)
 
     def _update(self, name: str, total: int, done: int, status: str) -> None:
+        """Move a bar; add it when it is first needed."""
         if name not in self._tasks:
             self._tasks[name] = self._bars.add_task(name, status=status)
         self._bars.update(self._tasks[name], total=total, completed=done, status=status)

@@ -1,4 +1,8 @@
-"""Doing the open work of a sweep on a cluster: the loop between work queue, window and storage."""
+"""Loop that does the work of a sweep on a cluster, between work queue, workers and storage.
+
+It submits what the queue has ready, waits for a task to end, tells the queue the outcome, and
+carries new records into the tree of results.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +25,7 @@ from mkldist.run.bank_refs import BankKey
 from mkldist.run.consolidate import Consolidator
 from mkldist.run.in_flight import Outcome, TasksInFlight
 from mkldist.run.progress import Counts, Progress
-from mkldist.run.work_queue import BatchItem, BuildItem, GivenUp, WorkQueue
+from mkldist.run.work_queue import AbandonedRun, BatchItem, BuildItem, WorkQueue
 from mkldist.worker.bank_inputs import BankRef
 from mkldist.worker.batch import BatchSettings
 from mkldist.worker.scoring import failed_record
@@ -36,24 +40,23 @@ NO_WORKERS_NOTE_SECONDS = 30.0
 
 @dataclass(frozen=True)
 class Work:
-    """What a loop is about.
+    """Banks to build and batches to do.
 
     Parameters
     ----------
-    banks : mapping of (str, str, str) to BankRef
-        Banks by id, label and data set: banks that differ in normalisation alone share one store,
-        and so do those of data sets that differ in their splits alone.
+    banks : mapping of BankKey to BankRef
+        The banks.  Several may have one id, and share its store.
     batches : tuple of BatchPlan
-        Batches, holding only the runs that are to be done; without any, banks are built only.
+        Batches, holding only the runs that are to be done; without batches, the loop builds banks.
     settings : BatchSettings
-        How runs are done.
+        Settings of the runs.
     keep_banks : bool
-        Whether Gram matrices stay after their runs are recorded.
+        True to keep Gram matrices after their runs are recorded.
     own_banks : bool
-        Whether no other sweep uses the folder of the banks.  Otherwise those that were complete
-        before stay there in any case.
+        True if no other sweep uses the folder of the banks.  Otherwise the loop deletes only banks
+        that it has built itself.
     expected_threads : int
-        Workers' threads that will be there sooner or later, as far as is known.
+        Number of threads that all workers will have once they have joined; 0 if unknown.
     """
 
     banks: Mapping[BankKey, BankRef]
@@ -64,26 +67,31 @@ class Work:
     expected_threads: int = 0
 
     @cached_property
-    def stored(self) -> dict[str, BankRef]:
-        """One of the banks of each id."""
-        return {bank: ref for (bank, *_), ref in self.banks.items()}
+    def banks_by_id(self) -> dict[str, BankRef]:
+        """Banks by id, one of those that share it."""
+        return {key.id: ref for key, ref in self.banks.items()}
 
 
 class SweepLoop:
-    """Work on its way.
+    """Loop that does the work of a sweep on a cluster.
 
     Parameters
     ----------
     client : Client
-        The cluster.
+        Client of the cluster.
     work : Work
-        What is to be done.
+        The work.
     store : RecordStore
-        Where outcomes are recorded.
+        The records of runs.
     consolidator : Consolidator
-        What carries records into the tree of results.
+        Carries records into the tree of results.
     progress : Progress
-        What is told how far it is.
+        Shows how far the work is.
+
+    Attributes
+    ----------
+    counts : Counts
+        Runs, blocks and bytes, to be done and done.
     """
 
     def __init__(
@@ -95,28 +103,29 @@ class SweepLoop:
         progress: Progress,
     ) -> None:
         self._client, self._work, self._store = client, work, store
+        self._banks = work.banks_by_id
         self._consolidator, self._progress = consolidator, progress
         self._tasks = TasksInFlight(client)
         self._announced: queue.SimpleQueue[Mapping[str, str]] = queue.SimpleQueue()
-        self._states: dict[str, str] = {}
+        self._states: dict[str, str] = {}  # of recorded runs; empty if no worker announced it
         self._built: set[str] = set()
-        self._unbuilt: Counter[str] = Counter()  # bytes of banks
+        self._unbuilt: Counter[str] = Counter()  # bytes by bank
         self._build_errors: dict[str, BaseException] = {}
         self._noted_streaming = False
         self.counts = Counts(runs=sum(len(batch.runs) for batch in work.batches))
         self._queue = WorkQueue(
-            list(work.stored),
+            list(self._banks),
             work.batches,
             self._missing_blocks,
             self._is_recorded,
             self._threads,
-            self._of_backends("memory", "mmap"),
-            self._of_backends("memory"),
+            divisible=self._of_backends("memory", "mmap"),
+            loaded=self._of_backends("memory"),
         )
-        self._noted = time.monotonic()
+        self._workers_seen = time.monotonic()
 
     def work(self) -> None:
-        """Do all the work; returns when every run is recorded.
+        """Do all the work; return when every run is recorded.
 
         Raises
         ------
@@ -143,41 +152,43 @@ class SweepLoop:
             self._take_announcements()
 
     @property
-    def refused_banks(self) -> dict[str, BaseException]:
-        """The banks that could not be built, and why."""
-        return {bank: self._build_errors[bank] for bank in self._queue.given_up_banks}
+    def abandoned_banks(self) -> dict[str, BaseException]:
+        """Banks that could not be built, and the error of each."""
+        return {bank: self._build_errors[bank] for bank in self._queue.abandoned_banks}
 
     def _of_backends(self, *backends: str) -> set[str]:
-        """Return the banks that are opened in one of some ways."""
-        return {bank for bank, ref in self._work.stored.items() if ref.plan.backend in backends}
+        """Return the ids of the banks that are opened by one of some backends."""
+        return {bank for bank, ref in self._banks.items() if ref.plan.backend in backends}
 
     def _threads(self) -> int:
-        """Return the threads among which to divide work, 0 if nobody knows."""
-        return max(self._tasks.known_threads, self._work.expected_threads)
+        """Return the number of threads among which to divide work; 0 if it is unknown."""
+        return max(self._tasks.n_threads, self._work.expected_threads)
 
-    def _at_once(self) -> int:
+    def _n_at_once(self) -> int:
         """Return how many batches may be done at the same time on one machine."""
         batches = max(1, self._queue.unfinished_batches)
         return min(self._tasks.threads_of_a_machine or self._threads() or batches, batches)
 
     def _submit(self) -> bool:
-        """Fill the window; return whether anything was submitted."""
+        """Submit a task for every idle thread; return True if there was any."""
         submitted = False
         while self._tasks.has_room and (item := self._queue.next()) is not None:
             if isinstance(item, BuildItem):
-                ref = self._work.stored[item.bank]
+                ref = self._banks[item.bank]
                 self._tasks.submit(item, build, BuildTask(ref, item.blocks))
             else:
-                first = item.runs[0]
-                ref = self._work.banks[item.bank, first.bank_label, first.dataset]
+                ref = self._work.banks[BankKey.of(item.runs[0])]
                 settings = self._work.settings
-                task = BatchTask(ref, item.runs, settings, self._at_once(), item.builds)
+                task = BatchTask(ref, item.runs, settings, self._n_at_once(), item.builds)
                 self._tasks.submit(item, solve_batch, task)
             submitted = True
         return submitted
 
     def _settle(self, outcome: Outcome) -> None:
-        """Draw the consequences of a task's end."""
+        """Tell the queue how a task ended, and delete banks that no run needs any more.
+
+        A full or read-only disk ends the sweep: every other task would meet it too.
+        """
         error = outcome.error
         if error is not None:
             refused = as_output_error(error, self._work.settings.records)
@@ -188,14 +199,16 @@ class SweepLoop:
         else:
             self._settle_batch(outcome.item, outcome.receipt, error)
         for bank in self._queue.finished_banks():
-            self.counts.bytes -= self._unbuilt.pop(bank, 0)  # who died may have built it
-            ours = self._work.own_banks or bank in self._built
-            if ours and not self._work.keep_banks and self._work.stored[bank].plan.stored:
-                self._work.stored[bank].store().delete()
+            # A task that built blocks and then died has returned no receipt of them.
+            self.counts.bytes -= self._unbuilt.pop(bank, 0)
+            deletable = self._work.own_banks or bank in self._built
+            if deletable and not self._work.keep_banks and self._banks[bank].plan.stored:
+                self._banks[bank].store().delete()
 
     def _settle_build(
         self, item: BuildItem, receipt: BuildReceipt, error: BaseException | None
     ) -> None:
+        """Count the blocks of a task that ended well, or have the queue try them again."""
         if error is None:
             self._count(item.bank, receipt)
             self._queue.built(item)
@@ -203,11 +216,11 @@ class SweepLoop:
         self._build_errors[item.bank] = error
         final = is_final(error)
         if not final:
-            self._progress.note(f"{len(item.blocks)} blocks are not built yet: {describe(error)}")
-        self._record_all(self._queue.build_failed(item, describe(error), final=final))
+            self._progress.note(f"{len(item.blocks)} blocks are not built yet: {error_line(error)}")
+        self._record_failed(self._queue.build_failed(item, error_line(error), final=final))
 
     def _count(self, bank: str, receipt: BuildReceipt) -> None:
-        """Note what was built of a bank."""
+        """Count the blocks that a task built of a bank."""
         self.counts.blocks_done += receipt.blocks
         self.counts.bytes_done += receipt.bytes
         self._unbuilt[bank] -= receipt.bytes
@@ -216,6 +229,7 @@ class SweepLoop:
     def _settle_batch(
         self, item: BatchItem, receipt: BatchReceipt, error: BaseException | None
     ) -> None:
+        """Note the runs that a batch recorded; have the queue try the others again."""
         if item.builds and error is None:
             self._count(item.bank, receipt.built)
         if error is not None:
@@ -223,12 +237,12 @@ class SweepLoop:
             if final:
                 self._build_errors[item.bank] = error
             else:
-                words = f"a task of {len(item.runs)} runs ended early: {describe(error)}"
-                self._progress.note(words)
-            self._record_all(self._queue.batch_failed(item, describe(error), final=final))
+                text = f"a task of {len(item.runs)} runs ended early: {error_line(error)}"
+                self._progress.note(text)
+            self._record_failed(self._queue.batch_failed(item, error_line(error), final=final))
         elif receipt.damaged:
             self._progress.note(f"building again: {receipt.damaged}")
-            self._record_all(self._queue.bank_damaged(item, receipt.damaged))
+            self._record_failed(self._queue.bank_damaged(item, receipt.damaged))
         else:
             self._note_streaming(receipt)
             self._queue.batch_done(item)
@@ -237,12 +251,13 @@ class SweepLoop:
         self._note_recorded(run.id for run in item.runs if self._is_recorded(run.id))
 
     def _note_recorded(self, run_ids: Iterable[str]) -> None:
-        """Count runs as done; what became of each is announced."""
+        """Count runs as recorded; their states come with the workers' announcements."""
         for run_id in run_ids:
             self._states.setdefault(run_id, "")
             self._consolidator.add([run_id])
 
     def _note_streaming(self, receipt: BatchReceipt) -> None:
+        """Tell the user once that a bank could not be kept in the node cache."""
         if receipt.streamed and not self._noted_streaming:
             self._noted_streaming = True
             self._progress.note(
@@ -250,10 +265,10 @@ class SweepLoop:
                 "its store; MKLDIST_CACHE names another folder"
             )
 
-    def _record_all(self, given_up: Iterable[GivenUp]) -> None:
-        """Record runs as failed that no worker could do."""
-        for one in given_up:
-            n_kernels = self._work.stored[one.run.bank].plan.n_kernels
+    def _record_failed(self, abandoned: Iterable[AbandonedRun]) -> None:
+        """Record abandoned runs as failed."""
+        for one in abandoned:
+            n_kernels = self._banks[one.run.bank].plan.n_kernels
             with writing(self._work.settings.records):
                 self._store.write(failed_record(one.run, one.error, n_kernels))
             self._states[one.run.id] = str(RunState.FAILED)
@@ -267,23 +282,24 @@ class SweepLoop:
         self.counts.runs_failed = sum(state == RunState.FAILED for state in self._states.values())
         self._progress.show(self.counts)
         now = time.monotonic()
-        if self._tasks.has_workers:
-            self._noted = now
-        elif now - self._noted > NO_WORKERS_NOTE_SECONDS:
+        if self._tasks.n_threads:
+            self._workers_seen = now
+        elif now - self._workers_seen > NO_WORKERS_NOTE_SECONDS:
             self._progress.note("waiting for workers: none has joined, or all have left")
-            self._noted = now
+            self._workers_seen = now  # the next note comes as long after this one
 
     def _take_announcements(self) -> None:
-        """Take what workers said of finished runs, whose records are durable then."""
+        """Take the states of runs that workers announced, whose records are durable."""
         while not self._announced.empty():
             event = self._announced.get()
             self._states[event["run"]] = event["state"]
             self._consolidator.add([event["run"]])
 
     def _missing_blocks(self, bank: str) -> list[int]:
-        if not self._work.stored[bank].plan.stored:
+        """Make the store of a bank if needed; return and count the blocks that it lacks."""
+        if not self._banks[bank].plan.stored:
             return []
-        store = retried(self._work.stored[bank].store)
+        store = retried(self._banks[bank].store)
         missing = retried(store.missing)
         n_bytes = sum(block.shape[0] * block.shape[1] * store.dtype.itemsize for block in missing)
         self.counts.bytes += n_bytes
@@ -291,21 +307,21 @@ class SweepLoop:
         return [block.index for block in missing]
 
     def _is_recorded(self, run_id: str) -> bool:
-        """Return whether storage has a run's record; what was announced may be lost since."""
+        """Return True if storage has a run's record; an announced one may be lost since."""
         return retried(lambda: self._store.read(run_id)) is not None
 
 
 def is_final(error: BaseException) -> bool:
-    """Return whether an error is due to data or kernels; whatever a medium did may pass."""
+    """Return True for an error of data or kernels, which every attempt would meet again."""
     return isinstance(error, DataError | GramError | SpecError)
 
 
-def describe(error: BaseException) -> str:
-    """Return an error in one line, in words for what Dask calls a killed worker."""
+def error_line(error: BaseException) -> str:
+    """Return an error in one line; Dask's error for a killed worker in words."""
     if type(error).__name__ == "KilledWorker":
         return (
             "the worker process died again and again while it did this, "
-            "for example for want of memory"
+            "for example for lack of memory"
         )
     text = " ".join(str(error).split())
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

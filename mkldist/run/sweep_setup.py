@@ -27,7 +27,7 @@ def planned(
     Parameters
     ----------
     spec, origin, data_dirs
-        As for :func:`mkldist.coordinator.run_sweep`.
+        As for :func:`mkldist.run.sweep.run_sweep`.
     options : ConnectOptions
         Workers of the sweep.
 

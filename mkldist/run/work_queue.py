@@ -1,16 +1,17 @@
-"""What is to be done next: blocks of banks, then batches of runs; and what a failure leads to.
+"""Work queue of a sweep: blocks of banks, then batches of runs, and the consequences of failures.
 
-Pure bookkeeping without Dask or storage.  Three rules keep a sweep going whatever dies:
+This is bookkeeping without Dask or storage.  Three rules keep a sweep going when tasks fail:
 
-1. A batch that took its worker down, or failed outside its solvers, is taken apart: each of its
-   runs that is not recorded is tried alone, so that one bad run cannot take others along.
-2. A run that fails alone, or a bank that cannot be built, is given up after a few attempts and
-   its runs are recorded as failed.
-3. A bank with a damaged block is built again, a few times at most, before its batches go on.
-   What batches report that began before the last repair counts for that repair.
+1. A batch that killed its worker, or failed outside its solvers, is taken apart.  Each of its runs
+   without a record is tried alone, so that one bad run does not fail the others.
+2. A run that fails alone, or a bank that cannot be built, is abandoned after a few attempts, and
+   the runs concerned are recorded as failed.
+3. A bank with a damaged block is built again before its batches continue, a few times at most.
+   Batches that began before the last repair may still report damage; it counts as that repair's.
 
-A bank that one batch loads is built by that batch, which has the values in memory then, as long
-as there are such banks for all threads.
+A bank that a single batch loads is built by this batch, which then has the values in memory.  This
+holds only while there are enough such banks to keep all threads busy; otherwise the threads share
+the blocks of one bank.
 """
 
 from __future__ import annotations
@@ -25,12 +26,22 @@ from mkldist.plan.model import BatchPlan, RunPlan
 MAX_ATTEMPTS = 3
 MAX_BLOCKS_PER_TASK = 8
 MANY_THREADS = 1000
-SHARES_PER_THREAD = 2  # of the last batches: who comes late takes fewer
+SHARES_PER_THREAD = 2  # of the last batches: a thread that becomes idle late then takes fewer
 
 
 @dataclass(frozen=True)
 class BuildItem:
-    """Some blocks of one bank."""
+    """Some blocks of one bank, to be built.
+
+    Parameters
+    ----------
+    bank : str
+        Id of the bank.
+    blocks : tuple of int
+        Indices of the blocks.
+    attempt : int
+        Number of this attempt, from 1.
+    """
 
     bank: str
     blocks: tuple[int, ...]
@@ -39,17 +50,29 @@ class BuildItem:
 
 @dataclass(frozen=True)
 class BatchItem:
-    """Some runs on one bank, which has been repaired so often when they begin.
+    """Some runs on one bank, to be done together.
 
-    ``shared_out`` says that it is a part of one of the last batches, ``builds`` that it builds
-    what the bank lacks.
+    Parameters
+    ----------
+    bank : str
+        Id of the bank.
+    runs : tuple of RunPlan
+        The runs.
+    attempt : int
+        Number of this attempt, from 1; runs that are tried alone begin with 2.
+    repairs : int
+        Repairs that the bank has had when the batch begins.
+    is_share : bool
+        True for a share of one of the last batches, which is not divided further.
+    builds : bool
+        True if the batch builds the blocks that the bank lacks.
     """
 
     bank: str
     runs: tuple[RunPlan, ...]
     attempt: int = 1
     repairs: int = 0
-    shared_out: bool = False
+    is_share: bool = False
     builds: bool = False
 
 
@@ -57,8 +80,16 @@ Item = BuildItem | BatchItem
 
 
 @dataclass(frozen=True)
-class GivenUp:
-    """A run that is to be recorded as failed without having been solved."""
+class AbandonedRun:
+    """A run that is recorded as failed although no solver has returned an error.
+
+    Parameters
+    ----------
+    run : RunPlan
+        The run.
+    error : str
+        Error of the last task that was to do it.
+    """
 
     run: RunPlan
     error: str
@@ -66,9 +97,22 @@ class GivenUp:
 
 @dataclass
 class _BankState:
-    """A bank that is being built or used.
+    """Progress of a bank.
 
-    ``suspect`` says that damage was reported while the bank was being built.
+    Parameters
+    ----------
+    waiting : list of BatchItem
+        Batches that wait until the bank is complete.
+    blocks_left : set of int
+        Blocks that are being built.
+    unfinished : int
+        Batches that have not ended, waiting or not.
+    repairs : int
+        Times that damaged blocks have been built again.
+    suspect : bool
+        True if damage was reported while the bank was being built.
+    error : str
+        Reason for which the bank was abandoned; empty for any other.
     """
 
     waiting: list[BatchItem]
@@ -76,32 +120,31 @@ class _BankState:
     unfinished: int = 0
     repairs: int = 0
     suspect: bool = False
-    given_up: str = ""
+    error: str = ""
 
 
 class WorkQueue:
-    """The work of a sweep, in the order in which to do it.
+    """Work of a sweep, in the order in which to do it.
 
-    Batches of complete banks go first, then the blocks of the next bank: results come early, and
-    few banks are on disk at the same time.  The last batches are shared out among the threads
-    that would otherwise have nothing left to do.
+    Batches of complete banks go first, then the blocks of the next bank.  So results come early,
+    and few banks are on disk at the same time.  The last batches are divided among the threads
+    that would otherwise be idle.
 
     Parameters
     ----------
     banks : sequence of str
-        Ids of the banks, in the order in which to build them; also those without batches.
+        Ids of the banks, in the order in which to build them, including banks without batches.
     batches : iterable of BatchPlan
-        Batches, holding only the runs that are to be done.  They are divided anew for the threads
-        that are there when their bank is complete.
+        Batches, holding only the runs that are to be done.  The queue divides them anew for the
+        threads that are there when their bank is complete.
     missing_blocks : callable
-        Given a bank's id, make its store if need be and return the blocks that it lacks.
+        Takes a bank's id, makes its store if needed, and returns the blocks that the bank lacks.
     is_recorded : callable
-        Given a run's id, return whether its outcome is in storage.
+        Takes a run's id and returns True if storage has a record of the run.
     n_threads : callable
-        Return the threads of all workers, among which blocks and runs of one bank are divided;
-        0 if nobody knows.
+        Returns the number of threads of all workers, among which to divide work; 0 if unknown.
     divisible : container of str
-        Banks of which several threads may hold one, so that the last batches may be shared out.
+        Banks that several threads may hold at once, so that a last batch on them may be divided.
     loaded : container of str
         Banks that a task loads into its memory, so that a batch may build one.
     """
@@ -129,30 +172,31 @@ class WorkQueue:
         self._finished: list[str] = []
 
     def next(self) -> Item | None:
-        """Return what to submit next, or None if there is nothing before something ends."""
+        """Return the item to submit next, or None if nothing can begin before a task ends."""
         while not self._ready and not self._builds and self._to_prepare:
             self._prepare(self._to_prepare.popleft())
         if self._ready:
-            item = self._shared_out(self._ready.popleft())
+            item = self._first_share(self._ready.popleft())
             return replace(item, repairs=self._banks[item.bank].repairs)
         return self._builds.popleft() if self._builds else None
 
-    def _shared_out(self, item: BatchItem) -> BatchItem:
-        """Return an item, or if too few are left for all threads a part; the others come next.
+    def _first_share(self, item: BatchItem) -> BatchItem:
+        """Return a batch, or its first share if too few batches are left for all threads.
 
-        Batches of several splits were divided among the threads when their bank was complete.
+        The other shares come next.  Only batches of one split are divided: those of several splits
+        were divided among the threads when their bank was complete.
         """
-        left = 1 + len(self._ready)
+        n_left = 1 + len(self._ready)
         more = self._to_prepare or any(state.blocks_left for state in self._banks.values())
         whole = item.attempt == 1 and len({run.split for run in item.runs}) == 1
-        if more or not whole or item.shared_out or item.bank not in self._divisible:
+        if more or not whole or item.is_share or item.bank not in self._divisible:
             return item
-        threads = -(-self._n_threads() // left)
+        threads = -(-self._n_threads() // n_left)
         shares = shares_of(item.runs, SHARES_PER_THREAD * threads if threads > 1 else 1)
-        parts = [replace(item, runs=runs, shared_out=True) for runs in shares]
-        self._ready.extendleft(reversed(parts[1:]))
-        self._banks[item.bank].unfinished += len(parts) - 1
-        return parts[0]
+        items = [replace(item, runs=runs, is_share=True) for runs in shares]
+        self._ready.extendleft(reversed(items[1:]))
+        self._banks[item.bank].unfinished += len(items) - 1
+        return items[0]
 
     def finished_banks(self) -> list[str]:
         """Return the banks whose last batch has ended since the last call."""
@@ -161,19 +205,19 @@ class WorkQueue:
 
     @property
     def unfinished_batches(self) -> int:
-        """Batches that have not ended, as they are divided now."""
+        """Number of batches that have not ended, as they are divided now."""
         return sum(state.unfinished for state in self._banks.values())
 
     @property
-    def given_up_banks(self) -> Mapping[str, str]:
-        """The banks that could not be built, and why."""
-        return {bank: state.given_up for bank, state in self._banks.items() if state.given_up}
+    def abandoned_banks(self) -> Mapping[str, str]:
+        """Banks that were abandoned, and the reason for each."""
+        return {bank: state.error for bank, state in self._banks.items() if state.error}
 
     def built(self, item: BuildItem) -> None:
         """Note that blocks are complete."""
         state = self._banks[item.bank]
         state.blocks_left -= set(item.blocks)
-        if state.blocks_left or state.given_up:
+        if state.blocks_left or state.error:
             return
         if state.suspect:
             state.suspect = False
@@ -181,70 +225,91 @@ class WorkQueue:
         else:
             self._release(state)
 
-    def build_failed(self, item: BuildItem, error: str, *, final: bool = False) -> list[GivenUp]:
-        """Note that blocks could not be built; return the runs that are given up for it."""
+    def build_failed(
+        self, item: BuildItem, error: str, *, final: bool = False
+    ) -> list[AbandonedRun]:
+        """Note that building blocks failed; return the runs that are abandoned with their bank.
+
+        Parameters
+        ----------
+        item : BuildItem
+            The blocks.
+        error : str
+            The error.
+        final : bool
+            True for an error that another attempt would meet again.
+        """
         state = self._banks[item.bank]
-        if state.given_up:
+        if state.error:
             return []
         if item.attempt < MAX_ATTEMPTS and not final:
             self._builds.append(replace(item, attempt=item.attempt + 1))
             return []
-        return self._give_up_bank(item.bank, state, error)
+        return self._abandon(item.bank, error)
 
     def batch_done(self, item: BatchItem) -> None:
         """Note that every run of a batch is recorded."""
-        self._end(item.bank, self._banks[item.bank])
+        self._end_batch(item.bank)
 
-    def batch_failed(self, item: BatchItem, error: str, *, final: bool = False) -> list[GivenUp]:
-        """Note that a batch ended early; return the runs that are given up for it.
+    def batch_failed(
+        self, item: BatchItem, error: str, *, final: bool = False
+    ) -> list[AbandonedRun]:
+        """Note that a batch ended early; return the runs that are abandoned.
 
-        It is final if the batch could not build its bank.
+        Parameters
+        ----------
+        item : BatchItem
+            The batch.
+        error : str
+            The error.
+        final : bool
+            True if the batch was to build its bank and another attempt would fail the same way.
         """
-        if final:
-            self._banks[item.bank].waiting.append(item)
-            return self._give_up_bank(item.bank, self._banks[item.bank], error)
-        left = tuple(run for run in item.runs if not self._is_recorded(run.id))
         state = self._banks[item.bank]
-        given_up = []
+        if final:
+            state.waiting.append(item)
+            return self._abandon(item.bank, error)
+        left = tuple(run for run in item.runs if not self._is_recorded(run.id))
+        abandoned = []
         if len(left) == 1 and item.attempt >= MAX_ATTEMPTS:
-            given_up = [GivenUp(left[0], error)]
+            abandoned = [AbandonedRun(left[0], error)]
             left = ()
-        # A run that was alone already is one attempt further; one that was not starts its own.
+        # A run that was alone already has one attempt more behind it; any other begins its own.
         attempt = item.attempt + 1 if len(item.runs) == 1 else 2
         alone = [replace(item, runs=(run,), attempt=attempt) for run in left]
         state.unfinished += len(alone)
         self._ready.extend(alone)
-        self._end(item.bank, state)
-        return given_up
+        self._end_batch(item.bank)
+        return abandoned
 
-    def bank_damaged(self, item: BatchItem, error: str) -> list[GivenUp]:
-        """Note that a batch found damaged blocks; return the runs that are given up for it.
+    def bank_damaged(self, item: BatchItem, error: str) -> list[AbandonedRun]:
+        """Note that a batch found damaged blocks; return the runs that are abandoned.
 
-        Called when the marks of those blocks are gone that are damaged still.
+        The caller has removed the marks of all blocks that are still damaged: the bank counts them
+        as missing.
         """
         state = self._banks[item.bank]
         left = tuple(run for run in item.runs if not self._is_recorded(run.id))
         if left:
             state.waiting.append(replace(item, runs=left))
         else:
-            self._end(item.bank, state)
-        still = [ready for ready in self._ready if ready.bank == item.bank]
-        state.waiting.extend(still)
+            self._end_batch(item.bank)
+        state.waiting.extend(ready for ready in self._ready if ready.bank == item.bank)
         self._ready = deque(ready for ready in self._ready if ready.bank != item.bank)
-        if state.given_up:
-            return self._give_up_bank(item.bank, state, state.given_up)
+        if state.error:
+            return self._abandon(item.bank, state.error)
         if state.blocks_left:
             state.suspect = True
             return []
         if item.repairs == state.repairs:
             state.repairs += 1
         if state.repairs >= MAX_ATTEMPTS:
-            return self._give_up_bank(item.bank, state, error)
+            return self._abandon(item.bank, error)
         self._prepare(item.bank)
         return []
 
     def _possible_threads(self) -> int:
-        """Return the threads among which to divide work; if nobody knows, there may be many."""
+        """Return the number of threads to divide work for; if it is unknown, there may be many."""
         return self._n_threads() or MANY_THREADS
 
     def _prepare(self, bank: str) -> None:
@@ -262,14 +327,14 @@ class WorkQueue:
             self._release(state)
 
     def _is_built_by_its_batch(self, bank: str, state: _BankState) -> bool:
-        """Return whether one batch loads a bank, and the other threads have others to build."""
+        """Return True if one batch loads a bank, and all other threads have banks to build too."""
         runs = [run for item in state.waiting for run in item.runs]
         one_batch = len(divided(runs, self._possible_threads())) == 1
         enough = 1 + len(self._to_prepare) >= self._possible_threads()
         return bank in self._loaded and one_batch and enough and not state.repairs
 
     def _release(self, state: _BankState, *, builds: bool = False) -> None:
-        """Let the batches of a bank go, divided for the workers that are there."""
+        """Make the batches of a bank ready, divided for the workers that are there."""
         whole = [item for item in state.waiting if item.attempt == 1]
         self._ready.extend(item for item in state.waiting if item.attempt > 1)
         parts = divided((run for item in whole for run in item.runs), self._possible_threads())
@@ -277,24 +342,26 @@ class WorkQueue:
         state.unfinished += len(parts) - len(whole)
         state.waiting = []
 
-    def _give_up_bank(self, bank: str, state: _BankState, error: str) -> list[GivenUp]:
-        """Drop a bank's work and return its runs that are not recorded."""
-        state.given_up = error
+    def _abandon(self, bank: str, error: str) -> list[AbandonedRun]:
+        """Drop the work of a bank; return the runs that waited for it and are not recorded."""
+        state = self._banks[bank]
+        state.error = error
         state.blocks_left.clear()
         self._builds = deque(build for build in self._builds if build.bank != bank)
         items, state.waiting = state.waiting, []
-        given_up = [
-            GivenUp(run, error)
+        abandoned = [
+            AbandonedRun(run, error)
             for item in items
             for run in item.runs
             if not self._is_recorded(run.id)
         ]
         for _ in items:
-            self._end(bank, state)
-        return given_up
+            self._end_batch(bank)
+        return abandoned
 
-    def _end(self, bank: str, state: _BankState) -> None:
-        """Count one batch of a bank as over."""
+    def _end_batch(self, bank: str) -> None:
+        """Count one batch of a bank as ended."""
+        state = self._banks[bank]
         state.unfinished -= 1
         if not state.unfinished:
             self._finished.append(bank)

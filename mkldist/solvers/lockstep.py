@@ -1,8 +1,9 @@
-"""The lockstep driver: many solvers advance together, and one pass answers all their requests.
+"""Lockstep driver: advances many solvers together and answers all their requests by one pass.
 
-Questions about few kernels are answered at once; a pass is made when every live solver waits for
-one, and answers them all.  A bank that does not fit in memory is so read once a round, not once a
-run an iteration, and many vectors at once turn matrix-vector products into a matrix product.
+A request about a few kernels is answered at once.  A request that needs a pass over the bank waits
+until every live solver has such a request, and one pass then answers all of them.  So a bank that
+does not fit in memory is read once per round, not once per run and iteration, and products with
+many vectors at once become one product of matrices.
 """
 
 from __future__ import annotations
@@ -24,21 +25,22 @@ RADIUS_COST = 100.0  # quadratic forms that take about as long as the ball of th
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """One solver at work on its view of the bank.
+    """A solver and its view of the bank.
 
     Parameters
     ----------
     key : str
-        Name under which the outcome is reported.
+        Name under which the driver reports the outcome.
     view : BankView
-        The rows and the normalisation of the bank that this solver sees.
+        The bank's points and normalisation that the solver sees.
     problem : Problem
         The problem, whose clock the driver keeps.
     steps : generator
-        The solver, not yet started.
+        The solver, not started.
     after : callable, optional
-        Given the solution, a generator of further requests, e.g. for values of the decision
-        function.  They are put to the bank itself and share its passes; the solver is not charged.
+        Takes the solution and returns a generator of further requests, for instance for values of
+        the decision function.  These go to the bank itself and share its passes; neither their
+        time nor their bytes are charged to the solver.
     """
 
     key: str
@@ -50,19 +52,19 @@ class Job:
 
 @dataclass(frozen=True)
 class JobTimes:
-    """Where the time of one job went.
+    """Times and requests of one job.
 
     Parameters
     ----------
     wall_seconds : float
-        From the start of the drive, or of the job that took another's place, to the job's end,
-        work for other jobs included.
+        Time from the job's start to its end, including work for other jobs.  A job starts with the
+        drive, or when it takes another job's place.
     own_seconds, cpu_seconds : float
         Wall and processor time of the solver's own code.
     pass_seconds : float
-        The job's share of the passes, in proportion to what it asked of each.
+        The job's share of the passes, in proportion to its requests in each.
     rounds : int
-        Requests made.
+        Number of requests.
     bytes_read : float
         The job's share of the bytes read from the bank.
     """
@@ -75,10 +77,10 @@ class JobTimes:
     bytes_read: float
 
 
-Done = Callable[[str, Solution | Exception, JobTimes], Job | None]
+OnDone = Callable[[str, Solution | Exception, JobTimes], Job | None]
 
 
-def drive(bank: Bank, jobs: Iterable[Job], on_done: Done) -> None:
+def drive(bank: Bank, jobs: Iterable[Job], on_done: OnDone) -> None:
     """Run all jobs to their ends.
 
     Parameters
@@ -88,9 +90,10 @@ def drive(bank: Bank, jobs: Iterable[Job], on_done: Done) -> None:
     jobs : iterable of Job
         Solvers that have not started.
     on_done : callable
-        Called as ``on_done(key, outcome, times)`` when a job and what is asked after it end, with
-        its solution or with the exception raised; one job's failure leaves the others alone.  The
-        job that it returns, if any, takes the place of the one that ended.
+        Called as ``on_done(key, outcome, times)`` when a job, with the requests after it, has
+        ended.  The outcome is the solution, or the exception that was raised; a job that fails
+        does not affect the others.  If the call returns a job, this one takes the place of the
+        ended one.
     """
     start = time.perf_counter()
     live = [_Runner(job, start, on_done) for job in jobs]
@@ -109,7 +112,7 @@ def drive(bank: Bank, jobs: Iterable[Job], on_done: Done) -> None:
 
 
 def solve_alone(bank: Bank, job: Job) -> Solution:
-    """Run one job and return its solution, or raise what it raised."""
+    """Run one job and return its solution, or raise the job's exception."""
     outcomes: list[Solution | Exception] = []
     drive(bank, [job], lambda key, outcome, times: outcomes.append(outcome))
     if isinstance(outcomes[0], Exception):
@@ -118,115 +121,127 @@ def solve_alone(bank: Bank, job: Job) -> Solution:
 
 
 class _Runner:
-    """A job, its pending request and its account of time."""
+    """A job, its pending request and its times; then the job that takes its place, and so on.
 
-    def __init__(self, job: Job, start: float, on_done: Done) -> None:
+    Attributes
+    ----------
+    view : BankView
+        View that the pending request is about.
+    request : Request or None
+        The pending request; None at the end of the last job.
+    needs_pass : bool
+        True if the pending request needs a pass over the bank.
+    """
+
+    def __init__(self, job: Job, start: float, on_done: OnDone) -> None:
         self._on_done = on_done
-        self._take(job, start)
+        self._begin(job, start)
 
-    def _take(self, job: Job, start: float) -> None:
-        """Begin with a job and a new account."""
-        self.job, self.view = job, job.view
+    def _begin(self, job: Job, start: float) -> None:
+        """Take a job, and set all times to zero."""
+        self._job, self.view = job, job.view
         self._steps: Generator[Request, Any, Any] = job.steps
-        self._solution: Solution | None = None
-        self.pass_seconds = self.bytes_read = 0.0
+        self._solution: Solution | None = None  # set while the requests after the solver run
+        self._pass_seconds = self._bytes_read = 0.0
         self._start = start
         self._own = self._cpu = 0.0
         self._rounds = 0
         self.request: Request | None = None
-        self.needs_pass = False  # for the pending request
+        self.needs_pass = False
 
     def advance(self, reply: Any) -> None:
-        """Run the solver, and then what comes after it, until the next request or the end."""
+        """Run the solver, and the requests after it, until the next request or the end."""
         outcome: Solution | Exception | None = None
         if self._solution is None:
-            outcome = self._solved(reply)
-            if isinstance(outcome, Solution) and self.job.after is not None:
+            outcome = self._advance_solver(reply)
+            if isinstance(outcome, Solution) and self._job.after is not None:
                 self._solution, reply = outcome, None
-                self._steps, self.view = self.job.after(outcome), BankView.whole(self.view.bank)
+                self._steps, self.view = self._job.after(outcome), BankView.whole(self.view.bank)
         if self._solution is not None:
-            outcome = self._followed(reply)
+            outcome = self._advance_after(reply)
         if outcome is not None:
             self.request = None
-            following = self._on_done(self.job.key, outcome, self._times())
+            following = self._on_done(self._job.key, outcome, self._times())
             if following is not None:
-                self._take(following, time.perf_counter())
+                self._begin(following, time.perf_counter())
                 self.advance(None)
 
     def charge(self, seconds: float, bytes_read: float) -> None:
-        """Take on a share of a pass."""
+        """Charge the solver with a share of a pass; requests after the solver are free."""
         if self._solution is None:
-            self.pass_seconds += seconds
-            self.bytes_read += bytes_read
-            self.job.problem.clock.charge(seconds)
+            self._pass_seconds += seconds
+            self._bytes_read += bytes_read
+            self._job.problem.clock.charge(seconds)
 
-    def _solved(self, reply: Any) -> Solution | Exception | None:
-        """Run the solver on its own time; return what it ended with, None if it asks."""
+    def _advance_solver(self, reply: Any) -> Solution | Exception | None:
+        """Run the solver by its clock; return its outcome, or None if it has a request."""
         outcome: Solution | Exception | None = None
         wall, cpu = time.perf_counter(), time.thread_time()
-        self.job.problem.clock.resume()
+        self._job.problem.clock.resume()
         try:
-            self._ask(reply)
+            self._send(reply)
             self._rounds += 1
         except StopIteration as end:
-            outcome = _ended(end.value)
+            outcome = _as_solution(end.value)
         except Exception as error:  # a failed run is a result: it is recorded, the others go on
             outcome = error
-        self.job.problem.clock.pause()
+        self._job.problem.clock.pause()
         self._own += time.perf_counter() - wall
         self._cpu += time.thread_time() - cpu
         return outcome
 
-    def _followed(self, reply: Any) -> Solution | Exception | None:
-        """Run what comes after the solver; return its solution at the end, None if it asks."""
+    def _advance_after(self, reply: Any) -> Solution | Exception | None:
+        """Run the requests after the solver; return its solution at their end, else None."""
         try:
-            self._ask(reply)
+            self._send(reply)
         except StopIteration:
             return self._solution
         except Exception as error:  # as above
             return error
         return None
 
-    def _ask(self, reply: Any) -> None:
-        """Take the next request of what is running."""
-        self.request = _asked(self._steps.send(reply))
+    def _send(self, reply: Any) -> None:
+        """Send a reply to the running generator and take its next request."""
+        self.request = _as_request(self._steps.send(reply))
         self.needs_pass = self.view.needs_pass(self.request)
 
     def _times(self) -> JobTimes:
+        """Return the times of the job so far."""
         return JobTimes(
             wall_seconds=time.perf_counter() - self._start,
             own_seconds=self._own,
             cpu_seconds=self._cpu,
-            pass_seconds=self.pass_seconds,
+            pass_seconds=self._pass_seconds,
             rounds=self._rounds,
-            bytes_read=self.bytes_read,
+            bytes_read=self._bytes_read,
         )
 
 
-def _asked(request: Any) -> Request:
-    """Return what a solver yielded if it is a request."""
+def _as_request(request: Any) -> Request:
+    """Return the request that a solver yielded, or raise an error for anything else."""
     if not isinstance(request, Request):
         raise TypeError(f"the solver asked with {type(request).__name__} instead of a request")
     return request
 
 
-def _ended(outcome: Any) -> Solution | TypeError:
-    """Return what a solver ended with, or what is wrong with it."""
+def _as_solution(outcome: Any) -> Solution | TypeError:
+    """Return the solution that a solver returned, or an error in place of anything else."""
     if isinstance(outcome, Solution):
         return outcome
     return TypeError(f"the solver ended with {type(outcome).__name__} instead of a Solution")
 
 
 def _answer(bank: Bank, runners: Sequence[_Runner]) -> None:
-    """Answer the pending requests by one traversal at most, and let each solver go on."""
+    """Answer the pending requests by at most one pass, charge it, and advance each solver."""
     wall, bytes_before = time.perf_counter(), bank.counter.bytes_read
-    asked = [runner.request for runner in runners if runner.request is not None]
+    requests = [runner.request for runner in runners if runner.request is not None]
     views = [runner.view for runner in runners]
-    replies = answer_views(list(zip(views, asked, strict=True)))
+    replies = answer_views(list(zip(views, requests, strict=True)))
     seconds = time.perf_counter() - wall
     bytes_read = bank.counter.bytes_read - bytes_before
-    costs = [_cost(request, bank.n_kernels) for request in asked]
+    costs = [_cost(request, bank.n_kernels) for request in requests]
     total = sum(costs) or 1.0
+    # Replies may be large: each is dropped from the list before its solver runs.
     replies.reverse()
     for runner, cost in zip(runners, costs, strict=True):
         runner.charge(seconds * cost / total, bytes_read * cost / total)
@@ -234,15 +249,15 @@ def _answer(bank: Bank, runners: Sequence[_Runner]) -> None:
 
 
 def _cost(request: Request, n_kernels: int) -> float:
-    """Return the work of a request in kernels times vectors."""
+    """Return the work of a request as a number of kernels times a number of vectors."""
     match request:
         case Combine(weights):
             return float(np.count_nonzero(weights))
         case Matvec(kernels, vectors):
             return float(len(kernels) * (1 if vectors.ndim == 1 else vectors.shape[1]))
         case Quadratic(vectors, kernels):
-            asked = n_kernels if kernels is None else len(kernels)
-            return float(asked * (1 if vectors.ndim == 1 else vectors.shape[1]))
+            n_asked = n_kernels if kernels is None else len(kernels)
+            return float(n_asked * (1 if vectors.ndim == 1 else vectors.shape[1]))
         case Inner(matrices):
             return float(n_kernels * len(matrices))
         case Radii():

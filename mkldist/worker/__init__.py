@@ -1,1 +1,1 @@
-"""Work of a task on a worker: build a bank, run solvers on it, score and record them."""
+"""Tasks of a worker: build a bank, run solvers on it, score and record the runs."""

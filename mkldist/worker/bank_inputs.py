@@ -1,7 +1,8 @@
-"""What a worker needs to build a bank or to test on it, remade from paths, ids and spec fragments.
+"""Data, splits and kernels of a bank, made anew in a worker from a snapshot and a few settings.
 
-Nothing large travels in a task: data and splits come from a snapshot file, kernels from the words
-of the sweep file, and both are kept for the next task of the same bank.
+A task carries no arrays.  It names a snapshot file, from which the worker reads data and splits,
+and holds the bank's part of the sweep file, from which the worker makes the kernels.  A worker
+keeps the inputs of its last banks, because the next task often wants one of them.
 """
 
 from __future__ import annotations
@@ -30,22 +31,24 @@ from mkldist.spec.graph import GraphTable
 from mkldist.spec.selection import SelectionSpec
 from mkldist.worker.laplacian_cache import cached_laplacian
 
-KEPT = 4
-FULL = 0.05  # share of entries that are not zero
+CACHED_BANKS = 4
+DENSE_SHARE = 0.05  # share of non-zero entries above which a matrix is multiplied as a dense one
 
 
 @dataclass(frozen=True, eq=False)
 class BankRef:
-    """A bank and where its ingredients lie; equal if they name the same bank and place.
+    """A bank by name: its plan, its place, and the snapshot that it is made from.
+
+    Two of them are equal if their bank's id, its place and the snapshot are.
 
     Parameters
     ----------
     plan : BankPlan
-        What the bank is.
+        The bank.
     root : str
         Folder or URL of all banks.
     snapshot : str
-        Data set and splits.
+        Folder of the snapshot of the data set and its splits.
     data_fingerprint : str
         Content hash of the data set.
     """
@@ -66,7 +69,7 @@ class BankRef:
         return self.plan.id, self.root, self.snapshot
 
     def store(self) -> GramStore:
-        """Return the bank's store, made if it is not there."""
+        """Return the bank's store; make it if it does not exist."""
         return GramStore.create(
             self.root,
             self.plan.id,
@@ -79,18 +82,19 @@ class BankRef:
 
 @dataclass(frozen=True)
 class TrainingView:
-    """What a run sees of the training side of a split.
+    """The part of a split that a solver is trained on.
 
     Parameters
     ----------
     split : int
         Index of the split.
     unlabelled : bool
-        Whether it sees unlabelled rows besides the labelled ones.
+        True if the solver also gets rows without their labels.
     selection : SelectionSpec, optional
-        How the labelled rows are divided into inner folds; None to learn from all of them.
+        Division of the labelled rows into inner folds; None to train on all of them.
     fold : int
-        Index of the inner fold that is held out.  Who sees unlabelled rows sees it among them.
+        Index of the inner fold that is held out.  A solver that gets unlabelled rows gets the rows
+        of this fold among them, without their labels.
     """
 
     split: int
@@ -101,7 +105,7 @@ class TrainingView:
 
 @dataclass(frozen=True, eq=False)
 class BankInputs:
-    """The ingredients of one bank.
+    """Data, splits and kernels of one bank.
 
     Parameters
     ----------
@@ -116,9 +120,9 @@ class BankInputs:
     kernels : KernelList or None
         The kernels; None for precomputed Gram matrices.
     cosine : bool
-        Whether kernels are scaled to unit self-similarities.
+        True if kernels are scaled to unit self-similarities.
     seed : int
-        Of the sweep, for inner folds.
+        Seed of the sweep, which the inner folds are drawn with.
     """
 
     dataset: Dataset
@@ -131,7 +135,7 @@ class BankInputs:
     _folds: dict[tuple[int, SelectionSpec], tuple[Ints, ...]] = field(default_factory=dict)
 
     def source(self) -> BankSource:
-        """Return what can say the bank's values."""
+        """Return the source of the bank's values: kernels on points, or precomputed matrices."""
         if self.points is not None and self.kernels is not None:
             points = self.points if self.rows is None else self.points[self.rows]
             return FeatureSource(points, self.kernels, self.cosine)
@@ -139,23 +143,21 @@ class BankInputs:
             raise DataError(self.dataset.name, "neither features nor Gram matrices")
         return ArraySource(self.dataset.grams, self.cosine)
 
-    def learnt_rows(self, training_view: TrainingView) -> Ints:
-        """Return the rows of the data set that runs of such a training view learn from."""
-        return (
-            self.splits[training_view.split].known
-            if training_view.unlabelled
-            else self.labelled_rows(training_view)
-        )
+    def training_rows(self, training_view: TrainingView) -> Ints:
+        """Return the rows of the data set that a solver is trained on, unlabelled ones included."""
+        if training_view.unlabelled:
+            return self.splits[training_view.split].known
+        return self.labelled_rows(training_view)
 
     def labelled_rows(self, training_view: TrainingView) -> Ints:
-        """Return the rows of the data set whose labels runs of such a training view see."""
+        """Return the rows of the data set whose labels a solver is given."""
         train = self.splits[training_view.split].train
         if training_view.selection is None:
             return train
-        return train[~np.isin(train, self.held_out(training_view))]
+        return train[~np.isin(train, self.held_out_rows(training_view))]
 
-    def held_out(self, training_view: TrainingView) -> Ints:
-        """Return the training rows that are held out in the fold of a training view."""
+    def held_out_rows(self, training_view: TrainingView) -> Ints:
+        """Return the labelled rows of the inner fold that is held out; none without a selection."""
         if training_view.selection is None:
             return np.zeros(0, dtype=np.intp)
         return self.folds(training_view.split, training_view.selection)[training_view.fold]
@@ -169,66 +171,66 @@ class BankInputs:
         return self._folds[key]
 
     def view_index(self, training_view: TrainingView) -> Ints | None:
-        """Return the same rows as points of the bank; None for all of them in order."""
-        rows = self.learnt_rows(training_view)
-        every = np.arange(self.dataset.n_points) if self.rows is None else self.rows
-        return None if np.array_equal(rows, every) else self.bank_points(rows)
+        """Return the training rows as points of the bank; None for all points in order."""
+        rows = self.training_rows(training_view)
+        bank_rows = np.arange(self.dataset.n_points) if self.rows is None else self.rows
+        return None if np.array_equal(rows, bank_rows) else self.bank_points(rows)
 
     def bank_points(self, rows: Ints) -> Ints:
-        """Return which of the bank's points some rows of the data set are."""
+        """Return the points of the bank that are the given rows of the data set."""
         if self.rows is None:
             return rows
         order = np.argsort(self.rows)
         points: Ints = order[np.searchsorted(self.rows, rows, sorter=order)]
         return points
 
-    def labels(self, training_view: TrainingView, y: Floats) -> Floats:
-        """Return the labels of the rows to learn from, 0 if unlabelled.
+    def training_labels(self, training_view: TrainingView, y: Floats) -> Floats:
+        """Return the labels of the training rows, 0 where a row is unlabelled.
 
         Parameters
         ----------
         training_view : TrainingView
-            What is seen.
+            The training rows.
         y : (N,) or (N, k) float64
-            Labels of all rows.
+            Labels of all rows of the data set.
         """
-        rows = self.learnt_rows(training_view)
+        rows = self.training_rows(training_view)
         labelled = np.isin(rows, self.labelled_rows(training_view))
         return np.where(labelled if y.ndim == 1 else labelled[:, None], y[rows], 0.0)
 
     def training_views(
         self, split: int, selection: SelectionSpec | None, *, unlabelled: bool
     ) -> Iterator[TrainingView]:
-        """Yield what a run sees of a split: the whole of it, then without each inner fold.
+        """Yield the training views of a run: the whole split, then without each inner fold.
 
         Parameters
         ----------
         split : int
             Index of the split.
         selection : SelectionSpec or None
-            Inner folds, if there are any.
+            Inner folds; None for a run without them.
         unlabelled : bool
-            Whether it may take unlabelled rows.
+            True if the method makes use of unlabelled rows.
         """
         yield TrainingView(split, unlabelled and len(self.splits[split].unlabelled) > 0)
         for fold in range(len(self.folds(split, selection)) if selection else 0):
             yield TrainingView(split, unlabelled, selection, fold)
 
 
-@lru_cache(maxsize=KEPT)
+@lru_cache(maxsize=CACHED_BANKS)
 def bank_inputs(ref: BankRef) -> BankInputs:
-    """Return the ingredients of a bank, from memory if this process had them lately."""
+    """Return the inputs of a bank: those that this process has made lately, or new ones."""
     dataset, splits = load_snapshot(Path(ref.snapshot), mmap=True)
-    return ingredients(ref.plan, dataset, splits)
+    return make_bank_inputs(ref.plan, dataset, splits)
 
 
-def ingredients(plan: BankPlan, dataset: Dataset, splits: Sequence[Split]) -> BankInputs:
-    """Return the ingredients of a bank.
+def make_bank_inputs(plan: BankPlan, dataset: Dataset, splits: Sequence[Split]) -> BankInputs:
+    """Preprocess the data and make the kernels of a bank.
 
     Parameters
     ----------
     plan : BankPlan
-        What the bank is.
+        The bank.
     dataset : Dataset
         Its data set.
     splits : sequence of Split
@@ -246,14 +248,16 @@ def ingredients(plan: BankPlan, dataset: Dataset, splits: Sequence[Split]) -> Ba
     return BankInputs(dataset, tuple(splits), rows, points, kernels, cosine, plan.seed)
 
 
-@lru_cache(maxsize=KEPT)
+@lru_cache(maxsize=CACHED_BANKS)
 def laplacian(ref: BankRef, graph: GraphTable, split: int) -> Any:
-    """Return the graph Laplacian of the known rows of a split, computed once for all processes.
+    """Return the graph Laplacian of the known rows of a split.
+
+    One process computes it; a file beside the banks hands it to all others.
 
     Parameters
     ----------
     ref : BankRef
-        A bank of the data set; the Laplacian is kept beside it.
+        A bank of the data set.
     graph : GraphTable
         The graph.
     split : int
@@ -263,10 +267,10 @@ def laplacian(ref: BankRef, graph: GraphTable, split: int) -> Any:
     -------
     (n, n) csr_array or array of float64
     """
-    given = bank_inputs(ref)
-    points = given.dataset.x if graph.of_raw_features else given.points
+    inputs = bank_inputs(ref)
+    points = inputs.dataset.x if graph.of_raw_features else inputs.points
     if points is None:
-        raise DataError(given.dataset.name, "Gram matrices", "features, for a graph")
-    found = cached_laplacian(points[given.splits[split].known], graph.graph, ref.root)
-    # Powers fill up, and a matrix that is hardly sparse multiplies faster as a full one.
-    return found.toarray() if found.nnz > FULL * found.shape[0] ** 2 else found
+        raise DataError(inputs.dataset.name, "Gram matrices", "features, for a graph")
+    found = cached_laplacian(points[inputs.splits[split].known], graph.graph, ref.root)
+    # A power of a sparse Laplacian fills up, and a dense product is then faster than a sparse one.
+    return found.toarray() if found.nnz > DENSE_SHARE * found.shape[0] ** 2 else found

@@ -1,9 +1,8 @@
-"""A batch of runs on one bank: views, solvers in lockstep, one record per run."""
+"""A batch of runs on one bank: make the views, drive the solvers, record each run as it ends."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -20,44 +19,45 @@ from mkldist.plan.model import RunPlan
 from mkldist.results.records import RecordStore, RunRecord
 from mkldist.solvers.base import Problem, Solution
 from mkldist.solvers.lockstep import Job, JobTimes, drive
-from mkldist.worker.bank_inputs import BankRef, bank_inputs, laplacian
+from mkldist.worker.bank_inputs import BankInputs, BankRef, TrainingView, bank_inputs, laplacian
 from mkldist.worker.chains import chains_of
 from mkldist.worker.scoring import Scorer, failed_record
 from mkldist.worker.subproblems import (
-    Ended,
+    SolvedSubproblem,
     Subproblem,
     is_scored_on_bank,
-    labels,
+    labels_of,
     subproblems_of,
     values_on_bank,
 )
 
-Report = Callable[[str, str], None]
+Announce = Callable[[str, str], None]
 
 
 @dataclass(frozen=True)
 class BatchSettings:
-    """How runs are done and where their records go.
+    """Settings of all batches of a sweep.
 
     Parameters
     ----------
     records : str
         Folder of the records.
     execution : str
-        ``"shared"``: all solvers in lockstep; ``"path"``: all paths; ``"isolated"``: one solver
-        after the other.
+        ``"shared"``: all solvers in lockstep; ``"path"``: all paths in lockstep; ``"isolated"``:
+        one solver after the other.
     seed : int
         Seed of the sweep, for provenance.
     memory_limit : int, optional
         Bytes that a worker may take.
     predictions : bool
-        Whether records hold decision values of test and unlabelled points.
+        True if records hold decision values of test and unlabelled points.
     coefficients : bool
-        Whether records say which rows their coefficients belong to, and hold those of each kernel.
+        True if records hold the rows that coefficients belong to, and the coefficients of each
+        kernel where these differ.
     topic : str
         Dask topic on which finished runs are announced; empty for none.
     own_workers : bool
-        Whether workers end with the sweep, so that they may keep memory for their next batch.
+        True if workers end with the sweep, so that they may keep memory for their next batch.
     """
 
     records: str
@@ -71,9 +71,9 @@ class BatchSettings:
 
 
 def solve_runs(
-    bank: Bank, ref: BankRef, runs: Sequence[RunPlan], settings: BatchSettings, done: Report
+    bank: Bank, ref: BankRef, runs: Sequence[RunPlan], settings: BatchSettings, announce: Announce
 ) -> None:
-    """Do the runs that are not recorded yet, and record each as it ends.
+    """Solve the runs that have no record yet, and record each as it ends.
 
     A run whose solver raises is recorded as failed with its error; the others go on.
 
@@ -82,60 +82,61 @@ def solve_runs(
     bank : Bank
         The bank, open.
     ref : BankRef
-        What the bank is.
+        The same bank by name.
     runs : sequence of RunPlan
         Runs on that bank.
     settings : BatchSettings
-        How to do them.
-    done : callable
-        Called as ``done(run id, state)`` after a record is durable.
+        Settings of the sweep.
+    announce : callable
+        Called as ``announce(run id, state)`` when a record is durable.
     """
     store = RecordStore(Path(settings.records))
-    left = [run for run in runs if store.read(run.id) is None]
-    if not left:
+    unrecorded = [run for run in runs if store.read(run.id) is None]
+    if not unrecorded:
         return
-    given = bank_inputs(ref)
-    subproblems = {run.id: list(subproblems_of(given, run)) for run in left}
-    training_views = list(
-        dict.fromkeys(
-            subproblem.training_view for of_run in subproblems.values() for subproblem in of_run
-        )
-    )
-    normalisations = [name for name in ref.plan.spec.normalisations if name != "cosine"]
-    budget = MemoryBudget(view_cache_bytes(settings.memory_limit))
-    made = make_views(
-        bank,
-        [given.view_index(training_view) for training_view in training_views],
-        normalisations,
-        budget,
-    )
-    views = dict(zip(training_views, made, strict=True))
-    scorer = Scorer(ref, given, views, settings.seed, settings.predictions, settings.coefficients)
-    batch = _Batch(scorer, store, done, subproblems)
-    batch.drive(bank, _wave(views.values(), left, settings))
+    inputs = bank_inputs(ref)
+    subproblems = {run.id: list(subproblems_of(inputs, run)) for run in unrecorded}
+    views = _views(bank, ref, inputs, subproblems.values(), settings)
+    scorer = Scorer(ref, inputs, views, settings.seed, settings.predictions, settings.coefficients)
+    batch = _Batch(scorer, store, announce, subproblems)
+    batch.drive(bank, _solvers_at_once(views.values(), unrecorded, settings))
 
 
-@contextmanager
-def report_to(topic: str) -> Iterator[Report]:
-    """Yield a function that announces a finished run on a Dask topic, if this is a worker."""
-
-    def silent(run_id: str, state: str) -> None:
-        pass
-
+def announcer(topic: str) -> Announce:
+    """Return a function that announces a finished run on a Dask topic, or nothing without one."""
     if not topic:
-        yield silent
-        return
+        return lambda run_id, state: None
     from distributed import get_worker
 
     worker = get_worker()
-
-    def announce(run_id: str, state: str) -> None:
-        worker.log_event(topic, {"run": run_id, "state": state})
-
-    yield announce
+    return lambda run_id, state: worker.log_event(topic, {"run": run_id, "state": state})
 
 
-def _wave(views: Iterable[BankView], runs: Sequence[RunPlan], settings: BatchSettings) -> int:
+def _views(
+    bank: Bank,
+    ref: BankRef,
+    inputs: BankInputs,
+    subproblems: Iterable[Iterable[Subproblem]],
+    settings: BatchSettings,
+) -> dict[TrainingView, BankView]:
+    """Return the view of the bank for every training view that a subproblem has."""
+    training_views = list(
+        dict.fromkeys(subproblem.training_view for run in subproblems for subproblem in run)
+    )
+    # The source of the bank has scaled its kernels to cosines already.
+    normalisations = [name for name in ref.plan.spec.normalisations if name != "cosine"]
+    views = make_views(
+        bank,
+        [inputs.view_index(training_view) for training_view in training_views],
+        normalisations,
+        MemoryBudget(view_cache_bytes(settings.memory_limit)),
+    )
+    return dict(zip(training_views, views, strict=True))
+
+
+def _solvers_at_once(
+    views: Iterable[BankView], runs: Sequence[RunPlan], settings: BatchSettings
+) -> int:
     """Return how many solvers may be alive at once, each holding a few (n, n) matrices."""
     if settings.execution == "isolated":
         return 1
@@ -146,126 +147,131 @@ def _wave(views: Iterable[BankView], runs: Sequence[RunPlan], settings: BatchSet
 
 @dataclass(eq=False)
 class _Batch:
-    """The runs of a batch at work.
+    """Runs that are being solved.
 
     Parameters
     ----------
     scorer : Scorer
-        What makes their records.
+        Scores the solved runs.
     store : RecordStore
-        Where these go.
-    done : callable
-        Told of each.
+        Takes their records.
+    announce : callable
+        Announces each run when its record is durable.
     subproblems : mapping of str to list of Subproblem
-        The solvers of every run by its id.
-    ended : dict of str to dict of Subproblem to Ended
-        What became of them so far; runs that are recorded are gone.
+        The subproblems of every run by its id.
+    solved : dict of str to dict of Subproblem to SolvedSubproblem
+        The solved subproblems of every run that is not recorded yet.
     """
 
     scorer: Scorer
     store: RecordStore
-    done: Report
+    announce: Announce
     subproblems: Mapping[str, list[Subproblem]]
-    ended: dict[str, dict[Subproblem, Ended]] = field(init=False)
+    solved: dict[str, dict[Subproblem, SolvedSubproblem]] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.ended = {run_id: {} for run_id in self.subproblems}
+        self.solved = {run_id: {} for run_id in self.subproblems}
 
-    def drive(self, bank: Bank, size: int) -> None:
-        """Advance as many solvers together as may be alive, neighbours first."""
-        waiting = chains_of(self.subproblems.values())
-        for start in range(0, len(waiting), size):
-            self._drive_wave(bank, waiting[start : start + size])
+    def drive(self, bank: Bank, n_at_once: int) -> None:
+        """Solve all subproblems, as many chains at once as may be alive, neighbours together."""
+        chains = chains_of(self.subproblems.values())
+        for start in range(0, len(chains), n_at_once):
+            self._drive_together(bank, chains[start : start + n_at_once])
 
-    def _drive_wave(self, bank: Bank, wave: Sequence[tuple[Subproblem, ...]]) -> None:
-        """Advance the first solvers of some chains together, and the others in their places."""
+    def _drive_together(self, bank: Bank, chains: Sequence[tuple[Subproblem, ...]]) -> None:
+        """Solve some chains together; the next solver of a chain takes the place of the last."""
         values: dict[str, Floats] = {}
-        left = {chain[0].key: iter(chain) for chain in wave}
-        at = {
-            subproblem.key: (subproblem, left[chain[0].key])
-            for chain in wave
+        remaining = [iter(chain) for chain in chains]
+        subproblems = {subproblem.key: subproblem for chain in chains for subproblem in chain}
+        chain_of = {
+            subproblem.key: rest
+            for chain, rest in zip(chains, remaining, strict=True)
             for subproblem in chain
         }
 
         def on_done(key: str, outcome: Solution | Exception, times: JobTimes) -> Job | None:
-            subproblem, chain = at[key]
+            subproblem = subproblems[key]
             if not isinstance(outcome, Solution):
                 self._fail(subproblem, outcome)
-                return self._next(chain, values)
-            own = replace(outcome, state=None)
-            self._end(subproblem, Ended(own, times, values.pop(key, None)))
-            return self._next(chain, values, outcome.state)
+                return self._next_job(chain_of[key], values)
+            # The state is for the next solver alone: kept with the solution, it would fill memory.
+            solution = replace(outcome, state=None)
+            self._keep(subproblem, SolvedSubproblem(solution, times, values.pop(key, None)))
+            return self._next_job(chain_of[key], values, outcome.state)
 
-        jobs = [self._next(chain, values) for chain in left.values()]
+        jobs = [self._next_job(rest, values) for rest in remaining]
         drive(bank, [job for job in jobs if job is not None], on_done)
 
-    def _next(
-        self, chain: Iterator[Subproblem], values: dict[str, Floats], start: object = None
+    def _next_job(
+        self, rest: Iterator[Subproblem], values: dict[str, Floats], start: object = None
     ) -> Job | None:
-        """Return the next solver of a chain whose run is not recorded yet, not yet started.
+        """Return the next solver of a chain, not started, or None at the end of the chain.
+
+        Subproblems of recorded runs are left out.
 
         Parameters
         ----------
-        chain : iterator of Subproblem
-            What is left of the chain.
+        rest : iterator of Subproblem
+            Rest of the chain.
         values : dict
-            Takes what is asked of the bank after it.
+            Takes the values on the bank that are requested after the solver's end.
         start : object, optional
-            What the last solver handed on.
+            State of the chain's last solver, from which this one starts.
         """
-        for subproblem in chain:
-            if subproblem.run.id not in self.ended:
+        for subproblem in rest:
+            if subproblem.run.id not in self.solved:
                 continue
             try:
                 return self._job(subproblem, values, start)
-            except (DamagedBlocksError, UnreadableError):  # the bank's trouble, not the run's
+            except (DamagedBlocksError, UnreadableError):  # a fault of the bank, not of the run
                 raise
             except Exception as error:  # parameters that no longer fit are that run's failure
                 self._fail(subproblem, error)
         return None
 
     def _job(self, subproblem: Subproblem, values: dict[str, Floats], start: object) -> Job:
-        """Return the solver of a subproblem."""
+        """Return the solver of a subproblem, not started."""
         run, scorer = subproblem.run, self.scorer
-        method, ref, given = METHODS[run.method], scorer.ref, scorer.given
+        method, ref, inputs = METHODS[run.method], scorer.ref, scorer.inputs
         view = scorer.views[subproblem.training_view]
         problem = Problem(
-            y=labels(given, subproblem, scorer.scale(subproblem.training_view)),
+            y=labels_of(inputs, subproblem, scorer.scale(subproblem.training_view)),
             n_kernels=ref.plan.n_kernels,
             laplacian=None if run.graph is None else laplacian(ref, run.graph, run.split),
             start=start,
         )
         steps = method.solve(problem, method.params(**run.params))
         after = None
-        if is_scored_on_bank(given, subproblem.training_view):
+        if is_scored_on_bank(inputs, subproblem.training_view):
             after = partial(values_on_bank, view, into=values, key=subproblem.key)
         return Job(subproblem.key, view, problem, steps, after)
 
-    def _end(self, subproblem: Subproblem, ended: Ended) -> None:
-        """Keep what a solver returned, and record its run if it was the last."""
+    def _keep(self, subproblem: Subproblem, solved: SolvedSubproblem) -> None:
+        """Keep a solved subproblem, and record its run if it was the last."""
         run = subproblem.run
-        if run.id not in self.ended:
+        if run.id not in self.solved:
+            return  # another subproblem of the run has failed, and the run with it
+        self.solved[run.id][subproblem] = solved
+        if len(self.solved[run.id]) < len(self.subproblems[run.id]):
             return
-        self.ended[run.id][subproblem] = ended
-        if len(self.ended[run.id]) < len(self.subproblems[run.id]):
-            return
-        in_order = {one: self.ended[run.id][one] for one in self.subproblems[run.id]}
+        in_order = {one: self.solved[run.id][one] for one in self.subproblems[run.id]}
         try:
             record = self.scorer.record(run, in_order)
-        except (DamagedBlocksError, UnreadableError):  # the bank's trouble, not the run's
+        except (DamagedBlocksError, UnreadableError):  # a fault of the bank, not of the run
             raise
         except Exception as error:  # a run whose scores fail is a failed run, not a failed batch
             record = failed_record(run, error, self.scorer.ref.plan.n_kernels)
         self._commit(record)
 
     def _fail(self, subproblem: Subproblem, error: Exception) -> None:
-        """Record a run as failed whose solver did; what its others return is dropped."""
-        if subproblem.run.id in self.ended:
-            words = subproblem.words(self.scorer.given.dataset)
+        """Record the run of a failed subproblem as failed; its other solutions are dropped."""
+        if subproblem.run.id in self.solved:
+            description = subproblem.description(self.scorer.inputs.dataset)
             n_kernels = self.scorer.ref.plan.n_kernels
-            self._commit(failed_record(subproblem.run, error, n_kernels, words))
+            self._commit(failed_record(subproblem.run, error, n_kernels, description))
 
     def _commit(self, record: RunRecord) -> None:
+        """Store a record, forget its run, and announce it."""
         self.store.write(record)
-        del self.ended[record.id]
-        self.done(record.id, str(record.state))
+        del self.solved[record.id]
+        self.announce(record.id, str(record.state))

@@ -1,4 +1,4 @@
-"""Chains of solvers: which solver starts from the solution of which."""
+"""Chains of subproblems, in which each solver starts from the solution of the one before."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from mkldist.worker.subproblems import Subproblem
 
 
 def chains_of(subproblems: Iterable[Iterable[Subproblem]]) -> list[tuple[Subproblem, ...]]:
-    """Return the subproblems of runs in chains, each in the order in which they start.
+    """Return the subproblems of runs in chains, each in the order in which they are solved.
 
-    The runs of a path are solved from the strongest regularisation to the weakest, each of their
-    classes and inner folds on its own.  Every other subproblem is a chain by itself.
+    The runs of a path are solved from the strongest regularisation to the weakest, and every class
+    and inner fold of them has a chain of its own.  A subproblem of any other run is a chain by
+    itself.
 
     Parameters
     ----------
@@ -21,7 +22,7 @@ def chains_of(subproblems: Iterable[Iterable[Subproblem]]) -> list[tuple[Subprob
     """
     chains: dict[tuple[object, ...], list[Subproblem]] = {}
     for subproblem in chain.from_iterable(subproblems):
-        key = subproblem.run.chain, subproblem.training_view, subproblem.number
+        key = subproblem.run.chain, subproblem.training_view, subproblem.class_number
         chains.setdefault(key, []).append(subproblem)
     return [
         tuple(sorted(links, key=lambda subproblem: subproblem.run.order))

@@ -1,4 +1,4 @@
-"""From what the solvers of a run returned to its record: units of the labels, scores, times."""
+"""From the solved subproblems of a run to its record: units of the labels, scores, times."""
 
 from __future__ import annotations
 
@@ -25,158 +25,176 @@ from mkldist.scores import (
 from mkldist.solvers.base import Solution
 from mkldist.solvers.lockstep import JobTimes
 from mkldist.worker.bank_inputs import BankInputs, BankRef, TrainingView
-from mkldist.worker.subproblems import Ended, Subproblem, raw_predictors
+from mkldist.worker.cross_kernels import CrossKernels
+from mkldist.worker.subproblems import SolvedSubproblem, Subproblem, raw_predictors
 from mkldist.worker.telemetry import environment, provenance
-from mkldist.worker.test_part import TestPart
 
-KEPT_BYTES = 2**28
+KEPT_BYTES = 2**28  # of combined kernels between test and training points
+
+
+@dataclass(frozen=True, eq=False)
+class _Predictions:
+    """Decision values and scores of a run on the scored parts of its split.
+
+    Parameters
+    ----------
+    rows : (t,) intp
+        Test rows of the data set, then unlabelled ones.
+    values : (t,) or (k, t) float64
+        Decision values at these rows, in the units of the labels; of each of k > 2 classes.
+    scores : dict of str to float
+        Scores of each part.
+    of_classes : dict of str to array
+        Scores of each class.
+    """
+
+    rows: Ints
+    values: Floats
+    scores: dict[str, float]
+    of_classes: dict[str, Floats]
 
 
 @dataclass(eq=False)
 class Scorer:
-    """What scores the runs on a bank.
+    """Scores the runs of a batch.
 
     Parameters
     ----------
     ref : BankRef
         The bank.
-    given : BankInputs
-        Its ingredients.
+    inputs : BankInputs
+        Its data, splits and kernels.
     views : mapping of TrainingView to BankView
-        What the solvers see of the bank.
+        The bank as solvers see it.
     seed : int
         Seed of the sweep, for provenance.
     predictions, coefficients : bool
-        What records hold besides weights and scores.
+        True if records hold decision values, or the rows of coefficients and those of each kernel.
     """
 
     ref: BankRef
-    given: BankInputs
+    inputs: BankInputs
     views: Mapping[TrainingView, BankView]
     seed: int = 0
     predictions: bool = False
     coefficients: bool = False
-    _parts: dict[TrainingView, TestPart] = field(default_factory=dict)
+    _kept: dict[TrainingView, CrossKernels] = field(default_factory=dict)
 
     def scale(self, training_view: TrainingView) -> TargetScale:
         """Return the units in which solvers of a training view see the labels."""
-        seen = Split(self.given.labelled_rows(training_view), np.zeros(0, dtype=np.intp))
-        return target_scale(self.ref.plan.preprocessing, self.given.dataset, seen)
+        labelled = Split(self.inputs.labelled_rows(training_view), np.zeros(0, dtype=np.intp))
+        return target_scale(self.ref.plan.preprocessing, self.inputs.dataset, labelled)
 
-    def record(self, run: RunPlan, subproblems: Mapping[Subproblem, Ended]) -> RunRecord:
-        """Return the record of a run all of whose subproblems ended.
+    def record(self, run: RunPlan, solved: Mapping[Subproblem, SolvedSubproblem]) -> RunRecord:
+        """Return the record of a run whose subproblems are all solved.
 
         Parameters
         ----------
         run : RunPlan
             The run.
-        subproblems : mapping of Subproblem to Ended
-            What became of each subproblem, classes in order.
+        solved : mapping of Subproblem to SolvedSubproblem
+            Its subproblems, classes in order.
         """
-        whole = {p: ended for p, ended in subproblems.items() if p.training_view.selection is None}
-        inner = {
-            p: ended for p, ended in subproblems.items() if p.training_view.selection is not None
-        }
-        training_view = next(iter(whole)).training_view
-        scored, of_classes, rows, values = self._parts_scored(training_view, list(whole.values()))
-        times = _seconds(ended.times for ended in whole.values())
-        if inner:
-            scored |= self._validation(inner)
-            own = _seconds(ended.times for ended in inner.values())
-            times["validation_seconds"] = own["own_seconds"] + own["pass_seconds"]
-        solutions = [
-            _in_units(ended.solution, self.scale(training_view)) for ended in whole.values()
-        ]
-        expansions = [s.kernel_coefficients for s in solutions if s.kernel_coefficients is not None]
-        kept = self.coefficients and expansions
+        on_folds = {s: one for s, one in solved.items() if s.training_view.selection is not None}
+        on_all = {s: one for s, one in solved.items() if s not in on_folds}
+        training_view = next(iter(on_all)).training_view
+        predictions = self._predictions(training_view, list(on_all.values()))
+        found = dict(predictions.scores)
+        times = _seconds(one.times for one in on_all.values())
+        if on_folds:
+            found |= self._validation(on_folds)
+            spent = _seconds(one.times for one in on_folds.values())
+            times["validation_seconds"] = spent["own_seconds"] + spent["pass_seconds"]
+        scale = self.scale(training_view)
+        solutions = [_in_units(one.solution, scale) for one in on_all.values()]
         return RunRecord.from_solutions(
             run,
             solutions,
-            scores=scored,
+            scores=found,
             times=times,
             provenance=self._provenance(run),
-            test_rows=rows if self.predictions else None,
-            decision_values=values if self.predictions else None,
-            train_rows=self.given.learnt_rows(training_view) if self.coefficients else None,
-            kernel_coefficients=np.concatenate(expansions) if kept else None,
-            counters=_counts(ended.times for ended in whole.values()),
-            of_classes=of_classes,
+            test_rows=predictions.rows if self.predictions else None,
+            decision_values=predictions.values if self.predictions else None,
+            train_rows=self.inputs.training_rows(training_view) if self.coefficients else None,
+            kernel_coefficients=_expansions(solutions) if self.coefficients else None,
+            counters=_counts(one.times for one in on_all.values()),
+            of_classes=predictions.of_classes,
         )
 
-    def _parts_scored(
-        self, training_view: TrainingView, subproblems: Sequence[Ended]
-    ) -> tuple[dict[str, float], dict[str, Floats], Ints, Floats]:
-        """Return scores on the test and the unlabelled part, and rows and decision values."""
-        scored: dict[str, float] = {}
+    def _predictions(
+        self, training_view: TrainingView, solved: Sequence[SolvedSubproblem]
+    ) -> _Predictions:
+        """Evaluate and score the solutions on the test part and on the unlabelled part."""
+        split = self.inputs.splits[training_view.split]
+        values: list[Floats] = []
+        found: dict[str, float] = {}
         of_classes: dict[str, Floats] = {}
-        split = self.given.splits[training_view.split]
         parts = {"test": split.test, "unlabelled": split.unlabelled}
         parts = {part: rows for part, rows in parts.items() if len(rows)}
-        found = [
-            self._test_values(training_view, subproblems)
-            if part == "test"
-            else self._values(subproblems, training_view, rows)
-            for part, rows in parts.items()
-        ]
-        for (part, rows), values in zip(parts.items(), found, strict=True):
-            numbers, arrays = self._scores(values, rows, training_view)
-            scored |= part_scores(numbers, part)
+        for part, rows in parts.items():
+            if part == "test":
+                values.append(self._test_values(training_view, solved))
+            else:
+                values.append(self._bank_values(training_view, solved, rows))
+            numbers, arrays = self._scores(values[-1], rows, training_view)
+            found |= part_scores(numbers, part)
             of_classes |= part_scores(arrays, part)
-        values = np.concatenate(found, axis=1)
-        rows = np.concatenate(list(parts.values()))
-        return scored, of_classes, rows, values if self.given.dataset.multiclass else values[0]
+        rows, joined = np.concatenate(list(parts.values())), np.concatenate(values, axis=1)
+        joined = joined if self.inputs.dataset.multiclass else joined[0]
+        return _Predictions(rows, joined, found, of_classes)
 
-    def _test_values(self, training_view: TrainingView, subproblems: Sequence[Ended]) -> Floats:
+    def _test_values(
+        self, training_view: TrainingView, solved: Sequence[SolvedSubproblem]
+    ) -> Floats:
         """Return decision values at the test points in the units of the labels, (k, t)."""
-        part = self._part(training_view)
+        cross_kernels = self._cross_kernels(training_view)
         scale = self.scale(training_view)
         rows = [
-            scale.restored(part.decision_values(predictor))
-            for ended in subproblems
-            for predictor in raw_predictors(self.views[training_view], ended.solution)
+            scale.restored(cross_kernels.decision_values(predictor))
+            for one in solved
+            for predictor in raw_predictors(self.views[training_view], one.solution)
         ]
         return np.array(rows)
 
-    def _values(
-        self, subproblems: Sequence[Ended], training_view: TrainingView, rows: Ints
+    def _bank_values(
+        self, training_view: TrainingView, solved: Iterable[SolvedSubproblem], rows: Ints
     ) -> Floats:
-        """Return decision values at some of the bank's points in the units of the labels."""
-        points = self.given.bank_points(rows)
-        values = [ended.values[:, points] for ended in subproblems if ended.values is not None]
+        """Return decision values at points of the bank in the units of the labels, (k, t)."""
+        points = self.inputs.bank_points(rows)
+        values = [one.values[:, points] for one in solved if one.values is not None]
         return self.scale(training_view).restored(np.concatenate(values))
 
     def _scores(
         self, values: Floats, rows: Ints, training_view: TrainingView
     ) -> tuple[dict[str, float], dict[str, Floats]]:
-        """Return scores of decision values (k, t) at some rows of the data set."""
-        dataset = self.given.dataset
+        """Return scores of decision values (k, t) at some rows, and scores of each class."""
+        dataset = self.inputs.dataset
         if dataset.multiclass:
-            return multiclass_scores(
-                values, dataset.class_numbers[rows], self._order(training_view)
-            )
+            order = self._class_order(training_view)
+            return multiclass_scores(values, dataset.class_numbers[rows], order)
         return scores(values[0], dataset.y[rows], dataset.task), {}
 
-    def _order(self, training_view: TrainingView) -> Ints:
+    def _class_order(self, training_view: TrainingView) -> Ints:
         """Return the classes in the order in which ties go to them, the most frequent first."""
-        numbers = self.given.dataset.class_numbers[self.given.labelled_rows(training_view)]
-        counts = np.bincount(numbers, minlength=len(self.given.dataset.multiclass))
+        numbers = self.inputs.dataset.class_numbers[self.inputs.labelled_rows(training_view)]
+        counts = np.bincount(numbers, minlength=len(self.inputs.dataset.multiclass))
         return np.argsort(-counts, kind="stable")
 
-    def _validation(self, subproblems: Mapping[Subproblem, Ended]) -> dict[str, float]:
-        """Return the error or RMSE of all held-out points of the inner folds together."""
-        dataset = self.given.dataset
-        by_training_view: dict[TrainingView, list[Ended]] = {}
-        for subproblem, ended in subproblems.items():
-            by_training_view.setdefault(subproblem.training_view, []).append(ended)
+    def _validation(self, solved: Mapping[Subproblem, SolvedSubproblem]) -> dict[str, float]:
+        """Return the error or RMSE on the held-out points of all inner folds together."""
+        dataset = self.inputs.dataset
+        folds: dict[TrainingView, list[SolvedSubproblem]] = {}
+        for subproblem, one in solved.items():
+            folds.setdefault(subproblem.training_view, []).append(one)
         losses = []
-        for training_view, of_classes in by_training_view.items():
-            rows = self.given.held_out(training_view)
-            values = self._values(of_classes, training_view, rows)
+        for training_view, classes in folds.items():
+            rows = self.inputs.held_out_rows(training_view)
+            values = self._bank_values(training_view, classes, rows)
             if dataset.task == "regression":
                 rmse = regression_scores(values[0], dataset.y[rows])["rmse"]
                 losses.append(np.full(len(rows), rmse**2))
             elif dataset.multiclass:
-                predicted = predicted_classes(values, self._order(training_view))
+                predicted = predicted_classes(values, self._class_order(training_view))
                 losses.append(predicted != dataset.class_numbers[rows])
             else:
                 losses.append((values[0] >= 0) != (dataset.y[rows] > 0))
@@ -185,20 +203,21 @@ class Scorer:
             return {"validation_rmse": float(np.sqrt(mean))}
         return {"validation_error": mean}
 
-    def _part(self, training_view: TrainingView) -> TestPart:
-        """Return the test part, with what was computed for the last runs on it."""
-        if training_view not in self._parts:
-            if sum(part.n_bytes for part in self._parts.values()) > KEPT_BYTES:
-                self._parts.clear()
-            self._parts[training_view] = TestPart(self.given, training_view)
-        return self._parts[training_view]
+    def _cross_kernels(self, training_view: TrainingView) -> CrossKernels:
+        """Return the kernels of the test points, with the combination of the last run on them."""
+        if training_view not in self._kept:
+            if sum(kernels.n_bytes for kernels in self._kept.values()) > KEPT_BYTES:
+                self._kept.clear()
+            self._kept[training_view] = CrossKernels(self.inputs, training_view)
+        return self._kept[training_view]
 
     def _provenance(self, run: RunPlan) -> dict[str, Any]:
+        """Return the inputs of a run, and the machine and software that solved it."""
         return provenance(
             seed=self.seed,
             data=self.ref.data_fingerprint,
             bank=self.ref.plan.id,
-            split=self.given.splits[run.split].fingerprint,
+            split=self.inputs.splits[run.split].fingerprint,
             threads=1,
         )
 
@@ -206,18 +225,18 @@ class Scorer:
 def failed_record(
     run: RunPlan, error: Exception | str, n_kernels: int, subproblem: str = ""
 ) -> RunRecord:
-    """Return the record of a run that ended in an error.
+    """Return the record of a failed run.
 
     Parameters
     ----------
     run : RunPlan
         The run.
     error : Exception or str
-        Why it failed; where an exception was raised goes to the provenance.
+        The error; the traceback of an exception goes to the provenance.
     n_kernels : int
         Number of kernels of its bank.
     subproblem : str
-        Which of its solvers failed, if it has several.
+        Description of the subproblem that failed; empty for the only one.
     """
     if isinstance(error, str):
         return RunRecord.failed(run, error, n_kernels=n_kernels, provenance=environment())
@@ -245,20 +264,27 @@ def _in_units(solution: Solution, scale: TargetScale) -> Solution:
     )
 
 
+def _expansions(solutions: Iterable[Solution]) -> Floats | None:
+    """Return the coefficients of each kernel, class below class; None where kernels share them."""
+    own = [s.kernel_coefficients for s in solutions if s.kernel_coefficients is not None]
+    return np.concatenate(own) if own else None
+
+
 def _seconds(times: Iterable[JobTimes]) -> dict[str, float]:
-    """Return the times of solvers together; they ran beside each other."""
-    of_each = list(times)
+    """Return the times of solvers that ran beside each other: the longest wall time, and sums."""
+    jobs = list(times)
     return {
-        "wall_seconds": max(one.wall_seconds for one in of_each),
-        "cpu_seconds": sum(one.cpu_seconds for one in of_each),
-        "own_seconds": sum(one.own_seconds for one in of_each),
-        "pass_seconds": sum(one.pass_seconds for one in of_each),
+        "wall_seconds": max(job.wall_seconds for job in jobs),
+        "cpu_seconds": sum(job.cpu_seconds for job in jobs),
+        "own_seconds": sum(job.own_seconds for job in jobs),
+        "pass_seconds": sum(job.pass_seconds for job in jobs),
     }
 
 
 def _counts(times: Iterable[JobTimes]) -> dict[str, int]:
-    of_each = list(times)
+    """Return the requests of solvers and the bytes read for them."""
+    jobs = list(times)
     return {
-        "requests": sum(one.rounds for one in of_each),
-        "bytes_read": round(sum(one.bytes_read for one in of_each)),
+        "requests": sum(job.rounds for job in jobs),
+        "bytes_read": round(sum(job.bytes_read for job in jobs)),
     }

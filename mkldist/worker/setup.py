@@ -1,4 +1,4 @@
-"""What a worker process does once, before its first task."""
+"""Plugin that Dask installs in every worker before its first task."""
 
 from __future__ import annotations
 
@@ -10,19 +10,23 @@ from distributed import WorkerPlugin
 
 
 class WorkerSetup(WorkerPlugin):
-    """Import what tasks need, and leave Ctrl-C to the coordinator.
+    """Make a worker of this machine ignore Ctrl-C.
+
+    The plugin also proves that the worker can import mkldist: Dask reports an error to the
+    coordinator if a worker cannot unpickle it.
 
     Parameters
     ----------
     interruptible : bool
-        False for the workers of a local cluster: they share the terminal with the coordinator,
-        get its Ctrl-C too, and would die with a traceback before they are told to stop.
+        False for the workers of a local cluster.  They share the terminal with the coordinator and
+        get its Ctrl-C too; without the plugin they would die with a traceback before the
+        coordinator tells them to stop.
     """
 
     def __init__(self, *, interruptible: bool) -> None:
         self.interruptible = interruptible
 
     def setup(self, worker: Any) -> None:
-        """Run on the worker, in its main thread if it is a process of its own."""
+        """Set the signal handler, if this is the main thread, as in a process of its own."""
         if not self.interruptible and threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGINT, signal.SIG_IGN)

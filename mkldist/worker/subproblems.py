@@ -1,9 +1,10 @@
-"""The solvers that a run is made of: classes against the rest, on all labelled rows and on folds.
+"""Subproblems of a run: one per solver, for each class against the rest and for each inner fold.
 
-With two classes or real values and no selection a run is one solver.  Of k > 2 classes it is k
-solvers, one for each class against the rest, or one solver of k columns of labels where the
-classes share their kernel weights.  A selection adds as many for every inner fold, which is held
-out and then scored on.
+With two classes or real values, and without a selection, a run is one subproblem.  With k > 2
+classes it is k subproblems, one for each class against the rest; where the classes share their
+kernel weights, it is one subproblem with k columns of labels.  A selection adds as many subproblems
+for every inner fold.  Each of these leaves its fold out of the training rows and is then scored on
+that fold.
 """
 
 from __future__ import annotations
@@ -30,52 +31,51 @@ from mkldist.worker.bank_inputs import BankInputs, TrainingView
 
 @dataclass(frozen=True, eq=False)
 class Subproblem:
-    """One solver of a run.
+    """One subproblem of a run.
 
     Parameters
     ----------
     run : RunPlan
         The run.
     training_view : TrainingView
-        What the solver sees of the split.
-    number : int or None
-        Position of the class that is learnt against the rest; None if there is no other problem.
+        The part of the split that its solver is trained on.
+    class_number : int or None
+        Position of the class that is learnt against the rest; None for a run of one problem.
     """
 
     run: RunPlan
     training_view: TrainingView
-    number: int | None = None
+    class_number: int | None = None
 
     @property
     def key(self) -> str:
         """Name among the subproblems of all runs."""
         fold = "" if self.training_view.selection is None else self.training_view.fold
-        return f"{self.run.id}/{fold}/{'' if self.number is None else self.number}"
+        return f"{self.run.id}/{fold}/{'' if self.class_number is None else self.class_number}"
 
-    def words(self, dataset: Dataset) -> str:
-        """Return which subproblem of its run it is; empty for the only one."""
-        fold = (
-            ""
-            if self.training_view.selection is None
-            else f"inner fold {self.training_view.fold} (from 0)"
-        )
-        name = "" if self.number is None else f"class {dataset.multiclass[self.number]!r}"
-        return ", ".join(word for word in (name, fold) if word)
+    def description(self, dataset: Dataset) -> str:
+        """Return the class and the inner fold in words; empty for a run of one subproblem."""
+        parts = []
+        if self.class_number is not None:
+            parts.append(f"class {dataset.multiclass[self.class_number]!r}")
+        if self.training_view.selection is not None:
+            parts.append(f"inner fold {self.training_view.fold} (from 0)")
+        return ", ".join(parts)
 
 
 @dataclass(frozen=True, eq=False)
-class Ended:
-    """What became of a subproblem whose solver returned.
+class SolvedSubproblem:
+    """Outcome of a subproblem whose solver returned.
 
     Parameters
     ----------
     solution : Solution
-        What it returned, in the solver's units.
+        The solution, in the solver's units.
     times : JobTimes
-        Where its time went.
+        The solver's times.
     values : (k, N) float64 or None
-        Its decision functions at all points of the bank, in the solver's units, where some of
-        them are to be scored.
+        Values of its decision functions at all points of the bank, in the solver's units; None
+        where no point of the bank is scored.
     """
 
     solution: Solution
@@ -83,37 +83,34 @@ class Ended:
     values: Floats | None
 
 
-def subproblems_of(given: BankInputs, run: RunPlan) -> Iterator[Subproblem]:
-    """Yield the subproblems of a run, those on all labelled rows first, classes in order."""
+def subproblems_of(inputs: BankInputs, run: RunPlan) -> Iterator[Subproblem]:
+    """Yield the subproblems of a run: all labelled rows first, then folds; classes in order."""
     method = METHODS.get(run.method)
     unlabelled = method is not None and learns_unlabelled(method)
-    n_classes = len(given.dataset.multiclass)
-    numbers = range(n_classes) if n_classes and not run.shared_weights else (None,)
-    for training_view in given.training_views(run.split, run.selection, unlabelled=unlabelled):
-        for number in numbers:
-            yield Subproblem(run, training_view, number)
+    n_classes = len(inputs.dataset.multiclass)
+    class_numbers = range(n_classes) if n_classes and not run.shared_weights else (None,)
+    for training_view in inputs.training_views(run.split, run.selection, unlabelled=unlabelled):
+        for class_number in class_numbers:
+            yield Subproblem(run, training_view, class_number)
 
 
-def labels(given: BankInputs, subproblem: Subproblem, scale: TargetScale) -> Floats:
-    """Return the labels that a subproblem learns, (n,), or (n, k) of all classes at once."""
-    dataset = given.dataset
+def labels_of(inputs: BankInputs, subproblem: Subproblem, scale: TargetScale) -> Floats:
+    """Return the labels that a solver is given, (n,), or (n, k) for all classes at once."""
+    dataset, training_view = inputs.dataset, subproblem.training_view
     if not dataset.multiclass:
-        return given.labels(subproblem.training_view, scale.scaled(dataset.y))
-    if subproblem.number is not None:
-        return given.labels(
-            subproblem.training_view, np.where(dataset.y == subproblem.number, 1.0, -1.0)
-        )
-    numbers = np.arange(len(dataset.multiclass))
-    return given.labels(
-        subproblem.training_view, np.where(dataset.y[:, None] == numbers, 1.0, -1.0)
-    )
+        y = scale.scaled(dataset.y)
+    elif subproblem.class_number is not None:
+        y = np.where(dataset.y == subproblem.class_number, 1.0, -1.0)
+    else:
+        class_numbers = np.arange(len(dataset.multiclass))
+        y = np.where(dataset.y[:, None] == class_numbers, 1.0, -1.0)
+    return inputs.training_labels(training_view, y)
 
 
-def is_scored_on_bank(given: BankInputs, training_view: TrainingView) -> bool:
-    """Return whether points of the bank are to be scored: a fold or unlabelled ones."""
-    return (
-        training_view.selection is not None or len(given.splits[training_view.split].unlabelled) > 0
-    )
+def is_scored_on_bank(inputs: BankInputs, training_view: TrainingView) -> bool:
+    """Return True if points of the bank are scored: a held-out fold or unlabelled points."""
+    unlabelled = inputs.splits[training_view.split].unlabelled
+    return training_view.selection is not None or len(unlabelled) > 0
 
 
 def raw_predictors(view: BankView, solution: Solution) -> list[RawPredictor]:
@@ -129,5 +126,5 @@ def raw_predictors(view: BankView, solution: Solution) -> list[RawPredictor]:
 def values_on_bank(
     view: BankView, solution: Solution, into: dict[str, Floats], key: str
 ) -> Generator[Request, Any, None]:
-    """Ask for the values of a solution's decision functions on the bank, and keep them."""
+    """Request the values of a solution's decision functions on the bank; store them in `into`."""
     into[key] = yield from bank_values(view, raw_predictors(view, solution))

@@ -1,4 +1,8 @@
-"""What is sent to workers: small tasks of ids, paths and words, and the functions that do them."""
+"""Tasks as Dask sends them to workers, and the functions that do them.
+
+A task holds ids, paths and settings, and no arrays; its receipt is as small.  Whatever a task
+computes is in storage before it returns.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +25,10 @@ from mkldist.memory import bank_bytes, row_cache_bytes
 from mkldist.plan.model import BankPlan, RunPlan
 from mkldist.results.output import writing
 from mkldist.worker.bank_inputs import BankRef, bank_inputs
-from mkldist.worker.batch import BatchSettings, report_to, solve_runs
-from mkldist.worker.telemetry import peak_memory
+from mkldist.worker.batch import BatchSettings, announcer, solve_runs
 from mkldist.worker.warm_up import warm_up
 
-_of_thread = threading.local()
+_this_thread = threading.local()
 
 
 @dataclass(frozen=True)
@@ -53,49 +56,45 @@ class BatchTask:
     ref : BankRef
         The bank.
     runs : tuple of RunPlan
-        The runs; those that are recorded already are left out.
+        The runs; those that have a record already are left out.
     settings : BatchSettings
-        How to do them.
-    at_once : int
+        Settings of the sweep.
+    n_at_once : int
         Batches that may be done at the same time on the worker's machine, this one included.
     builds : bool
-        Whether to build the blocks that the bank lacks; otherwise it is complete.
+        True to build the blocks that the bank lacks; otherwise the bank is complete.
     """
 
     ref: BankRef
     runs: tuple[RunPlan, ...]
     settings: BatchSettings
-    at_once: int = 1
+    n_at_once: int = 1
     builds: bool = False
 
 
 @dataclass(frozen=True)
 class BatchReceipt:
-    """What a batch did.
+    """Summary of a batch that ended.
 
     Parameters
     ----------
     recorded : tuple of str
         Ids of the runs whose records it wrote.
     damaged : str
-        What was wrong with the bank, or empty.  The marks of damaged blocks are gone then, and
-        runs that are not recorded are still to be done.
+        Damage that it found in the bank, or empty.  The bank then counts the damaged blocks as
+        missing, and the runs without a record are still to be done.
     streamed : bool
-        Whether the bank was read from its store because the node cache could not keep it.
-    passes, bytes_read : int
-        Passes over the bank and bytes read from it.
-    peak_memory : int
-        Largest resident size of the worker process so far, in bytes.
+        True if the bank was read from its store because the node cache could not keep it.
+    passes : int
+        Passes over the bank.
     built : BuildReceipt
-        What it built.
+        Blocks that it built.
     """
 
     recorded: tuple[str, ...] = ()
     damaged: str = ""
     streamed: bool = False
     passes: int = 0
-    bytes_read: int = 0
-    peak_memory: int = 0
     built: BuildReceipt = field(default_factory=BuildReceipt)
 
 
@@ -117,12 +116,12 @@ def build(task: BuildTask) -> BuildReceipt:
 
 
 def solve_batch(task: BatchTask) -> BatchReceipt:
-    """Do runs, committing each one's record as it ends.
+    """Do runs, and record each as it ends.
 
     Raises
     ------
     mkldist.errors.GramError
-        When a block that it is to build has values that cannot be stored.
+        When a block that the batch is to build has values that cannot be stored.
     mkldist.errors.OutputError
         When a record or such a block cannot be written.
     mkldist.errors.UnreadableError
@@ -134,44 +133,39 @@ def solve_batch(task: BatchTask) -> BatchReceipt:
     with single_threaded():
         warm_up(task.runs)
         try:
-            with (
-                _opened(task, limit) as (bank, builder),
-                writing(settings.records),
-                report_to(settings.topic) as report,
-            ):
+            with _opened(task, limit) as (bank, builder), writing(settings.records):
+                announce = announcer(settings.topic)
 
-                def done(run_id: str, state: str) -> None:
+                def on_recorded(run_id: str, state: str) -> None:
                     recorded.append(run_id)
-                    report(run_id, state)
+                    announce(run_id, state)
 
-                solve_runs(bank, task.ref, task.runs, settings, done)
+                solve_runs(bank, task.ref, task.runs, settings, on_recorded)
         except DamagedBlocksError as error:
-            _drop_damaged(task.ref.store(), error)
+            _unmark_damaged(task.ref.store(), error)
             return BatchReceipt(tuple(recorded), damaged=str(error))
     return BatchReceipt(
         recorded=tuple(recorded),
         streamed=task.ref.plan.backend == "mmap" and isinstance(bank, StreamedBank),
         passes=bank.counter.passes,
-        bytes_read=bank.counter.bytes_read,
-        peak_memory=peak_memory(),
         built=builder.receipt if builder else BuildReceipt(),
     )
 
 
 def memory_share(memory_limit: int | None) -> int | None:
-    """Return the bytes that a task may take: what its worker may, divided by its threads.
+    """Return the bytes that a task may take: its worker's limit, divided by the worker's threads.
 
     Parameters
     ----------
     memory_limit : int or None
-        Bytes that the sweep allows a worker; the worker may have a limit of its own, beyond which
-        Dask stops it.
+        Bytes that the sweep allows a worker.  The worker may have a lower limit of its own, at
+        which Dask stops it.
     """
     from distributed import get_worker
 
     try:
         worker = get_worker()
-    except ValueError:  # no worker, but a process that does the task itself
+    except ValueError:  # this process is no worker: it does the task itself
         return memory_limit
     own = worker.memory_manager.memory_limit
     limits = [limit for limit in (memory_limit, own) if limit]
@@ -179,21 +173,21 @@ def memory_share(memory_limit: int | None) -> int | None:
 
 
 def kernel_threads(task: BatchTask) -> int:
-    """Return the threads that compute kernels in the passes of a batch.
+    """Return the number of threads that compute kernels in the passes of a batch.
 
-    They are the batch's share of the processors, which is more than one where batches are few;
-    isolated runs have one, so that their times do not depend on what else is done.
+    It is the batch's share of the processors, more than one where batches are few.  Isolated runs
+    get one thread, so that their times do not depend on other batches.
     """
     from dask.system import CPU_COUNT
 
     if task.settings.execution == "isolated":
         return 1
-    return max(1, CPU_COUNT // task.at_once)
+    return max(1, CPU_COUNT // task.n_at_once)
 
 
 @contextmanager
 def _opened(task: BatchTask, limit: int | None) -> Iterator[tuple[Bank, BlockBuilder | None]]:
-    """Yield the bank for a task that may take so many bytes, and what builds it meanwhile."""
+    """Open the bank for a task that may take `limit` bytes; yield it, and its builder if any."""
     with ExitStack() as stack:
         bank, builder = _bank(task, limit, stack)
         stack.callback(bank.close)
@@ -201,10 +195,11 @@ def _opened(task: BatchTask, limit: int | None) -> Iterator[tuple[Bank, BlockBui
 
 
 def _bank(task: BatchTask, limit: int | None, stack: ExitStack) -> tuple[Bank, BlockBuilder | None]:
+    """Return the bank of a task and its builder, which the stack finishes after the bank."""
     ref, backend = task.ref, _backend(task.ref.plan, limit)
     buffer = _buffer_of_thread() if task.settings.own_workers else BankBuffer()
     if backend != "memory":
-        buffer.clear()
+        buffer.clear()  # this task needs the memory for other things
     if not ref.plan.stored:
         source = bank_inputs(ref).source()
         return RecomputedBank(source, row_cache_bytes(limit), kernel_threads(task)), None
@@ -216,29 +211,37 @@ def _bank(task: BatchTask, limit: int | None, stack: ExitStack) -> tuple[Bank, B
 
 
 def _buffer_of_thread() -> BankBuffer:
-    """Return the memory of this thread for banks, one task's after the other's."""
-    if not hasattr(_of_thread, "buffer"):
-        _of_thread.buffer = BankBuffer()
-    buffer: BankBuffer = _of_thread.buffer
+    """Return this thread's memory for banks, which one task after the other uses.
+
+    Fresh memory for every bank would cost a page fault for each of its pages.
+    """
+    if not hasattr(_this_thread, "buffer"):
+        _this_thread.buffer = BankBuffer()
+    buffer: BankBuffer = _this_thread.buffer
     return buffer
 
 
 def _backend(plan: BankPlan, memory_limit: int | None) -> Backend:
-    """Return how to open a bank: as planned, unless this worker has less memory than planned."""
+    """Return how to open a bank: as planned, or streamed if this worker has too little memory.
+
+    A backend that the sweep file names is kept in any case.
+    """
     if plan.backend == "memory" and plan.spec.backend == "auto" and memory_limit is not None:
         return "memory" if plan.n_bytes <= bank_bytes(memory_limit) else "stream"
     return cast(Backend, plan.backend)
 
 
-def _drop_damaged(store: GramStore, error: DamagedBlocksError) -> None:
-    """Take the marks of damaged blocks away, so that they count as missing.
+def _unmark_damaged(store: GramStore, error: DamagedBlocksError) -> None:
+    """Remove the marks of damaged blocks, so that these count as missing.
 
-    Several tasks may have met the same damage: a block that was built again meanwhile is sound.
+    Several tasks may have met the same damage.  So each block is read again first: one that was
+    rebuilt meanwhile is sound and keeps its mark.
     """
     store.invalidate(block for i in error.blocks if _is_damaged(store, block := store.blocks[i]))
 
 
 def _is_damaged(store: GramStore, block: Block) -> bool:
+    """Read a block again; return True if it is damaged still."""
     try:
         read_block(store, block, fitted(block_buffer(store), block))
     except DamagedBlocksError:

@@ -1,12 +1,10 @@
-"""Where and with what a run was computed: versions, BLAS, threads, machine."""
+"""Provenance of a run: versions, BLAS, threads, machine, and fingerprints of its inputs."""
 
 from __future__ import annotations
 
 import os
 import platform
-import resource
 import socket
-import sys
 from functools import cache
 from importlib import metadata
 from typing import Any
@@ -16,7 +14,7 @@ PACKAGES = ("mkldist", "numpy", "scipy", "numba", "scikit-learn", "zarr", "xarra
 
 @cache
 def environment() -> dict[str, Any]:
-    """Return what is the same for all runs of this process, JSON-serialisable."""
+    """Return versions and machine of this process, JSON-serialisable."""
     from threadpoolctl import threadpool_info
 
     blas = [pool for pool in threadpool_info() if pool.get("user_api") == "blas"]
@@ -34,14 +32,14 @@ def environment() -> dict[str, Any]:
 
 
 def provenance(*, seed: int, data: str, bank: str, split: str, threads: int) -> dict[str, Any]:
-    """Return what a run was computed from and with, JSON-serialisable.
+    """Return the inputs, the software and the machine of a run, JSON-serialisable.
 
     Parameters
     ----------
     seed : int
         Seed of the sweep.
     data, bank, split : str
-        Fingerprints of the data set and the split, id of the bank.
+        Fingerprint of the data set, id of the bank, fingerprint of the split.
     threads : int
         Threads that linear algebra may use.
     """
@@ -56,13 +54,8 @@ def provenance(*, seed: int, data: str, bank: str, split: str, threads: int) -> 
     }
 
 
-def peak_memory() -> int:
-    """Return the largest resident size of this process so far, in bytes."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024
-
-
 def _version(name: str) -> str:
+    """Return the version of an installed package; empty if it is not installed."""
     try:
         return metadata.version(name)
     except metadata.PackageNotFoundError:

@@ -1,7 +1,8 @@
-"""Compiling what solvers run before their clocks do.
+"""Compilation of the solvers' inner loops before the clocks of runs start.
 
-Solvers are compiled when a process first runs them, which takes seconds where nothing is cached
-yet.  A problem of a few points, solved with the same parameters, takes them off the first run.
+A function is compiled when a process first calls it, which takes seconds where no compiled code is
+cached on disk yet.  Each method therefore solves a problem of a few points first; otherwise its
+first run would be charged for the compilation.
 """
 
 from __future__ import annotations
@@ -19,31 +20,32 @@ from mkldist.plan.model import RunPlan
 from mkldist.solvers.base import Problem
 from mkldist.solvers.lockstep import Job, solve_alone
 
-SOLVERS = "mkldist.methods."  # nothing is known of what others do or cost
+OWN_METHODS = "mkldist.methods."  # a method from elsewhere may do anything, at any cost
 N_POINTS = 12
-SEVERAL_STEPS = 1e-6  # tolerance at which a solver meets all of its code
+TOLERANCE = 1e-6  # small, so that a solver takes several steps and enters all of its branches
 
 _warm: set[tuple[str, Any]] = set()
 
 
 def warm_up(runs: Iterable[RunPlan]) -> None:
-    """Run every method, with each of its losses, once in this process on a small problem.
+    """Solve a small problem by every method and loss of some runs, once in this process.
 
     Parameters
     ----------
     runs : iterable of RunPlan
-        Runs that are to be done next.
+        Runs that the process is about to do.
     """
     for run in runs:
         key = (run.method, run.params.get("loss"))
-        ours = METHODS[run.method].solve.__module__.startswith(SOLVERS)
-        if ours and key not in _warm:
+        is_own = METHODS[run.method].solve.__module__.startswith(OWN_METHODS)
+        if is_own and key not in _warm:
             _warm.add(key)
-            with suppress(Exception):  # whatever is wrong with a run is told by the run itself
+            with suppress(Exception):  # the run itself will meet the same error and report it
                 _solve_small(run)
 
 
 def _solve_small(run: RunPlan) -> None:
+    """Solve a problem of three Gaussian kernels with the parameters of a run."""
     draw = np.random.default_rng(0)
     x = draw.normal(size=(N_POINTS, 2))
     squared = ((x[:, None] - x) ** 2).sum(axis=2)
@@ -52,6 +54,6 @@ def _solve_small(run: RunPlan) -> None:
     method = METHODS[run.method]
     laplacian = N_POINTS * np.eye(N_POINTS) - 1.0 if method.needs_laplacian else None
     problem = Problem(y=y, n_kernels=3, laplacian=laplacian)
-    params = method.params(**{**run.params, "tol": SEVERAL_STEPS})
+    params = method.params(**{**run.params, "tol": TOLERANCE})
     [view] = make_views(bank, [None], ())
     solve_alone(bank, Job("warm-up", view, problem, method.solve(problem, params)))

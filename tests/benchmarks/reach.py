@@ -171,9 +171,9 @@ def drive_paths(
 
 def overhead(data_dir: Path | None) -> Iterator[Measured]:
     """Wall time of a sweep of the command line over the solvers' own time per worker."""
-    from mkldist.coordinator import run_sweep
     from mkldist.results.records import RecordStore
     from mkldist.run.cluster import ConnectOptions
+    from mkldist.run.sweep import run_sweep
     from mkldist.spec.load import load_sweep
 
     file = Path(__file__).parents[2] / "sweeps" / "quickstart.toml"

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from mkldist.coordinator import SweepOutcome, run_sweep
 from mkldist.data.dataset import Dataset, Split
 from mkldist.plan.model import BankPlan
 from mkldist.results.records import RecordStore, RunRecord
 from mkldist.run.cluster import ConnectOptions
+from mkldist.run.sweep import SweepOutcome, run_sweep
 from mkldist.run.sweep_setup import planned
 from mkldist.spec.model import SweepSpec
 

@@ -1,4 +1,4 @@
-"""Small sweeps, for one over few labels, done task by task in this process."""
+"""Small sweeps, for example with few labels, done task by task in this process."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mkldist.plan.model import Plan
 from mkldist.plan.planner import make_plan
 from mkldist.resolve.resolved import resolve
 from mkldist.results.records import RecordStore, RunRecord
-from mkldist.run.bank_refs import bank_refs
+from mkldist.run.bank_refs import BankKey, bank_refs
 from mkldist.spec.model import SweepSpec
 from mkldist.worker.batch import BatchSettings
 from mkldist.worker.tasks import BatchTask, BuildTask, build, solve_batch
@@ -65,7 +65,7 @@ gamma_a = 0.01
 
 
 def text(methods: str = METHODS, **changes: str) -> str:
-    words = {
+    settings = {
         "source": 'source = "two_moons"\noptions = { n = 70, noise = 0.2 }',
         "fit": "train",
         "splits": 'kind = "semi-supervised"\nlabelled_per_class = 5\ntest_fraction = 0.2\n'
@@ -73,7 +73,7 @@ def text(methods: str = METHODS, **changes: str) -> str:
         "graph": "[graph]\nneighbours = 5" if '"lap' in methods else "",
         "normalisation": '"trace"',
     }
-    return SWEEP.format(**words | changes) + methods
+    return SWEEP.format(**settings | changes) + methods
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,9 +87,9 @@ class Done:
     passes: int
 
 
-def do(words: str, folder: Path) -> Done:
-    """Do what a sweep file says, and return the records by method, split and parameters."""
-    spec = SweepSpec.model_validate(tomllib.loads(words))
+def do(toml: str, folder: Path) -> Done:
+    """Do a sweep, given as the text of its file; return records by method, split and parameters."""
+    spec = SweepSpec.model_validate(tomllib.loads(toml))
     resolved = resolve(spec, (), folder)
     plan = make_plan(spec, resolved.facts, resolved.banks, resolved.grids, 1, None)
     refs = bank_refs(
@@ -100,7 +100,7 @@ def do(words: str, folder: Path) -> Done:
     )
     passes = 0
     for batch in plan.batches:
-        ref = refs[batch.bank, batch.runs[0].bank_label, batch.runs[0].dataset]
+        ref = refs[BankKey.of(batch.runs[0])]
         build(BuildTask(ref, tuple(block.index for block in ref.store().missing())))
         passes += solve_batch(BatchTask(ref, batch.runs, settings)).passes
     store = RecordStore(folder / "records")
@@ -125,6 +125,6 @@ def grams(x: np.ndarray) -> np.ndarray:
 
 
 def save_npz(path: Path, **arrays: Any) -> str:
-    """Write a data set and return the words of a sweep file that name it."""
+    """Write a data set and return the line of a sweep file that names it."""
     np.savez(path, **arrays)
     return f'file = "{path}"'

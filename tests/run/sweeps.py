@@ -17,10 +17,10 @@ from typing import Any
 import dask
 import distributed  # noqa: F401  # its defaults, before one is set and taken back
 
-from mkldist.coordinator import SweepOutcome, run_sweep
 from mkldist.methods.registry import METHODS
 from mkldist.results.records import RecordStore, RunRecord
 from mkldist.run.cluster import ConnectOptions
+from mkldist.run.sweep import SweepOutcome, run_sweep
 from mkldist.spec.model import SweepSpec
 
 MISBEHAVING = Path(__file__).with_name("misbehaving.py")

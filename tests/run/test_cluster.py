@@ -1,4 +1,4 @@
-"""Connecting: pinned threads, no memory limits on pages, clear words when it does not work."""
+"""Connections, for run.cluster and worker.setup: threads, limits of memory, clear messages."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def test_workers_that_die_while_they_start_are_an_error_of_the_cluster(monkeypat
         "this machine did not start",
         "of 3",
         "if __name__ ==",
-        "The same command",
+        "Repeat the command",
     ):
         assert word in str(caught.value)
 

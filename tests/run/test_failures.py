@@ -1,4 +1,4 @@
-"""What dies, fills up, flips or is interrupted in the middle of a sweep, for real."""
+"""Real kills, full disks, flipped bits and interrupts in the middle of a sweep."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ def test_a_flipped_bit_in_a_block_is_found_and_the_block_built_again(
     block.write_bytes(flipped)
     assert len(store.verify()) == 1
     if backend == "mmap":
-        # A whole copy in the node cache hides the damage, rightly.
+        # A sound copy in the node cache would hide the damage.
         for path in node_cache.glob("*.bank"):
             path.unlink()
     text = sweep_text({"uniform": [1.0, 10.0]}, repeats=1, backend=backend)
@@ -233,7 +233,7 @@ def small_disk(path: Path, kib: int):
 
 
 @pytest.mark.parametrize("kib", [16, 256, 700])
-def test_a_full_disk_ends_the_sweep_with_words(tmp_path, scheduler, kib):
+def test_a_full_disk_ends_the_sweep_with_a_message(tmp_path, scheduler, kib):
     disk = tmp_path / "disk"
     text = sweep_text({"uniform": [float(c) for c in range(1, 60)]}, repeats=2)
     with small_disk(disk, kib), pytest.raises(OutputError) as caught:
@@ -256,7 +256,7 @@ def test_a_limit_on_file_sizes_is_a_full_disk_too(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_lost_scheduler_ends_the_sweep_with_words_and_keeps_the_records(tmp_path):
+def test_a_lost_scheduler_ends_the_sweep_with_a_message_and_keeps_the_records(tmp_path):
     output = tmp_path / "small"
     text = sweep_text({"slow": GRID}, execution="isolated", repeats=1)
     with (

@@ -1,4 +1,4 @@
-"""Ctrl-C that waits while something is started or closed."""
+"""Ctrl-C that is delayed while something is started or closed."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import threading
 
 import pytest
 
-from mkldist.run.interrupts import interrupts_wait
+from mkldist.run.interrupts import delayed_interrupts
 
 
 def interrupted(times, done, error=None):
-    with interrupts_wait():
+    with delayed_interrupts():
         for _ in range(times):
             signal.raise_signal(signal.SIGINT)
         done.append("the rest")
@@ -38,7 +38,7 @@ def test_other_threads_and_other_handlers_keep_theirs():
     seen = []
 
     def look():
-        with interrupts_wait():
+        with delayed_interrupts():
             seen.append(signal.getsignal(signal.SIGINT))
 
     thread = threading.Thread(target=look)

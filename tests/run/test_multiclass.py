@@ -1,4 +1,4 @@
-"""More than two classes through the sweep: what a run is, against solving by hand."""
+"""Sweeps of many classes against solving by hand, for worker.subproblems and worker.scoring."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from mkldist.results.record_format import decode, encode
 from mkldist.results.records import RecordStore
 from mkldist.results.rows import weight_rows
 from mkldist.results.state import RunState
-from mkldist.scores import multiclass_scores, predicted_classes
 from mkldist.spec.model import SweepSpec
 from tests.run.few_labels import do, grams, save_npz, text, zscored
 from tests.run.sweeps import kill_after, record_times, records, run_here, run_process
@@ -31,8 +30,8 @@ MAJORITY = '[[methods]]\nname = "majority"\n'
 
 
 def iris(methods: str, **changes: str) -> str:
-    words = {"source": 'source = "iris"', "splits": "repeats = 2", "graph": ""} | changes
-    return text(methods, **words)
+    settings = {"source": 'source = "iris"', "splits": "repeats = 2", "graph": ""} | changes
+    return text(methods, **settings)
 
 
 def solved_by_hand(done, split, fitted, C, shared):
@@ -90,13 +89,13 @@ def test_ten_classes_cost_few_more_passes_than_one(tmp_path):
     train = np.concatenate([np.flatnonzero(y == digit)[:8] for digit in range(10)])
     source = save_npz(tmp_path / "data.npz", x=x, y=y, train=train, test=np.arange(300, 400))
     method = '[[methods]]\nname = "level"\nC = 20.0\ntol = 1e-4\nacceleration = "none"\n'
-    words = {"splits": 'kind = "predefined"', "fit": "all"}
-    together = do(iris(method, source=source, **words), tmp_path)
+    settings = {"splits": 'kind = "predefined"', "fit": "all"}
+    together = do(iris(method, source=source, **settings), tmp_path)
     alone = []
     for digit in range(10):
         folder = tmp_path / f"{digit}"
         folder.mkdir()
-        one = do(iris(method, source=f"{source}\npositive = {digit}", **words), folder)
+        one = do(iris(method, source=f"{source}\npositive = {digit}", **settings), folder)
         alone.append(one.passes)
         [record], [whole] = one.records.values(), together.records.values()
         objectives = whole.of_classes["class_objective"]
@@ -126,16 +125,6 @@ def test_ties_go_to_the_larger_class(tmp_path):
         assert (record.of_classes["confusion"].sum(axis=0) > 0).tolist() == [False, True] + 2 * [
             False
         ]
-    values, order = np.array([[0.0, 1.0], [0.0, 2.0], [-1.0, 2.0]]), np.array([1, 2, 0])
-    assert predicted_classes(values, order).tolist() == [1, 1]
-
-
-def test_a_class_without_test_points_has_no_error():
-    values = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, -1.0]])
-    scored, of_classes = multiclass_scores(values, np.array([0, 0]), np.arange(3))
-    assert scored["test_error"] == 0.5
-    assert np.isnan(scored["balanced_error"])
-    np.testing.assert_array_equal(of_classes["class_error"], [0.5, np.nan, np.nan])
 
 
 def test_unlabelled_points_of_many_classes(tmp_path):
@@ -186,12 +175,12 @@ def test_shared_weights_are_part_of_what_a_run_is(tmp_path):
 
 
 def test_sharing_weights_takes_more_than_two_classes(tmp_path):
-    words = iris(LEVEL + SHARED, source='source = "iris"\nclasses = ["setosa", "virginica"]')
+    toml = iris(LEVEL + SHARED, source='source = "iris"\nclasses = ["setosa", "virginica"]')
     said = r"methods\.shared\.kernel_weights: .* no data set has more than two classes"
     with pytest.raises(SpecError, match=said):
-        resolve(SweepSpec.model_validate(tomllib.loads(words)), (), tmp_path)
-    words += '[[datasets]]\nname = "three"\nsource = "iris"\n'
-    spec = SweepSpec.model_validate(tomllib.loads(words))
+        resolve(SweepSpec.model_validate(tomllib.loads(toml)), (), tmp_path)
+    toml += '[[datasets]]\nname = "three"\nsource = "iris"\n'
+    spec = SweepSpec.model_validate(tomllib.loads(toml))
     resolved = resolve(spec, (), tmp_path)
     plan = make_plan(spec, resolved.facts, resolved.banks, resolved.grids, 1, None)
     runs = {(run.dataset, run.key, run.params["C"]): run for run in plan.runs}
@@ -209,9 +198,9 @@ def test_methods_that_cannot_share_weights_are_refused_by_name(tmp_path):
 
 
 def test_results_have_the_classes_as_a_dim(tmp_path, scheduler):
-    words = iris(LEVEL + "trace = true\n" + SHARED + "trace = true\n")
+    toml = iris(LEVEL + "trace = true\n" + SHARED + "trace = true\n")
     output = tmp_path / "out"
-    outcome = run_here(words, output, scheduler)
+    outcome = run_here(toml, output, scheduler)
     assert outcome.failed == 0
     tree = mkldist.open_results(output)
     level, shared = tree["moons/level"], tree["moons/shared"]
@@ -256,14 +245,15 @@ def test_every_method_learns_each_class_against_the_rest(tmp_path):
     source = save_npz(
         tmp_path / "data.npz", x=x, y=y, train=rows[:24], unlabelled=rows[24:60], test=rows[60:]
     )
-    words = {"splits": 'kind = "predefined"', "fit": "all", "graph": "[graph]\nneighbours = 5"}
-    methods = "".join(f'[[methods]]\nname = "{name}"\ntol = 1e-4\n' for name in MODULES)
-    together = do(iris(methods, source=source, **words), tmp_path)
-    assert len(together.records) == len(MODULES)
+    settings = {"splits": 'kind = "predefined"', "fit": "all", "graph": "[graph]\nneighbours = 5"}
+    names = [module.METHOD.name for module in MODULES]
+    methods = "".join(f'[[methods]]\nname = "{name}"\ntol = 1e-4\n' for name in names)
+    together = do(iris(methods, source=source, **settings), tmp_path)
+    assert len(together.records) == len(names)
     for number in range(3):
         folder = tmp_path / f"{number}"
         folder.mkdir()
-        alone = do(iris(methods, source=f"{source}\npositive = {number}", **words), folder)
+        alone = do(iris(methods, source=f"{source}\npositive = {number}", **settings), folder)
         for (name, *place), record in together.records.items():
             assert record.state is RunState.COMPLETE, name
             single = alone.records[name, *place]
@@ -274,15 +264,15 @@ def test_every_method_learns_each_class_against_the_rest(tmp_path):
 @pytest.mark.slow
 def test_a_killed_sweep_of_many_classes_ends_as_one_that_was_not(tmp_path):
     slow = '[[methods]]\nname = "slow"\nC = [1.0, 2.0, 3.0, 4.0]\n'
-    words = iris(LEVEL + SHARED + slow, normalisation='"cosine"')
-    words = words.replace("tol =", 'execution = "isolated"\ntol =')
+    toml = iris(LEVEL + SHARED + slow, normalisation='"cosine"')
+    toml = toml.replace("tol =", 'execution = "isolated"\ntol =')
     killed, whole = tmp_path / "killed" / "few", tmp_path / "whole" / "few"
     for output in (killed, whole):
         output.parent.mkdir()
-    before = kill_after(3, words, killed)
+    before = kill_after(3, toml, killed)
     assert 3 <= len(before) < 14
     for output in (killed, whole):
-        code, said = run_process(words, output)
+        code, said = run_process(toml, output)
         assert code == 0, said
     after = record_times(killed)
     assert len(after) == 14

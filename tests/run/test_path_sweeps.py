@@ -1,4 +1,4 @@
-"""Sweeps along paths: the certified optima of separate runs, in fewer passes, and resumable."""
+"""Sweeps along paths, for worker.chains: optima of separate runs, in fewer passes; resuming."""
 
 from __future__ import annotations
 

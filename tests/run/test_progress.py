@@ -1,4 +1,4 @@
-"""Progress lines: said at the right times, with counts, rates and the time left."""
+"""Progress lines: when they come, and their counts, rates and remaining times."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Real values through the whole sweep, against scikit-learn on kernels made by hand."""
+"""Sweeps of real values against scikit-learn on kernels made by hand, for worker.scoring."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from mkldist.data.snapshot import load_snapshot
 from mkldist.errors import SpecError
 from mkldist.results.state import RunState
 from mkldist.results.tree import open_results
-from mkldist.scores import classification_scores, regression_scores
 from tests.run.sweeps import record_times, records, run_here
 
 WIDTHS = (0.5, 2.0)
@@ -208,13 +207,3 @@ def test_one_loss_of_a_list_that_cannot_is_named(tmp_path):
     text = MIXED.replace('"squared"', '["squared", "hinge"]')
     with pytest.raises(SpecError, match="loss hinge"):
         run_here(text, tmp_path / "out", None)
-
-
-def test_scores_of_a_test_part_without_variance_or_one_class():
-    constant = regression_scores(np.array([1.0, 3.0]), np.array([2.0, 2.0]))
-    assert constant["rmse"] == constant["mae"] == 1.0
-    assert math.isnan(constant["r2"])
-    assert math.isnan(regression_scores(np.array([1.0]), np.array([2.0]))["r2"])
-    one = classification_scores(np.array([1.0, -3.0]), np.array([1.0, 1.0]))
-    assert one["test_error"] == 0.5
-    assert math.isnan(one["auc"])

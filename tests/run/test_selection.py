@@ -1,4 +1,4 @@
-"""Inner cross-validation: what is scored on what, and what must not have a part in it."""
+"""Sweeps with inner folds, for worker.bank_inputs: each fold is scored, and hidden in training."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def nothing_kept():
 
 
 def sweep(methods: str, selection: str = SELECTION, **changes: str) -> str:
-    words = {"splits": "train_fraction = 0.6", "graph": ""} | changes
-    words["graph"] += f"\n{selection}"
-    return f"seed = {SEED}\n" + text(methods, **words)
+    settings = {"splits": "train_fraction = 0.6", "graph": ""} | changes
+    settings["graph"] += f"\n{selection}"
+    return f"seed = {SEED}\n" + text(methods, **settings)
 
 
 def unit_traces(kernels, rows):
@@ -67,9 +67,9 @@ def test_validation_error_is_that_of_scikit_learn(tmp_path, source):
 @pytest.mark.parametrize("target", ["none", "zscore"])
 def test_validation_rmse_is_in_units_of_the_labels(tmp_path, target):
     methods = '[[methods]]\nname = "spicymkl"\nloss = "squared"\nregularizer = "uniform"\nC = 0.1\n'
-    words = sweep(methods, source='source = "friedman1"\noptions = { n = 60, d = 5 }')
-    words = words.replace('fit = "train"', f'fit = "train"\ntarget = "{target}"')
-    done = do(words, tmp_path)
+    toml = sweep(methods, source='source = "friedman1"\noptions = { n = 60, d = 5 }')
+    toml = toml.replace('fit = "train"', f'fit = "train"\ntarget = "{target}"')
+    done = do(toml, tmp_path)
     [split], [record] = done.splits, done.records.values()
     kernels = grams(zscored(done.dataset.x, split.train))
     y, train = done.dataset.y, split.train
@@ -119,9 +119,9 @@ def test_labels_of_test_and_unlabelled_points_select_nothing(tmp_path):
     for name, labels in (("one", y), ("other", np.where(np.arange(50) < 12, y, -y))):
         (tmp_path / name).mkdir()
         source = save_npz(tmp_path / name / "data.npz", x=x, y=labels, **rows)
-        words = sweep(UNIFORM + LAPSVM, source=source, splits='kind = "predefined"',
+        toml = sweep(UNIFORM + LAPSVM, source=source, splits='kind = "predefined"',
                       graph="[graph]\nneighbours = 5")  # fmt: skip
-        found.append(do(words, tmp_path / name).records)
+        found.append(do(toml, tmp_path / name).records)
     assert len(found[0]) == 4
     for place, record in found[0].items():
         turned = found[1][place].scores
@@ -146,8 +146,8 @@ def test_folds_share_the_passes_of_their_bank(tmp_path):
 
 
 def test_selection_is_part_of_what_a_run_is(tmp_path):
-    def ids(words):
-        return [run.id for run in do(words, tmp_path).plan.runs]
+    def ids(toml):
+        return [run.id for run in do(toml, tmp_path).plan.runs]
 
     without = ids(sweep(UNIFORM, selection=""))
     within = ids(sweep(UNIFORM))
@@ -186,8 +186,8 @@ def test_what_an_inner_fold_raises_names_it(tmp_path, monkeypatch):
 def test_selected_settings_are_those_of_least_validation_error(tmp_path, scheduler):
     methods = '[[methods]]\nname = "level"\nC = [0.001, 1.0, 1000.0]\ntrace = true\n'
     methods += '[[methods]]\nname = "majority"\n'
-    words = sweep(methods, splits="repeats = 3")
-    outcome = run_here(words, tmp_path / "out", scheduler)
+    toml = sweep(methods, splits="repeats = 3")
+    outcome = run_here(toml, tmp_path / "out", scheduler)
     assert outcome.failed == 0
     tree = mkldist.open_results(tmp_path / "out")
     chosen = mkldist.selected(tree)
@@ -213,7 +213,7 @@ def test_selected_settings_are_those_of_least_validation_error(tmp_path, schedul
 
 
 def test_without_selection_there_is_nothing_to_select_by(tmp_path, scheduler):
-    words = sweep('[[methods]]\nname = "majority"\n', selection="")
-    run_here(words, tmp_path / "out", scheduler)
+    toml = sweep('[[methods]]\nname = "majority"\n', selection="")
+    run_here(toml, tmp_path / "out", scheduler)
     with pytest.raises(InputError, match=r"without \[selection\]"):
         mkldist.selected(mkldist.open_results(tmp_path / "out"))

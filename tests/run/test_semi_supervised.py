@@ -1,4 +1,4 @@
-"""Sweeps over few labels: what methods see, what they must not see, and what is built how often."""
+"""Sweeps with few labels, for worker.bank_inputs: rows that methods see, and Laplacians built."""
 
 from __future__ import annotations
 
@@ -104,8 +104,8 @@ def test_unlabelled_points_are_predicted_from_the_bank_as_test_points_from_featu
     x, y = np.concatenate([x, x[10:]]), np.concatenate([y, y[10:]])
     rows = {"idx_labs": np.arange(10), "idx_unls": np.arange(10, 40), "idx_test": np.arange(40, 70)}
     source = save_npz(tmp_path / "twice.npz", x=x, y=y, **rows)
-    words = text(source=source, splits='kind = "predefined"', normalisation=normalisation)
-    for (name, _, _), record in do(words, tmp_path).records.items():
+    toml = text(source=source, splits='kind = "predefined"', normalisation=normalisation)
+    for (name, _, _), record in do(toml, tmp_path).records.items():
         test, unlabelled = record.decision_values.reshape(2, 30)
         np.testing.assert_allclose(unlabelled, test, rtol=1e-9, atol=1e-9, err_msg=name)
         assert record.scores["unlabelled_error"] == record.scores["test_error"]
@@ -122,8 +122,8 @@ def test_labels_of_unlabelled_and_test_points_influence_nothing(tmp_path):
     ):
         folder.mkdir()
         source = save_npz(folder / "data.npz", x=x, y=labels, **rows)
-        words = text(source=source, splits='kind = "predefined"') + '[[methods]]\nname = "svm"\n'
-        records.append(do(words, folder).records)
+        toml = text(source=source, splits='kind = "predefined"') + '[[methods]]\nname = "svm"\n'
+        records.append(do(toml, folder).records)
     one, other = records
     assert len(one) == 8
     for place, record in one.items():
@@ -145,8 +145,8 @@ def test_supervised_methods_see_the_labelled_points_alone(tmp_path):
         folder.mkdir()
         source = save_npz(folder / "data.npz", x=x, y=y, train=labelled, **parts)
         # Scaled on all rows, points are the same whatever part they are in.
-        words = text(UNIFORM, source=source, splits='kind = "predefined"', fit="all", graph="")
-        [record] = do(words, folder).records.values()
+        toml = text(UNIFORM, source=source, splits='kind = "predefined"', fit="all", graph="")
+        [record] = do(toml, folder).records.values()
         values.append(record.decision_values[np.argsort(record.test_rows)])
     np.testing.assert_allclose(*values, rtol=1e-9)
 
@@ -201,13 +201,13 @@ def test_a_killed_sweep_keeps_its_laplacians_and_repeats_no_run(tmp_path):
     output = tmp_path / "out" / "few"
     output.parent.mkdir()
     slow = '[[methods]]\nname = "slow"\nC = [1.0, 2.0, 3.0, 4.0]\n'
-    words = text(LAPSVM + slow).replace("tol =", 'execution = "isolated"\ntol =')
-    before = kill_after(2, words, output)
+    toml = text(LAPSVM + slow).replace("tol =", 'execution = "isolated"\ntol =')
+    before = kill_after(2, toml, output)
     folder = output.parent / "banks" / "laplacians"
     laplacians = {path: path.stat().st_mtime_ns for path in folder.glob("*.npz")}
     assert 2 <= len(before) < 10
     assert laplacians
-    code, said = run_process(words, output)
+    code, said = run_process(toml, output)
     assert code == 0, said
     after = record_times(output)
     assert len(after) == 10
@@ -225,9 +225,9 @@ def test_the_graph_is_part_of_what_a_run_is_for_methods_that_need_one(tmp_path):
     after = ids(do(text(graph="[graph]\nneighbours = 6"), tmp_path))
     changed = {key for (key, *_), i in before.items() if i not in after.values()}
     assert changed == {"lapsvm", "laprls", "lapmkl"}
-    words = '[graph]\nneighbours = 5\nfeatures = "preprocessed"\ndistance = "euclidean"'
-    assert ids(do(text(graph=words), tmp_path)) == before
-    raw = ids(do(text(graph=words.replace("preprocessed", "raw")), tmp_path))
+    toml = '[graph]\nneighbours = 5\nfeatures = "preprocessed"\ndistance = "euclidean"'
+    assert ids(do(text(graph=toml), tmp_path)) == before
+    raw = ids(do(text(graph=toml.replace("preprocessed", "raw")), tmp_path))
     assert all((raw[place] == before[place]) == (place[0] in ("uniform", "rls")) for place in raw)
 
 
@@ -287,7 +287,7 @@ def test_there_are_no_graphs_over_gram_matrices(tmp_path):
     draw = np.random.default_rng(1)
     factor = draw.normal(size=(2, 20, 4))
     np.savez(tmp_path / "k.npz", grams=factor @ factor.swapaxes(1, 2), y=np.arange(20) % 2)
-    words = text(LAPSVM, source=f'grams = "{tmp_path / "k.npz"}"')
+    toml = text(LAPSVM, source=f'grams = "{tmp_path / "k.npz"}"')
     kernels = '[[banks.kernels]]\nfunction = "gaussian"\nwidths = [0.3, 1.0, 3.0]'
     with pytest.raises(SpecError, match="holds Gram matrices; expected features"):
-        do(words.replace(kernels, 'family = "precomputed"'), tmp_path)
+        do(toml.replace(kernels, 'family = "precomputed"'), tmp_path)

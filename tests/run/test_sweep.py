@@ -1,4 +1,4 @@
-"""The whole way of a sweep, against scikit-learn on kernels made by hand; and resuming it."""
+"""Whole sweeps against scikit-learn on kernels made by hand, for run.sweep and worker.batch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The loop between work queue, window and storage, with tasks done at once in this process."""
+"""The loop on tasks in this process, for run.sweep_loop, run.consolidate and run.build_banks."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from typing import Any
 
 import pytest
 
-from mkldist import coordinator
-from mkldist.coordinator import SweepOutcome, run_sweep
 from mkldist.errors import GramError, StoreError, UnreadableError
 from mkldist.gram import loading
 from mkldist.gram.store import GramStore, list_banks
@@ -21,11 +19,13 @@ from mkldist.results.records import RecordStore
 from mkldist.results.state import RunState
 from mkldist.results.tree import open_results
 from mkldist.run import build_banks as build_module
+from mkldist.run import sweep as sweep_module
 from mkldist.run import sweep_loop as loop_module
 from mkldist.run.build_banks import build_banks
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.consolidate import Consolidator
 from mkldist.run.progress import SilentProgress
+from mkldist.run.sweep import SweepOutcome, run_sweep
 from mkldist.run.sweep_loop import SweepLoop, Work
 from mkldist.run.sweep_setup import batch_settings
 from mkldist.spec.model import SweepSpec
@@ -83,7 +83,7 @@ class Client:
 
 @pytest.fixture
 def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Client:
-    """Return what every sweep of a test connects to."""
+    """Return the client of the cluster that every sweep of a test connects to."""
     client = Client()
 
     @contextmanager
@@ -95,7 +95,7 @@ def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Client:
         return type(settings)(**{**vars(settings), "topic": ""})
 
     monkeypatch.setattr(ConnectOptions, "connect", connect)
-    monkeypatch.setattr(coordinator, "batch_settings", silent_settings)
+    monkeypatch.setattr(sweep_module, "batch_settings", silent_settings)
     monkeypatch.setattr(build_module, "batch_settings", silent_settings)
     monkeypatch.setattr(loading, "PAUSES", (0.0,))
     monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path / "cache"))
@@ -143,7 +143,7 @@ def test_batches_know_how_many_share_a_machine(
     monkeypatch.setattr(client, "nthreads", lambda: workers)
     text = sweep_text({"uniform": [1.0, 10.0]}, repeats=repeats, backend="recompute")
     assert sweep(text, tmp_path / "small").counts[RunState.COMPLETE] == 2 * repeats
-    assert [task.at_once for task in client.tasks] == at_once
+    assert [task.n_at_once for task in client.tasks] == at_once
 
 
 ONE_WORKER = ConnectOptions(n_workers=1)
@@ -187,7 +187,7 @@ def test_a_batch_that_dies_while_it_builds_is_tried_again(tmp_path, client, monk
     assert len(kept(tmp_path / "banks")) == 3
 
 
-def test_what_was_built_by_who_died_is_not_waited_for(tmp_path, client, monkeypatch):
+def test_blocks_of_a_task_that_died_are_not_waited_for(tmp_path, client, monkeypatch):
     real, begun = loop_module.solve_batch, []
 
     def solve_batch(task):
@@ -237,7 +237,7 @@ def test_batches_are_divided_among_the_threads_of_the_scheduler(tmp_path, client
     assert [len(batch.runs) for batch in batches] == [1] * 12
 
 
-def test_what_is_announced_is_believed_when_it_is_on_disk(tmp_path, client):
+def test_an_announced_run_is_recorded_only_when_its_record_is_on_disk(tmp_path, client):
     folder = OutputFolder(tmp_path)
     store = RecordStore(folder.records)
     consolidator = Consolidator(folder.results, store)
@@ -345,7 +345,7 @@ def not_kept(text: str) -> str:
     return text.replace("predictions = true", "keep_banks = false")
 
 
-def test_banks_that_are_not_kept_are_no_other_sweeps(tmp_path, client):
+def test_banks_that_are_not_kept_lie_apart_from_those_of_other_sweeps(tmp_path, client):
     sweep(TEXT, tmp_path / "first")
     shared = kept(tmp_path / "banks")
     assert len(shared) == 3
@@ -354,7 +354,7 @@ def test_banks_that_are_not_kept_are_no_other_sweeps(tmp_path, client):
     assert kept(tmp_path / "second" / "banks") == []
 
 
-def test_of_a_shared_folder_only_own_banks_are_deleted(tmp_path, client):
+def test_in_a_shared_folder_only_own_banks_are_deleted(tmp_path, client):
     sweep(TEXT, tmp_path / "first")
     root = tmp_path / "banks"
     shared = kept(root)
@@ -392,7 +392,7 @@ def test_building_is_tried_again_when_a_worker_dies(tmp_path, client, monkeypatc
     assert built(TEXT, tmp_path / "small").blocks == 3
 
 
-def test_a_bank_that_cannot_be_built_is_said_in_words_and_the_others_are_built(
+def test_a_bank_that_cannot_be_built_is_reported_and_the_others_are_built(
     tmp_path, client, monkeypatch
 ):
     real = loop_module.build

@@ -1,4 +1,4 @@
-"""The work queue: every run ends exactly once, whatever fails in between."""
+"""The work queue: every run ends exactly once, however tasks fail."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def run_plan(bank: str, number: int, split: int = 0) -> RunPlan:
 
 
 class Bench:
-    """A work queue with a pretended storage."""
+    """A work queue with a storage of sets."""
 
     def __init__(
         self, n_banks=1, n_runs=4, n_batches=1, n_blocks=3, n_threads=2, divisible=False,
@@ -58,8 +58,8 @@ class Bench:
             assert run.id not in self.recorded
             self.recorded.add(run.id)
 
-    def give_up(self, given_up):
-        for one in given_up:
+    def abandon(self, abandoned):
+        for one in abandoned:
             assert one.run.id not in self.recorded
             self.recorded.add(one.run.id)
 
@@ -101,7 +101,7 @@ def test_a_complete_bank_needs_no_building():
     assert isinstance(bench.work_queue.next(), BatchItem)
 
 
-def test_a_batch_that_killed_its_worker_is_taken_apart_and_only_the_culprit_given_up():
+def test_a_batch_that_killed_its_worker_is_taken_apart_and_only_the_culprit_abandoned():
     bench = Bench(n_runs=4, n_blocks=0)
     batch = bench.work_queue.next()
     bench.recorded.add("b0-0")
@@ -111,7 +111,7 @@ def test_a_batch_that_killed_its_worker_is_taken_apart_and_only_the_culprit_give
         assert len(item.runs) == 1
         if item.runs[0].id == "b0-2":
             attempts.append(item.attempt)
-            bench.give_up(bench.work_queue.batch_failed(item, "worker died"))
+            bench.abandon(bench.work_queue.batch_failed(item, "worker died"))
         else:
             bench.record(item)
             bench.work_queue.batch_done(item)
@@ -123,17 +123,17 @@ def test_a_batch_that_killed_its_worker_is_taken_apart_and_only_the_culprit_give
 
 def test_a_bank_that_cannot_be_built_takes_only_its_own_runs_along():
     bench = Bench(n_banks=2, n_blocks=1)
-    given_up = []
+    abandoned = []
     while (item := bench.work_queue.next()) is not None:
         if isinstance(item, BatchItem):
             bench.record(item)
             bench.work_queue.batch_done(item)
         elif item.bank == "b0":
-            given_up += bench.work_queue.build_failed(item, "overflow")
+            abandoned += bench.work_queue.build_failed(item, "overflow")
         else:
             bench.build(item)
-    assert {one.run.id for one in given_up} == {f"b0-{i}" for i in range(4)}
-    assert {one.error for one in given_up} == {"overflow"}
+    assert {one.run.id for one in abandoned} == {f"b0-{i}" for i in range(4)}
+    assert {one.error for one in abandoned} == {"overflow"}
     assert bench.recorded == {f"b1-{i}" for i in range(4)}
 
 
@@ -165,9 +165,9 @@ def test_what_is_complete_or_has_several_batches_is_not_built_by_a_batch():
 
 def test_a_batch_that_cannot_build_its_bank_is_not_tried_again():
     bench = Bench(n_banks=2, n_threads=1, loaded=True)
-    bench.give_up(bench.work_queue.batch_failed(bench.work_queue.next(), "not finite", final=True))
+    bench.abandon(bench.work_queue.batch_failed(bench.work_queue.next(), "not finite", final=True))
     assert bench.recorded == {f"b0-{i}" for i in range(4)}
-    assert bench.work_queue.given_up_banks == {"b0": "not finite"}
+    assert bench.work_queue.abandoned_banks == {"b0": "not finite"}
     bench.record(batch := bench.work_queue.next())
     bench.work_queue.batch_done(batch)
     assert bench.recorded == bench.runs
@@ -199,26 +199,26 @@ def test_a_damaged_bank_is_built_again_before_its_batches_go_on():
     assert bench.recorded == bench.runs
 
 
-def test_a_bank_that_is_damaged_for_ever_is_given_up():
+def test_a_bank_that_is_damaged_for_ever_is_abandoned():
     bench = Bench(n_blocks=1)
     item = bench.build_all()
-    given_up = []
+    abandoned = []
     for _ in range(MAX_ATTEMPTS):
-        assert not given_up
+        assert not abandoned
         bench.complete.clear()
-        given_up = bench.work_queue.bank_damaged(item, "block 0")
-        if not given_up:
+        abandoned = bench.work_queue.bank_damaged(item, "block 0")
+        if not abandoned:
             item = bench.build_all()
-    assert len(given_up) == 4
+    assert len(abandoned) == 4
     assert bench.work_queue.next() is None
 
 
 def test_batches_that_met_the_same_damage_count_as_one_repair():
     bench = Bench(n_batches=6, n_blocks=2, n_threads=3)
-    flying = [bench.build_all()] + [bench.work_queue.next() for _ in range(5)]
+    in_flight = [bench.build_all()] + [bench.work_queue.next() for _ in range(5)]
     bench.complete.discard(("b0", 0))
-    for late in flying:
-        # Each report comes when the damage of the one before is mended already.
+    for late in in_flight:
+        # The damage of each report is repaired before the next report comes.
         assert bench.work_queue.bank_damaged(late, "block 0") == []
         while isinstance(item := bench.work_queue.next(), BuildItem):
             bench.build(item)
@@ -233,8 +233,8 @@ def test_batches_that_met_the_same_damage_count_as_one_repair():
 
 def test_batches_that_met_different_damage_at_once_count_as_one_repair():
     bench = Bench(n_batches=5, n_blocks=5, n_threads=5)
-    flying = [bench.build_all()] + [bench.work_queue.next() for _ in range(4)]
-    for block, batch in enumerate(flying):
+    in_flight = [bench.build_all()] + [bench.work_queue.next() for _ in range(4)]
+    for block, batch in enumerate(in_flight):
         bench.complete.discard(("b0", block))
         assert bench.work_queue.bank_damaged(batch, f"block {block}") == []
     rebuilt = []
@@ -268,9 +268,9 @@ def test_batches_are_divided_among_the_threads_that_are_there():
     assert sizes(100) == [1] * 12
 
 
-def test_the_last_batches_are_shared_out_among_idle_threads():
-    def sizes(n_threads, **words):
-        bench = Bench(n_runs=5, n_blocks=0, n_threads=n_threads, divisible=True, **words)
+def test_the_last_batches_are_divided_among_idle_threads():
+    def sizes(n_threads, **changes):
+        bench = Bench(n_runs=5, n_blocks=0, n_threads=n_threads, divisible=True, **changes)
         items = []
         while (item := bench.work_queue.next()) is not None:
             items.append(item)
@@ -285,14 +285,14 @@ def test_the_last_batches_are_shared_out_among_idle_threads():
     assert sizes(2) == [2, 1, 1, 1]
     assert sizes(2, n_banks=3) == [5, 5, 2, 1, 1, 1]  # a thread that ends early takes more
     assert sizes(8, n_batches=2) == [1] * 10
-    assert sizes(0, n_batches=2) == [5, 5]  # nobody is known to be idle
+    assert sizes(0, n_batches=2) == [5, 5]  # no thread is known to be idle
 
 
-def test_a_bank_that_is_given_up_does_not_keep_other_batches_from_being_shared_out():
+def test_a_bank_that_is_abandoned_does_not_keep_other_batches_from_being_divided():
     bench = Bench(n_banks=2, n_runs=5, n_blocks=2, divisible=True)
     builds = [bench.work_queue.next() for _ in range(4)]
     hopeless = next(item for item in builds if item.bank == "b0")
-    bench.give_up(bench.work_queue.build_failed(hopeless, "no such kernel", final=True))
+    bench.abandon(bench.work_queue.build_failed(hopeless, "no such kernel", final=True))
     for item in builds:
         if item.bank == "b1":
             bench.build(item)
@@ -300,7 +300,7 @@ def test_a_bank_that_is_given_up_does_not_keep_other_batches_from_being_shared_o
     assert bench.work_queue.next() is None
 
 
-def test_runs_of_a_path_are_dealt_out_together():
+def test_runs_of_a_path_are_in_one_share():
     path = [replace(run_plan("b", i), path=Path("C", rising=True)) for i in range(4)]
     alone = [run_plan("b", i) for i in range(4, 9)]
     shares = shares_of([*path, *alone], 3)
@@ -321,13 +321,13 @@ def test_banks_without_batches_are_built_too():
     assert work_queue.finished_banks() == []
 
 
-def test_a_bank_without_batches_that_cannot_be_built_is_given_up():
+def test_a_bank_without_batches_that_cannot_be_built_is_abandoned():
     work_queue = WorkQueue(["a"], [], lambda bank: [0], lambda run: False, lambda: 1)
     for _ in range(MAX_ATTEMPTS):
-        assert work_queue.given_up_banks == {}
+        assert work_queue.abandoned_banks == {}
         work_queue.build_failed(work_queue.next(), "no answer")
     assert work_queue.next() is None
-    assert work_queue.given_up_banks == {"a": "no answer"}
+    assert work_queue.abandoned_banks == {"a": "no answer"}
 
 
 @given(st.data())
@@ -341,31 +341,31 @@ def test_every_run_ends_exactly_once(data):
         divisible=data.draw(st.booleans()),
         loaded=data.draw(st.booleans()),
     )
-    flying, finished = [], []
+    in_flight, finished = [], []
     while True:
-        while len(flying) < 3 and (item := bench.work_queue.next()) is not None:
-            flying.append(item)
-        if not flying:
+        while len(in_flight) < 3 and (item := bench.work_queue.next()) is not None:
+            in_flight.append(item)
+        if not in_flight:
             break
-        item = flying.pop(data.draw(st.integers(0, len(flying) - 1)))
-        fate = data.draw(st.sampled_from(["well", "well", "failed", "damaged"]))
+        item = in_flight.pop(data.draw(st.integers(0, len(in_flight) - 1)))
+        event = data.draw(st.sampled_from(["well", "well", "failed", "damaged"]))
         if isinstance(item, BuildItem):
-            if fate == "well":
+            if event == "well":
                 bench.build(item)
             else:
-                bench.give_up(bench.work_queue.build_failed(item, "no", final=fate == "damaged"))
-        elif fate == "well":
+                bench.abandon(bench.work_queue.build_failed(item, "no", final=event == "damaged"))
+        elif event == "well":
             bench.record(item)
             bench.work_queue.batch_done(item)
         else:
             done = data.draw(st.integers(0, len(item.runs) - 1))
             bench.recorded |= {run.id for run in item.runs[:done]}
-            if fate == "failed":
+            if event == "failed":
                 final = item.builds and data.draw(st.booleans())
-                bench.give_up(bench.work_queue.batch_failed(item, "died", final=final))
+                bench.abandon(bench.work_queue.batch_failed(item, "died", final=final))
             else:
                 bench.complete = {c for c in bench.complete if c[0] != item.bank}
-                bench.give_up(bench.work_queue.bank_damaged(item, "bad"))
+                bench.abandon(bench.work_queue.bank_damaged(item, "bad"))
         finished += bench.work_queue.finished_banks()
     assert bench.recorded == bench.runs
     assert sorted(finished) == sorted({run.rsplit("-", 1)[0] for run in bench.runs})

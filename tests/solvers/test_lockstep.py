@@ -1,4 +1,4 @@
-"""The lockstep driver: fewer passes, the same solutions, and one failure leaves the rest alone."""
+"""The lockstep driver: fewer passes, the same solutions, and failures that stay alone."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_shares_of_a_pass_add_up_to_what_was_read():
 
 
 @pytest.mark.parametrize(
-    ("asked", "end", "words"),
+    ("asked", "end", "message"),
     [
         ([], None, "ended with NoneType instead of a Solution"),
         (["balls"], None, "asked with str instead of a request"),
@@ -153,7 +153,7 @@ def test_shares_of_a_pass_add_up_to_what_was_read():
         ([], 3.0, "ended with float instead of a Solution"),
     ],
 )
-def test_a_solver_that_breaks_its_contract_fails_alone(asked, end, words):
+def test_a_solver_that_breaks_its_contract_fails_alone(asked, end, message):
     instance = instances.balanced()
     bank = MemoryBank.from_grams(instance.grams)
     view = make_views(bank, [None], ())[0]
@@ -168,7 +168,7 @@ def test_a_solver_that_breaks_its_contract_fails_alone(asked, end, words):
     sound = make_job(view, instance.y, bank.n_kernels, "uniform", C=1.0)
     outcomes, _ = run_all(bank, [broken, sound])
     assert isinstance(outcomes["broken"], TypeError)
-    assert words in str(outcomes["broken"])
+    assert message in str(outcomes["broken"])
     assert isinstance(outcomes["uniform"], Solution)
 
 

@@ -1,4 +1,4 @@
-"""Tasks as workers do them, without a cluster: what is damage, what passes, what is shared."""
+"""Tasks of workers, done without a cluster: damage, passing faults, shares of memory, threads."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_damage_takes_the_mark_of_the_damaged_block_away(task):
 def test_a_block_that_was_mended_meanwhile_keeps_its_mark(task):
     store = task.ref.store()
     error = loading.DamagedBlocksError("bank", "block 0 fails its checksum", blocks=(0,))
-    tasks._drop_damaged(store, error)
+    tasks._unmark_damaged(store, error)
     assert task.ref.store().is_complete
 
 
@@ -157,11 +157,11 @@ def test_a_task_takes_its_share_of_what_its_worker_may(
 
 
 @pytest.mark.parametrize(
-    ("execution", "at_once", "threads"),
+    ("execution", "n_at_once", "threads"),
     [("shared", 1, 7), ("path", 3, 2), ("shared", 20, 1), ("isolated", 1, 1)],
 )
 def test_recomputed_kernels_take_the_processors_that_other_batches_leave(
-    task, monkeypatch, execution, at_once, threads
+    task, monkeypatch, execution, n_at_once, threads
 ):
     banks = []
 
@@ -174,7 +174,7 @@ def test_recomputed_kernels_take_the_processors_that_other_batches_leave(
     monkeypatch.setattr(tasks, "RecomputedBank", Noted)
     settings = replace(task.settings, execution=execution)
     ref = with_backend(task, "recompute").ref
-    receipt = solve_batch(replace(task, ref=ref, settings=settings, at_once=at_once))
+    receipt = solve_batch(replace(task, ref=ref, settings=settings, n_at_once=n_at_once))
     assert [bank.threads for bank in banks] == [threads]
     assert len(receipt.recorded) == recorded(task) == 2
 

@@ -1,4 +1,4 @@
-"""What is compiled before the clocks of runs start."""
+"""The warm-up compiles all that a run needs, before the clocks of runs start."""
 
 from __future__ import annotations
 

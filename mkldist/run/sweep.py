@@ -1,7 +1,8 @@
-"""One sweep from its specification to its results: :func:`run_sweep`.
+"""A sweep from its specification to its results: :func:`run_sweep`.
 
-What is recorded is never done again: the coordinator plans, leaves out the runs whose records are
-in the output folder, and starts a cluster only for the rest.
+The coordinator plans the sweep, leaves out the runs whose records are in the output folder, does
+the others on a cluster, writes the tree of results, and draws the figures.  A recorded run is never
+done again.
 """
 
 from __future__ import annotations
@@ -38,12 +39,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SweepOutcome:
-    """How a sweep stands after a call of :func:`run_sweep`.
+    """State of a sweep after a call of :func:`run_sweep`.
 
     Parameters
     ----------
     plan : Plan
-        All of the sweep.
+        Plan of the whole sweep.
     path : Path
         Its output folder.
     counts : mapping of RunState to int
@@ -53,9 +54,9 @@ class SweepOutcome:
     skipped : int
         Runs that were recorded before.
     figures : tuple of Path
-        Pictures, each without the suffix of its files.
+        Paths of the figures, without the suffixes of their files.
     others : int
-        Recorded runs in the output folder that are not part of the plan; they are kept.
+        Recorded runs in the output folder that are not in the plan; they are kept.
     """
 
     plan: Plan
@@ -73,7 +74,7 @@ class SweepOutcome:
 
     @property
     def waiting(self) -> int:
-        """Number of runs without a record; none unless records vanished meanwhile."""
+        """Number of runs without a record; 0 unless records have been lost meanwhile."""
         return self.counts.get(RunState.WAITING, 0)
 
 
@@ -88,43 +89,46 @@ def run_sweep(
     console: Console | None = None,
     resume_command: str = "",
 ) -> SweepOutcome:
-    """Do what is left of a sweep.
+    """Do the runs of a sweep that have no record yet.
 
     Parameters
     ----------
     spec : SweepSpec
         The sweep.
     origin : Path
-        The sweep file; its folder is where relative paths of data begin.
+        The sweep file; relative paths of data begin at its folder.
     data_dirs : sequence of Path
         Folders that are searched for data sets by name.
     output : Path, optional
-        Output folder; default ``outputs.path`` of the sweep, else ``results/<name>``.
+        Output folder; by default ``outputs.path`` of the sweep, else ``results/<name>``.
     connect_options : ConnectOptions, optional
-        Where to run; default on all processors of this machine.
+        Choice of the workers; by default all processors of this machine.
     retry_failed : bool
-        Do runs again that are recorded as failed.
+        True to do runs again that are recorded as failed.
     console : Console, optional
-        Where progress is shown; nothing is shown without one.
+        Console for the progress; without one no progress is shown.
     resume_command : str
-        The command that resumes an interrupted sweep, for the message that says so.
+        Command that resumes the sweep, for the message after an interruption.
 
     Raises
     ------
     mkldist.errors.InputError
-        For input that cannot be used, or an output folder that cannot.
+        For input or an output folder that cannot be used.
     mkldist.errors.ClusterError
-        When workers cannot be had or the scheduler was lost.
+        When workers cannot be started or the scheduler is lost.
     KeyboardInterrupt
-        After the cluster is closed, saying how many runs are recorded and how to resume.
+        After the cluster is closed; it says how many runs are recorded and how to resume.
     """
     options, path = connect_options or ConnectOptions(), output_path(spec, output)
+    # Workers' imports take seconds, so they begin while this process plans.  Where the folder
+    # exists, nothing may be left to do, and a finished sweep is to answer at once: workers then
+    # start only if they are needed.
     if not path.exists():
         options.prepare()
     plan, resolved = planned(spec, origin, data_dirs, options)
     with claimed(path, spec.name) as folder:
         sweep = _Sweep(plan, resolved, folder)
-        before = sweep.opened(retry_failed=retry_failed)
+        before = sweep.open(retry_failed=retry_failed)
         if len(before) < len(plan.runs):
             with make_progress(console) as progress:
                 sweep.work(before, options, progress, resume_command or f"mkldist sweep {origin}")
@@ -137,7 +141,7 @@ def run_sweep(
 
 
 class _Sweep:
-    """One sweep in its claimed folder."""
+    """A sweep in an output folder that this process owns."""
 
     def __init__(self, plan: Plan, resolved: Resolved, folder: OutputFolder) -> None:
         self.spec, self.plan, self.resolved, self.folder = plan.spec, plan, resolved, folder
@@ -145,18 +149,18 @@ class _Sweep:
         self._ids = frozenset(run.id for run in plan.runs)
 
     def recorded(self) -> dict[str, RunState]:
-        """Return the runs of the plan that have an outcome."""
+        """Return the recorded runs of the plan, and their states."""
         return {i: state for i, state in self.store.ids().items() if i in self._ids}
 
     def others(self) -> int:
-        """Return how many recorded runs are not part of the plan."""
+        """Return the number of recorded runs that are not in the plan."""
         return len(self.store.ids().keys() - self._ids)
 
-    def opened(self, *, retry_failed: bool) -> dict[str, RunState]:
-        """Make the tree of results or bring it up to date, and return what is recorded.
+    def open(self, *, retry_failed: bool) -> dict[str, RunState]:
+        """Make the tree of results or bring it up to date; return the recorded runs.
 
-        A record that cannot be read is dropped, and its run is to be done again; so are failed
-        ones if they are to be tried again, and those that a picture lacks coefficients of.
+        Records are removed, so that their runs are done again, if they are damaged, if they lack
+        the coefficients that a figure needs, or, with `retry_failed`, if the run failed.
         """
         with writing(self.folder.path):
             if retry_failed:
@@ -176,6 +180,7 @@ class _Sweep:
         return recorded
 
     def _tree_facts(self) -> TreeFacts:
+        """Return the facts of the data that the layout of the tree depends on."""
         labels = {}
         if self.spec.outputs.predictions or self.spec.outputs.coefficients:
             labels = {name: data.y for name, (data, _) in self.resolved.datasets.items()}
@@ -202,7 +207,10 @@ class _Sweep:
         progress: Progress,
         resume_command: str,
     ) -> None:
-        """Do what was not recorded before, on a cluster; the tree follows however that ends."""
+        """Do the runs that had no record on a cluster.
+
+        However this ends, the tree then holds all records.
+        """
         from mkldist.run.sweep_loop import SweepLoop
 
         n_runs = len(self.plan.runs) - len(before)
@@ -215,10 +223,10 @@ class _Sweep:
                 if client.dashboard_link:
                     progress.note(f"dashboard: {client.dashboard_link}")
                 SweepLoop(client, work, self.store, consolidator, progress).work()
-                consolidator.begin()  # while the workers leave
+                consolidator.begin()  # writes the last runs while the workers stop
             self._catch_up(consolidator, before)
         except BaseException as error:
-            with suppress(Exception):  # what ended the sweep is what is to be told
+            with suppress(Exception):  # the user is told of the error that ended the sweep
                 self._catch_up(consolidator, before)
             if isinstance(error, KeyboardInterrupt):
                 recorded = f"{len(self.recorded())} of {len(self.plan.runs)} runs are recorded"
@@ -226,7 +234,7 @@ class _Sweep:
             raise
 
     def _work(self, before: Collection[str], options: ConnectOptions) -> Work:
-        """Return what is left to do when some runs are recorded."""
+        """Return the work of the runs that are not recorded."""
         from mkldist.run.sweep_loop import Work
 
         batches = _open_batches(self.plan, before)
@@ -242,23 +250,24 @@ class _Sweep:
         )
 
     def _catch_up(self, consolidator: Consolidator, before: Collection[str]) -> None:
-        """Carry all new records into the tree, also those that nobody announced."""
+        """Carry all new records into the tree, including those that no worker announced."""
         consolidator.add(self.recorded().keys() - set(before))
         consolidator.flush()
 
     def draw(self) -> tuple[Path, ...]:
-        """Draw the pictures that are asked for; return where they are."""
+        """Draw the figures that the sweep asks for; return their paths."""
         with writing(self.folder.figures):
             return draw_figures(self.plan, self.resolved, self.store, self.folder.figures)
 
     def _opening(self, n_runs: int) -> str:
+        """Return the first line of the progress."""
         before = len(self.plan.runs) - n_runs
-        already = f", {before} are recorded already" if before else ""
-        return f"{self.spec.name}: {n_runs} runs to do{already}; output in {self.folder.path}"
+        recorded = f", {before} are recorded already" if before else ""
+        return f"{self.spec.name}: {n_runs} runs to do{recorded}; output in {self.folder.path}"
 
 
 def _open_batches(plan: Plan, recorded: Collection[str]) -> tuple[BatchPlan, ...]:
-    """Return the batches with the runs that are not recorded."""
+    """Return the batches without their recorded runs."""
     left = (
         replace(batch, runs=tuple(run for run in batch.runs if run.id not in recorded))
         for batch in plan.batches

@@ -1,0 +1,127 @@
+"""Kernel values between test points and training points, and decision values at the test points.
+
+A bank holds no test points, so their kernel values are computed here, for the active kernels alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from mkldist.arrays import Floating, Floats, Ints
+from mkldist.gram.predictor import RawPredictor
+from mkldist.identity import array_id
+from mkldist.kernels.evaluate import evaluate
+from mkldist.worker.bank_inputs import BankInputs, TrainingView
+
+GROUP_BYTES = 32 * 2**20  # of kernel values that are computed together
+
+
+@dataclass(eq=False)
+class CrossKernels:
+    """Kernels between the test points of a split and the training rows of a view of it.
+
+    The last combination of kernels is kept: runs of equal kernel weights, such as those of a
+    baseline along a grid of C, compute it once.
+
+    Parameters
+    ----------
+    inputs : BankInputs
+        Points and kernels of the bank.
+    training_view : TrainingView
+        The split, and the rows that decision functions are expansions over.
+    """
+
+    inputs: BankInputs
+    training_view: TrainingView
+    _key: str = field(init=False, default="")
+    _combined: Floats | None = field(init=False, default=None)
+
+    @property
+    def test_rows(self) -> Ints:
+        """Rows of the data set that are test points, (t,)."""
+        return self.inputs.splits[self.training_view.split].test
+
+    @property
+    def training_rows(self) -> Ints:
+        """Rows of the data set that are training points, (n,)."""
+        return self.inputs.training_rows(self.training_view)
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of the combination that is kept for the next run."""
+        return 0 if self._combined is None else self._combined.nbytes
+
+    def decision_values(self, predictor: RawPredictor) -> Floats:
+        """Evaluate a decision function at the test points.
+
+        Parameters
+        ----------
+        predictor : RawPredictor
+            The function, in terms of the bank's kernels as stored.
+
+        Returns
+        -------
+        (t,) float64
+        """
+        if not len(predictor.kernels) or not len(self.test_rows):
+            return np.full(len(self.test_rows), predictor.bias)
+        if predictor.coefficients.ndim == 2:
+            return self._sum_of_expansions(predictor)
+        # Weights that are multiples of each other share one combination.
+        largest = float(np.abs(predictor.weights).max())
+        weights = predictor.weights / largest
+        key = array_id(predictor.kernels, weights)
+        if self._combined is None or key != self._key:
+            self._combined, self._key = self._combine(predictor.kernels, weights), key
+        values: Floats = largest * (self._combined @ predictor.coefficients) + predictor.bias
+        return values
+
+    def _combine(self, kernels: Ints, weights: Floats) -> Floats:
+        """Return the weighted sum of kernels, (t, n)."""
+        combined = np.zeros((len(self.test_rows), len(self.training_rows)))
+        step = max(1, GROUP_BYTES // max(1, combined.nbytes))
+        for start in range(0, len(kernels), step):
+            group = slice(start, start + step)
+            for weight, values in zip(weights[group], self._values(kernels[group]), strict=True):
+                combined += weight * values
+        return combined
+
+    def _sum_of_expansions(self, predictor: RawPredictor) -> Floats:
+        """Return the sum of expansions with coefficients of each kernel's own, (t,)."""
+        total = np.full(len(self.test_rows), predictor.bias)
+        parts = zip(
+            predictor.weights,
+            self._values(predictor.kernels),
+            predictor.coefficients,
+            strict=True,
+        )
+        for weight, values, coefficients in parts:
+            total += weight * (values @ coefficients)
+        return total
+
+    def _values(self, kernels: Ints) -> Iterator[Floats]:
+        """Yield the (t, n) values of each kernel."""
+        inputs, test_rows, training_rows = self.inputs, self.test_rows, self.training_rows
+        if inputs.points is not None and inputs.kernels is not None:
+            test, training = inputs.points[test_rows], inputs.points[training_rows]
+            selected = inputs.kernels.select(kernels)
+            yield from evaluate(selected, test, training, cosine=inputs.cosine)
+            return
+        grams = inputs.dataset.grams
+        if grams is None:
+            return
+        for kernel in kernels:
+            yield _part_of_gram(grams[kernel], test_rows, training_rows, cosine=inputs.cosine)
+
+
+def _part_of_gram(gram: Floating, rows: Ints, columns: Ints, *, cosine: bool) -> Floats:
+    """Return some rows and columns of a Gram matrix, as cosines if asked for."""
+    values = np.asarray(gram[rows[:, None], columns], dtype=np.float64)
+    if cosine:
+        roots = np.sqrt(np.maximum(np.diagonal(gram).astype(np.float64), 0.0))
+        inverse = np.divide(1.0, roots, out=np.zeros_like(roots), where=roots > 0)
+        values = values * inverse[rows, None] * inverse[columns]
+    return values

@@ -1,0 +1,119 @@
+"""Tasks in flight: how many there are, and the outcome of each, however its worker ends."""
+
+from __future__ import annotations
+
+import pytest
+
+from mkldist.errors import ClusterError
+from mkldist.run.in_flight import TasksInFlight
+from mkldist.run.work_queue import BuildItem
+
+ITEM = BuildItem("bank", (0,))
+
+
+class Future:
+    """A task that ended with a status and a result."""
+
+    def __init__(self, key: str, status: str, result: object) -> None:
+        self.key, self.status, self._result, self.released = key, status, result, False
+
+    def add_done_callback(self, tell):
+        tell(self)
+
+    def result(self, timeout=None):
+        if isinstance(self._result, Exception):
+            raise self._result
+        return self._result
+
+    def exception(self):
+        return self._result
+
+    def release(self):
+        self.released = True
+
+
+class Client:
+    """A cluster whose tasks end at once."""
+
+    def __init__(self, ending=("finished", "receipt"), **threads: int) -> None:
+        self.status, self.ending, self.futures = "running", ending, []
+        self.threads = {f"tcp://{name.replace('_', ':')}": n for name, n in threads.items()}
+
+    def nthreads(self):
+        return self.threads
+
+    def submit(self, function, task, key, pure):
+        self.futures.append(Future(key, *self.ending))
+        return self.futures[-1]
+
+    def cancel(self, futures, force):
+        self.cancelled = list(futures)
+
+
+def outcome_of(client: Client):
+    tasks = TasksInFlight(client)
+    tasks.submit(ITEM, build, "task")
+    return tasks.wait(0.0)
+
+
+def build(task):
+    raise AssertionError("the client of these tests calls nothing")
+
+
+def test_there_is_room_for_one_task_for_every_thread():
+    tasks = TasksInFlight(Client(a_1=1, a_2=2, b_1=1))
+    assert (tasks.n_threads, tasks.threads_of_a_machine) == (4, 3)
+    for n in range(4):
+        assert (len(tasks), tasks.has_room) == (n, True)
+        tasks.submit(ITEM, build, "task")
+    assert not tasks.has_room
+
+
+def test_without_workers_one_task_waits_for_the_first():
+    tasks = TasksInFlight(Client())
+    assert (tasks.n_threads, tasks.threads_of_a_machine, tasks.has_room) == (0, 0, True)
+    tasks.submit(ITEM, build, "task")
+    assert not tasks.has_room
+
+
+def test_a_receipt_is_taken_and_its_future_released():
+    client = Client()
+    outcome = outcome_of(client)
+    assert (outcome.item, outcome.receipt, outcome.error) == (ITEM, "receipt", None)
+    assert client.futures[0].released
+
+
+def test_the_error_of_a_task_is_its_outcome():
+    error = ValueError("no")
+    assert outcome_of(Client(("error", error))).error is error
+
+
+@pytest.mark.parametrize("ending", [("lost", None), ("finished", TimeoutError())])
+def test_a_receipt_that_is_lost_with_its_worker_is_an_error_of_the_task(ending):
+    assert "worker was lost" in str(outcome_of(Client(ending)).error)
+
+
+@pytest.mark.parametrize("ending", [("lost", None), ("finished", TimeoutError())])
+def test_a_lost_scheduler_is_an_error_of_the_cluster(ending):
+    client = Client(ending)
+    tasks = TasksInFlight(client)
+    tasks.submit(ITEM, build, "task")
+    client.status = "closed"
+    with pytest.raises(ClusterError, match="the connection was lost"):
+        tasks.wait(0.0)
+    with pytest.raises(ClusterError, match="the connection was lost"):
+        TasksInFlight(client).wait(0.0)
+
+
+def test_nothing_is_an_outcome_while_no_task_ends():
+    assert TasksInFlight(Client()).wait(0.0) is None
+
+
+def test_all_tasks_in_flight_are_cancelled():
+    client = Client(a_1=2)
+    tasks = TasksInFlight(client)
+    for _ in range(2):
+        tasks.submit(ITEM, build, "task")
+    tasks.cancel()
+    assert client.cancelled == client.futures
+    assert len(tasks) == 0

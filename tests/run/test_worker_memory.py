@@ -1,0 +1,43 @@
+"""Memory of a real worker against the plan's prediction, for mkldist.memory and plan.costs."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from mkldist.results.state import RunState
+from mkldist.run.cluster import connect
+from tests.run.sweeps import run_here, sweep_text
+
+N_POINTS = 1200  # half of them are training points
+WIDTHS = [round(0.1 * 1.08**k, 4) for k in range(60)]  # of three kernels each
+
+
+def peak_resident_bytes() -> int:
+    """Return the largest resident size of this process so far."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    [kib] = [line.split()[1] for line in lines if line.startswith("VmHWM:")]
+    return 1024 * int(kib)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@pytest.mark.parametrize(
+    ("backend", "execution"),
+    [("memory", "shared"), pytest.param("stream", "isolated", marks=pytest.mark.slow)],
+)
+def test_a_worker_takes_the_memory_that_its_plan_predicts(
+    tmp_path, monkeypatch, backend, execution
+):
+    """The bank is 278 MiB of the prediction, so a second copy of it would fail the test."""
+    monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path / "cache"))
+    text = sweep_text({"level": [1.0, 100.0]}, repeats=1, backend=backend, execution=execution)
+    text = text.replace("n = 80", f"n = {N_POINTS}").replace("[0.1, 0.3, 1.0, 3.0]", str(WIDTHS))
+    with connect(n_workers=1) as client:  # a worker of its own, without other tests' peak
+        outcome = run_here(text, tmp_path / "small", client.scheduler_info()["address"])
+        [peak] = client.run(peak_resident_bytes).values()
+    assert outcome.counts[RunState.COMPLETE] == 2
+    predicted = outcome.plan.memory_per_worker
+    assert outcome.plan.bank_bytes > 0.4 * predicted
+    assert 0.65 * predicted < peak < 1.1 * predicted

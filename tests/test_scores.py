@@ -1,0 +1,110 @@
+"""Scores against scikit-learn on random values, and where scikit-learn has no score."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from sklearn import metrics
+
+from mkldist.scores import (
+    classification_scores,
+    multiclass_scores,
+    part_scores,
+    predicted_classes,
+    regression_scores,
+)
+
+SEEDS = range(20)
+
+
+def tied_values(rng: np.random.Generator, *shape: int) -> np.ndarray:
+    """Return values of which many are equal, some of them 0."""
+    return np.round(rng.normal(size=shape), 1)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_scores_of_two_classes_are_those_of_scikit_learn(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(5, 60))
+    values, y = tied_values(rng, n), np.where(rng.random(n) < 0.3, 1.0, -1.0)
+    y[:2] = 1.0, -1.0
+    predicted = np.where(values >= 0, 1.0, -1.0)
+    assert classification_scores(values, y) == {
+        "test_error": pytest.approx(1.0 - metrics.accuracy_score(y, predicted)),
+        "balanced_error": pytest.approx(1.0 - metrics.balanced_accuracy_score(y, predicted)),
+        "auc": pytest.approx(metrics.roc_auc_score(y, values)),
+    }
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_scores_of_many_classes_are_those_of_scikit_learn(seed):
+    rng = np.random.default_rng(seed)
+    values, numbers = tied_values(rng, 4, 50), np.arange(50) % 4
+    order = rng.permutation(4)
+    found, of_classes = multiclass_scores(values, numbers, order)
+    predicted = predicted_classes(values, order)
+    aucs = [metrics.roc_auc_score(numbers == c, values[c]) for c in range(4)]
+    assert found == {
+        "test_error": pytest.approx(1.0 - metrics.accuracy_score(numbers, predicted)),
+        "balanced_error": pytest.approx(1.0 - metrics.balanced_accuracy_score(numbers, predicted)),
+        "auc": pytest.approx(np.mean(aucs)),
+    }
+    recalls = metrics.recall_score(numbers, predicted, average=None)
+    np.testing.assert_allclose(of_classes["class_error"], 1.0 - recalls)
+    confusion = metrics.confusion_matrix(numbers, predicted)
+    np.testing.assert_array_equal(of_classes["confusion"], confusion)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_scores_of_a_regression_are_those_of_scikit_learn(seed):
+    rng = np.random.default_rng(seed)
+    n, unit = int(rng.integers(2, 60)), 10.0 ** rng.uniform(-6, 6)
+    y = unit * rng.normal(size=n)
+    values = y + unit * rng.normal(size=n)
+    assert regression_scores(values, y) == {
+        "rmse": pytest.approx(metrics.root_mean_squared_error(y, values), rel=1e-12),
+        "mae": pytest.approx(metrics.mean_absolute_error(y, values), rel=1e-12),
+        "r2": pytest.approx(metrics.r2_score(y, values), rel=1e-9),
+    }
+
+
+def test_a_tie_goes_to_the_first_class_in_order():
+    values = np.array([[0.0, 1.0], [0.0, 2.0], [-1.0, 2.0]])
+    assert predicted_classes(values, np.array([1, 2, 0])).tolist() == [1, 1]
+    assert predicted_classes(values, np.array([2, 0, 1])).tolist() == [0, 2]
+
+
+def test_one_class_alone_has_an_error_and_no_further_scores():
+    one = classification_scores(np.array([1.0, -3.0]), np.array([1.0, 1.0]))
+    assert one["test_error"] == 0.5
+    assert math.isnan(one["balanced_error"])
+    assert math.isnan(one["auc"])
+
+
+def test_a_class_without_points_has_no_error():
+    values = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, -1.0]])
+    found, of_classes = multiclass_scores(values, np.array([0, 0]), np.arange(3))
+    assert found["test_error"] == 0.5
+    assert math.isnan(found["balanced_error"])
+    np.testing.assert_array_equal(of_classes["class_error"], [0.5, np.nan, np.nan])
+
+
+@pytest.mark.parametrize("y", [[2.0, 2.0], [0.1] * 10, [7.0], [1e-200, 2e-200]])
+def test_labels_that_do_not_vary_have_no_explained_variance(y):
+    found = regression_scores(np.array(y) + 1.0, np.array(y))
+    assert found["rmse"] == found["mae"] == pytest.approx(1.0)
+    assert math.isnan(found["r2"])
+
+
+def test_values_that_are_not_finite_have_no_error_in_units():
+    with pytest.raises(ValueError, match="not finite"):
+        regression_scores(np.array([1.0, np.inf]), np.array([1.0, 2.0]))
+
+
+def test_scores_of_another_part_carry_its_name():
+    found = {"test_error": 0.5, "class_error": 0.25}
+    assert part_scores(found, "test") == found
+    other = {"unlabelled_error": 0.5, "unlabelled_class_error": 0.25}
+    assert part_scores(found, "unlabelled") == other

@@ -1,0 +1,82 @@
+"""Decision values at test points, against sums of kernels written out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.metrics.pairwise import rbf_kernel
+
+from mkldist.data.dataset import Dataset, Split
+from mkldist.gram.predictor import RawPredictor
+from mkldist.kernels.families import kernel_list
+from mkldist.spec.banks import BankSpec
+from mkldist.worker import cross_kernels
+from mkldist.worker.bank_inputs import BankInputs, TrainingView
+from mkldist.worker.cross_kernels import CrossKernels
+
+WIDTHS = (0.5, 1.0, 2.0, 4.0)
+SPLIT = Split(train=np.array([5, 1, 7, 2]), test=np.array([0, 9, 4]))
+RNG = np.random.default_rng(3)
+X = RNG.normal(size=(10, 2))
+GRAMS = np.array([(k + 1.0) * rbf_kernel(X, gamma=1 / (2 * w**2)) for k, w in enumerate(WIDTHS)])
+
+
+def on_features() -> BankInputs:
+    data = Dataset("d", X, np.ones(10), ("no", "yes"), ("a", "b"))
+    entry = {"function": "gaussian", "widths": list(WIDTHS)}
+    kernels = kernel_list(BankSpec.model_validate({"kernels": [entry]}), 2, ("a", "b"), {}, 0)
+    return BankInputs(data, (SPLIT,), None, X, kernels, cosine=False, seed=0)
+
+
+def on_grams(*, cosine: bool = True) -> BankInputs:
+    data = Dataset("d", None, np.ones(10), ("no", "yes"), (), grams=GRAMS)
+    return BankInputs(data, (SPLIT,), None, None, None, cosine=cosine, seed=0)
+
+
+def kernels_by_hand(*, cosine: bool = True) -> np.ndarray:
+    kernels = np.array([K / K[0, 0] for K in GRAMS]) if cosine else GRAMS
+    return kernels[:, SPLIT.test[:, None], SPLIT.train]
+
+
+@pytest.mark.parametrize("group_bytes", [1, 2**20])
+@pytest.mark.parametrize("inputs", [on_features, on_grams])
+def test_values_are_weighted_sums_of_kernels(monkeypatch, inputs, group_bytes):
+    monkeypatch.setattr(cross_kernels, "GROUP_BYTES", group_bytes)
+    part = CrossKernels(inputs(), TrainingView(0))
+    kernels, weights, bias = np.array([3, 0, 2]), np.array([0.25, -1.0, 4.0]), 0.5
+    for coefficients in (RNG.normal(size=4), RNG.normal(size=(3, 4))):
+        found = part.decision_values(RawPredictor(kernels, weights, coefficients, bias))
+        each = np.broadcast_to(coefficients, (3, 4))
+        by_hand = np.einsum("s,sti,si->t", weights, kernels_by_hand()[kernels], each) + bias
+        np.testing.assert_allclose(found, by_hand, rtol=1e-12)
+
+
+def test_precomputed_kernels_are_scaled_to_cosines_only_if_asked_for():
+    part = CrossKernels(on_grams(cosine=False), TrainingView(0))
+    found = part.decision_values(RawPredictor(np.array([3]), np.ones(1), np.ones(4), 0.0))
+    np.testing.assert_allclose(found, kernels_by_hand(cosine=False)[3].sum(axis=1), rtol=1e-12)
+
+
+def test_a_function_without_kernels_is_its_bias():
+    none = RawPredictor(np.zeros(0, dtype=np.intp), np.zeros(0), np.ones(4), -2.0)
+    assert CrossKernels(on_features(), TrainingView(0)).decision_values(none).tolist() == [-2.0] * 3
+
+
+def test_multiples_of_the_same_weights_share_one_combination(monkeypatch):
+    combined = []
+    real = CrossKernels._combine
+
+    def combine(part, kernels, weights):
+        combined.append(kernels)
+        return real(part, kernels, weights)
+
+    monkeypatch.setattr(CrossKernels, "_combine", combine)
+    part, kernels = CrossKernels(on_features(), TrainingView(0)), np.array([0, 1])
+    values = [
+        part.decision_values(RawPredictor(kernels, factor * np.ones(2), np.ones(4), 0.0))
+        for factor in (1.0, 8.0)
+    ]
+    assert len(combined) == 1
+    np.testing.assert_allclose(values[1], 8.0 * values[0])
+    part.decision_values(RawPredictor(kernels, np.array([1.0, 2.0]), np.ones(4), 0.0))
+    assert len(combined) == 2
