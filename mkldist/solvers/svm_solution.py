@@ -6,7 +6,6 @@ from mkldist.arrays import Floats
 from mkldist.counters import Counters
 from mkldist.machines.svm import SvmSolution
 from mkldist.solvers.base import Problem, Solution, SolverParams, StopReason
-from mkldist.solvers.bounds import Bounds
 from mkldist.solvers.trace import Trace
 
 
@@ -45,36 +44,6 @@ def svm_solution(
         trace=trace.arrays(),
         extra=extra or {},
         state=state,
-    )
-
-
-def best_solution(
-    bounds: Bounds,
-    stop: StopReason,
-    counters: Counters,
-    trace: Trace,
-    *,
-    extra: dict[str, float] | None = None,
-    state: object = None,
-) -> Solution:
-    """Return the best iterate met as the solution, with its bounds as the certificate.
-
-    Parameters
-    ----------
-    bounds : Bounds
-        Bounds of the method's optimum, with the weights and the machine of the upper one.
-    stop, counters, trace, extra, state
-        As in :class:`~mkldist.solvers.base.Solution`.
-    """
-    return svm_solution(
-        bounds.weights,
-        bounds.svm,
-        (bounds.upper, bounds.lower),
-        stop,
-        counters,
-        trace,
-        extra,
-        state,
     )
 
 
