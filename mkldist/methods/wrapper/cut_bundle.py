@@ -33,7 +33,7 @@ from mkldist.solvers.base import Problem, Solution, SolverParams, StopReason
 from mkldist.solvers.working_set import WorkingSet, solved
 
 GapOf = Callable[[Floats, float], float]
-"""The gap held against the tolerance, given q of the latest machine and a lower bound."""
+"""Gap held against the tolerance, given q of the iterate's machine and a lower bound."""
 
 
 class BundleParams(SolverParams):
@@ -141,10 +141,11 @@ class Bundle:
 
 
 def begin(problem: Problem, params: BundleParams) -> Generator[Request, Any, tuple[Bundle, Floats]]:
-    """Choose the first kernels and return an empty bundle on them, with equal weights (S,).
+    """Choose the first kernels; return a bundle on them and their first weights (S,).
 
-    The first kernels are those of the largest q at the labels taken as dual variables.  Along a
-    path, kernels, weights and the cuts that bind are those of the last solution.
+    The first kernels are those of the largest q where the dual variables are equal within each
+    class.  Their weights are equal, and there is no cut.  Along a path, kernels and weights are
+    those of the last solution, and the bundle holds the cuts that bind there.
     """
     kernels = WorkingSet(problem.n_kernels, everything=False)
     start = problem.start if isinstance(problem.start, BundleState) else None
@@ -195,11 +196,11 @@ def certify(
     *,
     with_iterate: bool = False,
 ) -> Generator[Request, Any, float]:
-    """Return the gap on all kernels; infinite while the working set is not yet solved.
+    """Return the gap on all kernels, or infinity while the working set is not yet solved.
 
-    Once it is, one pass over all kernels evaluates the mixture of dual points that attains the
-    model's minimum: its cut is at least as high as the mixture of their cuts.  The pass bounds the
-    optimum from below and finds the kernels that the working set lacks, which join it.
+    Once it is solved, a pass over all kernels evaluates the mixture of dual points that attains the
+    model's minimum, for its cut is at least as high as the mixture of their cuts.  The pass bounds
+    the optimum from below, and kernels that may lower the model's minimum join the working set.
 
     Parameters
     ----------
@@ -208,11 +209,11 @@ def certify(
     svm : SvmSolution
         The machine at the iterate.
     q : (S,) float64
-        Its quadratic forms on the working set.
+        Its ``q_m(alpha*y)`` on the working set.
     gap_of : callable
         The gap held against the tolerance.
     with_iterate : bool
-        True if that gap needs q of `svm` on all kernels: the pass evaluates its dual point too.
+        True if `gap_of` uses q: the pass then evaluates the dual point of `svm` too.
     """
     kernels, bounds = bundle.kernels, bundle.bounds
     gap = gap_of(q, bundle.restricted_lower)
@@ -230,7 +231,8 @@ def certify(
     bundle.gap_of_pass = gap_of(q_all[:, -1], bounds.lower)
     if bundle.gap_of_pass > bundle.tol:
         add_cut(bundle, DualPoint(mixture, q_all[kernels.kernels, 0]))
-        # A kernel outside changes the minimum only if it lowers the mixture's cut below it.
+        # At the vertex of a kernel m the mixture's cut is 1'alpha - q_m/2.  Only a kernel where
+        # that lies below the minimum can lower the minimum.
         height = 2.0 * (float(mixture.sum()) - bundle.restricted_lower)
         yield from _enlarge(bundle, kernels.newcomers(q_all[:, 0], height))
     return bundle.gap_of_pass

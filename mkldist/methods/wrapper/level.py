@@ -54,9 +54,9 @@ from mkldist.optim.cutting_planes import CuttingPlanes
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.solvers.base import Method, Path, Problem, Steps, StopReason, reason_to_stop
 
-NEAR_RATIO = 0.01  # relative gap from which on the bounds are near
-BOUNDS_FACTOR = 10.0  # times tighter must the bounds be where the iterate's gap decides
-LEVEL_SLACK = 1e-3  # violation of the level that the projection may leave, of the bounds' distance
+NEAR_RATIO = 0.01  # relative gap below which `near` takes the place of `far`
+BOUNDS_FACTOR = 10.0  # by which the bounds must be tighter where the iterate's gap decides
+LEVEL_SLACK = 1e-3  # violation of the level that may remain, of the distance of the bounds
 
 
 class LevelParams(BundleParams):
@@ -96,11 +96,12 @@ def solve(problem: Problem, params: LevelParams) -> Steps:
 
 def _plain(problem: Problem, params: LevelParams) -> Steps:
     """Run Algorithm 2 as it is printed, from equal weights or from the last point of a path."""
-    M, counters = problem.n_kernels, Counters()
+    n, M, counters = problem.n_points, problem.n_kernels, Counters()
     machine = InnerSvm(problem.y, params.C, params.tol, counters)
     bounds, g = Bounds(problem, params, counters), CuttingPlanes(M)
     points: list[DualPoint] = []  # alpha^j of the cuts
-    p = np.full(M, 1.0 / M)  # step 1: p^0 = e/m
+    # Step 1: p^0 = e/m.
+    p = np.full(M, 1.0 / M)
     if isinstance(problem.start, BundleState):
         p = problem.start.weights
         machine.begin_at(problem.start.alpha)
@@ -109,26 +110,29 @@ def _plain(problem: Problem, params: LevelParams) -> Steps:
             g.add(point.height, -0.5 * point.q)
         bounds.improve_lower(g.minimum().bound)
     for _ in range(params.max_iter):
-        K = yield Combine(p)  # sum_m p^i_m K_m
-        svm = machine(K)  # step 3: alpha^i
-        q = (yield Quadratic(svm.signed.reshape(problem.n_points, -1))).sum(
-            axis=1
-        )  # over the classes
-        points.append(DualPoint(svm.alpha, q))
-        g.add(points[-1].height, -0.5 * q)  # step 4: g^i(p) = max_j f(p, alpha^j)  (5)
-        minimum = g.minimum()
-        bounds.improve_lower(minimum.bound)  # step 5: min_p g^i(p)  (6)
-        bounds.improve_upper(p, svm, svm.objective)  # and min_j f(p^j, alpha^j)  (6)
-        gap = deciding_gap(params, bounds, p, svm, q, bounds.lower)
+        # Step 3: train the machine on sum_m p^i_m K_m for alpha^i.
+        K = yield Combine(p)
+        svm = machine(K)
+        forms = yield Quadratic(svm.signed.reshape(n, -1))  # (M, number of classes)
+        q = forms.sum(axis=1)
         counters.combines += 1
         counters.passes += 1
+        # Step 4, (5): g^i(p) = max_j f(p, alpha^j).
+        points.append(DualPoint(svm.alpha, q))
+        g.add(points[-1].height, -0.5 * q)
+        # Step 5, (6): the bounds min_p g^i(p) and min_j f(p^j, alpha^j), and their gap.
+        minimum = g.minimum()
+        bounds.improve_lower(minimum.bound)
+        bounds.improve_upper(p, svm, svm.objective)
+        gap = deciding_gap(params, bounds, p, svm, q, bounds.lower)
         bounds.record(p)
-        stop = reason_to_stop(problem, params, gap)  # step 8
+        # Step 8: stop.
+        stop = reason_to_stop(problem, params, gap)
         if stop is not None:
             break
+        # Step 6, (7) and (8): project p^i onto the level set {p : g^i(p) <= l^i}.
         level = level_between(bounds.lower, bounds.upper, params)
-        slack = LEVEL_SLACK * (bounds.upper - bounds.lower)
-        nearest = g.project(p, level, slack)  # step 6: p^i onto {p : g^i(p) <= level}  (7), (8)
+        nearest = g.project(p, level, LEVEL_SLACK * bounds.width)
         p = minimum.columns if nearest is None else nearest  # rounding may hide the level set
     binding = [points[j] for j in np.flatnonzero(minimum.rows)]
     state = BundleState(bounds.weights, np.arange(M), binding, bounds.svm.alpha)
@@ -137,32 +141,36 @@ def _plain(problem: Problem, params: LevelParams) -> Steps:
 
 def _accelerated(problem: Problem, params: LevelParams) -> Steps:
     """Run Algorithm 2 on a working set, with the cuts of all multiples of the dual points."""
-    bundle, p = yield from begin(problem, params)  # step 1
+    # Step 1: equal weights of the first kernels.
+    bundle, p = yield from begin(problem, params)
     kernels, bounds = bundle.kernels, bundle.bounds
     for _ in range(params.max_iter):
+        # Step 3: train the machine on the working set's kernels.
         weights = kernels.spread(p)
         K = yield kernels.combination(p)
-        svm = solve_machine(bundle, K, weights)  # step 3
+        svm = solve_machine(bundle, K, weights)
         q = yield from kernels.quadratic(svm.signed)
-        add_cut(bundle, DualPoint(svm.alpha, q))  # steps 4 and 5
+        # Steps 4 and 5: the model and its bounds on the working set, then those on all kernels.
+        add_cut(bundle, DualPoint(svm.alpha, q))
         gap_of = partial(deciding_gap, params, bounds, weights, svm)
         gap = yield from certify(bundle, svm, q, gap_of, with_iterate=params.stop == "point")
         bounds.record(weights)
-        stop = reason_to_stop(problem, params, gap)  # step 8
+        # Step 8: stop.
+        stop = reason_to_stop(problem, params, gap)
         if stop is not None:
             break
+        # Step 6: project the best weights for the functions found at p onto the level set.
         centre = np.zeros(len(kernels))
-        centre[: len(p)] = best_for_functions(p, q)  # zero for kernels that joined in certify
+        centre[: len(p)] = best_for_functions(p, q)  # certify may have appended kernels
         lower = bundle.restricted_lower
         level = level_between(lower, bounds.upper, params)
-        slack = LEVEL_SLACK * (bounds.upper - lower)
-        nearest = bundle.cuts.project(centre, level, slack)  # step 6
+        nearest = bundle.cuts.project(centre, level, LEVEL_SLACK * (bounds.upper - lower))
         p = bundle.model.weights if nearest is None else nearest
     return bundle_solution(bundle, stop or StopReason.MAX_ITER)
 
 
 def level_between(lower: float, upper: float, params: LevelParams) -> float:
-    """Return the level ``l = lambda upper + (1 - lambda) lower`` of (7)."""
+    """Return the level ``l = lambda upper + (1 - lambda) lower`` of the level set (7)."""
     lam = params.near if relative_gap(upper, lower) < NEAR_RATIO else params.far
     return lam * upper + (1 - lam) * lower
 

@@ -87,11 +87,12 @@ def solve(problem: Problem, params: SilpParams) -> Steps:
 
 def _plain(problem: Problem, params: SilpParams) -> Steps:
     """Run Algorithm 1 from equal weights, or from the last point of a path."""
-    M, counters = problem.n_kernels, Counters()
+    n, M, counters = problem.n_points, problem.n_kernels, Counters()
     machine = InnerSvm(problem.y, params.C, params.tol, counters)
     bounds, programme = Bounds(problem, params, counters), CuttingPlanes(M)
     points: list[DualPoint] = []  # alpha^t of the constraints
-    beta = np.full(M, 1.0 / M)  # beta^1
+    # beta^1_m = 1/M.
+    beta = np.full(M, 1.0 / M)
     if isinstance(problem.start, BundleState):
         beta = problem.start.weights
         machine.begin_at(problem.start.alpha)
@@ -100,20 +101,21 @@ def _plain(problem: Problem, params: SilpParams) -> Steps:
             programme.add(point.height, -0.5 * point.q)
         bounds.improve_lower(programme.minimum().bound)
     for _ in range(params.max_iter):
-        K = yield Combine(beta)  # sum_m beta^t_m K_m
-        svm = machine(K)  # alpha^t = argmin_alpha sum_m beta^t_m S_m(alpha)
-        q = (yield Quadratic(svm.signed.reshape(problem.n_points, -1))).sum(
-            axis=1
-        )  # over the classes
-        points.append(DualPoint(svm.alpha, q))
-        programme.add(points[-1].height, -0.5 * q)  # sum_m beta_m S_m(alpha^t) >= theta
-        optimum = programme.minimum()  # beta^{t+1}, -theta^{t+1}
-        before = bounds.lower
-        bounds.improve_lower(optimum.bound)
-        bounds.improve_upper(beta, svm, svm.objective)
+        # alpha^t = argmin_alpha sum_m beta^t_m S_m(alpha), by the machine on sum_m beta^t_m K_m.
+        K = yield Combine(beta)
+        svm = machine(K)
+        forms = yield Quadratic(svm.signed.reshape(n, -1))  # (M, number of classes)
+        q = forms.sum(axis=1)
         counters.combines += 1
         counters.passes += 1
-        bounds.record(beta)
+        # (beta^{t+1}, theta^{t+1}) = argmax theta s.t. sum_m beta_m S_m(alpha^r) >= theta, r <= t.
+        # The programme minimises -theta, with the constraints' signs changed too.
+        points.append(DualPoint(svm.alpha, q))
+        programme.add(points[-1].height, -0.5 * q)
+        optimum = programme.minimum()
+        # Stop by the bounds -theta^{t+1} and min_r J(beta^r).
+        before = bounds.lower
+        bounds.update(beta, svm, svm.objective, optimum.bound)
         stalled = stands_still(beta, optimum.columns, before, bounds.lower, bounds.upper)
         stop = reason_to_stop(problem, params, bounds.gap, stalled=stalled)
         if stop is not None:
@@ -125,17 +127,20 @@ def _plain(problem: Problem, params: SilpParams) -> Steps:
 
 
 def _accelerated(problem: Problem, params: SilpParams) -> Steps:
-    """Run Algorithm 1 on a working set, with the cuts of all multiples of the dual points."""
+    """Run Algorithm 1 on a working set, with the constraints of all multiples of dual points."""
     bundle, beta = yield from begin(problem, params)
     kernels, bounds = bundle.kernels, bundle.bounds
     for _ in range(params.max_iter):
+        # alpha^t, by the machine on the working set's kernels.
         before, weights = bundle.restricted_lower, kernels.spread(beta)
         K = yield kernels.combination(beta)
         svm = solve_machine(bundle, K, weights)
         q = yield from kernels.quadratic(svm.signed)
+        # The programme on the working set, then its bounds on all kernels.
         add_cut(bundle, DualPoint(svm.alpha, q))
         gap = yield from certify(bundle, svm, q, lambda _, lower: relative_gap(bounds.upper, lower))
         bounds.record(weights)
+        # Stop by the bounds.
         following = bundle.model.weights  # longer than beta if kernels joined the working set
         stalled = stands_still(beta, following, before, bundle.restricted_lower, bounds.upper)
         stop = reason_to_stop(problem, params, gap, stalled=stalled)
