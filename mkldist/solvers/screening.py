@@ -1,20 +1,22 @@
-"""Gap-safe screening: kernels that are proven inactive, and passes over the others only.
+"""Gap-safe screening: prove kernels inactive, and make passes over the other kernels only.
 
 A dual ``D(rho)`` that is strongly concave with modulus mu has one maximiser rho*, and a primal
-value P bounds how far off it is (Ndiaye, Fercoq, Gramfort & Salmon 2017, Theorem 2):
+value P bounds its distance from rho (Ndiaye, Fercoq, Gramfort & Salmon 2017, Theorem 2):
 
     ||rho* - rho||^2 <= 2 (P - D(rho)) / mu.
 
-As both sum to the same, with the largest eigenvalue lambda_m of the centred ``H K_m H``,
+The entries of rho and of rho* have the same sum.  With ``H = I - 11'/n`` and the largest
+eigenvalue lambda_m of ``H K_m H``, therefore,
 
     | ||rho*||_{K_m} - ||rho||_{K_m} | <= sqrt(lambda_m) ||rho* - rho||.
 
-A kernel whose dual norm at rho* is thereby held below that of all active ones has no weight at the
-optimum.  The problem without it has the same optimum, so that passes may leave it out for good,
-and lower bounds that do so remain bounds.  The trace of ``H K_m H`` stands for lambda_m.
+A kernel has no weight at the optimum if these bounds place its dual norm at rho* below that of all
+active kernels.  The problem without it has the same optimum, so that passes may leave it out for
+good, and lower bounds that leave it out remain bounds.  The code uses the trace of ``H K_m H``,
+which is at least lambda_m.
 
-The duals of hinge and epsilon-insensitive loss are linear in rho between their kinks: there is no
-such ball, and nothing is screened.
+The duals of the hinge and the epsilon-insensitive loss are linear in rho between their kinks, so
+that there is no such ball, and no kernel is screened.
 """
 
 from __future__ import annotations
@@ -28,15 +30,15 @@ import numpy as np
 from mkldist.arrays import Bools, Floats
 from mkldist.gram.requests import Inner, Matvec, Quadratic, Request
 
-WORTH_VISITING_ALONE = 0.5  # share of the kernels, above which a pass over all is no dearer
-WORTH_ASKING = 30.0  # times the tolerance is the gap above which radii are asked for
-KERNELS_AT_ONCE = 1000
-ROUNDING = 1e-9  # of the largest dual norm
-VALUE_ROUNDING = 1e-14  # of the primal value
+WORTH_VISITING_ALONE = 0.5  # share of the kernels above which a pass over all costs no more
+WORTH_ASKING = 30.0  # gap, in units of the tolerance, above which the pass for radii may pay
+KERNELS_AT_ONCE = 1000  # kernels in one request of a pass over the candidates alone
+ROUNDING = 1e-9  # of dual norms, relative to the largest
+VALUE_ROUNDING = 1e-14  # of the primal value, relative
 
 
 class Candidates:
-    """The kernels that may have a weight at the optimum, as far as is known.
+    """The kernels that are not proven inactive, with bounds of their dual norms.
 
     Parameters
     ----------
@@ -46,15 +48,15 @@ class Candidates:
     Attributes
     ----------
     passes : int
-        Passes over all kernels.
+        Number of passes over all kernels.
     may_be_active : (M,) bool
-        Those that are not screened.
+        True for kernels that are not proven inactive; the others are screened.
     centre : (n,) float64
-        The dual point last asked about; empty before the first.
+        The dual point of the last pass, the centre of the ball; empty before the first pass.
     bounds : (M,) float64
-        Upper bounds of the dual norms there, exact where the last pass visited.
+        Upper bounds of the dual norms there, exact for the kernels that the last pass visited.
     radii : (M,) float64, or None
-        ``sqrt(trace(H K_m H))``, asked for when it can help.
+        ``sqrt(trace(H K_m H))``; None until they are asked for, once they can help.
     """
 
     def __init__(self, n_kernels: int) -> None:
@@ -72,16 +74,16 @@ class Candidates:
         return {"screened": screened, "partial_passes": float(self._partial_passes)}
 
     def go_on(self, start: Candidates) -> None:
-        """Take over what is known of dual norms at a point; no kernel is screened yet."""
+        """Take over the centre, bounds and radii of another problem, but no screened kernel."""
         self.centre, self.bounds = start.centre, start.bounds
         self.radii, self._exact = start.radii, start._exact
 
     def shrink(self, factor: float) -> None:
-        """Move the centre towards zero."""
+        """Multiply the centre and the bounds by a positive factor."""
         self.centre, self.bounds = factor * self.centre, factor * self.bounds
 
     def quadratic(self, vectors: Floats) -> Generator[Request, Any, Floats]:
-        """Return ``v'K_m v`` of all kernels for (n, R) vectors, (M, R); zero where screened."""
+        """Ask for ``v'K_m v`` of all kernels for (n, R) vectors, (M, R); zero where screened."""
         if self.may_be_active.mean() > WORTH_VISITING_ALONE:
             self.passes += 1
             q: Floats = yield Quadratic(vectors)
@@ -97,14 +99,14 @@ class Candidates:
         return q
 
     def visited(self, rho: Floats, norms: Floats) -> None:
-        """Take up what a pass says.
+        """Move the centre to the dual point of a pass, and update the bounds.
 
         Parameters
         ----------
         rho : (n,) float64
-            A feasible dual point, the centre of the balls to come.
+            A feasible dual point.
         norms : (M,) float64
-            ``||rho||_{K_m}``; of screened kernels anything.
+            ``||rho||_{K_m}``; entries of screened kernels are not read.
         """
         unseen = ~self.may_be_active
         self.bounds = np.where(unseen, self.bounds, norms)
@@ -116,17 +118,18 @@ class Candidates:
     def screen(
         self, distance: float, threshold: float | None = None, *, left: float = math.inf
     ) -> Generator[Request, Any, None]:
-        """Leave out the kernels whose dual norm is below the threshold in all of a ball.
+        """Screen the kernels whose dual norm is below a threshold everywhere in a ball.
 
         Parameters
         ----------
         distance : float
             Radius of the ball around the centre.
         threshold : float, optional
-            Dual norm of active kernels at the optimum; by default the largest of all.
+            Dual norm of active kernels at the optimum; by default a lower bound in the ball of
+            the largest dual norm of all kernels.
         left : float
-            Ratio of the present gap to the tolerance: where little is left to be done, the pass
-            that asks for the radii would save none.
+            Ratio of the present gap to the tolerance.  If it is small, few passes are left, and
+            the pass that asks for the radii would cost more than it saves.
         """
         if not math.isfinite(distance):
             return
@@ -144,9 +147,9 @@ class Candidates:
         self.may_be_active &= self.bounds + change >= threshold - slack
 
     def _could_help(self, distance: float, threshold: float | None) -> bool:
-        """Return whether passes would become cheaper, were the eigenvalues as small as can be.
+        """Return True if passes would become cheaper with the smallest possible eigenvalues.
 
-        ``||rho||_{K_m}`` bounds ``sqrt(lambda_m) ||rho||`` from below.
+        ``||rho||_{K_m} <= sqrt(lambda_m) ||rho||`` bounds the eigenvalues from below.
         """
         length = float(np.linalg.norm(self.centre))
         if length == 0.0:
@@ -157,14 +160,14 @@ class Candidates:
 
 
 def distance_to_optimum(upper: float, value: float, curvature: float) -> float:
-    """Return a bound of ``||rho* - rho||``; infinite where the dual is not strongly concave.
+    """Return a bound of ``||rho* - rho||``; infinite if the dual is not strongly concave.
 
     Parameters
     ----------
     upper, value : float
         A primal value, and the dual value of rho.
     curvature : float
-        Modulus mu of strong concavity.
+        Modulus mu of strong concavity; 0 if there is none.
     """
     if curvature == 0.0:
         return math.inf

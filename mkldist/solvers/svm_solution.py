@@ -1,4 +1,4 @@
-"""Solutions of methods that end in support vector machines on the combined kernel."""
+"""Solutions of methods that return a support vector machine on their combined kernel."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ def svm_solution(
     extra: dict[str, float] | None = None,
     state: object = None,
 ) -> Solution:
-    """Return the solution of a method that kept the best of its machines.
+    """Return the solution of a method, from its best machine and its bounds.
 
     Parameters
     ----------
     kernel_weights : (M,) float64
-        The weights whose combined kernel the machine was trained on.
+        Kernel weights of the combined kernel on which the machine was trained.
     svm : SvmSolution
-        The machine, or the machines side by side.
+        The machine, or the machines of several classes side by side.
     bounds : (float, float)
         Upper and lower bound of the method's optimum.
     stop, counters, trace, extra, state
@@ -56,16 +56,18 @@ def fixed_weights_solution(
 ) -> Solution:
     """Return the solution of a method that trains its machines once, at fixed kernel weights.
 
+    The gap of the machines is the certificate, and a trace has one row.
+
     Parameters
     ----------
     problem : Problem
-        What was solved.
+        The problem, whose clock times the trace.
     params : SolverParams
-        Tolerance asked for, and whether to record a trace: one of one row.
+        Tolerance, and ``trace``, which says whether to record one.
     kernel_weights : (M,) float64
-        The weights whose combined kernel the machine was trained on.
+        Kernel weights of the combined kernel on which the machine was trained.
     svm : SvmSolution
-        The machine, or the machines side by side; their gap is the certificate.
+        The machine, or the machines of several classes side by side.
     counters : Counters
         Work done.
     """

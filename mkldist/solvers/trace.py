@@ -1,4 +1,4 @@
-"""Convergence traces: one row per outer iteration, recorded only when asked for."""
+"""Convergence traces: one row per outer iteration, recorded only if the user asks for them."""
 
 from __future__ import annotations
 
@@ -14,18 +14,21 @@ from mkldist.solvers.clock import Clock
 Arrays = dict[str, npt.NDArray[Any]]
 
 N_LARGEST = 5
+"""Number of the largest kernel weights in a row."""
+
 ACTIVE_THRESHOLD = 1e-3
+"""Kernel weight above which traces and results count a kernel as active."""
 
 
 class Trace:
-    """Objective, bounds, gap, active kernels and largest weights against iteration and time.
+    """Record of bounds, number of active kernels and largest weights, by iteration and time.
 
     Parameters
     ----------
     enabled : bool
-        Record nothing when False.
+        Record nothing if False.
     clock : Clock
-        The solver's time.
+        Clock of the solver's time.
     """
 
     def __init__(self, enabled: bool, clock: Clock) -> None:
@@ -34,14 +37,14 @@ class Trace:
         self._largest: list[tuple[npt.NDArray[np.intp], Floats]] = []
 
     def record(self, objective: float, dual_objective: float, weights: Floats) -> None:
-        """Add one iteration.
+        """Add a row for one iteration.
 
         Parameters
         ----------
         objective, dual_objective : float
             Best upper and lower bound so far.
         weights : (M,) float64
-            Current kernel weights.
+            Kernel weights of the iteration.
         """
         if not self._enabled:
             return
@@ -56,13 +59,21 @@ class Trace:
     def of_one(
         cls, enabled: bool, clock: Clock, objective: float, dual_objective: float, weights: Floats
     ) -> Arrays:
-        """Return the trace of a method that ends in one step."""
+        """Return the trace of a method that ends in one step: one row, or none if not enabled."""
         trace = cls(enabled, clock)
         trace.record(objective, dual_objective, weights)
         return trace.arrays()
 
     def arrays(self) -> Arrays:
-        """Return the trace by name; rows are iterations; empty when nothing was recorded."""
+        """Return the columns of the trace by name; empty if there is no row.
+
+        Returns
+        -------
+        dict of str to array
+            ``seconds``, ``objective``, ``dual_objective``, ``gap`` (relative), ``active_kernels``,
+            all (T,) for T iterations; ``largest_kernels`` (indices) and ``largest_weights``, both
+            (T, min(M, 5)), largest first.
+        """
         if not self._rows:
             return {}
         seconds, objective, dual, active = np.array(self._rows).T

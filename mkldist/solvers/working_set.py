@@ -1,12 +1,12 @@
-"""The few kernels that a simplex-weighted method works on between its passes over all of them.
+"""Working set: the few kernels on which a simplex-weighted method works between its passes.
 
 Of thousands of kernels some dozens get a weight.  A method solves its problem on a working set of
-kernels, which costs only these, and makes a pass over the bank to see whether others belong to it.
-For a dual point alpha of the inner machine,
+kernels, which costs only these, and then makes a pass over the bank to find kernels that the
+working set lacks.  For a dual point alpha of the inner machine,
 
     1'alpha - 1/2 max_m q_m(alpha*y) <= optimum,
 
-so that the pass which looks for such kernels certifies the solution when there are none.
+so that the same pass certifies the solution if it finds none.
 """
 
 from __future__ import annotations
@@ -21,29 +21,33 @@ from mkldist.gram.requests import Combine, Matvec, Quadratic, Request
 from mkldist.solvers.screening import Candidates
 
 FIRST_KERNELS = 20
-PASS_SHARE = 2000  # of all kernels, that are taken at once where a pass costs far more than they
-SMALL = 40  # kernels, of which a working set is not worth its trouble
-SOLVED = 0.3  # of the gap of the last pass, to which the working set is solved before the next
-SOLVED_TOL = 0.7  # of the tolerance, to which it need not be solved any better
+PASS_SHARE = 2000  # one of so many kernels may join at once: it costs little beside a pass
+SMALL = 40  # number of kernels up to which passes are cheap, and a working set saves nothing
+# The working set is solved to the first share of the gap that the last pass found before the next
+# pass, but never to less than the second share of the tolerance.
+SOLVED = 0.3
+SOLVED_TOL = 0.7
 
 
 class WorkingSet:
-    """Some of M kernels.
+    """The S of a bank's M kernels on which a method works.
 
     Parameters
     ----------
     n_kernels : int
         Number M of kernels.
     everything : bool
-        Work on all of them, and make every question a pass.
+        Work on all kernels, and make every request a pass.
 
     Attributes
     ----------
     everything : bool
-        Whether it was so from the start, as it is of few kernels; a working set that has grown to
-        all kernels has them in an order of its own and stays one.
+        True if the method works on all kernels from the start, as it does if they are few.  A
+        working set that has grown to all kernels is not one of these: its order is its own.
     kernels : (S,) intp
-        Those taken, in the order in which they were.
+        Indices of the kernels at work, in the order in which they joined.
+    candidates : Candidates
+        Kernels that are not proven inactive; the passes visit these.
     """
 
     def __init__(self, n_kernels: int, *, everything: bool) -> None:
@@ -57,7 +61,7 @@ class WorkingSet:
 
     @property
     def passes(self) -> int:
-        """Passes made."""
+        """Number of passes over all kernels."""
         return self.candidates.passes
 
     def spread(self, weights: Floats) -> Floats:
@@ -73,7 +77,7 @@ class WorkingSet:
         return Combine(weights, None if self.everything else self.kernels)
 
     def quadratic(self, point: Floats) -> Generator[Request, Any, Floats]:
-        """Return ``q_m(alpha*y)`` on the working set, added up over classes.
+        """Ask for ``q_m(alpha*y)`` on the working set, added up over classes.
 
         Parameters
         ----------
@@ -92,9 +96,9 @@ class WorkingSet:
         return forms
 
     def visit_all(self, points: Floats) -> Generator[Request, Any, Floats]:
-        """Return ``q_m(alpha_j*y)`` of all kernels at some points: one pass.
+        """Ask for ``q_m(alpha_j*y)`` of all kernels at some points, by one pass.
 
-        Of kernels that were screened it is zero.
+        It is zero for kernels that are proven inactive.
 
         Parameters
         ----------
@@ -111,9 +115,20 @@ class WorkingSet:
         return by_point
 
     def newcomers(self, q: Floats, threshold: float) -> Ints:
-        """Return kernels outside whose q_m exceeds a threshold, largest first.
+        """Return the kernels outside whose q_m exceeds a threshold, largest q_m first.
 
-        They are not so many that the working set more than doubles.
+        At most :func:`most_newcomers` are returned.
+
+        Parameters
+        ----------
+        q : (M,) float64
+            ``q_m(alpha*y)`` of all kernels.
+        threshold : float
+            Value to exceed.
+
+        Returns
+        -------
+        (K,) intp
         """
         outside = q > threshold
         outside[self.kernels] = False
@@ -126,18 +141,18 @@ class WorkingSet:
         self.kernels = np.concatenate([self.kernels, kernels])
 
     def enlarge(self, kernels: Ints, points: Floats) -> Generator[Request, Any, Floats]:
-        """Take kernels into the working set; return their ``q_m(alpha_j*y)``.
+        """Take kernels into the working set; ask for their ``q_m(alpha_j*y)``.
 
         Parameters
         ----------
-        kernels : (S,) intp
+        kernels : (K,) intp
             Kernels outside.
         points : (J, n) or (J, n, k) float64
-            ``alpha_j * y`` of the points that the working set was asked about.
+            ``alpha_j * y`` of the points whose q is known on the working set.
 
         Returns
         -------
-        (J, S) float64
+        (J, K) float64
         """
         self.take(kernels)
         if not len(points):
@@ -150,9 +165,10 @@ class WorkingSet:
 
 
 def most_newcomers(n_kernels: int, size: int, first: int = FIRST_KERNELS) -> int:
-    """Return how many kernels a working set may take at once.
+    """Return the number of kernels that may join a working set at once.
 
-    It may double; and of very many kernels, which all cost a pass, some cost little.
+    The working set may double.  If the bank has very many kernels, more of them may join, for
+    their cost is small beside that of a pass over all.
 
     Parameters
     ----------
@@ -161,13 +177,13 @@ def most_newcomers(n_kernels: int, size: int, first: int = FIRST_KERNELS) -> int
     size : int
         Kernels in the working set.
     first : int
-        Kernels that it starts from.
+        Number of kernels that it starts from.
     """
     return max(first, n_kernels // PASS_SHARE, size)
 
 
 def solved(tol: float, gap_of_pass: float, share: float = SOLVED) -> float:
-    """Return the relative gap on the working set at which a pass is due.
+    """Return the relative gap on the working set at which the next pass is due.
 
     Parameters
     ----------
@@ -176,6 +192,6 @@ def solved(tol: float, gap_of_pass: float, share: float = SOLVED) -> float:
     gap_of_pass : float
         Gap on all kernels that the last pass found.
     share : float
-        What of that may be left on the working set.
+        Share of `gap_of_pass` that may be left on the working set.
     """
     return max(SOLVED_TOL * tol, share * gap_of_pass)

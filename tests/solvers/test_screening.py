@@ -1,4 +1,4 @@
-"""Screening: what is proven inactive has no weight at the optimum of a conic solver."""
+"""Screening: kernels proven inactive have no weight at the optimum of a conic solver."""
 
 from __future__ import annotations
 

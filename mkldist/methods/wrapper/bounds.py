@@ -23,7 +23,7 @@ class Bounds:
     params : SolverParams
         Its ``trace`` says whether to record one.
     counters : Counters
-        Counters in which every update counts an outer iteration.
+        Counters in which every iteration recorded counts as an outer iteration.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class Bounds:
         self._trace = Trace(params.trace, problem.clock)
 
     def update(self, weights: Floats, svm: SvmSolution, objective: float, lower: float) -> None:
-        """Keep the bounds of an iteration where they are the best so far.
+        """Keep the bounds of an iteration where they are the best so far, and record it.
 
         Parameters
         ----------
@@ -58,11 +58,26 @@ class Bounds:
         lower : float
             Lower bound that the iteration found.
         """
-        self.idle += 1
-        if lower > self.lower:
-            self.lower, self.idle = lower, 0
-        if objective < self.upper:
-            self.upper, self.weights, self.svm, self.idle = objective, weights, svm, 0
+        risen, fallen = self.improve_lower(lower), self.improve_upper(weights, svm, objective)
+        self.idle = 0 if risen or fallen else self.idle + 1
+        self.record(weights)
+
+    def improve_upper(self, weights: Floats, svm: SvmSolution, objective: float) -> bool:
+        """Keep weights (M,) whose objective is the least so far; return True if it is."""
+        better = objective < self.upper
+        if better:
+            self.upper, self.weights, self.svm = objective, weights, svm
+        return better
+
+    def improve_lower(self, lower: float) -> bool:
+        """Keep a lower bound that is the greatest so far; return True if it is."""
+        better = lower > self.lower
+        if better:
+            self.lower = lower
+        return better
+
+    def record(self, weights: Floats) -> None:
+        """Count an outer iteration at weights (M,), and add it to the trace."""
         self._counters.outer_iterations += 1
         self._trace.record(self.upper, self.lower, weights)
 
@@ -76,7 +91,9 @@ class Bounds:
         """Relative gap of the bounds."""
         return relative_gap(self.upper, self.lower)
 
-    def solution(self, stop: StopReason, extra: dict[str, float] | None = None) -> Solution:
+    def solution(
+        self, stop: StopReason, extra: dict[str, float] | None = None, state: object = None
+    ) -> Solution:
         """Return the solution at the least objective, certified by the bounds."""
         return svm_solution(
             self.weights,
@@ -86,4 +103,5 @@ class Bounds:
             self._counters,
             self._trace,
             extra,
+            state,
         )

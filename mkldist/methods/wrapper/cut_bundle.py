@@ -1,17 +1,23 @@
-"""What the cutting-plane methods on the simplex share: machines, cuts, bounds and a working set.
+"""Pieces that the cutting-plane methods on the simplex, Level and SILP, share.
 
-A machine at weights p gives an upper bound ``J(p)`` and, by its dual point alpha, the cut
-``1'alpha - 1/2 sum_m p_m q_m(alpha*y) <= J(p)``; the minimum of the cuts is a lower bound.  How p
-moves on from there is the method's affair.  With a working set the cuts are those of all
-multiples of alpha, see :mod:`.dual_cuts`.
+A machine at weights p gives the upper bound ``J(p)``.  Its dual point alpha gives the cut
+``f(p, alpha) = 1'alpha - 1/2 sum_m p_m q_m(alpha*y) <= J(p)``, and the minimum over the simplex of
+the largest cut is a lower bound.  Each method's file shows its plain algorithm, which visits all
+kernels in every iteration.
+
+The accelerated algorithms differ from it in two ways, and keep a :class:`Bundle`:
+
+* They work on a working set of kernels (:mod:`mkldist.solvers.working_set`).  Once the problem is
+  solved on these, :func:`certify` visits all kernels, bounds the optimum and takes more kernels.
+* The cuts are those of all multiples of alpha (:mod:`.dual_cuts`).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Generator
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field
@@ -21,13 +27,13 @@ from mkldist.counters import Counters
 from mkldist.gram.requests import Request
 from mkldist.machines.inner_svm import InnerSvm
 from mkldist.machines.svm import SvmSolution
-from mkldist.methods.wrapper.dual_cuts import DualCuts, highest_bounds
-from mkldist.optim.duality_gap import relative_gap
-from mkldist.optim.matrix_game import GameSolution
+from mkldist.methods.wrapper.bounds import Bounds
+from mkldist.methods.wrapper.dual_cuts import CutsMinimum, DualCuts, highest_bounds
 from mkldist.solvers.base import Problem, Solution, SolverParams, StopReason
-from mkldist.solvers.svm_solution import svm_solution
-from mkldist.solvers.trace import Trace
 from mkldist.solvers.working_set import WorkingSet, solved
+
+GapOf = Callable[[Floats, float], float]
+"""Gap held against the tolerance, given q of the iterate's machine and a lower bound."""
 
 
 class BundleParams(SolverParams):
@@ -39,9 +45,33 @@ class BundleParams(SolverParams):
     )
 
 
+class DualPoint(NamedTuple):
+    """A feasible dual point of the machine, and so a cut.
+
+    Parameters
+    ----------
+    alpha : (n,) or (n, k) float64
+        Dual variables of one machine, or of one for each class.
+    q : (S,) float64
+        ``q_m(alpha*y)`` of the kernels, added up over classes.
+    """
+
+    alpha: Floats
+    q: Floats
+
+    @property
+    def height(self) -> float:
+        """``1'alpha``, the value of the cut where the kernels vanish."""
+        return float(self.alpha.sum())
+
+    def times(self, factor: float) -> DualPoint:
+        """Return a multiple of the point."""
+        return DualPoint(factor * self.alpha, factor**2 * self.q)
+
+
 @dataclass(frozen=True, eq=False)
 class BundleState:
-    """Where the next point of a path may start.
+    """State from which the next point of a path starts.
 
     Parameters
     ----------
@@ -49,167 +79,191 @@ class BundleState:
         Kernel weights.
     kernels : (S,) intp
         The working set.
-    points : (J, n) or (J, n, k) float64
-        Dual points of the cuts that bind.
-    q : (J, S) float64
-        Their ``q_m(alpha_j*y)`` on the working set.
+    binding : list of DualPoint
+        Dual points whose cuts bind at the model's minimum, with q on the working set.
     alpha : (n,) or (n, k) float64
-        Dual point of the solution.
+        Dual variables of the solution.
     """
 
     weights: Floats
     kernels: Ints
-    points: Floats
-    q: Floats
+    binding: list[DualPoint]
     alpha: Floats
 
+    def feasible(self, C: float) -> Iterator[DualPoint]:
+        """Yield the dual points, shrunk where they exceed the bound C of this problem."""
+        for point in self.binding:
+            yield point.times(min(1.0, C / float(point.alpha.max())))
 
-class CutBundle:
-    """The iterate, the bundle of cuts, the bounds, and the kernels that they are about."""
 
-    def __init__(self, problem: Problem, params: BundleParams) -> None:
-        self.params, self._y, self._start = params, problem.y, problem.start
-        self.kernels = WorkingSet(problem.n_kernels, everything=params.acceleration == "none")
-        self.p: Floats = np.full(len(self.kernels), 1.0 / max(len(self.kernels), 1))
-        self.upper, self.lower, self.gap = math.inf, 0.0, math.inf  # no machine's value is negative
-        self.restricted_lower, self._gap_of_pass = -math.inf, math.inf
-        self.cuts = self._no_cuts()
-        self._points: list[Floats] = []  # alpha_j of the cuts
-        self.minimum: GameSolution
-        self._counters = Counters()
-        self._svm = InnerSvm(problem.y, params.C, params.tol, self._counters)
-        self._trace = Trace(params.trace, problem.clock)
-        self.by_iterate = False  # whether the gap of the iterate decides, not that of the bounds
+@dataclass(eq=False)
+class Bundle:
+    """Cuts and bounds of a problem that is solved on a working set.
 
-    @property
-    def weights(self) -> Floats:
-        """The iterate as weights of all kernels."""
-        return self.kernels.spread(self.p)
+    Parameters
+    ----------
+    y : (n,) or (n, k) float64
+        Labels.
+    C, tol : float
+        Bound of the dual variables, and the relative gap asked for.
+    kernels : WorkingSet
+        The kernels at work.
+    cuts : DualCuts
+        Cuts on the working set.
+    machine : InnerSvm
+        Solves the inner problem.
+    counters : Counters
+        Work done.
+    bounds : Bounds
+        Bounds of the optimum over all kernels.
+    alphas : list of arrays shaped like `y`
+        Dual points of the cuts.
+    model : CutsMinimum
+        Minimum of the cuts; there is none before the first cut.
+    restricted_lower : float
+        Lower bound of the optimum over the working set.
+    gap_of_pass : float
+        Gap on all kernels that the last pass found.
+    """
 
-    def begin(self) -> Generator[Request, Any, None]:
-        """Go on from a start, or with the kernels that the labels, as dual variables, ask for."""
-        if isinstance(self._start, BundleState):
-            self._go_on(self._start)
-            return
-        if self.kernels.everything:
-            return
-        positive = self._y > 0
+    y: Floats
+    C: float
+    tol: float
+    kernels: WorkingSet
+    cuts: DualCuts
+    machine: InnerSvm
+    counters: Counters
+    bounds: Bounds
+    alphas: list[Floats] = field(default_factory=list)
+    model: CutsMinimum = field(init=False)
+    restricted_lower: float = -math.inf
+    gap_of_pass: float = math.inf
+
+
+def begin(problem: Problem, params: BundleParams) -> Generator[Request, Any, tuple[Bundle, Floats]]:
+    """Choose the first kernels; return a bundle on them and their first weights (S,).
+
+    The first kernels are those of the largest q where the dual variables are equal within each
+    class.  Their weights are equal, and there is no cut.  Along a path, kernels and weights are
+    those of the last solution, and the bundle holds the cuts that bind there.
+    """
+    kernels = WorkingSet(problem.n_kernels, everything=False)
+    start = problem.start if isinstance(problem.start, BundleState) else None
+    if start is not None and not kernels.everything:
+        kernels.take(start.kernels)
+    elif not kernels.everything:
+        positive = problem.y > 0
         alpha = np.where(positive, 1.0 / positive.sum(axis=0), 1.0 / (~positive).sum(axis=0))
-        q = yield from self.kernels.visit_all(alpha[None] * self._y)
-        self.kernels.take(self.kernels.newcomers(q[:, 0], -math.inf))
-        self.p = np.full(len(self.kernels), 1.0 / len(self.kernels))
-        self.cuts = self._no_cuts()
-
-    def _no_cuts(self) -> DualCuts:
-        return DualCuts(len(self.kernels), multiples=self.params.acceleration != "none")
-
-    def _go_on(self, start: BundleState) -> None:
-        """Take over weights and kernels, and the cuts of the dual points, scaled to this C."""
-        if not self.kernels.everything:
-            self.kernels.take(start.kernels)
-            self.cuts = self._no_cuts()
-        for alpha, q in zip(start.points, start.q, strict=True):
-            factor = min(1.0, self.params.C / float(alpha.max()))
-            self._take_cut(factor * alpha, factor**2 * q)
-        self._minimise()
-        self.p = start.weights[self.kernels.kernels]
-        self._gap_of_pass = self.params.tol
-        self._svm.begin_at(start.alpha)
-
-    def _take_cut(self, alpha: Floats, q: Floats) -> None:
-        """Add a cut to the model; of a point whose multiples are cut, that of the largest."""
-        if self.params.acceleration != "none":
-            factor = self.params.C / float(alpha.max())
-            alpha, q = factor * alpha, factor**2 * q
-        self.cuts.add(float(alpha.sum()), q)
-        self._points.append(alpha)
-
-    def visit(self) -> Generator[Request, Any, None]:
-        """Solve the machine at p, add its cut, and certify what it can."""
-        K = yield self.kernels.combination(self.p)
-        svm = self.solve_svm(K)
-        q = yield from self.kernels.quadratic(svm.signed)
-        self.lengths = self.p * np.sqrt(np.maximum(q, 0.0))
-        self.add_cut(svm.alpha, q)
-        yield from self.look_outside(svm, q)
-
-    def solve_svm(self, K: Floats) -> SvmSolution:
-        """Solve the inner machine at p (step 3), started from the last one; a new upper bound."""
-        svm = self._svm(K)
-        self._counters.combines += 1
-        if svm.objective < self.upper:
-            self.upper, self.best_weights, self.best_svm = svm.objective, self.weights, svm
-        return svm
-
-    def add_cut(self, alpha: Floats, q: Floats) -> None:
-        """Extend the cutting-plane model and minimise it (steps 4 and 5)."""
-        self._take_cut(alpha, q)
-        lower = self.restricted_lower
-        self._minimise()
-        self.restricted_lower = max(self.restricted_lower, lower)
-
-    def _minimise(self) -> None:
-        """Minimise the model over the simplex of the working set."""
-        self.minimum, self._multiples = self.cuts.minimum(self.upper)
-        self.restricted_lower = self.minimum.bound
-
-    def look_outside(self, svm: SvmSolution, q: Floats) -> Generator[Request, Any, None]:
-        """Certify the gap, by a pass once the problem is solved on the working set.
-
-        The pass asks about the mixture of the cuts' points that attains the model's minimum: its
-        cut is at least as high as the mixture of theirs.  It asks about the iterate's dual point
-        only where that decides.
-        """
-        self._counters.outer_iterations += 1
-        gap = self.decisive(svm, q, self.restricted_lower)
-        if self.kernels.everything:
-            self.lower, self.gap = self.restricted_lower, gap
-        elif gap <= solved(self.params.tol, self._gap_of_pass):
-            shares = self._multiples * self.minimum.rows
-            mixture = np.tensordot(shares, np.array(self._points), axes=1)
-            points = np.stack([mixture, svm.alpha] if self.by_iterate else [mixture])
-            q_all = yield from self.kernels.visit_all(points * self._y)
-            bounds = highest_bounds(_heights(points), q_all.max(axis=0))
-            self.lower = max(self.lower, float(bounds.max()))
-            self.gap = self._gap_of_pass = self.decisive(svm, q_all[:, -1], self.lower)
-            if self.gap > self.params.tol:
-                self.add_cut(mixture, q_all[self.kernels.kernels, 0])
-                height = 2.0 * (float(mixture.sum()) - self.restricted_lower)
-                yield from self._enlarge(self.kernels.newcomers(q_all[:, 0], height))
-        self._counters.passes = self.kernels.passes
-        self._trace.record(self.upper, self.lower, self.weights)
-
-    def decisive(self, svm: SvmSolution, q: Floats, lower: float) -> float:
-        """Return the gap that decides, on the kernels of q: that of the bounds."""
-        return relative_gap(self.upper, lower)
-
-    def _enlarge(self, newcomers: Ints) -> Generator[Request, Any, None]:
-        """Take kernels into the working set, and what the cuts say of them into the model."""
-        if not len(newcomers):
-            return
-        points = np.array(self._points)
-        q = yield from self.kernels.enlarge(newcomers, points * self._y)
-        self.cuts.widen(q)
-        self.p = np.concatenate([self.p, np.zeros(len(newcomers))])
-        self._minimise()
-
-    def solution(self, stop: StopReason) -> Solution:
-        """Return the best weights met and their certificate."""
-        svm, binding = self.best_svm, np.flatnonzero(self.minimum.rows)
-        points, q = np.array(self._points)[binding], self.cuts.q[binding]
-        state = BundleState(self.best_weights, self.kernels.kernels, points, q, svm.alpha)
-        return svm_solution(
-            self.best_weights,
-            svm,
-            (self.upper, self.lower),
-            stop,
-            self._counters,
-            self._trace,
-            state=state,
-        )
+        q = yield from kernels.visit_all(alpha[None] * problem.y)
+        kernels.take(kernels.newcomers(q[:, 0], -math.inf))
+    counters = Counters()
+    machine = InnerSvm(problem.y, params.C, params.tol, counters)
+    cuts, bounds = DualCuts(len(kernels)), Bounds(problem, params, counters)
+    if not kernels.everything:
+        bounds.improve_lower(0.0)  # before the first pass: no machine's value is negative
+    bundle = Bundle(problem.y, params.C, params.tol, kernels, cuts, machine, counters, bounds)
+    if start is None:
+        return bundle, np.full(len(kernels), 1.0 / len(kernels))
+    for point in start.feasible(params.C):
+        _append(bundle, point)
+    _minimise(bundle)
+    bundle.gap_of_pass = params.tol
+    machine.begin_at(start.alpha)
+    return bundle, start.weights[kernels.kernels]
 
 
-def _heights(points: Floats) -> Floats:
-    """Return ``1'alpha_j`` of points (J, n) or (J, n, k)."""
-    heights: Floats = points.sum(axis=tuple(range(1, points.ndim)))
-    return heights
+def solve_machine(bundle: Bundle, K: Floats, weights: Floats) -> SvmSolution:
+    """Solve the machine on the combined kernel K (n, n) of weights (M,): an upper bound."""
+    svm = bundle.machine(K)
+    bundle.counters.combines += 1
+    bundle.bounds.improve_upper(weights, svm, svm.objective)
+    return svm
+
+
+def add_cut(bundle: Bundle, point: DualPoint) -> None:
+    """Add the cuts of a dual point, with q on the working set, and minimise the model anew."""
+    _append(bundle, point)
+    lower = bundle.restricted_lower
+    _minimise(bundle)
+    bundle.restricted_lower = max(bundle.restricted_lower, lower)
+
+
+def certify(
+    bundle: Bundle,
+    svm: SvmSolution,
+    q: Floats,
+    gap_of: GapOf,
+    *,
+    with_iterate: bool = False,
+) -> Generator[Request, Any, float]:
+    """Return the gap on all kernels, or infinity while the working set is not yet solved.
+
+    Once it is solved, a pass over all kernels evaluates the mixture of dual points that attains the
+    model's minimum, for its cut is at least as high as the mixture of their cuts.  The pass bounds
+    the optimum from below, and kernels that may lower the model's minimum join the working set.
+
+    Parameters
+    ----------
+    bundle : Bundle
+        The cuts, the last of which is that of `svm`.
+    svm : SvmSolution
+        The machine at the iterate.
+    q : (S,) float64
+        Its ``q_m(alpha*y)`` on the working set.
+    gap_of : callable
+        The gap held against the tolerance.
+    with_iterate : bool
+        True if `gap_of` uses q: the pass then evaluates the dual point of `svm` too.
+    """
+    kernels, bounds = bundle.kernels, bundle.bounds
+    gap = gap_of(q, bundle.restricted_lower)
+    if kernels.everything:
+        bounds.improve_lower(bundle.restricted_lower)
+        return gap
+    if gap > solved(bundle.tol, bundle.gap_of_pass):
+        return math.inf
+    shares = bundle.model.multiples * bundle.model.shares
+    mixture = np.tensordot(shares, np.array(bundle.alphas), axes=1)
+    points = np.stack([mixture, svm.alpha] if with_iterate else [mixture])
+    q_all = yield from kernels.visit_all(points * bundle.y)
+    heights = points.reshape(len(points), -1).sum(axis=1)
+    bounds.improve_lower(float(highest_bounds(heights, q_all.max(axis=0)).max()))
+    bundle.gap_of_pass = gap_of(q_all[:, -1], bounds.lower)
+    if bundle.gap_of_pass > bundle.tol:
+        add_cut(bundle, DualPoint(mixture, q_all[kernels.kernels, 0]))
+        # At the vertex of a kernel m the mixture's cut is 1'alpha - q_m/2.  Only a kernel where
+        # that lies below the minimum can lower the minimum.
+        height = 2.0 * (float(mixture.sum()) - bundle.restricted_lower)
+        yield from _enlarge(bundle, kernels.newcomers(q_all[:, 0], height))
+    return bundle.gap_of_pass
+
+
+def bundle_solution(bundle: Bundle, stop: StopReason) -> Solution:
+    """Return the best weights met and their certificate."""
+    bounds, alphas, q = bundle.bounds, bundle.alphas, bundle.cuts.q
+    binding = [DualPoint(alphas[j], q[j].copy()) for j in np.flatnonzero(bundle.model.shares)]
+    bundle.counters.passes = bundle.kernels.passes
+    state = BundleState(bounds.weights, bundle.kernels.kernels, binding, bounds.svm.alpha)
+    return bounds.solution(stop, state=state)
+
+
+def _append(bundle: Bundle, point: DualPoint) -> None:
+    """Add the cuts of the largest feasible multiple of a dual point, and so of all multiples."""
+    largest = point.times(bundle.C / float(point.alpha.max()))
+    bundle.cuts.add(largest.height, largest.q)
+    bundle.alphas.append(largest.alpha)
+
+
+def _minimise(bundle: Bundle) -> None:
+    """Minimise the cuts over the simplex of the working set."""
+    bundle.model = bundle.cuts.minimum(bundle.bounds.upper)
+    bundle.restricted_lower = bundle.model.bound
+
+
+def _enlarge(bundle: Bundle, newcomers: Ints) -> Generator[Request, Any, None]:
+    """Take kernels into the working set, and their q at all dual points into the cuts."""
+    if not len(newcomers):
+        return
+    q = yield from bundle.kernels.enlarge(newcomers, np.array(bundle.alphas) * bundle.y)
+    bundle.cuts.widen(q)
+    _minimise(bundle)

@@ -1,46 +1,71 @@
-"""Cuts that dual points of a support vector machine give of its optimal value over the simplex.
+"""Cuts of the value of a support vector machine over the simplex, by all multiples of dual points.
 
 With ``h = 1'alpha`` and ``q_m = q_m(alpha*y)`` of a feasible alpha, every multiple ``t alpha``,
 0 <= t <= 1, is feasible too, so that
 
     J(p) >= phi(p) = max_{0 <= t <= 1} { t h - t^2/2 q'p }.
 
-``phi(p) <= v`` is ``t h - t^2/2 q'p <= v`` for the one multiple ``t = min(1, 2 v / h)``: level sets
-of all these cuts are those of one linear cut each, and so is the minimum of their maximum once v
-is known.  Where C is large J is nearly homogeneous, the alphas of different weights differ by
-factors, and cuts of alpha alone say little beyond the weights they were made at.  For the same
-reason an alpha is best handed over as its largest feasible multiple.
+``phi(p) <= v`` is ``t h - t^2/2 q'p <= v`` for the one multiple ``t = min(1, 2 v / h)``.  A level
+set of all these cuts is therefore the level set of one linear cut for each alpha, and the minimum
+of their maximum is that of one linear cut for each alpha once v is known.
+
+Where C is large, J is nearly homogeneous: the alphas of different weights differ by factors, and
+the cut of alpha alone says little beyond the weights at which it was made.  For the same reason a
+caller should hand over the largest feasible multiple of an alpha.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 
 from mkldist.arrays import Floats, Ints
 from mkldist.optim.level_set import nearest_below
-from mkldist.optim.matrix_game import GameSolution, solve_game
+from mkldist.optim.matrix_game import solve_game
 
-RISES = 8  # games a minimum, each with the multiples of the last one's value
-STALE = 0.1  # of that value, or of the distance to the upper bound, by which it may be outgrown
+RISES = 8  # games a minimum, each with the multiples that belong to the last one's value
+# Another game is worth its time if the last one raised the value by more than this share of the
+# value, or of its distance to the upper bound.
+STALE = 0.1
 NO_BASIS: tuple[Ints, Ints] = (np.empty(0, dtype=np.intp), np.empty(0, dtype=np.intp))
 
 
+@dataclass(frozen=True, eq=False)
+class CutsMinimum:
+    """Minimum of the largest cut over the simplex.
+
+    Parameters
+    ----------
+    bound : float
+        Lower bound of the minimum, and so of J; rounding leaves it one.
+    weights : (S,) float64
+        Minimiser, a point of the simplex.
+    shares : (J,) float64
+        Shares of the cuts, of sum 1: the mixture of the cuts by these shares attains `bound`.
+    multiples : (J,) float64
+        The multiple t of each dual point whose cut takes part.
+    """
+
+    bound: float
+    weights: Floats
+    shares: Floats
+    multiples: Floats
+
+
 class DualCuts:
-    """A bundle of cuts over the simplex of S kernels.
+    """Cuts over the simplex of S kernels, which may grow by further kernels.
 
     Parameters
     ----------
     n_kernels : int
         Number S of kernels.
-    multiples : bool
-        Whether the multiples of dual points are cut as well.
     """
 
-    def __init__(self, n_kernels: int, *, multiples: bool) -> None:
+    def __init__(self, n_kernels: int) -> None:
         self._heights: Floats = np.empty(0)
         self._q: Floats = np.empty((16, n_kernels))
-        self._multiples = multiples
-        self._value = 0.0  # whose multiples the model has; the machine's values are not negative
+        self._value = 0.0  # the value v whose multiples the last game had; 0 before the first game
         self._basis = NO_BASIS
         self._multipliers: Floats = np.empty(0)
 
@@ -69,7 +94,7 @@ class DualCuts:
         self._multipliers = np.append(self._multipliers, 0.0)
 
     def widen(self, q: Floats) -> None:
-        """Take more kernels in.
+        """Add kernels to the simplex.
 
         Parameters
         ----------
@@ -77,36 +102,32 @@ class DualCuts:
             ``q_m(alpha_j*y)`` of the new kernels.
         """
         wider = np.empty((len(self._q), self._q.shape[1] + q.shape[1]))
-        wider[: len(self)] = np.concatenate([self._q[: len(self)], q], axis=1)
+        wider[: len(self)] = np.concatenate([self.q, q], axis=1)
         self._q = wider
-        self._value, self._basis = 0.0, NO_BASIS
+        self._value, self._basis = 0.0, NO_BASIS  # new kernels may lower the minimum
 
-    def minimum(self, upper: float) -> tuple[GameSolution, Floats]:
-        """Minimise the largest cut over the simplex: a lower bound of J, and where.
+    def minimum(self, upper: float) -> CutsMinimum:
+        """Minimise the largest cut over the simplex.
+
+        The multiples depend on the minimum and the minimum on the multiples.  Each game takes the
+        multiples of the last game's value, which raises the value until it hardly rises.
 
         Parameters
         ----------
         upper : float
             An upper bound of J's minimum.
-
-        Returns
-        -------
-        solution : GameSolution
-            Of the cuts of one multiple each.
-        multiples : (J,) float64
-            These multiples.
         """
-        if self._multiples and self._value == 0.0:
-            self._value = float(highest_bounds(self._heights, self._q[: len(self)].max(1)).max())
+        if self._value == 0.0:
+            self._value = float(highest_bounds(self._heights, self.q.max(1)).max())
         for _ in range(RISES):
-            t = self._at(self._value)
-            solution = solve_game(self._payoff(t), *self._basis)
-            self._basis = solution.active, solution.support
-            left = min(upper - solution.bound, self._value)
-            if not self._multiples or solution.bound - self._value <= STALE * left:
+            t = self._multiples_at(self._value)
+            game = solve_game(self._payoff(t), *self._basis)
+            self._basis = game.active, game.support
+            left = min(upper - game.bound, self._value)
+            if game.bound - self._value <= STALE * left:
                 break
-            self._value = solution.bound
-        return solution, t
+            self._value = game.bound
+        return CutsMinimum(game.bound, game.columns, game.rows, t)
 
     def project(self, centre: Floats, level: float, slack: float) -> Floats | None:
         """Return the point of the simplex nearest to `centre` where no cut exceeds a level.
@@ -125,21 +146,18 @@ class DualCuts:
         (S,) float64 or None
             A point of the simplex, or None when the level set was not reached.
         """
-        payoff = self._payoff(self._at(level))
+        payoff = self._payoff(self._multiples_at(level))
         point, self._multipliers = nearest_below(payoff, centre, level, slack, self._multipliers)
         return point
 
-    def _at(self, value: float) -> Floats:
-        """Return the multiples whose cuts are as high as any where these have a value."""
-        ones = np.ones(len(self))
-        if not self._multiples:
-            return ones
-        h = self._heights
+    def _multiples_at(self, value: float) -> Floats:
+        """Return each dual point's multiple of the highest cut where its phi is `value`, (J,)."""
+        h, ones = self._heights, np.ones(len(self))
         return np.divide(2.0 * value, h, out=ones, where=h > 2.0 * value)
 
     def _payoff(self, t: Floats) -> Floats:
         """Return the values of the multiples' cuts at the vertices of the simplex, (J, S)."""
-        payoff: Floats = (t * self._heights)[:, None] - (0.5 * t**2)[:, None] * self._q[: len(self)]
+        payoff: Floats = (t * self._heights)[:, None] - (0.5 * t**2)[:, None] * self.q
         return payoff
 
 

@@ -6,40 +6,57 @@ Minimises over kernel weights p in the simplex the optimal value of the support 
                        0 <= alpha <= C, y'alpha = 0 },
 
 which is ``min_{f,b} C sum_i hinge(y_i (f(x_i) + b)) + 1/2 (sum_m ||f_m||)^2``.  J is convex, and
-every feasible alpha gives a cut ``f(p, alpha) = 1'alpha - 1/2 sum_m p_m q_m(alpha*y) <= J(p)``.
-Of several classes the shared weights minimise ``sum_c J_c(p)``, and cuts are sums over the classes.
+every feasible alpha gives a cut ``f(p, alpha) = 1'alpha - 1/2 sum_m p_m q_m(alpha*y) <= J(p)``,
+where ``q_m(v) = v'K_m v``.  Of several classes the shared weights minimise ``sum_c J_c(p)``, and
+cuts are sums over the classes.
 
 Erratum: the paper prints its stopping rule with an absolute 0.01.  J is in the thousands at its
-C = 100, and only a gap relative to |J| gives its numbers of active kernels and iterations.
+C = 100, and only a gap relative to ``|J|`` gives its numbers of active kernels and iterations.
 
-Erratum: its Algorithm 2 stops by the bounds, its experiments by the duality gap of the iterate,
-``stop="point"``, which takes more iterations and leaves fewer kernels with small weights.
-
-With its working set (``acceleration``) the method differs from the paper's in two more ways.  The
-cuts are those of all multiples of the dual points, see :mod:`.dual_cuts`; and what
-is projected is not p but the weights that are best for the functions found at p.
+Erratum: its Algorithm 2 stops by the bounds.  Its experiments stop by the duality gap of the
+iterate, ``stop="point"``, which takes more iterations and leaves fewer kernels with small weights.
 
 The paper raises the level's share of the upper bound from 0.9 to 0.99 once the gap is below 1 %.
 That is ``near=0.99``; at tolerances far below the paper's it takes about twice as many iterations
 as the default.
+
+``acceleration="none"`` is the paper's algorithm.  The default differs in three ways, neither in
+the problem nor in its optimum: it solves the problem on a working set of kernels; its cuts are
+those of all multiples of the dual points (:mod:`.dual_cuts`); and it projects not p but the
+weights that are best for the functions found at p.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Literal
 
 import numpy as np
 from pydantic import Field
 
 from mkldist.arrays import Floats
+from mkldist.counters import Counters
+from mkldist.gram.requests import Combine, Quadratic
+from mkldist.machines.inner_svm import InnerSvm
 from mkldist.machines.svm import SvmSolution
-from mkldist.methods.wrapper.cut_bundle import BundleParams, CutBundle
+from mkldist.methods.wrapper.bounds import Bounds
+from mkldist.methods.wrapper.cut_bundle import (
+    BundleParams,
+    BundleState,
+    DualPoint,
+    add_cut,
+    begin,
+    bundle_solution,
+    certify,
+    solve_machine,
+)
+from mkldist.optim.cutting_planes import CuttingPlanes
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.solvers.base import Method, Path, Problem, Steps, StopReason, reason_to_stop
 
-NEAR_RATIO = 0.01
+NEAR_RATIO = 0.01  # relative gap below which `near` takes the place of `far`
 BOUNDS_FACTOR = 10.0  # by which the bounds must be tighter where the iterate's gap decides
-LEVEL_SLACK = 1e-3  # violation of the level that the projection may leave
+LEVEL_SLACK = 1e-3  # violation of the level that may remain, of the distance of the bounds
 
 
 class LevelParams(BundleParams):
@@ -72,59 +89,135 @@ def solve(problem: Problem, params: LevelParams) -> Steps:
         ``objective`` is the least primal value met, ``dual_objective`` the greatest lower bound
         that the cuts gave.
     """
-    state = _Level(problem, params)
-    yield from state.begin()
+    if params.acceleration == "none":
+        return (yield from _plain(problem, params))
+    return (yield from _accelerated(problem, params))
+
+
+def _plain(problem: Problem, params: LevelParams) -> Steps:
+    """Run Algorithm 2 as it is printed, from equal weights or from the last point of a path."""
+    n, M, counters = problem.n_points, problem.n_kernels, Counters()
+    machine = InnerSvm(problem.y, params.C, params.tol, counters)
+    bounds, g = Bounds(problem, params, counters), CuttingPlanes(M)
+    points: list[DualPoint] = []  # alpha^j of the cuts
+    # Step 1: p^0 = e/m.
+    p = np.full(M, 1.0 / M)
+    if isinstance(problem.start, BundleState):
+        p = problem.start.weights
+        machine.begin_at(problem.start.alpha)
+        points.extend(problem.start.feasible(params.C))
+        for point in points:
+            g.add(point.height, -0.5 * point.q)
+        bounds.improve_lower(g.minimum().bound)
     for _ in range(params.max_iter):
-        yield from state.visit()
-        stop = reason_to_stop(problem, params, state.gap)
+        # Step 3: train the machine on sum_m p^i_m K_m for alpha^i.
+        K = yield Combine(p)
+        svm = machine(K)
+        forms = yield Quadratic(svm.signed.reshape(n, -1))  # (M, number of classes)
+        q = forms.sum(axis=1)
+        counters.combines += 1
+        counters.passes += 1
+        # Step 4, (5): g^i(p) = max_j f(p, alpha^j).
+        points.append(DualPoint(svm.alpha, q))
+        g.add(points[-1].height, -0.5 * q)
+        # Step 5, (6): the bounds min_p g^i(p) and min_j f(p^j, alpha^j), and their gap.
+        minimum = g.minimum()
+        bounds.improve_lower(minimum.bound)
+        bounds.improve_upper(p, svm, svm.objective)
+        gap = deciding_gap(params, bounds, p, svm, q, bounds.lower)
+        bounds.record(p)
+        # Step 8: stop.
+        stop = reason_to_stop(problem, params, gap)
         if stop is not None:
             break
-        state.project_onto_level_set()
-    return state.solution(stop or StopReason.MAX_ITER)
+        # Step 6, (7) and (8): project p^i onto the level set {p : g^i(p) <= l^i}.
+        level = level_between(bounds.lower, bounds.upper, params)
+        nearest = g.project(p, level, LEVEL_SLACK * bounds.width)
+        p = minimum.columns if nearest is None else nearest  # rounding may hide the level set
+    binding = [points[j] for j in np.flatnonzero(minimum.rows)]
+    state = BundleState(bounds.weights, np.arange(M), binding, bounds.svm.alpha)
+    return bounds.solution(stop or StopReason.MAX_ITER, state=state)
 
 
-class _Level(CutBundle):
-    """The bundle, and how the Level method moves on from it."""
+def _accelerated(problem: Problem, params: LevelParams) -> Steps:
+    """Run Algorithm 2 on a working set, with the cuts of all multiples of the dual points."""
+    # Step 1: equal weights of the first kernels.
+    bundle, p = yield from begin(problem, params)
+    kernels, bounds = bundle.kernels, bundle.bounds
+    for _ in range(params.max_iter):
+        # Step 3: train the machine on the working set's kernels.
+        weights = kernels.spread(p)
+        K = yield kernels.combination(p)
+        svm = solve_machine(bundle, K, weights)
+        q = yield from kernels.quadratic(svm.signed)
+        # Steps 4 and 5: the model and its bounds on the working set, then those on all kernels.
+        add_cut(bundle, DualPoint(svm.alpha, q))
+        gap_of = partial(deciding_gap, params, bounds, weights, svm)
+        gap = yield from certify(bundle, svm, q, gap_of, with_iterate=params.stop == "point")
+        bounds.record(weights)
+        # Step 8: stop.
+        stop = reason_to_stop(problem, params, gap)
+        if stop is not None:
+            break
+        # Step 6: project the best weights for the functions found at p onto the level set.
+        centre = np.zeros(len(kernels))
+        centre[: len(p)] = best_for_functions(p, q)  # certify may have appended kernels
+        lower = bundle.restricted_lower
+        level = level_between(lower, bounds.upper, params)
+        nearest = bundle.cuts.project(centre, level, LEVEL_SLACK * (bounds.upper - lower))
+        p = bundle.model.weights if nearest is None else nearest
+    return bundle_solution(bundle, stop or StopReason.MAX_ITER)
 
-    def __init__(self, problem: Problem, params: LevelParams) -> None:
-        super().__init__(problem, params)
-        self.params: LevelParams = params
-        self.by_iterate = params.stop == "point"
 
-    def decisive(self, svm: SvmSolution, q: Floats, lower: float) -> float:
-        """Return the gap that decides, of the bounds or of this iterate, on the kernels of q.
+def level_between(lower: float, upper: float, params: LevelParams) -> float:
+    """Return the level ``l = lambda upper + (1 - lambda) lower`` of the level set (7)."""
+    lam = params.near if relative_gap(upper, lower) < NEAR_RATIO else params.far
+    return lam * upper + (1 - lam) * lower
 
-        The gap of an iterate, ``1/2 (max_m q_m - sum_m p_m q_m)``, can stay large where the inner
-        solution is not unique, so bounds ten times tighter than asked for end the search too.
-        """
-        of_bounds = relative_gap(self.upper, lower)
-        if not self.by_iterate:
-            return of_bounds
-        of_point = relative_gap(svm.objective, float(svm.alpha.sum()) - 0.5 * float(q.max()))
-        if of_point <= self.params.tol:
-            self.upper, self.best_weights, self.best_svm = svm.objective, self.weights, svm
-        return min(of_point, BOUNDS_FACTOR * of_bounds)
 
-    def project_onto_level_set(self) -> None:
-        """Move to the next weights (step 6); the model's minimiser if rounding hides the set."""
-        upper, lower, params = self.upper, self.restricted_lower, self.params
-        closeness = params.near if relative_gap(upper, lower) < NEAR_RATIO else params.far
-        level = closeness * upper + (1 - closeness) * lower
-        point = self.cuts.project(self._centre(), level, slack=LEVEL_SLACK * (upper - lower))
-        self.p = self.minimum.columns if point is None else point
+def deciding_gap(
+    params: LevelParams, bounds: Bounds, p: Floats, svm: SvmSolution, q: Floats, lower: float
+) -> float:
+    """Return the relative gap held against the tolerance: of the bounds, or of the iterate.
 
-    def _centre(self) -> Floats:
-        """Return what is projected: p, or the best weights for the functions found at p.
+    The gap of an iterate, ``1/2 (max_m q_m - sum_m p_m q_m)``, can stay large where the inner
+    solution is not unique, so bounds ten times tighter than the tolerance end the search too.
+    An iterate of a small enough gap of its own takes the place of the best one in `bounds`.
 
-        The machine's functions have norms ``||f_m|| = p_m sqrt(q_m)``, and weights in proportion
-        to these minimise ``C sum_i hinge + 1/2 sum_m ||f_m||^2 / p_m`` for them.
-        """
-        total = float(self.lengths.sum())
-        if self.params.acceleration == "none" or total == 0.0:
-            return self.p
-        centre = np.zeros(len(self.p))
-        centre[: len(self.lengths)] = self.lengths / total
-        return centre
+    Parameters
+    ----------
+    params : LevelParams
+        Tolerance and stopping rule.
+    bounds : Bounds
+        Bounds of the optimum, of which the upper one is used.
+    p : (M,) float64
+        Weights of the iterate.
+    svm : SvmSolution
+        The machine at p.
+    q : (S,) float64
+        Its ``q_m(alpha*y)`` on the kernels that the gap is about.
+    lower : float
+        Lower bound of the optimum over these kernels.
+    """
+    of_bounds = relative_gap(bounds.upper, lower)
+    if params.stop == "bounds":
+        return of_bounds
+    of_point = relative_gap(svm.objective, float(svm.alpha.sum()) - 0.5 * float(q.max()))
+    if of_point <= params.tol:
+        bounds.upper, bounds.weights, bounds.svm = svm.objective, p, svm
+    return min(of_point, BOUNDS_FACTOR * of_bounds)
+
+
+def best_for_functions(p: Floats, q: Floats) -> Floats:
+    """Return the best weights for the functions that the machine found at weights p (S,).
+
+    These have norms ``||f_m|| = p_m sqrt(q_m)``, and weights in proportion to the norms minimise
+    ``C sum_i hinge + 1/2 sum_m ||f_m||^2 / p_m`` at fixed f_m.
+    """
+    norms = p * np.sqrt(np.maximum(q, 0.0))
+    total = float(norms.sum())
+    best: Floats = norms / total if total > 0.0 else p
+    return best
 
 
 METHOD = Method(

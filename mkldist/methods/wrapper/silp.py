@@ -10,17 +10,21 @@ alpha is one constraint of the paper's programme
 
     max theta  s.t.  sum_m beta_m S_m(alpha) >= theta for all alpha,  beta in the simplex,
 
-with ``S_m(alpha) = 1/2 q_m(alpha*y) - 1'alpha``.  The machine at beta finds the constraint that is
-violated most, and the programme over the constraints found so far gives the next beta.  Of
-several classes the shared weights minimise ``sum_c J_c(beta)``, and a constraint is the sum of
-those of the classes' machines.
+with ``S_m(alpha) = 1/2 q_m(alpha*y) - 1'alpha`` and ``q_m(v) = v'K_m v``.  The machine at beta
+finds the constraint that is violated most, and the programme over the constraints found so far
+gives the next beta.  Of several classes the shared weights minimise ``sum_c J_c(beta)``, and a
+constraint is the sum of those of the classes' machines.
 
 This is the cutting-plane method that the Level method stabilises: its weights are vertices of the
-model, so that they jump from iteration to iteration and need more of them.
+model, so that they jump from iteration to iteration and it needs more iterations.
 
 The paper stops when the newest constraint is violated by little relative to theta, after the
 programme is solved.  Here the best machine met takes the place of the newest: the bounds are
 ``-theta`` and the least J, and their relative gap is a certificate.
+
+``acceleration="none"`` is the paper's algorithm.  The default differs in two ways, neither in the
+problem nor in its optimum: it solves the programme on a working set of kernels, and its
+constraints are those of all multiples of the dual points (:mod:`.dual_cuts`).
 """
 
 from __future__ import annotations
@@ -28,10 +32,26 @@ from __future__ import annotations
 import numpy as np
 from pydantic import Field
 
-from mkldist.methods.wrapper.cut_bundle import BundleParams, CutBundle
+from mkldist.arrays import Floats
+from mkldist.counters import Counters
+from mkldist.gram.requests import Combine, Quadratic
+from mkldist.machines.inner_svm import InnerSvm
+from mkldist.methods.wrapper.bounds import Bounds
+from mkldist.methods.wrapper.cut_bundle import (
+    BundleParams,
+    BundleState,
+    DualPoint,
+    add_cut,
+    begin,
+    bundle_solution,
+    certify,
+    solve_machine,
+)
+from mkldist.optim.cutting_planes import CuttingPlanes
+from mkldist.optim.duality_gap import relative_gap
 from mkldist.solvers.base import Method, Path, Problem, Steps, StopReason, reason_to_stop
 
-RISING = 0.1  # of the distance to the upper bound, by which a lower bound rises that is on its way
+RISING = 0.1  # of the bounds' distance: a lower bound that rises by more is still on its way
 
 
 class SilpParams(BundleParams):
@@ -60,21 +80,93 @@ def solve(problem: Problem, params: SilpParams) -> Steps:
         ``objective`` is the least primal value met, ``dual_objective`` the value of the linear
         programme, evaluated so that rounding leaves it a lower bound.
     """
-    bundle = CutBundle(problem, params)
-    yield from bundle.begin()
+    if params.acceleration == "none":
+        return (yield from _plain(problem, params))
+    return (yield from _accelerated(problem, params))
+
+
+def _plain(problem: Problem, params: SilpParams) -> Steps:
+    """Run Algorithm 1 from equal weights, or from the last point of a path."""
+    n, M, counters = problem.n_points, problem.n_kernels, Counters()
+    machine = InnerSvm(problem.y, params.C, params.tol, counters)
+    bounds, programme = Bounds(problem, params, counters), CuttingPlanes(M)
+    points: list[DualPoint] = []  # alpha^t of the constraints
+    # beta^1_m = 1/M.
+    beta = np.full(M, 1.0 / M)
+    if isinstance(problem.start, BundleState):
+        beta = problem.start.weights
+        machine.begin_at(problem.start.alpha)
+        points.extend(problem.start.feasible(params.C))
+        for point in points:
+            programme.add(point.height, -0.5 * point.q)
+        bounds.improve_lower(programme.minimum().bound)
     for _ in range(params.max_iter):
-        n_kernels, lower = len(bundle.kernels), bundle.restricted_lower
-        yield from bundle.visit()
-        # Rounding may hide what the newest constraint says.
-        same = len(bundle.kernels) == n_kernels
-        same = same and np.array_equal(bundle.p, bundle.minimum.columns)
-        # From a bound far below, the model's minimum may take more than one visit.
-        rising = bundle.restricted_lower - lower > RISING * (bundle.upper - lower)
-        stop = reason_to_stop(problem, params, bundle.gap, stalled=same and not rising)
+        # alpha^t = argmin_alpha sum_m beta^t_m S_m(alpha), by the machine on sum_m beta^t_m K_m.
+        K = yield Combine(beta)
+        svm = machine(K)
+        forms = yield Quadratic(svm.signed.reshape(n, -1))  # (M, number of classes)
+        q = forms.sum(axis=1)
+        counters.combines += 1
+        counters.passes += 1
+        # (beta^{t+1}, theta^{t+1}) = argmax theta s.t. sum_m beta_m S_m(alpha^r) >= theta, r <= t.
+        # The programme minimises -theta, with the constraints' signs changed too.
+        points.append(DualPoint(svm.alpha, q))
+        programme.add(points[-1].height, -0.5 * q)
+        optimum = programme.minimum()
+        # Stop by the bounds -theta^{t+1} and min_r J(beta^r).
+        before = bounds.lower
+        bounds.update(beta, svm, svm.objective, optimum.bound)
+        stalled = stands_still(beta, optimum.columns, before, bounds.lower, bounds.upper)
+        stop = reason_to_stop(problem, params, bounds.gap, stalled=stalled)
         if stop is not None:
             break
-        bundle.p = bundle.minimum.columns
-    return bundle.solution(stop or StopReason.MAX_ITER)
+        beta = optimum.columns
+    binding = [points[t] for t in np.flatnonzero(optimum.rows)]
+    state = BundleState(bounds.weights, np.arange(M), binding, bounds.svm.alpha)
+    return bounds.solution(stop or StopReason.MAX_ITER, state=state)
+
+
+def _accelerated(problem: Problem, params: SilpParams) -> Steps:
+    """Run Algorithm 1 on a working set, with the constraints of all multiples of dual points."""
+    bundle, beta = yield from begin(problem, params)
+    kernels, bounds = bundle.kernels, bundle.bounds
+    for _ in range(params.max_iter):
+        # alpha^t, by the machine on the working set's kernels.
+        before, weights = bundle.restricted_lower, kernels.spread(beta)
+        K = yield kernels.combination(beta)
+        svm = solve_machine(bundle, K, weights)
+        q = yield from kernels.quadratic(svm.signed)
+        # The programme on the working set, then its bounds on all kernels.
+        add_cut(bundle, DualPoint(svm.alpha, q))
+        gap = yield from certify(bundle, svm, q, lambda _, lower: relative_gap(bounds.upper, lower))
+        bounds.record(weights)
+        # Stop by the bounds.
+        following = bundle.model.weights  # longer than beta if kernels joined the working set
+        stalled = stands_still(beta, following, before, bundle.restricted_lower, bounds.upper)
+        stop = reason_to_stop(problem, params, gap, stalled=stalled)
+        if stop is not None:
+            break
+        beta = following
+    return bundle_solution(bundle, stop or StopReason.MAX_ITER)
+
+
+def stands_still(
+    beta: Floats, following: Floats, before: float, lower: float, upper: float
+) -> bool:
+    """Return True if the next weights are the last ones and the lower bound hardly rises.
+
+    Rounding may hide what the newest constraint says.  From a bound far below, the programme's
+    optimum may take more than one machine at the same weights.
+
+    Parameters
+    ----------
+    beta, following : (S,) float64
+        Last and next weights.
+    before, lower, upper : float
+        Lower bound before and after the last machine, and the upper bound.
+    """
+    rising = lower - before > RISING * (upper - before)
+    return np.array_equal(beta, following) and not rising
 
 
 METHOD = Method(

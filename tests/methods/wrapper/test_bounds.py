@@ -1,34 +1,54 @@
-"""Bounds of an optimum: the best of those met, and the point of the upper one."""
+"""Bounds: the best of all iterations, whatever the latest one found."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
+import pytest
 
 from mkldist.counters import Counters
 from mkldist.machines.svm import SvmSolution
 from mkldist.methods.wrapper.bounds import Bounds
 from mkldist.solvers.base import Problem, SolverParams, StopReason
 
-MET = [(5.0, 1.0), (4.0, 0.5), (6.0, 2.0), (7.0, 1.5), (4.5, 1.9)]
+
+def machine(bias: float) -> SvmSolution:
+    return SvmSolution(np.ones(2), np.array([1.0, -1.0]), bias, 3.0, 1.0, 0, 0)
 
 
-def test_the_solution_is_the_best_point_with_the_best_bounds():
+def bounds(counters: Counters) -> Bounds:
+    return Bounds(Problem(np.array([1.0, -1.0]), 4), SolverParams(trace=True), counters)
+
+
+def test_the_solution_is_the_iteration_of_the_least_objective():
     counters = Counters()
-    bounds = Bounds(Problem(y=np.ones(2), n_kernels=1), SolverParams(trace=True), counters)
-    assert bounds.upper - bounds.lower == np.inf
-    idle = []
-    for step, (upper, lower) in enumerate(MET):
-        svm = replace(SvmSolution.none(), objective=upper, bias=float(step))
-        bounds.update(np.array([float(step)]), svm, upper, lower)
-        idle.append(bounds.idle)
-    assert (bounds.upper, bounds.lower, bounds.width, bounds.gap) == (4.0, 2.0, 2.0, 0.5)
-    assert idle == [0, 0, 0, 1, 2]
-    solution = bounds.solution(StopReason.STALLED, {"extra": 1.0})
-    assert (solution.objective, solution.dual_objective) == (4.0, 2.0)
-    assert (solution.kernel_weights.tolist(), solution.bias) == ([1.0], 1.0)
-    assert solution.trace["objective"].tolist() == [5.0, 4.0, 4.0, 4.0, 4.0]
-    assert solution.trace["dual_objective"].tolist() == [1.0, 1.0, 2.0, 2.0, 2.0]
-    assert solution.counters.outer_iterations == len(MET)
-    assert solution.extra == {"extra": 1.0}
+    kept = bounds(counters)
+    for i, (objective, lower) in enumerate([(3.0, 0.5), (2.0, 0.25), (2.5, 1.5), (2.0, 1.0)]):
+        kept.update(np.eye(4)[i], machine(float(i)), objective, lower)
+    solution = kept.solution(StopReason.STALLED, state="a state")
+    assert solution.kernel_weights.tolist() == [0.0, 1.0, 0.0, 0.0]
+    assert solution.bias == 1.0
+    assert (solution.objective, solution.dual_objective) == (2.0, 1.5)
+    assert kept.width == 0.5
+    assert kept.gap == solution.gap == pytest.approx(0.25)
+    assert (solution.stop_reason, solution.state) == (StopReason.STALLED, "a state")
+    assert solution.counters.outer_iterations == counters.outer_iterations == 4
+    assert solution.trace["objective"].tolist() == [3.0, 2.0, 2.0, 2.0]
+    assert solution.trace["dual_objective"].tolist() == [0.5, 0.5, 1.5, 1.5]
+
+
+def test_updates_are_idle_that_improve_neither_bound():
+    kept, idle = bounds(Counters()), []
+    for objective, lower in [(3.0, 1.0), (3.0, 1.0), (4.0, 0.0), (3.0, 1.5), (2.5, 0.0)]:
+        kept.update(np.ones(4), machine(0.0), objective, lower)
+        idle.append(kept.idle)
+    assert idle == [0, 1, 2, 0, 0]
+
+
+def test_each_bound_is_improved_by_itself():
+    kept = bounds(Counters())
+    assert kept.improve_lower(-1.0)
+    assert not kept.improve_lower(-1.0)
+    assert kept.improve_upper(np.ones(4), machine(0.0), 2.0)
+    assert not kept.improve_upper(np.zeros(4), machine(1.0), 2.0)
+    assert kept.weights.tolist() == [1.0] * 4
+    assert kept.width == 3.0

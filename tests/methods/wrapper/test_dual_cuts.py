@@ -18,8 +18,8 @@ def random_cuts(seed: int, n_cuts: int = 7, n_kernels: int = 5) -> tuple[np.ndar
     return rng.uniform(0.1, 10.0, n_cuts), rng.lognormal(1.0, 2.0, (n_cuts, n_kernels))
 
 
-def bundle(heights: np.ndarray, q: np.ndarray, *, multiples: bool = True) -> DualCuts:
-    cuts = DualCuts(q.shape[1], multiples=multiples)
+def bundle(heights: np.ndarray, q: np.ndarray) -> DualCuts:
+    cuts = DualCuts(q.shape[1])
     for height, row in zip(heights, q, strict=True):
         cuts.add(height, row)
     return cuts
@@ -53,9 +53,14 @@ def minimum(heights: np.ndarray, q: np.ndarray) -> float:
 def test_minimum_is_that_of_all_multiples(seed: int) -> None:
     heights, q = random_cuts(seed)
     expected = minimum(heights, q)
-    solution, t = bundle(heights, q).minimum(expected * (1.0 + 1e-6))
-    assert_allclose(solution.bound, expected, rtol=1e-5)
+    found = bundle(heights, q).minimum(expected * (1.0 + 1e-6))
+    assert_allclose(found.bound, expected, rtol=1e-5)
+    assert_allclose(value(heights, q, found.weights), expected, rtol=1e-4)
+    t = found.multiples
     assert ((t > 0.0) & (t <= 1.0)).all()
+    # The mixture of the multiples' cuts is linear, and as high at its lowest vertex.
+    mixture = found.shares @ (t * heights)[:, None] - found.shares @ (0.5 * (t**2)[:, None] * q)
+    assert_allclose(mixture.min(), found.bound, rtol=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -65,7 +70,7 @@ def test_minimum_after_kernels_came_is_that_of_all(seed: int) -> None:
     cuts.minimum(np.inf)
     cuts.widen(q[:, 4:])
     expected = minimum(heights, q)
-    assert_allclose(cuts.minimum(expected * (1.0 + 1e-6))[0].bound, expected, rtol=1e-5)
+    assert_allclose(cuts.minimum(expected * (1.0 + 1e-6)).bound, expected, rtol=1e-5)
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -105,19 +110,3 @@ def test_cuts_of_a_machine_lie_below_the_value_of_other_machines(C: float) -> No
         assert value(np.array([height]), q[None], p) <= machine(p)[0] * (1.0 + 1e-6)
     [bound] = highest_bounds(np.array([height]), q.max(keepdims=True))
     assert bound <= min(machine(p)[0] for p in np.eye(6)) * (1.0 + 1e-6)
-
-
-def test_plain_cuts_are_those_of_the_points_alone() -> None:
-    heights, q = random_cuts(3)
-    solution, t = bundle(heights, q, multiples=False).minimum(np.inf)
-    payoff = np.column_stack([heights[:, None] - 0.5 * q, -np.ones(len(q))])
-    found = linprog(
-        np.r_[np.zeros(q.shape[1]), 1.0],
-        A_ub=payoff,
-        b_ub=np.zeros(len(q)),
-        A_eq=np.r_[np.ones(q.shape[1]), 0.0][None],
-        b_eq=[1.0],
-        bounds=[(0, None)] * q.shape[1] + [(None, None)],
-    )
-    assert_allclose(solution.bound, found.fun, rtol=1e-9)
-    assert (t == 1.0).all()

@@ -1,4 +1,7 @@
-"""Methods that minimise the simplex-weighted SVM value, against a conic solver."""
+"""Methods that minimise the simplex-weighted SVM value, against a conic solver.
+
+Level, SILP, SimpleMKL and HessianMKL, and with them ``cut_bundle`` and ``reduced_gradient``.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,6 @@ from mkldist.gram.requests import Combine
 from mkldist.machines.svm import solve_svm
 from mkldist.methods.registry import METHODS
 from mkldist.solvers.base import Clock, Problem, StopReason
-from tests.benchmarks import problems
 from tests.methods import instances, plain_bank
 
 SIMPLEX_METHODS = ("level", "simplemkl", "silp", "hessianmkl")
@@ -156,11 +158,10 @@ def test_counters_count_the_requests(name):
     assert solution.counters.svm_solves >= solution.counters.outer_iterations
 
 
-def test_level_spends_one_machine_an_iteration_and_simplemkl_more():
+def test_simplemkl_trains_more_machines_than_level():
     instance = instances.more_kernels_than_points()
     level = solve("level", instance.grams, instance.y, C=instance.C, tol=0.01)
     simple = solve("simplemkl", instance.grams, instance.y, C=instance.C, tol=0.01)
-    assert level.counters.svm_solves == level.counters.outer_iterations
     assert simple.counters.svm_solves > 2 * level.counters.svm_solves
 
 
@@ -173,7 +174,7 @@ def test_plain_reduced_gradient_reaches_the_same_optimum_within_the_papers_toler
 
 
 class HurriedClock(Clock):
-    """Half an hour passes whenever somebody looks."""
+    """A clock that advances by half an hour each time it is read."""
 
     looks = 0
 
@@ -192,35 +193,3 @@ def test_time_limit_ends_a_search_that_drops_one_kernel_after_another():
     assert solution.stop_reason is StopReason.TIME_LIMIT
     assert solution.counters.outer_iterations == 2
     assert solution.counters.svm_solves < 10
-
-
-def test_a_large_C_on_few_kernels_at_a_time_does_not_stall_the_level_method(data_dir):
-    if data_dir is None:
-        pytest.skip("needs --data-dir with sonar.csv")
-    points = problems.xu2008(data_dir, "sonar", half=False)
-    rng = np.random.default_rng(5)
-    half = [rng.permutation(len(points.y))[: len(points.y) // 2] for _ in range(2)][1]
-    grams = problems.dense(problems.built(points))[:, half[:, None], half]
-    grams /= np.trace(grams, axis1=1, axis2=2)[:, None, None]
-    solution = solve("level", grams, points.y[half], C=1000.0, tol=0.01)
-    assert solution.stop_reason is StopReason.CONVERGED
-    plain = solve("level", grams, points.y[half], C=1000.0, tol=0.01, acceleration="none")
-    assert solution.objective == pytest.approx(plain.objective, rel=0.01)
-    assert solution.counters.outer_iterations <= 3 * plain.counters.outer_iterations
-    assert 3 * solution.counters.passes <= plain.counters.passes
-
-
-def test_a_working_set_that_grows_to_all_kernels_is_still_right():
-    rng = np.random.default_rng(0)
-    grams = np.zeros((48, 96, 96))
-    for m in range(48):  # each sees two points of its own, so that all are needed
-        x, here = (1 + m / 20) * rng.standard_normal((2, 3)), slice(2 * m, 2 * m + 2)
-        grams[m, here, here] = x @ x.T + 0.1 * np.eye(2)
-    y = np.where(rng.random(96) < 0.5, 1.0, -1.0)
-    solution = solve("level", grams, y, C=100.0, tol=1e-4)
-    plain = solve("level", grams, y, C=100.0, tol=1e-6, acceleration="none")
-    assert (solution.kernel_weights > 0).all()
-    assert solution.stop_reason is StopReason.CONVERGED
-    assert solution.dual_objective <= plain.objective
-    assert plain.dual_objective <= solution.objective
-    assert solution.counters.passes <= 12

@@ -1,0 +1,151 @@
+"""Level method: its weights and bounds are those of Algorithm 2, on all kernels and on few."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+from mkldist.gram.requests import Combine, Quadratic
+from mkldist.methods.registry import METHODS
+from mkldist.solvers.base import StopReason
+from tests.benchmarks import problems
+from tests.methods import instances, plain_bank
+
+EVERY_ACCELERATION = pytest.mark.parametrize("acceleration", ["none", "working-set"])
+
+
+def solve(grams, y, watch=None, **params):
+    method = METHODS["level"]
+    steps = method.solve(plain_bank.problem(grams, y), method.params(**params))
+    return plain_bank.run(steps, grams, watch)
+
+
+@dataclass
+class Seen:
+    """Weights asked about, and the values at the simplex's vertices of the cuts of the answers."""
+
+    weights: list[np.ndarray]
+    cuts: list[np.ndarray]
+
+    def watch(self, request, answer):
+        if isinstance(request, Combine):
+            self.weights.append(request.weights)
+        if isinstance(request, Quadratic):
+            self.cuts.append(np.abs(request.vectors).sum() - 0.5 * answer[:, 0])
+
+    def lower(self, n_cuts: int) -> float:
+        """Return the minimum over the simplex of the largest of the first cuts."""
+        cuts, M = np.array(self.cuts[:n_cuts]), len(self.weights[0])
+        found = linprog(
+            np.r_[np.zeros(M), 1.0],
+            A_ub=np.column_stack([cuts, -np.ones(n_cuts)]),
+            b_ub=np.zeros(n_cuts),
+            A_eq=np.r_[np.ones(M), 0.0][None],
+            b_eq=[1.0],
+            bounds=[(0, None)] * M + [(None, None)],
+        )
+        return float(found.fun)
+
+    def projected(self, i: int, level: float) -> np.ndarray:
+        """Return the projection of the i-th weights onto the level set of the first i+1 cuts."""
+        p, cuts = cp.Variable(len(self.weights[i])), np.array(self.cuts[: i + 1])
+        inside = [p >= 0, cp.sum(p) == 1, cuts @ p <= level]
+        problem = cp.Problem(cp.Minimize(cp.sum_squares(p - self.weights[i])), inside)
+        problem.solve(solver=cp.CLARABEL)
+        return p.value
+
+
+def test_weights_are_projections_onto_the_level_sets_of_the_cuts():
+    instance, seen = instances.more_kernels_than_points(), Seen([], [])
+    settings = {"C": instance.C, "tol": 1e-9, "max_iter": 9, "acceleration": "none"}
+    solution = solve(instance.grams, instance.y, seen.watch, trace=True, **settings)
+    assert len(seen.weights) == len(seen.cuts) == 9
+    np.testing.assert_allclose(seen.weights[0], 1.0 / len(instance.grams))
+    for i in range(8):
+        upper, lower = solution.trace["objective"][i], seen.lower(i + 1)
+        assert solution.trace["dual_objective"][i] == pytest.approx(lower, rel=1e-8)
+        assert (upper - lower) / upper > 0.01  # or the share of the upper bound would be another
+        level, p = 0.9 * upper + 0.1 * lower, seen.weights[i + 1]
+        nearest = seen.projected(i, level)
+        distance = np.linalg.norm(nearest - seen.weights[i])
+        slack = 1.01e-3 * (upper - lower)
+        assert p.min() >= 0.0
+        assert p.sum() == pytest.approx(1.0)
+        assert (np.array(seen.cuts[: i + 1]) @ p).max() <= level + slack
+        assert np.linalg.norm(p - seen.weights[i]) <= distance * (1 + 1e-5)
+        assert np.linalg.norm(p - nearest) <= 0.05 * distance
+
+
+def own_gap(solution, grams) -> float:
+    """Return the relative gap of the dual point returned: its machine's value and its cut's."""
+    beta = solution.coefficients
+    q = np.einsum("i,mij,j->m", beta, grams, beta)
+    return (solution.objective - (np.abs(beta).sum() - 0.5 * q.max())) / solution.objective
+
+
+@EVERY_ACCELERATION
+def test_the_papers_rule_ends_at_an_iterate_of_a_small_gap_of_its_own(acceleration):
+    instance, tol = instances.duplicated_kernels(), 1e-3
+    settings = {"C": instance.C, "tol": tol, "acceleration": acceleration}
+    by_bounds = solve(instance.grams, instance.y, **settings)
+    by_point = solve(instance.grams, instance.y, stop="point", **settings)
+    assert by_point.stop_reason is StopReason.CONVERGED
+    assert own_gap(by_point, instance.grams) <= tol
+    assert by_point.gap > tol / 10  # the bounds alone would not have ended the search
+    assert by_point.counters.outer_iterations > by_bounds.counters.outer_iterations
+
+
+@EVERY_ACCELERATION
+def test_much_tighter_bounds_end_the_papers_rule_where_no_iterate_can(acceleration):
+    instance, tol = instances.more_kernels_than_points(), 1e-3
+    settings = {"C": instance.C, "tol": tol, "acceleration": acceleration}
+    solution = solve(instance.grams, instance.y, stop="point", **settings)
+    assert solution.stop_reason is StopReason.CONVERGED
+    assert own_gap(solution, instance.grams) > tol
+    assert solution.gap <= tol / 10
+
+
+@EVERY_ACCELERATION
+def test_each_iteration_combines_and_trains_once(acceleration):
+    instance = instances.more_kernels_than_points()
+    settings = {"C": instance.C, "tol": 0.01, "acceleration": acceleration}
+    counters = solve(instance.grams, instance.y, **settings).counters
+    assert counters.svm_solves == counters.combines == counters.outer_iterations
+    if acceleration == "none":
+        assert counters.passes == counters.outer_iterations
+
+
+def test_a_large_C_on_few_kernels_at_a_time_does_not_stall(data_dir):
+    if data_dir is None:
+        pytest.skip("needs --data-dir with sonar.csv")
+    points = problems.xu2008(data_dir, "sonar", half=False)
+    rng = np.random.default_rng(5)
+    half = [rng.permutation(len(points.y))[: len(points.y) // 2] for _ in range(2)][1]
+    grams = problems.dense(problems.built(points))[:, half[:, None], half]
+    grams /= np.trace(grams, axis1=1, axis2=2)[:, None, None]
+    solution = solve(grams, points.y[half], C=1000.0, tol=0.01)
+    assert solution.stop_reason is StopReason.CONVERGED
+    plain = solve(grams, points.y[half], C=1000.0, tol=0.01, acceleration="none")
+    assert solution.objective == pytest.approx(plain.objective, rel=0.01)
+    assert solution.counters.outer_iterations <= 3 * plain.counters.outer_iterations
+    assert 3 * solution.counters.passes <= plain.counters.passes
+
+
+def test_a_working_set_that_grows_to_all_kernels_is_still_right():
+    rng = np.random.default_rng(0)
+    grams = np.zeros((48, 96, 96))
+    for m in range(48):  # each sees two points of its own, so that all are needed
+        x, here = (1 + m / 20) * rng.standard_normal((2, 3)), slice(2 * m, 2 * m + 2)
+        grams[m, here, here] = x @ x.T + 0.1 * np.eye(2)
+    y = np.where(rng.random(96) < 0.5, 1.0, -1.0)
+    solution = solve(grams, y, C=100.0, tol=1e-4)
+    plain = solve(grams, y, C=100.0, tol=1e-6, acceleration="none")
+    assert (solution.kernel_weights > 0).all()
+    assert solution.stop_reason is StopReason.CONVERGED
+    assert solution.dual_objective <= plain.objective
+    assert plain.dual_objective <= solution.objective
+    assert solution.counters.passes <= 12

@@ -1,0 +1,50 @@
+"""Traces: what a method passed on, row by row."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mkldist.solvers.base import Clock
+from mkldist.solvers.trace import Trace
+
+
+class SlowClock(Clock):
+    """A clock that advances by two seconds each time it is read."""
+
+    reads = 0
+
+    @property
+    def elapsed(self) -> float:
+        self.reads += 1
+        return 2.0 * self.reads
+
+
+def test_a_trace_that_is_not_asked_for_is_empty():
+    trace = Trace(False, Clock())
+    trace.record(2.0, 1.0, np.ones(3))
+    assert trace.arrays() == {}
+    assert Trace(True, Clock()).arrays() == {}
+
+
+def test_rows_are_iterations():
+    trace = Trace(True, SlowClock())
+    trace.record(4.0, 1.0, np.array([0.0, 0.0005, 0.4, 0.1, 0.3, 0.1995, 0.0]))
+    trace.record(2.0, 2.0, np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]))
+    arrays = trace.arrays()
+    assert arrays["seconds"].tolist() == [2.0, 4.0]
+    assert arrays["objective"].tolist() == [4.0, 2.0]
+    assert arrays["dual_objective"].tolist() == [1.0, 2.0]
+    assert arrays["gap"] == pytest.approx([0.75, 0.0])
+    assert arrays["active_kernels"].tolist() == [4, 1]  # a weight of 0.0005 is not active
+    assert arrays["largest_kernels"][0].tolist() == [2, 4, 5, 3, 1]
+    assert arrays["largest_weights"][0].tolist() == [0.4, 0.3, 0.1995, 0.1, 0.0005]
+    assert arrays["largest_weights"][1].tolist() == [1.0, 0.0, 0.0, 0.0, 0.0]
+
+
+def test_fewer_kernels_than_columns_for_them_are_all_listed():
+    trace = Trace.of_one(True, Clock(), 2.0, 1.0, np.array([0.25, 0.75]))
+    assert trace["largest_kernels"].tolist() == [[1, 0]]
+    assert trace["largest_weights"].tolist() == [[0.75, 0.25]]
+    assert len(trace["seconds"]) == 1
+    assert Trace.of_one(False, Clock(), 2.0, 1.0, np.ones(2)) == {}
