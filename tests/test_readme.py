@@ -14,10 +14,10 @@ import pytest
 
 import mkldist
 from mkldist.cli import command as cli
-from mkldist.coordinator import run_sweep
 from mkldist.methods.registry import METHODS
 from mkldist.resolve.resolved import resolve_methods
 from mkldist.run.cluster import ConnectOptions
+from mkldist.run.sweep import run_sweep
 from mkldist.spec.load import load_sweep
 from mkldist.spec.model import SweepSpec
 

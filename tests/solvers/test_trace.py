@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mkldist.solvers.base import Clock
+from mkldist.solvers.clock import Clock
 from mkldist.solvers.trace import Trace
 
 

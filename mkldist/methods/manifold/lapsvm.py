@@ -40,7 +40,6 @@ from mkldist.machines.squared_losses import SquaredLoss, squared_hinge
 from mkldist.methods.manifold.deformed import Deformation, ManifoldParams, decision_rounding
 from mkldist.methods.primal.bounds import Bounds
 from mkldist.solvers.base import (
-    Clock,
     Effects,
     Method,
     Problem,
@@ -48,6 +47,7 @@ from mkldist.solvers.base import (
     Steps,
     StopReason,
 )
+from mkldist.solvers.clock import Clock
 from mkldist.solvers.trace import Trace
 
 SHARE = 1e-2  # of tol, the gap left by Newton's method on the block

@@ -11,7 +11,8 @@ import pytest
 from mkldist.gram.requests import Combine
 from mkldist.machines.svm import solve_svm
 from mkldist.methods.registry import METHODS
-from mkldist.solvers.base import Clock, Problem, StopReason
+from mkldist.solvers.base import Problem, StopReason
+from mkldist.solvers.clock import Clock
 from tests.methods import instances, plain_bank
 
 SIMPLEX_METHODS = ("level", "simplemkl", "silp", "hessianmkl")
