@@ -12,6 +12,7 @@ import mkldist.in_memory.solve as solve_module
 from mkldist.errors import ConvergenceWarning, GramError, SpecError
 from mkldist.methods.registry import METHODS
 from tests.methods import instances
+from tests.methods.references.recorded import optimum_of
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +43,7 @@ def test_a_solution_shows_what_was_reached_in_a_line(instance):
 
 
 def test_optimum_is_the_conic_one(instance):
-    optimum = instances.simplex_svm_optimum(instances.balanced)
+    optimum = optimum_of("level", instances.balanced)
     for name in ("level", "simplemkl"):
         solution = mkldist.solve(name, instance.grams, instance.y, C=instance.C, tol=1e-8)
         assert solution.objective == pytest.approx(optimum, rel=1e-6)

@@ -1,12 +1,10 @@
-"""Small instances of every awkward shape, and their optimum from a conic solver."""
+"""Small instances of every awkward shape."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 
-import cvxpy as cp
 import numpy as np
 from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel, rbf_kernel
 
@@ -124,21 +122,3 @@ def factors(grams: np.ndarray) -> list[np.ndarray]:
 def solid_factors(grams: np.ndarray) -> list[np.ndarray]:
     """Return the factors that have rows; of kernels that are all zero, one row of zeros."""
     return [root for root in factors(grams) if len(root)] or [np.zeros((1, grams.shape[1]))]
-
-
-@cache
-def simplex_svm_optimum(make: Callable[[], Instance]) -> float:
-    """Optimum of max 1'a - t, t >= 1/2 ||F_m (a*y)||^2 for all m, by a conic solver."""
-    instance = make()
-    y, n = instance.y, len(instance.y)
-    scale = instance.C
-    a, t = cp.Variable(n), cp.Variable()
-    constraints = [a >= 0, a <= 1, y @ a == 0, t >= 0]
-    constraints += [
-        0.5 * scale * cp.sum_squares(root @ cp.multiply(y, a)) <= t
-        for root in factors(instance.grams)
-        if len(root)
-    ]
-    problem = cp.Problem(cp.Maximize(cp.sum(a) - t), constraints)
-    problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-8, tol_gap_rel=1e-8, tol_feas=1e-8)
-    return scale * float(problem.value)

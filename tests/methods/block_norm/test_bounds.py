@@ -14,14 +14,15 @@ from mkldist.methods.block_norm.params import BlockNormParams
 from mkldist.methods.block_norm.regularizers import block1
 from tests.methods import instances, plain_bank
 from tests.methods.references import real_values
-from tests.methods.references.block_norm import EPSILON, MIX, Q, conic_optimum
+from tests.methods.references.block_norm import EPSILON, MIX, Q
+from tests.methods.references.recorded import optimum_of
 
 
 @pytest.mark.parametrize("loss", ["logistic", "hinge", "squared", "epsilon"])
 @pytest.mark.parametrize("regularizer", ["block1", "elastic-net", "block-q"])
 def test_any_point_bounds_the_optimum_from_both_sides(loss, regularizer):
     instance, C = instances.balanced(), 0.05
-    optimum = conic_optimum(instance.name, loss, regularizer, C)
+    optimum = optimum_of(f"spicymkl-{loss}-{regularizer}", instances.balanced)
     params = BlockNormParams(C=C, loss=loss, regularizer=regularizer, epsilon=EPSILON, mix=MIX, q=Q)
     y = instance.y if loss in ("logistic", "hinge") else real_values(instance)
     given, psi = params.make_loss(y), params.make_regularizer()

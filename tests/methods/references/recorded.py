@@ -10,7 +10,7 @@ computes every one anew.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -126,3 +126,8 @@ def optimum(case: Case, point: Point) -> float:
             f"{key(case, point)} is not recorded; run python -m tests.methods.references"
         )
     return float(found["optimum"])
+
+
+def optimum_of(case: str, make: Callable[[], Instance]) -> float:
+    """Return the recorded optimum of a case, by its name, on one of the usual instances."""
+    return float(recorded()[f"{case}: {make.__name__}"]["optimum"])

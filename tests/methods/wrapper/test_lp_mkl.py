@@ -11,6 +11,7 @@ from mkldist.methods.registry import METHODS
 from mkldist.methods.wrapper.lp_mkl import dual_norm, normalised, updated
 from mkldist.optim.anderson import Anderson
 from tests.methods import instances, plain_bank
+from tests.methods.references.recorded import optimum_of
 
 
 def solve(name, grams, y, watch=None, **params):
@@ -87,7 +88,7 @@ def test_p_near_one_is_the_simplex():
     instance = make()
     solution = solve("lp_mkl", instance.grams, instance.y, C=instance.C, p=1.0001, tol=1e-6)
     assert solution.converged
-    assert solution.objective == pytest.approx(instances.simplex_svm_optimum(make), rel=1e-3)
+    assert solution.objective == pytest.approx(optimum_of("level", make), rel=1e-3)
 
 
 @pytest.mark.parametrize(("p", "lam"), [(1.1, 1.0), (2.0, 0.3), (4.0, 5.0)])

@@ -14,6 +14,7 @@ from mkldist.methods.registry import METHODS
 from mkldist.solvers.base import Problem, StopReason
 from mkldist.solvers.clock import Clock
 from tests.methods import instances, plain_bank
+from tests.methods.references.recorded import optimum_of
 
 SIMPLEX_METHODS = ("level", "simplemkl", "silp", "hessianmkl")
 every_method = pytest.mark.parametrize("name", SIMPLEX_METHODS)
@@ -30,7 +31,7 @@ def solve(name, grams, y, watch=None, **params):
 @every_instance
 def test_objective_is_the_conic_optimum(name, make):
     instance = make()
-    optimum = instances.simplex_svm_optimum(make)
+    optimum = optimum_of("level", make)
     solution = solve(name, instance.grams, instance.y, C=instance.C, tol=1e-8)
     assert solution.stop_reason is StopReason.CONVERGED
     assert solution.objective == pytest.approx(optimum, rel=1e-6)
@@ -42,7 +43,7 @@ def test_objective_is_the_conic_optimum(name, make):
 @every_instance
 def test_bounds_enclose_the_optimum_at_every_iteration(name, make):
     instance = make()
-    optimum = instances.simplex_svm_optimum(make)
+    optimum = optimum_of("level", make)
     solution = solve(name, instance.grams, instance.y, C=instance.C, tol=1e-7, trace=True)
     upper, lower = solution.trace["objective"], solution.trace["dual_objective"]
     assert len(upper) == solution.counters.outer_iterations
@@ -134,7 +135,7 @@ def test_iteration_limit_is_a_stated_reason_with_an_honest_gap(name):
     solution = solve(name, instance.grams, instance.y, C=instance.C, tol=1e-12, max_iter=3)
     assert solution.stop_reason is StopReason.MAX_ITER
     assert solution.counters.outer_iterations == 3
-    optimum = instances.simplex_svm_optimum(make)
+    optimum = optimum_of("level", make)
     assert solution.dual_objective <= optimum <= solution.objective
 
 
@@ -171,7 +172,7 @@ def test_plain_reduced_gradient_reaches_the_same_optimum_within_the_papers_toler
     instance = make()
     plain = solve("simplemkl", instance.grams, instance.y, C=instance.C, curvature=False)
     assert plain.converged
-    assert plain.objective == pytest.approx(instances.simplex_svm_optimum(make), rel=0.01)
+    assert plain.objective == pytest.approx(optimum_of("level", make), rel=0.01)
 
 
 class HurriedClock(Clock):
