@@ -64,7 +64,10 @@ def squared_loss(params: PrimalMKLParams, y: Floats) -> SquaredLoss:
 
 
 def machine_of(params: PrimalMKLParams, y: Floats, counters: Counters) -> PrimalMachine:
-    """Return the machine for targets `y` (n,), solved so well that its gap does not matter."""
+    """Return the machine for targets `y` (n,), whose gap is a small share of the tolerance.
+
+    The machine stops by this gap, in place of the paper's ``||grad_z|| < chi_2`` (line 6).
+    """
     share = (INNER_SHARE * params.tol) ** 2
     return PrimalMachine(squared_loss(params, y), params.lam, params.inner, share, counters)
 

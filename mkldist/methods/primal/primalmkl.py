@@ -64,7 +64,7 @@ from mkldist.solvers.working_set import SMALL
 
 
 def solve(problem: Problem, params: PrimalMKLParams) -> Steps:
-    """Run PrimalMKL, on a working set where that is asked for and worth its trouble.
+    """Run PrimalMKL; on the simplex with many kernels by default on a working set.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ def alternate(problem: Problem, params: PrimalMKLParams) -> Steps:
         if stop is not None or iteration == params.max_iter:
             break
         columns = yield from weight_columns(now.K, now.d, forms, weights, counters)  # line 11
-        d = d_step(machine, weights, now, columns, bounds.gap, params)  # line 12
+        d = d_step(machine, weights, now, columns, bounds.gap, params)  # line 12, Algorithm 4
         del columns, K  # each as large as Gram matrices, which the next request needs room for
         K = yield _counted(Combine(d), counters)  # line 4
         now = z_step(machine, now, d, K, params.coupled)  # lines 5 to 10

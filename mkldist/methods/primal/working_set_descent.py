@@ -64,7 +64,7 @@ class WorkingSetStart:
 
 
 class _Passes:
-    """Passes over all kernels, and what the last one has shown.
+    """Passes over all kernels, with the bounds that the last one gave.
 
     Attributes
     ----------
@@ -83,7 +83,7 @@ class _Passes:
         self.lower, self.gap = -math.inf, 1.0
 
     def go_on(self, start: WorkingSetStart) -> None:
-        """Take over the last pass of the path's last solver, as a bound at the present lam."""
+        """Bound the optimum at the present lam by the last pass of the path's previous solver."""
         candidates = self._kernels.candidates
         candidates.go_on(start.candidates)
         q = (candidates.bounds / self._machine.lam) ** 2
@@ -177,9 +177,10 @@ def _first(
     passes: _Passes,
     counters: Counters,
 ) -> Generator[Request, Any, Iterate]:
-    """Return equal weights of the kernels that fit the best constant's residual best.
+    """Return the first iterate.
 
-    On a path it is the point at which the last solver ended.
+    A pass at the residual of the best constant picks the first kernels, with equal weights.  On a
+    path the first iterate is the point at which the previous solver ended.
     """
     counters.combines += 1
     if isinstance(start, WorkingSetStart):
