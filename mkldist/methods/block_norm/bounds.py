@@ -25,8 +25,8 @@ from mkldist.counters import Counters
 from mkldist.methods.block_norm.inner_objective import Iterate
 from mkldist.methods.block_norm.losses import Loss
 from mkldist.methods.block_norm.regularizers import Regularizer
-from mkldist.optim.duality_gap import relative_gap
 from mkldist.solvers.base import Solution, StopReason
+from mkldist.solvers.bounds import Bounds
 from mkldist.solvers.trace import Trace
 
 NOTHING_SCREENED = {"screened": 0.0, "partial_passes": 0.0}
@@ -79,8 +79,6 @@ class Predictor:
 
     Parameters
     ----------
-    value : float
-        Primal value.
     weights : (M,) float64
         Weights w.
     coefficients : (n,) float64
@@ -89,7 +87,6 @@ class Predictor:
         Best bias for it.
     """
 
-    value: float
     weights: Floats
     coefficients: Floats
     bias: float
@@ -106,7 +103,7 @@ class Predictor:
         return self.weights / self.total_weight
 
 
-class Bounds:
+class BlockNormBounds(Bounds[Predictor]):
     """Least primal value met, greatest dual value met, and the points that attain them.
 
     Parameters
@@ -118,7 +115,7 @@ class Bounds:
 
     Attributes
     ----------
-    predictor : Predictor
+    best : Predictor
         Predictor of the least primal value; at first a bias alone.
     lower : float
         Greatest dual value; at first 0, for losses and regularisers are not negative.
@@ -130,18 +127,9 @@ class Bounds:
         self._loss, self._regularizer = loss, regularizer
         zero = np.zeros(len(loss.y))
         bias = loss.best_bias(zero)
-        self.predictor = Predictor(loss.value(zero + bias), np.zeros(n_kernels), zero, bias)
-        self.lower, self.dual_point = 0.0, zero
-
-    @property
-    def upper(self) -> float:
-        """Least primal value met."""
-        return self.predictor.value
-
-    @property
-    def gap(self) -> float:
-        """Relative duality gap."""
-        return relative_gap(self.upper, self.lower)
+        constant = Predictor(np.zeros(n_kernels), zero, bias)
+        super().__init__(constant, lower=0.0, upper=loss.value(zero + bias))
+        self.dual_point = zero
 
     def take_primal(self, iterate: Iterate) -> None:
         """Take the primal value of ``f_m = w_m K_m rho``, with the norms of the components."""
@@ -151,9 +139,9 @@ class Bounds:
         bias = self._loss.best_bias(f)
         value = self._loss.value(f + bias) + float(self._regularizer.value(w * lengths).sum())
         if value < self.upper:
-            weights = np.zeros_like(self.predictor.weights)
+            weights = np.zeros_like(self.best.weights)
             weights[iterate.kernels] = w
-            self.predictor = Predictor(value, weights, iterate.rho, bias)
+            self.improve_upper(Predictor(weights, iterate.rho, bias), value)
 
     def take_dual(self, rho: Floats, norms: Floats) -> DualValue:
         """Take the dual value of a point and return it.
@@ -166,8 +154,8 @@ class Bounds:
             Its dual norms, or upper bounds of them, of all kernels that may be active.
         """
         found = dual_value(self._loss, self._regularizer, rho, norms)
-        if found.value > self.lower:
-            self.lower, self.dual_point = found.value, found.scale * rho
+        if self.improve_lower(found.value):
+            self.dual_point = found.scale * rho
         return found
 
     def solution(
@@ -187,7 +175,7 @@ class Bounds:
         screening : dict of str to float, optional
             Report of the screened kernels; by default none is screened.
         """
-        best = self.predictor
+        best = self.best
         return Solution(
             kernel_weights=best.kernel_weights,
             coefficients=best.total_weight * best.coefficients,

@@ -24,7 +24,7 @@ from pydantic import Field, model_validator
 
 from mkldist.counters import Counters
 from mkldist.gram.requests import Quadratic
-from mkldist.methods.block_norm.bounds import Bounds, dual_value
+from mkldist.methods.block_norm.bounds import BlockNormBounds, dual_value
 from mkldist.methods.block_norm.dual_newton import DualNewton
 from mkldist.methods.block_norm.inner_objective import InnerObjective, Iterate, enlarged, roots
 from mkldist.methods.block_norm.losses import Smoothing
@@ -83,7 +83,7 @@ def solve(problem: Problem, params: ElastMKLParams) -> Steps:
         return (yield from fast)
     loss, psi = params.make_loss(problem.y), params.make_regularizer()
     counters, trace = Counters(), Trace(params.trace, problem.clock)
-    newton, bounds = DualNewton(counters), Bounds(loss, psi, problem.n_kernels)
+    newton, bounds = DualNewton(counters), BlockNormBounds(loss, psi, problem.n_kernels)
     rho = loss.feasible(loss.start())
     bounds.take_dual(rho, roots((yield Quadratic(rho))))
     start = Iterate.without_kernels(loss.start())
@@ -103,7 +103,7 @@ def solve(problem: Problem, params: ElastMKLParams) -> Steps:
         rho = loss.feasible(iterate.rho)
         bounds.take_dual(rho, roots((yield Quadratic(rho))))
         counters.outer_iterations += 1
-        trace.record(bounds.upper, bounds.lower, bounds.predictor.kernel_weights)
+        trace.record(bounds.upper, bounds.lower, bounds.best.kernel_weights)
         # Stop, or let gamma grow: the multipliers of a loss that is not smooth have to settle.
         here = dual_value(loss, psi, rho, iterate.dual_norms).value
         pace.judge(bounds.upper, max(bounds.lower, here), counters.newton_steps)

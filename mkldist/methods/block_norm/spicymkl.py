@@ -34,7 +34,7 @@ from pydantic import Field
 
 from mkldist.counters import Counters
 from mkldist.gram.requests import Quadratic
-from mkldist.methods.block_norm.bounds import Bounds, dual_value, kernel_scale
+from mkldist.methods.block_norm.bounds import BlockNormBounds, dual_value, kernel_scale
 from mkldist.methods.block_norm.dual_newton import DualNewton
 from mkldist.methods.block_norm.inner_objective import InnerObjective, Iterate, enlarged, roots
 from mkldist.methods.block_norm.losses import Smoothing
@@ -85,7 +85,7 @@ def solve(problem: Problem, params: SpicyMKLParams) -> Steps:
         return (yield from fast)
     loss, psi = params.make_loss(problem.y), params.make_regularizer()
     counters, trace = Counters(), Trace(params.trace, problem.clock)
-    newton, bounds = DualNewton(counters), Bounds(loss, psi, problem.n_kernels)
+    newton, bounds = DualNewton(counters), BlockNormBounds(loss, psi, problem.n_kernels)
     # Begin with rho inside the domain of h and every alpha_m zero.
     rho = loss.feasible(loss.start())
     norms = roots((yield Quadratic(rho)))
@@ -107,7 +107,7 @@ def solve(problem: Problem, params: SpicyMKLParams) -> Steps:
         rho = loss.feasible(iterate.rho)
         bounds.take_dual(rho, roots((yield Quadratic(rho))))
         counters.outer_iterations += 1
-        trace.record(bounds.upper, bounds.lower, bounds.predictor.kernel_weights)
+        trace.record(bounds.upper, bounds.lower, bounds.best.kernel_weights)
         # Stop, or let gamma grow, by the dual value of this rho rather than the best.
         here = dual_value(loss, psi, rho, iterate.dual_norms).value
         pace.judge(bounds.upper, max(bounds.lower, here), counters.newton_steps)

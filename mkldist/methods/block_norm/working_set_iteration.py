@@ -21,7 +21,7 @@ import numpy as np
 from mkldist.arrays import Floats, Ints
 from mkldist.counters import Counters
 from mkldist.gram.requests import Matvec, Request
-from mkldist.methods.block_norm.bounds import Bounds, dual_value, kernel_scale
+from mkldist.methods.block_norm.bounds import BlockNormBounds, dual_value, kernel_scale
 from mkldist.methods.block_norm.dual_newton import DualNewton
 from mkldist.methods.block_norm.inner_objective import (
     InnerObjective,
@@ -95,7 +95,7 @@ def solve_on_working_set(
     """
     loss, psi = params.make_loss(problem.y), params.make_regularizer()
     counters, trace = Counters(), Trace(params.trace, problem.clock)
-    newton, bounds = DualNewton(counters), Bounds(loss, psi, problem.n_kernels)
+    newton, bounds = DualNewton(counters), BlockNormBounds(loss, psi, problem.n_kernels)
     bank = _Bank(problem.n_kernels, params.tol, loss, psi, bounds)
     resumed = isinstance(problem.start, BlockNormState)
     iterate, scale = yield from (
@@ -122,7 +122,7 @@ def solve_on_working_set(
                 pace.begin_anew()
                 iterate = yield from enlarged(bank.without_idle(iterate, norms), newcomers)
         counters.outer_iterations += 1
-        trace.record(bounds.upper, bounds.lower, bounds.predictor.kernel_weights)
+        trace.record(bounds.upper, bounds.lower, bounds.best.kernel_weights)
         pace.judge(bounds.upper, max(bounds.lower, restricted_lower), counters.newton_steps)
         stop = reason_to_stop(problem, params, bounds.gap, stalled=pace.stalled)
         if stop is not None:
@@ -160,7 +160,12 @@ class _Bank:
     """
 
     def __init__(
-        self, n_kernels: int, tol: float, loss: Loss, regularizer: Regularizer, bounds: Bounds
+        self,
+        n_kernels: int,
+        tol: float,
+        loss: Loss,
+        regularizer: Regularizer,
+        bounds: BlockNormBounds,
     ) -> None:
         self._n_kernels, self._tol = n_kernels, tol
         self._loss, self._threshold, self._bounds = loss, regularizer.threshold, bounds

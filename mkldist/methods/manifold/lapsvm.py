@@ -38,7 +38,6 @@ from mkldist.gram.requests import Combine
 from mkldist.machines.primal_newton import PrimalMachine
 from mkldist.machines.squared_losses import SquaredLoss, squared_hinge
 from mkldist.methods.manifold.deformed import Deformation, ManifoldParams, decision_rounding
-from mkldist.methods.primal.bounds import Bounds
 from mkldist.solvers.base import (
     Effects,
     Method,
@@ -47,6 +46,7 @@ from mkldist.solvers.base import (
     Steps,
     StopReason,
 )
+from mkldist.solvers.bounds import Bounds
 from mkldist.solvers.clock import Clock
 from mkldist.solvers.trace import Trace
 

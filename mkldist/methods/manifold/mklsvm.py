@@ -56,8 +56,8 @@ from mkldist.gram.requests import Combine, Quadratic
 from mkldist.methods.manifold.deformed import LARGEST, LEAST
 from mkldist.methods.manifold.lsvm import LSVMParams
 from mkldist.methods.manifold.manifold_svm import Machines, ManifoldSvm
-from mkldist.methods.primal.bounds import Bounds
 from mkldist.solvers.base import Method, Problem, Solution, Steps, StopReason, reason_to_stop
+from mkldist.solvers.bounds import Bounds
 from mkldist.solvers.log_weights import ASCENT, LogWeights
 from mkldist.solvers.trace import Trace
 

@@ -43,7 +43,6 @@ import numpy as np
 from mkldist.arrays import Floats
 from mkldist.counters import Counters
 from mkldist.gram.requests import Combine
-from mkldist.methods.primal.bounds import Bounds
 from mkldist.methods.primal.certificate import PATIENCE, PROGRESS, Best, dual_value
 from mkldist.methods.primal.kernel_products import quadratic_forms, weight_columns
 from mkldist.methods.primal.params import PrimalMKLParams, machine_of, signed_by_class
@@ -59,6 +58,7 @@ from mkldist.solvers.base import (
     StopReason,
     reason_to_stop,
 )
+from mkldist.solvers.bounds import Bounds
 from mkldist.solvers.trace import Trace
 from mkldist.solvers.working_set import SMALL
 

@@ -22,7 +22,6 @@ from mkldist.arrays import Floats, Ints
 from mkldist.counters import Counters
 from mkldist.gram.requests import Matvec, Request
 from mkldist.machines.primal_newton import PrimalMachine
-from mkldist.methods.primal.bounds import Bounds
 from mkldist.methods.primal.certificate import PATIENCE, PROGRESS, Best, dual_value
 from mkldist.methods.primal.kernel_products import Forms, weight_columns
 from mkldist.methods.primal.params import PrimalMKLParams, machine_of, signed_by_class
@@ -30,6 +29,7 @@ from mkldist.methods.primal.steps import Iterate, d_step, z_step
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.optim.lp_ball import WeightSet
 from mkldist.solvers.base import Problem, Solution, Steps, StopReason, reason_to_stop
+from mkldist.solvers.bounds import Bounds
 from mkldist.solvers.screening import Candidates, distance_to_optimum
 from mkldist.solvers.trace import Trace
 from mkldist.solvers.working_set import WorkingSet, solved

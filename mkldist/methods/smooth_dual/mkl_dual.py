@@ -21,9 +21,9 @@ from mkldist.arrays import Bools, Floats, Ints
 from mkldist.counters import Counters
 from mkldist.gram.requests import Combine, Matvec, Request
 from mkldist.machines.svm import best_bias, slack_rounding
-from mkldist.methods.smooth_dual.bounds import Predictor
 from mkldist.methods.smooth_dual.dual_penalties import Penalty
 from mkldist.methods.smooth_dual.mkl_pairs import line_maximum, mkl_pair_updates
+from mkldist.methods.smooth_dual.predictor import Predictor
 from mkldist.methods.smooth_dual.row_cache import RowCache
 from mkldist.optim.box_qp import newton_steps, pair_updates
 

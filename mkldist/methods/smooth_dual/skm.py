@@ -39,11 +39,12 @@ from mkldist.arrays import Floats
 from mkldist.counters import Counters
 from mkldist.gram.requests import Combine, Quadratic, Request
 from mkldist.machines.inner_svm import InnerSvm
-from mkldist.methods.smooth_dual.bounds import Bounds, Predictor
 from mkldist.methods.smooth_dual.dual_penalties import MOREAU_YOSIDA, Penalty
 from mkldist.methods.smooth_dual.mkl_dual import MklDual
+from mkldist.methods.smooth_dual.predictor import Predictor, solution_of
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.solvers.base import Method, Problem, SolverParams, Steps, StopReason, reason_to_stop
+from mkldist.solvers.bounds import Bounds
 from mkldist.solvers.trace import Trace
 
 FIRST_A_SQUARED = 0.1
@@ -81,7 +82,8 @@ def solve(problem: Problem, params: SkmParams) -> Steps:
         ``objective`` is the least primal value met at weights of the simplex,
         ``dual_objective`` the greatest value met of ``1'alpha - 1/2 max_m q_m``.
     """
-    counters, trace, bounds = Counters(), Trace(params.trace, problem.clock), Bounds()
+    counters, trace = Counters(), Trace(params.trace, problem.clock)
+    bounds = Bounds(Predictor.none())
     dual = MklDual(problem.y, params.C, problem.n_kernels, params.cache_mib, counters)
     svm_at = InnerSvm(problem.y, params.C, params.tol, counters)
     stage = _Stage(FIRST_A_SQUARED)
@@ -98,7 +100,7 @@ def solve(problem: Problem, params: SkmParams) -> Steps:
         # The gap of the regularised problem, and both bounds of the problem without a.
         stage.judge(relative_gap(loss + square * psi, height - psi), newton=dual.newton)
         predictor = predictor.on_simplex()
-        bounds.update(loss + square * energy, predictor, height - 0.5 * float(q.max()))
+        bounds.take(predictor, loss + square * energy, height - 0.5 * float(q.max()))
         if stage.stuck:  # the weights are good, but e magnifies errors of q by 1/a^2
             yield from _bounds_by_svm(predictor.d, svm_at, bounds, counters)
         counters.outer_iterations += 1
@@ -108,7 +110,7 @@ def solve(problem: Problem, params: SkmParams) -> Steps:
             break
         if stage.stuck or stage.gap <= STAGE_SHARE * stage.a_squared:
             stage = _Stage(max(SHRINKAGE * stage.a_squared, LEAST_SHARE * params.tol))
-    return bounds.solution(stop or StopReason.MAX_ITER, counters, trace)
+    return solution_of(bounds, stop or StopReason.MAX_ITER, counters, trace)
 
 
 @dataclass
@@ -142,7 +144,7 @@ class _Stage:
 
 
 def _bounds_by_svm(
-    d: Floats, svm_at: InnerSvm, bounds: Bounds, counters: Counters
+    d: Floats, svm_at: InnerSvm, bounds: Bounds[Predictor], counters: Counters
 ) -> Generator[Request, Any, None]:
     """Bound the optimum from both sides by the machine at weights `d` (M,)."""
     svm = svm_at((yield Combine(d)))
@@ -150,7 +152,8 @@ def _bounds_by_svm(
     counters.combines += 1
     counters.passes += 1
     lower = float(svm.alpha.sum()) - 0.5 * float(q.max())
-    bounds.update(svm.objective, Predictor(d, svm.signed, float(svm.bias), svm.alpha), lower)
+    predictor = Predictor(d, svm.signed, float(svm.bias), svm.alpha)
+    bounds.take(predictor, svm.objective, lower)
 
 
 METHOD = Method(

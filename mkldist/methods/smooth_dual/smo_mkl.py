@@ -25,11 +25,12 @@ from __future__ import annotations
 from pydantic import Field
 
 from mkldist.counters import Counters
-from mkldist.methods.smooth_dual.bounds import Bounds
 from mkldist.methods.smooth_dual.dual_penalties import P_NORM, Penalty
 from mkldist.methods.smooth_dual.mkl_dual import MklDual
+from mkldist.methods.smooth_dual.predictor import Predictor, solution_of
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.solvers.base import Method, Problem, SolverParams, Steps, StopReason, reason_to_stop
+from mkldist.solvers.bounds import Bounds
 from mkldist.solvers.trace import Trace
 
 PATIENCE = 25  # rounds without a better bound after which only rounding is left
@@ -66,7 +67,8 @@ def solve(problem: Problem, params: SmoMklParams) -> Steps:
         ``objective`` is the least primal value met at the weights that q implies,
         ``dual_objective`` the greatest dual value.
     """
-    counters, trace, bounds = Counters(), Trace(params.trace, problem.clock), Bounds()
+    counters, trace = Counters(), Trace(params.trace, problem.clock)
+    bounds = Bounds(Predictor.none())
     dual = MklDual(problem.y, params.C, problem.n_kernels, params.cache_mib, counters)
     penalty = Penalty(P_NORM, params.p / (params.p - 1.0), params.lam)
     gap = 1.0  # of the point reached
@@ -79,14 +81,14 @@ def solve(problem: Problem, params: SmoMklParams) -> Steps:
         predictor = dual.predictor(d, energy=2.0 * psi)
         upper = predictor.loss + 2.0 * psi * predictor.scale**2 + psi
         lower = float(dual.alpha.sum()) - psi
-        bounds.update(upper, predictor, lower)
+        bounds.take(predictor, upper, lower)
         gap = relative_gap(upper, lower)
         counters.outer_iterations += 1
         trace.record(bounds.upper, bounds.lower, d)
         stop = reason_to_stop(problem, params, bounds.gap, stalled=bounds.idle >= PATIENCE)
         if stop is not None:
             break
-    return bounds.solution(stop or StopReason.MAX_ITER, counters, trace)
+    return solution_of(bounds, stop or StopReason.MAX_ITER, counters, trace)
 
 
 METHOD = Method(

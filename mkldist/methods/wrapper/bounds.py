@@ -1,19 +1,28 @@
-"""Bounds of a method's optimum: the best that its iterations have found."""
+"""Bounds of a wrapper method's optimum, with its trace and its solution."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
 from mkldist.arrays import Floats
 from mkldist.counters import Counters
 from mkldist.machines.svm import SvmSolution
-from mkldist.optim.duality_gap import relative_gap
 from mkldist.solvers.base import Problem, Solution, SolverParams, StopReason
+from mkldist.solvers.bounds import Bounds
 from mkldist.solvers.svm_solution import svm_solution
 from mkldist.solvers.trace import Trace
 
 
-class Bounds:
+class WeightedMachine(NamedTuple):
+    """Kernel weights (M,), and the machine on their combined kernel."""
+
+    weights: Floats
+    svm: SvmSolution
+
+
+class WrapperBounds(Bounds[WeightedMachine]):
     """Best upper and lower bound so far, with the kernel weights and the machine of the upper one.
 
     Parameters
@@ -24,23 +33,10 @@ class Bounds:
         Its ``trace`` says whether to record one.
     counters : Counters
         Counters in which every iteration recorded counts as an outer iteration.
-
-    Attributes
-    ----------
-    upper, lower : float
-        Least objective and greatest lower bound; infinite before the first update.
-    weights : (M,) float64
-        Kernel weights of the least objective.
-    svm : SvmSolution
-        Machine on their combined kernel.
-    idle : int
-        Updates since the last that improved a bound.
     """
 
     def __init__(self, problem: Problem, params: SolverParams, counters: Counters) -> None:
-        self.upper, self.lower, self.idle = np.inf, -np.inf, 0
-        self.weights: Floats = np.empty(0)
-        self.svm = SvmSolution.none()
+        super().__init__(WeightedMachine(np.empty(0), SvmSolution.none()))
         self._counters = counters
         self._trace = Trace(params.trace, problem.clock)
 
@@ -58,46 +54,21 @@ class Bounds:
         lower : float
             Lower bound that the iteration found.
         """
-        risen, fallen = self.improve_lower(lower), self.improve_upper(weights, svm, objective)
-        self.idle = 0 if risen or fallen else self.idle + 1
+        self.take(WeightedMachine(weights, svm), objective, lower)
         self.record(weights)
-
-    def improve_upper(self, weights: Floats, svm: SvmSolution, objective: float) -> bool:
-        """Keep weights (M,) whose objective is the least so far; return True if it is."""
-        better = objective < self.upper
-        if better:
-            self.upper, self.weights, self.svm = objective, weights, svm
-        return better
-
-    def improve_lower(self, lower: float) -> bool:
-        """Keep a lower bound that is the greatest so far; return True if it is."""
-        better = lower > self.lower
-        if better:
-            self.lower = lower
-        return better
 
     def record(self, weights: Floats) -> None:
         """Count an outer iteration at weights (M,), and add it to the trace."""
         self._counters.outer_iterations += 1
         self._trace.record(self.upper, self.lower, weights)
 
-    @property
-    def width(self) -> float:
-        """Distance of the bounds."""
-        return self.upper - self.lower
-
-    @property
-    def gap(self) -> float:
-        """Relative gap of the bounds."""
-        return relative_gap(self.upper, self.lower)
-
     def solution(
         self, stop: StopReason, extra: dict[str, float] | None = None, state: object = None
     ) -> Solution:
         """Return the solution at the least objective, certified by the bounds."""
         return svm_solution(
-            self.weights,
-            self.svm,
+            self.best.weights,
+            self.best.svm,
             (self.upper, self.lower),
             stop,
             self._counters,

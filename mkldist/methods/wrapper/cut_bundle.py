@@ -27,7 +27,7 @@ from mkldist.counters import Counters
 from mkldist.gram.requests import Request
 from mkldist.machines.inner_svm import InnerSvm
 from mkldist.machines.svm import SvmSolution
-from mkldist.methods.wrapper.bounds import Bounds
+from mkldist.methods.wrapper.bounds import WeightedMachine, WrapperBounds
 from mkldist.methods.wrapper.dual_cuts import CutsMinimum, DualCuts, highest_bounds
 from mkldist.solvers.base import Problem, Solution, SolverParams, StopReason
 from mkldist.solvers.working_set import WorkingSet, solved
@@ -114,7 +114,7 @@ class Bundle:
         Solves the inner problem.
     counters : Counters
         Work done.
-    bounds : Bounds
+    bounds : WrapperBounds
         Bounds of the optimum over all kernels.
     alphas : list of arrays shaped like `y`
         Dual points of the cuts.
@@ -133,7 +133,7 @@ class Bundle:
     cuts: DualCuts
     machine: InnerSvm
     counters: Counters
-    bounds: Bounds
+    bounds: WrapperBounds
     alphas: list[Floats] = field(default_factory=list)
     model: CutsMinimum = field(init=False)
     restricted_lower: float = -math.inf
@@ -158,7 +158,7 @@ def begin(problem: Problem, params: BundleParams) -> Generator[Request, Any, tup
         kernels.take(kernels.newcomers(q[:, 0], -math.inf))
     counters = Counters()
     machine = InnerSvm(problem.y, params.C, params.tol, counters)
-    cuts, bounds = DualCuts(len(kernels)), Bounds(problem, params, counters)
+    cuts, bounds = DualCuts(len(kernels)), WrapperBounds(problem, params, counters)
     if not kernels.everything:
         bounds.improve_lower(0.0)  # before the first pass: no machine's value is negative
     bundle = Bundle(problem.y, params.C, params.tol, kernels, cuts, machine, counters, bounds)
@@ -176,7 +176,7 @@ def solve_machine(bundle: Bundle, K: Floats, weights: Floats) -> SvmSolution:
     """Solve the machine on the combined kernel K (n, n) of weights (M,): an upper bound."""
     svm = bundle.machine(K)
     bundle.counters.combines += 1
-    bundle.bounds.improve_upper(weights, svm, svm.objective)
+    bundle.bounds.improve_upper(WeightedMachine(weights, svm), svm.objective)
     return svm
 
 
@@ -243,7 +243,7 @@ def bundle_solution(bundle: Bundle, stop: StopReason) -> Solution:
     bounds, alphas, q = bundle.bounds, bundle.alphas, bundle.cuts.q
     binding = [DualPoint(alphas[j], q[j].copy()) for j in np.flatnonzero(bundle.model.shares)]
     bundle.counters.passes = bundle.kernels.passes
-    state = BundleState(bounds.weights, bundle.kernels.kernels, binding, bounds.svm.alpha)
+    state = BundleState(bounds.best.weights, bundle.kernels.kernels, binding, bounds.best.svm.alpha)
     return bounds.solution(stop, state=state)
 
 

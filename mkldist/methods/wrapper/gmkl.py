@@ -49,7 +49,7 @@ from mkldist.arrays import Floats
 from mkldist.counters import Counters
 from mkldist.gram.requests import Combine, Matvec, Quadratic
 from mkldist.machines.inner_svm import InnerSvm
-from mkldist.methods.wrapper.bounds import Bounds
+from mkldist.methods.wrapper.bounds import WrapperBounds
 from mkldist.methods.wrapper.damped_newton import INNER_TOLERANCE, ORTHANT, DampedNewton
 from mkldist.methods.wrapper.segment import Iterate, Segment
 from mkldist.methods.wrapper.value_curvature import hessian_root
@@ -103,7 +103,7 @@ def solve(problem: Problem, params: GmklParams) -> Steps:
     M, sigma, counters = problem.n_kernels, params.sigma, Counters()
     svm_at = InnerSvm(problem.y, params.C, INNER_TOLERANCE * params.tol, counters)
     newton = DampedNewton(ORTHANT, M, params.tol, svm_at)
-    bounds, duals = Bounds(problem, params, counters), MeanDuals(M, params.C, sigma)
+    bounds, duals = WrapperBounds(problem, params, counters), MeanDuals(M, params.C, sigma)
     recent: deque[float] = deque(maxlen=MEMORY)
     last: Gradient | None = None
     d, size = np.full(M, 1.0 / M), 1.0 / M

@@ -38,7 +38,7 @@ from pydantic import Field
 from mkldist.counters import Counters
 from mkldist.gram.requests import Combine, Matvec, Quadratic
 from mkldist.machines.inner_svm import InnerSvm, sum_over_classes
-from mkldist.methods.wrapper.bounds import Bounds
+from mkldist.methods.wrapper.bounds import WrapperBounds
 from mkldist.methods.wrapper.damped_newton import INNER_TOLERANCE, SIMPLEX, DampedNewton
 from mkldist.methods.wrapper.segment import Iterate, Segment
 from mkldist.methods.wrapper.value_curvature import hessian_root
@@ -84,7 +84,7 @@ def solve(problem: Problem, params: HessianMKLParams) -> Steps:
     M, counters = problem.n_kernels, Counters()
     svm_at = InnerSvm(problem.y, params.C, INNER_TOLERANCE * params.tol, counters)
     newton = DampedNewton(SIMPLEX, M, params.tol, svm_at)
-    bounds, cuts = Bounds(problem, params, counters), CuttingPlanes(M)
+    bounds, cuts = WrapperBounds(problem, params, counters), CuttingPlanes(M)
     widths: deque[float] = deque(maxlen=PATIENCE + 1)
     by_newton = False
     d = np.full(M, 1.0 / M)

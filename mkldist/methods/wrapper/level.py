@@ -39,7 +39,7 @@ from mkldist.counters import Counters
 from mkldist.gram.requests import Combine, Quadratic
 from mkldist.machines.inner_svm import InnerSvm
 from mkldist.machines.svm import SvmSolution
-from mkldist.methods.wrapper.bounds import Bounds
+from mkldist.methods.wrapper.bounds import WeightedMachine, WrapperBounds
 from mkldist.methods.wrapper.cut_bundle import (
     BundleParams,
     BundleState,
@@ -98,7 +98,7 @@ def _plain(problem: Problem, params: LevelParams) -> Steps:
     """Run Algorithm 2 as it is printed, from equal weights or from the last point of a path."""
     n, M, counters = problem.n_points, problem.n_kernels, Counters()
     machine = InnerSvm(problem.y, params.C, params.tol, counters)
-    bounds, g = Bounds(problem, params, counters), CuttingPlanes(M)
+    bounds, g = WrapperBounds(problem, params, counters), CuttingPlanes(M)
     points: list[DualPoint] = []  # alpha^j of the cuts
     # Step 1: p^0 = e/m.
     p = np.full(M, 1.0 / M)
@@ -123,7 +123,7 @@ def _plain(problem: Problem, params: LevelParams) -> Steps:
         # Step 5, (6): the bounds min_p g^i(p) and min_j f(p^j, alpha^j), and their gap.
         minimum = g.minimum()
         bounds.improve_lower(minimum.bound)
-        bounds.improve_upper(p, svm, svm.objective)
+        bounds.improve_upper(WeightedMachine(p, svm), svm.objective)
         gap = deciding_gap(params, bounds, p, svm, q, bounds.lower)
         bounds.record(p)
         # Step 8: stop.
@@ -135,7 +135,7 @@ def _plain(problem: Problem, params: LevelParams) -> Steps:
         nearest = g.project(p, level, LEVEL_SLACK * bounds.width)
         p = minimum.columns if nearest is None else nearest  # rounding may hide the level set
     binding = [points[j] for j in np.flatnonzero(minimum.rows)]
-    state = BundleState(bounds.weights, np.arange(M), binding, bounds.svm.alpha)
+    state = BundleState(bounds.best.weights, np.arange(M), binding, bounds.best.svm.alpha)
     return bounds.solution(stop or StopReason.MAX_ITER, state=state)
 
 
@@ -176,7 +176,7 @@ def level_between(lower: float, upper: float, params: LevelParams) -> float:
 
 
 def deciding_gap(
-    params: LevelParams, bounds: Bounds, p: Floats, svm: SvmSolution, q: Floats, lower: float
+    params: LevelParams, bounds: WrapperBounds, p: Floats, svm: SvmSolution, q: Floats, lower: float
 ) -> float:
     """Return the relative gap held against the tolerance: of the bounds, or of the iterate.
 
@@ -188,7 +188,7 @@ def deciding_gap(
     ----------
     params : LevelParams
         Tolerance and stopping rule.
-    bounds : Bounds
+    bounds : WrapperBounds
         Bounds of the optimum, of which the upper one is used.
     p : (M,) float64
         Weights of the iterate.
@@ -204,7 +204,7 @@ def deciding_gap(
         return of_bounds
     of_point = relative_gap(svm.objective, float(svm.alpha.sum()) - 0.5 * float(q.max()))
     if of_point <= params.tol:
-        bounds.upper, bounds.weights, bounds.svm = svm.objective, p, svm
+        bounds.upper, bounds.best = svm.objective, WeightedMachine(p, svm)
     return min(of_point, BOUNDS_FACTOR * of_bounds)
 
 

@@ -30,7 +30,7 @@ from mkldist.arrays import Floats
 from mkldist.counters import Counters
 from mkldist.gram.requests import Combine, Quadratic
 from mkldist.machines.inner_svm import InnerSvm
-from mkldist.methods.wrapper.bounds import Bounds
+from mkldist.methods.wrapper.bounds import WrapperBounds
 from mkldist.solvers.base import (
     Method,
     Problem,
@@ -76,7 +76,7 @@ def solve(problem: Problem, params: LpMklParams) -> Steps:
     """
     M, p, counters = problem.n_kernels, params.p, Counters()
     svm_at = InnerSvm(problem.y, params.C, params.tol, counters)
-    bounds = Bounds(problem, params, counters)
+    bounds = WrapperBounds(problem, params, counters)
     weights = LogWeights(normalised(np.zeros(M), p), lambda mixed, _: normalised(mixed, p))
     for _ in range(params.max_iter):
         # Train the machine on sum_m d_m K_m, and compute q_m.

@@ -25,7 +25,7 @@ import numpy as np
 from pydantic import Field
 
 from mkldist.arrays import Floats
-from mkldist.methods.wrapper.bounds import Bounds
+from mkldist.methods.wrapper.bounds import WrapperBounds
 from mkldist.methods.wrapper.simplex_line import SimplexPath
 from mkldist.optim.cutting_planes import CuttingPlanes
 from mkldist.optim.quasi_newton import LimitedMemory
@@ -156,7 +156,7 @@ class KinkSteps:
         """
         return self._add(height, gradient) if self._widths else -np.inf
 
-    def step(self, d: Floats, height: float, gradient: Floats, bounds: Bounds) -> Floats:
+    def step(self, d: Floats, height: float, gradient: Floats, bounds: WrapperBounds) -> Floats:
         """Return the next weights: the nearest to `d` at which all cuts are below a level.
 
         Parameters
@@ -165,7 +165,7 @@ class KinkSteps:
             Kernel weights.
         height, gradient
             Cut of the machine at `d`, as for :meth:`lower_bound`.
-        bounds : Bounds
+        bounds : WrapperBounds
             Bounds of the minimum of J.
         """
         if not self._widths:

@@ -41,7 +41,7 @@ from mkldist.gram.radii import squared_radius
 from mkldist.gram.requests import Combine, Quadratic, Radii
 from mkldist.machines.l2_svm import solve_l2_svm
 from mkldist.machines.svm import SvmSolution
-from mkldist.methods.wrapper.bounds import Bounds
+from mkldist.methods.wrapper.bounds import WrapperBounds
 from mkldist.methods.wrapper.reduced_gradient import (
     KinkSteps,
     QuasiNewton,
@@ -94,7 +94,11 @@ def solve(problem: Problem, params: RMKLParams) -> Steps:
     ridges = slack_ridges(squared_radii, params.C)
     l2_svm_at = InnerL2Svm(problem.y, ridges, params.tol, counters)
     line = LineSearch(l2_svm_at, ridges, counters, partial(problem.clock.past, params.time_limit))
-    bounds, kinks, quasi_newton = Bounds(problem, params, counters), KinkSteps(M), QuasiNewton()
+    bounds, kinks, quasi_newton = (
+        WrapperBounds(problem, params, counters),
+        KinkSteps(M),
+        QuasiNewton(),
+    )
     descent_path = quasi_newton.path if params.curvature else steepest_path
     mu, reference = np.full(M, 1.0 / M), None
     for _ in range(params.max_iter):
@@ -109,7 +113,7 @@ def solve(problem: Problem, params: RMKLParams) -> Steps:
 
         dual = height - 0.5 * float(q.max())
         bounds.update(mu, svm, svm.objective, max(dual, kinks.lower_bound(height, gradient)))
-        if bounds.svm is svm:
+        if bounds.best.svm is svm:
             best_kernel = kernel
         stop = reason_to_stop(problem, params, bounds.gap, stalled=kinks.exhausted)
         if stop is not None:
@@ -123,7 +127,9 @@ def solve(problem: Problem, params: RMKLParams) -> Steps:
             quasi_newton.forget()
             moved = kinks.step(mu, height, gradient, bounds)
         mu = moved
-    report = radius_report(bounds.weights, bounds.svm, best_kernel, squared_radii, params.C)
+    report = radius_report(
+        bounds.best.weights, bounds.best.svm, best_kernel, squared_radii, params.C
+    )
     return bounds.solution(stop or StopReason.MAX_ITER, report)
 
 

@@ -36,7 +36,7 @@ from mkldist.arrays import Floats
 from mkldist.counters import Counters
 from mkldist.gram.requests import Combine, Quadratic
 from mkldist.machines.inner_svm import InnerSvm
-from mkldist.methods.wrapper.bounds import Bounds
+from mkldist.methods.wrapper.bounds import WrapperBounds
 from mkldist.methods.wrapper.cut_bundle import (
     BundleParams,
     BundleState,
@@ -89,7 +89,7 @@ def _plain(problem: Problem, params: SilpParams) -> Steps:
     """Run Algorithm 1 from equal weights, or from the last point of a path."""
     n, M, counters = problem.n_points, problem.n_kernels, Counters()
     machine = InnerSvm(problem.y, params.C, params.tol, counters)
-    bounds, programme = Bounds(problem, params, counters), CuttingPlanes(M)
+    bounds, programme = WrapperBounds(problem, params, counters), CuttingPlanes(M)
     points: list[DualPoint] = []  # alpha^t of the constraints
     # beta^1_m = 1/M.
     beta = np.full(M, 1.0 / M)
@@ -122,7 +122,7 @@ def _plain(problem: Problem, params: SilpParams) -> Steps:
             break
         beta = optimum.columns
     binding = [points[t] for t in np.flatnonzero(optimum.rows)]
-    state = BundleState(bounds.weights, np.arange(M), binding, bounds.svm.alpha)
+    state = BundleState(bounds.best.weights, np.arange(M), binding, bounds.best.svm.alpha)
     return bounds.solution(stop or StopReason.MAX_ITER, state=state)
 
 

@@ -23,7 +23,7 @@ from pydantic import Field
 from mkldist.counters import Counters
 from mkldist.gram.requests import Combine, Quadratic
 from mkldist.machines.inner_svm import InnerSvm, sum_over_classes
-from mkldist.methods.wrapper.bounds import Bounds
+from mkldist.methods.wrapper.bounds import WrapperBounds
 from mkldist.methods.wrapper.reduced_gradient import (
     KinkSteps,
     QuasiNewton,
@@ -69,7 +69,11 @@ def solve(problem: Problem, params: SimpleMKLParams) -> Steps:
         counters=counters,
         expired=partial(problem.clock.past, params.time_limit),
     )
-    bounds, kinks, quasi_newton = Bounds(problem, params, counters), KinkSteps(M), QuasiNewton()
+    bounds, kinks, quasi_newton = (
+        WrapperBounds(problem, params, counters),
+        KinkSteps(M),
+        QuasiNewton(),
+    )
     descent_path = quasi_newton.path if params.curvature else steepest_path
     d, mu = np.full(M, 1.0 / M), None
     for _ in range(params.max_iter):

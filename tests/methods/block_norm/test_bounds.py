@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mkldist.methods.block_norm.bounds import Bounds, dual_value, kernel_scale
+from mkldist.methods.block_norm.bounds import BlockNormBounds, dual_value, kernel_scale
 from mkldist.methods.block_norm.inner_objective import Iterate, enlarged
 from mkldist.methods.block_norm.losses import Logistic
 from mkldist.methods.block_norm.params import BlockNormParams
@@ -28,7 +28,7 @@ def test_any_point_bounds_the_optimum_from_both_sides(loss, regularizer):
     given, psi = params.make_loss(y), params.make_regularizer()
     rng = np.random.default_rng(0)
     for size in (0.01, 0.3, 3.0):
-        bounds = Bounds(given, psi, len(instance.grams))
+        bounds = BlockNormBounds(given, psi, len(instance.grams))
         rho = given.feasible(size * rng.normal(size=len(y)))
         iterate = plain_bank.run(
             enlarged(Iterate.without_kernels(rho), np.arange(len(instance.grams))), instance.grams

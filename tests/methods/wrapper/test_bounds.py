@@ -1,4 +1,4 @@
-"""Bounds: the best of all iterations, whatever the latest one found."""
+"""Bounds of wrapper methods: the best of all iterations, whatever the latest one found."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 
 from mkldist.counters import Counters
 from mkldist.machines.svm import SvmSolution
-from mkldist.methods.wrapper.bounds import Bounds
+from mkldist.methods.wrapper.bounds import WeightedMachine, WrapperBounds
 from mkldist.solvers.base import Problem, SolverParams, StopReason
 
 
@@ -15,8 +15,8 @@ def machine(bias: float) -> SvmSolution:
     return SvmSolution(np.ones(2), np.array([1.0, -1.0]), bias, 3.0, 1.0, 0, 0)
 
 
-def bounds(counters: Counters) -> Bounds:
-    return Bounds(Problem(np.array([1.0, -1.0]), 4), SolverParams(trace=True), counters)
+def bounds(counters: Counters) -> WrapperBounds:
+    return WrapperBounds(Problem(np.array([1.0, -1.0]), 4), SolverParams(trace=True), counters)
 
 
 def test_the_solution_is_the_iteration_of_the_least_objective():
@@ -48,7 +48,7 @@ def test_each_bound_is_improved_by_itself():
     kept = bounds(Counters())
     assert kept.improve_lower(-1.0)
     assert not kept.improve_lower(-1.0)
-    assert kept.improve_upper(np.ones(4), machine(0.0), 2.0)
-    assert not kept.improve_upper(np.zeros(4), machine(1.0), 2.0)
-    assert kept.weights.tolist() == [1.0] * 4
+    assert kept.improve_upper(WeightedMachine(np.ones(4), machine(0.0)), 2.0)
+    assert not kept.improve_upper(WeightedMachine(np.zeros(4), machine(1.0)), 2.0)
+    assert kept.best.weights.tolist() == [1.0] * 4
     assert kept.width == 3.0

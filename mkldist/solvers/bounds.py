@@ -40,12 +40,30 @@ class Bounds(Generic[Point]):
         """Relative gap of the bounds."""
         return relative_gap(self.upper, self.lower)
 
-    def take(self, point: Point, value: float, lower: float) -> None:
-        """Take up a point, its value and a lower bound of the optimum."""
-        last_upper, last_lower = self.upper, self.lower
-        if value < self.upper:
+    @property
+    def width(self) -> float:
+        """Distance of the bounds."""
+        return self.upper - self.lower
+
+    def improve_upper(self, point: Point, value: float) -> bool:
+        """Keep a point whose value is the least so far; return True if it is."""
+        better = value < self.upper
+        if better:
             self.upper, self.best = value, point
-        self.lower = max(self.lower, lower)
+        return better
+
+    def improve_lower(self, lower: float) -> bool:
+        """Keep a lower bound that is the greatest so far; return True if it is."""
+        better = lower > self.lower
+        if better:
+            self.lower = lower
+        return better
+
+    def take(self, point: Point, value: float, lower: float) -> None:
+        """Take up a point, its value and a lower bound of the optimum, as one iteration."""
+        last_upper, last_lower = self.upper, self.lower
+        self.improve_upper(point, value)
+        self.improve_lower(lower)
         least = self.progress * abs(self.upper)
         better = last_upper - self.upper > least or self.lower - last_lower > least
         self.idle = 0 if better else self.idle + 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mkldist.methods.primal.bounds import Bounds
+from mkldist.solvers.bounds import Bounds
 
 
 def test_the_best_value_point_and_lower_bound_are_kept():

@@ -1,0 +1,71 @@
+"""Predictors of SKM and SMO-MKL, of which the best has the upper bound of the optimum."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from mkldist.arrays import Floats
+from mkldist.counters import Counters
+from mkldist.solvers.base import Solution, StopReason
+from mkldist.solvers.bounds import Bounds
+from mkldist.solvers.trace import Trace
+
+
+@dataclass(frozen=True, eq=False)
+class Predictor:
+    """Predictor ``sum_m d_m K_m coefficients + bias``.
+
+    Parameters
+    ----------
+    d : (M,) float64
+        Kernel weights.
+    coefficients : (n,) float64
+        A multiple of ``alpha*y``.
+    bias : float
+        Best bias.
+    alpha : (n,) float64
+        Dual variables.
+    scale : float
+        The multiple.
+    loss : float
+        C times the sum of its hinge losses and of the most that rounding may hide of them.
+    """
+
+    d: Floats
+    coefficients: Floats
+    bias: float
+    alpha: Floats
+    scale: float = 1.0
+    loss: float = 0.0
+
+    @classmethod
+    def none(cls) -> Predictor:
+        """Return the predictor from which a search for the best begins."""
+        empty = np.empty(0)
+        return cls(empty, empty, 0.0, empty)
+
+    def on_simplex(self) -> Predictor:
+        """Return the same predictor with weights that sum to one; uniform ones if all are zero."""
+        total = float(self.d.sum())
+        d = self.d / total if total > 0.0 else np.full(len(self.d), 1.0 / len(self.d))
+        return replace(self, d=d, coefficients=total * self.coefficients)
+
+
+def solution_of(
+    bounds: Bounds[Predictor], stop: StopReason, counters: Counters, trace: Trace
+) -> Solution:
+    """Return the predictor of the upper bound with its certificate."""
+    best = bounds.best
+    return Solution(
+        kernel_weights=best.d,
+        coefficients=best.coefficients,
+        bias=best.bias,
+        dual_variables=best.alpha,
+        objective=bounds.upper,
+        dual_objective=bounds.lower,
+        stop_reason=stop,
+        counters=counters,
+        trace=trace.arrays(),
+    )
