@@ -21,7 +21,7 @@ from mkldist.gram.requests import Combine, Matvec, Quadratic, Request
 from mkldist.solvers.screening import Candidates
 
 FIRST_KERNELS = 20
-PASS_SHARE = 2000  # one of so many kernels may join at once: it costs little beside a pass
+PASS_SHARE = 2000  # one kernel in so many may join at once, for it costs little beside a pass
 SMALL = 40  # number of kernels up to which passes are cheap, and a working set saves nothing
 # The working set is solved to the first share of the gap that the last pass found before the next
 # pass, but never to less than the second share of the tolerance.

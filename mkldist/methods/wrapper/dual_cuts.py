@@ -25,8 +25,8 @@ from mkldist.optim.level_set import nearest_below
 from mkldist.optim.matrix_game import solve_game
 
 RISES = 8  # games a minimum, each with the multiples that belong to the last one's value
-# Another game is worth its time if the last one raised the value by more than this share of the
-# value, or of its distance to the upper bound.
+# Another game is played if the last one raised the value by more than this share of the value, or
+# of its distance to the upper bound if that is less.
 STALE = 0.1
 NO_BASIS: tuple[Ints, Ints] = (np.empty(0, dtype=np.intp), np.empty(0, dtype=np.intp))
 

@@ -63,9 +63,10 @@ class LevelParams(BundleParams):
     """Parameters of the Level method."""
 
     far: float = Field(0.9, gt=0, lt=1, description="level's share of the upper bound at first")
-    near: float = Field(0.8, gt=0, lt=1, description="the same once the gap is below 1 %")
+    near: float = Field(0.8, gt=0, lt=1, description="that share once the gap is below 1 %")
     stop: Literal["bounds", "point"] = Field(
-        "bounds", description="gap held against tol: of the bounds, or the paper's of the iterate"
+        "bounds",
+        description="gap that must reach tol: the bounds', or the iterate's as in the paper",
     )
 
 
@@ -102,7 +103,7 @@ def _plain(problem: Problem, params: LevelParams) -> Steps:
     points: list[DualPoint] = []  # alpha^j of the cuts
     # Step 1: p^0 = e/m.
     p = np.full(M, 1.0 / M)
-    if isinstance(problem.start, BundleState):
+    if isinstance(problem.start, BundleState):  # the solution at the last C of a path
         p = problem.start.weights
         machine.begin_at(problem.start.alpha)
         points.extend(problem.start.feasible(params.C))

@@ -93,7 +93,7 @@ def _plain(problem: Problem, params: SilpParams) -> Steps:
     points: list[DualPoint] = []  # alpha^t of the constraints
     # beta^1_m = 1/M.
     beta = np.full(M, 1.0 / M)
-    if isinstance(problem.start, BundleState):
+    if isinstance(problem.start, BundleState):  # the solution at the last C of a path
         beta = problem.start.weights
         machine.begin_at(problem.start.alpha)
         points.extend(problem.start.feasible(params.C))
