@@ -12,7 +12,8 @@ from mkldist.solvers.trace import Trace
 def svm_solution(
     kernel_weights: Floats,
     svm: SvmSolution,
-    bounds: tuple[float, float],
+    objective: float,
+    dual_objective: float,
     stop: StopReason,
     counters: Counters,
     trace: Trace,
@@ -27,7 +28,7 @@ def svm_solution(
         Kernel weights of the combined kernel on which the machine was trained.
     svm : SvmSolution
         The machine, or the machines of several classes side by side.
-    bounds : (float, float)
+    objective, dual_objective : float
         Upper and lower bound of the method's optimum.
     stop, counters, trace, extra, state
         As in :class:`~mkldist.solvers.base.Solution`.
@@ -37,8 +38,8 @@ def svm_solution(
         coefficients=svm.signed,
         bias=svm.bias,
         dual_variables=svm.alpha,
-        objective=bounds[0],
-        dual_objective=bounds[1],
+        objective=objective,
+        dual_objective=dual_objective,
         stop_reason=stop,
         counters=counters,
         trace=trace.arrays(),
@@ -74,5 +75,6 @@ def fixed_weights_solution(
     trace = Trace(params.trace, problem.clock)
     trace.record(svm.objective, svm.dual_objective, kernel_weights)
     stop = StopReason.CONVERGED if svm.gap <= params.tol else StopReason.STALLED
-    bounds = svm.objective, svm.dual_objective
-    return svm_solution(kernel_weights, svm, bounds, stop, counters, trace)
+    return svm_solution(
+        kernel_weights, svm, svm.objective, svm.dual_objective, stop, counters, trace
+    )

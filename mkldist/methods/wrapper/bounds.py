@@ -69,7 +69,8 @@ class WrapperBounds(Bounds[WeightedMachine]):
         return svm_solution(
             self.best.weights,
             self.best.svm,
-            (self.upper, self.lower),
+            self.upper,
+            self.lower,
             stop,
             self._counters,
             self._trace,
