@@ -8,7 +8,8 @@ from pathlib import Path
 from textwrap import wrap
 from typing import Any
 
-from mkldist.figures.files import keep_figure, remove_unfinished
+from mkldist.durable import remove_temporaries
+from mkldist.figures.files import keep_figure
 from mkldist.identity import content_id
 from mkldist.plan.model import BankPlan, Plan, RunPlan
 from mkldist.resolve.resolved import Resolved
@@ -78,7 +79,7 @@ def draw_figures(
     """
     if not plan.spec.outputs.figures:
         return ()
-    remove_unfinished(folder)
+    remove_temporaries(folder)
     paths = []
     for figure in _figures(plan, resolved, store):
         dataset, splits = resolved.datasets[figure.record.dataset]

@@ -10,16 +10,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-import google_crc32c
 import numpy as np
 import numpy.typing as npt
 
 from mkldist.arrays import Floating
+from mkldist.durable import CHECKSUM_BYTES, crc32c
 from mkldist.gram.metadata import BankShape
 
 Bytes = npt.NDArray[np.uint8]
-
-CHECKSUM_BYTES = 4
 
 
 @dataclass(frozen=True)
@@ -102,17 +100,13 @@ class ChunkParts:
         return [self.body.data, self.padding.data, self.checksum.data]
 
     def seal(self) -> None:
-        """Set the checksum to what the values call for."""
-        self.checksum[:] = np.frombuffer(self._computed(), np.uint8)
+        """Set the checksum to that of the values."""
+        self.checksum[:] = np.frombuffer(crc32c([self.body, self.padding]), np.uint8)
 
     @property
     def is_sound(self) -> bool:
-        """Whether the checksum is what the values call for."""
-        return self.checksum.tobytes() == self._computed()
-
-    def _computed(self) -> bytes:
-        crc = google_crc32c.extend(google_crc32c.value(self.body), self.padding)
-        return int(crc).to_bytes(CHECKSUM_BYTES, "little")
+        """True if the checksum fits the values."""
+        return self.checksum.tobytes() == crc32c([self.body, self.padding])
 
 
 def _key(block: Block, shape: BankShape) -> str:

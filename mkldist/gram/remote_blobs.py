@@ -8,8 +8,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
+from mkldist.durable import Buffer, output_error
 from mkldist.errors import OutputError, StoreError
-from mkldist.gram.blobs import Buffer, output_error, readable
+from mkldist.gram.blobs import readable
 
 
 @dataclass(frozen=True)

@@ -93,8 +93,7 @@ class GramStore:
         if blobs.get(metadata.GROUP) is None:
             for name, document in metadata.documents(wanted, attrs or {}).items():
                 blobs.put(name, [document])
-        else:
-            blobs.discard_abandoned()
+        blobs.discard_abandoned()
         store = cls.open(root, bank_id)
         if store.shape != wanted:
             raise StoreError(

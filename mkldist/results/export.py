@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
-import uuid
-from collections.abc import Callable, Hashable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Iterable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mkldist.durable import remove_temporaries, replacing, writing
 from mkldist.errors import InputError, OutputError, nearest
-from mkldist.results.output import writing
 from mkldist.results.rows import method_nodes, run_rows, weight_rows
 from mkldist.results.schema import VECTORS, WEIGHTS
 from mkldist.results.tree import open_results
@@ -72,8 +69,9 @@ def export(
         files[target.with_name(f"{target.stem}.weights{target.suffix}")] = _weights_to(format)
     for file in files:
         _check_free(file, overwrite=overwrite)
+    remove_temporaries(target.parent)
     for file, write in files.items():
-        with _replacing(file) as temporary:
+        with writing(file), replacing(file) as temporary:
             write(tree, temporary)
     return tuple(files)
 
@@ -138,16 +136,3 @@ FORMATS: dict[str, Callable[[xr.DataTree, Path], None]] = {
     "csv": _runs_to("csv"),
 }
 ENDINGS = {"netcdf": ".nc", "parquet": ".parquet", "csv": ".csv"}
-
-
-@contextmanager
-def _replacing(target: Path) -> Iterator[Path]:
-    """Yield a temporary name beside `target` that takes its place at the end."""
-    temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}")
-    try:
-        with writing(target):
-            target.parent.mkdir(parents=True, exist_ok=True)
-            yield temporary
-            shutil.move(temporary, target)
-    finally:
-        temporary.unlink(missing_ok=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import socket
@@ -11,13 +10,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from mkldist.errors import OutputError, UnreadableError
-from mkldist.results.json_files import write_json
+from mkldist.durable import is_temporary, make_folder, remove_temporaries, write_json, writing
+from mkldist.errors import OutputError
 
 MANIFEST, LOCK, OWNER = "sweep.json", ".lock", ".owner"
 MANIFEST_FORMAT = 1
-NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
-NO_WRITING = frozenset({errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR})
 
 
 @dataclass(frozen=True)
@@ -96,6 +93,7 @@ def claimed(path: Path, sweep_name: str) -> Iterator[OutputFolder]:
     try:
         with writing(path):
             _check_owner(folder, sweep_name)
+            remove_temporaries(path)
             write_json(path / OWNER, {"pid": os.getpid(), "host": socket.gethostname()})
             if not folder.manifest.exists():
                 write_json(folder.manifest, {"format": MANIFEST_FORMAT, "sweep": sweep_name})
@@ -109,7 +107,7 @@ def claimed(path: Path, sweep_name: str) -> Iterator[OutputFolder]:
 def _make(path: Path) -> None:
     """Make a folder and its parents, or say that it cannot be made."""
     try:
-        path.mkdir(parents=True, exist_ok=True)
+        make_folder(path)
     except FileNotFoundError as error:  # what file systems without folders of their own answer
         raise OutputError(
             str(path),
@@ -117,49 +115,6 @@ def _make(path: Path) -> None:
             "a place where folders can be made",
             "Choose another with --output",
         ) from error
-
-
-@contextmanager
-def writing(where: Path | str) -> Iterator[None]:
-    """Turn a full, read-only or forbidden file system into an error that says so.
-
-    Raises
-    ------
-    mkldist.errors.OutputError
-        Instead of the operating system's error.
-    """
-    try:
-        yield
-    except OSError as error:
-        refused = as_output_error(error, where)
-        if refused is None:
-            raise
-        raise refused from error
-
-
-def as_output_error(error: BaseException, where: Path | str) -> OutputError | None:
-    """Return what to tell a user whose disk refused a write, or None for other errors.
-
-    Libraries wrap what the operating system said, so causes are looked at too.
-    """
-    seen: BaseException | None = error
-    while seen is not None:
-        if isinstance(seen, OutputError):
-            return seen
-        if isinstance(seen, UnreadableError):
-            return None
-        if isinstance(seen, OSError) and seen.errno in NO_ROOM | NO_WRITING:
-            place = str(seen.filename or where)
-            full = seen.errno in NO_ROOM
-            return OutputError(
-                place,
-                f"cannot be written: {os.strerror(seen.errno or 0)}",
-                "free space" if full else "a folder that can be written",
-                ("Free some space" if full else "Choose another folder with --output")
-                + " and repeat the command; what is recorded stays",
-            )
-        seen = seen.__cause__ or seen.__context__
-    return None
 
 
 def _check_owner(folder: OutputFolder, sweep_name: str) -> None:
@@ -171,7 +126,8 @@ def _check_owner(folder: OutputFolder, sweep_name: str) -> None:
         raise OutputError(str(path), "a file", "a folder", "Choose another one with --output")
     if not folder.manifest.exists():
         with writing(path):
-            others = sorted({entry.name for entry in path.iterdir()} - {LOCK, OWNER})
+            names = {entry.name for entry in path.iterdir()} - {LOCK, OWNER}
+            others = sorted(name for name in names if not is_temporary(name))
         if others:
             raise OutputError(
                 str(path),

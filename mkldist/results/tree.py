@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import uuid
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib import metadata
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mkldist.arrays import Array
+from mkldist.durable import flush_folder, remove_temporaries, temporary_path
 from mkldist.errors import StoreError
 from mkldist.plan.model import Plan
 from mkldist.results.convergence import convergence_documents
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     import xarray as xr
 
 RESULTS = "results.zarr"
-_MAKING, _OLD = ".results-making-", ".results-old-"
 _RECORDS_AT_ONCE = 512
 _DESCRIPTIONS = {
     "split": "index of the train/test split",
@@ -90,14 +89,14 @@ def prepare(
         Number of records that were carried into the tree.
     """
     path = Path(path)
-    remove_leftovers(path.parent)
+    remove_temporaries(path.parent)
     layout = tree_layout(plan, facts)
     if _is_of(path, layout.id):
         try:
             return _catch_up(TreeWriter(path), records)
         except StoreError:
             pass  # some chunk is damaged; every value of it is in the records
-    making = path.with_name(f"{_MAKING}{uuid.uuid4().hex}")
+    making = temporary_path(path.parent)
     try:
         _make(making, layout, _attributes(plan, layout.id, provenance))
         written = _catch_up(TreeWriter(making), records)
@@ -105,20 +104,6 @@ def prepare(
     finally:
         shutil.rmtree(making, ignore_errors=True)
     return written
-
-
-def create(
-    path: Path, plan: Plan, facts: TreeFacts, provenance: Mapping[str, Any] | None = None
-) -> None:
-    """Make the tree of a plan without any run in it; nothing but metadata and ids is written.
-
-    Parameters
-    ----------
-    path, plan, facts, provenance
-        As in :func:`prepare`.
-    """
-    layout = tree_layout(plan, facts)
-    _make(Path(path), layout, _attributes(plan, layout.id, provenance))
 
 
 def open_results(path: str | Path) -> xr.DataTree:
@@ -198,13 +183,6 @@ def locate(path: str | Path) -> Path:
         "no results here" if given.is_dir() else no_folder(given),
         f"a sweep's output folder, or the {RESULTS} in it",
     )
-
-
-def remove_leftovers(folder: Path) -> None:
-    """Delete trees that a killed process was making or replacing."""
-    for prefix in (_MAKING, _OLD):
-        for left in folder.glob(f"{prefix}*"):
-            shutil.rmtree(left, ignore_errors=True)
 
 
 def _is_of(path: Path, layout_id: str) -> bool:
@@ -298,8 +276,9 @@ def _attributes(
 
 def _swap(new: Path, path: Path) -> None:
     """Put a tree in the place of another."""
-    old = path.with_name(f"{_OLD}{uuid.uuid4().hex}")
+    old = temporary_path(path.parent)
     if path.exists():
         path.rename(old)
     new.rename(path)
+    flush_folder(path.parent)
     shutil.rmtree(old, ignore_errors=True)

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mkldist.results.json_files import write_json
+from mkldist.durable import write_json
 
 DOCUMENT = "zarr.json"
 CHUNK_BYTES = 4 * 2**20
@@ -118,13 +118,16 @@ def write_documents(root: Path, documents: Mapping[str, Document]) -> None:
 
 
 def add_arrays(root: Path, documents: Mapping[str, Document]) -> None:
-    """Add arrays to a tree that others may be reading, or replace the metadata of some."""
+    """Add arrays to a tree that others may be reading, or replace the metadata of some.
+
+    Temporary files lie beside the tree, where the next process to open it removes them.
+    """
     for path, document in documents.items():
-        (root / path).mkdir(parents=True, exist_ok=True)
-        write_json(root / path / DOCUMENT, document)
+        write_json(root / path / DOCUMENT, document, through=root.parent)
     known = read_root(root)
     below = known["consolidated_metadata"]["metadata"]
-    write_json(root / DOCUMENT, _with_consolidated(known, {**below, **documents}))
+    merged = _with_consolidated(known, {**below, **documents})
+    write_json(root / DOCUMENT, merged, through=root.parent)
 
 
 def read_root(root: Path) -> Document:

@@ -6,10 +6,10 @@ from collections.abc import Collection
 from pathlib import Path
 
 from mkldist.data.snapshot import save_snapshot
+from mkldist.durable import writing
 from mkldist.identity import content_id
 from mkldist.plan.model import Plan
 from mkldist.resolve.resolved import Resolved
-from mkldist.results.output import writing
 from mkldist.worker.bank_inputs import BankRef
 
 BankKey = tuple[str, str, str]

@@ -14,10 +14,10 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-import google_crc32c
 import numpy as np
 from scipy import sparse
 
+from mkldist.durable import Footer
 from mkldist.errors import OutputError, StoreError
 from mkldist.gram.blob_places import LAPLACIANS, open_blobs
 from mkldist.gram.blobs import Blobs
@@ -29,8 +29,7 @@ from mkldist.spec.graph import GraphSpec
 
 SUFFIX = ".npz"
 VERSION = 1  # of the file and of what a GraphSpec means
-MAGIC = b"mkldist graph 1\0"
-FOOTER_BYTES = len(MAGIC) + 4
+FOOTER = Footer(b"mkldist graph 1\0")
 
 
 def laplacian_id(x: Any, spec: GraphSpec) -> str:
@@ -108,7 +107,7 @@ def _encoded(laplacian: sparse.csr_array) -> list[bytes]:
     """Return the content of a file."""
     body = io.BytesIO()
     sparse.save_npz(body, laplacian, compressed=False)
-    return [body.getvalue(), MAGIC, _checksum(body.getvalue())]
+    return [body.getvalue(), FOOTER.of([body.getvalue()])]
 
 
 def _read(blobs: Blobs, name: str, n_points: int) -> sparse.csr_array | None:
@@ -116,16 +115,10 @@ def _read(blobs: Blobs, name: str, n_points: int) -> sparse.csr_array | None:
     content = None
     with suppress(StoreError):
         content = blobs.get(f"{name}{SUFFIX}")
-    if content is None or len(content) < FOOTER_BYTES:
-        return None
-    body, footer = content[:-FOOTER_BYTES], content[-FOOTER_BYTES:]
-    if footer != MAGIC + _checksum(body):
+    body = None if content is None else FOOTER.body(content)
+    if body is None:
         return None
     laplacian: Any = sparse.load_npz(io.BytesIO(body))
     if laplacian.shape != (n_points, n_points):
         return None
     return sparse.csr_array(laplacian)
-
-
-def _checksum(body: bytes) -> bytes:
-    return int(google_crc32c.value(body)).to_bytes(4, "little")

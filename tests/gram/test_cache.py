@@ -3,18 +3,16 @@ from __future__ import annotations
 import errno
 import multiprocessing
 import os
-import socket
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
+from mkldist.durable import temporary_path
 from mkldist.errors import OutputError
-from mkldist.gram import cache as cache_module
 from mkldist.gram import mapped, passes
-from mkldist.gram.cache import FOOTER_BYTES, NodeCache, default_directory
+from mkldist.gram.cache import FOOTER, NodeCache, default_directory
 from mkldist.gram.layout import TileLayout
 from mkldist.gram.loading import DamagedBlocksError
 from mkldist.gram.mapped import MappedBank
@@ -148,7 +146,7 @@ def test_banks_of_the_same_name_and_other_facts_are_told_apart(
 
 def test_least_recently_used_files_make_room(tmp_path: Path, grams: np.ndarray) -> None:
     stores = [stored(tmp_path / "banks", grams, "float64", name) for name in "abc"]
-    n_bytes = 12 * stores[0].layout.n_entries * 8 + FOOTER_BYTES
+    n_bytes = 12 * stores[0].layout.n_entries * 8 + FOOTER.n_bytes
     cache = NodeCache(tmp_path / "cache", budget_bytes=2 * n_bytes)
     paths = [cache.path_of(store) for store in stores]
     banks = [cache.open(stores[0]), cache.open(stores[1])]
@@ -198,22 +196,17 @@ def test_full_disk_is_no_bank_and_leaves_nothing(
     assert {path.suffix for path in cache.directory.iterdir()} <= {".lock"}
 
 
-def test_what_a_killed_builder_left_is_replaced_or_removed(
-    cache: NodeCache, tmp_path: Path, store: GramStore, grams: np.ndarray
+def test_files_of_living_builders_stay_until_they_are_old(
+    cache: NodeCache, store: GramStore, grams: np.ndarray
 ) -> None:
     cache.directory.mkdir()
-    own = cache.path_of(store).with_suffix(f".{socket.gethostname()}-1.partial")
-    other = cache.path_of(store).with_suffix(".another-machine-1.partial")
-    old, recent = cache.directory / "old.partial", cache.directory / "recent.partial"
-    for path in (own, other, old, recent):
+    recent, old = temporary_path(cache.directory), temporary_path(cache.directory)
+    for path in (recent, old):
         path.write_bytes(b"half")
-    long_ago = time.time() - 2 * cache_module.ABANDONED_AFTER_SECONDS
-    os.utime(old, (long_ago, long_ago))
+    os.utime(old, (0, 0))
     np.testing.assert_allclose(total(cache.open(store)), grams.sum(axis=0))
-    assert not own.exists()
+    assert recent.read_bytes() == b"half"
     assert not old.exists()
-    assert recent.exists()
-    assert other.read_bytes() == b"half"
 
 
 def test_damage_in_the_store_names_all_blocks(
@@ -226,8 +219,7 @@ def test_damage_in_the_store_names_all_blocks(
     with pytest.raises(DamagedBlocksError, match=r"2 of \d+ blocks are damaged: block 1") as caught:
         cache.open(store)
     assert caught.value.blocks == (1, 4)
-    assert not list(cache.directory.glob("*.bank"))
-    assert not list(cache.directory.glob("*.partial"))
+    assert {path.suffix for path in cache.directory.iterdir()} == {".lock"}
 
 
 def test_folder_that_cannot_be_made(tmp_path: Path, store: GramStore) -> None:

@@ -57,7 +57,7 @@ def test_zarr_itself_reads_what_was_written(tmp_path, dtype, remote, n_kernels, 
         GramStore.open(root, "b")
 
 
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 @given(
     n_kernels=st.integers(1, 5000),
     n_points=st.integers(1, 3000),
@@ -112,7 +112,9 @@ def test_a_store_travels_to_another_process(built):
 # Damage
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None
+)
 @given(data=st.data())
 def test_a_flipped_bit_is_found_named_and_repaired(built, data):
     block = data.draw(st.sampled_from(built.blocks))
@@ -165,7 +167,9 @@ def test_stray_files_do_no_harm(built):
     assert_sound(GramStore.open(Path(built.location).parent, scripts.BANK))
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150, deadline=None
+)
 @given(data=st.data())
 def test_damaged_descriptions_are_errors_or_harmless(built, data):
     names = [metadata.GROUP, metadata.GRAM, metadata.COMPLETE]

@@ -28,6 +28,7 @@ def test_killed_at_any_step_of_a_write(tmp_path, step, count):
     output = process.communicate(timeout=60)[0]
     assert process.returncode == -9, output
     store = scripts.create(tmp_path)
+    assert list((tmp_path / local_blobs.TEMPORARY).iterdir()) == []
     assert_sound(store)
     done = len(store.blocks) - len(store.missing())
     assert done < 12
@@ -53,21 +54,6 @@ def test_killed_again_and_again_at_random(tmp_path):
     store = GramStore.open(tmp_path, scripts.BANK)
     assert store.is_complete
     assert_sound(store)
-
-
-def test_files_of_killed_writers_are_removed_once_they_are_old(built, monkeypatch):
-    root = Path(built.location).parent
-    left = root / local_blobs.TEMPORARY / f"{scripts.BANK}.0"
-    left.write_bytes(b"half")
-    foreign = root / local_blobs.TEMPORARY / "beef.0"
-    foreign.write_bytes(b"half")
-    scripts.create(root)
-    assert left.exists()
-    for path in (left, foreign):
-        os.utime(path, (0, 0))
-    scripts.create(root)
-    assert not left.exists()
-    assert foreign.exists()
 
 
 def test_an_interrupted_deletion_leaves_no_store(built, monkeypatch):
