@@ -13,9 +13,8 @@ from dataclasses import dataclass, field, fields
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.arrays import Floating, Ints
+from mkldist.arrays import Floating, Floats, Ints
 from mkldist.gram.layout import TileLayout
-from mkldist.gram.radius_cache import KnownRadii
 
 SLAB_ENTRIES = 16_384
 BLOCK_KERNELS = 480  # that a pass works on at once; a chunk that is no last one has whole blocks
@@ -134,13 +133,20 @@ class Bank(abc.ABC):
         Which entries of a matrix are kept, and where.
     dtype : dtype
         float32 or float64, as stored; answers are float64 always.
+
+    Attributes
+    ----------
+    counter : PassCounter
+        Work done on the bank.
+    known_radii : dict of str to (M,) float64
+        Squared radii of all kernels, by the set of points: see :mod:`mkldist.gram.radii`.
     """
 
     n_kernels: int
     layout: TileLayout
     dtype: np.dtype[np.floating]
     counter: PassCounter = field(default_factory=PassCounter, init=False)
-    known_radii: KnownRadii = field(default_factory=KnownRadii, init=False)
+    known_radii: dict[str, Floats] = field(default_factory=dict, init=False)
 
     @property
     def n_points(self) -> int:

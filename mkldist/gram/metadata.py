@@ -9,9 +9,6 @@ A bank is a zarr group of two arrays, readable by any zarr library:
 ``complete``
     One uint8 per chunk of ``gram``: 1 once that chunk is durable.
 
-Beside them there may be a group ``radii`` of (M,) float64 arrays, see
-:mod:`mkldist.gram.radius_cache`.
-
 The documents are a function of the bank's shape alone, so two creators write the same bytes.
 """
 
@@ -108,25 +105,6 @@ def documents(shape: BankShape, attributes: Mapping[str, Any]) -> dict[str, byte
             }
         ),
     }
-
-
-def radius_documents(name: str, n_kernels: int) -> dict[str, bytes]:
-    """Return the files that describe an array of squared radii, (M,) float64 in one chunk."""
-    document = _array(
-        shape=(n_kernels,),
-        dtype="float64",
-        chunk=(n_kernels,),
-        fill_value=0.0,
-        codecs=CHECKED_CODECS,
-        dimension_names=["kernel"],
-    )
-    group = {"zarr_format": 3, "node_type": "group", "attributes": {}}
-    return {"radii/zarr.json": _encoded(group), f"radii/{name}/zarr.json": _encoded(document)}
-
-
-def radius_chunk(name: str) -> str:
-    """Return the name of the file that holds an array of squared radii and its checksum."""
-    return f"radii/{name}/c/0"
 
 
 def parsed(where: str, content: Mapping[str, bytes | None]) -> tuple[BankShape, dict[str, Any]]:

@@ -16,7 +16,6 @@ from mkldist.gram.cache import NodeCache, default_directory
 from mkldist.gram.loading import load_entries
 from mkldist.gram.store import GramStore
 from mkldist.gram.streamed import StreamedBank
-from mkldist.identity import content_id
 from mkldist.memory import bank_bytes, row_cache_bytes
 
 Backend = Literal["memory", "mmap", "stream"]
@@ -30,7 +29,7 @@ def open_bank(
     builder: BlockBuilder | None = None,
     buffer: BankBuffer | None = None,
 ) -> Bank:
-    """Return the bank of a store, which knows the radii that are kept beside it.
+    """Return the bank of a store.
 
     Parameters
     ----------
@@ -62,14 +61,10 @@ def open_bank(
     """
     if backend == "memory":
         load = builder.load if builder else partial(load_entries, store)
-        bank: Bank = MemoryBank(load(buffer or BankBuffer()), store.layout)
-    else:
-        if builder is not None:
-            builder.build(store.missing())
-        bank = _large(store, backend, memory_limit, cache)
-    identity = content_id(shape=str(store.shape), attrs=dict(store.attrs))
-    bank.known_radii.keep_in(store.blobs, store.n_kernels, identity)
-    return bank
+        return MemoryBank(load(buffer or BankBuffer()), store.layout)
+    if builder is not None:
+        builder.build(store.missing())
+    return _large(store, backend, memory_limit, cache)
 
 
 def _large(

@@ -19,8 +19,7 @@ from mkldist.gram.bank import BLOCK_KERNELS, Bank, Chunk, diagonal_part
 from mkldist.gram.diagonals import Diagonal, DiagonalSums, read_diagonals
 from mkldist.gram.few_kernels import WeightedSum, combine_few, products, weighted_sums
 from mkldist.gram.operands import WIDTH, ColumnRequest, Columns
-from mkldist.gram.radii import answer_radii
-from mkldist.gram.radius_cache import points_id
+from mkldist.gram.radii import answer_radii, points_id
 from mkldist.gram.requests import Combine, Inner, Matvec, Quadratic, Radii, Request
 
 AnyRequest = Request | Diagonal
