@@ -149,11 +149,6 @@ class GramStore:
         """All blocks, those of the same kernels adjacent."""
         return blocks_of(self.shape)
 
-    @property
-    def is_complete(self) -> bool:
-        """Whether every block is marked complete."""
-        return not self.missing()
-
     def missing(self) -> list[Block]:
         """Return the blocks that are not marked complete, looking at the medium afresh."""
         self._marked.clear()

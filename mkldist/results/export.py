@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from mkldist.durable import remove_temporaries, replacing, writing
 from mkldist.errors import InputError, OutputError, nearest
+from mkldist.results.formats import ENDINGS, format_of
 from mkldist.results.rows import method_nodes, run_rows, weight_rows
 from mkldist.results.schema import VECTORS, WEIGHTS
 from mkldist.results.tree import open_results
@@ -77,14 +78,13 @@ def export(
 
 
 def _check_ending(target: Path, format: str) -> None:
-    """Refuse a name that says another format."""
-    of_ending = {ending: name for name, ending in ENDINGS.items()}
-    said = of_ending.get(target.suffix, format)
-    if said != format:
+    """Refuse a file whose ending belongs to another format."""
+    named = format_of(target.suffix) or format
+    if named != format:
         raise InputError(
             "format",
             f"{format}, to be written to {target}",
-            f"a name that ends in {ENDINGS[format]}, or the format {said}",
+            f"a name that ends in {ENDINGS[format]}, or the format {named}",
         )
 
 
@@ -135,4 +135,3 @@ FORMATS: dict[str, Callable[[xr.DataTree, Path], None]] = {
     "parquet": _runs_to("parquet"),
     "csv": _runs_to("csv"),
 }
-ENDINGS = {"netcdf": ".nc", "parquet": ".parquet", "csv": ".csv"}

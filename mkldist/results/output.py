@@ -10,7 +10,14 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from mkldist.durable import is_temporary, make_folder, remove_temporaries, write_json, writing
+from mkldist.durable import (
+    is_alive,
+    is_temporary,
+    make_folder,
+    remove_temporaries,
+    write_json,
+    writing,
+)
 from mkldist.errors import OutputError
 
 MANIFEST, LOCK, OWNER = "sweep.json", ".lock", ".owner"
@@ -55,6 +62,46 @@ class OutputFolder:
         return self.path / "results.zarr"
 
 
+@dataclass(frozen=True)
+class Claim:
+    """Note of the process that claimed an output folder.
+
+    Parameters
+    ----------
+    pid : int
+        Id of the process.
+    host : str
+        Name of its machine.
+    """
+
+    pid: int
+    host: str
+
+    def __str__(self) -> str:
+        return f"pid {self.pid} on {self.host}"
+
+    @property
+    def is_live(self) -> bool | None:
+        """True if the process lives, False if it has ended, None on another machine."""
+        return is_alive(self.pid) if self.host == socket.gethostname() else None
+
+
+def claim_on(path: Path) -> Claim | None:
+    """Return the claim on an output folder, or None if there is none that can be read.
+
+    A process that is killed leaves its claim.
+
+    Parameters
+    ----------
+    path : Path
+        The folder.
+    """
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        note = json.loads((path / OWNER).read_text())
+        return Claim(int(note["pid"]), str(note["host"]))
+    return None
+
+
 @contextmanager
 def claimed(path: Path, sweep_name: str) -> Iterator[OutputFolder]:
     """Own the output folder of a sweep while the context lasts.
@@ -84,9 +131,10 @@ def claimed(path: Path, sweep_name: str) -> Iterator[OutputFolder]:
         try:
             lock.acquire()
         except Timeout as error:
+            claim = claim_on(path)
             raise OutputError(
                 str(path),
-                f"in use by another mkldist process{_other(folder)}",
+                f"in use by another mkldist process{f' ({claim})' if claim else ''}",
                 "one process per output folder",
                 "Wait for it to end, or choose another folder with --output",
             ) from error
@@ -164,14 +212,6 @@ def manifest_name(path: Path) -> str:
             "the manifest of a sweep",
             "Choose another folder with --output",
         ) from error
-
-
-def _other(folder: OutputFolder) -> str:
-    """Return who holds the lock, as far as it is known."""
-    with suppress(OSError, ValueError, KeyError, TypeError):
-        owner = json.loads((folder.path / OWNER).read_text())
-        return f" (pid {owner['pid']} on {owner['host']})"
-    return ""
 
 
 def no_folder(path: Path) -> str:

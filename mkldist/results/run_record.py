@@ -15,8 +15,7 @@ from mkldist.plan.model import RunPlan
 from mkldist.results.solution_fields import solution_fields
 from mkldist.results.state import RunState
 from mkldist.solvers.base import Solution
-
-ACTIVE_THRESHOLD = 1e-3
+from mkldist.solvers.trace import ACTIVE_THRESHOLD
 
 
 def _no_floats() -> Floats:

@@ -23,15 +23,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
-from mkldist.results.run_record import ACTIVE_THRESHOLD, RunRecord
+from mkldist.results.run_record import RunRecord
 from mkldist.results.state import RunState
-from mkldist.solvers.trace import N_LARGEST
+from mkldist.solvers.trace import ACTIVE_THRESHOLD, N_LARGEST
 from mkldist.spec.kinds import Task
-
-if TYPE_CHECKING:
-    pass
 
 LAYOUT_VERSION = 2
 GAP_DEFINITION = (
