@@ -1,3 +1,5 @@
+"""Snapshots of data sets: whole, written once, and independent of later ones."""
+
 import json
 from pathlib import Path
 

@@ -1,4 +1,7 @@
-"""Pictures are drawn once, of the best setting, and after the runs."""
+"""Pictures are drawn once, of the best setting, after the runs.
+
+The modules files and drawing are tested through them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs that tests of the store start in processes of their own, to kill them or starve them.
+"""Programs that tests of the store run in separate processes, to kill them or fill their disk.
 
 Run as ``python store_scripts.py COMMAND ROOT ...``.  The bank is the same everywhere: its values
 are a function of their position, so that any reader can tell right from wrong.

@@ -1,4 +1,4 @@
-"""The Gram store when processes are killed in the middle of their work, or race each other."""
+"""Gram stores and local blobs when processes are killed at any step, or race each other."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""Claiming an output folder: whose it is, and one writer at a time."""
+"""Claims on an output folder: one sweep owns it, and one process writes at a time."""
 
 from __future__ import annotations
 

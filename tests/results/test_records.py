@@ -1,4 +1,4 @@
-"""Records: whole or not there, whatever happens to the file or to its writer."""
+"""Records are whole or absent; record_format, run_record and solution_fields are tested here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The tree of results: values at their places, whoever reads meanwhile."""
+"""The tree of results: every value at its place, also while others read.
+
+The modules writer, tree_index, schema and node_variables are tested through it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The tree of results, made anew from records after changes, kills and damage, or refused."""
+"""The tree of results, made anew from records after changes, kills and damage, or refused.
+
+It tests the module tree where a tree is there already.
+"""
 
 from __future__ import annotations
 
