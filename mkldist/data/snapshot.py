@@ -1,7 +1,7 @@
-"""Data sets and splits as the workers read them, independent of the user's files.
+"""Snapshots: copies of data sets and splits for workers, independent of the user's files.
 
-A snapshot is a folder of ``.npy`` files named by their content and of ``snapshot.json``, which
-names them and is put in place last: a reader sees one whole snapshot, old or new.
+A snapshot is a folder of ``.npy`` files, named by their content, and of ``snapshot.json``, which
+names these files.  It is written last, so that a reader sees one whole snapshot, old or new.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ PARTS = ("train", "test", "unlabelled")
 def save_snapshot(path: Path, dataset: Dataset, splits: Sequence[Split]) -> None:
     """Write a data set and its splits into the folder `path`, durable and atomic.
 
-    What is there already is not written again.  The partitions that came with the data are not
-    kept apart from the splits made of them.
+    Files that exist are not written again.  The partitions that came with the data are not kept,
+    only the splits made of them.
 
     Raises
     ------
@@ -76,12 +76,12 @@ def load_snapshot(path: Path, mmap: bool = False) -> tuple[Dataset, tuple[Split,
     path : Path
         The folder.
     mmap : bool
-        Map features and Gram matrices instead of reading and checking them.
+        Map features and Gram matrices into memory instead of reading and checking them.
 
     Raises
     ------
     StoreError
-        If it is not there, of another version, cut short or damaged.
+        If it is missing, of another version, cut short or damaged.
     """
     where = f"snapshot {path}"
     try:

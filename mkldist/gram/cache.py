@@ -1,9 +1,8 @@
 """The node cache: complete banks as memory-mapped files, shared by all processes of a node.
 
-A file is the (M, E) entries of a bank, then a footer with their checksum.  It is written under a
-temporary name, checked, and renamed, so that a file of the right name is whole; it is never
-changed afterwards.  The cache decides nothing: whatever is missing, damaged or deleted in it is
-made again from the store, and a bank that finds no room in it is read from the store.
+A file holds the (M, E) entries of a bank and a footer with their checksum.  It is written whole or
+not at all, and never changes afterwards.  Nothing depends on the cache: a file that is missing,
+damaged or deleted is made again from the store, and a bank too large for it is read from the store.
 """
 
 from __future__ import annotations
@@ -49,8 +48,8 @@ class NodeCache:
     directory : Path, optional
         The folder, made when needed; by default :func:`default_directory`.
     budget_bytes : int
-        Bytes that the files may take together.  The least recently used ones are deleted to make
-        room; processes that have them mapped keep them until they are done.
+        Bytes that all files may take together.  The least recently used files are deleted to make
+        room.  A process that has mapped a deleted file can read it until it closes the bank.
     """
 
     def __init__(self, directory: Path | None = None, budget_bytes: int = DEFAULT_BUDGET) -> None:
@@ -59,15 +58,15 @@ class NodeCache:
         self._checked: set[tuple[str, int, int]] = set()
 
     def path_of(self, store: GramStore) -> Path:
-        """Return where the file of a bank is, or would be."""
+        """Return the path of the file of a bank, whether it exists or not."""
         name = store.location.rstrip("/").rsplit("/", 1)[-1]
         identity = content_id(name=name, shape=str(store.shape), attrs=dict(store.attrs))
         return self.directory / f"{identity}{SUFFIX}"
 
     def open(self, store: GramStore, resident_limit: int | None = None) -> MappedBank | None:
-        """Return the bank of a store, mapped from its file, which is made if it is not there.
+        """Map the file of a store's bank, made first if it is missing, and return the bank.
 
-        Of several processes one makes the file and the others wait for it.
+        If several processes need the file, one makes it and the others wait.
 
         Parameters
         ----------
@@ -79,7 +78,7 @@ class NodeCache:
         Returns
         -------
         MappedBank or None
-            None when the bank is larger than the budget or the disk has no room for it.
+            None if the bank is larger than the budget or the disk has no room for it.
 
         Raises
         ------
@@ -107,7 +106,7 @@ class NodeCache:
         remove_temporaries(self.directory)
 
     def _mapped(self, path: Path, store: GramStore, limit: int | None) -> MappedBank | None:
-        """Map a file, or return None if it is missing or damaged."""
+        """Map a file and return its bank, or None if the file is missing or damaged."""
         try:
             status = path.stat()
             if status.st_size != _file_bytes(store):
@@ -125,7 +124,7 @@ class NodeCache:
         return bank
 
     def _built(self, path: Path, store: GramStore) -> bool:
-        """Write the file of a bank; return whether there was room."""
+        """Write the file of a bank, and return False if the disk has no room for it."""
         remove_temporaries(self.directory)
         self._make_room(_file_bytes(store), keep=path)
         try:

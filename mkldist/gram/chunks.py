@@ -1,9 +1,9 @@
 """Blocks of a bank and the chunk files that hold them.
 
-A chunk file is what zarr's ``bytes`` and ``crc32c`` codecs make of a chunk: the values, zeros up
-to the full chunk shape, and the checksum of both.  Encoding and decoding happen in place, because
-reading is what a sweep over a large bank waits for: a third of the cost of going through an array
-library's codec pipeline, and the only way to flush a chunk before it is renamed.
+A chunk file has the format of zarr's ``bytes`` and ``crc32c`` codecs: the values, zeros up to the
+full chunk shape, and the checksum of both.  Files are encoded and decoded here, in place, for two
+reasons.  A sweep over a large bank waits for reading, and the codecs of an array library take three
+times as long; and only so can a chunk be flushed before it is renamed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Bytes = npt.NDArray[np.uint8]
 
 @dataclass(frozen=True)
 class Block:
-    """A few kernels × a few tiles: the unit that is built, written, checked and read.
+    """A few kernels × a few tiles: the unit of building, writing, checking and reading.
 
     Parameters
     ----------
@@ -79,14 +79,14 @@ def chunk_bytes(shape: BankShape) -> int:
 
 
 class ChunkParts:
-    """The three parts of a chunk file around a block's values, which are not copied.
+    """Three parts of a chunk file: the values of a block, not copied; padding; and a checksum.
 
     Parameters
     ----------
     values : (k, t·b²) float array
-        Contiguous, of the store's dtype.
+        Contiguous values of the store's dtype.
     shape : BankShape
-        The bank.
+        Shape of the bank.
     """
 
     def __init__(self, values: Floating, shape: BankShape) -> None:
@@ -96,7 +96,7 @@ class ChunkParts:
 
     @property
     def views(self) -> list[memoryview]:
-        """The parts in the order of the file, to be written or read into."""
+        """Parts of the file in their order, as buffers to write or to read into."""
         return [self.body.data, self.padding.data, self.checksum.data]
 
     def seal(self) -> None:

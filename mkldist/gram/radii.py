@@ -58,9 +58,9 @@ def squared_radius(K: Floats) -> float:
 def _centre(centred: Floats) -> Floats:
     """Return the convex combination of the points that is the centre of their ball.
 
-    Pair updates find about the points on the sphere.  From there on Newton steps find the centre
-    for these points, dropping those whose coefficients reach zero, and one pair update at a time
-    admits another point: many would admit neighbours that then have to be dropped one by one.
+    Pair updates find the points on the sphere approximately.  Newton steps then find the centre for
+    these points and drop those whose coefficients reach zero, and one pair update at a time admits
+    another point: several would admit neighbours that must then be dropped one by one.
 
     The matrix is centred and has mean diagonal 1, the scale that the pair updates expect.  As the
     coefficients sum to one, a constant may be added to it: with it the Newton steps' system stays
@@ -101,14 +101,14 @@ def points_id(index: Ints | None, n_points: int) -> str:
 
 
 def answer_radii(bank: Bank, requests: Sequence[Radii]) -> list[Floats]:
-    """Answer requests for radii, by one traversal for all sets of points that are not known yet.
+    """Answer requests for radii by one traversal for all sets of points that are not known yet.
 
     Parameters
     ----------
     bank : Bank
-        The bank; its counter is advanced, and it remembers the answers.
+        The bank; its counter is advanced, and it keeps the answers.
     requests : sequence of Radii
-        Of any sets of points.
+        Requests on any sets of points.
 
     Returns
     -------

@@ -1,9 +1,8 @@
-"""Graph Laplacians that were built once, kept in files under the hash of what they are made of.
+"""Graph Laplacians kept in files, which are named by a hash of the points and the graph.
 
 A file is a sparse matrix in scipy's npz format, then a footer with its checksum.  It is written
-under a temporary name, flushed, and renamed.  Nothing is trusted: a file that is missing, cut short
-or damaged is computed and written again, and a folder that cannot be written costs only the
-computation next time.
+whole or not at all.  If a file is missing, cut short or damaged, its Laplacian is computed and
+written again.  If the folder cannot be written, every call computes the Laplacian.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from mkldist.kernels.graph import as_points, graph_laplacian
 from mkldist.spec.graph import GraphSpec
 
 SUFFIX = ".npz"
-VERSION = 1  # of the file and of what a GraphSpec means
+VERSION = 1  # of the file and of the meaning of a GraphSpec
 FOOTER = Footer(b"mkldist graph 1\0")
 
 
@@ -55,7 +54,7 @@ def laplacian_id(x: Any, spec: GraphSpec) -> str:
 def cached_laplacian(x: Any, spec: GraphSpec, folder: str | Path) -> sparse.csr_array:
     """Return the graph Laplacian of points, computed unless it is in `folder`.
 
-    Of several processes that want the same one on a file system, one computes it and the others
+    If several processes need the same Laplacian on a file system, one computes it and the others
     wait.
 
     Parameters
@@ -65,7 +64,7 @@ def cached_laplacian(x: Any, spec: GraphSpec, folder: str | Path) -> sparse.csr_
     spec : GraphSpec
         The graph.
     folder : str or Path
-        Folder or fsspec URL, made when needed; the files lie in ``laplacians`` below it.
+        Folder or fsspec URL, made if it is missing; the files lie in ``laplacians`` below it.
 
     Returns
     -------
@@ -74,7 +73,7 @@ def cached_laplacian(x: Any, spec: GraphSpec, folder: str | Path) -> sparse.csr_
     Raises
     ------
     mkldist.errors.DataError
-        For points of which there is no such graph.
+        If the points have no such graph.
     """
     points = as_points(x)
     name = laplacian_id(points, spec)
@@ -94,7 +93,7 @@ def cached_laplacian(x: Any, spec: GraphSpec, folder: str | Path) -> sparse.csr_
 
 @contextmanager
 def _alone(blobs: Blobs, name: str) -> Iterator[None]:
-    """Keep others out where files have locks; without, all compute and write the same."""
+    """Exclude other processes if files have locks; else all compute and write the same file."""
     with ExitStack() as held:
         if isinstance(blobs, LocalBlobs):
             with suppress(OSError, OutputError):
@@ -111,7 +110,7 @@ def _encoded(laplacian: sparse.csr_array) -> list[bytes]:
 
 
 def _read(blobs: Blobs, name: str, n_points: int) -> sparse.csr_array | None:
-    """Return a Laplacian from its file, None if that is missing, cut short or damaged."""
+    """Return a Laplacian from its file, or None if that is missing, cut short or damaged."""
     content = None
     with suppress(StoreError):
         content = blobs.get(f"{name}{SUFFIX}")
