@@ -1,4 +1,4 @@
-"""Pictures as files: whole or not there, and drawn again only if they would show something else."""
+"""Picture files, drawn again only if their content would differ."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from mkldist.durable import replacing
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# What carries the content id inside a file of each kind.
+# Metadata field of each kind of file that holds the content id.
 CARRIERS = {".png": "Source", ".svg": "Identifier"}
 DOTS_PER_INCH = 220
 
 
 def keep_figure(folder: Path, name: str, content: str, draw: Callable[[], Figure]) -> bool:
-    """Draw a picture and write it as ``NAME.png`` and ``NAME.svg``, unless both are there.
+    """Draw a picture and write it as ``NAME.png`` and ``NAME.svg``, unless both exist.
 
     Parameters
     ----------
     folder : Path
-        Where to; made when needed.
+        Folder of the files, made if it is missing.
     name : str
-        What to call the files.
+        Name of the files.
     content : str
-        Content id of what the picture shows; files carry it.
+        Content id of the picture, which is written into the files.
     draw : callable
-        Returns the picture.
+        Function that returns the picture.
 
     Returns
     -------
     bool
-        Whether it was drawn.
+        True if the picture was drawn.
     """
     paths = [folder / f"{name}{suffix}" for suffix in CARRIERS]
     if all(_shows(path, content) for path in paths):

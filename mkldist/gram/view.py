@@ -100,7 +100,7 @@ class BankView:
         return replace(request, weights=request.weights * scale)
 
     def _translated(self, request: Request) -> Request:
-        """Return the request to the bank; :meth:`_interpreted` makes the view's answer of its answer."""
+        """Return the request to the bank; :meth:`_interpreted` converts the bank's answer."""
         match request:
             case Combine():
                 return self._scaled(request)

@@ -1,4 +1,4 @@
-"""The output folder of a sweep: whose it is, who writes to it now, and where things lie in it."""
+"""The output folder of a sweep: its parts, its owner, and the process that writes to it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MANIFEST_FORMAT = 1
 
 @dataclass(frozen=True)
 class OutputFolder:
-    """Where the parts of a sweep's output lie.
+    """Paths of the parts of a sweep's output.
 
     Parameters
     ----------
@@ -38,22 +38,22 @@ class OutputFolder:
 
     @property
     def manifest(self) -> Path:
-        """Which sweep the folder belongs to."""
+        """File that names the sweep that owns the folder."""
         return self.path / MANIFEST
 
     @property
     def records(self) -> Path:
-        """One file per finished run."""
+        """Folder of records, one file per finished run."""
         return self.path / "records"
 
     @property
     def snapshots(self) -> Path:
-        """Data sets and splits as the workers read them."""
+        """Folder of the data sets and splits that workers read."""
         return self.path / "snapshots"
 
     @property
     def figures(self) -> Path:
-        """Pictures."""
+        """Folder of pictures."""
         return self.path / "figures"
 
     @property
@@ -104,22 +104,22 @@ def claim_on(path: Path) -> Claim | None:
 
 @contextmanager
 def claimed(path: Path, sweep_name: str) -> Iterator[OutputFolder]:
-    """Own the output folder of a sweep while the context lasts.
+    """Claim the output folder of a sweep while the context lasts.
 
-    The lock is one of the operating system: it is gone with the process, however it dies.
+    The operating system holds the lock and releases it when the process ends, even by a kill.
 
     Parameters
     ----------
     path : Path
-        The folder; made if it is not there.
+        The folder, made if it is missing.
     sweep_name : str
-        The sweep that it belongs to from now on.
+        Name of the sweep that owns the folder from now on.
 
     Raises
     ------
     mkldist.errors.OutputError
-        When it belongs to another sweep, holds other files, cannot be written, or another
-        process writes to it now.  Nothing in it is changed then.
+        If the folder belongs to another sweep, holds other files or cannot be written, or if
+        another process writes to it now.  Nothing in the folder is changed then.
     """
     from filelock import FileLock, Timeout
 
@@ -153,10 +153,10 @@ def claimed(path: Path, sweep_name: str) -> Iterator[OutputFolder]:
 
 
 def _make(path: Path) -> None:
-    """Make a folder and its parents, or say that it cannot be made."""
+    """Make a folder and its parents, or raise OutputError."""
     try:
         make_folder(path)
-    except FileNotFoundError as error:  # what file systems without folders of their own answer
+    except FileNotFoundError as error:  # the answer of file systems such as /proc
         raise OutputError(
             str(path),
             "cannot be made",
@@ -166,7 +166,7 @@ def _make(path: Path) -> None:
 
 
 def _check_owner(folder: OutputFolder, sweep_name: str) -> None:
-    """Refuse a folder that is not this sweep's or empty."""
+    """Refuse a folder that is neither empty nor owned by this sweep."""
     path = folder.path
     if not path.exists():
         return
@@ -200,7 +200,7 @@ def manifest_name(path: Path) -> str:
     Raises
     ------
     mkldist.errors.OutputError
-        When the folder has no manifest or a damaged one.
+        If the folder has no manifest or a damaged one.
     """
     manifest = OutputFolder(path).manifest
     try:
@@ -215,5 +215,5 @@ def manifest_name(path: Path) -> str:
 
 
 def no_folder(path: Path) -> str:
-    """Return what is wrong with a path where a folder should be."""
+    """Return the fault of a path that should be a folder."""
     return "a file, not a folder" if path.is_file() else "no such folder"

@@ -1,4 +1,4 @@
-"""The records of a sweep on disk: one small file per finished run, written whole or not at all."""
+"""Records of a sweep on disk: one small file per finished run, whole or absent."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ _SUFFIX = ".npz"
 class RecordStore:
     """One npz file per recorded run, named ``<first two of the id>/<id>.<state>.npz``.
 
-    A record is written under a temporary name, made durable, and renamed: readers and a killed
-    writer see it whole or not at all.  The state is in the name, so that a sweep of many thousand
-    runs is listed without opening a file.  Several processes may write different runs at once.
+    Readers see a whole record or none, even if its writer was killed.  The state is part of the
+    name, so that a sweep of many thousand runs is listed without opening a file.  Several processes
+    may write different runs at once.
 
     Parameters
     ----------
     directory : Path
-        The folder; made with the first record.
+        The folder, made with the first record.
     """
 
     def __init__(self, directory: Path) -> None:
         self.directory = Path(directory)
 
     def write(self, record: RunRecord) -> None:
-        """Commit a record: when this returns, it survives the loss of power.
+        """Write a record, which then survives a loss of power, in place of the run's former one.
 
         Raises
         ------
         OSError
-            When the disk refuses it; nothing of the record is left then.
+            If the disk refuses it; nothing of the record is left then.
         ValueError
-            When the record's state is not one of a finished run.
+            If the state of the record is not that of a finished run.
         """
         if not record.state.is_recorded:
             raise ValueError(f"a run that is {record.state} has no outcome to record")
@@ -49,12 +49,12 @@ class RecordStore:
         self._remove_except(record.id, record.state)
 
     def read(self, run_id: str) -> RunRecord | None:
-        """Return a run's record, or None when there is none or it is damaged.
+        """Return a run's record, or None if it is missing or damaged.
 
         Raises
         ------
         mkldist.errors.UnreadableError
-            When the file is there and the system refuses to read it.
+            If the file exists and the system refuses to read it.
         """
         for state in (RunState.COMPLETE, RunState.FAILED):
             content = _content(self._path(run_id, state))
@@ -80,7 +80,7 @@ class RecordStore:
         return found
 
     def remove(self, run_id: str) -> None:
-        """Forget a run; nothing happens when it is not recorded."""
+        """Delete the record of a run if there is one."""
         self._remove_except(run_id, None)
 
     def remove_temporaries(self) -> int:
@@ -88,7 +88,7 @@ class RecordStore:
         return sum(remove_temporaries(Path(shard)) for shard in _entries(self.directory))
 
     def _files(self) -> Iterator[tuple[str, str, RunState]]:
-        """Yield path, id and state of every record by their names alone."""
+        """Yield path, id and state of every record, read from the names of the files."""
         states = {f"{state.value}{_SUFFIX}": state for state in RunState if state.is_recorded}
         for shard in _entries(self.directory):
             for path in _entries(shard):
@@ -107,7 +107,7 @@ class RecordStore:
 
 
 def _entries(folder: Path | str) -> list[str]:
-    """Return the paths in a folder as text; a hundred thousand Path objects take their time."""
+    """Return the paths in a folder as text: a hundred thousand Path objects take too long."""
     try:
         with os.scandir(folder) as entries:
             return [entry.path for entry in entries]

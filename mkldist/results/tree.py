@@ -1,4 +1,4 @@
-"""The tree of results: made for a plan, filled from records, opened with xarray."""
+"""The tree of results: making it for a plan, filling it from records, opening it with xarray."""
 
 from __future__ import annotations
 
@@ -67,26 +67,26 @@ def prepare(
 ) -> int:
     """Make the tree of a plan, or bring an existing one up to date with the records.
 
-    A tree that was made for other runs, or is damaged, is made anew from the records beside the
-    old one, which it then replaces.
+    If the existing tree was made for other runs or is damaged, a new one is made from the records
+    beside it and then replaces it.
 
     Parameters
     ----------
     path : Path
-        Where the tree is to be, usually ``<output folder>/results.zarr``.
+        Path of the tree, usually ``<output folder>/results.zarr``.
     plan : Plan
         The plan.
     facts : TreeFacts
-        What the plan does not say.
+        Facts that the layout needs beside the plan.
     records : RecordStore
-        What is recorded already.
+        Records of the sweep.
     provenance : mapping, optional
-        What is to be said of versions and the machine; JSON-serialisable.
+        Versions and machine, as JSON-serialisable facts.
 
     Returns
     -------
     int
-        Number of records that were carried into the tree.
+        Number of records that were written to the tree.
     """
     path = Path(path)
     remove_temporaries(path.parent)
@@ -95,7 +95,7 @@ def prepare(
         try:
             return _catch_up(TreeWriter(path), records)
         except StoreError:
-            pass  # some chunk is damaged; every value of it is in the records
+            pass  # a chunk is damaged, but the records hold all of its values
     making = temporary_path(path.parent)
     try:
         _make(making, layout, _attributes(plan, layout.id, provenance))
@@ -119,14 +119,14 @@ def open_results(path: str | Path) -> xr.DataTree:
     xarray.DataTree
         ``tree["<dataset>/<method>"]`` (``"<dataset>/<bank>/<method>"`` for a sweep of several
         banks) has dims ``split`` and the method's hyperparameters; arrays are read when used.
-        What a run has not reported (yet) is NaN; its ``state`` says why.
+        Values that a run has not reported are NaN, and its ``state`` tells why.
         ``tree["<dataset>/<method>/convergence"]`` holds the traces of methods with the setting
         ``trace = true``, along dim ``iteration``, counted from 1.
 
     Raises
     ------
     mkldist.errors.StoreError
-        When there are no results or they are damaged.
+        If there are no results or they are damaged.
 
     Examples
     --------
@@ -157,7 +157,7 @@ def open_results(path: str | Path) -> xr.DataTree:
 
 
 def _count_iterations(node: xr.DataTree) -> None:
-    """Give traces the coordinate of their iterations, whose number grows while a sweep runs."""
+    """Give traces a coordinate of iterations, which is not stored because it grows in a sweep."""
     count = node.sizes[ITERATION]
     node.coords[ITERATION] = (
         ITERATION,
@@ -172,7 +172,7 @@ def locate(path: str | Path) -> Path:
     Raises
     ------
     mkldist.errors.StoreError
-        When there is none.
+        If there is none.
     """
     given = Path(path)
     for candidate in (given / RESULTS, given):
@@ -193,7 +193,7 @@ def _is_of(path: Path, layout_id: str) -> bool:
 
 
 def _catch_up(writer: TreeWriter, records: RecordStore) -> int:
-    """Write the records whose state the tree does not have."""
+    """Write the records whose state differs from that in the tree."""
     known = writer.states()
     behind = writer.in_order(
         run_id for run_id, state in records.ids().items() if known.get(run_id, state) is not state
@@ -206,7 +206,7 @@ def _catch_up(writer: TreeWriter, records: RecordStore) -> int:
 
 
 def _make(path: Path, layout: TreeLayout, attributes: Mapping[str, Any]) -> None:
-    """Write metadata, coordinates and ids."""
+    """Make a tree with its metadata, coordinates and ids, without any run."""
     import zarr
 
     documents, arrays = _documents(layout)
@@ -218,7 +218,7 @@ def _make(path: Path, layout: TreeLayout, attributes: Mapping[str, Any]) -> None
 
 
 def _documents(layout: TreeLayout) -> tuple[dict[str, Document], dict[str, Array]]:
-    """Return the metadata of all nodes by path, and the arrays that are known now."""
+    """Return the metadata of all nodes, and the arrays of coordinates and ids, by path."""
     documents: dict[str, Document] = {}
     arrays: dict[str, Array] = {}
     for path, coordinates in layout.shared.items():
@@ -258,7 +258,7 @@ def _coordinate_document(name: str, dim: str, values: Array) -> Document:
 def _attributes(
     plan: Plan, layout_id: str, provenance: Mapping[str, Any] | None
 ) -> dict[str, str | int]:
-    """Return the attributes of the root; text and numbers only, as netCDF can hold no others."""
+    """Return the attributes of the root: only text and numbers, as netCDF allows no others."""
     return {
         "title": f"Results of the sweep {plan.spec.name}",
         "sweep": plan.spec.name,
@@ -275,7 +275,7 @@ def _attributes(
 
 
 def _swap(new: Path, path: Path) -> None:
-    """Put a tree in the place of another."""
+    """Replace a tree by another."""
     old = temporary_path(path.parent)
     if path.exists():
         path.rename(old)
