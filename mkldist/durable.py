@@ -1,10 +1,10 @@
-"""Files that are whole or absent, whatever interrupts their writer.
+"""Files that are whole or absent, even if their writer is killed or the power fails.
 
 Every writer of the package takes the same four steps: it writes under a temporary name, flushes
 the file to the device, renames it, and flushes the folder that holds the new name.  A temporary
-name tells which process writes there, so :func:`remove_temporaries` recognises what killed
-processes left behind.  Here are also the words for media that refuse a write, and the checksum
-that ends a file.
+name contains the process that writes there, so :func:`remove_temporaries` recognises the files that
+killed processes left behind.  This module also words the errors of media that refuse a write, and
+defines the footer that ends checksummed files.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ Buffer = bytes | memoryview
 ABANDONED_AFTER_SECONDS = 3600.0
 CHECKSUM_BYTES = 4
 _PREFIX = ".mkldist-partial-"
-_NO_FLUSH_OF_FOLDERS = (errno.EINVAL, errno.ENOTSUP)
+# Some network file systems cannot flush folders, and a folder may be writable but not readable.
+_NO_FLUSH_OF_FOLDERS = (errno.EINVAL, errno.ENOTSUP, errno.EACCES)
 _REFUSALS = {
     errno.ENOSPC: ("no space is left on the device", "Free some space"),
     errno.EDQUOT: ("the disk quota is used up", "Free some space"),
@@ -109,7 +110,7 @@ def make_folder(path: Path, *, durable: bool = True) -> None:
 
 
 def flush_folder(path: Path) -> None:
-    """Flush the names in a folder to the device, where the file system can do that."""
+    """Flush the names in a folder to the device if the system can do that."""
     try:
         _flush(path)
     except OSError as error:
@@ -128,7 +129,7 @@ def is_temporary(name: str) -> bool:
 
 
 def remove_temporaries(folder: Path) -> int:
-    """Remove what killed processes left in a folder, and return the number of entries removed.
+    """Remove the temporary entries of killed processes from a folder, and return their number.
 
     An entry goes at once if its process ran on this machine and has ended.  Otherwise, for
     instance if it ran on another machine, the entry goes after an hour without a change.

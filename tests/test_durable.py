@@ -103,7 +103,9 @@ def test_a_medium_that_refuses_leaves_the_old_file_alone(tmp_path, monkeypatch, 
     assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"old"]
 
 
-@pytest.mark.parametrize(("code", "raises"), [(errno.EINVAL, False), (errno.EIO, True)])
+@pytest.mark.parametrize(
+    ("code", "raises"), [(errno.EINVAL, False), (errno.EACCES, False), (errno.EIO, True)]
+)
 def test_only_file_systems_that_cannot_flush_folders_are_excused(
     tmp_path, monkeypatch, code, raises
 ):

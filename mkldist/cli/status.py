@@ -45,7 +45,12 @@ def command(path: Path) -> None:
         console.print()
         console.print(results_table(open_results(path)))
     for failure in status.failed:
-        console.print(f"failed {failure.node}: {failure.error}", highlight=False, soft_wrap=True)
+        settings = "".join(f", {name} = {value}" for name, value in failure.params.items())
+        console.print(
+            f"failed {failure.node}, split {failure.split}{settings}: {failure.error}",
+            highlight=False,
+            soft_wrap=True,
+        )
 
 
 def _activity(status: SweepStatus) -> str:

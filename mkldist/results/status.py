@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from mkldist.results.output import (
     manifest_name,
     no_folder,
 )
-from mkldist.results.records import RecordStore
+from mkldist.results.records import RecordStore, RunRecord
 from mkldist.results.state import RunState
 from mkldist.results.tree import RESULTS, locate
 from mkldist.results.tree_index import TreeIndex
@@ -35,7 +35,7 @@ class FailedRun:
     split : int
         Index of its split.
     params : dict of str to object
-        Parameters of its method.
+        Its hyperparameters.
     error : str
         The error.
     """
@@ -104,15 +104,18 @@ def sweep_status(path: str | Path) -> SweepStatus:
             "the output folder of a sweep",
         )
     records = RecordStore(folder.records)
-    nodes = _planned(folder)
+    # The tree is made after the manifest: a sweep that is still planning has no runs.
+    index = TreeIndex(locate(folder.path)) if folder.results.is_dir() else None
+    places, dims = (index.places, index.nodes) if index else ({}, {})
     recorded = records.ids()
     by_node: dict[str, Counter[RunState]] = {}
     failed = []
-    for run_id, node in nodes.items():
+    for run_id, (node, place) in places.items():
         state = recorded.get(run_id, RunState.WAITING)
         by_node.setdefault(node, Counter())[state] += 1
         if state is RunState.FAILED:
-            failed.append(_failed_run(records, run_id, node))
+            error, params = _failure(records.read(run_id), dims[node])
+            failed.append(FailedRun(run_id, node, place[0], params, error))
     total: Counter[RunState] = sum(by_node.values(), Counter())
     return SweepStatus(
         name=manifest_name(folder.path),
@@ -124,16 +127,8 @@ def sweep_status(path: str | Path) -> SweepStatus:
     )
 
 
-def _planned(folder: OutputFolder) -> dict[str, str]:
-    """Return the node of every planned run, or nothing before the tree of results is made."""
-    if not folder.results.is_dir():
-        return {}
-    index = TreeIndex(locate(folder.path))
-    return {run_id: node for run_id, (node, _) in index.places.items()}
-
-
-def _failed_run(records: RecordStore, run_id: str, node: str) -> FailedRun:
-    record = records.read(run_id)
+def _failure(record: RunRecord | None, dims: Collection[str]) -> tuple[str, dict[str, object]]:
+    """Return the error of a failed run, and those of its parameters that are dims of its node."""
     if record is None:
-        return FailedRun(run_id, node, -1, {}, "its record is damaged: it will be run again")
-    return FailedRun(run_id, node, record.split, record.params, record.error)
+        return "its record is damaged: it will be run again", {}
+    return record.error, {name: record.params[name] for name in dims if name in record.params}
