@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-ENDINGS = {".nc": "netcdf", ".parquet": "parquet", ".csv": "csv"}
+from mkldist.results.formats import ENDINGS, format_of
 
 
 @click.command("export")
@@ -14,7 +14,7 @@ ENDINGS = {".nc": "netcdf", ".parquet": "parquet", ".csv": "csv"}
 @click.option(
     "--format",
     "kind",
-    type=click.Choice(list(ENDINGS.values())),
+    type=click.Choice(list(ENDINGS)),
     help="netcdf: the whole tree; parquet and csv: a row per run, and beside it a file of kernel "
     "weights.  [default: by the ending of --to, else netcdf]",
 )
@@ -32,11 +32,10 @@ def command(path: Path, kind: str | None, destination: Path | None, overwrite: b
 
     if kind is None:
         ending = destination.suffix if destination else ""
-        if ending and ending not in ENDINGS:
-            wanted = f"a name that ends in {', '.join(ENDINGS)}, or a --format"
+        kind = format_of(ending) if ending else "netcdf"
+        if kind is None:
+            wanted = f"a name that ends in {', '.join(ENDINGS.values())}, or a --format"
             raise InputError(f"--to {destination}", f"found the ending {ending!r}", wanted)
-        kind = ENDINGS.get(ending, "netcdf")
-    ending = next(ending for ending, name in ENDINGS.items() if name == kind)
-    target = destination or Path(path.resolve().name + ending)
+    target = destination or Path(path.resolve().name + ENDINGS[kind])
     for file in export(path, kind, target, overwrite=overwrite):
         click.echo(str(file))

@@ -1,16 +1,23 @@
-"""``mkldist status``: how far a sweep is, also while it runs."""
+"""``mkldist status``: the progress of a sweep, also while it runs."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from mkldist.results.status import SweepStatus
 
 
 @click.command("status")
 @click.argument("path", type=click.Path(path_type=Path))
 def command(path: Path) -> None:
-    """Print runs by state, errors and the summary so far of the sweep in folder PATH."""
+    """Print the progress, summary so far and errors of the sweep in folder PATH.
+
+    A run counts as waiting until its outcome is recorded.
+    """
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
@@ -28,7 +35,8 @@ def command(path: Path) -> None:
         table.add_row(node, *(str(counts.get(state, 0)) for state in RunState))
     table.add_section()
     table.add_row("all", *(str(status.counts.get(state, 0)) for state in RunState))
-    console.print(f"{status.name} in {status.path}\n", highlight=False, soft_wrap=True)
+    console.print(f"{status.name} in {status.path}", highlight=False, soft_wrap=True)
+    console.print(f"{_activity(status)}\n", highlight=False, soft_wrap=True)
     console.print(table)
     if status.counts.get(RunState.COMPLETE, 0):
         from mkldist.analysis.tables import results_table
@@ -37,4 +45,19 @@ def command(path: Path) -> None:
         console.print()
         console.print(results_table(open_results(path)))
     for failure in status.failed:
-        console.print(f"failed {failure.node}: {failure.error}", highlight=False, soft_wrap=True)
+        settings = "".join(f", {name} = {value}" for name, value in failure.params.items())
+        console.print(
+            f"failed {failure.node}, split {failure.split}{settings}: {failure.error}",
+            highlight=False,
+            soft_wrap=True,
+        )
+
+
+def _activity(status: SweepStatus) -> str:
+    """Return a phrase that says if a process is at work on the sweep."""
+    claim = status.claim
+    if claim is None or claim.is_live is False:
+        return "not at work"
+    if claim.is_live:
+        return f"at work: {claim}"
+    return f"claimed by {claim}; only that machine can tell whether it is still at work"

@@ -1,22 +1,22 @@
-"""Data sets and splits as the workers read them, independent of the user's files.
+"""Snapshots: copies of data sets and splits for workers, independent of the user's files.
 
-A snapshot is a folder of ``.npy`` files named by their content and of ``snapshot.json``, which
-names them and is put in place last: a reader sees one whole snapshot, old or new.
+A snapshot is a folder of ``.npy`` files, named by their content, and of ``snapshot.json``, which
+names these files.  It is written last, so that a reader sees one whole snapshot, old or new.
 """
 
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from mkldist.data.dataset import Dataset, Split
-from mkldist.errors import OutputError, StoreError
+from mkldist.durable import make_folder, output_error, remove_temporaries, replacing, write_file
+from mkldist.errors import StoreError
 from mkldist.identity import array_id
 
 HEADER = "snapshot.json"
@@ -27,8 +27,8 @@ PARTS = ("train", "test", "unlabelled")
 def save_snapshot(path: Path, dataset: Dataset, splits: Sequence[Split]) -> None:
     """Write a data set and its splits into the folder `path`, durable and atomic.
 
-    What is there already is not written again.  The partitions that came with the data are not
-    kept apart from the splits made of them.
+    Files that exist are not written again.  The partitions that came with the data are not kept,
+    only the splits made of them.
 
     Raises
     ------
@@ -55,20 +55,17 @@ def save_snapshot(path: Path, dataset: Dataset, splits: Sequence[Split]) -> None
     }
     text = json.dumps(header, indent=1).encode()
     try:
-        path.mkdir(parents=True, exist_ok=True)
+        make_folder(path)
+        remove_temporaries(path)
         for key, file in files.items():
             if not (path / file).exists():
-                _put(path / file, _array_writer(arrays[key]))
+                _write_array(path / file, arrays[key])
         if not (path / HEADER).exists() or (path / HEADER).read_bytes() != text:
-            _put(path / HEADER, lambda stream: stream.write(text))
+            write_file(path / HEADER, [text])
         for stale in set(path.glob("*.npy")) - {path / file for file in files.values()}:
             stale.unlink(missing_ok=True)
     except OSError as error:
-        raise OutputError(
-            f"snapshot {path}",
-            f"cannot be written ({error.strerror or error})",
-            "a writable folder with room",
-        ) from error
+        raise output_error(f"snapshot {path}", error) from error
 
 
 def load_snapshot(path: Path, mmap: bool = False) -> tuple[Dataset, tuple[Split, ...]]:
@@ -79,12 +76,12 @@ def load_snapshot(path: Path, mmap: bool = False) -> tuple[Dataset, tuple[Split,
     path : Path
         The folder.
     mmap : bool
-        Map features and Gram matrices instead of reading and checking them.
+        Map features and Gram matrices into memory instead of reading and checking them.
 
     Raises
     ------
     StoreError
-        If it is not there, of another version, cut short or damaged.
+        If it is missing, of another version, cut short or damaged.
     """
     where = f"snapshot {path}"
     try:
@@ -137,21 +134,10 @@ def _parted(joined: npt.NDArray[Any], sizes: Sequence[int]) -> list[npt.NDArray[
     return np.split(joined.astype(np.intp), np.cumsum(sizes)[:-1]) if sizes else []
 
 
-def _array_writer(array: npt.NDArray[Any] | None) -> Callable[[BinaryIO], object]:
-    return lambda stream: np.save(stream, np.asarray(array), allow_pickle=False)
-
-
-def _put(path: Path, write: Callable[[BinaryIO], object]) -> None:
-    """Write a file under a name of its own, make it durable, then give it its name."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    try:
-        with partial.open("wb") as stream:
-            write(stream)
-            stream.flush()
-            os.fsync(stream.fileno())
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+def _write_array(path: Path, array: npt.NDArray[Any] | None) -> None:
+    # np.save appends .npy to the name of a file, but not to that of an open one.
+    with replacing(path) as temporary, temporary.open("xb") as file:
+        np.save(file, np.asarray(array), allow_pickle=False)
 
 
 def _read_array(path: Path, *, mmap: bool) -> Any:

@@ -1,4 +1,4 @@
-"""What a picture of a decision boundary shows: the points, and the function on a grid of them."""
+"""Data of a picture of a decision boundary: the points, and the function on a grid."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from mkldist.worker.bank_inputs import BankInputs, make_bank_inputs
 
 GRID = 240  # points along each side
 MARGIN = 0.08  # of the spread of the points, around them
-ALIKE = 3.0  # ratio of the spreads up to which both features are drawn to one scale
+ALIKE = 3.0  # largest ratio of the spreads of two features that are drawn to one scale
 KEPT_BYTES = 2**26
 BLOCK_VALUES = 2**22
 
@@ -33,21 +33,20 @@ class Boundary:
     Parameters
     ----------
     feature_names : (str, str)
-        The features, along the axis to the right and upwards.
+        Names of the features on the horizontal and the vertical axis.
     class_names : tuple of str
-        k names.
+        Names of the k classes.
     points : (n, 2) float64
         All points, in the units of the data.
     numbers : (n,) intp
         Position of each point's class in `class_names`.
     roles : mapping of str to (r,) intp
-        Points that were ``labelled`` (in supervised learning all those in ``training``),
-        ``unlabelled``, or kept for the ``test``; roles without points are left out.
+        Points by role: ``labelled`` (``training`` in supervised learning), ``unlabelled`` and
+        ``test``.  Roles without points are left out.
     axes : ((g,) float64, (g,) float64)
         Values of the features along the grid.
     values : (1, g, g) or (k, g, g) float64
-        The decision function, by the second feature and the first; of each of more than two
-        classes.
+        The decision function, or that of each of k > 2 classes; rows follow the second feature.
     """
 
     feature_names: tuple[str, str]
@@ -60,7 +59,7 @@ class Boundary:
 
     @property
     def to_scale(self) -> bool:
-        """Whether both features span about the same range, so that circles look round."""
+        """True if both features span about the same range, so that circles can look round."""
         spans = [float(axis[-1] - axis[0]) for axis in self.axes]
         return max(spans) <= ALIKE * min(spans)
 
@@ -70,7 +69,7 @@ def boundary(
 ) -> Boundary:
     """Evaluate a run's decision function around the points of its data set.
 
-    Kernels are computed from the features again: it does not matter whether the bank is stored.
+    Kernels are computed from the features again, so the bank need not be stored.
 
     Parameters
     ----------
@@ -81,7 +80,7 @@ def boundary(
     splits : sequence of Split
         All splits of the data set.
     record : RunRecord
-        The run, complete, with its coefficients.
+        Record of a complete run, with its coefficients.
     """
     if dataset.x is None or dataset.classes is None:
         raise ValueError(f"{dataset.name}: a boundary needs features and classes")
@@ -107,13 +106,13 @@ class DecisionFunction:
     Parameters
     ----------
     bank_inputs : BankInputs
-        The bank's ingredients.
+        Points and kernels of the bank.
     scale : FeatureScale
-        What was done to the features.
+        Preprocessing of the features.
     learnt : (n,) intp
-        Rows of the data set that it is an expansion over.
+        Rows of the data set over which the function is expanded.
     predictors : tuple of RawPredictor
-        The expansion, or that of each of more than two classes.
+        The expansion, or that of each of k > 2 classes.
     """
 
     bank_inputs: BankInputs
@@ -176,7 +175,7 @@ def _expansions(record: RunRecord) -> list[tuple[Floats, Floats, float]]:
 
 
 def _axes(x: Floats) -> tuple[Floats, Floats]:
-    """Return the sides of a grid that holds all points with some room around them."""
+    """Return the axes of a grid that covers all points and a margin around them."""
     low, high = x.min(axis=0), x.max(axis=0)
     room = MARGIN * (high - low)
     first, second = np.linspace(low - room, high + room, GRID).T
@@ -184,7 +183,7 @@ def _axes(x: Floats) -> tuple[Floats, Floats]:
 
 
 def _roles(split: Split) -> dict[str, Ints]:
-    """Return the points of a split by the part that they play."""
+    """Return the points of a split by their role."""
     known = "labelled" if len(split.unlabelled) else "training"
     roles = {known: split.train, "unlabelled": split.unlabelled, "test": split.test}
     return {name: rows for name, rows in roles.items() if len(rows)}

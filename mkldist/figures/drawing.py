@@ -1,6 +1,6 @@
-"""How a decision boundary looks: blue against red, deeper away from the boundary.
+"""Drawing of a decision boundary: blue against red, deeper away from the boundary.
 
-Of more than two classes, every one has a colour, pale where its decision function is the greatest.
+With more than two classes, each class has a colour; its region is filled with a pale tint of it.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 WIDTH = 3.4  # inches, a column of a paper
-BESIDE, BESIDES = 0.65, 1.25  # inches beside and above the plane, for all else
+BESIDE, BESIDES = 0.65, 1.25  # inches beside and above the plane, for labels and legend
 LINE = 0.15  # inches
 FLATTEST, TALLEST = 0.4, 1.6  # ratio of the plane's sides
 LEVELS = 14
-SATURATION = 2.0  # of |f|, from which on colours deepen no longer
+SATURATION = 2.0  # value of |f| above which colours deepen no further
 TWO_COLOURS = ("#2166ac", "#b2182b")
 PALE = 0.28  # opacity of the colour of a class in the plane
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p")
 GREY = "#5f5f5f"
-LONG_NAME = 8  # letters
+LONG_NAME = 8  # letters of a class name that needs a wider column in the legend
 STYLE: dict[Any, Any] = {
     "font.size": 8,
     "axes.titlesize": 9,
@@ -48,9 +48,9 @@ def draw_boundary(shown: Boundary, title: str, subtitle: str) -> Figure:
     Parameters
     ----------
     shown : Boundary
-        What it shows.
+        Data of the picture.
     title, subtitle : str
-        What stands above it; the second may have several lines.
+        Text above the plane; the subtitle may have several lines.
     """
     import matplotlib as mpl
     from matplotlib.figure import Figure
@@ -95,7 +95,7 @@ def _ratio(shown: Boundary) -> float:
 
 
 def _draw_function(axes: Axes, shown: Boundary) -> None:
-    """Colour the plane by the decision function; draw its zero set, and ±1 where it gets there."""
+    """Colour the plane by the decision function, and draw its level lines at 0 and, if any, ±1."""
     from matplotlib.colors import LinearSegmentedColormap
 
     colours = LinearSegmentedColormap.from_list(
@@ -141,7 +141,7 @@ def _colours(shown: Boundary) -> list[Any]:
 
 
 def _draw_points(axes: Axes, shown: Boundary, role: str, rows: Any) -> None:
-    """Mark the points of one role, of every class its own colour unless nobody knew it."""
+    """Draw the points of one role in the colours of their classes, or in grey if unlabelled."""
     for number in range(len(shown.class_names)):
         some = rows[shown.numbers[rows] == number]
         colour = GREY if role == "unlabelled" else _colours(shown)[number]
@@ -151,7 +151,7 @@ def _draw_points(axes: Axes, shown: Boundary, role: str, rows: Any) -> None:
 
 
 def _legend(shown: Boundary) -> list[Any]:
-    """Return the marks of each role and class, and the lines."""
+    """Return the entries of the legend: a mark for each role and class, and the lines."""
     from matplotlib.lines import Line2D
 
     def mark(label: str, colour: str, marker: str, role: str) -> Line2D:

@@ -1,4 +1,4 @@
-"""The pictures of a sweep: of every method the best recorded setting of the first split."""
+"""Pictures of a sweep: for every method its best recorded setting on the first split."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ from pathlib import Path
 from textwrap import wrap
 from typing import Any
 
-from mkldist.figures.files import keep_figure, remove_unfinished
+from mkldist.durable import remove_temporaries
+from mkldist.figures.files import keep_figure
 from mkldist.identity import content_id
 from mkldist.plan.model import BankPlan, Plan, RunPlan
 from mkldist.resolve.resolved import Resolved
 from mkldist.results.records import RecordStore, RunRecord
 from mkldist.results.state import RunState
 
-VERSION = 1  # of what pictures look like
+VERSION = 1  # of the style of pictures
 FIRST_SPLIT = 0
 LINE = 46  # letters below a title
-# What settings are chosen by, the first that a record has, and what is said of the chosen one.
+# The first of these scores that a record has chooses the setting to draw.
 CHOSEN_BY = ("validation_error", "test_error", "unlabelled_error")
 SHOWN = {"test_error": "test error", "unlabelled_error": "unlabelled error"}
 
@@ -30,13 +31,13 @@ class FigurePlan:
     Parameters
     ----------
     name : str
-        Of its files.
+        Name of its files.
     bank : BankPlan
-        The bank of its run.
+        Bank of its run.
     record : RunRecord
-        The run.
+        Record of the run.
     title, subtitle : str
-        What stands above it.
+        Text above the picture.
     """
 
     name: str
@@ -47,7 +48,7 @@ class FigurePlan:
 
     @property
     def content(self) -> str:
-        """Content id of what it shows."""
+        """Content id of the picture."""
         return content_id(
             version=VERSION, run=self.record.id, title=self.title, subtitle=self.subtitle
         )
@@ -56,29 +57,29 @@ class FigurePlan:
 def draw_figures(
     plan: Plan, resolved: Resolved, store: RecordStore, folder: Path
 ) -> tuple[Path, ...]:
-    """Draw the pictures that a sweep asks for, as far as their runs are complete.
+    """Draw the pictures that a sweep requests and whose runs are complete.
 
-    A picture that is there and shows the same is left as it is.
+    An existing picture with the same content is not drawn again.
 
     Parameters
     ----------
     plan : Plan
         The plan.
     resolved : Resolved
-        Its data.
+        Data of the sweep.
     store : RecordStore
-        Its records.
+        Records of the sweep.
     folder : Path
-        Where pictures go.
+        Folder of the pictures.
 
     Returns
     -------
     tuple of Path
-        The pictures, without their suffixes.
+        Paths of the pictures, without their suffixes.
     """
     if not plan.spec.outputs.figures:
         return ()
-    remove_unfinished(folder)
+    remove_temporaries(folder)
     paths = []
     for figure in _figures(plan, resolved, store):
         dataset, splits = resolved.datasets[figure.record.dataset]
@@ -96,7 +97,7 @@ def draw_figures(
 
 
 def undrawable_runs(plan: Plan, store: RecordStore) -> list[str]:
-    """Return the complete runs that pictures may be wanted of but whose coefficients are not kept.
+    """Return complete runs that a picture may need but whose coefficients were not kept.
 
     Parameters
     ----------
@@ -137,7 +138,7 @@ def _figures(plan: Plan, resolved: Resolved, store: RecordStore) -> Iterator[Fig
 
 
 def _settings(plan: Plan) -> list[list[RunPlan]]:
-    """Return the runs of the first split, those of one place together."""
+    """Return the runs of the first split, grouped by data set, bank and method."""
     places: dict[tuple[str, str, str], list[RunPlan]] = {}
     for run in plan.runs:
         if run.split == FIRST_SPLIT:
@@ -151,7 +152,7 @@ def _words(run: RunPlan, *, several_banks: bool) -> list[str]:
 
 
 def _subtitle(record: RunRecord, dims: Mapping[str, Sequence[Any]]) -> str:
-    """Return a run's error and number of kernels, and below them what the grid gave it."""
+    """Return a run's error and number of kernels, and below them its hyperparameters."""
     settings = [f"{name} = {_short(record.params.get(name))}" for name in dims]
     n_active = record.n_active
     kernels = f"{n_active} kernel{'s' * (n_active != 1)}"
@@ -164,7 +165,7 @@ def _subtitle(record: RunRecord, dims: Mapping[str, Sequence[Any]]) -> str:
 
 
 def _lines(phrases: Sequence[str]) -> list[str]:
-    """Return phrases on lines that end between them."""
+    """Return phrases set on lines, which break only between phrases."""
     kept_together = ", ".join(phrase.replace(" ", "\xa0") for phrase in phrases)
     return [line.replace("\xa0", " ") for line in wrap(kept_together, LINE)]
 

@@ -1,7 +1,8 @@
 """Kernel banks: M Gram matrices in tile layout that can be traversed chunk by chunk.
 
-A bank is a (kernels × entries) matrix, see :mod:`mkldist.gram.layout`.  Where it lives is the
-subclass's business; :mod:`mkldist.gram.passes` answers requests on any of them.
+A bank is a (kernels × entries) matrix, see :mod:`mkldist.gram.layout`.  Subclasses keep the
+entries in memory, read them from disk or compute them; :mod:`mkldist.gram.passes` answers requests
+on any bank.
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ from dataclasses import dataclass, field, fields
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.arrays import Floating, Ints
+from mkldist.arrays import Floating, Floats, Ints
 from mkldist.gram.layout import TileLayout
-from mkldist.gram.radius_cache import KnownRadii
 
 SLAB_ENTRIES = 16_384
-BLOCK_KERNELS = 480  # that a pass works on at once; a chunk that is no last one has whole blocks
+# Kernels that a pass works on at once.  Every chunk but the last one has whole blocks of them.
+BLOCK_KERNELS = 480
 ROW_GROUP_ENTRIES = 2**20
 
 
@@ -31,9 +32,9 @@ class Chunk:
     kernels : slice
         Kernels covered.
     entries : slice
-        Entries covered; begins and ends between two tiles.
+        Entries covered: whole tiles.
     values : (k, e) float32 or float64
-        What is stored there.  Valid until the next chunk is asked for.
+        The stored entries.  Valid until the next chunk is requested.
     """
 
     kernels: slice
@@ -43,16 +44,16 @@ class Chunk:
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Some of the kernels that were asked for.
+    """Some of the requested kernels.
 
     Parameters
     ----------
     positions : (s,) intp
-        Places of these kernels in the list that was asked for.
+        Positions of these kernels in the request.
     lines : (s,) intp
-        Rows of `values` that these kernels are.
+        Row of `values` that holds each of these kernels.
     values : (k, E) float32 or float64
-        Entries.  Valid until the next rows are asked for.
+        Entries.  Valid until the next rows are requested.
     """
 
     positions: Ints
@@ -71,7 +72,7 @@ class DiagonalPart:
     points : slice
         Points covered.
     values : (k, p) float32 or float64
-        ``k(x, x)``.  Valid until the next part is asked for.
+        ``k(x, x)``.  Valid until the next part is requested.
     """
 
     kernels: slice
@@ -88,11 +89,11 @@ class PassCounter:
     passes : int
         Traversals of all kernels.
     combines : int
-        Combinations that were read kernel by kernel because few weights were not zero.
+        Combinations whose few kernels of non-zero weight were read one by one.
     matvecs : int
         Products of one kernel with one request's vectors.
     diagonals : int
-        Readings of the diagonals of all kernels, without a pass.
+        Readings of all diagonals without a pass.
     radii : int
         Sets of points on which the radii of all kernels were computed.
     bytes_read : int
@@ -124,23 +125,30 @@ class PassCounter:
 class Bank(abc.ABC):
     """M Gram matrices over n points.
 
-    A subclass counts the bytes that it reads; :mod:`mkldist.gram.passes` counts everything else.
+    A subclass counts the bytes that it reads, and :mod:`mkldist.gram.passes` all other work.
 
     Parameters
     ----------
     n_kernels : int
         Number M of kernels.
     layout : TileLayout
-        Which entries of a matrix are kept, and where.
+        Places of the entries that are kept of a matrix.
     dtype : dtype
-        float32 or float64, as stored; answers are float64 always.
+        Stored type, float32 or float64; answers are always float64.
+
+    Attributes
+    ----------
+    counter : PassCounter
+        Work done on the bank.
+    known_radii : dict of str to (M,) float64
+        Squared radii of all kernels, by the set of points: see :mod:`mkldist.gram.radii`.
     """
 
     n_kernels: int
     layout: TileLayout
     dtype: np.dtype[np.floating]
     counter: PassCounter = field(default_factory=PassCounter, init=False)
-    known_radii: KnownRadii = field(default_factory=KnownRadii, init=False)
+    known_radii: dict[str, Floats] = field(default_factory=dict, init=False)
 
     @property
     def n_points(self) -> int:
@@ -154,39 +162,39 @@ class Bank(abc.ABC):
 
     @property
     def sparse_limit(self) -> int:
-        """Largest number of kernels that are better read one by one than by a pass."""
+        """Largest number of kernels that cost less one by one than by a pass."""
         return self.n_kernels // 4
 
     @property
     def shares_rows(self) -> bool:
-        """Whether reading few kernels is so dear that solvers should wait to read together."""
+        """True if reading few kernels costs so much that solvers should read them together."""
         return False
 
     @abc.abstractmethod
     def chunks(self) -> Iterator[Chunk]:
         """Traverse the bank.
 
-        Chunks cover every kernel and entry once, the entries of a kernel in ascending order and
-        the kernels at an entry too.  Their shapes depend on nothing but the bank.
+        Chunks cover every kernel and entry once.  The entries of a kernel come in ascending order,
+        and so do the kernels at an entry.  The shapes of chunks depend on the bank alone.
         """
 
     @abc.abstractmethod
     def rows(self, kernels: Ints) -> Iterator[Rows]:
-        """Read the kernels of the given indices, some at a time, each place exactly once."""
+        """Read the kernels of the given indices, some at a time, each position exactly once."""
 
     @abc.abstractmethod
     def diagonals(self) -> Iterator[DiagonalPart]:
-        """Read every kernel's self-similarities once, and as little else as the medium allows.
+        """Read the self-similarities of every kernel once, with as few other bytes as possible.
 
         The points of a kernel come in ascending order.
         """
 
-    def close(self) -> None:  # noqa: B027 - most banks hold nothing that needs closing
+    def close(self) -> None:  # noqa: B027 - most banks have nothing to close
         """Give back memory, files and threads; the bank must not be used afterwards."""
 
 
 class ArrayBank(Bank):
-    """A bank whose entries are one (M, E) array, wherever the array lives.
+    """A bank whose entries are one (M, E) array, in memory or mapped from a file.
 
     Parameters
     ----------
@@ -218,13 +226,13 @@ class ArrayBank(Bank):
             yield Chunk(kernels, entries, values)
 
     def rows(self, kernels: Ints) -> Iterator[Rows]:
-        """Read some kernels as they lie, all at once."""
+        """Return some kernels at once, as a part of the whole array."""
         if len(kernels):
             self.counter.bytes_read += len(kernels) * self.layout.n_entries * self.dtype.itemsize
             yield Rows(np.arange(len(kernels)), kernels, self._values)
 
     def diagonals(self) -> Iterator[DiagonalPart]:
-        """Read the diagonals, which lie all over their kernels, of a few megabytes of these."""
+        """Read the diagonals of a few megabytes of kernels at a time, as they lie far apart."""
         for kernels in kernel_groups(self.n_kernels, self.layout.n_entries):
             values = self._values[kernels][:, self.layout.diagonal]
             self.counter.bytes_read += values.nbytes
@@ -247,7 +255,7 @@ class MemoryBank(ArrayBank):
         dtype : dtype
             float32 or float64.
         tile : int, optional
-            Edge of a tile; by default chosen from n.
+            Edge of a tile; by default :func:`mkldist.gram.layout.default_tile` of n.
         """
         matrices = np.asarray(grams)
         if matrices.ndim != 3 or matrices.shape[1] != matrices.shape[2]:
@@ -262,7 +270,7 @@ class MemoryBank(ArrayBank):
 
 
 def diagonal_part(layout: TileLayout, chunk: Chunk) -> DiagonalPart:
-    """Return the self-similarities that lie in a chunk, possibly of no points."""
+    """Return the self-similarities in a chunk, which may cover those of no point."""
     entries = chunk.entries
     first, last = np.searchsorted(layout.diagonal, (entries.start, entries.stop)).tolist()
     within = layout.diagonal[first:last] - entries.start
@@ -270,7 +278,7 @@ def diagonal_part(layout: TileLayout, chunk: Chunk) -> DiagonalPart:
 
 
 def kernel_groups(n_kernels: int, entries: int) -> Iterator[slice]:
-    """Cut the kernels into slices of a few megabytes, given the entries needed of each."""
+    """Cut the kernels into slices of a few megabytes, given the entries read of each kernel."""
     step = max(1, ROW_GROUP_ENTRIES // entries)
     for start in range(0, n_kernels, step):
         yield slice(start, min(start + step, n_kernels))

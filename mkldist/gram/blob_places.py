@@ -1,4 +1,4 @@
-"""Places of blobs: a folder or a URL, told apart by what is written."""
+"""Choice of local or remote blobs by the text of a place: a path or a URL."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from mkldist.gram.blobs import Blobs, readable
 from mkldist.gram.local_blobs import LocalBlobs
 
 LAPLACIANS = "laplacians"
-"""Folder beside the banks, of graph Laplacians."""
+"""Folder of graph Laplacians, beside the banks."""
 
 
 def open_blobs(root: str | Path, folder: str) -> Blobs:
-    """Return the files below `folder` of a path or of a URL that fsspec understands.
+    """Return the blobs in a folder below a path or below a URL that fsspec understands.
 
     Examples
     --------
@@ -28,7 +28,7 @@ def open_blobs(root: str | Path, folder: str) -> Blobs:
 
 
 def list_folders(root: str | Path) -> list[str]:
-    """Return the names of the folders right below a path or URL, sorted, hidden ones left out."""
+    """Return the sorted names of the folders right below a path or URL, without hidden ones."""
     text = str(root).removeprefix("file://")
     if "://" in text:
         from mkldist.gram.remote_blobs import list_folders as list_remote

@@ -1,51 +1,18 @@
-"""Whole files under a folder or behind a URL, put so that a reader never sees half of one.
+"""Files under a folder or behind a URL, of which a reader sees all or nothing.
 
-The two kinds are :mod:`mkldist.gram.local_blobs` and :mod:`mkldist.gram.remote_blobs`;
-:mod:`mkldist.gram.blob_places` tells which one a place needs.
+:mod:`mkldist.gram.local_blobs` and :mod:`mkldist.gram.remote_blobs` are the two kinds;
+:mod:`mkldist.gram.blob_places` chooses between them by the place.
 """
 
 from __future__ import annotations
 
-import errno
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
-from mkldist.errors import OutputError, UnreadableError
-
-Buffer = bytes | memoryview
-
-_CAUSES = {
-    errno.ENOSPC: ("no space is left on the device", "Free some space"),
-    errno.EDQUOT: ("the disk quota is used up", "Free some space"),
-    errno.EROFS: ("the file system is read-only", "Make it writable"),
-    errno.EACCES: ("permission to write is denied", "Change its permissions"),
-    errno.EPERM: ("permission to write is denied", "Change its permissions"),
-    errno.ENOTDIR: ("a part of the path is a file", "Move that file away"),
-    errno.EEXIST: ("a file stands where a folder is needed", "Move that file away"),
-}
-
-
-def output_error(where: str, error: OSError) -> OutputError:
-    """Return what a user can do about a failed write.
-
-    Parameters
-    ----------
-    where : str
-        The file or folder that could not be written.
-    error : OSError
-        Why.
-    """
-    code = error.errno if error.errno is not None else 0
-    found, remedy = _CAUSES.get(code, (f"cannot write: {error.strerror or error}", "Repair it"))
-    return OutputError(
-        where,
-        found,
-        "a writable folder with enough space",
-        f"{remedy} or choose another folder, then repeat the command: "
-        "what is finished is kept and not done again",
-    )
+from mkldist.durable import Buffer
+from mkldist.errors import UnreadableError
 
 
 class Blobs(Protocol):
@@ -58,20 +25,35 @@ class Blobs(Protocol):
     def put(self, name: str, parts: Sequence[Buffer], *, durable: bool = True) -> None:
         """Write the concatenated `parts` under `name`, replacing what is there.
 
+        Parameters
+        ----------
+        name : str
+            The file.
+        parts : sequence of bytes or memoryview
+            Its content.
+        durable : bool
+            Flush the file to the device before it takes its name.
+
         Raises
         ------
         OutputError
-            When the medium is full, read-only or refuses.
+            If the medium is full, read-only or refuses.
         """
 
     def get(self, name: str) -> bytes | None:
-        """Return the content, None if there is none; UnreadableError if it cannot be read."""
+        """Return the content of a file, or None if there is no such file.
+
+        Raises
+        ------
+        UnreadableError
+            If the medium does not answer.
+        """
 
     def read_into(self, name: str, parts: Sequence[memoryview]) -> int | None:
-        """Fill `parts` one after the other, and return the size of the file in bytes.
+        """Read a file into `parts`, one after the other, and return its size in bytes.
 
-        None means that there is no such file.  When the size is not the sum of the parts' sizes
-        their content is undefined.
+        The answer is None if there is no such file.  If the size differs from the sum of the
+        parts' sizes, the content of the parts is undefined.
         """
 
     def names(self, folder: str) -> list[str]:
@@ -81,15 +63,15 @@ class Blobs(Protocol):
         """Remove a file if it is there."""
 
     def clear(self) -> None:
-        """Remove everything; an interrupted removal never leaves something that looks whole."""
+        """Remove all files; an interrupted removal never leaves a bank that looks whole."""
 
     def discard_abandoned(self) -> None:
-        """Remove what killed writers left behind."""
+        """Remove the temporary files of killed writers."""
 
 
 @contextmanager
 def readable(where: str | Path) -> Iterator[None]:
-    """Turn what a failed read raises, which a client library may choose, into UnreadableError."""
+    """Turn any error of a read into UnreadableError; client libraries raise errors of any type."""
     try:
         yield
     except OSError as error:

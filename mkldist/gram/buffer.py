@@ -1,4 +1,4 @@
-"""Memory that one bank after another is loaded into."""
+"""Memory into which one bank after another is loaded."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mkldist.arrays import Floating
 
 
 class BankBuffer:
-    """Memory for the entries of one bank, kept for the next.
+    """Memory for the entries of one bank, reused for the next bank.
 
     Pages that a process has not touched yet are slower to fill than kernels are to compute.
     """
@@ -19,14 +19,14 @@ class BankBuffer:
         self._memory = np.empty(0, dtype=np.uint8)
 
     def take(self, shape: tuple[int, ...], dtype: np.dtype[np.floating]) -> Floating:
-        """Return an array of any content, which takes the place of the one before.
+        """Return an array with undefined content, which overwrites the array returned before.
 
         Parameters
         ----------
         shape : tuple of int
-            Its shape.
+            Shape of the array.
         dtype : dtype
-            Its dtype.
+            Type of its entries.
         """
         n_bytes = math.prod(shape) * dtype.itemsize
         if not n_bytes <= self._memory.nbytes <= 2 * n_bytes:
@@ -35,5 +35,5 @@ class BankBuffer:
         return self._memory[:n_bytes].view(dtype).reshape(shape)
 
     def clear(self) -> None:
-        """Give the memory back, once nobody has the last array any more."""
+        """Drop the memory, which is freed with the last array in it."""
         self._memory = np.empty(0, dtype=np.uint8)

@@ -20,12 +20,12 @@ from mkldist.gram.store import Block, GramStore
 
 @dataclass(frozen=True)
 class BuildReceipt:
-    """What was built.
+    """Count of the blocks that were built.
 
     Parameters
     ----------
     blocks : int
-        Blocks computed and stored; those that were complete already are not counted.
+        Blocks computed and stored, without those that were complete before.
     bytes : int
         Bytes of their values.
     """
@@ -35,17 +35,17 @@ class BuildReceipt:
 
 
 class BlockBuilder:
-    """What computes the blocks that a store lacks, stores and counts them; a context manager.
+    """Context manager that computes, stores and counts the blocks that a store lacks.
 
-    Blocks of a bank that is loaded are stored by a thread of the builder while the bank is used;
-    leaving the context waits for it.
+    When a bank is loaded, a thread stores its new blocks while the bank is used already.  Leaving
+    the context waits for that thread.
 
     Parameters
     ----------
     source : BankSource
-        Where the values come from.
+        Source of the values.
     store : GramStore
-        Where they go.
+        Store of the blocks.
     """
 
     def __init__(self, source: BankSource, store: GramStore) -> None:
@@ -64,12 +64,12 @@ class BlockBuilder:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """Wait until all is stored.
+        """Wait until all blocks are stored.
 
         Raises
         ------
         OutputError
-            If the store cannot be written, unless there is another error.
+            If the store cannot be written and the block of the context raised no error.
         """
         self._writer.shutdown()
         if self._storing is not None and kind is None:
@@ -77,11 +77,11 @@ class BlockBuilder:
 
     @property
     def receipt(self) -> BuildReceipt:
-        """What was stored so far."""
+        """Count of the blocks stored so far."""
         return BuildReceipt(self._n_blocks, self._n_bytes)
 
     def build(self, blocks: Iterable[Block]) -> None:
-        """Compute and store those of some blocks that are not complete.
+        """Compute and store the incomplete ones among the given blocks.
 
         Raises
         ------
@@ -99,14 +99,15 @@ class BlockBuilder:
                 self._write(block, values)
 
     def load(self, buffer: BankBuffer) -> Floating:
-        """Return all entries of the bank, (M, E): read where complete, else computed.
+        """Return all entries of the bank, (M, E).
 
-        They must stay as they are until the context ends.
+        Complete blocks are read; the others are computed.  The caller must not change the entries
+        before the context ends, because a thread stores them meanwhile.
 
         Parameters
         ----------
         buffer : BankBuffer
-            Where the entries go.
+            Memory for the entries.
 
         Raises
         ------
@@ -146,14 +147,14 @@ class BlockBuilder:
 
 
 def build_blocks(source: BankSource, store: GramStore, blocks: Iterable[Block]) -> BuildReceipt:
-    """Compute and store those of `blocks` that are not complete.
+    """Compute and store the incomplete ones among the given blocks.
 
     Parameters
     ----------
     source : BankSource
-        Where the values come from.
+        Source of the values.
     store : GramStore
-        Where they go.
+        Store of the blocks.
     blocks : iterable of Block
         Blocks of `store`.
 
@@ -177,12 +178,12 @@ def check_finite(values: Floating, first: int, source: BankSource) -> None:
     first : int
         Index of the first of them.
     source : BankSource
-        Which knows their names.
+        Source of the values, which knows the names of the kernels.
     """
     if math.isfinite(float(np.add.reduce(values, axis=None))):
         return
     finite = np.isfinite(values).all(axis=1)
-    if finite.all():  # their sum alone is beyond the range
+    if finite.all():  # only their sum is beyond the range
         return
     raise GramError(
         source.name(first + int(np.flatnonzero(~finite)[0])),

@@ -1,26 +1,23 @@
 """The node cache: complete banks as memory-mapped files, shared by all processes of a node.
 
-A file is the (M, E) entries of a bank, then a footer with their checksum.  It is written under a
-temporary name, checked, and renamed, so that a file of the right name is whole; it is never
-changed afterwards.  The cache decides nothing: whatever is missing, damaged or deleted in it is
-made again from the store, and a bank that finds no room in it is read from the store.
+A file holds the (M, E) entries of a bank and a footer with their checksum.  It is written whole or
+not at all, and never changes afterwards.  Nothing depends on the cache: a file that is missing,
+damaged or deleted is made again from the store, and a bank too large for it is read from the store.
 """
 
 from __future__ import annotations
 
 import errno
 import os
-import socket
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-import google_crc32c
 from filelock import FileLock
 
+from mkldist.durable import Footer, output_error, remove_temporaries, replacing
 from mkldist.errors import OutputError
-from mkldist.gram.blobs import output_error
 from mkldist.gram.loading import block_buffer, fitted, load_blocks, read_block
 from mkldist.gram.mapped import MappedBank
 from mkldist.gram.store import Block, GramStore
@@ -29,10 +26,7 @@ from mkldist.identity import content_id
 DIRECTORY_VARIABLE = "MKLDIST_CACHE"
 DEFAULT_BUDGET = 32 * 2**30
 SUFFIX = ".bank"
-PARTIAL = ".partial"
-ABANDONED_AFTER_SECONDS = 3600.0
-MAGIC = b"mkldist bank 1\0\0"
-FOOTER_BYTES = len(MAGIC) + 4
+FOOTER = Footer(b"mkldist bank 1\0\0")
 CHECKED_AT_ONCE = 2**24
 
 
@@ -54,8 +48,8 @@ class NodeCache:
     directory : Path, optional
         The folder, made when needed; by default :func:`default_directory`.
     budget_bytes : int
-        Bytes that the files may take together.  The least recently used ones are deleted to make
-        room; processes that have them mapped keep them until they are done.
+        Bytes that all files may take together.  The least recently used files are deleted to make
+        room.  A process that has mapped a deleted file can read it until it closes the bank.
     """
 
     def __init__(self, directory: Path | None = None, budget_bytes: int = DEFAULT_BUDGET) -> None:
@@ -64,15 +58,15 @@ class NodeCache:
         self._checked: set[tuple[str, int, int]] = set()
 
     def path_of(self, store: GramStore) -> Path:
-        """Return where the file of a bank is, or would be."""
+        """Return the path of the file of a bank, whether it exists or not."""
         name = store.location.rstrip("/").rsplit("/", 1)[-1]
         identity = content_id(name=name, shape=str(store.shape), attrs=dict(store.attrs))
         return self.directory / f"{identity}{SUFFIX}"
 
     def open(self, store: GramStore, resident_limit: int | None = None) -> MappedBank | None:
-        """Return the bank of a store, mapped from its file, which is made if it is not there.
+        """Map the file of a store's bank, made first if it is missing, and return the bank.
 
-        Of several processes one makes the file and the others wait for it.
+        If several processes need the file, one makes it and the others wait.
 
         Parameters
         ----------
@@ -84,7 +78,7 @@ class NodeCache:
         Returns
         -------
         MappedBank or None
-            None when the bank is larger than the budget or the disk has no room for it.
+            None if the bank is larger than the budget or the disk has no room for it.
 
         Raises
         ------
@@ -107,11 +101,12 @@ class NodeCache:
 
     def clear(self) -> None:
         """Delete all files of the cache."""
-        for path in [*self._files(f"*{SUFFIX}"), *self._files(f"*{PARTIAL}")]:
+        for path in self._files():
             path.unlink(missing_ok=True)
+        remove_temporaries(self.directory)
 
     def _mapped(self, path: Path, store: GramStore, limit: int | None) -> MappedBank | None:
-        """Map a file, or return None if it is missing or damaged."""
+        """Map a file and return its bank, or None if the file is missing or damaged."""
         try:
             status = path.stat()
             if status.st_size != _file_bytes(store):
@@ -129,34 +124,20 @@ class NodeCache:
         return bank
 
     def _built(self, path: Path, store: GramStore) -> bool:
-        """Write the file of a bank; return whether there was room."""
-        # Machines that share the folder may not see each other's locks; processes of one do, so
-        # that what others of this machine began is abandoned.
-        host = socket.gethostname()
-        partial = path.with_suffix(f".{host}-{os.getpid()}{PARTIAL}")
-        for abandoned in self._files(f"{path.stem}.{host}-*{PARTIAL}"):
-            with suppress(OSError):
-                abandoned.unlink()
+        """Write the file of a bank, and return False if the disk has no room for it."""
+        remove_temporaries(self.directory)
         self._make_room(_file_bytes(store), keep=path)
         try:
-            _write_bank(partial, store)
-            partial.replace(path)
+            with replacing(path) as temporary:
+                _write_bank(temporary, store)
         except OSError:
             return False
-        finally:
-            with suppress(OSError):
-                partial.unlink()
         return True
 
     def _make_room(self, n_bytes: int, keep: Path) -> None:
         """Delete the least recently used files until `n_bytes` more fit the budget."""
-        now = time.time()
-        for path in self._files(f"*{PARTIAL}"):
-            with suppress(OSError):
-                if now - path.stat().st_mtime > ABANDONED_AFTER_SECONDS:
-                    path.unlink()
         used: list[tuple[float, int, Path]] = []
-        for path in self._files(f"*{SUFFIX}"):
+        for path in self._files():
             with suppress(OSError):
                 status = path.stat()
                 used.append((status.st_atime, status.st_size, path))
@@ -167,8 +148,8 @@ class NodeCache:
                     path.unlink(missing_ok=True)
                     total -= size
 
-    def _files(self, pattern: str) -> Iterable[Path]:
-        return list(self.directory.glob(pattern))
+    def _files(self) -> list[Path]:
+        return list(self.directory.glob(f"*{SUFFIX}"))
 
     def _make_directory(self) -> None:
         try:
@@ -202,11 +183,11 @@ def locked(path: Path) -> Iterator[None]:
 
 def _file_bytes(store: GramStore) -> int:
     entries = store.n_kernels * store.layout.n_entries
-    return entries * store.dtype.itemsize + FOOTER_BYTES
+    return entries * store.dtype.itemsize + FOOTER.n_bytes
 
 
 def _write_bank(path: Path, store: GramStore) -> None:
-    """Write all entries of a store and the footer to a file, and flush it to the device."""
+    """Write all entries of a store and the footer to a file."""
     row_bytes = store.layout.n_entries * store.dtype.itemsize
     buffer = block_buffer(store)
     with path.open("wb") as file:
@@ -221,32 +202,28 @@ def _write_bank(path: Path, store: GramStore) -> None:
 
         load_blocks(store, copy)
         file.flush()
-        checksum = _checksum(path, store.n_kernels * row_bytes)
-        file.seek(store.n_kernels * row_bytes)
-        file.write(MAGIC + checksum)
-        file.flush()
-        os.fsync(file.fileno())
+        n_bytes = store.n_kernels * row_bytes
+        footer = FOOTER.of(_pieces(path, n_bytes))
+        file.seek(n_bytes)
+        file.write(footer)
 
 
 def _is_whole(path: Path) -> bool:
-    """Return whether the entries of a file have the checksum in its footer."""
-    n_bytes = path.stat().st_size - FOOTER_BYTES
+    """Return True if the footer of a file fits its entries."""
+    n_bytes = path.stat().st_size - FOOTER.n_bytes
     with path.open("rb") as file:
         file.seek(n_bytes)
         footer = file.read()
-    return footer == MAGIC + _checksum(path, n_bytes)
+    return footer == FOOTER.of(_pieces(path, n_bytes))
 
 
-def _checksum(path: Path, n_bytes: int) -> bytes:
-    """Return the CRC32C of the first bytes of a file, which is read piece by piece.
+def _pieces(path: Path, n_bytes: int) -> Iterator[bytes]:
+    """Read the first bytes of a file piece by piece.
 
     Pages of a memory map would count as memory of this process.
     """
-    crc, left = 0, n_bytes
+    left = n_bytes
     with path.open("rb", buffering=0) as file:
-        while left:
-            piece = file.read(min(left, CHECKED_AT_ONCE))
-            if not piece:
-                break
-            crc, left = google_crc32c.extend(crc, piece), left - len(piece)
-    return int(crc).to_bytes(4, "little")
+        while left and (piece := file.read(min(left, CHECKED_AT_ONCE))):
+            left -= len(piece)
+            yield piece

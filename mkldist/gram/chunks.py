@@ -1,30 +1,28 @@
 """Blocks of a bank and the chunk files that hold them.
 
-A chunk file is what zarr's ``bytes`` and ``crc32c`` codecs make of a chunk: the values, zeros up
-to the full chunk shape, and the checksum of both.  Encoding and decoding happen in place, because
-reading is what a sweep over a large bank waits for: a third of the cost of going through an array
-library's codec pipeline, and the only way to flush a chunk before it is renamed.
+A chunk file has the format of zarr's ``bytes`` and ``crc32c`` codecs: the values, zeros up to the
+full chunk shape, and the checksum of both.  Files are encoded and decoded here, in place, for two
+reasons.  A sweep over a large bank waits for reading, and the codecs of an array library take three
+times as long; and only so can a chunk be flushed before it is renamed.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-import google_crc32c
 import numpy as np
 import numpy.typing as npt
 
 from mkldist.arrays import Floating
+from mkldist.durable import CHECKSUM_BYTES, crc32c
 from mkldist.gram.metadata import BankShape
 
 Bytes = npt.NDArray[np.uint8]
 
-CHECKSUM_BYTES = 4
-
 
 @dataclass(frozen=True)
 class Block:
-    """A few kernels × a few tiles: the unit that is built, written, checked and read.
+    """A few kernels × a few tiles: the unit of building, writing, checking and reading.
 
     Parameters
     ----------
@@ -81,14 +79,14 @@ def chunk_bytes(shape: BankShape) -> int:
 
 
 class ChunkParts:
-    """The three parts of a chunk file around a block's values, which are not copied.
+    """Three parts of a chunk file: the values of a block, not copied; padding; and a checksum.
 
     Parameters
     ----------
     values : (k, t·b²) float array
-        Contiguous, of the store's dtype.
+        Contiguous values of the store's dtype.
     shape : BankShape
-        The bank.
+        Shape of the bank.
     """
 
     def __init__(self, values: Floating, shape: BankShape) -> None:
@@ -98,21 +96,17 @@ class ChunkParts:
 
     @property
     def views(self) -> list[memoryview]:
-        """The parts in the order of the file, to be written or read into."""
+        """Parts of the file in their order, as buffers to write or to read into."""
         return [self.body.data, self.padding.data, self.checksum.data]
 
     def seal(self) -> None:
-        """Set the checksum to what the values call for."""
-        self.checksum[:] = np.frombuffer(self._computed(), np.uint8)
+        """Set the checksum to that of the values."""
+        self.checksum[:] = np.frombuffer(crc32c([self.body, self.padding]), np.uint8)
 
     @property
     def is_sound(self) -> bool:
-        """Whether the checksum is what the values call for."""
-        return self.checksum.tobytes() == self._computed()
-
-    def _computed(self) -> bytes:
-        crc = google_crc32c.extend(google_crc32c.value(self.body), self.padding)
-        return int(crc).to_bytes(CHECKSUM_BYTES, "little")
+        """True if the checksum fits the values."""
+        return self.checksum.tobytes() == crc32c([self.body, self.padding])
 
 
 def _key(block: Block, shape: BankShape) -> str:

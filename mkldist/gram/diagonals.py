@@ -1,7 +1,7 @@
 """Weighted traces: sums over the self-similarities of a bank's kernels.
 
-They need n of a kernel's n² entries, which a bank can say without a pass
-(:meth:`mkldist.gram.bank.Bank.diagonals`); where a pass is made anyway they are taken from it.
+They need only n of a kernel's n² entries.  A bank reads these without a pass
+(:meth:`mkldist.gram.bank.Bank.diagonals`); if a pass is made anyway, they are taken from it.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ class Diagonal:
 class DiagonalSums:
     """The answer to a :class:`Diagonal`, gathered part by part.
 
-    A sum is taken point after point, so that it does not depend on how the parts are cut.
+    Each sum adds one point after the other, so it does not depend on the sizes of the parts.
 
     Parameters
     ----------
     request : Diagonal
-        The question.
+        The request.
     n_kernels : int
         Number M of kernels.
 
     Attributes
     ----------
     sums : (M, R) float64
-        What was gathered.
+        Sums over the parts so far.
     """
 
     def __init__(self, request: Diagonal, n_kernels: int) -> None:
@@ -64,7 +64,7 @@ def read_diagonals(bank: Bank, gathered: Iterable[DiagonalSums]) -> None:
     bank : Bank
         The bank; its counter is advanced.
     gathered : iterable of DiagonalSums
-        What takes every part.
+        Answers to which every part is added.
     """
     takers = list(gathered)
     for part in bank.diagonals():

@@ -1,4 +1,4 @@
-"""Questions about few kernels, which are read one by one and not by a pass."""
+"""Requests for few kernels, which are read one by one and not by a pass."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ from mkldist.gram.tile_products import add_rows, multiply, quadratic_forms
 
 
 class KernelRows(Protocol):
-    """What can say single kernels: a bank, or the part of one that a view keeps."""
+    """Source of single kernels: a bank, or the part of a bank that a view keeps."""
 
     @property
     def layout(self) -> TileLayout:
-        """Which entries of a kernel are kept, and where."""
+        """Places of the entries that are kept of a kernel."""
 
     @property
     def counter(self) -> PassCounter:
         """Work done."""
 
     def rows(self, kernels: Ints) -> Iterator[Rows]:
-        """Read the kernels of the given indices, some at a time, each place exactly once."""
+        """Read the kernels of the given indices, some at a time, each position exactly once."""
 
 
 def answer_few(source: KernelRows, request: Combine | Matvec | Quadratic) -> Floats:
-    """Answer a question about few kernels, which are read one by one.
+    """Answer a request for few kernels, which are read one by one.
 
     Parameters
     ----------
     source : KernelRows
-        What has the kernels.
+        Source of the kernels.
     request : Combine, Matvec or Quadratic
-        The question; a `Quadratic` names its kernels.
+        The request; a `Quadratic` names its kernels.
     """
     started = time.perf_counter()
     if not isinstance(request, Combine):
@@ -53,7 +53,7 @@ def answer_few(source: KernelRows, request: Combine | Matvec | Quadratic) -> Flo
 
 @dataclass(frozen=True, eq=False)
 class WeightedSum:
-    """Some kernels' weights, and the (n, n) matrix that their combination goes to."""
+    """Weights of some kernels, and the (n, n) matrix to which their combination is written."""
 
     kernels: Ints
     weights: Floats
@@ -61,7 +61,7 @@ class WeightedSum:
 
 
 def weighted_sums(request: Combine, n: int) -> tuple[list[WeightedSum], Floats]:
-    """Return the sums over kernels of non-zero weight that are asked for, and the answer."""
+    """Return the requested sums over kernels of non-zero weight, and the array of the answer."""
     rows = np.atleast_2d(request.weights)
     if request.memory is not None and request.memory.shape == (n, n) and len(rows) == 1:
         matrices = request.memory[None]
@@ -76,7 +76,7 @@ def weighted_sums(request: Combine, n: int) -> tuple[list[WeightedSum], Floats]:
 
 
 def combine_few(source: KernelRows, sums: Sequence[WeightedSum]) -> None:
-    """Write combinations of few kernels to their targets; each kernel is read once for all.
+    """Write combinations of few kernels to their targets; each kernel is read once for all sums.
 
     Kernels are added one after the other, so that a sum does not depend on the other sums.
     """
@@ -97,7 +97,7 @@ def combine_few(source: KernelRows, sums: Sequence[WeightedSum]) -> None:
 
 
 def products(source: KernelRows, request: Matvec | Quadratic) -> Floats:
-    """Multiply the kernels that the request names, on one side or on both."""
+    """Return the products ``K V`` or the forms ``v'K v`` of the kernels that a request names."""
     kernels = np.asarray(request.kernels, dtype=np.intp)
     forms = isinstance(request, Quadratic)
     multiplied = quadratic_forms if forms else multiply

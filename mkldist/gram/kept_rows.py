@@ -1,4 +1,4 @@
-"""Single kernels kept for the next time, because solvers come back to their active kernels."""
+"""Single kernels kept in memory, because solvers come back to their active kernels."""
 
 from __future__ import annotations
 
@@ -16,79 +16,89 @@ from mkldist.gram.bank import Rows
 Fetch = Callable[[list[int], list[Floating]], None]
 
 FIRST_LINES = 32
-PATIENCE = 2  # of the longest wait for a turn, after which a set of rows is not expected back
-GROWTH = 1.25  # room taken and not used is taken from others
+PATIENCE = 2  # times the longest interval between two uses, after which no use is expected
+GROWTH = 1.25  # small, because memory that one cache reserves is taken from others
 
 
 @dataclass
-class _Holding:
-    """What a set of rows takes, its last turn, and the turns from the one before to that."""
+class _Usage:
+    """Memory of a cache, its last use, and the interval between its last two uses.
+
+    Uses are numbered over all caches together; the interval is a difference of these numbers.
+    """
 
     n_bytes: int
-    used: int
-    period: int = 0
+    last_use: int
+    interval: int = 0
 
 
 class MemoryBudget:
-    """Memory that several sets of rows share: who needs more takes it from others.
+    """Memory that several caches of kernels share.
 
-    Sets of rows are used in turn, round after round.  Where they do not all fit, to drop the one
-    that was used longest ago would be to drop the one that comes next, and in the end all of them
-    in every round.  So the latest goes, unless one has not come back when it used to.
+    A cache that grows takes memory from the others.  Solvers use the caches in rounds, one after
+    the other.  If the caches do not all fit, evicting the least recently used one would evict the
+    one that is used next, and in the end every cache once in a round.  Therefore the most recently
+    used of the other caches is evicted, unless one has not been used for twice the longest
+    interval: that one is evicted first, as its solver has probably ended.
 
     Parameters
     ----------
     n_bytes : int
-        For all of them together.
+        Bytes of all caches together.
     """
 
     def __init__(self, n_bytes: int) -> None:
         self.n_bytes = n_bytes
-        self._holders: dict[KeptRows, _Holding] = {}
-        self._turn = 0
-        self._user: KeptRows | None = None
+        self._usages: dict[KeptRows, _Usage] = {}
+        self._n_uses = 0
+        self._latest: KeptRows | None = None
 
-    def hold(self, holder: KeptRows, n_bytes: int) -> None:
-        """Let a holder, whose turn it is, have so many bytes, and the others what remains."""
-        if holder is not self._user:
-            self._turn, self._user = self._turn + 1, holder
-        holding = self._holders.setdefault(holder, _Holding(n_bytes, self._turn))
-        if holding.used < self._turn:
-            holding.used, holding.period = self._turn, self._turn - holding.used
-        holding.n_bytes = n_bytes
-        while len(self._holders) > 1 and self._n_held > self.n_bytes:
+    def reserve(self, cache: KeptRows, n_bytes: int) -> None:
+        """Reserve bytes for the cache that is used now, and evict others until all fit."""
+        if cache is not self._latest:
+            self._n_uses, self._latest = self._n_uses + 1, cache
+        usage = self._usages.setdefault(cache, _Usage(n_bytes, self._n_uses))
+        if usage.last_use < self._n_uses:
+            usage.last_use, usage.interval = self._n_uses, self._n_uses - usage.last_use
+        usage.n_bytes = n_bytes
+        while len(self._usages) > 1 and self._n_reserved > self.n_bytes:
             self._least_needed().clear()
 
-    def leave(self, holder: KeptRows) -> None:
-        """Take a holder's memory back."""
-        self._holders.pop(holder, None)
+    def release(self, cache: KeptRows) -> None:
+        """Take back the memory of a cache."""
+        self._usages.pop(cache, None)
 
     @property
-    def _n_held(self) -> int:
-        return sum(holding.n_bytes for holding in self._holders.values())
+    def _n_reserved(self) -> int:
+        return sum(usage.n_bytes for usage in self._usages.values())
 
     def _least_needed(self) -> KeptRows:
-        """Return who will be needed last, it seems, of those whose turn it is not."""
-        longest = max(holding.period for holding in self._holders.values()) or math.inf
-        others = [holder for holder in self._holders if holder is not self._user]
-        others.sort(key=lambda holder: self._holders[holder].used)
-        absence = self._turn - self._holders[others[0]].used
-        return others[0] if absence > PATIENCE * longest else others[-1]
+        """Return the cache, other than the one used now, whose next use seems farthest away."""
+        longest = max(usage.interval for usage in self._usages.values()) or math.inf
+        others = [cache for cache in self._usages if cache is not self._latest]
+        others.sort(key=lambda cache: self._usages[cache].last_use)
+        unused_for = self._n_uses - self._usages[others[0]].last_use
+        return others[0] if unused_for > PATIENCE * longest else others[-1]
 
 
 class KeptRows:
-    """The kernels asked for last, whole.
+    """A cache of the kernels requested last, each with all of its entries.
 
     Parameters
     ----------
     n_entries : int
-        Entries E of a kernel.
+        Number E of entries of a kernel.
     dtype : dtype-like
-        Of the entries.
+        Type of the entries.
     budget : MemoryBudget
-        Where they are kept; one kernel is, whatever its size.
+        Memory of the cache.  One kernel is kept even if it exceeds the budget.
     most : int, optional
-        How many are kept at most.
+        Largest number of kernels to keep.
+
+    Attributes
+    ----------
+    capacity : int
+        Number of kernels that fit.
     """
 
     def __init__(
@@ -102,15 +112,15 @@ class KeptRows:
         self._lines: OrderedDict[int, int] = OrderedDict()
 
     def rows(self, kernels: Ints, fetch: Fetch) -> Iterator[Rows]:
-        """Yield kernels, as many at a time as can be kept.
+        """Yield kernels, as many at a time as fit.
 
         Parameters
         ----------
         kernels : (s,) intp
-            Their indices, in any order.
+            Indices of the kernels, in any order.
         fetch : callable
-            Given the indices of kernels that are not kept, ascending, and an empty row for each,
-            fill the rows.
+            Function that reads kernels.  It receives the ascending indices of the kernels that
+            the cache lacks and an empty row for each, and fills the rows.
         """
         for start in range(0, len(kernels), self.capacity):
             positions = np.arange(start, min(start + self.capacity, len(kernels)))
@@ -120,13 +130,13 @@ class KeptRows:
             yield Rows(positions, lines, self._values)
 
     def clear(self) -> None:
-        """Give the memory back."""
+        """Drop all kernels and give their memory back."""
         self._lines.clear()
         self._values = self._values[:0].copy()
-        self._budget.leave(self)
+        self._budget.release(self)
 
     def _take(self, wanted: list[int], fetch: Fetch) -> None:
-        """Make sure that kernels are kept, which are no more than can be."""
+        """Put the given kernels, which must fit, into the cache."""
         for kernel in wanted:
             if kernel in self._lines:
                 self._lines.move_to_end(kernel)
@@ -141,11 +151,11 @@ class KeptRows:
         self._lines.update(zip(missing, free, strict=True))
 
     def _grow(self, n_lines: int) -> None:
-        """Have room for so many kernels, or for as many as may be kept."""
+        """Reserve memory for so many kernels, or for as many as fit."""
         size = len(self._values)
         if n_lines > size:
             size = min(self.capacity, max(int(GROWTH * size), FIRST_LINES, n_lines))
-        self._budget.hold(self, size * self._row_bytes)
+        self._budget.reserve(self, size * self._row_bytes)
         if size > len(self._values):
             values = np.empty((size, self._values.shape[1]), self._values.dtype)
             values[: len(self._values)] = self._values

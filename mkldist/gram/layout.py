@@ -1,9 +1,9 @@
-"""Upper-tile layout of symmetric matrices: which entries of a Gram matrix are kept, and where.
+"""Upper-tile layout of symmetric matrices: the entries kept of a Gram matrix, and their places.
 
-An n × n symmetric matrix is cut into b × b tiles; the T = s(s+1)/2 tiles on or above the diagonal
-(s = ceil(n/b)) are kept in row-major order, each stored whole, the last row and column of tiles
-padded with zeros.  A matrix is then a vector of T·b² entries, a bank a (kernels × entries) matrix,
-and a full sum over the matrix is a sum over entries with weight 2 off the diagonal tiles.
+An n × n symmetric matrix is cut into b × b tiles.  The T = s(s+1)/2 tiles on or above the diagonal
+(s = ceil(n/b)) are kept in row-major order, each stored whole; the last row and column of tiles are
+padded with zeros.  A matrix is then a vector of T·b² entries, and a bank is a (kernels × entries)
+matrix.  A sum over the whole matrix is a sum over entries with weight 2 off the diagonal tiles.
 """
 
 from __future__ import annotations
@@ -74,13 +74,13 @@ class TileLayout:
 
     @cached_property
     def tile_weights(self) -> npt.NDArray[np.float64]:
-        """Weight of each tile in a sum over the whole matrix: 1 on the diagonal, else 2; (T,)."""
+        """Weight of each tile in a sum over the whole matrix, (T,): 1 on the diagonal, 2 off it."""
         rows, cols = self.coordinates
         return np.where(rows == cols, 1.0, 2.0)
 
     @cached_property
     def diagonal(self) -> npt.NDArray[np.intp]:
-        """Entry, among all that are kept, of each point with itself; (n,), ascending."""
+        """Position of each diagonal entry among all kept entries, (n,), ascending."""
         home, place = np.divmod(np.arange(self.n_points), self.tile)
         tiles = home * self.side - home * (home - 1) // 2
         entries: npt.NDArray[np.intp] = tiles * self.tile_entries + place * (self.tile + 1)

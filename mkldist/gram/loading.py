@@ -1,4 +1,4 @@
-"""Reading blocks of a Gram store so that damage names the blocks to build again."""
+"""Reading of blocks of a Gram store, whose errors name the blocks to build again."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ def read_block(store: GramStore, block: Block, out: Floating) -> Floating:
     DamagedBlocksError
         Naming the block.
     UnreadableError
-        When the medium did not answer for some seconds; the block may be sound.
+        If the medium did not answer for some seconds; the block may be sound.
     """
     try:
         return retried(lambda: store.read(block, out=out))
     except UnreadableError as error:
-        hint = "Repeat the command; 'mkldist bank verify' has a block computed again that stays so"
+        hint = "Repeat the command; if the error stays, 'mkldist bank verify' repairs the block"
         raise UnreadableError(error.where, error.found, error.expected, hint) from error
     except StoreError as error:
         raise DamagedBlocksError(
@@ -69,12 +69,12 @@ def read_block(store: GramStore, block: Block, out: Floating) -> Floating:
 
 
 def retried(read: Callable[[], Read]) -> Read:
-    """Return what `read` does, which is tried again for some seconds.
+    """Return ``read()``, called again for some seconds while the medium does not answer.
 
     Raises
     ------
     UnreadableError
-        When the last try failed too.
+        If the last call failed too.
     """
     for pause in PAUSES:
         try:
@@ -90,7 +90,7 @@ def load_blocks(store: GramStore, load: Callable[[Block], object]) -> None:
     Raises
     ------
     DamagedBlocksError
-        After all blocks were tried, naming all that cannot be read.
+        After all blocks were tried; it names all that cannot be read.
     """
     damaged: list[DamagedBlocksError] = []
     for block in store.blocks:
@@ -115,9 +115,10 @@ def load_entries(store: GramStore, buffer: BankBuffer, read: ReadBlock = read_bl
     store : GramStore
         A store.
     buffer : BankBuffer
-        Where the entries go.
+        Memory for the entries.
     read : callable
-        Called as ``read(store, block, out)``, writes a block to a contiguous array.
+        Function that is called as ``read(store, block, out)`` and writes a block to the contiguous
+        array `out`.
 
     Raises
     ------
@@ -141,17 +142,17 @@ def load_entries(store: GramStore, buffer: BankBuffer, read: ReadBlock = read_bl
 
 
 def block_buffer(store: GramStore) -> Floating:
-    """Return a flat array that holds any one block of a store."""
+    """Return a flat array as large as the largest block of a store."""
     largest = max(k * e for k, e in (block.shape for block in store.blocks))
     return np.empty(largest, dtype=store.dtype)
 
 
 def fitted(buffer: Floating, block: Block) -> Floating:
-    """Return the front of a flat buffer in the shape of a block."""
+    """Return the first entries of a flat buffer in the shape of a block."""
     k, e = block.shape
     return buffer[: k * e].reshape(k, e)
 
 
 def blocks_by_entries(store: GramStore) -> Iterator[Block]:
-    """Traverse the blocks so that all kernels of some entries come before the next entries."""
+    """Yield the blocks in the order of their entries, those of the same entries by kernels."""
     yield from sorted(store.blocks, key=lambda block: (block.entries.start, block.kernels.start))

@@ -1,33 +1,34 @@
-"""Files on a file system that survive kills and power cuts whole or not at all.
-
-A file is written under a temporary name, flushed to the device, renamed, and its folder flushed,
-in that order.
-"""
+"""Files of a bank on a file system, each whole or absent after a kill or a power cut."""
 
 from __future__ import annotations
 
 import os
 import shutil
-import time
-import uuid
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
 
-from mkldist.gram.blobs import Buffer, output_error, readable
+from mkldist.durable import (
+    Buffer,
+    make_folder,
+    output_error,
+    remove_temporaries,
+    temporary_path,
+    write_file,
+)
+from mkldist.gram.blobs import readable
 
 TEMPORARY = ".partial"
-ABANDONED_AFTER_SECONDS = 3600.0
 
 
 @dataclass(frozen=True)
 class LocalBlobs:
     """Files below ``root / folder`` on a file system.
 
-    Temporary files live in ``root / .partial``; those that a killed process left behind are
-    removed by :meth:`discard_abandoned`.
+    Temporary files lie in ``root / .partial``, so that one look into one folder finds those that
+    killed processes left.
     """
 
     root: Path
@@ -46,19 +47,10 @@ class LocalBlobs:
     def put(self, name: str, parts: Sequence[Buffer], *, durable: bool = True) -> None:
         """See :meth:`Blobs.put`; with ``durable=False`` nothing is flushed to the device."""
         target = self.path / name
-        temporary = self.root / TEMPORARY / f"{self.folder}.{uuid.uuid4().hex}"
         try:
-            _make_folder(target.parent)
-            _make_folder(temporary.parent)
-            _write_file(temporary, parts, durable=durable)
-            temporary.replace(target)
-            if durable:
-                _flush_folder(target.parent)
+            write_file(target, parts, through=self._temporaries, durable=durable)
         except OSError as error:
             raise output_error(str(target), error) from error
-        finally:
-            with suppress(OSError):
-                temporary.unlink()
 
     def get(self, name: str) -> bytes | None:
         """See :meth:`Blobs.get`."""
@@ -104,9 +96,9 @@ class LocalBlobs:
 
     def clear(self) -> None:
         """See :meth:`Blobs.clear`: the folder is renamed away first."""
-        doomed = self.root / TEMPORARY / f"{self.folder}.{uuid.uuid4().hex}"
+        doomed = temporary_path(self._temporaries)
         try:
-            _make_folder(doomed.parent)
+            make_folder(doomed.parent)
             with suppress(FileNotFoundError):
                 self.path.rename(doomed)
             shutil.rmtree(doomed, ignore_errors=True)
@@ -114,45 +106,16 @@ class LocalBlobs:
             raise output_error(self.location, error) from error
 
     def discard_abandoned(self) -> None:
-        """Remove temporary files of killed processes: those untouched for an hour."""
-        oldest = time.time() - ABANDONED_AFTER_SECONDS
-        for path in (self.root / TEMPORARY).glob(f"{self.folder}.*"):
-            with suppress(OSError):
-                if path.stat().st_mtime < oldest:
-                    if path.is_dir():
-                        shutil.rmtree(path, ignore_errors=True)
-                    else:
-                        path.unlink()
+        """See :meth:`Blobs.discard_abandoned`, for all folders below the root."""
+        remove_temporaries(self._temporaries)
 
-
-def _make_folder(path: Path) -> None:
-    """Make a folder and its parents, and flush the entry of each new one to the device."""
-    if path.is_dir():
-        return
-    _make_folder(path.parent)
-    path.mkdir(exist_ok=True)
-    _flush_folder(path.parent)
-
-
-def _flush_folder(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _write_file(path: Path, parts: Sequence[Buffer], *, durable: bool) -> None:
-    with path.open("xb") as file:
-        for part in parts:
-            file.write(part)
-        file.flush()
-        if durable:
-            os.fsync(file.fileno())
+    @property
+    def _temporaries(self) -> Path:
+        return self.root / TEMPORARY
 
 
 def _fill(file: FileIO, view: memoryview) -> int:
-    """Read until `view` is full or the file ends, and return the bytes read."""
+    """Read until `view` is full or the file ends, and return the number of bytes read."""
     start = 0
     while start < len(view):
         count = file.readinto(view[start:])

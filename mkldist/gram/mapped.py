@@ -13,20 +13,20 @@ from mkldist.arrays import Ints
 from mkldist.gram.bank import BLOCK_KERNELS, ArrayBank, Chunk, DiagonalPart, Rows, kernel_groups
 from mkldist.gram.layout import TileLayout
 
-SHARE_OF_TRAVERSAL = 4  # part of what may stay mapped in
+SHARE_OF_TRAVERSAL = 4  # a traversal may keep one part in 4 of the limit mapped in
 
 
 class MappedBank(ArrayBank):
     """A bank whose (M, E) entries begin a file.
 
     Pages of a memory map count as memory of every process that touched them.  A bank larger than
-    `resident_limit` therefore gives its pages back as it is traversed; they stay in the page
-    cache as long as the machine has room for them.
+    `resident_limit` therefore gives its pages back while it is traversed.  They stay in the page
+    cache as long as the machine has memory for them.
 
     Parameters
     ----------
     path : Path
-        The file, of which the first M·E entries are read.  It may be deleted while mapped.
+        The file, which begins with M·E entries.  It may be deleted while it is mapped.
     n_kernels : int
         Number M of kernels.
     layout : TileLayout
@@ -59,12 +59,12 @@ class MappedBank(ArrayBank):
         super().__init__(values, layout)
         self._row_bytes = n_bytes // n_kernels
         self._gives_back = resident_limit is not None and n_bytes > resident_limit
-        # Solvers' active kernels stay beside what a traversal maps in.
+        # The rest of the limit is left to the active kernels of solvers, read by `rows`.
         self._may_stay = (resident_limit or 0) // SHARE_OF_TRAVERSAL
         self._mapped_in = 0
 
     def chunks(self) -> Iterator[Chunk]:
-        """Traverse the file; what lies together is read together where pages are given back."""
+        """Traverse the file, in groups of adjacent kernels if pages are given back."""
         if not self._gives_back:
             yield from super().chunks()
             return
@@ -77,7 +77,7 @@ class MappedBank(ArrayBank):
                 self._traversed(chunk.values.nbytes)
 
     def rows(self, kernels: Ints) -> Iterator[Rows]:
-        """Read some kernels; many are a traversal, in which pages are given back too."""
+        """Read some kernels; pages are given back on the way if these are many."""
         if not self._gives_back or len(kernels) <= self.sparse_limit:
             yield from super().rows(kernels)
             return
@@ -87,19 +87,19 @@ class MappedBank(ArrayBank):
             self._traversed((group.stop - group.start) * self._row_bytes)
 
     def diagonals(self) -> Iterator[DiagonalPart]:
-        """Read the diagonals, giving back the pages of the kernels that they lie in."""
+        """Read the diagonals, and give back the pages of the kernels that hold them."""
         for part in super().diagonals():
             yield part
             if self._gives_back:
                 self._traversed(len(part.values) * self._row_bytes)
 
     def _traversed(self, n_bytes: int) -> None:
-        """Give pages back when as many are mapped in as may stay."""
+        """Count bytes as mapped in, and give pages back if the next step would exceed the limit."""
         self._mapped_in += n_bytes
         if self._mapped_in + n_bytes > self._may_stay:
             self.give_back()
 
     def give_back(self) -> None:
-        """Unmap all pages; they are mapped again, from the page cache, when they are read."""
+        """Unmap all pages; the next read maps them again, from the page cache."""
         self._map.madvise(mmap.MADV_DONTNEED)
         self._mapped_in = 0

@@ -1,18 +1,16 @@
-"""What a Gram store writes about itself: the zarr version 3 documents of a bank.
+"""The zarr version 3 documents that describe a bank in a Gram store.
 
 A bank is a zarr group of two arrays, readable by any zarr library:
 
 ``gram``
-    (M, T·b²) entries in the layout of :mod:`mkldist.gram.layout`, little-endian, uncompressed
-    (codecs save a sixth of a Gram matrix and cost most of the reading speed), each chunk followed
-    by its crc32c.
+    (M, T·b²) entries in the layout of :mod:`mkldist.gram.layout`, little-endian, each chunk
+    followed by its crc32c.  They are not compressed: codecs save a sixth of a Gram matrix and cost
+    most of the reading speed.
 ``complete``
     One uint8 per chunk of ``gram``: 1 once that chunk is durable.
 
-Beside them there may be a group ``radii`` of (M,) float64 arrays, see
-:mod:`mkldist.gram.radius_cache`.
-
-The documents are a function of the bank's shape alone, so two creators write the same bytes.
+The documents depend on the shape and the attributes of a bank alone, so two processes that create
+the same bank write the same bytes.
 """
 
 from __future__ import annotations
@@ -44,7 +42,7 @@ GROUP, GRAM, COMPLETE = "zarr.json", "gram/zarr.json", "complete/zarr.json"
 
 @dataclass(frozen=True)
 class BankShape:
-    """Everything that decides where an entry of a bank is stored."""
+    """Facts that determine the place of every entry of a bank."""
 
     n_kernels: int
     layout: TileLayout
@@ -54,8 +52,8 @@ class BankShape:
     def chunk(self) -> tuple[int, int]:
         """Kernels and tiles of one chunk, of about 8 MiB.
 
-        At least 16 kernels share a chunk where that is possible, because kernels are evaluated
-        and combined side by side; tiles divide evenly, so that only kernels ever need padding.
+        At least 16 kernels share a chunk if there are so many, because kernels are evaluated and
+        combined side by side.  The number of tiles divides evenly, so only kernels need padding.
         """
         tile_bytes = self.layout.tile_entries * np.dtype(self.dtype).itemsize
         at_least = min(KERNELS_PER_CHUNK, max(self.n_kernels, 1))
@@ -76,7 +74,7 @@ class BankShape:
 def documents(shape: BankShape, attributes: Mapping[str, Any]) -> dict[str, bytes]:
     """Return the files that describe a bank, in the order in which they must be written.
 
-    The group's own document comes last: a store is there once it is.
+    The document of the group comes last: a store exists as soon as this document does.
     """
     kernels, tiles = shape.chunk
     return {
@@ -110,40 +108,21 @@ def documents(shape: BankShape, attributes: Mapping[str, Any]) -> dict[str, byte
     }
 
 
-def radius_documents(name: str, n_kernels: int) -> dict[str, bytes]:
-    """Return the files that describe an array of squared radii, (M,) float64 in one chunk."""
-    document = _array(
-        shape=(n_kernels,),
-        dtype="float64",
-        chunk=(n_kernels,),
-        fill_value=0.0,
-        codecs=CHECKED_CODECS,
-        dimension_names=["kernel"],
-    )
-    group = {"zarr_format": 3, "node_type": "group", "attributes": {}}
-    return {"radii/zarr.json": _encoded(group), f"radii/{name}/zarr.json": _encoded(document)}
-
-
-def radius_chunk(name: str) -> str:
-    """Return the name of the file that holds an array of squared radii and its checksum."""
-    return f"radii/{name}/c/0"
-
-
 def parsed(where: str, content: Mapping[str, bytes | None]) -> tuple[BankShape, dict[str, Any]]:
     """Return the shape and the further attributes of a bank from its documents.
 
     Parameters
     ----------
     where : str
-        The store, for messages.
+        Place of the store, for messages.
     content : mapping of str to bytes or None
-        Each of the three documents, None where it is missing.
+        The three documents by name; None for a missing one.
 
     Raises
     ------
     StoreError
-        If a document is missing, cut short, no bank of Gram matrices, of another layout, or
-        contradicts another one.
+        If a document is missing or cut short, describes something else or another layout, or
+        contradicts another document.
     """
     decoded = {name: _decoded(where, name, content[name]) for name in content}
     attributes = decoded[GROUP].get("attributes")
@@ -174,9 +153,10 @@ def parsed(where: str, content: Mapping[str, bytes | None]) -> tuple[BankShape, 
 
 
 def _described(shape: BankShape, attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the group says of a bank, with a checksum of it and of all other attributes.
+    """Return the facts that the group states about a bank, with a checksum over all attributes.
 
-    The shapes of the arrays would not give away another number of points in the same tiles.
+    The checksum also finds a changed number of points that leaves the tiles, and with them the
+    shapes of the arrays, as they are.
     """
     facts = {
         "layout_version": LAYOUT_VERSION,

@@ -1,4 +1,4 @@
-"""What kernels are divided by to normalise them on some points, and what it takes to know that."""
+"""Normalisations of kernels on some points: their divisors, and the cost of computing these."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ NORMALISATIONS = ("trace", "centre", "variance")
 
 
 def divisors(normalisations: Sequence[str]) -> list[tuple[str, bool]]:
-    """Return each trace or variance, in order, and whether it is that of centred kernels.
+    """Return each trace or variance in order, with True if it is that of centred kernels.
 
     Examples
     --------
@@ -23,7 +23,7 @@ def divisors(normalisations: Sequence[str]) -> list[tuple[str, bool]]:
 
 
 def takes_pass(normalisations: Sequence[str]) -> bool:
-    """Return whether entries off the diagonal decide a factor.
+    """Return True if a divisor depends on entries off the diagonal.
 
     Examples
     --------

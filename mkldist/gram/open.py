@@ -1,4 +1,4 @@
-"""Opening a complete Gram store as the bank that suits the memory of a worker."""
+"""Opening of a Gram store as the kind of bank that suits the memory of a worker."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from mkldist.gram.cache import NodeCache, default_directory
 from mkldist.gram.loading import load_entries
 from mkldist.gram.store import GramStore
 from mkldist.gram.streamed import StreamedBank
-from mkldist.identity import content_id
 from mkldist.memory import bank_bytes, row_cache_bytes
 
 Backend = Literal["memory", "mmap", "stream"]
@@ -30,31 +29,31 @@ def open_bank(
     builder: BlockBuilder | None = None,
     buffer: BankBuffer | None = None,
 ) -> Bank:
-    """Return the bank of a store, which knows the radii that are kept beside it.
+    """Return the bank of a store.
 
     Parameters
     ----------
     store : GramStore
         A store, complete unless there is a builder.
     backend : {"memory", "mmap", "stream"}
-        Loaded into this process; mapped from the node cache and so shared by its processes; or
-        read from the store at every pass.  A bank that finds no room in the node cache,
-        or a cache that cannot be written, is streamed.
+        ``"memory"`` loads the bank into this process.  ``"mmap"`` maps it from the node cache, so
+        that the processes of a node share it; a bank too large for the cache, or a cache that
+        cannot be written, is streamed.  ``"stream"`` reads the store in every pass.
     memory_limit : int, optional
         Bytes that this process may take.  A mapped bank larger than half of it gives pages back
-        as it is read; a streamed one keeps single kernels in a quarter of it.
+        while it is read; a streamed one keeps single kernels in a quarter of it.
     cache : NodeCache, optional
-        For ``"mmap"``; by default the user's.
+        Node cache for ``"mmap"``; by default that of the user.
     builder : BlockBuilder, optional
-        What computes the blocks that the store lacks.
+        Builder that computes the blocks that the store lacks.
     buffer : BankBuffer, optional
-        What a bank is loaded into.
+        Memory into which a bank is loaded.
 
     Raises
     ------
     mkldist.gram.loading.DamagedBlocksError
-        If blocks are damaged; its ``blocks`` names them.  A streamed bank finds them when it
-        is read.
+        If blocks are damaged; its ``blocks`` names them.  A streamed bank raises it when it is
+        read.
     mkldist.errors.UnreadableError
         If the medium does not answer.
     mkldist.errors.GramError, mkldist.errors.OutputError
@@ -62,14 +61,10 @@ def open_bank(
     """
     if backend == "memory":
         load = builder.load if builder else partial(load_entries, store)
-        bank: Bank = MemoryBank(load(buffer or BankBuffer()), store.layout)
-    else:
-        if builder is not None:
-            builder.build(store.missing())
-        bank = _large(store, backend, memory_limit, cache)
-    identity = content_id(shape=str(store.shape), attrs=dict(store.attrs))
-    bank.known_radii.keep_in(store.blobs, store.n_kernels, identity)
-    return bank
+        return MemoryBank(load(buffer or BankBuffer()), store.layout)
+    if builder is not None:
+        builder.build(store.missing())
+    return _large(store, backend, memory_limit, cache)
 
 
 def _large(
@@ -87,5 +82,5 @@ def _large(
 
 @memoised
 def _node_cache(directory: Path) -> NodeCache:
-    """Return this process's view of a node cache, which checks each of its files once."""
+    """Return the node cache of a folder, one for a process, so that each file is checked once."""
     return NodeCache(directory)

@@ -1,6 +1,6 @@
-"""Right-hand sides of a pass: what the entries of a bank are multiplied with.
+"""Right-hand sides of a pass: the columns that multiply the entries of a bank.
 
-``v' K v`` and ``<K, W>`` are sums of the kept entries of K times a column of the same length, in
+``v' K v`` and ``<K, W>`` are products of the kept entries of K with a column of the same length, in
 which entries off the diagonal tiles count twice.
 """
 
@@ -22,7 +22,7 @@ ColumnRequest = Quadratic | Inner
 
 
 class Columns:
-    """The columns of some requests, produced for one slice of entries at a time.
+    """Columns of some requests, computed for one slice of entries at a time.
 
     Columns come in groups of 8, the last group filled up with zeros, so that every product has
     the same shape and a column's result does not depend on the columns beside it.
@@ -32,7 +32,7 @@ class Columns:
     layout : TileLayout
         Layout of the bank.
     requests : sequence of Quadratic or Inner
-        Whose columns, in order.
+        The requests, in the order of their columns.
     """
 
     def __init__(self, layout: TileLayout, requests: Sequence[ColumnRequest]) -> None:

@@ -1,8 +1,9 @@
 """Bank passes: answer the requests of many solvers by one traversal of the bank.
 
-Everything is accumulated in float64; float32 entries are widened block by block.  A pass is
-bound by memory for few right-hand sides and by multiplications for many, so right-hand sides of
-all requests are stacked and multiplied with each block while it is in the processor's cache.
+All sums are accumulated in float64; float32 entries are widened block by block.  With few
+right-hand sides memory limits the speed of a pass, with many the multiplications do.  Therefore the
+right-hand sides of all requests are stacked and multiplied with each block while it is in the
+processor's cache.
 """
 
 from __future__ import annotations
@@ -19,8 +20,7 @@ from mkldist.gram.bank import BLOCK_KERNELS, Bank, Chunk, diagonal_part
 from mkldist.gram.diagonals import Diagonal, DiagonalSums, read_diagonals
 from mkldist.gram.few_kernels import WeightedSum, combine_few, products, weighted_sums
 from mkldist.gram.operands import WIDTH, ColumnRequest, Columns
-from mkldist.gram.radii import answer_radii
-from mkldist.gram.radius_cache import points_id
+from mkldist.gram.radii import answer_radii, points_id
 from mkldist.gram.requests import Combine, Inner, Matvec, Quadratic, Radii, Request
 
 AnyRequest = Request | Diagonal
@@ -35,13 +35,14 @@ BLOCK_ENTRIES = 2048
 def answer(bank: Bank, requests: Sequence[AnyRequest]) -> list[Floats]:
     """Answer requests; all that need every kernel share one traversal of the bank.
 
-    Radii that nobody asked for before take a traversal of their own, kernel by kernel.
-    Combinations with at most ``bank.sparse_limit`` non-zero weights, and what names its kernels,
-    read only these; diagonals are read by themselves unless there is a traversal to join.
+    Radii that the bank does not know yet take a traversal of their own, kernel by kernel.
+    Combinations with at most ``bank.sparse_limit`` non-zero weights, and requests that name their
+    kernels, read only these kernels.  Diagonals are read alone unless another request causes a
+    traversal.
 
-    The answer to a solver is the same to the last bit whatever requests share the pass with it,
-    provided that the BLAS in use computes a column of a product of fixed shape independently of
-    its neighbours, as OpenBLAS does.
+    An answer is the same to the last bit whatever other requests share the pass.  This requires a
+    BLAS that computes each column of a product of fixed shape independently of its neighbours, as
+    OpenBLAS does.
 
     Parameters
     ----------
@@ -82,7 +83,7 @@ def answer(bank: Bank, requests: Sequence[AnyRequest]) -> list[Floats]:
 
 
 def answered(bank: Bank, steps: Generator[Request, Any, Result]) -> Result:
-    """Run what asks for one request after the other, answering each by itself."""
+    """Run a generator of requests to its end, answer each request alone, and return its result."""
     reply: Any = None
     while True:
         try:
@@ -94,7 +95,7 @@ def answered(bank: Bank, steps: Generator[Request, Any, Result]) -> Result:
 
 
 def needs_pass(bank: Bank, request: Request) -> bool:
-    """Return whether a request visits every kernel, or more than are better read one by one."""
+    """Return True if a request visits every kernel, or more than cost less one by one."""
     match request:
         case Matvec() | Quadratic(_, np.ndarray()) | Combine(_, np.ndarray()):
             return False
@@ -108,7 +109,7 @@ def needs_pass(bank: Bank, request: Request) -> bool:
 
 
 def check(n: int, m: int, request: AnyRequest) -> None:
-    """Raise ValueError when a request does not fit m kernels on n points."""
+    """Raise ValueError if a request does not fit m kernels on n points."""
     match request:
         case Radii(index):
             _check_points(index, n)
@@ -126,7 +127,7 @@ def check(n: int, m: int, request: AnyRequest) -> None:
 
 
 def _check_points(index: npt.NDArray[np.intp] | None, n: int) -> None:
-    """Raise ValueError when these are not some of n points."""
+    """Raise ValueError if an index lies outside n points."""
     if index is None:
         return
     if index.ndim != 1 or not len(index) or index.min() < 0 or index.max() >= n:
@@ -139,7 +140,7 @@ def _combinations(
     columns: dict[int, ColumnRequest],
     traces: list[DiagonalSums],
 ) -> dict[int, Floats]:
-    """Answer everything but `Matvec`; passes are made only when something needs one."""
+    """Answer combinations and column requests, and gather traces, by one pass if any needs it."""
     answers: dict[int, Floats] = {}
     sparse: list[WeightedSum] = []
     dense: list[WeightedSum] = []
@@ -163,7 +164,7 @@ def _traverse(
     requests: dict[int, ColumnRequest],
     traces: list[DiagonalSums],
 ) -> dict[int, Floats]:
-    """Make one pass: write the combinations to their targets, return the columns' answers."""
+    """Make one pass: write combinations to their targets, and return the answers of columns."""
     columns = Columns(bank.layout, list(requests.values()))
     sums = np.zeros((columns.n_groups, bank.n_kernels, WIDTH))
     weights = _grouped(dense, bank.n_kernels)

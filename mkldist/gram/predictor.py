@@ -1,4 +1,4 @@
-"""Decision functions in terms of the kernels as a bank stores them, and their values there."""
+"""Decision functions in terms of stored kernels, and their values at the points of a bank."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class RawPredictor:
     Parameters
     ----------
     kernels : (S,) intp
-        Indices of the kernels that take part.
+        Indices of the kernels of non-zero weight.
     weights : (S,) float64
         Their weights.
     coefficients : (n,) or (S, n) float64
@@ -43,8 +43,8 @@ def raw_predictor(
 ) -> RawPredictor:
     """Return the decision function of a view's kernels in terms of the kernels as stored.
 
-    Centring a row of kernel values is linear in it, so it is folded into the coefficients,
-    ``c -> Hc``, and into the bias, which takes a combination of the active kernels.
+    Centring is linear in a row of kernel values.  It is therefore moved into the coefficients,
+    ``c -> Hc``, and into the bias, for which the active kernels are combined.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def raw_predictor(
         Intercept.
     """
     kept = np.flatnonzero(kernel_weights)
-    if coefficients.ndim == 2:  # of kernels that vanish on the view's points, nothing is left
+    if coefficients.ndim == 2:  # kernels that vanish on the view's points are dropped
         coefficients = coefficients[view.scale[kept] != 0.0]
     weights = kernel_weights * view.scale
     kernels = np.flatnonzero(weights)
@@ -75,19 +75,19 @@ def raw_predictor(
 def bank_values(
     view: BankView, predictors: Sequence[RawPredictor]
 ) -> Generator[Request, Any, Floats]:
-    """Ask the bank itself for the values of decision functions at all of its points.
+    """Request from the bank the values of decision functions at all of its points.
 
     Parameters
     ----------
     view : BankView
-        Whose points the functions are expansions over.
+        View over whose points the functions are expansions.
     predictors : sequence of RawPredictor
-        The functions.  Neighbours of equal weights share a combination of kernels.
+        The functions.  Neighbours with equal weights share a combination of kernels.
 
     Yields
     ------
     Combine, Matvec
-        Of the bank's kernels as stored.
+        Requests for kernels as the bank stores them.
 
     Returns
     -------

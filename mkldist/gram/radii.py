@@ -6,6 +6,11 @@ The squared radius of Gram matrix K is (Do, Kalousis, Woznica & Hilario 2009, (6
 
 It is homogeneous, ``R^2(s K) = s R^2(K)``, and does not change when K is centred in feature space,
 because ``sum_i beta_i K_ii - beta' K beta`` depends on distances only.
+
+Radii depend on the kernels and the set of points alone, not on C.  A bank therefore keeps those
+that were computed, and all runs on the same points share them.  They are not kept on disk: all runs
+of a split share one open bank, and on 403 kernels and 284 points the radii of a split take no more
+time than a third of one run of R-MKL.
 """
 
 from __future__ import annotations
@@ -13,12 +18,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
-from mkldist.arrays import Floats
+from mkldist.arrays import Floats, Ints
 from mkldist.gram.bank import Bank
-from mkldist.gram.radius_cache import points_id
 from mkldist.gram.requests import Radii
+from mkldist.identity import array_id
 from mkldist.optim.box_qp import newton_steps, pair_updates
 
 TOLERANCE = 5e-11
@@ -54,9 +58,9 @@ def squared_radius(K: Floats) -> float:
 def _centre(centred: Floats) -> Floats:
     """Return the convex combination of the points that is the centre of their ball.
 
-    Pair updates find about the points on the sphere.  From there on Newton steps find the centre
-    for these points, dropping those whose coefficients reach zero, and one pair update at a time
-    admits another point: many would admit neighbours that then have to be dropped one by one.
+    Pair updates find the points on the sphere approximately.  Newton steps then find the centre for
+    these points and drop those whose coefficients reach zero, and one pair update at a time admits
+    another point: several would admit neighbours that must then be dropped one by one.
 
     The matrix is centred and has mean diagonal 1, the scale that the pair updates expect.  As the
     coefficients sum to one, a constant may be added to it: with it the Newton steps' system stays
@@ -84,31 +88,41 @@ def _gap(slack: Floats, beta: Floats) -> float:
     return 2.0 * float(slack.max() - slack @ beta)
 
 
+def points_id(index: Ints | None, n_points: int) -> str:
+    """Return the name of a set of points, the same whatever their order.
+
+    Examples
+    --------
+    >>> points_id(np.array([1, 0]), 2) == points_id(None, 2)
+    True
+    """
+    points = np.arange(n_points) if index is None else np.sort(index)
+    return array_id(points.astype("<i8"))
+
+
 def answer_radii(bank: Bank, requests: Sequence[Radii]) -> list[Floats]:
-    """Answer requests for radii, by one traversal for all sets of points that are not known yet.
+    """Answer requests for radii by one traversal for all sets of points that are not known yet.
 
     Parameters
     ----------
     bank : Bank
-        The bank; its counter is advanced, and it remembers the answers.
+        The bank; its counter is advanced, and it keeps the answers.
     requests : sequence of Radii
-        Of any sets of points.
+        Requests on any sets of points.
 
     Returns
     -------
     list of (M,) float64
     """
     wanted = {points_id(r.index, bank.n_points): r.index for r in requests}
-    unknown = {name: i for name, i in wanted.items() if bank.known_radii.get(name) is None}
+    unknown = {name: i for name, i in wanted.items() if name not in bank.known_radii}
     if unknown:
         computed = _computed(bank, list(unknown.values()))
-        for name, squared_radii in zip(unknown, computed, strict=True):
-            bank.known_radii.put(name, squared_radii)
-    answers = [bank.known_radii.get(points_id(r.index, bank.n_points)) for r in requests]
-    return [known.copy() for known in answers if known is not None]
+        bank.known_radii.update(zip(unknown, computed, strict=True))
+    return [bank.known_radii[points_id(r.index, bank.n_points)].copy() for r in requests]
 
 
-def _computed(bank: Bank, indices: Sequence[npt.NDArray[np.intp] | None]) -> Floats:
+def _computed(bank: Bank, indices: Sequence[Ints | None]) -> Floats:
     """Return the (sets, M) squared radii of all kernels on some sets of points."""
     squared_radii = np.empty((len(indices), bank.n_kernels))
     matrix = np.empty((bank.n_points, bank.n_points))

@@ -1,4 +1,4 @@
-"""A bank that is nowhere: its kernels are computed from the features inside every pass."""
+"""A bank that is not stored: every pass computes the kernels again from their source."""
 
 from __future__ import annotations
 
@@ -16,23 +16,24 @@ from mkldist.gram.layout import TileLayout
 from mkldist.gram.sources import BankSource
 
 CHUNK_KERNELS = 48
-CHUNK_ENTRIES = CHUNK_KERNELS * SLAB_ENTRIES  # large tiles are of fewer kernels at once
-MOST_THREADS = 8  # a chunk is used in a fifth of the time that a thread takes to compute it
+CHUNK_ENTRIES = CHUNK_KERNELS * SLAB_ENTRIES  # chunks of large tiles cover fewer kernels
+# More threads would wait: a chunk is used in a fifth of the time that a thread computes it in.
+MOST_THREADS = 8
 
 
 class RecomputedBank(Bank):
-    """Kernels computed tile by tile when they are asked for, and never stored.
+    """Kernels that are computed tile by tile on request, and never stored.
 
-    Memory holds a few chunks, whatever the number of kernels, and the kernels used last.
+    Memory holds a few chunks, whose number does not depend on M, and the kernels used last.
 
     Parameters
     ----------
     source : BankSource
-        What says the values.
+        Source of the values.
     row_cache_bytes : int
         Memory for single kernels; at least one is kept.
     threads : int
-        Threads that compute chunks while the last one is used, of which 8 at most are of use.
+        Threads that compute chunks while the last one is used; at most 8 are started.
     """
 
     def __init__(self, source: BankSource, row_cache_bytes: int, threads: int = 1) -> None:
@@ -43,11 +44,11 @@ class RecomputedBank(Bank):
 
     @property
     def sparse_limit(self) -> int:
-        """Largest number of kernels that are better computed one by one than by a pass."""
+        """Largest number of kernels that cost less one by one than by a pass."""
         return min(super().sparse_limit, self._kept.capacity)
 
     def chunks(self) -> Iterator[Chunk]:
-        """Compute the bank, ahead of its use by as many chunks as there are threads."""
+        """Compute the bank, as many chunks ahead of their use as there are threads."""
         largest = max(s.stop - s.start for s in slabs(self.layout))
         step = max(1, min(CHUNK_KERNELS, CHUNK_ENTRIES // largest))
         parts = (
@@ -67,7 +68,7 @@ class RecomputedBank(Bank):
                 yield ahead.popleft().result()
 
     def rows(self, kernels: Ints) -> Iterator[Rows]:
-        """Compute some kernels, or take those that are kept."""
+        """Return some kernels, computed unless they are kept."""
         yield from self._kept.rows(kernels, self._fetch)
 
     def diagonals(self) -> Iterator[DiagonalPart]:
@@ -78,7 +79,7 @@ class RecomputedBank(Bank):
             yield DiagonalPart(kernels, slice(0, self.n_points), values)
 
     def close(self) -> None:
-        """Give back the memory of the kernels that were kept."""
+        """Give back the memory of kept kernels."""
         self._kept.clear()
 
     def _computed(self, kernels: slice, entries: slice, buffer: Floating) -> Chunk:

@@ -1,4 +1,4 @@
-"""Files in object stores and whatever else fsspec can reach."""
+"""Files in object stores and other places that fsspec can reach."""
 
 from __future__ import annotations
 
@@ -8,13 +8,17 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
+from mkldist.durable import Buffer, output_error
 from mkldist.errors import OutputError, StoreError
-from mkldist.gram.blobs import Buffer, output_error, readable
+from mkldist.gram.blobs import readable
 
 
 @dataclass(frozen=True)
 class RemoteBlobs:
-    """Files below ``url/folder`` in whatever fsspec can reach; credentials are its business."""
+    """Files below ``url/folder`` in any place that fsspec can reach.
+
+    fsspec finds the credentials.
+    """
 
     url: str
     folder: str
@@ -25,7 +29,7 @@ class RemoteBlobs:
         return f"{self.url.rstrip('/')}/{self.folder}"
 
     def put(self, name: str, parts: Sequence[Buffer], *, durable: bool = True) -> None:
-        """See :meth:`Blobs.put`; durability is the store's own."""
+        """See :meth:`Blobs.put`; the store itself decides when a file is durable."""
         filesystem, base = self._open()
         with self._writable(name):
             parent = f"{base}/{name}".rpartition("/")[0]
@@ -71,7 +75,7 @@ class RemoteBlobs:
             filesystem.rm_file(f"{base}/{name}")
 
     def clear(self) -> None:
-        """See :meth:`Blobs.clear`: files at the top, which make it whole, go first."""
+        """See :meth:`Blobs.clear`: the files at the top go first, as no bank opens without them."""
         filesystem, base = self._open()
         for name in [n for n in self.names("") if "/" not in n]:
             self.remove(name)
@@ -79,7 +83,7 @@ class RemoteBlobs:
             filesystem.rm(glob.escape(base), recursive=True)
 
     def discard_abandoned(self) -> None:
-        """See :meth:`Blobs.discard_abandoned`: a store keeps no half of a file."""
+        """See :meth:`Blobs.discard_abandoned`: an object store never keeps part of a file."""
 
     def _open(self) -> tuple[Any, str]:
         """Return the file system and the path of the folder in it."""
@@ -87,7 +91,7 @@ class RemoteBlobs:
 
     @contextmanager
     def _writable(self, name: str) -> Iterator[None]:
-        """Turn what a client library raises, which can be anything, into OutputError."""
+        """Turn any error of a write into OutputError; client libraries raise errors of any type."""
         place = f"{self.location}/{name}"
         try:
             yield

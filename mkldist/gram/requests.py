@@ -1,10 +1,10 @@
-"""What a solver may ask of a kernel bank; the only language between solvers and storage.
+"""Requests of solvers to a kernel bank, the only interface between solvers and storage.
 
-With a bank of M Gram matrices ``K_m`` (n × n, symmetric, positive semi-definite) there are five
-questions.  `Quadratic` and `Inner` visit every kernel: they are *passes*.  `Combine` reads the
-kernels of non-zero weight; with dense weights it is a pass too.  `Matvec`, and a `Quadratic` or
-`Combine` of some kernels, read what they name.
-`Radii` is a pass for whoever asks first; the bank remembers the answer.
+A bank holds M Gram matrices ``K_m`` (n × n, symmetric, positive semi-definite) and answers five
+kinds of request.  `Quadratic` and `Inner` visit every kernel: they are *passes*.  `Combine` reads
+the kernels of non-zero weight; with dense weights it is a pass too.  `Matvec`, and a `Quadratic` or
+`Combine` of named kernels, read these kernels only.  The first `Radii` on a set of points is a
+pass; the bank keeps its answer for the next.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ class Combine:
     Parameters
     ----------
     weights : (M,) or (R, M) float64
-        One weight vector, answered by one (n, n) float64 matrix, or R of them, answered by
+        One weight vector, answered by one (n, n) float64 matrix, or R vectors, answered by
         (R, n, n).  The answer belongs to the solver, which may overwrite it.
     kernels : (S,) intp, optional
-        Indices of the kernels, in any order, that the weights are those of: (S,) or (R, S) then.
-        They are read one by one, however many they are.  All by default.
+        Indices, in any order, of the kernels that have these weights, which are (S,) or (R, S)
+        then.  They are read one by one, however many they are.  All kernels by default.
     memory : (n, n) float64, optional
-        What a single matrix may be written to: a former answer, whose pages need not be fetched
-        from the system once more.
+        Array to which a single matrix may be written: a former answer, whose pages the system
+        need not provide again.
     """
 
     weights: Floats
@@ -45,8 +45,8 @@ class Quadratic:
     vectors : (n,) or (n, R) float64
         Answered by (M,) or (M, R) float64.
     kernels : (S,) intp, optional
-        Indices of the kernels, in any order, of which few are read one by one.  Answered by (S,)
-        or (S, R) float64 then.  All by default.
+        Indices of the kernels, in any order, which are read one by one.  The answer is (S,) or
+        (S, R) float64 then.  All kernels by default.
     """
 
     vectors: Floats

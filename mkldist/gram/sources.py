@@ -1,4 +1,4 @@
-"""What can say the values of a bank: points and kernels, or Gram matrices that are there."""
+"""Sources of the values of a bank: points and kernels, or given Gram matrices."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mkldist.kernels.kernel_list import KernelList
 
 
 class BankSource(Protocol):
-    """What can say the values of a bank, block by block."""
+    """Source that computes the values of a bank, block by block."""
 
     @property
     def n_kernels(self) -> int:
@@ -33,19 +33,19 @@ class BankSource(Protocol):
         """Return ``k(x, x)`` of k kernels and all points, (k, n)."""
 
     def name(self, kernel: int) -> str:
-        """Return what to call a kernel in a message."""
+        """Return the name of a kernel for messages."""
 
 
 @dataclass(frozen=True, eq=False)
 class FeatureSource:
-    """Kernels of points: the usual source.
+    """Kernels evaluated on points: the usual source.
 
     Parameters
     ----------
     points : (n, d) float64
-        Features, preprocessed.
+        Preprocessed features.
     kernels : KernelList
-        M kernels.
+        The M kernels.
     cosine : bool
         Scale every kernel to unit self-similarities, entry by entry.
     """
@@ -86,12 +86,12 @@ class FeatureSource:
 
 @dataclass(frozen=True, eq=False)
 class ArraySource:
-    """Gram matrices that are there already.
+    """Given Gram matrices.
 
     Parameters
     ----------
     grams : (M, n, n) float array
-        Symmetric matrices, possibly memory-mapped.  What rounding left of asymmetry is averaged.
+        Symmetric matrices, possibly memory-mapped.  Asymmetry that is due to rounding is averaged.
     cosine : bool
         Scale every matrix to a diagonal of ones; rows of zero diagonal become zero.
     """

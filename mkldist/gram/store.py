@@ -1,8 +1,8 @@
 """The Gram store: a bank of Gram matrices on disk or behind a URL, block by block.
 
 A block is a few kernels × a few tiles, about 8 MiB, one chunk of a zarr array.  It is written
-whole with its checksum, made durable, and only then marked complete; a block that is not marked,
-is cut short or has a flipped bit is never returned.
+whole with its checksum, flushed to the device, and only then marked complete.  A block that is not
+marked, is cut short or has a flipped bit is never returned.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ class GramStore:
     Parameters
     ----------
     blobs : Blobs
-        Where its files are.
+        Its files.
     shape : BankShape
         Kernels, layout and dtype.
     attrs : mapping
-        What else was recorded at creation, such as the fingerprint of the kernels.
+        Further facts recorded at creation, such as the fingerprint of the kernels.
     """
 
     blobs: Blobs
@@ -59,10 +59,10 @@ class GramStore:
         dtype: npt.DTypeLike,
         attrs: Mapping[str, Any] | None = None,
     ) -> GramStore:
-        """Return the store of a bank, made if it is not there.
+        """Return the store of a bank, made if it is missing.
 
-        Any number of creators may race: all write the same description, the last one's `attrs`
-        stay.  A store that is there keeps its `attrs` and its blocks.
+        Any number of processes may create it at once: all write the same description, and the
+        `attrs` of the last one stay.  An existing store keeps its `attrs` and its blocks.
 
         Parameters
         ----------
@@ -82,7 +82,7 @@ class GramStore:
         Raises
         ------
         StoreError
-            If another bank or something else stands there.
+            If another bank or something else has this name.
         OutputError
             If `root` cannot be written.
         """
@@ -93,8 +93,7 @@ class GramStore:
         if blobs.get(metadata.GROUP) is None:
             for name, document in metadata.documents(wanted, attrs or {}).items():
                 blobs.put(name, [document])
-        else:
-            blobs.discard_abandoned()
+        blobs.discard_abandoned()
         store = cls.open(root, bank_id)
         if store.shape != wanted:
             raise StoreError(
@@ -107,7 +106,7 @@ class GramStore:
 
     @classmethod
     def open(cls, root: str | Path, bank_id: str) -> GramStore:
-        """Return the store of a bank that is there.
+        """Return the store of an existing bank.
 
         Raises
         ------
@@ -150,13 +149,8 @@ class GramStore:
         """All blocks, those of the same kernels adjacent."""
         return blocks_of(self.shape)
 
-    @property
-    def is_complete(self) -> bool:
-        """Whether every block is marked complete."""
-        return not self.missing()
-
     def missing(self) -> list[Block]:
-        """Return the blocks that are not marked complete, looking at the medium afresh."""
+        """Return the blocks that are not marked complete, as the medium has them now."""
         self._marked.clear()
         by_name = {mark_name(block, self.shape): block for block in self.blocks}
         for name in self.blobs.names("complete"):
@@ -165,7 +159,7 @@ class GramStore:
         return [block for block in self.blocks if block.index not in self._marked]
 
     def holds(self, block: Block) -> bool:
-        """Return whether a block is marked complete."""
+        """Return True if a block is marked complete."""
         if block.index not in self._marked:
             if self.blobs.get(mark_name(block, self.shape)) != MARK:
                 return False
@@ -178,15 +172,14 @@ class GramStore:
         Parameters
         ----------
         block : Block
-            One of :attr:`blocks`.  Writers of the same block may race; one of them stays, whole.
+            One of :attr:`blocks`.  If several processes write it at once, one whole block stays.
         values : (k, t·b²) float array
             Its values, converted to the store's dtype.
 
         Raises
         ------
         OutputError
-            If the medium is full, read-only or refuses; the block then stays incomplete, or as
-            it was.
+            If the medium is full, read-only or refuses.  The block then stays as it was.
         """
         if values.shape != block.shape:
             raise ValueError(f"found values {values.shape}; expected {block.shape}")
@@ -205,7 +198,7 @@ class GramStore:
         block : Block
             One of :attr:`blocks`.
         out : (k, t·b²) float array, optional
-            Where to write; without copying if it is contiguous and of the store's dtype.  Its
+            Array to read into, without a copy if it is contiguous and of the store's dtype.  Its
             content is undefined after an error.
 
         Returns
@@ -250,12 +243,12 @@ class GramStore:
             self._marked.discard(block.index)
 
     def delete(self) -> None:
-        """Remove the bank; interrupted, it leaves nothing that opens as a store."""
+        """Remove the bank; even an interrupted removal leaves nothing that opens as a store."""
         self._marked.clear()
         self.blobs.clear()
 
     def _read_into(self, block: Block, body: Floating) -> str:
-        """Read a block into a contiguous array and return what is wrong with it, or ``""``."""
+        """Read a block into a contiguous array, and return its damage in words, or ``""``."""
         if not self.holds(block):
             return "is not complete"
         parts = ChunkParts(body, self.shape)

@@ -19,8 +19,8 @@ from mkldist.gram.store import Block, GramStore
 class StreamedBank(Bank):
     """A bank read from a Gram store, out of core.
 
-    A pass reads one block ahead in a thread, into two buffers that are used in turn.  Single
-    kernels are kept for the next time, because solvers come back to their active kernels.
+    In a pass a thread reads one block ahead, into two buffers in turn.  Single kernels are kept in
+    memory, because solvers come back to their active kernels.
 
     Parameters
     ----------
@@ -44,12 +44,12 @@ class StreamedBank(Bank):
 
     @property
     def sparse_limit(self) -> int:
-        """Largest number of kernels that are better read one by one than by a pass."""
+        """Largest number of kernels that cost less one by one than by a pass."""
         return min(super().sparse_limit, self._kept.capacity)
 
     @property
     def shares_rows(self) -> bool:
-        """A kernel costs the blocks that it lies in."""
+        """True, because one kernel costs the reading of whole blocks."""
         return True
 
     def chunks(self) -> Iterator[Chunk]:
@@ -57,7 +57,7 @@ class StreamedBank(Bank):
         yield from self._read_ahead(list(blocks_by_entries(self._store)))
 
     def diagonals(self) -> Iterator[DiagonalPart]:
-        """Read the blocks that hold tiles on the diagonal."""
+        """Read only the blocks that hold tiles on the diagonal."""
         rows, cols = self.layout.coordinates
         on_diagonal = rows == cols
         blocks = blocks_by_entries(self._store)
@@ -65,7 +65,7 @@ class StreamedBank(Bank):
             yield diagonal_part(self.layout, chunk)
 
     def _read_ahead(self, blocks: list[Block]) -> Iterator[Chunk]:
-        """Read some blocks, each while the one before is used."""
+        """Read some blocks, each while the block before it is used."""
         with ThreadPoolExecutor(1, thread_name_prefix="mkldist-read") as reader:
             ahead = reader.submit(self._read, blocks[0], 0)
             for turn, block in enumerate(blocks):
@@ -85,14 +85,14 @@ class StreamedBank(Bank):
                 yield Rows(positions[rows.positions], rows.lines, rows.values)
 
     def close(self) -> None:
-        """Give back the memory of the kernels that were kept."""
+        """Give back the memory of kept kernels."""
         self._kept.clear()
 
     def _read(self, block: Block, turn: int) -> Floating:
         return read_block(self._store, block, fitted(self._buffers[turn % 2], block))
 
     def _fetch(self, home: int, kernels: list[int], rows: list[Floating]) -> None:
-        """Read kernels that share their blocks from the store."""
+        """Read kernels, all in the same blocks, from the store."""
         for block in self._by_kernel[home]:
             values = read_block(self._store, block, fitted(self._row_buffer, block))
             self.counter.bytes_read += values.nbytes

@@ -1,4 +1,4 @@
-"""Products and sums of matrices kept as upper tiles, without unpacking and without copying them."""
+"""Products and sums of matrices in upper tiles, which are neither unpacked nor copied."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from mkldist.arrays import Floating, Floats, Ints
 from mkldist.compiled import compiled
 from mkldist.gram.layout import TileLayout
 
-FEW = 4  # vectors, up to which reading the tiles costs more than multiplying them
+FEW = 4  # vectors; up to so many, reading the tiles takes longer than multiplying them
 STRETCH = 4096  # entries of a sum that stay in the processor's first cache
 
 
 def multiply(layout: TileLayout, values: Floating, lines: Ints, vectors: Floats) -> Floats:
     """Return ``K V`` for some matrices K.
 
-    Few vectors are multiplied with the tiles as they lie, each entry read once and used for both
-    of its places; for many vectors a matrix is unpacked and handed to the BLAS.
+    Few vectors are multiplied with the tiles themselves: each entry is read once and used for both
+    of its places in the matrix.  For many vectors a matrix is unpacked and multiplied by the BLAS.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ def multiply(layout: TileLayout, values: Floating, lines: Ints, vectors: Floats)
     values : (k, E) float32 or float64
         The kept entries of matrices.
     lines : (s,) intp
-        Which of them.
+        Rows of `values` to use.
     vectors : (n,) or (n, R) float64
         V.
 
@@ -57,7 +57,7 @@ def quadratic_forms(layout: TileLayout, values: Floating, lines: Ints, vectors: 
     values : (k, E) float32 or float64
         The kept entries of matrices.
     lines : (s,) intp
-        Which of them.
+        Rows of `values` to use.
     vectors : (n,) or (n, R) float64
         The vectors.
 
@@ -102,7 +102,7 @@ def _outer_products(vectors: Floats, side: int, edge: int, outer: Floats) -> Non
 def _dots(values: Floating, lines: Ints, columns: Floats, answers: Floats) -> None:
     """Write ``values[lines[s]] . columns[r]`` to `answers`, (s, R), four rows at a time.
 
-    The last row stands in for those beyond it, so that no product depends on where its row lies.
+    The last row fills up the last four, so that every product is computed in the same way.
     """
     last = len(lines) - 1
     for s in range(0, len(lines), 4):
@@ -189,7 +189,7 @@ def add_rows(values: Floating, lines: Ints, weights: Floats, total: Floats) -> N
     values : (k, E) float32 or float64
         Entries of matrices.
     lines : (s,) intp
-        Which of them.
+        Rows of `values` to use.
     weights : (s,) float64
         Their weights.
     total : (E,) float64
@@ -213,7 +213,7 @@ def add_rows(values: Floating, lines: Ints, weights: Floats, total: Floats) -> N
 def _add_four(
     a: Floating, b: Floating, c: Floating, d: Floating, weights: Floats, sums: Floats
 ) -> None:
-    """Add four weighted rows to `sums`, one after the other, reading and writing it once."""
+    """Add four weighted rows to `sums`, one after the other, and read and write it only once."""
     w0, w1, w2, w3 = weights[0], weights[1], weights[2], weights[3]
     for e in range(len(sums)):
         sums[e] = sums[e] + w0 * a[e] + w1 * b[e] + w2 * c[e] + w3 * d[e]

@@ -1,10 +1,10 @@
-"""What one split sees of a bank: some of its points, with every kernel normalised on them.
+"""Views of a bank: some of its points, with every kernel normalised on them, as a split needs it.
 
-The bank is never changed.  With ``S`` the selection of the view's n points, ``H = I - 11'/n`` and
-a factor ``s_m`` per kernel, the view's kernels are ``s_m S'K_m S`` or ``s_m H S'K_m S H``.  Both
-are questions to the bank with other vectors or weights, so that the requests of different views
-share a pass (:func:`answer_views`).  Questions about few kernels are answered from copies on the
-view's points alone where these are much fewer than the bank's.
+A view never changes the bank.  With ``S`` the selection of the view's n points, ``H = I - 11'/n``
+and a factor ``s_m`` per kernel, the view's kernels are ``s_m S'K_m S`` or ``s_m H S'K_m S H``.
+Requests for either are requests to the bank with other vectors or weights, so that the requests of
+different views share a pass (:func:`answer_views`).  If the view has much fewer points than the
+bank, requests for few kernels are answered from copies on the view's points.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ class BankView:
     index : (n,) intp, or None
         Points of the view, each at most once; None for all points in order.
     scale : (M,) float64
-        Factor of each kernel; 0 where a kernel vanishes on these points.
+        Factor of each kernel; 0 for a kernel that vanishes on these points.
     centred : bool
-        Whether the kernels are centred in feature space on these points.
+        True if the kernels are centred in feature space on these points.
     kernels : ViewKernels, optional
-        What keeps single kernels on these points; by default they are read from the bank.
+        Copies of single kernels on these points; by default single kernels are read from the bank.
     """
 
     bank: Bank
@@ -62,11 +62,11 @@ class BankView:
 
     @classmethod
     def whole(cls, bank: Bank) -> BankView:
-        """Return the view of all points and of kernels as they are stored."""
+        """Return the view of all points, with the kernels as stored."""
         return cls(bank, None, np.ones(bank.n_kernels), centred=False)
 
     def needs_pass(self, request: Request) -> bool:
-        """Return whether a request has the bank traversed."""
+        """Return True if a request needs a traversal of the bank."""
         match request:
             case Combine():
                 return needs_pass(self.bank, self._scaled(request))
@@ -80,7 +80,7 @@ class BankView:
         return answer_views([(self, request) for request in requests])
 
     def _own_answer(self, request: Request) -> Floats | None:
-        """Answer a request about few kernels, if the view keeps them; None if it does not."""
+        """Answer a request for few kernels from copies, or return None if the view has none."""
         if self.kernels is None:
             return None
         check(self.n_points, self.n_kernels, request)
@@ -95,12 +95,12 @@ class BankView:
                 return None
 
     def _scaled(self, request: Combine) -> Combine:
-        """Return the combination of the kernels as the bank has them."""
+        """Return the same combination in terms of the bank's kernels."""
         scale = self.scale if request.kernels is None else self.scale[request.kernels]
         return replace(request, weights=request.weights * scale)
 
     def _translated(self, request: Request) -> Request:
-        """Return the request to the bank whose answer :meth:`_interpreted` understands."""
+        """Return the request to the bank; :meth:`_interpreted` converts the bank's answer."""
         match request:
             case Combine():
                 return self._scaled(request)
@@ -110,13 +110,13 @@ class BankView:
                 return Matvec(kernels, self._spread(vectors))
             case Inner(matrices):
                 return Inner(self._spread_matrices(matrices))
-            case Radii(index):  # distances do not change when the view is centred
+            case Radii(index):  # centring does not change distances
                 return Radii(self._points(index))
 
     def _interpreted(self, request: Request, bank_answer: Floats) -> Floats:
-        """Return the view's answer to `request`, given the bank's to the translated one.
+        """Return the view's answer to `request` from the bank's answer to the translated one.
 
-        May overwrite `bank_answer`.
+        The bank's answer may be overwritten.
         """
         match request:
             case Combine():
@@ -132,13 +132,13 @@ class BankView:
                 return (self.scale[kernels] * taken.T).T
 
     def _points(self, index: Ints | None) -> Ints | None:
-        """Return which of the bank's points these points of the view are."""
+        """Return the bank's indices of some points of the view."""
         if self.index is None or index is None:
             return index if self.index is None else self.index
         return self.index[index]
 
     def padded(self, vectors: Floats) -> Floats:
-        """Return (n, ...) vectors on the bank's points, zero at those beyond the view."""
+        """Return (n, ...) vectors extended to the bank's points by zeros."""
         if self.index is None:
             return vectors
         padded = np.zeros((self.bank.n_points, *vectors.shape[1:]))
@@ -146,7 +146,7 @@ class BankView:
         return padded
 
     def _spread(self, vectors: Floats) -> Floats:
-        """Centre vectors if the view is centred and put them on the bank's points."""
+        """Centre vectors if the view is centred, and extend them to the bank's points."""
         return self.padded(vectors - vectors.mean(axis=0) if self.centred else vectors)
 
     def _spread_matrices(self, matrices: Floats) -> Floats:
@@ -171,7 +171,7 @@ def answer_views(asked: Sequence[tuple[BankView, Request]]) -> list[Floats]:
     Parameters
     ----------
     asked : sequence of (BankView, Request)
-        Who asks what.
+        Requests, each with its view.
 
     Returns
     -------
@@ -198,8 +198,8 @@ def make_views(
 ) -> list[BankView]:
     """Return a view for each set of points; the factors of all of them are fitted together.
 
-    Traces are sums over the diagonals, which are read without a pass.  What is divided by the
-    trace or variance of centred kernels takes one pass.
+    Traces are sums over the diagonals, which are read without a pass.  Variances, and traces of
+    centred kernels, take one pass.
 
     Normalisations act in the order given: ``trace`` divides a kernel by its trace, ``centre``
     centres it in feature space, ``variance`` divides it by ``trace / n - mean``, which is the
@@ -215,12 +215,13 @@ def make_views(
     normalisations : sequence of str
         Some of ``trace``, ``centre``, ``variance``.
     budget : MemoryBudget, optional
-        Where views of few of the bank's points keep single kernels; without it they keep none.
+        Memory in which views of few of the bank's points keep single kernels; without it they keep
+        none.
 
     Raises
     ------
     mkldist.errors.SpecError
-        For a normalisation of another name.
+        For an unknown normalisation.
     """
     for name in normalisations:
         if name not in NORMALISATIONS:
@@ -241,7 +242,7 @@ def make_views(
 def _own_kernels(
     bank: Bank, index: Ints | None, centred: bool, budget: MemoryBudget | None
 ) -> ViewKernels | None:
-    """Return what keeps kernels on some points, where that pays."""
+    """Return copies of kernels on some points if they save enough, else None."""
     if index is None or budget is None or not ViewKernels.pays(len(index), bank):
         return None
     return ViewKernels(bank, index, centred=centred, budget=budget)
@@ -274,8 +275,8 @@ def _fitted(
 ) -> Floats:
     """Return the factors of kernels with these traces and sums of all entries over n points.
 
-    A factor makes the trace or variance 1 whatever the factor before it was, so the last one
-    named decides, but a kernel that any of them finds zero stays zero.
+    Every factor makes the trace or variance 1, whatever the factor before it, so the last one named
+    decides.  A kernel whose trace or variance is zero at any of them keeps the factor 0.
     """
     noise = (16 * np.finfo(bank.dtype).eps + n * np.finfo(np.float64).eps) * np.abs(traces)
     centred_traces = traces - totals / n

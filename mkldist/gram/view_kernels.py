@@ -1,8 +1,8 @@
-"""Kernels cut to the points of a view and kept: what a solver asks again and again is read once.
+"""Copies of kernels on the points of a view, so that repeated requests read a kernel only once.
 
-A view of n of the bank's N points needs n²/N² of each kernel's entries.  Questions about all
-kernels share a pass over all entries with those of other views; those about few kernels are
-answered from copies that hold nothing else.
+A view of n of the bank's N points needs n²/N² of each kernel's entries.  Requests for all kernels
+share a pass over all entries with those of other views; requests for few kernels are answered from
+copies that hold only the entries of the view.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from mkldist.gram.bank import Bank, Rows
 from mkldist.gram.kept_rows import KeptRows, MemoryBudget
 from mkldist.gram.layout import TileLayout
 
-LARGEST_SHARE = 0.7  # of a kernel's entries, beyond which a copy saves too little
+LARGEST_SHARE = 0.7  # of a kernel's entries; a larger copy saves too little
 
 
 class ViewKernels:
-    """The kernels of a bank on some of its points, each copied when it is asked for first.
+    """Kernels of a bank on some of its points, each copied at its first request.
 
     Parameters
     ----------
@@ -29,14 +29,14 @@ class ViewKernels:
     index : (n,) intp
         The points.
     centred : bool
-        Whether kernels are centred in feature space on these points.
+        True if kernels are centred in feature space on these points.
     budget : MemoryBudget
-        Where they are kept, with those of other views.
+        Memory of the copies, shared with other views.
 
     Attributes
     ----------
     layout : TileLayout
-        Of n points.
+        Layout of n points.
     """
 
     def __init__(self, bank: Bank, index: Ints, *, centred: bool, budget: MemoryBudget) -> None:
@@ -47,15 +47,15 @@ class ViewKernels:
 
     @staticmethod
     def pays(n_points: int, bank: Bank) -> bool:
-        """Return whether kernels on so many of a bank's points are much smaller than on all."""
+        """Return True if kernels on so many of a bank's points are much smaller than on all."""
         return n_points**2 <= LARGEST_SHARE * bank.n_points**2
 
     def rows(self, kernels: Ints) -> Iterator[Rows]:
-        """Return some kernels, some at a time, each place exactly once."""
+        """Return some kernels, some at a time, each position exactly once."""
         yield from self._kept.rows(kernels, self._fetch)
 
     def _fetch(self, kernels: list[int], rows: list[Floating]) -> None:
-        """Cut kernels of the bank."""
+        """Read kernels of the bank and keep the part on the view's points."""
         for whole in self._bank.rows(np.array(kernels)):
             for position, line in zip(whole.positions, whole.lines, strict=True):
                 matrix = self._bank.layout.submatrix(whole.values[line], self._index)

@@ -1,1 +1,1 @@
-"""What is kept of a sweep: records of runs and the xarray tree made of them."""
+"""Results of a sweep: records of its runs, and the xarray tree made from them."""

@@ -1,8 +1,8 @@
-"""Convergence traces in the tree: arrays along iterations that grow with the longest run.
+"""Convergence traces in the tree: arrays along iterations, as long as the longest trace.
 
-The arrays begin without an iteration.  Before a longer trace is written, their shape is raised in
-the metadata; chunks hold a fixed number of iterations, so that none that is written changes, and
-whoever opened the tree before reads on what was there.
+The arrays begin with no iteration.  Before a longer trace is written, the metadata receive the new
+shape.  Chunks hold a fixed number of iterations, so no chunk that is written changes, and a reader
+who opened the tree earlier still reads what it held then.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ ITERATIONS_PER_CHUNK = 64
 def convergence_documents(
     node: str, dims: Mapping[str, int], variables: Iterable[Variable], n_classes: int
 ) -> dict[str, Document]:
-    """Return the metadata of the traces of a node, by path; none has an iteration yet.
+    """Return the metadata of the traces of a node, by path, with no iteration yet.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def convergence_documents(
     variables : iterable of Variable
         The traces.
     n_classes : int
-        Size of the dim of classes, for traces that have it.
+        Size of the dim of classes, for traces that have this dim.
     """
     documents = {f"{node}/{CONVERGENCE}": group_document()}
     for variable in variables:
@@ -70,7 +70,7 @@ def convergence_documents(
 
 
 def make_room(index: TreeIndex, records: Mapping[str, list[RunRecord]]) -> None:
-    """Lengthen the traces of nodes to those of the records that are to be written to them.
+    """Make the traces of nodes as long as those of the records that will be written to them.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def make_room(index: TreeIndex, records: Mapping[str, list[RunRecord]]) -> None:
 
 
 def traces_of(record: RunRecord, variable: Variable, shape: tuple[int, ...]) -> Array:
-    """Return one variable of a run's trace, filled up to a shape with NaN, or -1 for no kernel."""
+    """Return one variable of a run's trace, filled up to a shape with NaN, or -1 for kernels."""
     values = np.full(shape, np.nan)
     given = record.trace.get(variable.name)
     if given is not None:
@@ -109,7 +109,7 @@ def traces_of(record: RunRecord, variable: Variable, shape: tuple[int, ...]) -> 
 
 
 def trace_array(index: TreeIndex, node: str, variable: Variable) -> Any:
-    """Return the zarr array of a node's traces; None if it has none or no iteration yet."""
+    """Return the zarr array of a node's trace, or None without such a trace or an iteration."""
     path = _path(node, variable)
     document = index.document(path)
     return index.array_at(path) if document and 0 not in document["shape"] else None
@@ -120,6 +120,6 @@ def _path(node: str, variable: Variable) -> str:
 
 
 def _length(record: RunRecord) -> int:
-    """Return the iterations of a record's traces, which stand before their ranks."""
+    """Return the number of iterations of a record's longest trace."""
     given = ((record.trace[v.name], v) for v in TRACES if v.name in record.trace)
     return max((trace.shape[trace.ndim - len(v.dims)] for trace, v in given), default=0)

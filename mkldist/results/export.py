@@ -1,17 +1,15 @@
-"""Results for other programs: the tree as netCDF, or one row per run as CSV or Parquet."""
+"""Export of results: the tree as netCDF, or one row per run as CSV or Parquet."""
 
 from __future__ import annotations
 
-import shutil
-import uuid
-from collections.abc import Callable, Hashable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Iterable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mkldist.durable import remove_temporaries, replacing, writing
 from mkldist.errors import InputError, OutputError, nearest
-from mkldist.results.output import writing
+from mkldist.results.formats import ENDINGS, format_of
 from mkldist.results.rows import method_nodes, run_rows, weight_rows
 from mkldist.results.schema import VECTORS, WEIGHTS
 from mkldist.results.tree import open_results
@@ -24,32 +22,32 @@ if TYPE_CHECKING:
 def export(
     path: str | Path, format: str, destination: str | Path, *, overwrite: bool = False
 ) -> tuple[Path, ...]:
-    """Write the results of a sweep to one file.
+    """Write the results of a sweep to a file, and kernel weights to a second one.
 
     Parameters
     ----------
     path : str or Path
         The sweep's output folder, or the ``results.zarr`` in it.
     format : str
-        ``"netcdf"``: the whole tree, each node a group; ``"parquet"`` or ``"csv"``: one row per
-        run with its hyperparameters and every number that it reported, and beside it a file
-        ``NAME.weights`` with one row per kernel of non-zero weight.
+        ``"netcdf"`` writes the whole tree, each node as a group.  ``"parquet"`` and ``"csv"``
+        write one row per run with its hyperparameters and every number that it reported, and
+        beside it a file ``NAME.weights`` with one row per kernel of non-zero weight.
     destination : str or Path
-        The file; it appears when it is whole.  Its ending has to be that of the format.
+        The file, which appears when it is whole.  It must not have the ending of another format.
     overwrite : bool, optional
-        Replace a file that is there already.
+        Replace an existing file.
 
     Returns
     -------
     tuple of Path
-        The files: the one asked for, and that of the weights if there is one.
+        The file `destination`, and the file of weights if there is one.
 
     Raises
     ------
     mkldist.errors.StoreError
-        When there are no results or they are damaged.
+        If there are no results or they are damaged.
     mkldist.errors.OutputError
-        When the file is there already or cannot be written.
+        If the file exists already or cannot be written.
     mkldist.errors.InputError
         For an unknown format, or Parquet without pyarrow.
     """
@@ -72,26 +70,26 @@ def export(
         files[target.with_name(f"{target.stem}.weights{target.suffix}")] = _weights_to(format)
     for file in files:
         _check_free(file, overwrite=overwrite)
+    remove_temporaries(target.parent)
     for file, write in files.items():
-        with _replacing(file) as temporary:
+        with writing(file), replacing(file) as temporary:
             write(tree, temporary)
     return tuple(files)
 
 
 def _check_ending(target: Path, format: str) -> None:
-    """Refuse a name that says another format."""
-    of_ending = {ending: name for name, ending in ENDINGS.items()}
-    said = of_ending.get(target.suffix, format)
-    if said != format:
+    """Refuse a file whose ending belongs to another format."""
+    named = format_of(target.suffix) or format
+    if named != format:
         raise InputError(
             "format",
             f"{format}, to be written to {target}",
-            f"a name that ends in {ENDINGS[format]}, or the format {said}",
+            f"a name that ends in {ENDINGS[format]}, or the format {named}",
         )
 
 
 def _check_free(target: Path, *, overwrite: bool) -> None:
-    """Refuse to write over a folder, or a file unless that is asked for."""
+    """Refuse to write over a folder, or over a file without `overwrite`."""
     if target.is_dir() or (target.exists() and not overwrite):
         found = "a folder" if target.is_dir() else "a file that is there already"
         hint = "" if target.is_dir() else "Choose another name, or replace it by --overwrite"
@@ -99,7 +97,7 @@ def _check_free(target: Path, *, overwrite: bool) -> None:
 
 
 def _to_netcdf(tree: xr.DataTree, target: Path) -> None:
-    # Vectors and traces are mostly zeros, or not there yet; the rest is small.
+    # Vectors and traces are mostly zeros or still empty; the rest is too small to compress.
     large = {variable.name for variable in VECTORS}
     encoding = {}
     for node in method_nodes(tree):
@@ -137,17 +135,3 @@ FORMATS: dict[str, Callable[[xr.DataTree, Path], None]] = {
     "parquet": _runs_to("parquet"),
     "csv": _runs_to("csv"),
 }
-ENDINGS = {"netcdf": ".nc", "parquet": ".parquet", "csv": ".csv"}
-
-
-@contextmanager
-def _replacing(target: Path) -> Iterator[Path]:
-    """Yield a temporary name beside `target` that takes its place at the end."""
-    temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}")
-    try:
-        with writing(target):
-            target.parent.mkdir(parents=True, exist_ok=True)
-            yield temporary
-            shutil.move(temporary, target)
-    finally:
-        temporary.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Where each run of a plan stands in the tree of results; pure, without storage."""
+"""Layout of the tree of results: the place of each run of a plan, computed without storage."""
 
 from __future__ import annotations
 
@@ -35,23 +35,22 @@ from mkldist.spec.model import OutputsSpec, SweepSpec
 
 @dataclass(frozen=True, eq=False)
 class TreeFacts:
-    """What a plan does not say about the results.
+    """Facts that the layout needs beside the plan.
 
     Parameters
     ----------
     dims : mapping of str to mapping of str to sequence
-        For the key of each method, its hyperparameters and their values.
+        Hyperparameters of each method and their values, by the method's key.
     kernel_names : mapping of (str, str) to sequence of str
-        Names of the kernels by data set and bank label; a bank that is left out has kernels
-        without names.
+        Names of the kernels, by data set and bank label; without them kernels have numbers only.
     labels : mapping of str to (n,) array
-        Labels of all rows by data set; needed where predictions or coefficients are kept.
+        Labels of all rows, by data set; needed if predictions or coefficients are kept.
     tasks : mapping of str to {"classification", "regression"}
-        What the labels are, by data set; one that is left out is one of classification.
+        Task of each data set; classification by default.
     unlabelled : collection of str
-        The data sets of which some split has unlabelled rows.
+        Data sets with unlabelled rows in some split.
     classes : mapping of str to sequence of str
-        Names of the classes of the data sets that have more than two.
+        Names of the classes of each data set with more than two classes.
     """
 
     dims: Mapping[str, Mapping[str, Sequence[Any]]]
@@ -69,21 +68,21 @@ class MethodNode:
     Parameters
     ----------
     path : str
-        Its path in the tree, without a leading slash.
+        Path in the tree, without a leading slash.
     dims : dict of str to int
-        ``split`` and the hyperparameters, with their sizes, in order.
+        Sizes of ``split`` and of the hyperparameters, in order.
     coordinates : dict of str to array
         Values of the hyperparameters.
     vectors : dict of str to int
         Sizes of the further dims of its variables: ``kernel``, ``sample``, ``class_name`` …
     run_ids : array of str, of the shape of `dims`
-        The run at each place; empty where there is none.
+        Id of the run at each place; an empty string at places without a run.
     attributes : dict of str to str
         Method, bank, task, and the parameters that all runs share.
     variables : tuple of Variable
-        Its variables.
+        Variables of the node.
     traces : tuple of Variable
-        What of their convergence some of its runs record.
+        Convergence traces, empty if no run records any.
     """
 
     path: str
@@ -98,7 +97,7 @@ class MethodNode:
 
 @dataclass(frozen=True, eq=False)
 class TreeLayout:
-    """The whole tree.
+    """Layout of the whole tree.
 
     Parameters
     ----------
@@ -113,7 +112,7 @@ class TreeLayout:
 
     @property
     def id(self) -> str:
-        """Content hash: two trees of the same id have the same places for the same runs."""
+        """Content hash; two trees with the same id have the same runs at the same places."""
         return content_id(
             version=LAYOUT_VERSION,
             nodes=[[n.path, n.dims, n.vectors, n.run_ids.ravel().tolist()] for n in self.nodes],
@@ -124,7 +123,7 @@ class TreeLayout:
 
 
 def _named(arrays: Mapping[str, Array]) -> list[Any]:
-    """Return the names of coordinates, and the classes, which decide what stands where."""
+    """Return the names of coordinates, and those of the classes, as they determine places."""
     classes = [arrays[CLASS].tolist()] if CLASS in arrays else []
     return [sorted(arrays), *classes]
 
@@ -137,15 +136,15 @@ def tree_layout(plan: Plan, facts: TreeFacts) -> TreeLayout:
     plan : Plan
         The plan.
     facts : TreeFacts
-        What it does not say.
+        Further facts.
 
     Raises
     ------
     mkldist.errors.SpecError
-        When a method or bank is named like a coordinate.
+        If a method or bank has the name of a coordinate.
     ValueError
-        When a method has a hyperparameter of a name that the schema reserves, or a run has a
-        value that is not among those of its hyperparameter.
+        If the schema reserves the name of a hyperparameter, or a run has a value that is not
+        among the values of its hyperparameter.
     """
     check_names(plan.spec)
     outputs = plan.spec.outputs
@@ -236,7 +235,7 @@ def _node(
 
 
 def check_names(spec: SweepSpec) -> None:
-    """Refuse names of methods and banks that coordinates have, beside which they would stand.
+    """Reject names of methods and banks that clash with coordinates.
 
     Raises
     ------
@@ -257,7 +256,7 @@ def check_names(spec: SweepSpec) -> None:
 
 
 def _coordinate(values: Iterable[Any]) -> Array:
-    """Return values of a hyperparameter as numbers where they are numbers, else as text."""
+    """Return values of a hyperparameter as numbers if all are numbers, else as text."""
     series = list(values)
     kinds = {type(value) for value in series}
     if kinds == {bool}:

@@ -1,4 +1,4 @@
-"""Which of the schema's variables the node of a method has, and whether they are there."""
+"""Selection of the schema's variables for the node of a method, and a check of such a node."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class NodeKind:
-    """What decides which variables the node of a method has.
+    """Facts that determine the variables of a method's node.
 
     Parameters
     ----------
     task : {"classification", "regression"}
-        Of the data set, whose scores there are.
+        Task of the data set, which determines the scores.
     unlabelled : bool
-        Whether there are scores of unlabelled rows.
+        True if there are scores of unlabelled rows.
     validation : bool
-        Whether there are scores of inner folds.
+        True if there are scores of inner folds.
     classes : bool
-        Whether there are more than two classes.
+        True if there are more than two classes.
     shared : bool
-        Whether these share their kernel weights.
+        True if these classes share their kernel weights.
     """
 
     task: Task = "classification"
@@ -63,20 +63,20 @@ class NodeKind:
         return tuple(variable.of_each_class for variable in TRACES) if of_each else TRACES
 
     def of(self, variable: Variable) -> Variable:
-        """Return one of :data:`VECTORS` with the dims that it has in the node."""
+        """Return one of :data:`VECTORS` with its dims in the node."""
         each = self.classes and not (self.shared and variable is WEIGHTS)
         return variable.of_each_class if each else variable
 
 
 def node_variables(kind: NodeKind, vectors: Iterable[Variable] = ()) -> tuple[Variable, ...]:
-    """Return the variables of a method's node in the order in which they stand.
+    """Return the variables of a method's node in their order.
 
     Parameters
     ----------
     kind : NodeKind
-        What it is about.
+        Kind of the node.
     vectors : iterable of Variable, optional
-        Those of :data:`VECTORS` that the sweep asked for.
+        Members of :data:`VECTORS` that the sweep keeps.
     """
     scores = SCORES[kind.task] + UNLABELLED_SCORES[kind.task] * kind.unlabelled
     scores += VALIDATION_SCORES[kind.task] * kind.validation
@@ -90,19 +90,19 @@ def node_variables(kind: NodeKind, vectors: Iterable[Variable] = ()) -> tuple[Va
 
 
 def check(node: xr.DataTree, where: str) -> None:
-    """Hold a method's node and its traces against the schema.
+    """Check a method's node and its traces against the schema.
 
     Parameters
     ----------
     node : xarray.DataTree
         The node.
     where : str
-        Its path, for the message.
+        Path of the node, for the message.
 
     Raises
     ------
     mkldist.errors.StoreError
-        When a variable is missing or of other dims or dtype.
+        If a variable is missing or has other dims or another dtype.
     """
     dims = node.ds[RUN_ID.name].dims
     task = task_of(node)
@@ -117,7 +117,7 @@ def check(node: xr.DataTree, where: str) -> None:
 
 
 def task_of(node: xr.DataTree) -> Task:
-    """Return what the labels are that a method's node is about."""
+    """Return the task of the data set of a method's node."""
     return "regression" if node.attrs.get("task") == "regression" else "classification"
 
 
@@ -127,7 +127,7 @@ def _check_variables(
     dims: tuple[Any, ...],
     where: str,
 ) -> None:
-    """Raise unless the variables are there, of the dims of the runs and their own."""
+    """Raise StoreError unless all variables exist, with the dims of the runs and their own."""
     for variable in wanted:
         place = f"{where}/{variable.name}"
         if variable.name not in dataset:

@@ -1,8 +1,7 @@
-"""The output folder of a sweep: whose it is, who writes to it now, and where things lie in it."""
+"""The output folder of a sweep: its parts, its owner, and the process that writes to it."""
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import socket
@@ -11,18 +10,23 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from mkldist.errors import OutputError, UnreadableError
-from mkldist.results.json_files import write_json
+from mkldist.durable import (
+    is_alive,
+    is_temporary,
+    make_folder,
+    remove_temporaries,
+    write_json,
+    writing,
+)
+from mkldist.errors import OutputError
 
 MANIFEST, LOCK, OWNER = "sweep.json", ".lock", ".owner"
 MANIFEST_FORMAT = 1
-NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
-NO_WRITING = frozenset({errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR})
 
 
 @dataclass(frozen=True)
 class OutputFolder:
-    """Where the parts of a sweep's output lie.
+    """Paths of the parts of a sweep's output.
 
     Parameters
     ----------
@@ -34,22 +38,22 @@ class OutputFolder:
 
     @property
     def manifest(self) -> Path:
-        """Which sweep the folder belongs to."""
+        """File that names the sweep that owns the folder."""
         return self.path / MANIFEST
 
     @property
     def records(self) -> Path:
-        """One file per finished run."""
+        """Folder of records, one file per finished run."""
         return self.path / "records"
 
     @property
     def snapshots(self) -> Path:
-        """Data sets and splits as the workers read them."""
+        """Folder of the data sets and splits that workers read."""
         return self.path / "snapshots"
 
     @property
     def figures(self) -> Path:
-        """Pictures."""
+        """Folder of pictures."""
         return self.path / "figures"
 
     @property
@@ -58,24 +62,64 @@ class OutputFolder:
         return self.path / "results.zarr"
 
 
-@contextmanager
-def claimed(path: Path, sweep_name: str) -> Iterator[OutputFolder]:
-    """Own the output folder of a sweep while the context lasts.
+@dataclass(frozen=True)
+class Claim:
+    """Note of the process that claimed an output folder.
 
-    The lock is one of the operating system: it is gone with the process, however it dies.
+    Parameters
+    ----------
+    pid : int
+        Id of the process.
+    host : str
+        Name of its machine.
+    """
+
+    pid: int
+    host: str
+
+    def __str__(self) -> str:
+        return f"pid {self.pid} on {self.host}"
+
+    @property
+    def is_live(self) -> bool | None:
+        """True if the process lives, False if it has ended, None on another machine."""
+        return is_alive(self.pid) if self.host == socket.gethostname() else None
+
+
+def claim_on(path: Path) -> Claim | None:
+    """Return the claim on an output folder, or None if there is none that can be read.
+
+    A process that is killed leaves its claim.
 
     Parameters
     ----------
     path : Path
-        The folder; made if it is not there.
+        The folder.
+    """
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        note = json.loads((path / OWNER).read_text())
+        return Claim(int(note["pid"]), str(note["host"]))
+    return None
+
+
+@contextmanager
+def claimed(path: Path, sweep_name: str) -> Iterator[OutputFolder]:
+    """Claim the output folder of a sweep while the context lasts.
+
+    The operating system holds the lock and releases it when the process ends, even by a kill.
+
+    Parameters
+    ----------
+    path : Path
+        The folder, made if it is missing.
     sweep_name : str
-        The sweep that it belongs to from now on.
+        Name of the sweep that owns the folder from now on.
 
     Raises
     ------
     mkldist.errors.OutputError
-        When it belongs to another sweep, holds other files, cannot be written, or another
-        process writes to it now.  Nothing in it is changed then.
+        If the folder belongs to another sweep, holds other files or cannot be written, or if
+        another process writes to it now.  Nothing in the folder is changed then.
     """
     from filelock import FileLock, Timeout
 
@@ -87,15 +131,17 @@ def claimed(path: Path, sweep_name: str) -> Iterator[OutputFolder]:
         try:
             lock.acquire()
         except Timeout as error:
+            claim = claim_on(path)
             raise OutputError(
                 str(path),
-                f"in use by another mkldist process{_other(folder)}",
+                f"in use by another mkldist process{f' ({claim})' if claim else ''}",
                 "one process per output folder",
                 "Wait for it to end, or choose another folder with --output",
             ) from error
     try:
         with writing(path):
             _check_owner(folder, sweep_name)
+            remove_temporaries(path)
             write_json(path / OWNER, {"pid": os.getpid(), "host": socket.gethostname()})
             if not folder.manifest.exists():
                 write_json(folder.manifest, {"format": MANIFEST_FORMAT, "sweep": sweep_name})
@@ -107,10 +153,10 @@ def claimed(path: Path, sweep_name: str) -> Iterator[OutputFolder]:
 
 
 def _make(path: Path) -> None:
-    """Make a folder and its parents, or say that it cannot be made."""
+    """Make a folder and its parents, or raise OutputError."""
     try:
-        path.mkdir(parents=True, exist_ok=True)
-    except FileNotFoundError as error:  # what file systems without folders of their own answer
+        make_folder(path)
+    except FileNotFoundError as error:  # the answer of file systems such as /proc
         raise OutputError(
             str(path),
             "cannot be made",
@@ -119,51 +165,8 @@ def _make(path: Path) -> None:
         ) from error
 
 
-@contextmanager
-def writing(where: Path | str) -> Iterator[None]:
-    """Turn a full, read-only or forbidden file system into an error that says so.
-
-    Raises
-    ------
-    mkldist.errors.OutputError
-        Instead of the operating system's error.
-    """
-    try:
-        yield
-    except OSError as error:
-        refused = as_output_error(error, where)
-        if refused is None:
-            raise
-        raise refused from error
-
-
-def as_output_error(error: BaseException, where: Path | str) -> OutputError | None:
-    """Return what to tell a user whose disk refused a write, or None for other errors.
-
-    Libraries wrap what the operating system said, so causes are looked at too.
-    """
-    seen: BaseException | None = error
-    while seen is not None:
-        if isinstance(seen, OutputError):
-            return seen
-        if isinstance(seen, UnreadableError):
-            return None
-        if isinstance(seen, OSError) and seen.errno in NO_ROOM | NO_WRITING:
-            place = str(seen.filename or where)
-            full = seen.errno in NO_ROOM
-            return OutputError(
-                place,
-                f"cannot be written: {os.strerror(seen.errno or 0)}",
-                "free space" if full else "a folder that can be written",
-                ("Free some space" if full else "Choose another folder with --output")
-                + " and repeat the command; what is recorded stays",
-            )
-        seen = seen.__cause__ or seen.__context__
-    return None
-
-
 def _check_owner(folder: OutputFolder, sweep_name: str) -> None:
-    """Refuse a folder that is not this sweep's or empty."""
+    """Refuse a folder that is neither empty nor owned by this sweep."""
     path = folder.path
     if not path.exists():
         return
@@ -171,7 +174,8 @@ def _check_owner(folder: OutputFolder, sweep_name: str) -> None:
         raise OutputError(str(path), "a file", "a folder", "Choose another one with --output")
     if not folder.manifest.exists():
         with writing(path):
-            others = sorted({entry.name for entry in path.iterdir()} - {LOCK, OWNER})
+            names = {entry.name for entry in path.iterdir()} - {LOCK, OWNER}
+            others = sorted(name for name in names if not is_temporary(name))
         if others:
             raise OutputError(
                 str(path),
@@ -196,7 +200,7 @@ def manifest_name(path: Path) -> str:
     Raises
     ------
     mkldist.errors.OutputError
-        When the folder has no manifest or a damaged one.
+        If the folder has no manifest or a damaged one.
     """
     manifest = OutputFolder(path).manifest
     try:
@@ -210,14 +214,6 @@ def manifest_name(path: Path) -> str:
         ) from error
 
 
-def _other(folder: OutputFolder) -> str:
-    """Return who holds the lock, as far as it is known."""
-    with suppress(OSError, ValueError, KeyError, TypeError):
-        owner = json.loads((folder.path / OWNER).read_text())
-        return f" (pid {owner['pid']} on {owner['host']})"
-    return ""
-
-
 def no_folder(path: Path) -> str:
-    """Return what is wrong with a path where a folder should be."""
+    """Return the fault of a path that should be a folder."""
     return "a file, not a folder" if path.is_file() else "no such folder"

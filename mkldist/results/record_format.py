@@ -1,8 +1,9 @@
 """The bytes of a record: an npz archive that carries a digest of itself.
 
-The archive holds a JSON header and the arrays, and its zip comment is the BLAKE2b digest of every
-byte before it.  Any zip tool and :func:`numpy.load` read such a file; a truncated or altered one
-is told from a whole one before any of it is interpreted.
+The archive holds a JSON header and the arrays.  Its zip comment is the BLAKE2b digest of every byte
+before it, because any zip tool and :func:`numpy.load` can read an archive with a comment, but not
+one with a footer.  The digest is checked before any content is interpreted, so a truncated or
+altered file is never read as a record.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _GROUPS = {"trace": "trace.", "of_classes": "class."}
 
 
 def encode(record: RunRecord) -> bytes:
-    """Return `record` as bytes that :func:`decode` can check."""
+    """Return a record as bytes, which :func:`decode` checks."""
     header = {
         item.name: getattr(record, item.name)
         for item in fields(record)
@@ -51,7 +52,7 @@ def encode(record: RunRecord) -> bytes:
 
 
 def is_whole(content: bytes) -> bool:
-    """Return whether `content` is what :func:`encode` returned, to the last bit."""
+    """Return True if `content` equals the result of :func:`encode` to the last bit."""
     body, digest = content[:-DIGEST_BYTES], content[-DIGEST_BYTES:]
     return len(digest) == DIGEST_BYTES and digest == _digest(body)
 

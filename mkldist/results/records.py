@@ -1,13 +1,12 @@
-"""The records of a sweep on disk: one small file per finished run, written whole or not at all."""
+"""Records of a sweep on disk: one small file per finished run, whole or absent."""
 
 from __future__ import annotations
 
 import os
-import time
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
+from mkldist.durable import remove_temporaries, write_file
 from mkldist.errors import UnreadableError
 from mkldist.results.record_format import decode, encode, is_whole
 from mkldist.results.run_record import RunRecord
@@ -16,60 +15,46 @@ from mkldist.results.state import RunState
 __all__ = ["RecordStore", "RunRecord"]
 
 _SUFFIX = ".npz"
-_TEMPORARY = ".writing-"
-_STALE_SECONDS = 3600.0
 
 
 class RecordStore:
     """One npz file per recorded run, named ``<first two of the id>/<id>.<state>.npz``.
 
-    A record is written under a temporary name, made durable, and renamed: readers and a killed
-    writer see it whole or not at all.  The state is in the name, so that a sweep of many thousand
-    runs is listed without opening a file.  Several processes may write different runs at once.
+    Readers see a whole record or none, even if its writer was killed.  The state is part of the
+    name, so that a sweep of many thousand runs is listed without opening a file.  Several processes
+    may write different runs at once.
 
     Parameters
     ----------
     directory : Path
-        The folder; made with the first record.
+        The folder, made with the first record.
     """
 
     def __init__(self, directory: Path) -> None:
         self.directory = Path(directory)
 
     def write(self, record: RunRecord) -> None:
-        """Commit a record: when this returns, it survives the loss of power.
+        """Write a record, which then survives a loss of power, in place of the run's former one.
 
         Raises
         ------
         OSError
-            When the disk refuses it; nothing of the record is left then.
+            If the disk refuses it; nothing of the record is left then.
         ValueError
-            When the record's state is not one of a finished run.
+            If the state of the record is not that of a finished run.
         """
         if not record.state.is_recorded:
             raise ValueError(f"a run that is {record.state} has no outcome to record")
-        path = self._path(record.id, record.state)
-        self._make_folder(path.parent)
-        temporary = path.with_name(f"{_TEMPORARY}{uuid.uuid4().hex}")
-        try:
-            with temporary.open("wb") as file:
-                file.write(encode(record))
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(path)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
-        self._others(record.id, record.state)
-        _sync_folder(path.parent)
+        write_file(self._path(record.id, record.state), [encode(record)])
+        self._remove_except(record.id, record.state)
 
     def read(self, run_id: str) -> RunRecord | None:
-        """Return a run's record, or None when there is none or it is damaged.
+        """Return a run's record, or None if it is missing or damaged.
 
         Raises
         ------
         mkldist.errors.UnreadableError
-            When the file is there and the system refuses to read it.
+            If the file exists and the system refuses to read it.
         """
         for state in (RunState.COMPLETE, RunState.FAILED):
             content = _content(self._path(run_id, state))
@@ -95,24 +80,15 @@ class RecordStore:
         return found
 
     def remove(self, run_id: str) -> None:
-        """Forget a run; nothing happens when it is not recorded."""
-        self._others(run_id, None)
+        """Delete the record of a run if there is one."""
+        self._remove_except(run_id, None)
 
     def remove_temporaries(self) -> int:
-        """Delete what killed writers left behind an hour ago or earlier; return how many files."""
-        removed = 0
-        horizon = time.time() - _STALE_SECONDS
-        for path in self.directory.glob(f"*/{_TEMPORARY}*"):
-            try:
-                if path.stat().st_mtime < horizon:
-                    path.unlink()
-                    removed += 1
-            except FileNotFoundError:
-                continue
-        return removed
+        """Delete the temporary files of killed writers, and return their number."""
+        return sum(remove_temporaries(Path(shard)) for shard in _entries(self.directory))
 
     def _files(self) -> Iterator[tuple[str, str, RunState]]:
-        """Yield path, id and state of every record by their names alone."""
+        """Yield path, id and state of every record, read from the names of the files."""
         states = {f"{state.value}{_SUFFIX}": state for state in RunState if state.is_recorded}
         for shard in _entries(self.directory):
             for path in _entries(shard):
@@ -120,16 +96,10 @@ class RecordStore:
                 if run_id and (state := states.get(rest)):
                     yield path, run_id, state
 
-    def _make_folder(self, folder: Path) -> None:
-        """Make the folder of a shard, durably."""
-        if not folder.is_dir():
-            folder.mkdir(parents=True, exist_ok=True)
-            _sync_folder(self.directory)
-
     def _path(self, run_id: str, state: RunState) -> Path:
         return self.directory / run_id[:2] / f"{run_id}.{state.value}{_SUFFIX}"
 
-    def _others(self, run_id: str, kept: RunState | None) -> None:
+    def _remove_except(self, run_id: str, kept: RunState | None) -> None:
         """Delete the files of a run in states other than `kept`."""
         for state in (RunState.COMPLETE, RunState.FAILED):
             if state is not kept:
@@ -137,7 +107,7 @@ class RecordStore:
 
 
 def _entries(folder: Path | str) -> list[str]:
-    """Return the paths in a folder as text; a hundred thousand Path objects take their time."""
+    """Return the paths in a folder as text: a hundred thousand Path objects take too long."""
     try:
         with os.scandir(folder) as entries:
             return [entry.path for entry in entries]
@@ -158,12 +128,3 @@ def _content(path: Path) -> bytes | None:
 def _is_whole(path: Path) -> bool:
     content = _content(path)
     return content is not None and is_whole(content)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make a rename durable."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -30,8 +30,8 @@ def run_rows(tree: xr.DataTree, names: Collection[str] | None = None) -> pd.Data
     -------
     pandas.DataFrame
         Columns ``dataset``, ``bank``, ``method`` (the key of its node), ``split``, one for each
-        hyperparameter of any method (missing where a method does not have it), ``state``, and
-        every scalar and text of the runs; vectors are left out.
+        hyperparameter of any method (missing for methods without it), ``state``, and every scalar
+        and text of the runs.  Vectors are left out.
     """
     import pandas as pd
 
@@ -61,8 +61,8 @@ def weight_rows(tree: xr.DataTree) -> pd.DataFrame:
     -------
     pandas.DataFrame
         Columns ``dataset``, ``bank``, ``method``, ``split``, ``kernel`` (its name, or its position
-        in a bank without names), ``weight`` and ``run_id``, which the rows of the runs have too;
-        ``class_name`` where more than two classes have weights of their own.
+        in a bank without names), ``weight`` and ``run_id``, by which rows of runs are found; also
+        ``class_name`` if more than two classes have their own weights.
     """
     import pandas as pd
 
@@ -134,5 +134,5 @@ def _node_rows(node: xr.DataTree, names: Collection[str] | None) -> pd.DataFrame
 
 
 def _plain(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Return text as Python strings, which every version of pandas and of numpy knows."""
+    """Return text as Python strings, which every version of pandas and numpy reads."""
     return values.astype(object) if values.dtype.kind in "TU" else values

@@ -1,4 +1,4 @@
-"""The outcome of one run, as it is kept: a solution and its circumstances, or an error."""
+"""Record of one run: its solution, scores, times and origin, or its error."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from mkldist.plan.model import RunPlan
 from mkldist.results.solution_fields import solution_fields
 from mkldist.results.state import RunState
 from mkldist.solvers.base import Solution
-
-ACTIVE_THRESHOLD = 1e-3
+from mkldist.solvers.trace import ACTIVE_THRESHOLD
 
 
 def _no_floats() -> Floats:
@@ -42,7 +41,7 @@ class RunRecord:
     Parameters
     ----------
     id, dataset, bank, split, method, key, params
-        Which run it was, as in :class:`mkldist.plan.model.RunPlan`; `bank` is the bank's label.
+        Identity of the run, as in :class:`mkldist.plan.model.RunPlan`; `bank` is the bank's label.
     state : RunState
         ``COMPLETE`` or ``FAILED``.
     error : str
@@ -52,10 +51,10 @@ class RunRecord:
     kernels : (s,) intp
         Indices of the kernels with a non-zero weight, of any class, ascending.
     weights : (s,) or (k, s) float64
-        Their weights; of each of k > 2 classes unless these share them.
+        Weights of these kernels, for each of k > 2 classes unless these share them.
     coefficients : (n,) or (k, n) float64
-        Expansion coefficients over the training rows, in the order of the split; of each of more
-        than two classes.
+        Expansion coefficients over the training rows, in the order of the split, for each of
+        k > 2 classes.
     bias : float
         Intercept; NaN for more than two classes, whose intercepts are in `of_classes`.
     objective, dual_objective, gap : float
@@ -70,22 +69,21 @@ class RunRecord:
     times : dict of str to float
         Seconds by name: ``wall_seconds``, ``cpu_seconds``, ``own_seconds``, ``pass_seconds``.
     trace : dict of str to array
-        One entry per outer iteration, when the sweep asked for it.
+        One entry per outer iteration, if the method has the setting ``trace``.
     extra : dict of str to float
         Further scalars that the method reports.
     of_classes : dict of str to array
-        Of k > 2 classes, by name: (k,) float64 such as ``class_bias`` and ``class_error``, or
-        (k, k) float64, ``confusion``.
+        Values for each of k > 2 classes, by name: (k,) float64 such as ``class_bias`` and
+        ``class_error``, or (k, k) float64, ``confusion``.
     test_rows : (t,) intp
-        Rows of the data set in the test part, then unlabelled ones; empty unless predictions are
-        kept.
+        Test rows of the data set, then unlabelled rows; empty unless predictions are kept.
     decision_values : (t,) or (k, t) float64
         Decision function at these rows; empty unless predictions are kept.
     train_rows : (n,) intp
-        Rows of the data set that `coefficients` belong to; empty unless they are asked for.
+        Rows of the data set to which `coefficients` belong; empty unless these are kept.
     kernel_coefficients : (s, n) float64
-        Coefficients of each kernel where they differ and are asked for, else empty: in the order
-        of `kernels`, or of the entries of `weights` other than 0, class by class.
+        Coefficients of each kernel, if kernels have their own and these are kept, else empty.  Rows
+        are in the order of `kernels`, or of the entries of `weights` other than 0, class by class.
     provenance : dict
         Versions, machine, threads, seed and fingerprints; JSON-serialisable.
     """
@@ -136,24 +134,24 @@ class RunRecord:
         counters: Mapping[str, int] | None = None,
         of_classes: Mapping[str, Floats] | None = None,
     ) -> RunRecord:
-        """Return the record of a run whose solvers finished.
+        """Return the record of a run whose solvers returned.
 
         Parameters
         ----------
         run : RunPlan
             The run.
         solutions : sequence of Solution
-            What its solver returned, or those of each of several classes.
+            Solution of its solver, or one solution for each of several classes.
         scores, times, provenance : mapping
             As in the record.
         test_rows, decision_values : array, optional
-            Predictions, when they are to be kept.
+            Predictions, if they are kept.
         train_rows : array, optional
-            Rows of the coefficients, when these are to stand in the results.
+            Rows of the coefficients, if these are kept.
         kernel_coefficients : array, optional
-            Coefficients of each kernel, when they differ and are to be kept.
+            Coefficients of each kernel, if kernels have their own and these are kept.
         counters : mapping of str to int, optional
-            Counts beyond those of the solver, e.g. ``bytes_read``.
+            Counts in addition to those of the solver, e.g. ``bytes_read``.
         of_classes : mapping of str to array, optional
             Scores of each class.
         """
@@ -200,7 +198,7 @@ class RunRecord:
 
     @property
     def n_active(self) -> int:
-        """Number of kernels whose weight, of any class, exceeds :data:`ACTIVE_THRESHOLD`."""
+        """Number of kernels whose weight for some class exceeds the threshold of active kernels."""
         largest = np.atleast_2d(self.weights).max(axis=0)
         return int(np.count_nonzero(largest > ACTIVE_THRESHOLD))
 

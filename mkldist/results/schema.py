@@ -1,21 +1,21 @@
-"""Every variable of the results: name, dims, dtype, units and meaning, in one place.
+"""Schema of the results: name, dims, dtype, units and meaning of every variable.
 
 A node ``/<dataset>/<method>`` (``/<dataset>/<bank>/<method>`` in a sweep of several banks) holds
-one value per run in variables of dims ``(split, *hyperparameters)``, and one vector per run in
-those with a further dim ``kernel`` or ``sample``.  The scores are those of the data set's task, on
-the test rows, and apart from them on the unlabelled rows where a data set's splits have such.
+one value per run in variables with dims ``(split, *hyperparameters)``, and one vector per run in
+variables with a further dim ``kernel`` or ``sample``.  The scores are those of the data set's task,
+on the test rows, and separately on the unlabelled rows if the splits have any.
 
-Of a data set of more than two classes there are scores of each class, in variables with the dim
-``class_name``, and with the further dim ``predicted`` in ``confusion``.  Whatever is of each class,
-decision values, coefficients, and kernel weights and traces unless the classes share the weights,
-has the dim ``class_name`` before its own.
+A data set of more than two classes has scores of each class, in variables with the dim
+``class_name``; ``confusion`` also has the dim ``predicted``.  Every variable with one value per
+class has the dim ``class_name`` before its own: decision values, coefficients, and, unless the
+classes share the weights, kernel weights and traces.
 
-Where runs of a method have the setting ``trace``, its node has a child ``convergence`` whose
-variables have the further dim ``iteration``, or the two ``iteration`` and ``rank``; it is as long
-as the longest run recorded so far.
+If runs of a method have the setting ``trace``, its node has a child ``convergence``.  The variables
+there have the further dim ``iteration``, or both ``iteration`` and ``rank``.  The length of
+``iteration`` is that of the longest run recorded so far.
 
-What a run has not reported (yet), iterations that it did not take among it, is NaN, or an empty
-string.
+Values that a run has not reported are NaN or an empty string; so are iterations that it did not
+take.
 """
 
 from __future__ import annotations
@@ -23,15 +23,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
-from mkldist.results.run_record import ACTIVE_THRESHOLD, RunRecord
+from mkldist.results.run_record import RunRecord
 from mkldist.results.state import RunState
-from mkldist.solvers.trace import N_LARGEST
+from mkldist.solvers.trace import ACTIVE_THRESHOLD, N_LARGEST
 from mkldist.spec.kinds import Task
-
-if TYPE_CHECKING:
-    pass
 
 LAYOUT_VERSION = 2
 GAP_DEFINITION = (
@@ -52,18 +48,18 @@ class Variable:
     Parameters
     ----------
     name : str
-        Its name.
+        Name of the variable.
     units : str
-        Its units as UDUNITS writes them; ``"1"`` for a pure number, empty for text.
+        Units in the spelling of UDUNITS; ``"1"`` for a pure number, empty for text.
     description : str
-        What it means.
+        Meaning of the variable.
     dtype : str
         ``"float64"``, ``"int64"`` or ``"string"``.
     dims : tuple of str
-        Its dims after those of the runs: ``class_name`` and ``predicted``, ``kernel`` or
-        ``sample``, ``iteration`` and ``rank``.
+        Dims after those of the runs: ``class_name`` and ``predicted``, ``kernel`` or ``sample``,
+        ``iteration`` and ``rank``.
     fill : str or int
-        What text, or whole number, stands for a run without an outcome.
+        Text or integer for a run without an outcome.
     """
 
     name: str
@@ -75,12 +71,12 @@ class Variable:
 
     @property
     def of_each_class(self) -> Variable:
-        """The same variable where every class has its own."""
+        """The same variable with one value for each class."""
         return replace(self, dims=(CLASS, *self.dims))
 
     @property
     def attributes(self) -> dict[str, str]:
-        """Attributes by which the variable explains itself."""
+        """Attributes of the variable in the tree: its description and units."""
         units = {"units": self.units} if self.units else {}
         return {"long_name": self.description, **units}
 
@@ -144,7 +140,7 @@ UNLABELLED_SCORES: Mapping[Task, tuple[Variable, ...]] = {
         Variable("unlabelled_r2", "1", "1 - mean square error / variance of the unlabelled rows"),
     ),
 }
-"""Scores of rows whose labels no method saw, in sweeps that have such rows."""
+"""Scores of unlabelled rows, in sweeps that have such rows."""
 VALIDATION_SCORES: Mapping[Task, tuple[Variable, ...]] = {
     "classification": (
         Variable(
@@ -157,7 +153,7 @@ VALIDATION_SCORES: Mapping[Task, tuple[Variable, ...]] = {
         ),
     ),
 }
-"""Scores by which hyperparameters are selected, in sweeps that do so."""
+"""Scores by which hyperparameters are selected, in sweeps with a selection."""
 VALIDATION_SECONDS = Variable(
     "validation_seconds", "s", "own time and share of the passes of the solvers on inner folds"
 )
@@ -189,7 +185,7 @@ CLASS_VALUES = (
     Variable("class_objective", "1", "primal value of each class's objective", dims=(CLASS,)),
     Variable("class_dual_objective", "1", "lower bound of each class's optimum", dims=(CLASS,)),
 )
-"""What each class has where they do not share kernel weights; `objective` is the sum."""
+"""Values of each class if the classes do not share kernel weights; `objective` is the sum."""
 SCALARS = (
     Variable("objective", "1", "primal value of the method's objective, an upper bound"),
     Variable("dual_objective", "1", "lower bound of the optimum"),
@@ -241,24 +237,24 @@ RESERVED = _NAMES | _DIMS
 
 
 def reported(name: str) -> Variable:
-    """Return the variable of a scalar that some method or score reports beyond the schema's."""
+    """Return the variable of a reported scalar that the schema does not know."""
     return Variable(name, "1", f"{name.replace('_', ' ')}, as the run reported it")
 
 
 def reported_of_classes(name: str) -> Variable:
-    """Return the variable of a scalar that a method reports for each class."""
+    """Return the variable of a scalar that is reported for each class."""
     return replace(reported(name), dims=(CLASS,))
 
 
 def scalars(record: RunRecord, dims: Iterable[str] = ()) -> dict[str, float]:
-    """Return the scalar variables of a run by name; only what it reported.
+    """Return the scalars that a run reported, by the name of their variable.
 
     Parameters
     ----------
     record : RunRecord
         The run.
     dims : iterable of str, optional
-        Names that are taken by hyperparameters of the run's node.
+        Names of the hyperparameters of the run's node, which no scalar may take.
     """
     taken = {*dims, *_DIMS, STATE.name, RUN_ID.name}
     taken |= {v.name for v in (*TEXTS, *VECTORS, *_OF_CLASSES)}
@@ -277,6 +273,6 @@ def scalars(record: RunRecord, dims: Iterable[str] = ()) -> dict[str, float]:
 
 
 def _admissible(name: str, taken: set[str]) -> str:
-    """Return a name under which a reported scalar can stand beside the other variables."""
+    """Return a valid name for a reported scalar that clashes with no other variable."""
     plain = re.sub(r"\W", "_", name)
     return f"reported_{plain}" if plain in taken else plain

@@ -1,4 +1,4 @@
-"""Results at the settings that cross-validation selects, split by split."""
+"""Results at the settings that cross-validation selects for each split."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ if TYPE_CHECKING:
 
 
 def selected(tree: xr.DataTree) -> xr.DataTree:
-    """Return the results of every method at the setting selected in each split.
+    """Return the results of every method at the setting selected for each split.
 
-    The setting is that of the least ``validation_error`` (``validation_rmse`` of regression),
-    which no label of a test or unlabelled row has a part in; ties go to the setting that stands
-    first, in the order of the values in the sweep file, the last hyperparameter varying fastest.
-    Runs that failed or have no outcome yet are passed over; a split with no others has the first
-    setting, whose ``state`` says so.
+    The setting with the least ``validation_error`` (``validation_rmse`` for regression) is
+    selected.  Selection never uses labels of test or unlabelled rows.  Of equal settings the first
+    is taken, in the order of the values in the sweep file, with the last hyperparameter varying
+    fastest.  Runs that failed or have no outcome yet are skipped; a split with no other run has the
+    first setting, and its ``state`` tells why.
 
     Parameters
     ----------
     tree : xarray.DataTree
-        As :func:`mkldist.open_results` returns it, of a sweep with ``[selection]``.
+        Results of a sweep with ``[selection]``, from :func:`mkldist.open_results`.
 
     Returns
     -------
     xarray.DataTree
-        The same tree without the dims of hyperparameters, whose selected values are coordinates
+        The same tree without the dims of hyperparameters; their selected values are coordinates
         along ``split``.
 
     Raises
     ------
     mkldist.errors.InputError
-        When the sweep had no ``[selection]``.
+        If the sweep had no ``[selection]``.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def selected(tree: xr.DataTree) -> xr.DataTree:
 
 
 def is_validated(tree: xr.DataTree) -> bool:
-    """Return whether results hold the scores by which settings are selected."""
+    """Return True if results hold the scores that select settings."""
     nodes = method_nodes(tree)
     return bool(nodes) and all(_score(node) in node.ds for node in nodes)
 

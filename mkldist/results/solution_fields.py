@@ -1,4 +1,4 @@
-"""What a record takes from the solutions of a run: of one solver, or of one for each class."""
+"""Fields of a record from the solutions of a run: one solution, or one for each class."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ def solution_fields(solutions: Sequence[Solution]) -> dict[str, Any]:
     Parameters
     ----------
     solutions : sequence of Solution
-        That of the only solver, or those of one solver for each of several classes.
+        The only solution, or one solution for each of several classes.
 
     Returns
     -------
     dict of str to object
-        Objectives and bounds of several solvers are added up, and so is their work; the run
-        stopped for the reason of the first that did not converge.
+        Fields by name.  Objectives, bounds and work of several solutions are summed.  The stop
+        reason is that of the first solution that did not converge.
     """
     if len(solutions) > 1:
         return _of_each_class(solutions)
@@ -80,7 +80,7 @@ def _of_each_class(solutions: Sequence[Solution]) -> dict[str, Any]:
 
 
 def _extras(extras: Sequence[dict[str, float]]) -> dict[str, Floats]:
-    """Return further scalars, NaN for the classes that did not report one."""
+    """Return further scalars of the classes, NaN for a class that did not report one."""
     names = dict.fromkeys(name for extra in extras for name in extra)
     return {
         f"class_{name}": np.array([extra.get(name, math.nan) for extra in extras], dtype=np.float64)
@@ -89,7 +89,7 @@ def _extras(extras: Sequence[dict[str, float]]) -> dict[str, Floats]:
 
 
 def _traces(traces: Sequence[dict[str, Floats]]) -> dict[str, Floats]:
-    """Return traces of classes one below the other, the shorter ones filled up with NaN."""
+    """Return the traces of classes stacked, the shorter ones filled up with NaN."""
     stacked = {}
     for name in dict.fromkeys(name for trace in traces for name in trace):
         rows = [np.asarray(trace.get(name, np.empty(0)), dtype=np.float64) for trace in traces]

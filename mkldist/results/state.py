@@ -1,4 +1,4 @@
-"""The states that a run goes through."""
+"""The states of a run."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import enum
 
 
 class RunState(enum.StrEnum):
-    """What is known of a run: planned, being computed, or recorded with an outcome.
+    """State of a run: planned, or recorded with an outcome.
 
-    Only the last two are ever on disk; a recorded run changes only when it is run again.
+    The name of a record file holds one of the last two.  A recorded run changes only when it is
+    run again.
     """
 
     WAITING = "waiting"
-    RUNNING = "running"
     COMPLETE = "complete"
     FAILED = "failed"
 
     @property
     def is_recorded(self) -> bool:
-        """Whether the run has an outcome in storage."""
+        """True if the run has an outcome in storage."""
         return self in (RunState.COMPLETE, RunState.FAILED)

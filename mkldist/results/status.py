@@ -1,19 +1,22 @@
-"""How a sweep stands: runs by state, and what failed with which error."""
+"""Progress of a sweep: its runs by state, the errors of failed runs, and its process."""
 
 from __future__ import annotations
 
-import json
-import os
-import socket
 from collections import Counter
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from mkldist.errors import StoreError
-from mkldist.results.output import MANIFEST, OWNER, OutputFolder, manifest_name, no_folder
-from mkldist.results.records import RecordStore
+from mkldist.results.output import (
+    MANIFEST,
+    Claim,
+    OutputFolder,
+    claim_on,
+    manifest_name,
+    no_folder,
+)
+from mkldist.results.records import RecordStore, RunRecord
 from mkldist.results.state import RunState
 from mkldist.results.tree import RESULTS, locate
 from mkldist.results.tree_index import TreeIndex
@@ -32,9 +35,9 @@ class FailedRun:
     split : int
         Index of its split.
     params : dict of str to object
-        Parameters of its method.
+        Its hyperparameters.
     error : str
-        Why it failed.
+        The error.
     """
 
     id: str
@@ -46,7 +49,7 @@ class FailedRun:
 
 @dataclass(frozen=True)
 class SweepStatus:
-    """How a sweep stands.
+    """Progress of a sweep.
 
     Parameters
     ----------
@@ -55,13 +58,13 @@ class SweepStatus:
     path : Path
         Its output folder.
     counts : mapping of RunState to int
-        Runs by state; planned runs without an outcome are waiting.
+        Runs by state.  A run waits until its outcome is recorded, also while it is computed.
     by_node : mapping of str to mapping of RunState to int
         The same for each ``<dataset>/<method>``.
     failed : tuple of FailedRun
         The failed runs.
-    is_active : bool
-        Whether a process on this machine is at work on the sweep now.
+    claim : Claim or None
+        The process that claimed the folder, which may have ended since.
     """
 
     name: str
@@ -69,21 +72,16 @@ class SweepStatus:
     counts: Mapping[RunState, int]
     by_node: Mapping[str, Mapping[RunState, int]]
     failed: tuple[FailedRun, ...]
-    is_active: bool
+    claim: Claim | None
 
     @property
     def n_runs(self) -> int:
         """Number of planned runs."""
         return sum(self.counts.values())
 
-    @property
-    def is_finished(self) -> bool:
-        """Whether every planned run has an outcome."""
-        return self.n_runs > 0 and not self.counts.get(RunState.WAITING, 0)
-
 
 def sweep_status(path: str | Path) -> SweepStatus:
-    """Return how the sweep of an output folder stands, whether or not it is at work.
+    """Return the progress of the sweep in an output folder, running or not.
 
     Outcomes are taken from the records, which are ahead of the tree of results.
 
@@ -95,7 +93,7 @@ def sweep_status(path: str | Path) -> SweepStatus:
     Raises
     ------
     mkldist.errors.StoreError
-        When no sweep wrote there, or what it wrote is damaged.
+        If no sweep wrote there, or its files are damaged.
     """
     given = Path(path)
     folder = OutputFolder(given.parent if given.name == RESULTS else given)
@@ -106,15 +104,18 @@ def sweep_status(path: str | Path) -> SweepStatus:
             "the output folder of a sweep",
         )
     records = RecordStore(folder.records)
-    nodes = _planned(folder)
+    # The tree is made after the manifest: a sweep that is still planning has no runs.
+    index = TreeIndex(locate(folder.path)) if folder.results.is_dir() else None
+    places, dims = (index.places, index.nodes) if index else ({}, {})
     recorded = records.ids()
     by_node: dict[str, Counter[RunState]] = {}
     failed = []
-    for run_id, node in nodes.items():
+    for run_id, (node, place) in places.items():
         state = recorded.get(run_id, RunState.WAITING)
         by_node.setdefault(node, Counter())[state] += 1
         if state is RunState.FAILED:
-            failed.append(_failed_run(records, run_id, node))
+            error, params = _failure(records.read(run_id), dims[node])
+            failed.append(FailedRun(run_id, node, place[0], params, error))
     total: Counter[RunState] = sum(by_node.values(), Counter())
     return SweepStatus(
         name=manifest_name(folder.path),
@@ -122,34 +123,12 @@ def sweep_status(path: str | Path) -> SweepStatus:
         counts=dict(total),
         by_node={node: dict(counts) for node, counts in sorted(by_node.items())},
         failed=tuple(sorted(failed, key=lambda run: (run.node, run.split, run.id))),
-        is_active=_is_active(folder),
+        claim=claim_on(folder.path),
     )
 
 
-def _planned(folder: OutputFolder) -> dict[str, str]:
-    """Return the node of every planned run; none before the sweep has planned."""
-    if not folder.results.is_dir():
-        return {}
-    index = TreeIndex(locate(folder.path))
-    return {run_id: node for run_id, (node, _) in index.places.items()}
-
-
-def _failed_run(records: RecordStore, run_id: str, node: str) -> FailedRun:
-    record = records.read(run_id)
+def _failure(record: RunRecord | None, dims: Collection[str]) -> tuple[str, dict[str, object]]:
+    """Return the error of a failed run, and those of its parameters that are dims of its node."""
     if record is None:
-        return FailedRun(run_id, node, -1, {}, "its record is damaged: it will be run again")
-    return FailedRun(run_id, node, record.split, record.params, record.error)
-
-
-def _is_active(folder: OutputFolder) -> bool:
-    """Tell from the owner's note whether its process lives; false on another machine."""
-    with suppress(OSError, ValueError, KeyError, TypeError):
-        owner = json.loads((folder.path / OWNER).read_text())
-        if owner["host"] != socket.gethostname():
-            return False
-        try:
-            os.kill(int(owner["pid"]), 0)
-        except PermissionError:
-            return True  # it lives and is another user's
-        return True
-    return False
+        return "its record is damaged: it will be run again", {}
+    return record.error, {name: record.params[name] for name in dims if name in record.params}

@@ -1,10 +1,9 @@
-"""The tree of results: made for a plan, filled from records, opened with xarray."""
+"""The tree of results: making it for a plan, filling it from records, opening it with xarray."""
 
 from __future__ import annotations
 
 import json
 import shutil
-import uuid
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib import metadata
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mkldist.arrays import Array
+from mkldist.durable import flush_folder, remove_temporaries, temporary_path
 from mkldist.errors import StoreError
 from mkldist.plan.model import Plan
 from mkldist.results.convergence import convergence_documents
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     import xarray as xr
 
 RESULTS = "results.zarr"
-_MAKING, _OLD = ".results-making-", ".results-old-"
 _RECORDS_AT_ONCE = 512
 _DESCRIPTIONS = {
     "split": "index of the train/test split",
@@ -68,36 +67,36 @@ def prepare(
 ) -> int:
     """Make the tree of a plan, or bring an existing one up to date with the records.
 
-    A tree that was made for other runs, or is damaged, is made anew from the records beside the
-    old one, which it then replaces.
+    If the existing tree was made for other runs or is damaged, a new one is made from the records
+    beside it and then replaces it.
 
     Parameters
     ----------
     path : Path
-        Where the tree is to be, usually ``<output folder>/results.zarr``.
+        Path of the tree, usually ``<output folder>/results.zarr``.
     plan : Plan
         The plan.
     facts : TreeFacts
-        What the plan does not say.
+        Facts that the layout needs beside the plan.
     records : RecordStore
-        What is recorded already.
+        Records of the sweep.
     provenance : mapping, optional
-        What is to be said of versions and the machine; JSON-serialisable.
+        Versions and machine, as JSON-serialisable facts.
 
     Returns
     -------
     int
-        Number of records that were carried into the tree.
+        Number of records that were written to the tree.
     """
     path = Path(path)
-    remove_leftovers(path.parent)
+    remove_temporaries(path.parent)
     layout = tree_layout(plan, facts)
     if _is_of(path, layout.id):
         try:
             return _catch_up(TreeWriter(path), records)
         except StoreError:
-            pass  # some chunk is damaged; every value of it is in the records
-    making = path.with_name(f"{_MAKING}{uuid.uuid4().hex}")
+            pass  # a chunk is damaged, but the records hold all of its values
+    making = temporary_path(path.parent)
     try:
         _make(making, layout, _attributes(plan, layout.id, provenance))
         written = _catch_up(TreeWriter(making), records)
@@ -105,20 +104,6 @@ def prepare(
     finally:
         shutil.rmtree(making, ignore_errors=True)
     return written
-
-
-def create(
-    path: Path, plan: Plan, facts: TreeFacts, provenance: Mapping[str, Any] | None = None
-) -> None:
-    """Make the tree of a plan without any run in it; nothing but metadata and ids is written.
-
-    Parameters
-    ----------
-    path, plan, facts, provenance
-        As in :func:`prepare`.
-    """
-    layout = tree_layout(plan, facts)
-    _make(Path(path), layout, _attributes(plan, layout.id, provenance))
 
 
 def open_results(path: str | Path) -> xr.DataTree:
@@ -134,14 +119,14 @@ def open_results(path: str | Path) -> xr.DataTree:
     xarray.DataTree
         ``tree["<dataset>/<method>"]`` (``"<dataset>/<bank>/<method>"`` for a sweep of several
         banks) has dims ``split`` and the method's hyperparameters; arrays are read when used.
-        What a run has not reported (yet) is NaN; its ``state`` says why.
+        Values that a run has not reported are NaN, and its ``state`` tells why.
         ``tree["<dataset>/<method>/convergence"]`` holds the traces of methods with the setting
         ``trace = true``, along dim ``iteration``, counted from 1.
 
     Raises
     ------
     mkldist.errors.StoreError
-        When there are no results or they are damaged.
+        If there are no results or they are damaged.
 
     Examples
     --------
@@ -172,7 +157,7 @@ def open_results(path: str | Path) -> xr.DataTree:
 
 
 def _count_iterations(node: xr.DataTree) -> None:
-    """Give traces the coordinate of their iterations, whose number grows while a sweep runs."""
+    """Give traces a coordinate of iterations, which is not stored because it grows in a sweep."""
     count = node.sizes[ITERATION]
     node.coords[ITERATION] = (
         ITERATION,
@@ -187,7 +172,7 @@ def locate(path: str | Path) -> Path:
     Raises
     ------
     mkldist.errors.StoreError
-        When there is none.
+        If there is none.
     """
     given = Path(path)
     for candidate in (given / RESULTS, given):
@@ -200,13 +185,6 @@ def locate(path: str | Path) -> Path:
     )
 
 
-def remove_leftovers(folder: Path) -> None:
-    """Delete trees that a killed process was making or replacing."""
-    for prefix in (_MAKING, _OLD):
-        for left in folder.glob(f"{prefix}*"):
-            shutil.rmtree(left, ignore_errors=True)
-
-
 def _is_of(path: Path, layout_id: str) -> bool:
     try:
         return bool(read_root(path)["attributes"]["layout_id"] == layout_id)
@@ -215,7 +193,7 @@ def _is_of(path: Path, layout_id: str) -> bool:
 
 
 def _catch_up(writer: TreeWriter, records: RecordStore) -> int:
-    """Write the records whose state the tree does not have."""
+    """Write the records whose state differs from that in the tree."""
     known = writer.states()
     behind = writer.in_order(
         run_id for run_id, state in records.ids().items() if known.get(run_id, state) is not state
@@ -228,7 +206,7 @@ def _catch_up(writer: TreeWriter, records: RecordStore) -> int:
 
 
 def _make(path: Path, layout: TreeLayout, attributes: Mapping[str, Any]) -> None:
-    """Write metadata, coordinates and ids."""
+    """Make a tree with its metadata, coordinates and ids, without any run."""
     import zarr
 
     documents, arrays = _documents(layout)
@@ -240,7 +218,7 @@ def _make(path: Path, layout: TreeLayout, attributes: Mapping[str, Any]) -> None
 
 
 def _documents(layout: TreeLayout) -> tuple[dict[str, Document], dict[str, Array]]:
-    """Return the metadata of all nodes by path, and the arrays that are known now."""
+    """Return the metadata of all nodes, and the arrays of coordinates and ids, by path."""
     documents: dict[str, Document] = {}
     arrays: dict[str, Array] = {}
     for path, coordinates in layout.shared.items():
@@ -280,7 +258,7 @@ def _coordinate_document(name: str, dim: str, values: Array) -> Document:
 def _attributes(
     plan: Plan, layout_id: str, provenance: Mapping[str, Any] | None
 ) -> dict[str, str | int]:
-    """Return the attributes of the root; text and numbers only, as netCDF can hold no others."""
+    """Return the attributes of the root: only text and numbers, as netCDF allows no others."""
     return {
         "title": f"Results of the sweep {plan.spec.name}",
         "sweep": plan.spec.name,
@@ -297,9 +275,10 @@ def _attributes(
 
 
 def _swap(new: Path, path: Path) -> None:
-    """Put a tree in the place of another."""
-    old = path.with_name(f"{_OLD}{uuid.uuid4().hex}")
+    """Replace a tree by another."""
+    old = temporary_path(path.parent)
     if path.exists():
         path.rename(old)
     new.rename(path)
+    flush_folder(path.parent)
     shutil.rmtree(old, ignore_errors=True)

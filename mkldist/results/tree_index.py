@@ -1,4 +1,4 @@
-"""Which run stands where in a tree of results on disk."""
+"""Index of a tree of results on disk: its nodes, their variables, and the place of each run."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ Place = tuple[int, ...]
 
 
 class TreeIndex:
-    """A tree's nodes, variables and places, read from its metadata and its run ids.
+    """Nodes, variables and places of a tree, read from its metadata and run ids.
 
     Parameters
     ----------
     path : Path
         The tree, a folder ``*.zarr``.
     mode : str
-        ``"r"``, or ``"r+"`` for the one that writes.
+        ``"r"`` to read, ``"r+"`` for the process that writes.
 
     Attributes
     ----------
     nodes : dict of str to dict of str to int
         Dims of the runs of each method's node, by its path.
     scalars : dict of str to set of str
-        Names of the numbers that each node holds per run.
+        Names of the variables of each node with one number per run.
     places : dict of str to (str, tuple of int)
         Node and index of each run by its id.
 
     Raises
     ------
     mkldist.errors.StoreError
-        When the tree is damaged.
+        If the tree is damaged.
     """
 
     def __init__(self, path: Path, mode: Literal["r", "r+"] = "r") -> None:
@@ -77,11 +77,11 @@ class TreeIndex:
                 self.scalars[node].add(name)
 
     def holds(self, node: str, name: str) -> bool:
-        """Return whether a node has a variable."""
+        """Return True if a node has a variable of this name."""
         return f"{node}/{name}" in self._documents
 
     def document(self, path: str) -> Document | None:
-        """Return the metadata of an array or group; None if there is none."""
+        """Return the metadata of an array or group, or None if it is missing."""
         document: Document | None = self._documents.get(path)
         return document
 
@@ -94,7 +94,7 @@ class TreeIndex:
         return self._group[path]
 
     def states(self) -> dict[str, RunState]:
-        """Return the state of every run as the tree has it."""
+        """Return the state of every run in the tree."""
         states = {node: load(self.array(node, STATE.name)) for node in self.nodes}
         return {
             run_id: RunState(str(states[node][place]))
@@ -108,7 +108,7 @@ def load(array: Any, selection: tuple[Any, ...] = (...,)) -> Array:
     Raises
     ------
     mkldist.errors.StoreError
-        When a chunk is damaged.
+        If a chunk is damaged.
     """
     try:
         return np.asarray(array.get_orthogonal_selection(selection))
@@ -117,7 +117,7 @@ def load(array: Any, selection: tuple[Any, ...] = (...,)) -> Array:
 
 
 def damaged(path: Path, error: BaseException) -> StoreError:
-    """Return what to tell of a tree that cannot be read."""
+    """Return the error for a tree that cannot be read."""
     return StoreError(
         str(path),
         f"cannot be read ({type(error).__name__}: {' '.join(str(error).split())[:200]})",
@@ -127,5 +127,5 @@ def damaged(path: Path, error: BaseException) -> StoreError:
 
 
 def _sizes(document: Mapping[str, Any]) -> dict[str, int]:
-    """Return the dims of an array and their sizes; a group has none."""
+    """Return the dims of an array and their sizes, or nothing for a group."""
     return dict(zip(document.get("dimension_names", ()), document.get("shape", ()), strict=True))

@@ -1,4 +1,4 @@
-"""Carrying records into the tree of results, region by region; one writer at a time."""
+"""Writing of records to the tree of results, region by region, by one writer at a time."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ from mkldist.results.zarr_documents import (
 
 
 class TreeWriter:
-    """The one writer of a tree of results.
+    """Writer of a tree of results, of which there must be only one at a time.
 
-    A record goes to the place of its id, and only the chunks of its split are touched; its state
-    is written after its values, so that who reads "complete" reads values.
+    A record is written to the place of its id, which changes only chunks of its split.  Its state
+    is written after its values, so that a reader who finds "complete" also finds the values.
 
     Parameters
     ----------
@@ -50,29 +50,30 @@ class TreeWriter:
     Raises
     ------
     mkldist.errors.StoreError
-        When the tree is damaged.
+        If the tree is damaged.
     """
 
     def __init__(self, path: Path) -> None:
         self._index = TreeIndex(Path(path), mode="r+")
 
     def __contains__(self, run_id: str) -> bool:
-        """Whether the run has a place in the tree."""
+        """Return True if the run has a place in the tree."""
         return run_id in self._index.places
 
     def states(self) -> dict[str, RunState]:
-        """Return the state of every run as the tree has it."""
+        """Return the state of every run in the tree."""
         return self._index.states()
 
     def in_order(self, run_ids: Iterable[str]) -> list[str]:
-        """Return the runs that have a place, neighbours in the tree next to each other."""
+        """Return the runs that have a place, sorted by their places."""
         placed = (run_id for run_id in run_ids if run_id in self)
         return sorted(placed, key=self._index.places.__getitem__)
 
     def write(self, records: Iterable[RunRecord]) -> int:
-        """Write records to their places; return how many had one.
+        """Write records to their places, and return the number of records that have one.
 
-        Many at once are cheaper than one by one: a chunk holds all runs of a method on a split.
+        Many records at once take less time than one by one, because a chunk holds all runs of a
+        method on a split.
         """
         by_node: dict[str, dict[Place, RunRecord]] = defaultdict(dict)
         for record in records:
@@ -109,7 +110,7 @@ class TreeWriter:
                 _write_arrays(array, {place: vector(r, shape) for place, r in placed.items()})
 
     def _write_classes(self, node: str, placed: Mapping[Place, RunRecord]) -> None:
-        """Write what there is of each class."""
+        """Write the values of each class."""
         names = dict.fromkeys(name for record in placed.values() for name in record.of_classes)
         for name in names:
             array = self._index.array(node, name)
@@ -154,7 +155,7 @@ class TreeWriter:
 
 
 class _Region:
-    """The chunks of some splits of a node's variables, and the runs to be put there."""
+    """The chunks of some splits in a node, and the places in them that are to be written."""
 
     def __init__(self, places: Iterable[Place], shape: tuple[int, ...]) -> None:
         self._splits = sorted({place[0] for place in places})
@@ -163,7 +164,7 @@ class _Region:
         self._covered = len(set(places)) == int(np.prod(self._shape))
 
     def write(self, array: Any, values: Mapping[Place, Any]) -> None:
-        """Put values at their places, and leave the others of the region as they are."""
+        """Write values to their places, and leave the other places of the region as they are."""
         selection = (np.array(self._splits), *(slice(None) for _ in self._shape[1:]))
         if self._covered:
             block = np.full(self._shape, array.fill_value, dtype=array.dtype)
@@ -175,7 +176,7 @@ class _Region:
 
 
 def _write_arrays(array: Any, values: Mapping[Place, Array]) -> None:
-    """Put a vector or matrix per run, each chunk read and written once at most."""
+    """Write a vector or matrix per run; each chunk is read and written at most once."""
     n_dims = max(len(run) for run in values)
     grid = array.shape[1:n_dims]
     if array.chunks[1:n_dims] != grid:
@@ -228,7 +229,7 @@ def variable_document(
     dims : mapping of str to int
         Dims of the node's runs.
     vectors : mapping of str to int
-        Sizes of the further dims.
+        Sizes of the further dims, such as ``kernel``.
     """
     further = {dim: vectors[dim] for dim in variable.dims}
     sizes = {**dims, **further}

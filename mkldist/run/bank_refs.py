@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mkldist.data.snapshot import save_snapshot
+from mkldist.durable import writing
 from mkldist.identity import content_id
 from mkldist.plan.model import Plan, RunPlan
 from mkldist.resolve.resolved import Resolved
-from mkldist.results.output import writing
 from mkldist.worker.bank_inputs import BankRef
 
 

@@ -8,8 +8,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mkldist.durable import writing
 from mkldist.errors import UnreadableError
-from mkldist.results.output import writing
 from mkldist.results.records import RecordStore, RunRecord
 
 if TYPE_CHECKING:

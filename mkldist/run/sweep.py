@@ -14,11 +14,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mkldist.durable import writing
 from mkldist.figures.sweep_figures import draw_figures, undrawable_runs
 from mkldist.plan.model import BatchPlan, Plan
 from mkldist.resolve.resolved import Resolved
 from mkldist.results.layout import TreeFacts
-from mkldist.results.output import OutputFolder, claimed, writing
+from mkldist.results.output import OutputFolder, claimed
 from mkldist.results.records import RecordStore
 from mkldist.results.state import RunState
 from mkldist.results.tree import prepare

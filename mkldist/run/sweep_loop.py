@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from mkldist.durable import as_output_error, writing
 from mkldist.errors import DataError, GramError, SpecError
 from mkldist.gram.build import BuildReceipt
 from mkldist.gram.loading import retried
 from mkldist.plan.model import BatchPlan
-from mkldist.results.output import as_output_error, writing
 from mkldist.results.records import RecordStore
 from mkldist.results.state import RunState
 from mkldist.run.bank_refs import BankKey

@@ -1,9 +1,8 @@
-"""Graph Laplacians that were built once, kept in files under the hash of what they are made of.
+"""Graph Laplacians kept in files, which are named by a hash of the points and the graph.
 
 A file is a sparse matrix in scipy's npz format, then a footer with its checksum.  It is written
-under a temporary name, flushed, and renamed.  Nothing is trusted: a file that is missing, cut short
-or damaged is computed and written again, and a folder that cannot be written costs only the
-computation next time.
+whole or not at all.  If a file is missing, cut short or damaged, its Laplacian is computed and
+written again.  If the folder cannot be written, every call computes the Laplacian.
 """
 
 from __future__ import annotations
@@ -14,10 +13,10 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-import google_crc32c
 import numpy as np
 from scipy import sparse
 
+from mkldist.durable import Footer
 from mkldist.errors import OutputError, StoreError
 from mkldist.gram.blob_places import LAPLACIANS, open_blobs
 from mkldist.gram.blobs import Blobs
@@ -28,9 +27,8 @@ from mkldist.kernels.graph import as_points, graph_laplacian
 from mkldist.spec.graph import GraphSpec
 
 SUFFIX = ".npz"
-VERSION = 1  # of the file and of what a GraphSpec means
-MAGIC = b"mkldist graph 1\0"
-FOOTER_BYTES = len(MAGIC) + 4
+VERSION = 1  # of the file and of the meaning of a GraphSpec
+FOOTER = Footer(b"mkldist graph 1\0")
 
 
 def laplacian_id(x: Any, spec: GraphSpec) -> str:
@@ -56,7 +54,7 @@ def laplacian_id(x: Any, spec: GraphSpec) -> str:
 def cached_laplacian(x: Any, spec: GraphSpec, folder: str | Path) -> sparse.csr_array:
     """Return the graph Laplacian of points, computed unless it is in `folder`.
 
-    Of several processes that want the same one on a file system, one computes it and the others
+    If several processes need the same Laplacian on a file system, one computes it and the others
     wait.
 
     Parameters
@@ -66,7 +64,7 @@ def cached_laplacian(x: Any, spec: GraphSpec, folder: str | Path) -> sparse.csr_
     spec : GraphSpec
         The graph.
     folder : str or Path
-        Folder or fsspec URL, made when needed; the files lie in ``laplacians`` below it.
+        Folder or fsspec URL, made if it is missing; the files lie in ``laplacians`` below it.
 
     Returns
     -------
@@ -75,7 +73,7 @@ def cached_laplacian(x: Any, spec: GraphSpec, folder: str | Path) -> sparse.csr_
     Raises
     ------
     mkldist.errors.DataError
-        For points of which there is no such graph.
+        If the points have no such graph.
     """
     points = as_points(x)
     name = laplacian_id(points, spec)
@@ -95,7 +93,7 @@ def cached_laplacian(x: Any, spec: GraphSpec, folder: str | Path) -> sparse.csr_
 
 @contextmanager
 def _alone(blobs: Blobs, name: str) -> Iterator[None]:
-    """Keep others out where files have locks; without, all compute and write the same."""
+    """Exclude other processes if files have locks; else all compute and write the same file."""
     with ExitStack() as held:
         if isinstance(blobs, LocalBlobs):
             with suppress(OSError, OutputError):
@@ -108,24 +106,18 @@ def _encoded(laplacian: sparse.csr_array) -> list[bytes]:
     """Return the content of a file."""
     body = io.BytesIO()
     sparse.save_npz(body, laplacian, compressed=False)
-    return [body.getvalue(), MAGIC, _checksum(body.getvalue())]
+    return [body.getvalue(), FOOTER.of([body.getvalue()])]
 
 
 def _read(blobs: Blobs, name: str, n_points: int) -> sparse.csr_array | None:
-    """Return a Laplacian from its file, None if that is missing, cut short or damaged."""
+    """Return a Laplacian from its file, or None if that is missing, cut short or damaged."""
     content = None
     with suppress(StoreError):
         content = blobs.get(f"{name}{SUFFIX}")
-    if content is None or len(content) < FOOTER_BYTES:
-        return None
-    body, footer = content[:-FOOTER_BYTES], content[-FOOTER_BYTES:]
-    if footer != MAGIC + _checksum(body):
+    body = None if content is None else FOOTER.body(content)
+    if body is None:
         return None
     laplacian: Any = sparse.load_npz(io.BytesIO(body))
     if laplacian.shape != (n_points, n_points):
         return None
     return sparse.csr_array(laplacian)
-
-
-def _checksum(body: bytes) -> bytes:
-    return int(google_crc32c.value(body)).to_bytes(4, "little")

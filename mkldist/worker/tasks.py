@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import cast
 
 from mkldist.blas_threads import single_threaded
+from mkldist.durable import writing
 from mkldist.gram.bank import Bank
 from mkldist.gram.buffer import BankBuffer
 from mkldist.gram.build import BlockBuilder, BuildReceipt, build_blocks
@@ -23,7 +24,6 @@ from mkldist.gram.store import Block, GramStore
 from mkldist.gram.streamed import StreamedBank
 from mkldist.memory import bank_bytes, row_cache_bytes
 from mkldist.plan.model import BankPlan, RunPlan
-from mkldist.results.output import writing
 from mkldist.worker.bank_inputs import BankRef, bank_inputs
 from mkldist.worker.batch import BatchSettings, announcer, solve_runs
 from mkldist.worker.warm_up import warm_up

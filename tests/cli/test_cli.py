@@ -77,6 +77,7 @@ def test_status_counts_runs(finished):
     done = run(finished, "status", "results/tiny")
     assert "two_moons/level" in done.stdout
     assert "complete" in done.stdout
+    assert "not at work" in done.stdout
     tables = done.stdout.split("\n\n")
     assert tables[1].startswith("data set and method")
     assert tables[2].split()[:2] == ["active", "largest"]

@@ -1,4 +1,4 @@
-"""What pictures show is what the sweep scored."""
+"""Decision functions that pictures show are those that the sweep scored."""
 
 from __future__ import annotations
 

@@ -1,13 +1,18 @@
-"""Pictures are drawn once, of the best setting, and after the runs."""
+"""Pictures are drawn once, of the best setting, after the runs.
+
+The modules files and drawing are tested through them.
+"""
 
 from __future__ import annotations
 
+import os
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
 from PIL import Image
 
+from mkldist.durable import temporary_path
 from mkldist.errors import SpecError
 from mkldist.figures import sweep_figures
 from mkldist.results.records import RecordStore
@@ -55,7 +60,9 @@ def test_pictures_are_drawn_once(tmp_path, scheduler, drawn):
     before = {name: (figures / name).read_bytes() for name in files(figures)}
     (figures / "two_moons-level.svg").unlink()
     (figures / "two_moons-majority.png").write_bytes(b"")
-    (figures / ".writing-two_moons-level.svg").write_bytes(b"half of")
+    left = temporary_path(figures)
+    left.write_bytes(b"half of a picture")
+    os.utime(left, (0, 0))
     outcome = run(spec, tmp_path / "out", scheduler)
     assert (outcome.computed, drawn) == (0, [*NAMES, *NAMES])
     assert {name: (figures / name).read_bytes() for name in files(figures)} == before

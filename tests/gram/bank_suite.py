@@ -1,4 +1,8 @@
-"""What every bank must do, against plain numpy on the unpacked matrices."""
+"""Requirements of every bank, against plain numpy on the unpacked matrices.
+
+Through the banks they test the modules of a pass: requests, layout, passes, operands, diagonals,
+few_kernels and tile_products.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Processes that work on a store, and whether it is sound."""
+"""Processes that work on a store, and a check that it is sound."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Programs that tests of the store start in processes of their own, to kill them or starve them.
+"""Programs that tests of the store run in separate processes, to kill them or fill their disk.
 
 Run as ``python store_scripts.py COMMAND ROOT ...``.  The bank is the same everywhere: its values
 are a function of their position, so that any reader can tell right from wrong.
@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from mkldist import durable
 from mkldist.errors import MkldistError
 from mkldist.gram import local_blobs, metadata
 from mkldist.gram.build import build_blocks
@@ -69,12 +70,12 @@ def build_until(root, step, count):
         if left == 0:
             if step == "half":
                 with Path(args[0]).open("wb") as file:
-                    file.write(bytes(args[1][0])[:100])
+                    file.write(bytes(next(iter(args[1])))[:100])
             die()
         return original(*args, **kwargs)
 
     owner, name = {
-        "half": (local_blobs, "_write_file"),
+        "half": (durable, "_write"),
         "flush": (os, "fsync"),
         "rename": (Path, "replace"),
         "unlink": (Path, "unlink"),

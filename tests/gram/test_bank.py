@@ -1,3 +1,5 @@
+"""Banks in memory, by the requirements of every bank."""
+
 from __future__ import annotations
 
 import numpy as np

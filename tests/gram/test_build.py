@@ -1,4 +1,4 @@
-"""Building banks block by block against evaluating whole matrices."""
+"""Banks built block by block from any source, against whole matrices; sources are tested here."""
 
 import numpy as np
 import pytest
@@ -221,19 +221,6 @@ def test_what_a_disk_refuses_of_a_loaded_bank_is_said_at_the_end(tmp_path, monke
     with pytest.raises(IndexError), BlockBuilder(source, store) as builder:
         builder.load(BankBuffer())[99]  # what ended the batch is what is to be told
     assert builder.receipt.blocks == 0
-
-
-def test_a_bank_takes_the_memory_of_the_last_one_if_it_is_about_as_large():
-    buffer = BankBuffer()
-    first = buffer.take((3, 100), np.dtype("float64"))
-    assert np.shares_memory(first, buffer.take((4, 60), np.dtype("float64")))
-    assert np.shares_memory(first, buffer.take((5, 100), np.dtype("float32")))
-    for shape in [(4, 100), (1, 100)]:
-        other = buffer.take(shape, np.dtype("float64"))
-        assert other.shape == shape
-        assert not np.shares_memory(first, other)
-    buffer.clear()
-    assert not np.shares_memory(other, buffer.take((1, 100), np.dtype("float64")))
 
 
 def test_a_source_of_another_shape_is_refused(tmp_path):

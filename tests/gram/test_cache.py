@@ -1,48 +1,26 @@
+"""The node cache: files made once, shared, checked and evicted."""
+
 from __future__ import annotations
 
 import errno
 import multiprocessing
 import os
-import socket
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
+from mkldist.durable import temporary_path
 from mkldist.errors import OutputError
-from mkldist.gram import cache as cache_module
-from mkldist.gram import mapped, passes
-from mkldist.gram.cache import FOOTER_BYTES, NodeCache, default_directory
-from mkldist.gram.layout import TileLayout
+from mkldist.gram.cache import FOOTER, NodeCache, default_directory
 from mkldist.gram.loading import DamagedBlocksError
 from mkldist.gram.mapped import MappedBank
 from mkldist.gram.passes import answer
-from mkldist.gram.requests import Combine, Quadratic
+from mkldist.gram.requests import Combine
 from mkldist.gram.store import GramStore
-from tests.gram.bank_suite import BankSuite, random_grams
+from tests.gram.bank_suite import random_grams
 from tests.gram.stores import damage, stored
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-class TestMappedBank(BankSuite):
-    @pytest.fixture(params=[(40, 13, None), (25, 150, 0)], ids=["kept", "given back"])
-    def shape(self, request: pytest.FixtureRequest) -> tuple[int, int, int | None]:
-        return request.param
-
-    @pytest.fixture
-    def grams(self, shape: tuple[int, int, int | None]) -> np.ndarray:
-        return random_grams(shape[0], shape[1])
-
-    @pytest.fixture
-    def bank(
-        self, grams: np.ndarray, dtype: str, shape: tuple[int, int, int | None], tmp_path: Path
-    ) -> MappedBank:
-        store = stored(tmp_path / "banks", grams, dtype)
-        bank = NodeCache(tmp_path / "cache").open(store, shape[2])
-        assert bank is not None
-        return bank
 
 
 @pytest.fixture
@@ -71,36 +49,6 @@ def test_second_opening_does_not_read_the_store(cache: NodeCache, store: GramSto
         damage(store, block)
     assert_array_equal(total(cache.open(store)), first)
     assert_array_equal(total(NodeCache(cache.directory).open(store)), first)
-
-
-@pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="no /proc/self/smaps")
-@pytest.mark.parametrize("visit", ["rows", "diagonals", "chunks"])
-def test_pages_of_a_bank_over_its_limit_are_given_back_in_time(visit: str, tmp_path: Path) -> None:
-    limit, layout, n_kernels = 2**27, TileLayout.for_points(512), 300
-    n_bytes = n_kernels * layout.n_entries * 8
-    assert n_bytes > 2 * limit
-    (tmp_path / "bank").touch()
-    os.truncate(tmp_path / "bank", n_bytes)
-    bank = MappedBank(tmp_path / "bank", n_kernels, layout, np.dtype(np.float64), limit)
-    kernels = (np.arange(n_kernels),) if visit == "rows" else ()
-    peak = 0
-    for part in getattr(bank, visit)(*kernels):
-        if visit == "rows":
-            part.values[part.lines].sum()
-        else:
-            part.values.sum()
-        peak = max(peak, mapped_bytes(tmp_path / "bank"))
-    assert 0 < peak <= limit
-
-
-def mapped_bytes(path: Path) -> int:
-    """Return how much of a file is mapped into this process and resident."""
-    lines = iter(Path("/proc/self/smaps").read_text().splitlines())
-    for line in lines:
-        if line.endswith(str(path)):
-            [resident] = [words.split()[1] for words in lines if words.startswith("Rss:")][:1]
-            return 1024 * int(resident)
-    return 0
 
 
 def test_file_may_be_deleted_at_any_time(cache: NodeCache, store: GramStore) -> None:
@@ -148,7 +96,7 @@ def test_banks_of_the_same_name_and_other_facts_are_told_apart(
 
 def test_least_recently_used_files_make_room(tmp_path: Path, grams: np.ndarray) -> None:
     stores = [stored(tmp_path / "banks", grams, "float64", name) for name in "abc"]
-    n_bytes = 12 * stores[0].layout.n_entries * 8 + FOOTER_BYTES
+    n_bytes = 12 * stores[0].layout.n_entries * 8 + FOOTER.n_bytes
     cache = NodeCache(tmp_path / "cache", budget_bytes=2 * n_bytes)
     paths = [cache.path_of(store) for store in stores]
     banks = [cache.open(stores[0]), cache.open(stores[1])]
@@ -159,26 +107,6 @@ def test_least_recently_used_files_make_room(tmp_path: Path, grams: np.ndarray) 
     assert [path.exists() for path in paths] == [True, False, True]
     for bank in banks:
         total(bank)
-
-
-def test_a_bank_over_its_limit_is_traversed_in_parts_and_answers_the_same(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(mapped, "BLOCK_KERNELS", 4)
-    monkeypatch.setattr(passes, "BLOCK_KERNELS", 4)
-    store = stored(tmp_path / "banks", random_grams(23, 20), "float64")
-    cache = NodeCache(tmp_path / "cache")
-    limit = 4 * 4 * store.layout.n_entries * 8  # a chunk may take a quarter: a block of kernels
-    whole, parts = cache.open(store), cache.open(store, limit)
-    assert whole is not None
-    assert parts is not None
-    assert [chunk.kernels for chunk in whole.chunks()] == [slice(0, 23)]
-    starts = [chunk.kernels.start for chunk in parts.chunks()]
-    assert starts == [0, 4, 8, 12, 16, 20]
-    rng = np.random.default_rng(0)
-    asked = [Quadratic(rng.standard_normal((20, 3))), Combine(rng.random(23))]
-    for ours, theirs in zip(answer(parts, asked), answer(whole, asked), strict=True):
-        assert_array_equal(ours, theirs)
 
 
 def test_bank_larger_than_the_budget_is_not_kept(cache: NodeCache, store: GramStore) -> None:
@@ -198,22 +126,17 @@ def test_full_disk_is_no_bank_and_leaves_nothing(
     assert {path.suffix for path in cache.directory.iterdir()} <= {".lock"}
 
 
-def test_what_a_killed_builder_left_is_replaced_or_removed(
-    cache: NodeCache, tmp_path: Path, store: GramStore, grams: np.ndarray
+def test_files_of_living_builders_stay_until_they_are_old(
+    cache: NodeCache, store: GramStore, grams: np.ndarray
 ) -> None:
     cache.directory.mkdir()
-    own = cache.path_of(store).with_suffix(f".{socket.gethostname()}-1.partial")
-    other = cache.path_of(store).with_suffix(".another-machine-1.partial")
-    old, recent = cache.directory / "old.partial", cache.directory / "recent.partial"
-    for path in (own, other, old, recent):
+    recent, old = temporary_path(cache.directory), temporary_path(cache.directory)
+    for path in (recent, old):
         path.write_bytes(b"half")
-    long_ago = time.time() - 2 * cache_module.ABANDONED_AFTER_SECONDS
-    os.utime(old, (long_ago, long_ago))
+    os.utime(old, (0, 0))
     np.testing.assert_allclose(total(cache.open(store)), grams.sum(axis=0))
-    assert not own.exists()
+    assert recent.read_bytes() == b"half"
     assert not old.exists()
-    assert recent.exists()
-    assert other.read_bytes() == b"half"
 
 
 def test_damage_in_the_store_names_all_blocks(
@@ -226,8 +149,7 @@ def test_damage_in_the_store_names_all_blocks(
     with pytest.raises(DamagedBlocksError, match=r"2 of \d+ blocks are damaged: block 1") as caught:
         cache.open(store)
     assert caught.value.blocks == (1, 4)
-    assert not list(cache.directory.glob("*.bank"))
-    assert not list(cache.directory.glob("*.partial"))
+    assert {path.suffix for path in cache.directory.iterdir()} == {".lock"}
 
 
 def test_folder_that_cannot_be_made(tmp_path: Path, store: GramStore) -> None:

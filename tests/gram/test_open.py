@@ -1,3 +1,5 @@
+"""Opening a store as a bank: the backends agree, and damage is repaired; loading is tested here."""
+
 from __future__ import annotations
 
 import pickle

@@ -1,23 +1,17 @@
-"""Squared radii: the ball against a conic solver, and that a bank computes them once."""
+"""Squared radii: the ball against a conic solver, and one computation for a bank."""
 
 from __future__ import annotations
 
-import multiprocessing
-import warnings
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
-import zarr
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 
-from mkldist.errors import OutputError
 from mkldist.gram.bank import Bank, MemoryBank
 from mkldist.gram.cache import NodeCache
-from mkldist.gram.layout import TileLayout
 from mkldist.gram.loading import DamagedBlocksError
 from mkldist.gram.mapped import MappedBank
 from mkldist.gram.open import open_bank
@@ -91,10 +85,6 @@ def opened(store: GramStore, backend: str, tmp_path: Path) -> Bank:
     return open_bank(store, backend, 20_000, NodeCache(tmp_path / "cache"))  # type: ignore[arg-type]
 
 
-def files_of(store: GramStore) -> list[Path]:
-    return sorted(Path(store.location).glob("radii/*/c/0"))
-
-
 @pytest.mark.parametrize("backend", ["memory", "mmap", "stream"])
 @pytest.mark.parametrize("index", [None, SUBSET], ids=["all", "subset"])
 def test_bank_answers_what_the_matrices_say(
@@ -135,112 +125,6 @@ def test_points_outside_the_bank_are_refused(grams: np.ndarray, index: object) -
         answer(MemoryBank.from_grams(grams), [Radii(np.asarray(index, dtype=np.intp))])
 
 
-@pytest.mark.parametrize("backend", ["memory", "mmap", "stream"])
-def test_a_bank_opened_again_reads_no_kernel(
-    store: GramStore, tmp_path: Path, backend: str
-) -> None:
-    first, second = opened(store, "memory", tmp_path), opened(store, backend, tmp_path)
-    expected = answer(first, [Radii(), Radii(SUBSET)])
-    found = answer(second, [Radii(SUBSET), Radii()])
-    assert (second.counter.radii, second.counter.passes, second.counter.bytes_read) == (0, 0, 0)
-    assert_array_equal(found[0], expected[1])
-    assert_array_equal(found[1], expected[0])
-
-
-def _counted(root: str) -> tuple[int, list[float]]:
-    bank = open_bank(GramStore.open(root, "bank"), "stream")
-    [found] = answer(bank, [Radii(SUBSET)])
-    return bank.counter.radii, found.tolist()
-
-
-def test_another_process_computes_nothing_again(grams: np.ndarray, tmp_path: Path) -> None:
-    stored(tmp_path / "banks", grams, "float64")
-    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as other:
-        computed, theirs = other.submit(_counted, str(tmp_path / "banks")).result()
-    assert computed == 1
-    ours, found = _counted(str(tmp_path / "banks"))
-    assert ours == 0
-    assert found == theirs
-
-
-@pytest.mark.parametrize("harm", ["gone", "cut", "flipped", "empty", "longer", "a folder"])
-def test_a_damaged_file_is_computed_again_and_repaired(
-    store: GramStore, tmp_path: Path, harm: str
-) -> None:
-    [expected] = answer(opened(store, "memory", tmp_path), [Radii()])
-    [file] = files_of(store)
-    whole = file.read_bytes()
-    if harm in ("gone", "a folder"):
-        file.unlink()
-    if harm == "a folder":
-        file.mkdir()
-    content = {"cut": whole[:-9], "empty": b"", "longer": whole + bytes(8)}
-    content["flipped"] = bytes([whole[0] ^ 1]) + whole[1:]
-    if harm in content:
-        file.write_bytes(content[harm])
-    again = opened(store, "memory", tmp_path)
-    assert_array_equal(answer(again, [Radii()])[0], expected)
-    assert again.counter.radii == 1
-    if harm != "a folder":
-        assert file.read_bytes() == whole
-    assert store.is_complete
-
-
-def test_a_medium_that_refuses_costs_only_the_file(
-    store: GramStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    bank = opened(store, "memory", tmp_path)
-
-    def refused(*args: object, **kwargs: object) -> None:
-        raise OutputError("there", "no space is left on the device")
-
-    monkeypatch.setattr("mkldist.gram.local_blobs.LocalBlobs.put", refused)
-    [found] = answer(bank, [Radii()])
-    assert np.isfinite(found).all()
-    assert not files_of(store)
-    answer(bank, [Radii()])
-    assert bank.counter.radii == 1
-
-
-def test_banks_of_one_name_and_different_kernels_share_nothing(
-    store: GramStore, grams: np.ndarray, tmp_path: Path
-) -> None:
-    answer(opened(store, "memory", tmp_path), [Radii()])
-    kept = files_of(store)[0].read_bytes()
-    store.delete()
-    layout = TileLayout.for_points(N_POINTS)
-    other = GramStore.create(tmp_path / "banks", "bank", N_KERNELS, layout, "float64", {"id": 2})
-    for block in other.blocks:
-        other.write(block, 4.0 * layout.pack(grams)[block.kernels, block.entries])
-    left_over = Path(other.location) / "radii" / "0" / "c"
-    left_over.mkdir(parents=True)
-    (left_over / "0").write_bytes(kept)
-    bank = opened(other, "memory", tmp_path)
-    assert_allclose(answer(bank, [Radii()])[0], 4.0 * np.frombuffer(kept[:-4]), rtol=1e-12)
-    assert bank.counter.radii == 1
-
-
-def test_banks_in_an_object_store_keep_their_radii(grams: np.ndarray, tmp_path: Path) -> None:
-    root = f"memory://{tmp_path.name}"
-    store = GramStore.create(root, "bank", N_KERNELS, TileLayout.for_points(N_POINTS), "float64")
-    for block in store.blocks:
-        store.write(block, store.layout.pack(grams)[block.kernels, block.entries])
-    first, second = open_bank(store, "stream"), open_bank(GramStore.open(root, "bank"), "stream")
-    assert_array_equal(*(answer(bank, [Radii()])[0] for bank in (first, second)))
-    assert (first.counter.radii, second.counter.radii) == (1, 0)
-    store.delete()
-
-
-def test_zarr_itself_reads_them_and_finds_nothing_strange(store: GramStore, tmp_path: Path) -> None:
-    [found] = answer(opened(store, "memory", tmp_path), [Radii()])
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        group = zarr.open_group(store.location, mode="r")
-        assert {name for name, _ in group.members()} == {"gram", "complete", "radii"}
-        [(_, array)] = group["radii"].members()
-    assert_array_equal(array[:], found)
-
-
 def test_a_mapped_bank_over_its_limit_gives_pages_back(
     store: GramStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -255,4 +139,3 @@ def test_a_damaged_block_is_named(store: GramStore, tmp_path: Path) -> None:
     with pytest.raises(DamagedBlocksError) as caught:
         answer(opened(store, "stream", tmp_path), [Radii()])
     assert caught.value.blocks == (1,)
-    assert not files_of(store)

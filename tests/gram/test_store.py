@@ -1,4 +1,4 @@
-"""The Gram store: what is read back is right or an error, whatever happened to it."""
+"""The Gram store returns right values or an error; local and remote blobs are tested through it."""
 
 import os
 import pickle
@@ -11,7 +11,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mkldist.errors import StoreError
-from mkldist.gram import metadata
 from mkldist.gram.layout import TileLayout
 from mkldist.gram.store import GramStore, list_banks
 from tests.gram import store_scripts as scripts
@@ -40,14 +39,14 @@ def test_zarr_itself_reads_what_was_written(tmp_path, dtype, remote, n_kernels, 
     for block in store.blocks:
         store.write(block, values[block.kernels, block.entries])
         np.testing.assert_array_equal(store.read(block), values[block.kernels, block.entries])
-    assert store.is_complete
+    assert not store.missing()
     group = zarr.open_group(f"{root}/b", mode="r")
     np.testing.assert_array_equal(group["gram"][...], values)
     np.testing.assert_array_equal(group["complete"][...], 1)
     assert group["gram"].dtype == dtype
     assert group.attrs["kernels"] == "abc"
     opened = GramStore.open(root, "b")
-    assert opened.is_complete
+    assert not opened.missing()
     assert opened.attrs == {"kernels": "abc"}
     assert opened.verify() == []
     assert list_banks(root) == ["b"]
@@ -55,38 +54,6 @@ def test_zarr_itself_reads_what_was_written(tmp_path, dtype, remote, n_kernels, 
     assert list_banks(root) == []
     with pytest.raises(StoreError, match="no such file"):
         GramStore.open(root, "b")
-
-
-@settings(max_examples=300)
-@given(
-    n_kernels=st.integers(1, 5000),
-    n_points=st.integers(1, 3000),
-    tile=st.integers(1, 256),
-    dtype=st.sampled_from(["float32", "float64"]),
-)
-def test_blocks_tile_the_bank_without_overlap(n_kernels, n_points, tile, dtype):
-    metadata.CHUNK_BYTES, metadata.KERNELS_PER_CHUNK = 8 * 2**20, 16
-    shape = metadata.BankShape(n_kernels, TileLayout(n_points, tile), dtype)
-    kernels, tiles = shape.chunk
-    rows, columns = shape.grid
-    assert (rows - 1) * kernels < n_kernels <= rows * kernels
-    assert columns * tiles == shape.layout.n_tiles
-    n_bytes = kernels * tiles * shape.layout.tile_entries * np.dtype(dtype).itemsize
-    one_column = 16 * shape.layout.tile_entries * np.dtype(dtype).itemsize
-    assert n_bytes <= max(metadata.CHUNK_BYTES, one_column)
-    assert rows == 1 or n_bytes >= metadata.CHUNK_BYTES / 8
-
-
-def test_blocks_cover_every_entry_once():
-    store = GramStore.create("memory://cover", "b", 41, TileLayout(30, 4), "float64")
-    seen = np.zeros((41, store.layout.n_entries), dtype=int)
-    for block in store.blocks:
-        seen[block.kernels, block.entries] += 1
-        assert block.shape == seen[block.kernels, block.entries].shape
-        assert block.entries.start == block.tiles.start * 16
-    assert len(store.blocks) > 20
-    np.testing.assert_array_equal(seen, 1)
-    store.delete()
 
 
 def test_reading_into_an_array_of_the_caller(built):
@@ -112,7 +79,9 @@ def test_a_store_travels_to_another_process(built):
 # Damage
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None
+)
 @given(data=st.data())
 def test_a_flipped_bit_is_found_named_and_repaired(built, data):
     block = data.draw(st.sampled_from(built.blocks))
@@ -165,62 +134,6 @@ def test_stray_files_do_no_harm(built):
     assert_sound(GramStore.open(Path(built.location).parent, scripts.BANK))
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150)
-@given(data=st.data())
-def test_damaged_descriptions_are_errors_or_harmless(built, data):
-    names = [metadata.GROUP, metadata.GRAM, metadata.COMPLETE]
-    path = Path(built.location) / data.draw(st.sampled_from(names))
-    whole = path.read_bytes()
-    if data.draw(st.booleans()):
-        damaged = whole[: data.draw(st.integers(0, len(whole) - 1))]
-    else:
-        damaged = bytearray(whole)
-        damaged[data.draw(st.integers(0, len(whole) - 1))] ^= 1 << data.draw(st.integers(0, 7))
-    path.write_bytes(damaged)
-    try:
-        found = GramStore.open(Path(built.location).parent, scripts.BANK)
-    except StoreError as error:
-        outcome = scripts.BANK in error.where
-    else:
-        outcome = (found.shape, found.attrs) == (built.shape, built.attrs)
-    path.write_bytes(whole)
-    assert outcome
-
-
-@pytest.mark.parametrize("name", [metadata.GRAM, metadata.COMPLETE])
-def test_an_array_that_contradicts_the_bank_is_named(built, name):
-    path = Path(built.location) / name
-    path.write_bytes(path.read_bytes().replace(b'"shape": [\n    ', b'"shape": [\n    9'))
-    with pytest.raises(StoreError, match=rf"{name}: shape = \[9"):
-        GramStore.open(Path(built.location).parent, scripts.BANK)
-
-
-def test_another_number_of_points_in_the_same_tiles_is_found(built):
-    path = Path(built.location) / metadata.GROUP
-    path.write_bytes(path.read_bytes().replace(b'"n_points": 30', b'"n_points": 31'))
-    with pytest.raises(StoreError, match="fail their checksum"):
-        scripts.create(Path(built.location).parent)
-
-
-@pytest.mark.parametrize(
-    ("document", "word"),
-    [
-        (b"[]", "list"),
-        (b"{}", "describes no bank"),
-        (b'{"attributes": {"bank": {"layout_version": 99}}}', "layout version 99"),
-        (b'{"attributes": {"bank": {"layout_version": 1, "n_kernels": true}}}', "n_kernels"),
-        (b'{"attributes": {"bank": {"layout_version": 1, "n_kernels": 41, "n_points": 30, '
-         b'"tile": 4, "dtype": "int8"}}}', "int8"),
-    ],
-)  # fmt: skip
-def test_a_foreign_group_is_no_bank(built, document, word):
-    (Path(built.location) / metadata.GROUP).write_bytes(document)
-    with pytest.raises(StoreError, match=word):
-        scripts.create(Path(built.location).parent)
-    with pytest.raises(StoreError, match="no such file"):
-        GramStore.open(Path(built.location).parent, "elsewhere")
-
-
 def test_another_bank_of_the_same_name_is_left_alone(built):
     root = Path(built.location).parent
     with pytest.raises(StoreError, match="n_kernels=41"):
@@ -233,4 +146,4 @@ def test_creating_again_keeps_blocks_and_attributes(built):
         Path(built.location).parent, scripts.BANK, 41, scripts.LAYOUT, "float64", {"by": "other"}
     )
     assert again.attrs == {"by": os.getpid()}
-    assert again.is_complete
+    assert not again.missing()

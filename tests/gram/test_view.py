@@ -1,3 +1,8 @@
+"""Views of a bank, against matrices that are cut and normalised step by step.
+
+They cover normalisation too.
+"""
+
 from __future__ import annotations
 
 import itertools
@@ -8,9 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from mkldist.errors import SpecError
 from mkldist.gram.bank import MemoryBank
-from mkldist.gram.kept_rows import KeptRows, MemoryBudget
-from mkldist.gram.layout import TileLayout
-from mkldist.gram.predictor import raw_predictor
+from mkldist.gram.kept_rows import MemoryBudget
 from mkldist.gram.requests import Combine, Inner, Matvec, Quadratic, Radii, Request
 from mkldist.gram.view import answer_views, make_views
 from tests.gram.bank_suite import random_grams
@@ -146,126 +149,6 @@ def test_kernels_that_vanish_stay_zero(
     assert np.isfinite(q).all()
 
 
-@pytest.mark.parametrize("chain", CHAINS, ids="-".join)
-def test_raw_predictor_is_the_decision_function(
-    bank: MemoryBank, grams: np.ndarray, chain: tuple[str, ...]
-) -> None:
-    """Against test rows that are centred with the training means, as in kernel PCA."""
-    rng = np.random.default_rng(5)
-    train = rng.permutation(N_POINTS)[:15]
-    test = np.setdiff1d(np.arange(N_POINTS), train)
-    [view] = make_views(bank, [train], chain)
-    weights = np.where(rng.random(N_KERNELS) < 0.5, 0.0, rng.random(N_KERNELS))
-    coefficients = rng.standard_normal(15)
-
-    inner, cross = grams[:, train[:, None], train], grams[:, test[:, None], train]
-    if "centre" in chain:
-        cross = (
-            cross
-            - cross.mean(axis=2, keepdims=True)
-            - inner.mean(axis=1, keepdims=True)
-            + inner.mean(axis=(1, 2), keepdims=True)
-        )
-    expected = np.einsum("m,mti,i->t", weights * view.scale, cross, coefficients) + 0.3
-
-    raw = raw_predictor(view, weights, coefficients, 0.3)
-    assert_array_equal(raw.kernels, np.flatnonzero(weights))
-    found = raw.bias + np.einsum(
-        "s,sti,i->t", raw.weights, grams[raw.kernels][:, test[:, None], train], raw.coefficients
-    )
-    assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
-
-
-@pytest.mark.parametrize("chain", [(), ("centre",), ("trace", "centre")])
-def test_raw_predictor_of_kernels_with_coefficients_of_their_own(
-    bank: MemoryBank, grams: np.ndarray, chain: tuple[str, ...]
-) -> None:
-    """It is the sum of the predictors of the single kernels."""
-    rng = np.random.default_rng(6)
-    train = rng.permutation(N_POINTS)[:15]
-    [view] = make_views(bank, [train], chain)
-    weights = np.where(rng.random(N_KERNELS) < 0.5, 0.0, rng.random(N_KERNELS))
-    kept = np.flatnonzero(weights)
-    own = rng.standard_normal((len(kept), 15))
-    raw = raw_predictor(view, weights, own, 0.3)
-    found = np.full(N_POINTS, raw.bias)
-    for s, kernel in enumerate(raw.kernels):
-        found += raw.weights[s] * (grams[kernel][:, train] @ raw.coefficients[s])
-    expected = np.full(N_POINTS, 0.3)
-    for kernel, coefficients in zip(kept, own, strict=True):
-        alone = np.where(np.arange(N_KERNELS) == kernel, weights, 0.0)
-        one = raw_predictor(view, alone, coefficients, 0.0)
-        image = grams[kernel][:, train] @ one.coefficients
-        expected += one.weights[0] * image + one.bias
-    assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
-
-
 def test_unknown_normalisation_names_the_nearest(bank: MemoryBank) -> None:
     with pytest.raises(SpecError, match=r"'center'; expected trace, .*Did you mean 'centre'\?"):
         make_views(bank, [None], ("center",))
-
-
-def test_kernels_of_a_view_are_read_from_the_bank_once(bank: MemoryBank) -> None:
-    index = np.arange(3, 14)
-    [view] = make_views(bank, [index], ("centre",), MemoryBudget(2**20))
-    few = Combine(np.isin(np.arange(N_KERNELS), [2, 5, 6]).astype(float))
-    row_bytes = bank.n_bytes // N_KERNELS
-    view.answer([few])
-    assert (bank.counter.bytes_read, bank.counter.passes) == (3 * row_bytes, 0)
-    view.answer([few, Matvec(np.array([6, 2]), np.ones(len(index)))])
-    assert bank.counter.bytes_read == 3 * row_bytes
-    view.answer([Matvec(np.array([6, 7]), np.ones(len(index)))])
-    assert bank.counter.bytes_read == 4 * row_bytes
-
-
-def test_views_share_the_room_and_who_waited_longest_gives_way(bank: MemoryBank) -> None:
-    indices = [np.arange(11), np.arange(11, 22)]
-    own = TileLayout.for_points(11).n_entries * 8
-    views = make_views(bank, indices, (), MemoryBudget(40 * own))  # one takes room for 32 at first
-    row_bytes = bank.n_bytes // N_KERNELS
-    asked = Matvec(np.array([1, 4]), np.ones(11))
-    read = []
-    for view in (views[0], views[0], views[1], views[1], views[0]):
-        before = bank.counter.bytes_read
-        view.answer([asked])
-        read.append((bank.counter.bytes_read - before) // row_bytes)
-    assert read == [2, 0, 2, 0, 2]
-
-
-def test_rows_take_little_more_room_than_they_need() -> None:
-    budget, fetched = MemoryBudget(2 * 42 * 8), 0
-    holders = [KeptRows(1, np.float64, budget) for _ in range(2)]
-
-    def fetch(kernels: list[int], rows: list[np.ndarray]) -> None:
-        nonlocal fetched
-        fetched += len(kernels)
-        for kernel, row in zip(kernels, rows, strict=True):
-            row[:] = kernel
-
-    for asked in (np.arange(30), np.arange(33), np.arange(33)):
-        for holder in holders:
-            [found] = holder.rows(asked, fetch)
-            assert_array_equal(found.values[found.lines, 0], asked)
-    assert fetched == 2 * 33
-
-
-def test_rows_that_do_not_all_fit_are_not_all_dropped_in_every_round() -> None:
-    n_rows, fetched = 32, 0
-    budget = MemoryBudget(4 * n_rows * 8)
-    holders = [KeptRows(1, np.float64, budget) for _ in range(6)]
-
-    def fetch(kernels: list[int], rows: list[np.ndarray]) -> None:
-        nonlocal fetched
-        fetched += len(kernels)
-
-    def rounds(users: list[KeptRows], n_rounds: int) -> float:
-        before = fetched
-        for _ in range(n_rounds):
-            for holder in users:
-                list(holder.rows(np.arange(n_rows), fetch))
-        return (fetched - before) / (n_rounds * n_rows)
-
-    assert rounds(holders, 1) == 6
-    assert rounds(holders, 10) <= 3  # two cannot be kept, one more gives way to them
-    rounds(holders[2:], 4)  # the first two do not come back
-    assert rounds(holders[2:], 5) == 0

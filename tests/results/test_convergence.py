@@ -11,11 +11,11 @@ import xarray as xr
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from mkldist.durable import write_json
 from mkldist.errors import StoreError
 from mkldist.results import convergence
 from mkldist.results.convergence import ITERATIONS_PER_CHUNK
 from mkldist.results.export import export
-from mkldist.results.json_files import write_json
 from mkldist.results.record_format import _seal, decode, encode
 from mkldist.results.records import RecordStore, RunRecord
 from mkldist.results.rows import run_rows

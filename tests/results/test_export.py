@@ -1,4 +1,4 @@
-"""Exports hold what the tree holds, in all three formats."""
+"""Exports hold the values of the tree, in all three formats."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_a_failed_export_leaves_nothing(folder, tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setitem(module.FORMATS, "csv", full)
-    with pytest.raises(OutputError, match="No space"):
+    with pytest.raises(OutputError, match="no space is left"):
         export(folder, "csv", tmp_path / "results.csv")
     assert list(tmp_path.iterdir()) == []
 

@@ -1,4 +1,4 @@
-"""Where runs stand in the tree."""
+"""Places of runs in the tree, and the variables of its nodes."""
 
 from __future__ import annotations
 

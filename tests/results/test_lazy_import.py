@@ -1,4 +1,4 @@
-"""What is exported at the top, and that it costs nothing before it is used."""
+"""Exports at the top of the package, which load nothing before their first use."""
 
 from __future__ import annotations
 

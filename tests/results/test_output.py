@@ -1,8 +1,7 @@
-"""Claiming an output folder: whose it is, and one writer at a time."""
+"""Claims on an output folder: one sweep owns it, and one process writes at a time."""
 
 from __future__ import annotations
 
-import errno
 import os
 import signal
 import subprocess
@@ -12,7 +11,7 @@ import textwrap
 import pytest
 
 from mkldist.errors import OutputError
-from mkldist.results.output import as_output_error, claimed, manifest_name, writing
+from mkldist.results.output import claimed, manifest_name
 
 
 def test_a_folder_is_made_and_belongs_to_its_sweep(tmp_path):
@@ -70,16 +69,3 @@ def test_a_second_process_is_refused_and_a_killed_one_leaves_no_lock(tmp_path):
         other.wait()
     with claimed(tmp_path, "one"):
         pass
-
-
-def test_a_full_disk_is_told_from_other_errors():
-    full = OSError(errno.ENOSPC, "No space left on device", "/data/x")
-    assert "free space" in str(as_output_error(full, "elsewhere"))
-    wrapped = RuntimeError("task failed")
-    wrapped.__cause__ = full
-    assert as_output_error(wrapped, "elsewhere") is not None
-    assert as_output_error(FileNotFoundError(errno.ENOENT, "gone"), "elsewhere") is None
-    with pytest.raises(OutputError, match="/data/x"), writing("elsewhere"):
-        raise full
-    with pytest.raises(FileNotFoundError), writing("elsewhere"):
-        raise FileNotFoundError(errno.ENOENT, "gone")

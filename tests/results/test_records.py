@@ -1,4 +1,4 @@
-"""Records: whole or not there, whatever happens to the file or to its writer."""
+"""Records are whole or absent; record_format, run_record and solution_fields are tested here."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mkldist.counters import Counters
+from mkldist.durable import temporary_path
 from mkldist.plan.model import RunPlan
 from mkldist.results.record_format import decode, encode
 from mkldist.results.records import RecordStore, RunRecord
@@ -168,10 +169,9 @@ def test_thirty_thousand_records_are_listed_at_once(store):
     assert sum(state is RunState.FAILED for state in found.values()) == 3_000
 
 
-def test_what_killed_writers_left_is_cleared_when_it_is_old(store):
+def test_temporary_files_are_no_records_and_go_when_they_are_old(store):
     store.write(made_up_record(RUNS[0]))
-    folder = file_of(store).parent
-    old, new = folder / ".writing-old", folder / ".writing-new"
+    old, new = (temporary_path(file_of(store).parent) for _ in range(2))
     for path in (old, new):
         path.write_bytes(b"half a rec")
     os.utime(old, (0, 0))

@@ -1,4 +1,4 @@
-"""How a sweep stands, from its records."""
+"""Progress of a sweep, from its records and the claim on its folder."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import sys
 import pytest
 
 from mkldist.errors import StoreError
+from mkldist.results.output import Claim, claimed
 from mkldist.results.records import RecordStore, RunRecord
 from mkldist.results.state import RunState
 from mkldist.results.status import sweep_status
@@ -39,31 +40,35 @@ def test_runs_are_counted_by_state_and_node(folder):
     [failed] = status.failed
     assert (failed.error, failed.id) == ("worker lost", plan.runs[5].id)
     assert (failed.node, failed.split) == ("heart/simplemkl", 0)
-    assert failed.params == plan.runs[5].params
-    assert not status.is_finished
-    assert not status.is_active
-    for run in plan.runs[6:]:
-        records.write(made_up_record(run))
-    assert sweep_status(folder / "results.zarr").is_finished
+    params = plan.runs[5].params
+    assert failed.params == {name: params[name] for name in ("C", "variant")}
+    assert sweep_status(folder / "results.zarr").counts == status.counts
 
 
 def test_a_sweep_that_has_not_planned_yet_has_no_runs(folder):
     status = sweep_status(folder)
-    assert (status.n_runs, status.is_finished, dict(status.counts)) == (0, False, {})
+    assert (status.n_runs, dict(status.counts)) == (0, {})
 
 
-def test_a_living_owner_is_at_work_and_a_dead_one_is_not(folder):
+def test_a_claim_says_which_process_is_at_work(folder):
+    assert sweep_status(folder).claim is None
+    with claimed(folder, "made-up"):
+        claim = sweep_status(folder).claim
+        assert claim == Claim(os.getpid(), socket.gethostname())
+        assert claim.is_live
+    assert sweep_status(folder).claim is None
+
+
+def test_the_claim_of_a_dead_process_is_not_live_and_one_elsewhere_is_unknown(folder):
     child = subprocess.Popen([sys.executable, "-c", ""])
     child.wait()
-    for pid, host, active in (
-        (os.getpid(), socket.gethostname(), True),
-        (child.pid, socket.gethostname(), False),
-        (os.getpid(), "another-machine", False),
-    ):
-        (folder / ".owner").write_text(json.dumps({"pid": pid, "host": host}))
-        assert sweep_status(folder).is_active is active
+    for host, live in ((socket.gethostname(), False), ("another-machine", None)):
+        (folder / ".owner").write_text(json.dumps({"pid": child.pid, "host": host}))
+        claim = sweep_status(folder).claim
+        assert claim is not None
+        assert claim.is_live is live
     (folder / ".owner").write_text("{")
-    assert sweep_status(folder).is_active is False
+    assert sweep_status(folder).claim is None
 
 
 @pytest.mark.parametrize("name", ["", "missing"])

@@ -1,4 +1,7 @@
-"""The tree of results: values at their places, whoever reads meanwhile."""
+"""The tree of results: every value at its place, also while others read.
+
+The modules writer, tree_index, schema and node_variables are tested through it.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ import mkldist
 from mkldist.results.layout import TreeFacts
 from mkldist.results.records import RecordStore, RunRecord
 from mkldist.results.schema import SCALARS, TEXTS
-from mkldist.results.tree import create, open_results, prepare
+from mkldist.results.tree import open_results, prepare
 from mkldist.results.writer import TreeWriter
 from tests.results.sweeps import made_up_facts, made_up_plan, made_up_record
 from tests.results.tree_checks import assert_holds, path_of, where
@@ -145,7 +148,7 @@ def test_a_million_kernels_are_laid_out_without_being_there(tmp_path, store):
     facts = TreeFacts(grids, {("big", "xu2008"): names})
     path = tmp_path / "results.zarr"
     start = time.process_time()
-    create(path, plan, facts)
+    prepare(path, plan, facts, store)
     assert time.process_time() - start < 10
     assert sum(file.stat().st_size for file in path.rglob("*") if file.is_file()) < 10e6
     record = made_up_record(plan.runs[7], n_kernels=1_000_000)

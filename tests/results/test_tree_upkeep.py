@@ -1,4 +1,7 @@
-"""The tree of results, made anew from records after changes, kills and damage, or refused."""
+"""The tree of results, made anew from records after changes, kills and damage, or refused.
+
+It tests the module tree where a tree is there already.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +50,6 @@ def test_a_changed_plan_makes_the_tree_anew(tmp_path, store):
     grids = {"level": {"C": [0.1, 0.5, 1.0]}, "uniform": {}}
     changed = made_up_plan(grids, n_splits=3)
     kept = {run.id for run in plan.runs} & {run.id for run in changed.runs}
-    (tmp_path / ".results-making-left").mkdir()
     assert prepare(path, changed, made_up_facts(changed, grids), store) == len(kept) == 6
     tree = open_results(tmp_path)
     records = [made_up_record(run) for run in changed.runs if run.id in kept]

@@ -1,4 +1,4 @@
-"""Whether a tree of results holds the records that it was made of."""
+"""Check that a tree of results holds the records that it was made from."""
 
 from __future__ import annotations
 

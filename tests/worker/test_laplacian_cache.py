@@ -1,3 +1,5 @@
+"""Graph Laplacians on disk: built once, checked, and computed again after damage."""
+
 from __future__ import annotations
 
 import itertools

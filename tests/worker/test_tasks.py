@@ -82,7 +82,7 @@ def test_a_store_that_cannot_be_read_is_not_a_damaged_one(task, monkeypatch, bac
     disk = Disk(monkeypatch, failures=10**9)
     with pytest.raises(UnreadableError, match="Stale file handle"):
         solve_batch(with_backend(task, backend))
-    assert task.ref.store().is_complete
+    assert not task.ref.store().missing()
     disk.failures = 0
     assert not solve_batch(with_backend(task, backend)).damaged
     assert recorded(task) == 2
@@ -99,7 +99,7 @@ def test_a_record_that_cannot_be_read_does_not_condemn_the_bank(task, monkeypatc
     monkeypatch.setattr(GramStore, "verify", verify)
     with pytest.raises(UnreadableError, match="records"):
         solve_batch(task)
-    assert task.ref.store().is_complete
+    assert not task.ref.store().missing()
 
 
 def test_a_node_cache_that_cannot_be_written_costs_time_only(task, tmp_path, monkeypatch):
@@ -121,7 +121,7 @@ def test_a_block_that_was_mended_meanwhile_keeps_its_mark(task):
     store = task.ref.store()
     error = loading.DamagedBlocksError("bank", "block 0 fails its checksum", blocks=(0,))
     tasks._unmark_damaged(store, error)
-    assert task.ref.store().is_complete
+    assert not task.ref.store().missing()
 
 
 def test_threads_of_linear_algebra_stay_limited_until_the_last_task_ends():

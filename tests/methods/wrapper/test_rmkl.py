@@ -7,14 +7,12 @@ import pytest
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 
 from mkldist.gram.bank import MemoryBank
-from mkldist.gram.open import open_bank
 from mkldist.gram.requests import Combine, Radii
 from mkldist.gram.view import make_views
 from mkldist.machines.l2_svm import best_bias
 from mkldist.methods.registry import METHODS
 from mkldist.solvers.base import Problem, Solution, StopReason
 from mkldist.solvers.lockstep import Job, drive
-from tests.gram.stores import stored
 from tests.methods import instances, plain_bank
 from tests.methods.balls import squared_radii, squared_radius
 from tests.methods.references.rmkl import ridged_optimum
@@ -181,14 +179,3 @@ def test_values_of_C_share_the_radii_of_their_split():
     part = part / np.trace(part, axis1=1, axis2=2)[:, None, None]
     alone = solve(part, y[splits[1]], C=10.0, tol=1e-5)
     assert outcomes["1, C=10"].objective == pytest.approx(alone.objective, rel=2e-5)
-
-
-def test_radii_of_a_stored_bank_are_computed_once_for_all_who_open_it(tmp_path):
-    grams, y = paper_bank()
-    store = stored(tmp_path, grams, "float32")
-    splits = [np.arange(0, 50), np.arange(10, 60)]
-    first, again = open_bank(store, "memory"), open_bank(store, "stream")
-    outcomes, repeated = run_all(first, splits, y), run_all(again, splits, y)
-    assert (first.counter.radii, again.counter.radii) == (2, 0)
-    for key, solution in outcomes.items():
-        assert repeated[key].objective == pytest.approx(solution.objective, rel=1e-9)

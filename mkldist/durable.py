@@ -1,0 +1,300 @@
+"""Files that are whole or absent, even if their writer is killed or the power fails.
+
+Every writer of the package takes the same four steps: it writes under a temporary name, flushes
+the file to the device, renames it, and flushes the folder that holds the new name.  A temporary
+name contains the process that writes there, so :func:`remove_temporaries` recognises the files that
+killed processes left behind.  This module also words the errors of media that refuse a write, and
+defines the footer that ends checksummed files.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+import socket
+import time
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import cache
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mkldist.errors import OutputError, UnreadableError
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+Buffer = bytes | memoryview
+
+ABANDONED_AFTER_SECONDS = 3600.0
+CHECKSUM_BYTES = 4
+_PREFIX = ".mkldist-partial-"
+# Some network file systems cannot flush folders, and a folder may be writable but not readable.
+_NO_FLUSH_OF_FOLDERS = (errno.EINVAL, errno.ENOTSUP, errno.EACCES)
+_REFUSALS = {
+    errno.ENOSPC: ("no space is left on the device", "Free some space"),
+    errno.EDQUOT: ("the disk quota is used up", "Free some space"),
+    errno.EFBIG: ("the file is larger than its file system allows", "Allow larger files"),
+    errno.EROFS: ("the file system is read-only", "Make it writable"),
+    errno.EACCES: ("permission to write is denied", "Change its permissions"),
+    errno.EPERM: ("permission to write is denied", "Change its permissions"),
+    errno.ENOTDIR: ("a part of the path is a file", "Move that file away"),
+    errno.EEXIST: ("a file stands where a folder is needed", "Move that file away"),
+    errno.ENOLCK: ("the file system has no locks", "Mount it with locks"),
+}
+
+
+@contextmanager
+def replacing(target: Path, *, through: Path | None = None, durable: bool = True) -> Iterator[Path]:
+    """Yield a temporary path; what the block writes there becomes `target` when the block ends.
+
+    Readers see the old file or the whole new one.  If the block raises, `target` stays as it was
+    and nothing is left.
+
+    Parameters
+    ----------
+    target : Path
+        The file; its folder is made if it is missing.
+    through : Path, optional
+        Folder of the temporary file, on the same file system; that of `target` by default.
+    durable : bool
+        Flush the file and its new name to the device.  Without it a power cut may lose the file.
+
+    Raises
+    ------
+    OSError
+        If the medium refuses.
+    """
+    make_folder(target.parent, durable=durable)
+    temporary = temporary_path(through or target.parent)
+    make_folder(temporary.parent, durable=durable)
+    try:
+        yield temporary
+        if durable:
+            _flush(temporary)
+        temporary.replace(target)
+        if durable:
+            flush_folder(target.parent)
+    finally:
+        with suppress(OSError):
+            temporary.unlink()
+
+
+def write_file(
+    target: Path, parts: Iterable[Buffer], *, through: Path | None = None, durable: bool = True
+) -> None:
+    """Write the concatenated `parts` to `target` at once; see :func:`replacing`."""
+    with replacing(target, through=through, durable=durable) as temporary:
+        _write(temporary, parts)
+
+
+def write_json(target: Path, document: Mapping[str, Any], *, through: Path | None = None) -> None:
+    """Write a JSON document to `target` at once; see :func:`replacing`."""
+    write_file(target, [json.dumps(document).encode()], through=through)
+
+
+def make_folder(path: Path, *, durable: bool = True) -> None:
+    """Make a folder and its parents, and flush the entry of each new one to the device."""
+    if path.is_dir():
+        return
+    make_folder(path.parent, durable=durable)
+    path.mkdir(exist_ok=True)
+    if durable:
+        flush_folder(path.parent)
+
+
+def flush_folder(path: Path) -> None:
+    """Flush the names in a folder to the device if the system can do that."""
+    try:
+        _flush(path)
+    except OSError as error:
+        if error.errno not in _NO_FLUSH_OF_FOLDERS:
+            raise
+
+
+def temporary_path(folder: Path) -> Path:
+    """Return a new name in `folder` for a file or folder that is being made or discarded."""
+    return folder / f"{_PREFIX}{_machine()}.{os.getpid()}.{uuid.uuid4().hex}"
+
+
+def is_temporary(name: str) -> bool:
+    """Return True if a file or folder of this name was made by :func:`temporary_path`."""
+    return name.startswith(_PREFIX)
+
+
+def remove_temporaries(folder: Path) -> int:
+    """Remove the temporary entries of killed processes from a folder, and return their number.
+
+    An entry goes at once if its process ran on this machine and has ended.  Otherwise, for
+    instance if it ran on another machine, the entry goes after an hour without a change.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder of the temporary files; it may be missing.
+    """
+    removed = 0
+    for path in folder.glob(f"{_PREFIX}*"):
+        with suppress(OSError, ValueError):
+            if _is_abandoned(path):
+                if path.is_dir():
+                    shutil.rmtree(path)
+                else:
+                    path.unlink()
+                removed += 1
+    return removed
+
+
+def is_alive(pid: int) -> bool:
+    """Return True if a process of this machine has the given id."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True  # it belongs to another user
+    return True
+
+
+def output_error(where: str, error: OSError) -> OutputError:
+    """Return the error that tells a user why a write failed and what to do.
+
+    Parameters
+    ----------
+    where : str
+        The file or folder that could not be written.
+    error : OSError
+        The answer of the operating system.
+    """
+    code = error.errno if error.errno is not None else 0
+    found, remedy = _REFUSALS.get(code, (f"cannot write: {error.strerror or error}", "Repair it"))
+    return OutputError(
+        where,
+        found,
+        "a writable folder with enough space",
+        f"{remedy} or choose another folder, then repeat the command: "
+        "what is finished is kept and not done again",
+    )
+
+
+def as_output_error(error: BaseException, where: Path | str) -> OutputError | None:
+    """Return the OutputError for a medium that refused a write, or None for any other error.
+
+    Libraries wrap the operating system's error, so causes are searched too.
+
+    Parameters
+    ----------
+    error : BaseException
+        The error.
+    where : Path or str
+        The place to name if the error names none.
+    """
+    seen: BaseException | None = error
+    while seen is not None:
+        if isinstance(seen, OutputError):
+            return seen
+        if isinstance(seen, UnreadableError):
+            return None
+        if isinstance(seen, OSError) and seen.errno in _REFUSALS:
+            return output_error(str(seen.filename or where), seen)
+        seen = seen.__cause__ or seen.__context__
+    return None
+
+
+@contextmanager
+def writing(where: Path | str) -> Iterator[None]:
+    """Turn the error of a full, read-only or forbidden file system into an OutputError.
+
+    Raises
+    ------
+    mkldist.errors.OutputError
+        Instead of the operating system's error.
+    """
+    try:
+        yield
+    except OSError as error:
+        refused = as_output_error(error, where)
+        if refused is None:
+            raise
+        raise refused from error
+
+
+def crc32c(parts: Iterable[bytes | npt.NDArray[np.uint8]]) -> bytes:
+    """Return the CRC32C of bytes given in parts: 4 bytes, little-endian, as zarr writes it."""
+    import google_crc32c
+
+    crc = 0
+    for part in parts:
+        crc = google_crc32c.extend(crc, part)
+    return int(crc).to_bytes(CHECKSUM_BYTES, "little")
+
+
+@dataclass(frozen=True)
+class Footer:
+    """The end of a file: a mark of its format, then the CRC32C of everything before the mark.
+
+    Parameters
+    ----------
+    magic : bytes
+        The mark of the format and its version.
+    """
+
+    magic: bytes
+
+    @property
+    def n_bytes(self) -> int:
+        """Length of the footer."""
+        return len(self.magic) + CHECKSUM_BYTES
+
+    def of(self, parts: Iterable[bytes]) -> bytes:
+        """Return the footer of a body that is given in parts."""
+        return self.magic + crc32c(parts)
+
+    def body(self, content: bytes) -> bytes | None:
+        """Return a file's content without its footer, or None if the footer does not fit it."""
+        body, footer = content[: -self.n_bytes], content[-self.n_bytes :]
+        return body if footer == self.of([body]) else None
+
+
+def _write(path: Path, parts: Iterable[Buffer]) -> None:
+    with path.open("xb") as file:
+        for part in parts:
+            file.write(part)
+
+
+def _flush(path: Path) -> None:
+    """Flush a file or folder to the device."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _is_abandoned(path: Path) -> bool:
+    """Return True if no process can be writing to a temporary path any more."""
+    machine, pid, _ = path.name.removeprefix(_PREFIX).split(".")
+    if machine == _machine() and not is_alive(int(pid)):
+        return True
+    return time.time() - path.stat().st_mtime > ABANDONED_AFTER_SECONDS
+
+
+@cache
+def _machine() -> str:
+    """Return a name for the processes that see each other's ids.
+
+    Host names do not tell containers apart that share one, nor machines that are all called
+    ``localhost``.  The boot id and the namespace of process ids do, where the system has them.
+    """
+    boot = Path("/proc/sys/kernel/random/boot_id")
+    try:
+        seen = f"{boot.read_text()} {Path('/proc/self/ns/pid').readlink()}"
+    except OSError:
+        seen = socket.gethostname()
+    return blake2b(seen.encode(), digest_size=6).hexdigest()

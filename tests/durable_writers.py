@@ -1,0 +1,151 @@
+"""Every writer of the package, to be killed between its temporary file and the rename.
+
+Run as ``python durable_writers.py ROOT``: each writer works in a folder of its own below ROOT, in
+a process that is killed when the file is to take its name.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from mkldist.data.dataset import Dataset, Split
+from mkldist.data.snapshot import load_snapshot, save_snapshot
+from mkldist.durable import remove_temporaries, write_json
+from mkldist.figures.files import keep_figure
+from mkldist.gram.cache import NodeCache
+from mkldist.gram.layout import TileLayout
+from mkldist.gram.store import GramStore
+from mkldist.kernels.graph import graph_laplacian
+from mkldist.results.export import export
+from mkldist.results.output import claimed, manifest_name
+from mkldist.results.records import RecordStore
+from mkldist.results.tree import open_results, prepare
+from mkldist.results.writer import TreeWriter
+from mkldist.results.zarr_documents import add_arrays, array_document
+from mkldist.spec.graph import GraphSpec
+from mkldist.worker.laplacian_cache import cached_laplacian
+from tests.results.sweeps import made_up_facts, made_up_plan, made_up_record
+
+X = np.random.default_rng(0).normal(size=(12, 3))
+Y = np.array([1.0, -1.0] * 6)
+PLAN = made_up_plan(n_splits=1)
+LAYOUT = TileLayout(12, 4)
+
+
+def write_record(root: Path) -> None:
+    store = RecordStore(root / "records")
+    store.remove_temporaries()
+    store.write(made_up_record(PLAN.runs[0]))
+    assert store.read(PLAN.runs[0].id) is not None
+
+
+def write_document(root: Path) -> None:
+    remove_temporaries(root)
+    write_json(root / "document.json", {"a": 1})
+
+
+def claim_folder(root: Path) -> None:
+    with claimed(root, "sweep"):
+        assert manifest_name(root) == "sweep"
+
+
+def write_snapshot(root: Path) -> None:
+    dataset, splits = Dataset("d", X, Y, ("a", "b")), [Split(np.arange(8), np.arange(8, 12))]
+    save_snapshot(root, dataset, splits)
+    assert load_snapshot(root)[0].fingerprint == dataset.fingerprint
+
+
+def write_figure(root: Path) -> None:
+    from matplotlib.figure import Figure
+
+    remove_temporaries(root)
+    assert keep_figure(root, "figure", "content", Figure)
+
+
+def write_csv(root: Path) -> None:
+    _export(root, "csv")
+
+
+def write_netcdf(root: Path) -> None:
+    _export(root, "netcdf")
+
+
+def write_bank(root: Path) -> None:
+    store = GramStore.create(root, "bank", 5, LAYOUT, "float64")
+    store.write(store.blocks[0], np.zeros(store.blocks[0].shape))
+
+
+def write_cached_bank(root: Path) -> None:
+    assert NodeCache(root / "cache").open(GramStore.open(root, "bank")) is not None
+
+
+def write_laplacian(root: Path) -> None:
+    graph = GraphSpec(neighbours=3)
+    found = cached_laplacian(X, graph, root)
+    np.testing.assert_array_equal(found.toarray(), graph_laplacian(X, graph).toarray())
+
+
+def make_tree(root: Path) -> None:
+    _prepare(root)
+    assert open_results(root)["heart/level"].sizes["split"] == 1
+
+
+def add_to_tree(root: Path) -> None:
+    _prepare(root)
+    dims = {"split": 1}
+    add_arrays(root / "results.zarr", {"heart/new": array_document(dims, "float64", (1,))})
+    TreeWriter(root / "results.zarr")
+
+
+WRITERS: dict[str, Callable[[Path], None]] = {
+    one.__name__: one
+    for one in (
+        write_record, write_document, claim_folder, write_snapshot, write_figure, write_csv,
+        write_netcdf, write_bank, write_cached_bank, write_laplacian, make_tree, add_to_tree,
+    )
+}  # fmt: skip
+
+
+def _prepare(root: Path) -> None:
+    prepare(root / "results.zarr", PLAN, made_up_facts(PLAN), RecordStore(root / "records"))
+
+
+def _export(root: Path, kind: str) -> None:
+    (root / "to").mkdir(exist_ok=True)
+    export(root, kind, root / "to" / "exported", overwrite=True)
+
+
+def _prepared(name: str, root: Path) -> None:
+    """Put there what a writer starts from."""
+    root.mkdir()
+    if name in ("write_csv", "write_netcdf", "add_to_tree"):
+        _prepare(root)
+    if name == "write_cached_bank":
+        write_bank(root)
+
+
+def kill_all(root: Path) -> None:
+    """Let every writer be killed at the moment of its first rename."""
+
+    def die(*_: object) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    for name, write in WRITERS.items():
+        _prepared(name, root / name)
+        pid = os.fork()
+        if pid == 0:
+            Path.replace = Path.rename = die  # type: ignore[assignment,method-assign]
+            write(root / name)
+            os._exit(0)
+        _, status = os.waitpid(pid, 0)
+        assert os.WIFSIGNALED(status), name
+
+
+if __name__ == "__main__":
+    kill_all(Path(sys.argv[1]))

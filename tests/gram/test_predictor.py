@@ -1,0 +1,77 @@
+"""Decision functions in terms of stored kernels, against kernel values centred by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from mkldist.gram.bank import MemoryBank
+from mkldist.gram.predictor import raw_predictor
+from mkldist.gram.view import make_views
+from tests.gram.bank_suite import random_grams
+from tests.gram.test_view import CHAINS, N_KERNELS, N_POINTS
+
+
+@pytest.fixture(scope="module")
+def grams() -> np.ndarray:
+    return random_grams(N_KERNELS, N_POINTS)
+
+
+@pytest.fixture
+def bank(grams: np.ndarray) -> MemoryBank:
+    return MemoryBank.from_grams(grams)
+
+
+@pytest.mark.parametrize("chain", CHAINS, ids="-".join)
+def test_raw_predictor_is_the_decision_function(
+    bank: MemoryBank, grams: np.ndarray, chain: tuple[str, ...]
+) -> None:
+    """Against test rows that are centred with the training means, as in kernel PCA."""
+    rng = np.random.default_rng(5)
+    train = rng.permutation(N_POINTS)[:15]
+    test = np.setdiff1d(np.arange(N_POINTS), train)
+    [view] = make_views(bank, [train], chain)
+    weights = np.where(rng.random(N_KERNELS) < 0.5, 0.0, rng.random(N_KERNELS))
+    coefficients = rng.standard_normal(15)
+
+    inner, cross = grams[:, train[:, None], train], grams[:, test[:, None], train]
+    if "centre" in chain:
+        cross = (
+            cross
+            - cross.mean(axis=2, keepdims=True)
+            - inner.mean(axis=1, keepdims=True)
+            + inner.mean(axis=(1, 2), keepdims=True)
+        )
+    expected = np.einsum("m,mti,i->t", weights * view.scale, cross, coefficients) + 0.3
+
+    raw = raw_predictor(view, weights, coefficients, 0.3)
+    assert_array_equal(raw.kernels, np.flatnonzero(weights))
+    found = raw.bias + np.einsum(
+        "s,sti,i->t", raw.weights, grams[raw.kernels][:, test[:, None], train], raw.coefficients
+    )
+    assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("chain", [(), ("centre",), ("trace", "centre")])
+def test_raw_predictor_of_kernels_with_coefficients_of_their_own(
+    bank: MemoryBank, grams: np.ndarray, chain: tuple[str, ...]
+) -> None:
+    """It is the sum of the predictors of the single kernels."""
+    rng = np.random.default_rng(6)
+    train = rng.permutation(N_POINTS)[:15]
+    [view] = make_views(bank, [train], chain)
+    weights = np.where(rng.random(N_KERNELS) < 0.5, 0.0, rng.random(N_KERNELS))
+    kept = np.flatnonzero(weights)
+    own = rng.standard_normal((len(kept), 15))
+    raw = raw_predictor(view, weights, own, 0.3)
+    found = np.full(N_POINTS, raw.bias)
+    for s, kernel in enumerate(raw.kernels):
+        found += raw.weights[s] * (grams[kernel][:, train] @ raw.coefficients[s])
+    expected = np.full(N_POINTS, 0.3)
+    for kernel, coefficients in zip(kept, own, strict=True):
+        alone = np.where(np.arange(N_KERNELS) == kernel, weights, 0.0)
+        one = raw_predictor(view, alone, coefficients, 0.0)
+        image = grams[kernel][:, train] @ one.coefficients
+        expected += one.weights[0] * image + one.bias
+    assert_allclose(found, expected, rtol=1e-10, atol=1e-12)

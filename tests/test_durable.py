@@ -1,0 +1,227 @@
+"""Files that are whole or absent: order of the steps, kills at every writer, refusals, footers."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mkldist import durable
+from mkldist.durable import (
+    Footer,
+    as_output_error,
+    crc32c,
+    flush_folder,
+    is_alive,
+    is_temporary,
+    make_folder,
+    output_error,
+    remove_temporaries,
+    temporary_path,
+    write_file,
+    writing,
+)
+from mkldist.errors import OutputError, UnreadableError
+from tests import durable_writers
+
+ROOT = Path(__file__).parents[1]
+
+
+def temporaries(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if is_temporary(path.name)]
+
+
+@pytest.fixture
+def steps(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return the flushes and renames in their order."""
+    seen: list[str] = []
+    fsync, replace = os.fsync, Path.replace
+
+    def flush(descriptor: int) -> None:
+        fsync(descriptor)
+        status = os.fstat(descriptor)
+        folder = stat.S_ISDIR(status.st_mode)
+        seen.append("flush folder" if folder else f"flush file of {status.st_size} bytes")
+
+    def rename(source: Path, target: Path) -> Path:
+        seen.append("rename")
+        return replace(source, target)
+
+    monkeypatch.setattr(os, "fsync", flush)
+    monkeypatch.setattr(Path, "replace", rename)
+    return seen
+
+
+def test_a_file_is_flushed_renamed_and_its_folder_flushed(tmp_path, steps):
+    write_file(tmp_path / "a", [b"12", memoryview(b"345")])
+    assert (tmp_path / "a").read_bytes() == b"12345"
+    assert steps == ["flush file of 5 bytes", "rename", "flush folder"]
+
+
+def test_without_durability_nothing_is_flushed(tmp_path, steps):
+    write_file(tmp_path / "new" / "a", [b"1"], through=tmp_path / "other", durable=False)
+    assert steps == ["rename"]
+
+
+def test_every_new_folder_is_flushed_into_its_parent(tmp_path, steps):
+    make_folder(tmp_path / "a" / "b" / "c")
+    make_folder(tmp_path / "a" / "b" / "c")
+    assert steps == ["flush folder"] * 3
+
+
+def test_a_block_that_raises_leaves_the_old_file_alone(tmp_path):
+    target = tmp_path / "a"
+    write_file(target, [b"old"])
+
+    def parts() -> Iterator[bytes]:
+        yield b"half"
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write_file(target, parts())
+    assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"old"]
+
+
+@pytest.mark.parametrize("step", ["fsync", "replace"])
+def test_a_medium_that_refuses_leaves_the_old_file_alone(tmp_path, monkeypatch, step):
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    target = tmp_path / "a"
+    write_file(target, [b"old"])
+    monkeypatch.setattr(os if step == "fsync" else Path, step, refuse)
+    with pytest.raises(OSError, match="No space"):
+        write_file(target, [b"new"])
+    assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"old"]
+
+
+@pytest.mark.parametrize(
+    ("code", "raises"), [(errno.EINVAL, False), (errno.EACCES, False), (errno.EIO, True)]
+)
+def test_only_file_systems_that_cannot_flush_folders_are_excused(
+    tmp_path, monkeypatch, code, raises
+):
+    def refuse(descriptor: int) -> None:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(os, "fsync", refuse)
+    if raises:
+        with pytest.raises(OSError, match="Input/output"):
+            flush_folder(tmp_path)
+    else:
+        flush_folder(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder below which every writer was killed at its first rename."""
+    folder = tmp_path_factory.mktemp("killed")
+    command = [sys.executable, durable_writers.__file__, str(folder)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.mark.parametrize("name", durable_writers.WRITERS)
+def test_what_a_killed_writer_left_is_gone_after_the_next_opening(killed, name):
+    assert temporaries(killed / name)
+    durable_writers.WRITERS[name](killed / name)
+    assert temporaries(killed / name) == []
+
+
+def left_by(folder: Path, machine: str, pid: int) -> Path:
+    return folder / f"{durable._PREFIX}{machine}.{pid}.0"
+
+
+def test_temporaries_of_other_machines_and_living_processes_stay_for_an_hour(tmp_path):
+    child = subprocess.Popen([sys.executable, "-c", ""])
+    child.wait()
+    dead = left_by(tmp_path, durable._machine(), child.pid)
+    mine, init = temporary_path(tmp_path), left_by(tmp_path, durable._machine(), 1)
+    elsewhere = left_by(tmp_path, "another", child.pid)
+    foreign, folder = tmp_path / ".partial", temporary_path(tmp_path)
+    for path in (dead, mine, init, elsewhere, foreign):
+        path.write_bytes(b"half")
+    (folder / "below").mkdir(parents=True)
+    assert remove_temporaries(tmp_path) == 1
+    assert set(tmp_path.iterdir()) == {mine, init, elsewhere, foreign, folder}
+    long_ago = time.time() - durable.ABANDONED_AFTER_SECONDS - 60
+    for path in tmp_path.iterdir():
+        os.utime(path, (long_ago, long_ago))
+    assert remove_temporaries(tmp_path) == 4
+    assert list(tmp_path.iterdir()) == [foreign]
+    assert remove_temporaries(tmp_path / "missing") == 0
+
+
+def test_a_process_is_alive_until_it_ends():
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    assert is_alive(child.pid)
+    child.communicate(b"\n")
+    assert not is_alive(child.pid)
+    assert is_alive(1)
+
+
+@pytest.mark.parametrize(
+    ("code", "found", "remedy"),
+    [
+        (errno.ENOSPC, "no space is left", "Free some space"),
+        (errno.EDQUOT, "quota", "Free some space"),
+        (errno.EFBIG, "larger than its file system allows", "Allow larger files"),
+        (errno.EROFS, "read-only", "Make it writable"),
+        (errno.EACCES, "permission to write is denied", "Change its permissions"),
+        (errno.ENOTDIR, "a part of the path is a file", "Move that file away"),
+        (errno.ENOLCK, "no locks", "Mount it with locks"),
+        (errno.EIO, "Input/output error", "Repair it"),
+    ],
+)
+def test_a_refusal_says_what_to_do(code, found, remedy):
+    error = output_error("/data/x", OSError(code, os.strerror(code)))
+    assert str(error).startswith("/data/x: ")
+    assert found in error.found
+    assert error.hint.startswith(f"{remedy} or choose another folder")
+
+
+def test_a_full_disk_is_told_from_other_errors():
+    full = OSError(errno.ENOSPC, "No space left on device", "/data/x")
+    wrapped = RuntimeError("task failed")
+    wrapped.__cause__ = full
+    for error in (full, wrapped):
+        refused = as_output_error(error, "elsewhere")
+        assert refused is not None
+        assert refused.where == "/data/x"
+    assert as_output_error(FileNotFoundError(errno.ENOENT, "gone"), "elsewhere") is None
+    unread = UnreadableError("there", "cannot read", "")
+    unread.__cause__ = full
+    assert as_output_error(unread, "elsewhere") is None
+    with pytest.raises(OutputError, match="elsewhere: no space"), writing("elsewhere"):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    with pytest.raises(FileNotFoundError), writing("elsewhere"):
+        raise FileNotFoundError(errno.ENOENT, "gone")
+
+
+def test_the_checksum_is_crc32c():
+    # The check value of the Castagnoli polynomial.
+    assert crc32c([b"123456789"]) == (0xE3069283).to_bytes(4, "little")
+    assert crc32c([b"1234", np.frombuffer(b"56789", np.uint8)]) == crc32c([b"123456789"])
+
+
+def test_a_footer_fits_its_body_alone():
+    footer = Footer(b"magic 1\0")
+    content = b"body" + footer.of([b"bo", b"dy"])
+    assert footer.body(content) == b"body"
+    assert footer.n_bytes == len(content) - 4
+    for place in range(len(content)):
+        changed = bytearray(content)
+        changed[place] ^= 1
+        assert footer.body(bytes(changed)) is None
+        assert footer.body(content[:place]) is None
+    assert Footer(b"magic 2\0").body(content) is None
