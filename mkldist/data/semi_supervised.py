@@ -9,11 +9,10 @@ import numpy as np
 
 from mkldist.arrays import Floats, Ints
 from mkldist.data.dataset import Dataset, Split
+from mkldist.data.sampling import SEEDS
 from mkldist.errors import DataError
 from mkldist.spec.splits import SplitsSpec
 
-# scikit-learn takes seeds of 32 bits.
-SEEDS = 2**32
 MAX_DRAWS = 1000
 
 

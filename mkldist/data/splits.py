@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 
 from mkldist.data.dataset import Dataset, Split
-from mkldist.data.semi_supervised import SEEDS, draw_splits
+from mkldist.data.folds import repeated_folds
+from mkldist.data.sampling import SEEDS
+from mkldist.data.semi_supervised import draw_splits
 from mkldist.errors import DataError
 from mkldist.spec.splits import SplitsSpec
 
@@ -73,7 +75,7 @@ def make_splits(spec: SplitsSpec, dataset: Dataset, seed: int) -> tuple[Split, .
 def _drawn(spec: SplitsSpec, dataset: Dataset, seed: int, where: str) -> tuple[Split, ...]:
     y, rows = dataset.y, np.zeros((dataset.n_points, 1))
     stratified = _stratified(spec, dataset, where)
-    splitter = _splitter(spec, seed % SEEDS, stratified=stratified)
+    splitter = _splitter(spec, seed, stratified=stratified)
     if spec.kind == "kfold":
         _check_folds(spec, dataset, where, stratified=stratified)
     try:
@@ -103,15 +105,12 @@ def _stratified(spec: SplitsSpec, dataset: Dataset, where: str) -> bool:
 
 
 def _splitter(spec: SplitsSpec, seed: int, *, stratified: bool) -> Any:
-    from sklearn import model_selection
+    if spec.kind == "kfold":
+        return repeated_folds(spec.folds, spec.repeats, seed, stratified=stratified)
+    from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 
-    if spec.kind == "holdout":
-        shuffle = (
-            model_selection.StratifiedShuffleSplit if stratified else model_selection.ShuffleSplit
-        )
-        return shuffle(spec.repeats, train_size=spec.train_fraction, random_state=seed)
-    folds = model_selection.RepeatedStratifiedKFold if stratified else model_selection.RepeatedKFold
-    return folds(n_splits=spec.folds, n_repeats=spec.repeats, random_state=seed)
+    kind = StratifiedShuffleSplit if stratified else ShuffleSplit
+    return kind(spec.repeats, train_size=spec.train_fraction, random_state=seed % SEEDS)
 
 
 def _check_folds(spec: SplitsSpec, dataset: Dataset, where: str, *, stratified: bool) -> None:
