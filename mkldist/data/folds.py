@@ -73,7 +73,7 @@ def n_inner_folds(dataset: Dataset, labelled: Ints, spec: SelectionSpec, where: 
             where,
             found,
             "at least two of each class, for the folds of [selection]",
-            "Enlarge the training part, or remove [selection].",
+            "Enlarge the training part, or remove [selection]",
         )
     if "folds" in spec.model_fields_set and spec.folds > most:
         of = "" if dataset.classes is None else " of the smallest class"
