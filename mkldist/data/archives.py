@@ -1,4 +1,4 @@
-"""NumPy ``.npz`` archives, read without unpickling and with errors that name the array."""
+"""NumPy ``.npz`` archives, read without unpickling; errors name the damaged array."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, KeyError, NotImplementedErro
 
 
 class Archive(Mapping[str, npt.NDArray[Any]]):
-    """The arrays of an open ``.npz`` file; each is read when it is asked for.
+    """The arrays of an open ``.npz`` file, each read on access.
 
     Parameters
     ----------
@@ -53,26 +53,35 @@ class Archive(Mapping[str, npt.NDArray[Any]]):
                     place,
                     "Python objects, which could run code when read",
                     "numbers or text",
-                    "Save it as such: array.astype(float) or array.astype(str).",
+                    "Convert it before saving: array.astype(float) or array.astype(str)",
                 ) from error
             raise DataError(
                 place, f"cut short or damaged ({error})", "a complete array", REWRITE
             ) from error
 
     def required(self, name: str, what: str, hint: str = "") -> npt.NDArray[Any]:
-        """Return an array that must be there.
+        """Return an array that the archive must have.
+
+        Parameters
+        ----------
+        name : str
+            Its name.
+        what : str
+            Its content, for the message.
+        hint : str
+            Remedy if no other array has a similar name.
 
         Raises
         ------
         DataError
-            If it is not, with the names of those that are.
+            If the archive lacks it; the message lists the arrays of the archive.
         """
         if name not in self:
             raise DataError(
                 self.where,
                 f"no array {name!r} (the arrays are {', '.join(self) or 'none'})",
                 f"an array {name!r} of {what}",
-                nearest(name, self) or hint or f"Write one: np.savez(file, {name}=…).",
+                nearest(name, self) or hint or f"Write one: np.savez(file, {name}=…)",
             )
         return self[name]
 
@@ -84,9 +93,9 @@ def opened_npz(path: Path, where: str) -> Iterator[Archive]:
     Raises
     ------
     DataError
-        If it is no such file, or is cut short or damaged.
+        If the file is not a ``.npz`` archive, or is cut short or damaged.
     """
-    # NumPy would leave a damaged file open.
+    # Given a path, numpy.load would leave a damaged file open.
     with opened(path, where) as stream:
         try:
             npz = np.load(stream, allow_pickle=False)
@@ -99,6 +108,6 @@ def opened_npz(path: Path, where: str) -> Iterator[Archive]:
                 REWRITE,
             ) from error
         if not isinstance(npz, np.lib.npyio.NpzFile):
-            raise DataError(where, "a single array", "an archive of arrays", "Use np.savez.")
+            raise DataError(where, "a single array", "an archive of arrays", "Write by np.savez")
         with npz:
             yield Archive(npz, where)

@@ -1,4 +1,4 @@
-"""From what a reader found to a data set of classes or real values, without gaps."""
+"""Turn the raw data of a reader into a data set: labels as numbers, features complete."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Groups = dict[str, tuple[int, ...]]
 
 @dataclass(frozen=True, eq=False)
 class _Labelled:
-    """The rows that are kept and their labels."""
+    """Kept rows of the source, and their labels."""
 
     rows: Ints
     y: Floats
@@ -30,18 +30,22 @@ class _Labelled:
 
 
 def assemble(spec: DatasetSpec, raw: RawData, where: str, seed: int = 0) -> Dataset:
-    """Settle labels and rows, fill or refuse missing values, drop constant features, name groups.
+    """Return the data set that a sweep file describes, given the raw data of its source.
+
+    Labels become numbers, and rows of other classes are left out; a random part of the rows is
+    drawn if the sweep file sets `per_class`; missing values are filled or refused; constant
+    features are dropped; feature groups become column indices.
 
     Parameters
     ----------
     spec : DatasetSpec
-        What the user asked for.
+        The entry of the sweep file.
     raw : RawData
-        What the reader found.
+        Features (or Gram matrices) and labels of the source.
     where : str
         The place to name in a message.
     seed : int
-        Of the sweep, for a random part of the points.
+        Seed of the sweep, for a random part of the points.
 
     Raises
     ------
@@ -70,7 +74,7 @@ def assemble(spec: DatasetSpec, raw: RawData, where: str, seed: int = 0) -> Data
 
 
 def _labelled(spec: DatasetSpec, raw: RawData, where: str) -> _Labelled:
-    """Take the labels for classes or for values, as the user or else the source says."""
+    """Return labels as classes or as real values; the user's task precedes the source's."""
     task = raw.task if spec.task is None else spec.task
     if task == "classification":
         labels = class_labels(raw.labels, where, spec.classes, spec.positive)
@@ -80,30 +84,31 @@ def _labelled(spec: DatasetSpec, raw: RawData, where: str) -> _Labelled:
             where,
             f"{'classes' if spec.classes else 'positive'} for a data set of regression",
             "real values",
-            'Remove it, or set task = "classification".',
+            'Remove this key, or set task = "classification"',
         )
     y = real_values(raw.labels, where)
     return _Labelled(np.arange(len(y)), y, None)
 
 
 def _part(labelled: _Labelled, count: int, seed: int, where: str) -> _Labelled:
-    """Return a random part of the points, of each class alike."""
+    """Return a random part of the points, `count` of each class."""
     if labelled.classes is None:
         raise DataError(
-            f"{where}: per_class", "a data set of regression", "one of classes", "Remove it."
+            f"{where}: per_class", "a data set of regression", "one of classes", "Remove per_class"
         )
     drawn = drawn_per_class(labelled.y, count, seed, labelled.classes, where)
     return _Labelled(labelled.rows[drawn], labelled.y[drawn], labelled.classes)
 
 
 def _of_grams(spec: DatasetSpec, raw: RawData, labelled: _Labelled, where: str) -> Dataset:
+    """Return a data set of precomputed Gram matrices, restricted to the kept rows."""
     for option, given in (("groups", spec.groups), ("impute", spec.impute)):
         if given:
             raise DataError(
                 where,
                 f"{option} with precomputed Gram matrices",
-                f"no {option}: no features",
-                "Remove it.",
+                f"no {option}, which need features",
+                f"Remove {option}",
             )
     grams, n_points = raw.grams, len(raw.labels)
     if grams is not None and len(labelled.rows) < n_points:
@@ -127,7 +132,7 @@ def _varying(x: Floats, where: str) -> Ints:
             where,
             f"{x.shape[1]} features, all of them constant",
             "at least one feature that varies",
-            "Check that the label column is the right one (label = …).",
+            "Check that the label column is the right one (label = …)",
         )
     return kept
 
@@ -135,7 +140,7 @@ def _varying(x: Floats, where: str) -> Ints:
 def _resolved(
     groups: Mapping[str, Sequence[int | str]], names: Sequence[str], where: str
 ) -> Groups:
-    """Return groups as positions among all features, the label column not counted."""
+    """Return groups as column indices among all features; the label column does not count."""
     positions = {name: position for position, name in enumerate(names)}
     return {
         group: tuple(_position(m, positions, f"{where}: groups.{group}") for m in members)
@@ -150,31 +155,33 @@ def _position(member: int | str, positions: Mapping[str, int], where: str) -> in
                 where,
                 f"feature {member}",
                 f"a number from 0 to {len(positions) - 1}, or a name",
-                "Features are counted from 0, without the label column.",
+                "Count features from 0, without the label column",
             )
         return member
     if member not in positions:
-        hint = nearest(member, positions) or "Name features as in the header."
+        hint = nearest(member, positions) or "Name features as in the header"
         raise DataError(where, f"no feature {member!r}", "names or numbers of features", hint)
     return positions[member]
 
 
 def _renumbered(groups: Groups, kept: Ints, where: str) -> Groups:
-    """Return groups as positions among the `kept` features, without those dropped."""
+    """Return groups as positions among the `kept` features; dropped features leave their groups."""
     place = {int(column): position for position, column in enumerate(kept)}
     renumbered: Groups = {}
     for group, members in groups.items():
         left = tuple(place[m] for m in members if m in place)
         if len(set(members)) < len(members):
             raise DataError(
-                f"{where}: groups.{group}", "a feature twice", "every feature once", "Remove it."
+                f"{where}: groups.{group}", "a feature twice", "every feature once", "Name it once"
             )
         if not left:
             raise DataError(
                 f"{where}: groups.{group}",
                 "only constant features" if members else "no features",
                 "at least one feature that varies",
-                "Set drop_constant = false to keep constant features." if members else "Name some.",
+                "Set drop_constant = false to keep constant features"
+                if members
+                else "Name at least one feature",
             )
         renumbered[group] = left
     return renumbered

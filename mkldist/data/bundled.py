@@ -1,4 +1,4 @@
-"""Data sets that scikit-learn brings along."""
+"""Data sets that come with scikit-learn."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ DESCRIPTIONS = {
     "diabetes": "442 points, 10 features; regression: progression of the disease in a year",
 }
 LOADERS = {"wdbc": "breast_cancer"}
-# scikit-learn's own scaling of the features takes the rows of the test part into account.
+# By default scikit-learn scales these features by statistics of all rows, test rows included.
 OPTIONS: dict[str, dict[str, Any]] = {"diabetes": {"scaled": False}}
 
 
 def load_bundled(name: str) -> RawData:
-    """Return a data set of :data:`DESCRIPTIONS`, labelled by its class names or real values."""
+    """Return one of the :data:`DESCRIPTIONS`; its labels are class names or real values."""
     import sklearn
     from sklearn import datasets
 

@@ -1,4 +1,4 @@
-"""Find a data set by name or source, and list what there is."""
+"""Find a data set by its name or source, and list the data sets that have names."""
 
 from __future__ import annotations
 
@@ -31,22 +31,21 @@ class DatasetEntry:
 def load_dataset(spec: DatasetSpec, data_dirs: Sequence[Path], base: Path, seed: int) -> Dataset:
     """Load the data set that a sweep names.
 
-    A source (`file`, `openml`, `grams`) is taken as given.  Otherwise the name (`source`, if it
-    differs from `name`) is looked up among the files of the data directories, then among the
-    data sets of scikit-learn, then among the synthetic ones; with `options`, among the synthetic
-    ones alone.
+    If the entry gives `file`, `openml` or `grams`, the data set is read from there.  Otherwise its
+    name (`source` if given, else `name`) is looked up in this order: files of the data directories,
+    data sets of scikit-learn, synthetic data sets.  With `options`, only synthetic data sets count.
 
     Parameters
     ----------
     spec : DatasetSpec
         The entry of the sweep file.
     data_dirs : sequence of Path
-        Where names, and files that are not under `base`, are looked for; the first that has one
-        wins.
+        Folders to search for names, and for files that are not under `base`.  An earlier folder
+        precedes a later one.
     base : Path
         Folder that relative paths start from.
     seed : int
-        Of the sweep, for synthetic data sets and random parts of data sets.
+        Seed of the sweep, for synthetic data sets and random parts of data sets.
 
     Returns
     -------
@@ -56,11 +55,11 @@ def load_dataset(spec: DatasetSpec, data_dirs: Sequence[Path], base: Path, seed:
     Raises
     ------
     DataError
-        If it cannot be found, read or used as asked.
+        If the data set cannot be found, read, or used as the entry asks.
     GramError
-        If precomputed matrices are no Gram matrices.
+        If precomputed matrices are not Gram matrices.
     SpecError
-        If a data directory is none.
+        If a data directory does not exist or is not a folder.
     """
     where = f"data set {spec.name!r}"
     _check_folders(data_dirs)
@@ -70,12 +69,12 @@ def load_dataset(spec: DatasetSpec, data_dirs: Sequence[Path], base: Path, seed:
 
 
 def list_datasets(data_dirs: Sequence[Path]) -> list[DatasetEntry]:
-    """Return every data set that has a name, those found first first; no file is opened.
+    """Return every data set that has a name, in the order of the search; open no file.
 
     Raises
     ------
     SpecError
-        If a data directory is none.
+        If a data directory does not exist or is not a folder.
     """
     _check_folders(data_dirs)
     entries = [
@@ -96,18 +95,18 @@ def list_datasets(data_dirs: Sequence[Path]) -> list[DatasetEntry]:
 def _of_source(
     spec: DatasetSpec, data_dirs: Sequence[Path], base: Path, where: str
 ) -> tuple[RawData, str] | None:
-    """Read the source that the entry gives; None if it gives a name alone."""
+    """Return the raw data of the entry's source and its place; None if it gives only a name."""
     if spec.labels is not None and spec.grams is None:
         raise DataError(
             where,
             "labels without grams",
             "labels beside precomputed Gram matrices",
-            "For a column or array of labels, set label = its name.",
+            "Set label = its name for a column or array of labels",
         )
     if spec.file is None and spec.openml is None and spec.grams is None:
         return None
     if spec.options:
-        raise DataError(where, "options", "none: they are for synthetic data", "Remove them.")
+        raise DataError(where, "options", "none: they are for synthetic data", "Remove options")
     if spec.openml is not None:
         place = f"{where} (OpenML {spec.openml})"
         return read_openml(spec.openml, spec.label, place), place
@@ -119,7 +118,7 @@ def _of_source(
     place = f"{where} ({path})"
     if isinstance(spec.label, int):
         raise DataError(
-            place, f"label = {spec.label}", "the name of the array of labels", 'Set "y".'
+            place, f"label = {spec.label}", "the name of the array of labels", 'Set label = "y"'
         )
     labels = None if spec.labels is None else _located(spec.labels, data_dirs, base)
     return read_grams(path, labels, spec.label, place), place
@@ -135,6 +134,7 @@ def _located(file: str, data_dirs: Sequence[Path], base: Path) -> Path:
 def _of_name(
     spec: DatasetSpec, data_dirs: Sequence[Path], seed: int, where: str
 ) -> tuple[RawData, str]:
+    """Return the raw data of a data set that is given by its name, and its place."""
     name = spec.source or spec.name
     path = None if spec.options else _file_named(name, data_dirs, where)
     if path is not None:
@@ -143,13 +143,16 @@ def _of_name(
     if name not in GENERATORS and (spec.options or name not in DESCRIPTIONS):
         raise _unknown(name, spec, data_dirs, where)
     if spec.label is not None:
-        raise DataError(where, f"label = {spec.label!r}", "none: its label is known", "Remove it.")
+        raise DataError(
+            where, f"label = {spec.label!r}", "none: its label is known", "Remove label"
+        )
     if name in DESCRIPTIONS:
         return load_bundled(name), where
     return generate(name, spec.options, seed, where), where
 
 
 def _file_named(name: str, data_dirs: Sequence[Path], where: str) -> Path | None:
+    """Return the file of this name in the first data directory that has one."""
     for folder in data_dirs:
         found = [folder / (name + extension) for extension in READERS]
         found = [path for path in found if path.is_file()]
@@ -159,7 +162,7 @@ def _file_named(name: str, data_dirs: Sequence[Path], where: str) -> Path | None
                 where,
                 f"{names} in {folder}",
                 "one file of that name",
-                f'Choose one: file = "{found[0].name}".',
+                f'Choose one: file = "{found[0].name}"',
             )
         if found:
             return found[0]
@@ -172,7 +175,7 @@ def _unknown(name: str, spec: DatasetSpec, data_dirs: Sequence[Path], where: str
             where,
             f"options, but no synthetic data set {name!r}",
             f"one of {', '.join(GENERATORS)}",
-            nearest(name, GENERATORS) or "Options belong to synthetic data sets only.",
+            nearest(name, GENERATORS) or "Remove options, or name a synthetic data set",
         )
     known = [entry.name for entry in list_datasets(data_dirs)]
     folders = ", ".join(str(folder) for folder in data_dirs) or "a folder named by --data-dir"
@@ -180,7 +183,7 @@ def _unknown(name: str, spec: DatasetSpec, data_dirs: Sequence[Path], where: str
         where,
         f"no data set {name!r}",
         f"a data file in {folders}, a data set of scikit-learn or a synthetic one",
-        nearest(name, known) or "'mkldist list datasets' shows all.",
+        nearest(name, known) or "Run 'mkldist list datasets' to see all",
     )
 
 

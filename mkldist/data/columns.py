@@ -1,9 +1,10 @@
-"""Column names of a table, and which of them holds the label."""
+"""The column names of a table, and the choice of its label column."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mkldist.data.listing import first_of
 from mkldist.errors import DataError, nearest
 
 LABEL_NAMES = frozenset({"label", "class", "target", "y"})
@@ -16,14 +17,14 @@ def check_names(names: Sequence[str], where: str) -> None:
     Raises
     ------
     DataError
-        Naming the first column that is wrong.
+        For fewer columns, a column without a name, or a name that occurs twice.
     """
     if len(names) < 2:
         raise DataError(
             where,
             f"{len(names)} column ({', '.join(names)})",
             "features and a label column",
-            "Separate columns by a comma, semicolon or tab.",
+            "Separate columns by a comma, semicolon or tab",
         )
     for position, name in enumerate(names):
         if not name:
@@ -31,8 +32,8 @@ def check_names(names: Sequence[str], where: str) -> None:
                 where,
                 f"column {position + 1} of {len(names)} has no name",
                 "a name for every column",
-                "If it holds row numbers, leave it out (index=False in pandas); "
-                "a separator at the end of lines also makes one.",
+                "Leave out row numbers (index=False in pandas), and remove separators at the ends "
+                "of lines",
             )
     twice = [name for position, name in enumerate(names) if name in names[:position]]
     if twice:
@@ -41,7 +42,7 @@ def check_names(names: Sequence[str], where: str) -> None:
             where,
             f"columns {', '.join(places)} have the same name {twice[0]!r}",
             "a name of its own for every column",
-            "Rename or remove one of them.",
+            "Rename or remove one of them",
         )
 
 
@@ -53,15 +54,15 @@ def label_position(names: Sequence[str], label: str | int | None, where: str) ->
     names : sequence of str
         All columns of the table.
     label : str, int or None
-        The column's name or its position from 0 (negative: from the end); None is the last.
+        Name of the column, or its position from 0 (negative: from the end); None means the last.
     where : str
         The place to name in a message.
 
     Raises
     ------
     DataError
-        If there is no such column, or if the last one is taken by default although another
-        one is called label, class, target or y.
+        If there is no such column; or if `label` is None although another column than the last one
+        is called label, class, target or y.
 
     Examples
     --------
@@ -89,13 +90,11 @@ def label_position(names: Sequence[str], label: str | int | None, where: str) ->
         raise DataError(
             where,
             f"a column {likely[0]!r}, but {names[-1]!r} stands last",
-            "the label in the last column, unless told otherwise",
-            f'Set label = "{likely[0]}" (or "{names[-1]}").',
+            "the label in the last column, or its name",
+            f'Set label = "{likely[0]}" (or "{names[-1]}")',
         )
     return len(names) - 1
 
 
 def _columns(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:SHOWN])
-    rest = f", … {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return f"The columns are {shown}{rest}."
+    return f"Choose one of the columns {first_of(names, SHOWN)}"

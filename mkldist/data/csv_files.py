@@ -1,4 +1,4 @@
-"""Tables as text: a header, then rows of numbers and a label, separated by , ; or tab."""
+"""CSV files: a header, then rows of features and a label, separated by comma, semicolon or tab."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ def read_csv(path: Path, label: str | int | None, where: str) -> RawData:
     path : Path
         The file, in UTF-8.
     label : str, int or None
-        Name or position of the label column; None is the last.
+        Name or position of the label column; None means the last.
     where : str
         The place to name in a message.
 
     Raises
     ------
     DataError
-        Naming the line, if the file is empty or damaged, has no header, a row of another
-        length, or text in a feature column.
+        If the file is empty or damaged, lacks a header, or has a row of another length or text in a
+        feature column; the message names the line.
     """
     with opened(path, where) as stream:
         text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
@@ -54,7 +54,7 @@ def read_csv(path: Path, label: str | int | None, where: str) -> RawData:
                 f"{where}, line {reader.line_num}",
                 f"not a row of a table ({error})",
                 "fields separated by one separator, quotes closed",
-                "Look for an open quotation mark in or before this line.",
+                "Close the quotation mark that is open in or before this line",
             ) from error
 
 
@@ -65,7 +65,9 @@ def _separator(header: str) -> str:
 def _read_table(reader: Iterator[list[str]], label: str | int | None, where: str) -> RawData:
     names = [name.strip() for name in next(reader, [])]
     if not any(names):
-        raise DataError(where, "a blank first line", "a header of column names", "Remove it.")
+        raise DataError(
+            where, "a blank first line", "a header of column names", "Remove the blank line"
+        )
     _check_header(names, where)
     check_names(names, where)
     position = label_position(names, label, where)
@@ -81,7 +83,7 @@ def _read_table(reader: Iterator[list[str]], label: str | int | None, where: str
                 line,
                 f"{len(fields)} fields",
                 f"{len(names)}, as in the header",
-                "Look for a missing or extra separator, or text with a separator and no quotes.",
+                "Look for a missing or extra separator, or for unquoted text with a separator",
             )
         labels.append(fields.pop(position).strip())
         values.fromlist(_numbers(fields, features, line))
@@ -92,9 +94,9 @@ def _read_table(reader: Iterator[list[str]], label: str | int | None, where: str
 
 
 def _check_header(names: Sequence[str], where: str) -> None:
-    """Refuse a first line of data, which would be lost as a header without a word.
+    """Refuse a first line that looks like data: read as a header, its row would be lost.
 
-    A number that is its own column's position is a name that pandas gives.
+    pandas names columns by their positions, so a number equal to its column's position is a name.
     """
     numbers = [
         name
@@ -107,18 +109,18 @@ def _check_header(names: Sequence[str], where: str) -> None:
             f"{where}, line 1",
             f"numbers ({', '.join(numbers[:3])}, …) where column names should stand",
             "a header",
-            "Add a line of column names; if these are names, put a letter before each.",
+            "Add a line of column names; or, if these are names, put a letter before each",
         )
 
 
 def _numbers(fields: list[str], features: Sequence[str], line: str) -> list[float]:
-    """Return a row's features; NaN where a value is missing."""
+    """Return the features of a row, with NaN for missing values."""
     try:
         row = list(map(float, fields))
     except ValueError:
         row = [_value(text, name, line) for text, name in zip(fields, features, strict=True)]
     else:
-        # float() reads 1_000 as a number, as no other program does.
+        # Python reads 1_000 as a number; other programs do not, so that it may well be a mistake.
         if any("_" in text for text in fields):
             row = [_value(text, name, line) for text, name in zip(fields, features, strict=True)]
     return row
@@ -130,7 +132,7 @@ def _value(text: str, name: str, line: str) -> float:
         return value
     if text.strip().casefold() in MISSING_VALUES:
         return float("nan")
-    hint = "Write decimals with a point." if text.replace(",", "").strip("+-").isdigit() else ""
+    hint = "Write decimals with a point" if text.replace(",", "").strip("+-").isdigit() else ""
     raise DataError(
         f"{line}, column {name!r}",
         f"text {text.strip()!r}",

@@ -1,4 +1,4 @@
-"""The two objects every later stage receives: a data set and a split of it."""
+"""The two objects that every later stage receives: a data set and a split of its rows."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ def _no_rows() -> Ints:
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Row indices of one partition.
+    """Row indices of the parts of one partition.
 
     Parameters
     ----------
     train : (l,) intp
-        Labelled rows, which methods learn from.
+        Labelled rows, whose features and labels methods learn from.
     test : (t,) intp
-        Rows that are held out; nothing of them is known to any method.
+        Held-out rows, whose features and labels no method sees.
     unlabelled : (u,) intp
-        Rows whose features may be used, but not their labels; none in supervised learning.
+        Rows whose features methods may use, but not their labels; none in supervised learning.
     """
 
     train: Ints
@@ -37,9 +37,9 @@ class Split:
 
     @cached_property
     def known(self) -> Ints:
-        """Rows whose features may be used: training and unlabelled ones.
+        """Rows whose features methods may use: training and unlabelled rows.
 
-        Sorted, but for a split without unlabelled rows, whose training rows they are.
+        They are ascending if there are unlabelled rows, else the training rows in their order.
         """
         return np.union1d(self.train, self.unlabelled) if len(self.unlabelled) else self.train
 
@@ -61,14 +61,15 @@ class Dataset:
     x : (n, d) float64, or None when `grams` is given
         Features, finite.
     y : (n,) float64
-        Labels of two classes in {-1, +1}, of k > 2 classes the positions 0 … k-1 in `classes`, or
-        any finite values of regression in the user's units.
+        Labels: -1 and +1 for two classes; positions 0 … k-1 in `classes` for k > 2 classes; finite
+        values in the user's units for regression.
     classes : tuple of str, or None
-        The user's names of the classes, of two those of -1 and +1; None for regression.
+        The user's names of the classes, of two first that of -1, then that of +1; None for
+        regression.
     feature_names : tuple of str
         d names.
     predefined : tuple of Split
-        Partitions that came with the data; empty when there are none.
+        Partitions that came with the data; empty if there are none.
     groups : dict of str to tuple of int
         Named feature groups (column indices) for kernels on feature subsets.
     grams : (M, n, n) array, or None
@@ -99,7 +100,7 @@ class Dataset:
 
     @property
     def class_numbers(self) -> Ints:
-        """Position in `classes` of every row's class, (n,); for classification alone."""
+        """Position in `classes` of each row's class, (n,); for classification only."""
         numbers = self.y if self.multiclass else self.y > 0
         return numbers.astype(np.intp)
 
@@ -115,6 +116,6 @@ class Dataset:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Content hash of features (or Gram matrices) and labels, and of what the labels are."""
+        """Content hash of features (or Gram matrices), labels and task."""
         task = () if self.classes is not None else (np.array([self.task]),)
         return array_id(self.x, self.y, self.grams, *task)

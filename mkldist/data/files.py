@@ -1,4 +1,4 @@
-"""Which reader reads which file."""
+"""The choice of a data file's reader, by the file's extension."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def read_file(path: Path, label: str | int | None, where: str) -> RawData:
     Raises
     ------
     DataError
-        If the extension is unknown, or by the reader.
+        If the extension is unknown, or the reader refuses the file.
     """
     extension = extension_of(path.name, READERS)
     if not extension:
@@ -43,9 +43,9 @@ def read_file(path: Path, label: str | int | None, where: str) -> RawData:
             where,
             "a directory" if path.is_dir() else f"a file ending in {path.suffix or 'nothing'!r}",
             f"a file ending in one of {', '.join(READERS)}",
-            "Give Gram matrices by 'grams', not 'file'."
+            "Name Gram matrices by 'grams', not by 'file'"
             if path.suffix in (".npy", ".zarr")
-            else "Rename or convert it.",
+            else "Rename or convert the file",
         )
     return replace(READERS[extension](path, label, where), origin=f"file {path.name}")
 

@@ -1,4 +1,4 @@
-"""Tables that come as pandas frames: from Parquet and from OpenML."""
+"""Features and labels from pandas frames, as Parquet files and OpenML give them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mkldist.arrays import Floats
+from mkldist.data.listing import first_of
 from mkldist.errors import DataError
 
 if TYPE_CHECKING:
@@ -20,12 +21,12 @@ SHOWN = 5
 def frame_features(frame: pd.DataFrame, where: str) -> Floats:
     """Return the columns of a frame as (n, d) float64; missing values become NaN.
 
-    Numbers written as text are numbers, as in a CSV file.
+    Text that holds a number counts as that number, as in a CSV file.
 
     Raises
     ------
     DataError
-        Naming the columns that hold no numbers and some of what they hold.
+        If columns hold other text; the message names them and some of their values.
     """
     from pandas import to_numeric
     from pandas.api.types import is_bool_dtype, is_numeric_dtype
@@ -42,21 +43,21 @@ def frame_features(frame: pd.DataFrame, where: str) -> Floats:
         else:
             words.append(f"{name!r} ({_some(column)})")
     if words:
-        shown = ", ".join(words[:SHOWN])
-        rest = f" and {len(words) - SHOWN} more columns" if len(words) > SHOWN else ""
         raise DataError(
             where,
-            f"no numbers in {shown}{rest}",
+            f"no numbers in {first_of(words, SHOWN, 'more columns')}",
             "numbers in every feature column",
-            "Encode categories as numbers (pandas.get_dummies) or drop the columns.",
+            "Encode categories as numbers (pandas.get_dummies) or drop the columns",
         )
     if not columns:
-        raise DataError(where, "a label column alone", "at least one feature column", "Add one.")
+        raise DataError(
+            where, "a label column alone", "at least one feature column", "Add a feature column"
+        )
     return np.ascontiguousarray(np.stack(columns, axis=1))
 
 
 def frame_labels(column: pd.Series[Any]) -> npt.NDArray[Any]:
-    """Return labels as float64, or as text with ``""`` where one is missing."""
+    """Return numbers as float64 with NaN, and other labels as text with ``""``, where missing."""
     from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
     if is_numeric_dtype(column.dtype) and not is_bool_dtype(column.dtype):

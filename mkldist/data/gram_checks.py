@@ -1,8 +1,9 @@
-"""Whether given matrices are Gram matrices: square, finite, symmetric, positive semi-definite.
+"""Checks that given matrices are Gram matrices: square, finite, symmetric, semi-definite.
 
-What is given in few digits has eigenvalues a little below zero.  :func:`check_grams` lets them
-pass, but a large C or a small regularisation magnifies them until the objective is no longer
-convex and bounds mean nothing; :func:`semidefinite` sets them to zero.
+The eigenvalues of a Gram matrix that was saved in few digits may lie slightly below zero.
+:func:`check_grams` accepts them.  A large C or a small regularisation would magnify them until the
+objective is no longer convex and bounds on its minimum are void, so :func:`semidefinite` sets them
+to zero.
 """
 
 from __future__ import annotations
@@ -25,26 +26,26 @@ def check_grams(
 
     With a tolerance ε of 1e-8 (1e-6 for single precision) a matrix must be finite, symmetric to
     ``ε max|K|``, and its smallest eigenvalue must not lie below ``-ε trace(K)``.
-    Eigenvalues between that and zero are for :func:`semidefinite`.
+    :func:`semidefinite` removes eigenvalues between that and zero.
 
     Parameters
     ----------
     grams : (M, n, n) array of numbers
         The matrices, possibly memory-mapped; they are read one at a time.
     y : (n,) array, optional
-        Labels, of which there must be n.
+        Labels, whose number must be n.
     where : str
         The place to name in a message.
 
     Raises
     ------
     GramError
-        Naming the first kernel that is wrong, and how.
+        If a matrix is wrong; the message names the first such kernel and what is wrong with it.
     """
     _check_shape(grams, where)
     if y is not None and len(y) != grams.shape[1]:
         raise GramError(
-            where, f"{len(y)} labels for matrices of {grams.shape[1]} points", "one label a point"
+            where, f"{len(y)} labels for matrices of {grams.shape[1]} points", "one label per point"
         )
     single = grams.dtype.kind == "f" and grams.dtype.itemsize <= 4
     tolerance = SINGLE_PRECISION_TOLERANCE if single else TOLERANCE
@@ -55,8 +56,8 @@ def check_grams(
 def semidefinite(grams: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return `grams` with the negative eigenvalues of every matrix set to zero.
 
-    Eigenvalues above ``-n u trace(K)``, u the unit of float64, are what rounding leaves of zero
-    in any product of features; matrices with none below are returned as they are.
+    Rounding alone moves zero eigenvalues of a product of features down to ``-n u trace(K)``, with u
+    the machine epsilon of float64.  Matrices without lower eigenvalues are returned unchanged.
 
     Parameters
     ----------
@@ -66,7 +67,7 @@ def semidefinite(grams: npt.NDArray[Any]) -> npt.NDArray[Any]:
     Returns
     -------
     (M, n, n) array of floats
-        `grams` itself where nothing was to be changed, else a copy.
+        `grams` itself if no matrix changes, else a copy.
     """
     result = grams
     for m in range(len(grams)):
@@ -123,7 +124,7 @@ def _check_matrix(matrix: npt.NDArray[np.float64], tolerance: float, where: str)
 
 
 def _is_definite(matrix: npt.NDArray[np.float64], shift: float) -> bool:
-    """Return whether ``matrix + shift I`` has a Cholesky factor, far cheaper than eigenvalues."""
+    """Return True if ``matrix + shift I`` has a Cholesky factor, far cheaper than eigenvalues."""
     shifted = matrix.copy()
     shifted.flat[:: len(matrix) + 1] += shift
     try:

@@ -1,4 +1,4 @@
-"""Precomputed Gram matrices with labels: ``.npz``, ``.npy`` or zarr."""
+"""Precomputed Gram matrices with labels, from ``.npz``, ``.npy`` or zarr."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ ZARR_MARKS = ("zarr.json", ".zarray", ".zgroup")
 
 
 def read_grams(path: Path, labels_path: Path | None, label: str | None, where: str) -> RawData:
-    """Read M Gram matrices over n points and check that they are such.
+    """Read M Gram matrices over n points, and check them.
 
-    Negative eigenvalues within the tolerance are set to zero in matrices of double precision;
-    only then is a copy of a memory map taken.
+    In matrices of double precision, negative eigenvalues within the tolerance of the check are set
+    to zero; only then is a memory-mapped array copied.
 
     Parameters
     ----------
     path : Path
-        ``.npz`` with ``grams (M, n, n)``, ``y (n,)`` and perhaps partitions, as
-        :func:`mkldist.data.partitions.partitions_of` says; ``.npy`` of the matrices, which stay
-        on disk as a memory map; or a zarr array of them, or a zarr group with ``grams`` and ``y``.
+        ``.npz`` with ``grams (M, n, n)``, ``y (n,)`` and, if wanted, the arrays of
+        :func:`mkldist.data.partitions.partitions_of`; ``.npy`` of the matrices, which stay on disk
+        as a memory map; a zarr array of them; or a zarr group with ``grams`` and ``y``.
     labels_path : Path or None
-        File of labels where `path` has none: ``.npy``, ``.npz`` with ``y``, or text with one label
-        a line.
+        File of labels if `path` has none: ``.npy``, ``.npz`` with ``y``, or text with one label per
+        line.
     label : str or None
-        Name of the array of labels; None is ``y``.
+        Name of the array of labels; None means ``y``.
     where : str
         The place to name in a message.
 
@@ -45,8 +45,8 @@ def read_grams(path: Path, labels_path: Path | None, label: str | None, where: s
     DataError
         If a file is absent, damaged, or has no labels or two sources of them.
     GramError
-        If a matrix is not square, finite, symmetric and positive semi-definite, or there is not
-        one label a point.
+        If a matrix is not square, finite, symmetric and positive semi-definite, or the number of
+        labels is not n.
     """
     from mkldist.data.gram_checks import check_grams, semidefinite
 
@@ -55,7 +55,7 @@ def read_grams(path: Path, labels_path: Path | None, label: str | None, where: s
         raise DataError(
             where,
             f"labels in {path.name} and in {labels_path.name}",
-            "one of them",
+            "one source of labels",
             "Remove labels = …",
         )
     if labels_path is not None:
@@ -65,12 +65,12 @@ def read_grams(path: Path, labels_path: Path | None, label: str | None, where: s
             where,
             "Gram matrices without labels",
             f"an array {label or 'y'!r} beside 'grams', or a file of labels",
-            "Set labels = a file with one label a point.",
+            "Set labels = a file with one label per point",
         )
     y = column(y)
     check_grams(grams, y, where)
     grams = grams if grams.dtype.kind == "f" else grams.astype(np.float64)
-    if grams.dtype == np.float64:  # single precision would round eigenvalues below zero again
+    if grams.dtype == np.float64:  # in single precision, rounding would undo the change
         grams = semidefinite(grams)
     return RawData(y, None, partitions=partitions, grams=grams, origin=f"grams {path.name}")
 
@@ -89,7 +89,7 @@ def _read_matrices(
             where,
             f"a file ending in {path.suffix or 'nothing'!r}",
             ".npz, .npy or a zarr folder",
-            "Convert it, for example with np.savez(file, grams=…, y=…).",
+            "Convert it, for example with np.savez(file, grams=…, y=…)",
         )
     with opened_npz(path, where) as archive:
         grams = archive.required("grams", "Gram matrices (M, n, n)")
@@ -110,7 +110,7 @@ def _read_npy(path: Path, where: str, *, mapped: bool) -> Array:
         ) from error
     if not isinstance(array, np.ndarray):
         array.close()
-        raise DataError(where, "an archive of arrays", "one array (np.save)", "Name it .npz.")
+        raise DataError(where, "an archive of arrays", "one array (np.save)", "Name it .npz")
     return array
 
 
@@ -127,7 +127,7 @@ def _read_zarr(path: Path, label: str, where: str) -> tuple[Array, Array | None]
                 where,
                 f"a zarr group with {names}",
                 "an array 'grams' (M, n, n)",
-                nearest("grams", node) or "Name the array of the matrices 'grams'.",
+                nearest("grams", node) or "Name the array of the matrices 'grams'",
             )
         y = _zarr_array(node[label], f"{where}, array {label!r}") if label in node else None
         return _zarr_array(node["grams"], f"{where}, array 'grams'"), y
@@ -146,9 +146,9 @@ def _zarr_array(array: Any, where: str) -> Array:
             where,
             f"{array.nchunks_initialized} of {array.nchunks} chunks",
             "all of them",
-            "It is cut short; or its zeros were left out: set write_empty_chunks when writing.",
+            "Write the array again, with write_empty_chunks so that chunks of zeros are kept",
         )
-    check_fits(array.nbytes, where, "A .npy file of the matrices can stay on disk.")
+    check_fits(array.nbytes, where, "Save the matrices as a .npy file, which stays on disk")
     return np.asarray(array[...])
 
 
@@ -166,5 +166,5 @@ def _read_labels(path: Path, label: str, where: str) -> Array:
     if lines and lines[0].casefold() in LABEL_NAMES:
         lines = lines[1:]
     if not lines:
-        raise DataError(where, "no labels", "one label a line", REWRITE)
+        raise DataError(where, "no labels", "one label per line", REWRITE)
     return np.array(lines)

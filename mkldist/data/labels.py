@@ -1,4 +1,4 @@
-"""From a user's labels to the numbers of classes, or to the real values of regression."""
+"""Turn a user's labels into the numbers of classes, or into the real values of regression."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from mkldist.arrays import Floats, Ints
+from mkldist.data.listing import first_of
 from mkldist.errors import DataError, nearest
 
+# Fewer words than in features (mkldist.data.missing): "none" and "null" may be names of classes.
 MISSING_LABELS = frozenset({"", "?", "na", "n/a", "nan"})
 SHOWN = 10
-# Sums of squares of some million such values stay within the range of float64.
+# The sum of squares of a million such values is finite in float64.
 LARGEST_VALUE = 1e150
 REST = "rest"
 
@@ -23,16 +25,16 @@ Names = npt.NDArray[np.str_]
 
 @dataclass(frozen=True, eq=False)
 class ClassLabels:
-    """Labels of a problem of two or more classes and the rows that belong to it.
+    """Labels of a problem of two or more classes, and the rows that belong to it.
 
     Parameters
     ----------
     rows : (n,) intp
-        Rows of the source that are kept, in their order.
+        Kept rows of the source, ascending.
     y : (n,) float64
-        Labels of these rows: in {-1, +1} of two classes, else positions in `classes`.
+        Labels of these rows: -1 and +1 for two classes, else positions in `classes`.
     classes : tuple of str
-        The user's names of the classes; of two those of -1 and +1.
+        The user's names of the classes, of two first that of -1, then that of +1.
     """
 
     rows: Ints
@@ -46,11 +48,11 @@ def class_labels(
     classes: tuple[str, ...] | None = None,
     positive: str | None = None,
 ) -> ClassLabels:
-    """Make a problem of two or more classes of labels.
+    """Turn labels into a problem of two or more classes.
 
-    Classes are in order (of numbers if all are numbers, else of the alphabet) unless `classes`
-    names them in another.  Of two classes the second becomes +1.  Numbers are the same class
-    however they are written: ``1``, ``+1`` and ``1.0``.
+    Classes stand in the order of `classes` if given; else in the order of numbers if all labels are
+    numbers, and in alphabetical order otherwise.  The second of two classes becomes +1.  Different
+    spellings of a number, such as ``1``, ``+1`` and ``1.0``, are one class.
 
     Parameters
     ----------
@@ -59,15 +61,15 @@ def class_labels(
     where : str
         The place to name in a message.
     classes : tuple of str, optional
-        Keep the rows of these classes only, at least two.
+        At least two classes; the rows of the others are left out.
     positive : str, optional
-        This class becomes +1 and all others together -1.
+        Class that becomes +1; all others together become -1.
 
     Raises
     ------
     DataError
-        For missing labels, for an unknown class, unless there are two classes, and for a class of
-        a single point among more than two.
+        For missing labels, an unknown class, fewer than two classes, and a class of a single point
+        among more than two.
 
     Examples
     --------
@@ -94,7 +96,7 @@ def class_labels(
 
 
 def _counted(names: Names, where: str, *, numeric: bool) -> dict[str, int]:
-    """Return the number of rows of each class, in order; refuse a single class."""
+    """Return the number of rows of each class, in the order of the classes; refuse one class."""
     present, counts = np.unique(names, return_counts=True)
     order = np.argsort(present.astype(np.float64)) if numeric else np.arange(len(present))
     known = {str(present[i]): int(counts[i]) for i in order}
@@ -103,7 +105,7 @@ def _counted(names: Names, where: str, *, numeric: bool) -> dict[str, int]:
             where,
             f"one class only, {_listed(known)}",
             "two classes or more",
-            "Check that the label column is the right one (label = …).",
+            "Check that the label column is the right one (label = …)",
         )
     return known
 
@@ -128,8 +130,8 @@ def real_values(labels: npt.NDArray[Any], where: str) -> Floats:
     Raises
     ------
     DataError
-        For missing labels, labels that are not numbers or whose squares are not finite, and
-        labels that are all the same.
+        For missing labels, labels that are not numbers, labels above :data:`LARGEST_VALUE` in
+        magnitude, and labels that are all the same.
 
     Examples
     --------
@@ -148,20 +150,20 @@ def real_values(labels: npt.NDArray[Any], where: str) -> Floats:
             where,
             f"label {labels[large[0]]} in row {large[0]} (from 0)",
             f"finite labels of at most {LARGEST_VALUE:g}",
-            "Correct or rescale it.",
+            "Correct or rescale the labels",
         )
     if (y == y[0]).all():
         raise DataError(
             where,
             f"one value only, {y[0]:g}, in {len(y)} rows",
             "labels that vary",
-            "Check that the label column is the right one (label = …).",
+            "Check that the label column is the right one (label = …)",
         )
     return y
 
 
 def _numbers(texts: Names, where: str) -> Floats:
-    """Return texts as numbers."""
+    """Return texts as numbers; refuse texts that are missing or no numbers."""
     _refuse_missing(_missing(texts), where)
     numbers = [_parsed(text) for text in texts.tolist()]
     wrong = [row for row, number in enumerate(numbers) if number is None]
@@ -170,13 +172,13 @@ def _numbers(texts: Names, where: str) -> Floats:
             where,
             f"label {str(texts[wrong[0]])!r} in row {wrong[0]} (from 0)",
             'numbers, as task = "regression" learns them',
-            'For classes set task = "classification"; or name another column by label = …',
+            'Set task = "classification" for classes, or name another column by label = …',
         )
     return np.array(numbers, dtype=np.float64)
 
 
 def _chosen(classes: tuple[str, ...], known: dict[str, int], where: str) -> tuple[str, ...]:
-    """Return the classes that the user names, as they are known."""
+    """Return the classes that the user names, in the spelling of the data."""
     kept = tuple(_known(name, known, where) for name in classes)
     if len(set(kept)) < len(kept):
         twice = next(name for name in kept if kept.count(name) > 1)
@@ -184,13 +186,13 @@ def _chosen(classes: tuple[str, ...], known: dict[str, int], where: str) -> tupl
             where,
             f"classes = {list(classes)}, twice the same ({twice!r})",
             "distinct classes",
-            f"There are {_listed(known)}.",
+            f"Choose from {_listed(known)}",
         )
     return kept
 
 
 def _refuse_single(known: dict[str, int], where: str, *, numeric: bool) -> None:
-    """Refuse classes of one point, which cannot be in a training and a test part."""
+    """Refuse classes of one point, which cannot be in both a training and a test part."""
     single = [name for name, count in known.items() if count == 1]
     if single:
         first, second = list(known)[:2]
@@ -199,9 +201,9 @@ def _refuse_single(known: dict[str, int], where: str, *, numeric: bool) -> None:
             f"{len(known)} classes, {len(single)} of a single point: {_listed(known)}",
             "at least two points of each class",
             f'Set classes = ["{first}", "{second}", …] to keep some of them, or positive = '
-            f'"{second}" for one against the rest.'
-            + ' To learn numbers, set task = "regression".' * numeric
-            + " Or is the label in another column (label = …)?" * (len(known) > SHOWN),
+            f'"{second}" for one against the rest'
+            + ', or task = "regression" to learn numbers' * numeric
+            + ", or label = … for labels in another column" * (len(known) > SHOWN),
         )
 
 
@@ -210,7 +212,7 @@ def _signs(positive: npt.NDArray[np.bool_]) -> Floats:
 
 
 def _class_names(labels: npt.NDArray[Any], where: str) -> tuple[Names, bool]:
-    """Return the class name of every row, and whether all of them are numbers."""
+    """Return the class name of every row, and True if all names are numbers."""
     _one_a_row(labels, where)
     if labels.dtype.kind in "fiu":
         _refuse_missing(np.isnan(labels), where)
@@ -230,13 +232,13 @@ def _one_a_row(labels: npt.NDArray[Any], where: str) -> None:
         raise DataError(
             where,
             f"labels of shape {labels.shape}",
-            "one label a row",
-            "Give one column of labels.",
+            "one label per row",
+            "Give one column of labels",
         )
 
 
 def _texts(labels: npt.NDArray[Any], where: str) -> Names:
-    """Return labels that are no numbers as text without blanks around it."""
+    """Return text or Boolean labels as text, without blanks around it."""
     if labels.dtype.kind == "S":
         labels = np.char.decode(labels, "utf-8", "replace")
     if labels.dtype.kind not in "UTb":
@@ -244,7 +246,7 @@ def _texts(labels: npt.NDArray[Any], where: str) -> Names:
             where,
             f"labels of type {labels.dtype}",
             "numbers, text or true/false",
-            "Convert them to text first.",
+            "Convert them to text first",
         )
     stripped: Names = np.char.strip(labels.astype(np.str_))
     return stripped
@@ -260,7 +262,10 @@ def _finite(labels: npt.NDArray[Any], where: str) -> bool:
     if not np.isfinite(labels).all():
         row = int(np.flatnonzero(~np.isfinite(labels))[0])
         raise DataError(
-            where, f"label {labels[row]} in row {row} (from 0)", "finite labels", "Correct it."
+            where,
+            f"label {labels[row]} in row {row} (from 0)",
+            "finite labels",
+            "Correct this label",
         )
     return True
 
@@ -272,7 +277,7 @@ def _refuse_missing(missing: npt.NDArray[np.bool_], where: str) -> None:
             where,
             f"no label in {len(rows)} of {len(missing)} rows, the first is row {rows[0]} (from 0)",
             "a label in every row",
-            "Remove these rows; which labels methods must not see, [splits] says.",
+            "Remove these rows; hide labels from methods by [splits]",
         )
 
 
@@ -290,16 +295,15 @@ def _number_name(number: float) -> str:
 
 
 def _known(name: str, known: dict[str, int], where: str) -> str:
-    """Return the class that the user calls `name`."""
+    """Return the class that the user calls `name`, in the spelling of the data."""
     if name in known:
         return name
     number = _parsed(name)
     if number is not None and _number_name(number) in known:
         return _number_name(number)
-    hint = nearest(name, known) or "Name classes as they stand in the data."
+    hint = nearest(name, known) or "Name classes as they stand in the data"
     raise DataError(where, f"no class {name!r}", f"one of {_listed(known)}", hint)
 
 
 def _listed(known: dict[str, int]) -> str:
-    shown = ", ".join(f"{name!r} ({count})" for name, count in list(known.items())[:SHOWN])
-    return shown + (f", … {len(known) - SHOWN} more" if len(known) > SHOWN else "")
+    return first_of([f"{name!r} ({count})" for name, count in known.items()], SHOWN)

@@ -1,4 +1,4 @@
-"""Missing and infinite values: refused with their columns and counts, or imputed."""
+"""Missing and infinite values of features: impute them, or refuse them with columns and counts."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 
 from mkldist.arrays import Floats
+from mkldist.data.listing import first_of
 from mkldist.errors import DataError
 
 MISSING_VALUES = frozenset({"", "?", "na", "n/a", "nan", "null", "none"})
@@ -19,8 +20,8 @@ def complete(
 ) -> Floats:
     """Return features without missing values.
 
-    The median of a column is taken over all rows of the data set, of its training and test
-    parts alike: a data set stays one array, whatever its splits.  Labels play no part in it.
+    Imputation takes the median of a column over all rows, training and test rows alike, so that
+    all splits share one array of features.  It does not use labels.
 
     Parameters
     ----------
@@ -29,14 +30,14 @@ def complete(
     feature_names : sequence of str
         d names.
     impute : {"median"} or None
-        What to put in the place of missing values; None refuses them.
+        Replacement of missing values; None refuses them.
     where : str
         The place to name in a message.
 
     Returns
     -------
     (n, d) float64
-        `x` itself if it is complete.
+        `x` itself if no value is missing.
 
     Raises
     ------
@@ -53,13 +54,13 @@ def complete(
     empty = missing.all(axis=0)
     _refuse(
         missing & empty, feature_names, "columns without any value",
-        "at least one number a column", "Remove these columns.", where,
+        "at least one number per column", "Remove these columns", where,
     )  # fmt: skip
     return np.where(missing, np.nanmedian(x, axis=0), x)
 
 
-_INFINITE = "Correct them in the data; imputation fills missing values only."
-_MISSING = 'Set impute = "median" for this data set, or remove those rows or columns.'
+_INFINITE = "Correct them in the data; imputation fills missing values only"
+_MISSING = 'Set impute = "median" for this data set, or remove those rows or columns'
 
 
 def _refuse(
@@ -75,6 +76,6 @@ def _refuse(
     columns = np.flatnonzero(counts)
     if not len(columns):
         return
-    shown = ", ".join(f"{feature_names[c]!r} ({counts[c]})" for c in columns[:SHOWN])
-    rest = f", … {len(columns) - SHOWN} more columns" if len(columns) > SHOWN else ""
-    raise DataError(where, f"{found} in {shown}{rest}, of {len(bad)} rows", expected, hint)
+    names = [f"{feature_names[c]!r} ({counts[c]})" for c in columns.tolist()]
+    listed = first_of(names, SHOWN, "more columns")
+    raise DataError(where, f"{found} in {listed}, of {len(bad)} rows", expected, hint)

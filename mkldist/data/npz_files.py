@@ -1,4 +1,4 @@
-"""NumPy archives: x (or the parts of a sparse matrix), y, and perhaps partitions."""
+"""NumPy archives: x (or the parts of a sparse matrix), y, and optional partitions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mkldist.data.raw import RawData, as_features, check_fits, check_rows, numbe
 from mkldist.errors import DataError
 
 SPARSE_PARTS = ("data", "indices", "indptr", "shape")
-SET_LABEL = "Set label = the name of the array of labels, or write one: np.savez(file, y=…)."
+SET_LABEL = "Set label = the name of the array of labels, or write one: np.savez(file, y=…)"
 
 
 def read_npz(path: Path, label: str | int | None, where: str) -> RawData:
@@ -24,29 +24,29 @@ def read_npz(path: Path, label: str | int | None, where: str) -> RawData:
 
     The arrays are ``x (n, d)``, or ``data``, ``indices``, ``indptr`` and ``shape`` of a matrix in
     compressed sparse rows; ``y (n,)``; optionally ``feature_names (d,)``, and ``train``,
-    ``unlabelled``, ``test`` (or ``idx_labs``, ``idx_unls``, ``idx_test``) with one row of indices a
-    partition.  Other arrays are ignored.
+    ``unlabelled``, ``test`` (or ``idx_labs``, ``idx_unls``, ``idx_test``) with one row of indices
+    per partition.  Other arrays are ignored.
 
     Parameters
     ----------
     path : Path
-        The file; it is read without unpickling anything.
+        The file.  Reading unpickles nothing.
     label : str, int or None
-        Name of the array of labels; None is ``y``.
+        Name of the array of labels; None means ``y``.
     where : str
         The place to name in a message.
 
     Raises
     ------
     DataError
-        If the file is damaged, an array is absent or holds Python objects, or sizes differ.
+        If the file is damaged, an array is absent or holds Python objects, or sizes disagree.
     """
     if isinstance(label, int):
         raise DataError(
             where,
             f"label = {label} for arrays",
             "the name of the array of labels",
-            'Set label = "y".',
+            'Set label = "y"',
         )
     with opened_npz(path, where) as archive:
         y = archive.required(label or "y", "labels", SET_LABEL)
@@ -59,7 +59,7 @@ def read_npz(path: Path, label: str | int | None, where: str) -> RawData:
 
 
 def column(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return labels of shape (n, 1) as (n,), others as they are."""
+    """Return labels of shape (n, 1) as (n,), and other labels unchanged."""
     return y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
 
 
@@ -70,6 +70,7 @@ def _features(archive: Archive, where: str) -> Floats:
 
 
 def _dense(archive: Archive, where: str) -> Floats:
+    """Return the dense array of a matrix in compressed sparse rows."""
     from scipy.sparse import csr_array
 
     shape = np.asarray(archive["shape"]).ravel().tolist()
@@ -78,9 +79,9 @@ def _dense(archive: Archive, where: str) -> Floats:
         raise DataError(f"{where}, array 'shape'", f"{shape}", "two sizes (n, d)", REWRITE)
     if "format" in archive and np.asarray(archive["format"]).item() not in (b"csr", "csr"):
         raise DataError(
-            where, "a sparse matrix in another format", "compressed sparse rows", "Use .tocsr()."
+            where, "a sparse matrix in another format", "compressed sparse rows", "Use .tocsr()"
         )
-    check_fits(8 * shape[0] * shape[1], where, "Select or combine features first.")
+    check_fits(8 * shape[0] * shape[1], where, "Select or combine features first")
     for name, array, kinds in (
         ("data", data, "fiub"),
         ("indices", indices, "iu"),
@@ -99,7 +100,7 @@ def _dense(archive: Archive, where: str) -> Floats:
             where,
             f"data, indices, indptr and shape that make no sparse matrix ({error})",
             "the parts of a scipy matrix in compressed sparse rows",
-            "Write them by scipy.sparse.save_npz of a csr_array, with y beside.",
+            "Write the parts of a scipy csr_array, and y, by np.savez",
         ) from error
     return as_features(matrix.toarray(), where)
 
@@ -112,7 +113,7 @@ def _feature_names(archive: Archive, n_features: int, where: str) -> tuple[str, 
         raise DataError(
             f"{where}, array 'feature_names'",
             f"{len(names)} names, {len(set(names))} of them distinct",
-            f"{n_features} distinct names, one a feature",
-            "Correct the array or leave it out.",
+            f"{n_features} distinct names, one per feature",
+            "Correct the array or leave it out",
         )
     return names

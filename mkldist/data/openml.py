@@ -1,4 +1,4 @@
-"""Data sets of OpenML, fetched (and kept on disk) by scikit-learn."""
+"""Data sets of OpenML, which scikit-learn fetches and keeps on disk."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ def read_openml(identity: str | int, label: str | int | None, where: str) -> Raw
     Parameters
     ----------
     identity : str or int
-        OpenML's number (also as text), or a name: then its oldest active version.
+        OpenML's number (also as text), or a name, which stands for its oldest active version.
     label : str, int or None
-        The target column; None is the one that OpenML names.
+        Name of the target column; None means the one that OpenML names.
     where : str
         The place to name in a message.
 
     Raises
     ------
     DataError
-        If OpenML cannot be reached or has no such data set, or it has no single target, or a
-        feature is no number.
+        If OpenML cannot be reached or has no such data set, or if the data set has no single target
+        or a feature that is not a number.
     """
     if isinstance(label, int):
-        raise DataError(where, f"label = {label}", "the name of the target column", "Set its name.")
+        raise DataError(where, f"label = {label}", "the name of the target column", "Set its name")
     bunch = _fetch(identity, label, where)
     if bunch.target is None or getattr(bunch.target, "ndim", 1) != 1:
         names = ", ".join(bunch.target_names or ()) or "none"
@@ -41,12 +41,12 @@ def read_openml(identity: str | int, label: str | int | None, where: str) -> Raw
             where,
             f"a data set without a single target (targets: {names})",
             "one label column",
-            "Set label = the name of one of its columns.",
+            "Set label = the name of one of its columns",
         )
     if hasattr(bunch.data, "columns"):
         x = frame_features(bunch.data, where)
     elif hasattr(bunch.data, "toarray"):
-        check_fits(8 * bunch.data.shape[0] * bunch.data.shape[1], where, "Select features first.")
+        check_fits(8 * bunch.data.shape[0] * bunch.data.shape[1], where, "Select features first")
         x = as_features(bunch.data.toarray(), where)
     else:
         x = as_features(np.asarray(bunch.data), where)
@@ -62,7 +62,7 @@ def read_openml(identity: str | int, label: str | int | None, where: str) -> Raw
 
 
 def _as_text(labels: np.ndarray[Any, np.dtype[Any]]) -> np.ndarray[Any, np.dtype[Any]]:
-    """Return labels that are Python objects as text; sparse data sets come with such."""
+    """Return Python objects, which sparse data sets have as labels, as text."""
     if labels.dtype.kind != "O":
         return labels
     return np.array(["" if value is None else str(value) for value in labels])
@@ -76,9 +76,10 @@ def _fetch(identity: str | int, label: str | None, where: str) -> Any:
     unreachable = (OSError, http.client.HTTPException)
     try:
         with warnings.catch_warnings():
-            # Retries and several versions: the error or the origin tells what came of them.
+            # scikit-learn warns of retries, whose failure raises an error, and of a choice among
+            # versions, which RawData.origin records.
             warnings.simplefilter("ignore")
-            # The other parser fails on categories that are numbers, with pandas 3.
+            # With pandas 3, the other parser fails on categories that are numbers.
             return fetch_openml(
                 **which,
                 target_column=label or "default-target",
@@ -90,7 +91,7 @@ def _fetch(identity: str | int, label: str | None, where: str) -> Any:
             where,
             f"OpenML answers {error.code} ({error.reason})",
             f"a data set {identity!r}",
-            "Look it up on www.openml.org and give its number.",
+            "Look it up on www.openml.org and give its number",
         ) from error
     except unreachable as error:
         reason = getattr(error, "reason", None) or error
@@ -98,14 +99,14 @@ def _fetch(identity: str | int, label: str | None, where: str) -> Any:
             where,
             f"OpenML cannot be reached ({reason})",
             "a connection to www.openml.org, or the data set in scikit-learn's cache",
-            "Check the network, or download the data and give it by 'file'.",
+            "Check the network, or download the data and name the file by 'file'",
         ) from error
     except Exception as error:
-        # Not only what is not there: what comes back is parsed, and any of it may be amiss.
+        # Besides an absent data set, a malformed answer can raise anything in the parser.
         text = str(error).strip("'\"")
         raise DataError(
             where,
             f"OpenML has no data set {identity!r} that can be used: {text}",
             "the number or name of an active data set",
-            "Look it up on www.openml.org and give its number.",
+            "Look it up on www.openml.org and give its number",
         ) from error

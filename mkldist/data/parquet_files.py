@@ -1,4 +1,4 @@
-"""Parquet tables, read by pyarrow where it is installed."""
+"""Parquet tables, read by pyarrow, an optional dependency."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def read_parquet(path: Path, label: str | int | None, where: str) -> RawData:
     path : Path
         The file.
     label : str, int or None
-        Name or position of the label column; None is the last.
+        Name or position of the label column; None means the last.
     where : str
         The place to name in a message.
 
@@ -40,7 +40,7 @@ def read_parquet(path: Path, label: str | int | None, where: str) -> RawData:
             "Run: pip install 'mkldist[parquet]'",
         ) from error
     try:
-        # A file of its own, so that folder names like a=1 add no columns.
+        # pyarrow.parquet.read_table would make columns of folder names like a=1.
         table = parquet.ParquetFile(path).read()
     except (pyarrow.ArrowException, OSError) as error:
         raise DataError(

@@ -1,4 +1,4 @@
-"""Partitions that come with the data, as arrays of row indices."""
+"""Partitions that come with the data as arrays of row indices."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mkldist.arrays import Ints
 from mkldist.data.dataset import Split
 from mkldist.errors import DataError
 
-# What the arrays are called: by mkldist, and in files of semi-supervised benchmarks.
+# The names of mkldist, and those in files of semi-supervised benchmarks.
 ARRAY_NAMES = (("train", "unlabelled", "test"), ("idx_labs", "idx_unls", "idx_test"))
 INDEX_ARRAYS = tuple(name for names in ARRAY_NAMES for name in names)
 
@@ -21,14 +21,14 @@ INDEX_ARRAYS = tuple(name for names in ARRAY_NAMES for name in names)
 def partitions_of(
     arrays: Mapping[str, npt.NDArray[Any]], n_points: int, where: str
 ) -> tuple[Split, ...]:
-    """Return the partitions among the arrays of a file; none if it has none.
+    """Return the partitions among the arrays of a file, if it has any.
 
     Parameters
     ----------
     arrays : mapping of str to array
         ``train`` (R, n_train) and at least one of ``test`` (R, n_test) and ``unlabelled``
-        (R, n_unlabelled): indices from 0, one row a partition, or one-dimensional for a single
-        one; or ``idx_labs``, ``idx_test`` and ``idx_unls`` in their place.
+        (R, n_unlabelled), or ``idx_labs``, ``idx_test`` and ``idx_unls`` instead.  They hold
+        indices from 0, one row per partition; arrays of one dimension make a single partition.
     n_points : int
         Number of points n.
     where : str
@@ -37,8 +37,8 @@ def partitions_of(
     Raises
     ------
     DataError
-        If one of the arrays is there alone, they have names of both kinds, they do not fit each
-        other, or an index is not an integer in 0…n-1, stands twice, or is in several parts.
+        If an array lacks its partner, both sets of names occur, the numbers of rows differ, or an
+        index is not an integer in 0…n-1, occurs twice, or is in several parts.
     """
     trains = [names[0] for names in ARRAY_NAMES if names[0] in arrays]
     if len(trains) > 1:
@@ -46,7 +46,7 @@ def partitions_of(
             where,
             f"arrays {trains[0]!r} and {trains[1]!r}",
             "one set of partitions: train, unlabelled and test, or idx_labs, idx_unls and idx_test",
-            "Save the others to a file of their own.",
+            "Save one of the sets to another file",
         )
     for names in ARRAY_NAMES:
         given = {name: arrays[name] for name in names if name in arrays}
@@ -58,7 +58,7 @@ def partitions_of(
 
 
 def restricted(partitions: Sequence[Split], rows: Ints, n_points: int) -> tuple[Split, ...]:
-    """Return partitions of `rows` alone, numbered by their places in `rows`."""
+    """Return partitions without the points that are not in `rows`, as positions in `rows`."""
     if len(rows) == n_points:
         return tuple(partitions)
     place = np.full(n_points, -1, dtype=np.intp)
@@ -83,8 +83,8 @@ def _check_names(given: Mapping[str, object], names: tuple[str, str, str], where
     raise DataError(
         where,
         f"an array {alone!r} without {wanted}",
-        "both, with one row of indices a partition",
-        f"Add {wanted} or remove {alone!r}.",
+        "both, with one row of indices per partition",
+        f"Add {wanted} or remove {alone!r}",
     )
 
 
@@ -94,13 +94,13 @@ def _rows(array: npt.NDArray[Any], where: str) -> npt.NDArray[Any]:
             where,
             f"an array of {array.dtype}",
             "integers: indices of rows from 0",
-            "np.flatnonzero turns a mask into indices."
+            "np.flatnonzero turns a mask into indices"
             if array.dtype.kind == "b"
-            else "Save them as integers: indices.astype(int).",
+            else "Save them as integers: indices.astype(int)",
         )
     if array.ndim not in (1, 2):
         raise DataError(
-            where, f"shape {array.shape}", "one row of indices a partition", "Reshape it."
+            where, f"shape {array.shape}", "one row of indices per partition", "Reshape it"
         )
     return np.atleast_2d(array)
 
@@ -115,8 +115,8 @@ def _partitions(
             raise DataError(
                 where,
                 f"{n_partitions} rows in {train!r} but {len(array)} in {name!r}",
-                "one row of each a partition",
-                "Add the rows that are missing.",
+                "one row of each per partition",
+                "Add the missing rows",
             )
     splits = []
     for number in range(n_partitions):
@@ -138,7 +138,7 @@ def _check_disjoint(parts: Mapping[str, npt.NDArray[Any]], where: str, number: i
                 f"{where}, row {number} of {name!r} and {other_name!r}",
                 f"{len(common)} points in both, such as {common[0]}",
                 "parts without a common point",
-                "Take them out of one of the parts.",
+                "Remove them from one of the parts",
             )
 
 
@@ -149,12 +149,12 @@ def _check_indices(part: npt.NDArray[Any], n_points: int, where: str) -> None:
             where,
             f"index {outside[0]} in a data set of {n_points} points",
             f"indices from 0 to {n_points - 1}",
-            "Indices start at 0: subtract 1."
+            "Subtract 1, for indices start at 0"
             if outside[0] == n_points and part.min() > 0
-            else "Check that they belong to these data.",
+            else "Check that the indices belong to these data",
         )
     values, counts = np.unique(part, return_counts=True)
     if len(values) < len(part):
         raise DataError(
-            where, f"index {values[counts > 1][0]} twice", "every index once", "Remove it."
+            where, f"index {values[counts > 1][0]} twice", "every index once", "Remove one of them"
         )

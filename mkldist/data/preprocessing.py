@@ -1,4 +1,4 @@
-"""Scaling of features, fitted on the rows known or on all, and of the values of regression."""
+"""Scaling of features, and of the labels of regression, by statistics of chosen rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mkldist.spec.model import PreprocessingSpec
 
 
 def scaled(spec: PreprocessingSpec, x: Floats, split: Split | None = None) -> Floats:
-    """Return all rows of `x`, scaled by statistics of some or of all rows.
+    """Return all rows of `x`, scaled by statistics of the fitted rows.
 
     ``zscore`` subtracts the mean and divides by the standard deviation (of the population);
     ``minmax`` maps the range of the fitted rows onto [-1, 1].  A feature that is constant on the
@@ -22,11 +22,12 @@ def scaled(spec: PreprocessingSpec, x: Floats, split: Split | None = None) -> Fl
     Parameters
     ----------
     spec : PreprocessingSpec
-        What to do and where to fit it.
+        Kind of scaling, and the rows to fit it on.
     x : (n, d) float64
         Features, finite.
     split : Split, optional
-        With ``fit = "train"``, whose training and unlabelled rows to fit on; None fits on all rows.
+        Split whose training and unlabelled rows are fitted with ``fit = "train"``.  None fits on
+        all rows.
 
     Returns
     -------
@@ -36,7 +37,7 @@ def scaled(spec: PreprocessingSpec, x: Floats, split: Split | None = None) -> Fl
     Raises
     ------
     DataError
-        If values are so large that their spread exceeds the range of float64.
+        If values are so large that their spread is not finite in float64.
     """
     if spec.scale == "none":
         return x
@@ -49,14 +50,14 @@ def scaled(spec: PreprocessingSpec, x: Floats, split: Split | None = None) -> Fl
             f"scaling of feature {bad[0]} (from 0)",
             f"values from {x[:, bad[0]].min():g} to {x[:, bad[0]].max():g}",
             "values whose squares are finite in float64",
-            "Rescale this feature in the data.",
+            "Rescale this feature in the data",
         )
     return result
 
 
 @dataclass(frozen=True, eq=False)
 class FeatureScale:
-    """What is done to every feature: ``(x - centre) / spread``.
+    """The affine map ``(x - centre) / spread`` of each feature.
 
     Parameters
     ----------
@@ -68,12 +69,12 @@ class FeatureScale:
     spread: Floats
 
     def scaled(self, x: Floats) -> Floats:
-        """Return points (r, d) as kernels see them."""
+        """Return points (r, d) in the scale that kernels use."""
         return np.asarray((x - self.centre) / self.spread)
 
 
 def feature_scale(spec: PreprocessingSpec, x: Floats, split: Split | None = None) -> FeatureScale:
-    """Return what :func:`scaled` does to points of these or other rows.
+    """Return the scaling that :func:`scaled` applies, for rows of `x` or new points.
 
     Parameters
     ----------
@@ -89,19 +90,19 @@ def feature_scale(spec: PreprocessingSpec, x: Floats, split: Split | None = None
             centre, spread = fitted.mean(axis=0), fitted.std(axis=0)
         else:
             centre, spread = low / 2 + high / 2, high / 2 - low / 2
-    # Rounding gives a constant a tiny spread, or a mean beside it.
+    # Rounding can give a constant feature a tiny spread, and a mean next to its value.
     constant = (low == high) | (spread == 0)
     return FeatureScale(np.where(constant, low, centre), np.where(constant, 1.0, spread))
 
 
 @dataclass(frozen=True)
 class TargetScale:
-    """The units in which a solver sees the labels: ``(y - centre) / spread``.
+    """The units of labels in solvers: ``(y - centre) / spread``.
 
     Parameters
     ----------
     centre, spread : float
-        In the user's units; 0 and 1 for labels as they are.
+        Numbers in the user's units; 0 and 1 leave labels unchanged.
     """
 
     centre: float = 0.0
@@ -117,19 +118,19 @@ class TargetScale:
 
 
 def target_scale(spec: PreprocessingSpec, dataset: Dataset, split: Split) -> TargetScale:
-    """Return the units of the labels that a solver learns.
+    """Return the units of labels in solvers.
 
-    ``zscore`` takes mean and standard deviation (of the population) of the training labels;
-    labels that are constant there are only shifted.  Labels of classes stay as they are.
+    ``zscore`` takes the mean and the standard deviation (of the population) of the training labels;
+    constant training labels are only shifted.  Labels of classes are not scaled.
 
     Parameters
     ----------
     spec : PreprocessingSpec
-        What to do.
+        Kind of scaling.
     dataset : Dataset
-        The labels.
+        Data set, for its labels.
     split : Split
-        Whose training rows to fit on, whatever the features are fitted on.
+        Split whose training rows are fitted; `fit` of `spec` concerns features only.
     """
     if spec.target == "none" or dataset.task == "classification":
         return TargetScale()

@@ -1,4 +1,4 @@
-"""What a reader makes of a source, before classes, missing values and rows are settled."""
+"""Raw data: the result of a reader, before classes, missing values and rows are settled."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from mkldist.errors import DataError
 from mkldist.spec.kinds import Task
 
 GIB = 2**30
-# Reading may hold the file's own form and the dense array at once.
+# A reader may hold the content of the file and the dense array at once.
 SHARE_OF_MEMORY = 0.5
 
 
 @dataclass(frozen=True, eq=False)
 class RawData:
-    """Features (or Gram matrices) and labels as they stand in a source.
+    """Features (or Gram matrices) and labels as the source has them.
 
     Parameters
     ----------
     labels : (n,) array of str, float64, integers or bool
-        Labels in the user's own terms; missing ones are ``""`` or NaN.
+        Labels in the user's own terms; missing labels are ``""`` or NaN.
     x : (n, d) float64, or None when `grams` is given
         Features; missing values are NaN.
     feature_names : tuple of str
@@ -40,7 +40,7 @@ class RawData:
     origin : str
         Where the data came from.
     task : {"classification", "regression"}
-        What the labels are unless the user says otherwise.
+        Task of the labels unless the user sets another.
     """
 
     labels: npt.NDArray[Any]
@@ -65,17 +65,17 @@ def numbered_features(n_features: int) -> tuple[str, ...]:
 
 
 def physical_memory() -> int:
-    """Return the bytes of memory of this machine."""
+    """Return the physical memory of this machine in bytes."""
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 def check_fits(n_bytes: int, where: str, hint: str) -> None:
-    """Raise unless an array of `n_bytes` bytes can be held in memory.
+    """Raise unless an array of `n_bytes` bytes fits into half of this machine's memory.
 
     Raises
     ------
     DataError
-        If it takes more than half of the machine's memory.
+        If it is larger.
     """
     limit = int(SHARE_OF_MEMORY * physical_memory())
     if n_bytes > limit:
@@ -88,22 +88,22 @@ def check_fits(n_bytes: int, where: str, hint: str) -> None:
 
 
 def check_rows(n_rows: int, n_labels: int, where: str) -> None:
-    """Raise unless every row has its label.
+    """Raise unless there are as many labels as rows, at least one.
 
     Raises
     ------
     DataError
-        If the numbers differ or there are none.
+        If the numbers differ or are zero.
     """
     if n_rows != n_labels:
         raise DataError(
             where,
             f"{n_rows} rows of features but {n_labels} labels",
-            "one label a row",
-            "Check that both come from the same version of the data.",
+            "one label per row",
+            "Check that both come from the same version of the data",
         )
     if not n_rows:
-        raise DataError(where, "no rows", "at least one point", "Write it again.")
+        raise DataError(where, "no rows", "at least one point", "Write the data again")
 
 
 def as_features(values: npt.NDArray[Any], where: str) -> Floats:
@@ -119,13 +119,13 @@ def as_features(values: npt.NDArray[Any], where: str) -> Floats:
             where,
             f"an array of {values.dtype}",
             "real numbers",
-            "Convert text and categories to numbers first.",
+            "Convert text and categories to numbers first",
         )
     if values.ndim != 2 or values.shape[1] == 0:
         raise DataError(
             where,
             f"an array of shape {values.shape}",
             "(n points, d ≥ 1 features)",
-            "Reshape it: one row a point.",
+            "Reshape it to one row per point",
         )
     return np.ascontiguousarray(values, dtype=np.float64)

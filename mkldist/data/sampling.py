@@ -1,4 +1,4 @@
-"""A random part of a data set, as many points of each class as asked for."""
+"""Seeds, and random parts of a data set with equally many points of each class."""
 
 from __future__ import annotations
 
@@ -7,18 +7,20 @@ import numpy as np
 from mkldist.arrays import Floats, Ints
 from mkldist.errors import DataError
 
+SEEDS = 2**32  # scikit-learn takes seeds of 32 bits
+
 
 def drawn_per_class(y: Floats, count: int, seed: int, classes: tuple[str, ...], where: str) -> Ints:
-    """Return the places of `count` random points of each class, ascending.
+    """Return the rows of `count` random points of each class, ascending.
 
     Parameters
     ----------
     y : (n,) float64
-        Labels, one number a class.
+        Labels, one number per class.
     count : int
-        Points of each class.
+        Number of points of each class.
     seed : int
-        Of the sweep.
+        Seed of the sweep.
     classes : tuple of str
         Names of the classes in the order of their numbers.
     where : str
@@ -44,7 +46,7 @@ def drawn_per_class(y: Floats, count: int, seed: int, classes: tuple[str, ...], 
                 f"{where}: per_class",
                 f"{len(members)} points of class {name!r}",
                 f"at least {count} of each class",
-                f"Set per_class to at most {len(members)}, or remove it.",
+                f"Set per_class to at most {len(members)}, or remove it",
             )
         drawn.append(rng.choice(members, count, replace=False))
     return np.sort(np.concatenate(drawn)).astype(np.intp)

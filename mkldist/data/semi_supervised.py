@@ -1,4 +1,4 @@
-"""Draws of few labelled points, unlabelled ones, and perhaps held-out ones."""
+"""Random splits into a few labelled points, unlabelled points, and optional test points."""
 
 from __future__ import annotations
 
@@ -9,43 +9,43 @@ import numpy as np
 
 from mkldist.arrays import Floats, Ints
 from mkldist.data.dataset import Dataset, Split
+from mkldist.data.sampling import SEEDS
 from mkldist.errors import DataError
 from mkldist.spec.splits import SplitsSpec
 
-# scikit-learn takes seeds of 32 bits.
-SEEDS = 2**32
 MAX_DRAWS = 1000
 
 
 def draw_splits(spec: SplitsSpec, dataset: Dataset, seed: int, where: str) -> tuple[Split, ...]:
     """Draw splits in which few points have labels.
 
-    The test part is drawn first, each class in proportion; then the labelled points among the
-    others; the rest is unlabelled.  All draws are of one ``numpy.random.default_rng(seed)``, so
-    that more repeats begin with the splits of fewer.
+    The test part is drawn first, in proportion to the classes; then the labelled points among the
+    others; the rest is unlabelled.  One ``numpy.random.default_rng(seed)`` makes all draws, so that
+    a larger number of repeats begins with the same splits.
 
     Parameters
     ----------
     spec : SplitsSpec
-        Of kind ``semi-supervised``.  A fraction is one of all points, or of all of a class.
+        Splits of kind ``semi-supervised``.  Fractions refer to all points, or to all points of a
+        class.
     dataset : Dataset
-        Of which the labels matter, and only to draw of each class.
+        Data set; its labels are used only to draw from each class.
     seed : int
-        Of the sweep.
+        Seed of the sweep.
     where : str
         The place to name in a message.
 
     Raises
     ------
     DataError
-        For regression, and if there are too few points for it.
+        For regression, and if there are too few points.
     """
     if dataset.task == "regression":
         raise DataError(
             where,
             'kind = "semi-supervised" for a data set of regression',
             "classes",
-            "Set splits = {...} of another kind under this data set.",
+            "Set splits = {...} of another kind under this data set",
         )
     rng = np.random.default_rng(seed)
     draw = _of_all if spec.labelled is not None else _of_each_class
@@ -59,7 +59,7 @@ def _drawn(
     draw: Callable[[SplitsSpec, Dataset, Ints, np.random.Generator, str], Ints],
     where: str,
 ) -> Split:
-    """Return one draw."""
+    """Return one split."""
     y, rows, test = dataset.y, np.arange(dataset.n_points), np.zeros(0, dtype=np.intp)
     if spec.test_fraction:
         rows, test = _divided(rows, y, spec.test_fraction, rng, f"{where}: test_fraction")
@@ -70,7 +70,7 @@ def _drawn(
             where,
             f"all of {len(rows)} points labelled",
             "at least one unlabelled point",
-            'Label fewer points, or set kind = "holdout".',
+            'Label fewer points, or set kind = "holdout"',
         )
     return Split(labelled, test, unlabelled)
 
@@ -78,7 +78,7 @@ def _drawn(
 def _of_each_class(
     spec: SplitsSpec, dataset: Dataset, rows: Ints, rng: np.random.Generator, where: str
 ) -> Ints:
-    """Draw labelled rows of each class by itself."""
+    """Draw the labelled rows, class by class."""
     y, drawn = dataset.y, []
     for name, label in zip(dataset.classes or (), np.unique(y), strict=True):
         members = rows[y[rows] == label]
@@ -90,7 +90,7 @@ def _of_each_class(
                 where,
                 f"{wanted} points to be labelled of {len(members)} in class {name!r}",
                 f"at most {len(members)}",
-                "Label fewer, or lower test_fraction.",
+                "Label fewer, or lower test_fraction",
             )
         drawn.append(rng.choice(members, wanted, replace=False))
     return np.concatenate(drawn)
@@ -99,7 +99,7 @@ def _of_each_class(
 def _of_all(
     spec: SplitsSpec, dataset: Dataset, rows: Ints, rng: np.random.Generator, where: str
 ) -> Ints:
-    """Draw labelled rows in proportion to the classes, or at random until each is among them."""
+    """Draw labelled rows in proportion to the classes, or at random until every class has one."""
     y, wanted = dataset.y, spec.labelled or 0
     n_classes = len(np.unique(y[rows]))
     if not n_classes <= wanted < len(rows):
@@ -107,7 +107,7 @@ def _of_all(
             f"{where}: labelled",
             f"{wanted} of {len(rows)} points, of {n_classes} classes",
             f"a number from {n_classes} to {len(rows) - 1}",
-            "Change it.",
+            "Change labelled",
         )
     if spec.stratified is not False:
         return _divided(rows, y, wanted, rng, f"{where}: labelled")[1]
@@ -119,14 +119,17 @@ def _of_all(
         f"{where}: labelled",
         f"a class without a point in each of {MAX_DRAWS} draws of {wanted}",
         "points of every class",
-        "Remove stratified = false, or set labelled_per_class instead.",
+        "Remove stratified = false, or set labelled_per_class instead",
     )
 
 
 def _divided(
     rows: Ints, y: Floats, size: float, rng: np.random.Generator, where: str
 ) -> tuple[Ints, Ints]:
-    """Return what is left and what is taken: a number or a share of rows, each class in part."""
+    """Return the rows that are left and those taken, in proportion to the classes.
+
+    A `size` of type int is the number of rows to take, one of type float their share.
+    """
     from sklearn.model_selection import train_test_split
 
     try:
@@ -142,6 +145,6 @@ def _divided(
             f"{counts.min()}, cannot be divided so",
             f"a part of {len(counts)} to {len(rows) - len(counts)} points, and two points or more "
             "of each class",
-            "Change it.",
+            "Change this number",
         ) from error
     return np.sort(left).astype(np.intp), np.sort(taken).astype(np.intp)

@@ -88,7 +88,7 @@ def load_snapshot(path: Path, mmap: bool = False) -> tuple[Dataset, tuple[Split,
         header = json.loads((path / HEADER).read_bytes())
         if header["version"] != VERSION:
             raise StoreError(
-                where, f"version {header['version']}", f"version {VERSION}", "Run the sweep again."
+                where, f"version {header['version']}", f"version {VERSION}", "Run the sweep again"
             )
         arrays = {
             key: _read_array(path / file, mmap=mmap and key in ("x", "grams"))
@@ -119,7 +119,7 @@ def load_snapshot(path: Path, mmap: bool = False) -> tuple[Dataset, tuple[Split,
             where,
             f"missing, cut short or damaged ({error})",
             "a snapshot that the sweep wrote",
-            "Run the sweep again.",
+            "Run the sweep again",
         ) from error
     return dataset, splits
 

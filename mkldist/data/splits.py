@@ -1,4 +1,4 @@
-"""Training, unlabelled and test parts, drawn or as they came with the data."""
+"""Splits into training, unlabelled and test parts, drawn at random or given with the data."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 
 from mkldist.data.dataset import Dataset, Split
-from mkldist.data.semi_supervised import SEEDS, draw_splits
+from mkldist.data.folds import repeated_folds
+from mkldist.data.sampling import SEEDS
+from mkldist.data.semi_supervised import draw_splits
 from mkldist.errors import DataError
 from mkldist.spec.splits import SplitsSpec
 
@@ -15,29 +17,29 @@ SHOWN = 10
 
 
 def make_splits(spec: SplitsSpec, dataset: Dataset, seed: int) -> tuple[Split, ...]:
-    """Divide a data set as asked.
+    """Return the splits of a data set.
 
     ``holdout`` is ``(Stratified)ShuffleSplit`` and ``kfold`` is ``Repeated(Stratified)KFold`` of
-    scikit-learn with ``random_state=seed`` (modulo 2³²), folds of one repetition adjacent; their
-    indices are sorted.  Parts are stratified by class unless the sweep says otherwise; values of
-    regression cannot be.  ``predefined`` takes the partitions that came with the data, as they are,
-    and ``semi-supervised`` is :func:`mkldist.data.semi_supervised.draw_splits`.
+    scikit-learn with ``random_state=seed`` (modulo 2³²), folds of one repetition adjacent; indices
+    are sorted.  Both are stratified by class unless the sweep file says otherwise, and never in
+    regression.  ``predefined`` takes the partitions that came with the data unchanged, and
+    ``semi-supervised`` is :func:`mkldist.data.semi_supervised.draw_splits`.
 
     Parameters
     ----------
     spec : SplitsSpec
-        What was asked for.
+        Kind, number and sizes of the splits.
     dataset : Dataset
-        Of which labels, number of points and predefined partitions matter.
+        Data set, for its labels, number of points and predefined partitions.
     seed : int
-        Of the sweep.
+        Seed of the sweep.
 
     Raises
     ------
     DataError
-        If there are too few points for it, no predefined partitions, regression is to be
-        stratified, or a split has no training point, neither test nor unlabelled points, or
-        leaves a class out of training.
+        If there are too few points, no predefined partitions or fewer splits than `first`; if
+        regression is to be stratified; or if a split has no training point, neither test nor
+        unlabelled points, or no training point of some class.
     """
     where = f"splits of data set {dataset.name!r}"
     if spec.kind == "predefined":
@@ -47,7 +49,7 @@ def make_splits(spec: SplitsSpec, dataset: Dataset, seed: int) -> tuple[Split, .
                 where,
                 "no predefined partitions in the data",
                 "row indices in a .npz file: arrays train and test, or idx_labs and idx_unls",
-                'Or set kind = "holdout", "kfold" or "semi-supervised".',
+                'Set kind = "holdout", "kfold" or "semi-supervised"',
             )
     elif spec.kind == "semi-supervised":
         splits = draw_splits(spec, dataset, seed, where)
@@ -59,12 +61,12 @@ def make_splits(spec: SplitsSpec, dataset: Dataset, seed: int) -> tuple[Split, .
                 f"{where}: first",
                 f"{spec.first}",
                 f"at most {len(splits)}, all splits",
-                "Lower or remove it.",
+                "Lower or remove first",
             )
         splits = splits[: spec.first]
-    advice = "Set stratified = true, or enlarge the training part."
+    advice = "Set stratified = true, or enlarge the training part"
     if spec.kind == "predefined":
-        advice = "Correct this split in the data."
+        advice = "Correct this split in the data"
     for number, split in enumerate(splits):
         _check(split, number, len(splits), dataset, where, advice)
     return splits
@@ -73,7 +75,7 @@ def make_splits(spec: SplitsSpec, dataset: Dataset, seed: int) -> tuple[Split, .
 def _drawn(spec: SplitsSpec, dataset: Dataset, seed: int, where: str) -> tuple[Split, ...]:
     y, rows = dataset.y, np.zeros((dataset.n_points, 1))
     stratified = _stratified(spec, dataset, where)
-    splitter = _splitter(spec, seed % SEEDS, stratified=stratified)
+    splitter = _splitter(spec, seed, stratified=stratified)
     if spec.kind == "kfold":
         _check_folds(spec, dataset, where, stratified=stratified)
     try:
@@ -82,14 +84,14 @@ def _drawn(spec: SplitsSpec, dataset: Dataset, seed: int, where: str) -> tuple[S
         raise DataError(
             where,
             f"{dataset.n_points} points cannot be divided so ({error})",
-            f"at least one point a part{_of_each_class(dataset)}",
-            "Change train_fraction" + (", or set stratified = false." if stratified else "."),
+            f"at least one point per part{_of_each_class(dataset)}",
+            "Change train_fraction" + (", or set stratified = false" if stratified else ""),
         ) from error
     return tuple(Split(*(np.sort(part).astype(np.intp) for part in pair)) for pair in pairs)
 
 
 def _stratified(spec: SplitsSpec, dataset: Dataset, where: str) -> bool:
-    """Return whether each class is divided in proportion."""
+    """Return True if each class is to be divided in proportion."""
     if dataset.task == "classification":
         return spec.stratified is None or spec.stratified
     if spec.stratified:
@@ -97,21 +99,18 @@ def _stratified(spec: SplitsSpec, dataset: Dataset, where: str) -> bool:
             where,
             "stratified = true for a data set of regression",
             "classes to stratify by",
-            "Remove it: data sets of classification are stratified without it.",
+            "Remove stratified; data sets of classes are stratified by default",
         )
     return False
 
 
 def _splitter(spec: SplitsSpec, seed: int, *, stratified: bool) -> Any:
-    from sklearn import model_selection
+    if spec.kind == "kfold":
+        return repeated_folds(spec.folds, spec.repeats, seed, stratified=stratified)
+    from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 
-    if spec.kind == "holdout":
-        shuffle = (
-            model_selection.StratifiedShuffleSplit if stratified else model_selection.ShuffleSplit
-        )
-        return shuffle(spec.repeats, train_size=spec.train_fraction, random_state=seed)
-    folds = model_selection.RepeatedStratifiedKFold if stratified else model_selection.RepeatedKFold
-    return folds(n_splits=spec.folds, n_repeats=spec.repeats, random_state=seed)
+    kind = StratifiedShuffleSplit if stratified else ShuffleSplit
+    return kind(spec.repeats, train_size=spec.train_fraction, random_state=seed % SEEDS)
 
 
 def _check_folds(spec: SplitsSpec, dataset: Dataset, where: str, *, stratified: bool) -> None:
@@ -123,7 +122,7 @@ def _check_folds(spec: SplitsSpec, dataset: Dataset, where: str, *, stratified: 
             where,
             f"{spec.folds} folds of {_counts(dataset)}",
             f"at most {available} folds",
-            "Set stratified = false or fewer folds." if stratified else "Set fewer folds.",
+            "Set stratified = false or fewer folds" if stratified else "Set fewer folds",
         )
 
 
@@ -135,7 +134,7 @@ def _check(
     for size, name in ((len(split.train), "training"), (scored, "test or unlabelled")):
         if not size:
             raise DataError(
-                place, f"no {name} point", "at least one", "Correct or leave out this split."
+                place, f"no {name} point", "at least one", "Correct or leave out this split"
             )
     if dataset.classes is None:
         return

@@ -12,34 +12,35 @@ from mkldist.data.raw import RawData, check_fits, numbered_features
 from mkldist.errors import DataError
 
 MAX_INDEX = 2**31
-CORRECT = "Correct this line; scikit-learn's dump_svmlight_file writes such files."
+CORRECT = "Correct this line; scikit-learn's dump_svmlight_file writes such files"
 
 
 def read_svmlight(path: Path, label: str | int | None, where: str) -> RawData:
     """Read a file of sparse rows, plain or gzipped, into a dense array.
 
-    Indices start at 1, unless an index 0 occurs.  ``qid:`` entries are ignored.
+    Indices start at 1, or at 0 if an index 0 occurs.  ``qid:`` entries are ignored.
 
     Parameters
     ----------
     path : Path
         The file.
     label : str, int or None
-        Must be None: the label stands first in every line.
+        Always None, for the label stands first in every line.
     where : str
         The place to name in a message.
 
     Raises
     ------
     DataError
-        Naming the line that is wrong; if the dense array would not fit into memory.
+        If a line is malformed, which the message names; or if the dense array does not fit into
+        memory.
     """
     if label is not None:
         raise DataError(
             where,
             f"label = {label!r}",
             "no label option: the label stands first in every line",
-            "Remove it.",
+            "Remove label",
         )
     labels: list[str] = []
     rows, columns, values = array("q"), array("q"), array("d")
@@ -58,7 +59,7 @@ def read_svmlight(path: Path, label: str | int | None, where: str) -> RawData:
     index = np.frombuffer(columns, dtype=np.int64)
     index = index - (1 if index.min() else 0)
     shape = (len(labels), int(index.max()) + 1)
-    check_fits(8 * shape[0] * shape[1], where, "Select or combine features first.")
+    check_fits(8 * shape[0] * shape[1], where, "Select or combine features first")
     x = np.zeros(shape)
     x[np.frombuffer(rows, dtype=np.int64), index] = np.frombuffer(values, dtype=np.float64)
     return RawData(np.array(labels), x, numbered_features(shape[1]))
@@ -69,7 +70,7 @@ def _label(word: bytes, place: str) -> str:
     if ":" in text:
         raise DataError(place, f"{text!r} where the label should stand", "a label first", CORRECT)
     if "," in text:
-        raise DataError(place, f"several labels {text!r}", "one label a line", CORRECT)
+        raise DataError(place, f"several labels {text!r}", "one label per line", CORRECT)
     return text
 
 
@@ -92,7 +93,7 @@ def _entries(words: list[bytes], place: str) -> dict[int, float]:
             )
         if index in entries:
             raise DataError(
-                place, f"index {index} twice", "every index at most once a line", CORRECT
+                place, f"index {index} twice", "every index at most once per line", CORRECT
             )
         entries[index] = number
     return entries

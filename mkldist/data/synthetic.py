@@ -1,4 +1,4 @@
-"""Synthetic data sets, drawn anew from a seed and the same wherever they are drawn.
+"""Synthetic data sets, drawn from a seed; one seed gives the same data on every machine.
 
 References
 ----------
@@ -25,7 +25,7 @@ from mkldist.errors import DataError, nearest
 
 @dataclass(frozen=True, eq=False)
 class Draw:
-    """Points of a generator, with the number of each point's class (from 0) or its real value."""
+    """Points of a generator; their labels are class numbers from 0, or real values."""
 
     x: Floats
     labels: Ints | Floats
@@ -34,7 +34,7 @@ class Draw:
 
 
 def two_moons(rng: np.random.Generator, n: int = 200, noise: float = 0.1) -> Draw:
-    """Two half circles of radius 1 that reach into each other, plus normal noise."""
+    """Two interleaved half circles of radius 1, plus normal noise."""
     number = _halves(n)
     angle = rng.uniform(0, np.pi, n)
     upper = np.column_stack([np.cos(angle), np.sin(angle)])
@@ -65,7 +65,7 @@ def star(
 
     The star has its `points` tips on the unit circle, the first above the centre, and its
     notches at radius `inner`; `noise` is the standard deviation of normal noise on the points.
-    Between the star shrunk by `gap` of its size and the star itself are no points.
+    No point lies between the star and the star shrunk by the share `gap` of its size.
     """
     number = _halves(n)
     kept: list[list[Floats]] = [[], []]
@@ -83,7 +83,7 @@ def star(
 
 
 def _inside_star(x: Floats, points: int, inner: float) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """Return which (n, 2) points lie in the star, by folding the plane onto half a tip."""
+    """Return a mask of the (n, 2) points in the star, by folding the plane onto half a tip."""
     half = np.pi / points
     angle = np.arctan2(x[:, 0], x[:, 1])
     folded = np.abs((angle + half) % (2 * half) - half)
@@ -126,7 +126,7 @@ def waveform(rng: np.random.Generator, n: int = 5000) -> Draw:
 def mkl_known_support(
     rng: np.random.Generator, n: int = 400, d: int = 20, support: int = 4, noise: float = 0.1
 ) -> Draw:
-    """Only the first `support` of d uniform features on [-1, 1] bear on the class.
+    """Two classes that depend on the first `support` of d uniform features on [-1, 1] alone.
 
     The class is the sign of ``Σ sin(π x_j)`` over the support plus normal noise of standard
     deviation `noise`.  The features are called support_0, … and noise_0, …, and so are the
@@ -151,7 +151,7 @@ def friedman1(rng: np.random.Generator, n: int = 400, d: int = 10, noise: float 
 
 
 def _named(d: int, support: int) -> tuple[tuple[str, ...], dict[str, tuple[int, ...]]]:
-    """Return names and groups of features, the first `support` of which bear on the label."""
+    """Return names and groups of d features, of which the label depends on the first `support`."""
     names = [f"support_{j}" for j in range(support)] + [f"noise_{j}" for j in range(d - support)]
     groups = {"support": tuple(range(support)), "noise": tuple(range(support, d))}
     return tuple(names), {name: group for name, group in groups.items() if group}
@@ -171,7 +171,7 @@ GENERATORS: dict[str, Generator] = {
         friedman1,
     )
 }
-# The least value of each option, and whether the option may take it.
+# The least value of each option, and True if the option may take it.
 LEAST: dict[str, tuple[float, bool]] = {
     "n": (4, True),
     "d": (1, True),
@@ -201,16 +201,16 @@ def generate(name: str, options: Mapping[str, int | float | str], seed: int, whe
     name : str
         The generator.
     options : mapping of str to number
-        Its parameters, and ``seed``, which takes the place of `seed`.
+        Values of the generator's parameters, and ``seed``, which replaces `seed`.
     seed : int
-        Of the sweep; generators of different names draw independently.
+        Seed of the sweep; generators of different names draw independently.
     where : str
         The place to name in a message.
 
     Raises
     ------
     DataError
-        For an option that is unknown (naming the nearest), of another type or out of range.
+        For an option that is unknown, of another type or out of range.
     """
     generator = GENERATORS[name]
     defaults = {
@@ -226,11 +226,11 @@ def generate(name: str, options: Mapping[str, int | float | str], seed: int, whe
             f"{where}: options.support",
             f"{chosen['support']}",
             f"at most d = {chosen['d']}",
-            "Raise d.",
+            "Raise d or lower support",
         )
     if name == "friedman1" and chosen["d"] < 5:
-        raise DataError(f"{where}: options.d", f"{chosen['d']}", "at least 5", "Raise it.")
-    check_fits(8 * chosen["n"] * chosen.get("d", 21), where, "Draw fewer points.")
+        raise DataError(f"{where}: options.d", f"{chosen['d']}", "at least 5", "Raise d")
+    check_fits(8 * chosen["n"] * chosen.get("d", 21), where, "Draw fewer points")
     rng = np.random.default_rng([chosen.pop("seed"), zlib.crc32(name.encode())])
     draw = generator(rng, **chosen)
     given = ", ".join(f"{k}={v}" for k, v in chosen.items())
@@ -247,7 +247,7 @@ def generate(name: str, options: Mapping[str, int | float | str], seed: int, whe
 
 def _check_option(option: str, value: object, defaults: Mapping[str, Any], where: str) -> None:
     place = f"{where}.{option}"
-    change = "Change or remove it."
+    change = f"Change or remove {option}"
     if option not in defaults:
         hint = nearest(option, defaults) or change
         raise DataError(place, "no such option", f"one of {', '.join(defaults)}", hint)

@@ -4,20 +4,20 @@ With x(s) an image between its pixels and c the centre of a pixel,
 
     d²(x, z) = min_p sum_c (x(R(angle) [[scale_u, shear], [0, scale_v]] c + shift) - z(c))²
 
-over the six parameters p = (shift_u, shift_v, scale_u, scale_v, angle, shear) within bounds, and
-the distance of two images is the smaller one of d(x, z) and d(z, x).  The tangent distance
-replaces the transformed images by a plane; here they are transformed indeed.
+over the six parameters p = (shift_u, shift_v, scale_u, scale_v, angle, shear) within bounds.  The
+distance of two images is the smaller one of d(x, z) and d(z, x).  The tangent distance
+approximates the transformed images by a plane; this distance transforms the image itself.
 
-Images are cubic splines through their pixels, and go on beyond the border as they are at the
-border.  The minimum is the one that a bounded Levenberg-Marquardt method reaches from the identity,
-a local one in general and never above the Euclidean distance.
+A cubic spline through the pixels gives the image between them, and the nearest pixel of the border
+gives it beyond the border.  A bounded Levenberg-Marquardt method starts at the identity, so that
+its minimum, a local one in general, is never above the Euclidean distance.
 
 References
 ----------
 T. Hastie, P. Simard, Metrics and models for handwritten character recognition, Statistical Science
 13, 1998 (invariant distance).
 A. Argyriou, M. Herbster, M. Pontil, Combining graph Laplacians for semi-supervised learning,
-NIPS 18, 2005, whose experiments have these transformations and bounds, and compare both ways.
+NIPS 18, 2005 (the transformations and bounds, and the smaller one of both distances).
 """
 
 from __future__ import annotations
@@ -30,16 +30,19 @@ from mkldist.arrays import Bools, Floats, Ints
 from mkldist.compiled import compiled
 from mkldist.kernels.tangent_distance import image_side
 
-SHIFT_OF_SIDE = 1 / 8  # two pixels of sixteen
+SHIFT_OF_SIDE = 1 / 8  # largest shift: two pixels of an image of side 16
 IDENTITY = np.array([0.0, 0.0, 1.0, 1.0, 0.0, 0.0])
+# Bounds of |p - identity|; those of the shifts follow from the side of the images.
 REACH = np.array([0.0, 0.0, 0.1, 0.1, 0.2, 0.1])
 MAX_STEPS = 50
-# Steps that lower the squared distance by less, relatively, end the search.
+# A step that lowers the squared distance by less than this share ends the search.
 PROGRESS = 1e-4
 MOST_DAMPING = 1e3
-LEAST_DAMPING = 1e-12  # of the trace, for parameters that change nothing
+# Share of the trace that is added to the diagonal, which is zero for parameters without effect;
+# SMALLEST keeps it positive if no parameter has an effect.
+LEAST_DAMPING = 1e-12
 SMALLEST = 1e-290
-PADDING = 2
+PADDING = 2  # pixels beyond the border whose spline coefficients the pixels of the border need
 
 
 def affine_distances(x: Floats, pairs: Bools | None = None) -> Floats:
@@ -50,13 +53,13 @@ def affine_distances(x: Floats, pairs: Bools | None = None) -> Floats:
     x : (n, s²) float64
         Square images, row by row of pixels.
     pairs : (n, n) bool, optional
-        Pairs of images, in either order, that are worth the work; default all.
+        Pairs of images, in either order, whose affine distance is wanted; default all.
 
     Returns
     -------
     (n, n) float64
-        Symmetric, zero between equal images, not larger than the Euclidean distances; these stand
-        where `pairs` is false.
+        Symmetric, zero between equal images, not larger than the Euclidean distances.  Other pairs
+        than `pairs` have their Euclidean distance.
 
     Raises
     ------
@@ -80,7 +83,7 @@ def affine_distances(x: Floats, pairs: Bools | None = None) -> Floats:
 def _best_squares(
     spline: Floats, targets: Floats, others: Ints, low: Floats, high: Floats, squares: Floats
 ) -> None:
-    """Lower the squared distances of one image, transformed, from other images."""
+    """Lower the squared distances of one image to others, in place, by transforming the image."""
     r, J = np.empty(targets.shape[1]), np.empty((6, targets.shape[1]))
     for j in others:
         target = targets[j]
@@ -109,7 +112,10 @@ def _best_squares(
 def _damped_step(
     H: Floats, g: Floats, p: Floats, low: Floats, high: Floats, damping: float
 ) -> Floats:
-    """Return the next parameters within bounds; those that would leave them at once are held."""
+    """Return the parameters after a damped Gauss-Newton step, clipped to their bounds.
+
+    A parameter stays fixed if it is at a bound and its gradient points out of the bounds.
+    """
     A, b = H.copy(), -g
     least = LEAST_DAMPING * np.trace(H) + SMALLEST
     for a in range(6):
@@ -122,10 +128,10 @@ def _damped_step(
 
 @compiled(fastmath=True)
 def _linearise(spline: Floats, target: Floats, p: Floats, r: Floats, J: Floats) -> float:
-    """Return the squared distance at p.
+    """Return the squared distance at p, and write its residuals and their derivatives.
 
-    Writes the difference of the transformed image and the target to r, (s²,), and its derivative
-    by p to J, (6, s²).
+    The residuals, transformed image less target, go to r, (s²,); their derivatives by p go to J,
+    (6, s²).
     """
     side = len(spline) - 2 * PADDING
     centre = (side - 1) / 2.0
@@ -149,7 +155,10 @@ def _linearise(spline: Floats, target: Floats, p: Floats, r: Floats, J: Floats) 
 
 @compiled(fastmath=True)
 def _spline_at(spline: Floats, u: float, v: float) -> tuple[float, float, float]:
-    """Return a padded cubic spline and its derivatives at column u and row v, constant outside."""
+    """Return a padded cubic spline and its derivatives at column u and row v.
+
+    Beyond the border the spline is constant, and so its derivative across the border is zero.
+    """
     last = len(spline) - 2 * PADDING - 1
     inside_u, inside_v = 0.0 <= u <= last, 0.0 <= v <= last
     u, v = min(max(u, 0.0), last), min(max(v, 0.0), last)
@@ -174,7 +183,7 @@ def _spline_at(spline: Floats, u: float, v: float) -> tuple[float, float, float]
 def _weights(
     t: float,
 ) -> tuple[tuple[float, float, float, float], tuple[float, float, float, float]]:
-    """Return the four cubic B-splines at a fraction t of the way between knots, and slopes."""
+    """Return the values and the slopes of the four cubic B-splines at t in [0, 1] past a knot."""
     s = 1.0 - t
     weights = (
         s * s * s / 6.0,

@@ -1,7 +1,7 @@
 """Values of many kernels at once, feature subset by feature subset.
 
-The bases of a subset (inner products, distances) are computed once and every kernel of the subset
-is one or two passes over them, in place.
+The bases of a subset (inner products, distances) are computed once.  Each kernel of the subset then
+takes one or two passes over a base.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ def evaluate(
     cols : (c, d) float64
         Points z.
     cosine : bool
-        Divide by ``sqrt(k(x, x) k(z, z))``; a point of zero self-similarity gets zeros.
+        Divide by ``sqrt(k(x, x) k(z, z))``; values of points with ``k(x, x) = 0`` become 0.
     symmetric : bool
-        `rows` and `cols` are equal: make the result exactly symmetric, and exactly 1 on the
-        diagonal for gaussian, laplacian-rbf and cosine kernels.  Implied by ``rows is cols``.
+        True if `rows` and `cols` are equal: the result is then exactly symmetric, and exactly 1 on
+        the diagonal of gaussian, laplacian-rbf and cosine kernels.  Implied by ``rows is cols``.
     out : (M, r, c) float array, optional
-        Where to write; float32 is rounded to from float64.
+        Array to write to; float64 values are rounded if it is float32.
 
     Returns
     -------
@@ -62,7 +62,7 @@ def evaluate(
 
 @dataclass(eq=False)
 class _Workspace:
-    """The points of one feature subset at a time, and the bases computed from them so far."""
+    """Points restricted to one feature subset at a time, and the bases computed so far."""
 
     rows: Floats
     cols: Floats
@@ -80,14 +80,14 @@ class _Workspace:
         return len(self.rows), len(self.cols)
 
     def enter(self, columns: npt.NDArray[np.int32]) -> None:
-        """Turn to the features of `columns`."""
+        """Restrict the points to the features of `columns`, and forget the bases."""
         rows, cols = self.rows[:, columns], self.cols[:, columns]
         self.centre = cols.mean(axis=0) if len(cols) else np.zeros(len(columns))
         self.left, self.right = np.ascontiguousarray(rows), np.ascontiguousarray(cols)
         self.known.clear()
 
     def base(self, base: Base) -> Floats:
-        """Return one base of the current features, (r, c), computed at the first call."""
+        """Return one base of the current features, (r, c); the first call computes it."""
         if base not in self.buffers:
             self.buffers[base] = np.empty(self.shape)
         out = self.buffers[base]
@@ -97,7 +97,7 @@ class _Workspace:
         return out
 
     def target(self, out: npt.NDArray[np.floating]) -> Floats:
-        """Return `out` if float64 can be written to it, else a scratch array of its shape."""
+        """Return `out` if it is float64, else a float64 scratch array of its shape."""
         if out.dtype == np.float64:
             return cast("Floats", out)
         if self.scratch is None:
@@ -147,14 +147,15 @@ def _divide_by_lengths(
     """Turn inner products in feature space into cosines, in place."""
     left = _inverse_roots(squared_lengths(workspace.left))
     right = _inverse_roots(squared_lengths(workspace.right))
-    # The product of both factors first: it is the same for (x, z) and (z, x).
+    # The product of both factors comes first: it is the same number for (x, z) and (z, x), so that
+    # the result is exactly symmetric.
     values *= left[:, None] * right
     if workspace.symmetric:
         np.fill_diagonal(values, np.where(left > 0, 1.0, 0.0))
 
 
 def _inverse_roots(values: Floats) -> Floats:
-    """Return ``1 / sqrt(value)``, 0 where a value is 0."""
+    """Return ``1 / sqrt(value)``, or 0 where a value is 0."""
     return np.divide(1.0, np.sqrt(values), out=np.zeros_like(values), where=values > 0)
 
 

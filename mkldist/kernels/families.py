@@ -1,8 +1,8 @@
-"""From the words of a sweep file to the list of kernels, the papers' families included.
+"""Turn the banks of a sweep file, the families of papers among them, into lists of kernels.
 
-Kernels come subset by subset: all features first, then feature by feature, then named groups,
-then random subsets; within a subset in the order of the entries.  Kernels of one subset are
-adjacent, so that a build computes its distances once.
+Kernels are ordered by feature subset: all features, single features, named groups, random subsets.
+Within a subset they have the order of the entries.  Because kernels of one subset are adjacent, a
+build computes the distances of a subset once.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from mkldist.kernels.functions import KernelFunction
 from mkldist.kernels.kernel_list import KernelList
 from mkldist.spec.banks import BankSpec, KernelSpec, Range
 
-# Beyond these the square of a width leaves the range of float64.
+# Beyond these limits the square of a width leaves the range of float64.
 WIDTH_RANGE = (1e-150, 1e150)
 
 
@@ -87,7 +87,7 @@ NAMED_FAMILIES: dict[str, Callable[[], tuple[KernelSpec, ...]]] = {
     "do2009-gaussian": _do2009_gaussian,
     "guo2011": _guo2011,
 }
-"""The kernels of each paper's experiments.  The three series of hao2012 all contain width 1."""
+"""The kernels of each paper's experiments.  All three series of hao2012 contain width 1."""
 
 
 def kernel_list(
@@ -102,16 +102,16 @@ def kernel_list(
     Parameters
     ----------
     spec : BankSpec
-        A named family or kernels spelled out.
+        A named family, or kernels in full.
     n_features : int
         Number d of features.
     feature_names : sequence of str
-        d names, by which entries may call single features.
+        d names, by which entries may refer to single features.
     groups : mapping of str to tuple of int
         Named feature groups.
     seed : int
-        Decides random subsets and random widths, whose first ones do not depend on how many
-        there are.  Entries that ask for the same random subsets share them.
+        Seed of random subsets and random widths.  A larger number of them begins with the same
+        ones.  Entries with the same number and size of random subsets share them.
 
     Raises
     ------
@@ -144,7 +144,17 @@ def kernel_list(
 
 @dataclass(frozen=True)
 class _Templates:
-    """What one entry puts on every subset: ``parameters`` is (P,), or (S, 1) drawn per subset."""
+    """Kernels that one entry puts on every subset.
+
+    Parameters
+    ----------
+    function : KernelFunction
+        Function of the kernels.
+    parameters : (P,) or (S, 1) float64
+        Parameters on every subset, or one random parameter for each of the S subsets.
+    offset : float
+        Offset of polynomial kernels; 0 for others.
+    """
 
     function: KernelFunction
     parameters: Floats
@@ -157,7 +167,7 @@ class _Templates:
 
 @dataclass(frozen=True)
 class _Part:
-    """Subsets and all entries that apply to them."""
+    """Subsets, and the kernels of all entries on them."""
 
     subsets: FeatureSubsets
     templates: list[_Templates]
@@ -212,7 +222,7 @@ def _random_widths(subsets: FeatureSubsets, place: str, seed: int, index: int) -
         raise SpecError(
             f"{place}.widths",
             "'chi2' on feature sets that are not random",
-            "numbers, or features = {count = …}, which draws one width per random subset",
+            "numbers, or features = {count = …} for one random width per random subset",
         )
     chi2 = np.random.default_rng([seed, WIDTH_STREAM, index]).chisquare(1, len(subsets))
     return np.sqrt(5.0 * chi2 + 0.1)[:, None]

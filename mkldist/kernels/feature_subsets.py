@@ -1,4 +1,4 @@
-"""Feature subsets that the words of a sweep file stand for: all, each, named, random."""
+"""Feature subsets that a sweep file names: all features, each feature, groups, random subsets."""
 
 from __future__ import annotations
 
@@ -11,16 +11,32 @@ import numpy.typing as npt
 from mkldist.errors import SpecError, nearest
 from mkldist.spec.banks import Features, KernelSpec, RandomSubsets
 
-# Sizes and columns of random subsets draw from streams of their own, row by row, so that the
-# first subsets of a larger bank are those of a smaller one.
+# Sizes, columns and widths are drawn from separate streams, subset by subset, so that a larger
+# number of random subsets begins with the same ones.
 SIZE_STREAM, COLUMN_STREAM, WIDTH_STREAM = 0, 1, 2
-COLUMN_DRAWS_AT_ONCE = 4_000_000
+COLUMN_DRAWS_AT_ONCE = 4_000_000  # of 8 bytes each
 SHOWN = 8
 
 
 @dataclass(frozen=True)
 class FeatureSubsets:
-    """Feature subsets that one word of a sweep file stands for."""
+    """S feature subsets that one word of a sweep file stands for.
+
+    Parameters
+    ----------
+    rank : int
+        Place of the word among the kinds of words: all, each, named, random.
+    key : str
+        Distinguishes words of the same rank.
+    indptr : (S + 1,) int64
+        Subset s is ``indices[indptr[s]:indptr[s + 1]]``.
+    indices : (nnz,) int32
+        Columns of the feature matrix.
+    label : str or None
+        Name of a single subset in the names of kernels.
+    random : bool
+        True if the subsets are random.
+    """
 
     rank: int
     key: str
@@ -35,7 +51,19 @@ class FeatureSubsets:
 
 @dataclass(frozen=True)
 class SubsetWords:
-    """Turns words for feature sets into column indices."""
+    """The features and groups of a data set, by which words for feature sets are resolved.
+
+    Parameters
+    ----------
+    n_features : int
+        Number d of features.
+    names : tuple of str
+        d names.
+    groups : mapping of str to tuple of int
+        Column indices of the named groups.
+    seed : int
+        Seed of random subsets.
+    """
 
     n_features: int
     names: tuple[str, ...]
@@ -43,13 +71,19 @@ class SubsetWords:
     seed: int
 
     def _names_known(self) -> str:
-        """Name groups and features, not too many."""
+        """Return a hint that lists the first groups and features."""
         known = [*self.groups, *self.names]
         rest = f", … {len(known) - SHOWN} more" if len(known) > SHOWN else ""
-        return f"Known are {', '.join(known[:SHOWN])}{rest}" if known else ""
+        return f"Choose from {', '.join(known[:SHOWN])}{rest}" if known else ""
 
     def resolve(self, features: str | RandomSubsets, place: str) -> FeatureSubsets:
-        """Return the subsets that `features` stands for."""
+        """Return the subsets that a word stands for.
+
+        Raises
+        ------
+        SpecError
+            For an unknown word, an empty group, or random subsets of more than d features.
+        """
         d = self.n_features
         if isinstance(features, RandomSubsets):
             return self._random(features, place)
@@ -72,11 +106,16 @@ class SubsetWords:
                 nearest(features, known) or self._names_known(),
             )
         if not len(chosen):
-            raise SpecError(f"{place}.features", f"group {features!r} of no features", "some")
+            raise SpecError(
+                f"{place}.features", f"group {features!r} of no features", "at least one"
+            )
         return FeatureSubsets(2, features, np.array([0, len(chosen)]), chosen, label=features)
 
     def _random(self, wanted: RandomSubsets, place: str) -> FeatureSubsets:
-        """Draw subsets; sizes are uniform on 1..d unless given."""
+        """Draw random subsets; their sizes are uniform on 1, …, d unless given.
+
+        The columns of a subset of k features are those of the k smallest among d random keys.
+        """
         d, count = self.n_features, wanted.count
         if wanted.size is not None and wanted.size > d:
             raise SpecError(f"{place}.features.size", f"{wanted.size}", f"at most {d} features")
@@ -97,7 +136,7 @@ class SubsetWords:
 
 
 def feature_sets(entry: KernelSpec) -> list[str | RandomSubsets]:
-    """Return the words for feature sets of an entry, lists of lists flattened, without repeats."""
+    """Return the words for feature sets of an entry, from nested lists, without repeats."""
     flat: list[str | RandomSubsets] = []
     given = entry.features
     pending: Sequence[Features | str] = given if isinstance(given, list) else [given]

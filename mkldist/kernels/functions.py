@@ -1,10 +1,10 @@
-"""The kernel functions, written so that many parameters share what the points decide.
+"""The kernel functions, each as a function of a base that kernels of all parameters share.
 
-Every kernel here is a function of one *base* of a pair of points: the inner product, the squared
-Euclidean distance or the city-block distance over its features.  A bank evaluates a base once per
-feature subset and applies each parameter to it in place.
+The *base* of a pair of points is their inner product, squared Euclidean distance or city-block
+distance over a feature subset.  A bank evaluates a base once per feature subset, and applies the
+kernel function with each parameter to it.
 
-Of points `left` (r, s) and `right` (c, s) a base is (r, c), float64.
+The base of points `left` (r, s) and `right` (c, s) is a float64 array (r, c).
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ import numpy as np
 
 from mkldist.arrays import Floats
 
-DIRECT_FEATURES = 4
+DIRECT_FEATURES = 4  # up to this number, squared differences are summed feature by feature
 
 
 class KernelFunction(enum.IntEnum):
-    """The functions that a bank may hold, with the codes under which a bank stores them."""
+    """Kernel functions of a bank, with their codes in lists of kernels."""
 
     GAUSSIAN = 0
     POLYNOMIAL = 1
@@ -44,7 +44,7 @@ class KernelFunction(enum.IntEnum):
 
 
 class Base(enum.Enum):
-    """What a kernel function needs to know of a pair of points."""
+    """A number that depends on a pair of points, from which kernel functions follow."""
 
     INNER_PRODUCT = "x'z"
     SQUARED_DISTANCE = "|x - z|²"
@@ -67,9 +67,10 @@ def inner_products(left: Floats, right: Floats, out: Floats) -> None:
 def squared_distances(left: Floats, right: Floats, centre: Floats, out: Floats) -> None:
     """Write ``|x - z|²`` of every pair to `out`.
 
-    Few features are subtracted one by one, which is exact to rounding and zero for equal points.
-    For many, ``|x|² + |z|² - 2 x'z`` is one matrix product; it cancels badly when points lie far
-    from the origin, so both sides are shifted by `centre` (s,) first, a mean of the points.
+    For few features, the sum runs over squared differences, which is exact to rounding and zero
+    for equal points.  For many, ``|x|² + |z|² - 2 x'z`` needs one matrix product.  This difference
+    loses digits if points lie far from the origin, so a mean of the points, `centre` (s,), is
+    subtracted from both sides first.
     """
     if left.shape[1] <= DIRECT_FEATURES:
         _accumulate(left, right, out, np.square)
@@ -101,7 +102,7 @@ def _accumulate(left: Floats, right: Floats, out: Floats, of_difference: np.ufun
 def apply(
     function: KernelFunction, base: Floats, parameter: float, offset: float, out: Floats
 ) -> None:
-    """Write the kernel values of a base to `out`, an array other than `base`.
+    """Write the kernel values of a base to `out`, which must not be `base`.
 
     =============  ==================================
     gaussian       ``exp(-|x - z|² / (2 parameter²))``
@@ -126,8 +127,8 @@ def apply(
 def integer_power(values: Floats, exponent: int) -> None:
     """Raise `values` to an exponent of at least 1, in place.
 
-    Multiplications by the bits of the exponent from the left: ``numpy.power`` costs about
-    twenty of them.
+    Square and multiply by the bits of the exponent, from the left.  ``numpy.power`` takes as long
+    as about twenty multiplications.
 
     Examples
     --------

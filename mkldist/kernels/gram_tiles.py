@@ -1,9 +1,10 @@
 """Values of many kernels on tiles of a Gram matrix, in one compiled loop.
 
-The fast path of :mod:`mkldist.kernels.evaluate` for points against themselves: a row of tiles at a
-time, the base of a feature subset (inner products, distances) stays in the processor's first cache
-while every kernel of the subset is applied to it.  The inner products of many features are the
-BLAS's, and so are the squared distances that follow from them.
+This is the fast path of :mod:`mkldist.kernels.evaluate` for the Gram matrix of one set of points.
+The loop takes one row of the matrix at a time.  The base of a feature subset (inner products,
+distances) on this row stays in the processor's first cache while every kernel of the subset is
+applied to it.  For many features, the BLAS computes the inner products and, from those of centred
+points, the squared distances.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ from mkldist.kernels.kernel_list import KernelList
 
 GAUSSIAN, POLYNOMIAL = int(KernelFunction.GAUSSIAN), int(KernelFunction.POLYNOMIAL)
 LINEAR = int(KernelFunction.LINEAR)
-INNER, SQUARED, CITY = 0, 1, 2  # bases of a row
+INNER, SQUARED, CITY = 0, 1, 2  # rows of the array of bases
 
-WIDE = 64  # features, beyond which the BLAS multiplies faster than loops
-SMALLEST_EXPONENT = -708.0  # below, the exponential is no normal number
+WIDE = 64  # number of features beyond which the BLAS multiplies faster than loops
+SMALLEST_EXPONENT = -708.0  # below it, the exponential is subnormal
 LOG2_E = 1.4426950408889634
 LN2_HIGH, LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
 ROUND = 6755399441055744.0  # 1.5 · 2^52: adding it leaves the nearest integer in the last bits
@@ -41,8 +42,8 @@ def evaluate_gram_tiles(
 ) -> None:
     """Write the values of M kernels on t tiles of their Gram matrices to `out`.
 
-    Exactly symmetric on diagonal tiles, and exactly 1 on the diagonal of gaussian, laplacian-rbf
-    and cosine kernels.  What lies beyond the last point is zero.
+    The values are exactly symmetric on diagonal tiles, and exactly 1 on the diagonal of gaussian,
+    laplacian-rbf and cosine kernels.  Entries beyond the last point are zero.
 
     Parameters
     ----------
@@ -51,11 +52,11 @@ def evaluate_gram_tiles(
     columns : (d, n) float64
         Points, one feature a row, C-contiguous.
     rows, cols : (t,) intp
-        Row and column of each tile, tiles of one row of tiles in succession.
+        Row and column of each tile.  Tiles of one row are adjacent, without gaps between columns.
     out : (M, t, b, b) float32 or float64
         Tiles of edge b.
     cosine : bool
-        Divide by ``sqrt(k(x, x) k(z, z))``; a point of zero self-similarity gets zeros.
+        Divide by ``sqrt(k(x, x) k(z, z))``; values of points with ``k(x, x) = 0`` become 0.
     """
     _fill(
         columns,
@@ -75,8 +76,8 @@ def evaluate_gram_tiles(
 def evaluate_diagonals(kernels: KernelList, columns: Floats, *, cosine: bool = False) -> Floats:
     """Return ``k_m(x, x)`` of M kernels and n points, (M, n).
 
-    Up to rounding what :func:`evaluate_gram_tiles` writes to the diagonal, at the price of the
-    points' lengths.
+    Up to rounding these are the diagonals of :func:`evaluate_gram_tiles`.  They need only the
+    lengths of the points.
 
     Parameters
     ----------
@@ -85,7 +86,7 @@ def evaluate_diagonals(kernels: KernelList, columns: Floats, *, cosine: bool = F
     columns : (d, n) float64
         Points, one feature a row, C-contiguous.
     cosine : bool
-        Divide by ``k(x, x)``; a point of zero self-similarity keeps it.
+        Divide by ``k(x, x)``; zeros stay zero.
     """
     out = np.empty((len(kernels), columns.shape[1]))
     for run in kernels.runs():
@@ -175,7 +176,7 @@ def _fill_subset(
 
 @compiled
 def _which_bases(functions: npt.NDArray[np.uint8], needed: npt.NDArray[np.bool_]) -> None:
-    """Mark the bases that some of the functions are functions of."""
+    """Mark the bases that the functions need."""
     needed[:] = False
     for code in functions:
         if code == GAUSSIAN:
@@ -196,7 +197,10 @@ def _fill_bases(
     bases: Floats,
     wide: bool,
 ) -> None:
-    """Write the bases of point i and the points from `left` to `right`, if wide only the last."""
+    """Write the needed bases of point i and the points from `left` to `right`.
+
+    Of wide points, the BLAS gives all bases but the last, city-block distances.
+    """
     for base in range(3):
         if not needed[base] or (wide and base != CITY):
             continue
@@ -219,7 +223,7 @@ def _fill_bases(
 def _inner_products(points: Floats, top: int, edge: int, left: int, right: int) -> Floats:
     """Return the inner products of the points of a row of tiles with those of its columns.
 
-    Exactly symmetric where rows and columns are the same points.
+    They are exactly symmetric where rows and columns are the same points.
     """
     bottom = min(top + edge, points.shape[1])
     own = np.ascontiguousarray(points[:, top:bottom].T)
@@ -235,14 +239,14 @@ def _inner_products(points: Floats, top: int, edge: int, left: int, right: int) 
 def _fill_wide_bases(
     inner: Floats, of_centred: Floats, norms: Floats, i: int, left: int, bases: Floats
 ) -> None:
-    """Write the bases of point i and those from `left` on, given inner products, (1, w) or (0, 0).
+    """Write the bases of point i and the points from `left` on, given their inner products.
 
     Parameters
     ----------
     inner, of_centred : (1, w) or (0, 0) float64
-        Those of the points as they are, and less their mean.
+        Inner products of the points, and of the centred points; (0, 0) if not needed.
     norms : (n,) float64
-        Squared lengths of all points less their mean.
+        Squared lengths of all centred points.
     """
     for row in inner:
         bases[INNER, : len(row)] = row
@@ -255,7 +259,7 @@ def _fill_wide_bases(
 
 @compiled
 def _centred(points: Floats) -> Floats:
-    """Return features less their means, so that distances lose few digits by subtraction."""
+    """Return centred features, whose inner products give distances with few digits lost."""
     centred = np.empty_like(points)
     for s in range(len(points)):
         centred[s] = points[s] - points[s].mean()
@@ -281,9 +285,9 @@ def _apply(
 def _exponentials(base: Floats, factor: float, out: Floats, exponents: Floats) -> None:
     """Write ``exp(factor base)`` for non-positive arguments, to about one unit in the last place.
 
-    ``exp(x) = 2^k exp(r)`` with k the integer nearest to ``x / ln 2``, and the Taylor polynomial
-    of degree 13 for ``|r| <= ln(2) / 2``.  Loops without calls and branches are vectorised, which
-    the C library's exponential is not.
+    ``exp(x) = 2^k exp(r)`` with k the integer nearest to ``x / ln 2``; the Taylor polynomial of
+    degree 13 gives ``exp(r)`` for ``|r| <= ln(2) / 2``.  The compiler vectorises these loops, which
+    have no calls and branches, but not the exponential of the C library.
     """
     bits = exponents.view(np.int64)
     for j in range(len(base)):
@@ -323,7 +327,7 @@ def _inverse_lengths(
     offset: Floats,
     cosine: bool,
 ) -> Floats:
-    """Return ``1 / sqrt(k(x, x))``, 0 where it vanishes, of each kernel and point."""
+    """Return ``1 / sqrt(k(x, x))``, or 0 where ``k(x, x) = 0``, of each kernel and point."""
     if not cosine:
         return np.empty((0, 0))
     factors = np.empty((len(function), points.shape[1]))
@@ -366,7 +370,7 @@ def _divide_by_lengths(row: Floats, factors: Floats, i: int, left: int) -> None:
 
 @compiled
 def _scatter(row: Floats, tiles: npt.NDArray[np.floating], edge: int) -> None:
-    """Write a row to its parts in successive tiles, (t, b), zeros behind its end."""
+    """Write a row to the parts of successive tiles, (t, b), and zeros behind its end."""
     for t in range(len(tiles)):
         part = row[t * edge : (t + 1) * edge]
         tiles[t, : len(part)] = part

@@ -1,25 +1,25 @@
-"""Graph Laplacians: the geometry of points, labelled or not, for semi-supervised methods.
+"""Graph Laplacians, by which semi-supervised methods use points without labels.
 
-Points are joined to their k nearest neighbours, or to all within a distance epsilon.  With the
-weights w_ij >= 0 of the edges and the degrees ``D_ii = sum_j w_ij``, the Laplacian L is
+Edges join each point to its k nearest neighbours, or to all points within a distance epsilon.  With
+the weights w_ij >= 0 of the edges and the degrees ``D_ii = sum_j w_ij``, the Laplacian L is
 
     combinatorial: D - W,               f'Lf = 1/2 sum_ij w_ij (f_i - f_j)²
     normalised:    D^-1/2 (D - W) D^-1/2,  f'Lf = 1/2 sum_ij w_ij (f_i/√D_ii - f_j/√D_jj)²
 
-symmetric and positive semi-definite, and so is its power ``L^p``, the iterated Laplacian.
+Both are symmetric and positive semi-definite, and so is the power ``L^p``, the iterated Laplacian.
 
-* "Is among the k nearest of" is no symmetric relation; an edge joins i and j if either is among the
-  nearest of the other (Argyriou et al. 2005, whose experiments Hao et al. 2012 repeat).  No point
-  is its own neighbour; its duplicates are.  Which of equally distant points are taken is arbitrary.
-* Heat weights are ``exp(-d_ij² / (2 width²))``; without a width it is the mean of d_ij over all
+* An edge joins i and j if either is among the k nearest points of the other (Argyriou et al. 2005,
+  whose experiments Hao et al. 2012 repeat).  A point is not its own neighbour, but its duplicates
+  are its neighbours.  The choice among equally distant points is arbitrary.
+* Heat weights are ``exp(-d_ij² / (2 width²))``.  The default width is the mean of d_ij over all
   points and their neighbours, before symmetrisation.
-* A point without neighbours, which only an epsilon graph has, gets a zero row and column in both
-  Laplacians: f is free there.
-* Of graphs of cosine distances, ``d = 1 - cosine``; a zero vector has distance 1 from all others.
+* A point without neighbours, which occurs only in epsilon graphs, has a zero row and column in
+  both Laplacians: they leave the value of f there free.
+* The cosine distance is ``d = 1 - cosine``; a zero vector has distance 1 from all other points.
 * The tangent distance is two-sided, with all seven deformations.
-* Nearest neighbours in affine distance are looked for among those in tangent distance of affine
-  deformations, ten times as many, where Argyriou et al. took the twenty nearest in Euclidean
-  distance.
+* The search for the k nearest points in affine distance is confined to the 10 k nearest points in
+  the tangent distance of affine deformations.  Argyriou et al. confine it to the twenty nearest
+  points in Euclidean distance.
 
 References
 ----------
@@ -34,11 +34,9 @@ M. Belkin, P. Niyogi, V. Sindhwani, Manifold regularization, JMLR 7, 2006 (heat 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from pydantic import ValidationError
 from scipy import sparse
 from scipy.sparse import csgraph
 
@@ -47,55 +45,26 @@ from mkldist.errors import DataError
 from mkldist.kernels.affine_distance import affine_distances
 from mkldist.kernels.tangent_distance import AFFINE, two_sided_distances
 from mkldist.spec.graph import GraphSpec
-from mkldist.spec.mistakes import most_telling, spec_error
 
-CANDIDATES = 10
+CANDIDATES = 10  # for each neighbour in affine distance
 
-__all__ = ["GraphSpec", "adjacency", "as_points", "graph_laplacian", "graph_spec"]
-
-
-def graph_spec(options: Mapping[str, Any], where: str = "graph") -> GraphSpec:
-    """Return what a user wrote as a graph.
-
-    Parameters
-    ----------
-    options : mapping
-        Fields of :class:`mkldist.spec.graph.GraphSpec`.
-    where : str
-        The place to name in a message.
-
-    Raises
-    ------
-    mkldist.errors.SpecError
-        For an unknown field, a value out of range, or values that do not fit together.
-
-    Examples
-    --------
-    >>> graph_spec({"neighbours": 5}).power
-    1
-    """
-    try:
-        return GraphSpec.model_validate(dict(options))
-    except ValidationError as error:
-        first = most_telling(error.errors())
-        place = ".".join([where, *map(str, first["loc"])])
-        raise spec_error(first, place, GraphSpec) from None
+__all__ = ["GraphSpec", "adjacency", "as_points", "graph_laplacian"]
 
 
 def graph_laplacian(x: Any, spec: GraphSpec) -> sparse.csr_array:
-    """Return the graph Laplacian of points, to its power.
+    """Return the graph Laplacian of points, raised to the power of `spec`.
 
     Parameters
     ----------
     x : (n, d) array-like or scipy sparse
-        Points, finite; for the distances of images (n, s²), row by row of pixels.
+        Points, finite; for distances of images, square images (n, s²), row by row of pixels.
     spec : GraphSpec
         The graph and its Laplacian.
 
     Returns
     -------
     (n, n) csr_array of float64
-        Symmetric and positive semi-definite; powers fill up.
+        Symmetric and positive semi-definite.  Higher powers have more nonzero entries.
 
     Raises
     ------
@@ -127,7 +96,7 @@ def adjacency(x: Any, spec: GraphSpec) -> sparse.csr_array:
     Raises
     ------
     mkldist.errors.DataError
-        As :func:`graph_laplacian`.
+        As in :func:`graph_laplacian`.
     """
     points = as_points(x)
     n = points.shape[0]
@@ -167,7 +136,7 @@ def as_points(x: Any, where: str = "x") -> Any:
             points = values = np.asarray(x, dtype=np.float64)
     except (TypeError, ValueError) as error:
         found = f"cannot be read as numbers: {error}"
-        raise DataError(where, found, "numbers", "Encode what is not a number") from error
+        raise DataError(where, found, "numbers", "Encode text and categories") from error
     if points.ndim != 2 or 0 in points.shape:
         raise DataError(where, f"shape {points.shape}", "(n, d)", "Give one row per point")
     if not np.isfinite(values).all():
@@ -176,7 +145,7 @@ def as_points(x: Any, where: str = "x") -> Any:
 
 
 def _neighbours(points: Any, spec: GraphSpec) -> tuple[list[Floats], list[Ints]]:
-    """Return the distances of each point to its neighbours, and which they are."""
+    """Return each point's distances to its neighbours, and the neighbours' indices."""
     from sklearn.neighbors import NearestNeighbors
 
     n = points.shape[0]
@@ -200,7 +169,11 @@ def _neighbours(points: Any, spec: GraphSpec) -> tuple[list[Floats], list[Ints]]
 
 
 def _image_distances(images: Floats, spec: GraphSpec) -> Floats:
-    """Return the distances of a graph of images, (n, n)."""
+    """Return the distances between images, (n, n).
+
+    Of an affine k-nearest-neighbour graph, only pairs of candidate neighbours have their affine
+    distance; the others have their Euclidean distance, which is at least as large.
+    """
     if spec.distance == "tangent":
         return two_sided_distances(images)
     n_candidates = CANDIDATES * spec.neighbours
@@ -214,11 +187,11 @@ def _image_distances(images: Floats, spec: GraphSpec) -> Floats:
 
 
 def _weights(distance: Floats, spec: GraphSpec) -> Floats:
-    """Return the weights of edges of these lengths."""
+    """Return the weights of edges, given their lengths."""
     if spec.weights == "binary" or not len(distance):
         return np.ones_like(distance)
     width = float(distance.mean()) if spec.width is None else spec.width
-    # Where all neighbours are duplicates, every length is a mean length.
+    # The width is 0 only if all neighbours are duplicates: every edge then has length 0, weight 1.
     return np.asarray(np.exp(-0.5 * (distance / width) ** 2)) if width else np.ones_like(distance)
 
 

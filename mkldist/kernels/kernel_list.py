@@ -1,4 +1,4 @@
-"""A list of kernels as arrays: a million of them cost some tens of megabytes and travel fast."""
+"""A list of kernels as arrays, so that a million kernels take tens of megabytes and pickle fast."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ class KernelList:
     offset : (M,) float64
         Offset of polynomial kernels; 0 for the others.
     subset : (M,) int32
-        Which feature subset each kernel sees.
+        Feature subset of each kernel.
     subset_indptr : (S + 1,) int64
         Feature subset s is ``subset_indices[subset_indptr[s]:subset_indptr[s + 1]]``.
     subset_indices : (nnz,) int32
         Columns of the feature matrix.
     subset_labels : mapping of int to str
-        Names of the subsets that have one, such as ``all`` or a feature group.  They serve
-        people only and are no part of the fingerprint.
+        Names of some subsets, such as ``all`` or a feature group.  They occur in the names of
+        kernels and are no part of the fingerprint.
     """
 
     function: npt.NDArray[np.uint8]
@@ -66,7 +66,7 @@ class KernelList:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Content hash of what the kernels compute."""
+        """Content hash of the kernels; subset labels are no part of it."""
         return array_id(
             self.function,
             self.parameter,
@@ -77,7 +77,7 @@ class KernelList:
         )
 
     def features_of(self, kernel: int) -> npt.NDArray[np.int32]:
-        """Return the columns that one kernel sees."""
+        """Return the columns of one kernel's feature subset."""
         return self._columns(int(self.subset[kernel]))
 
     def function_of(self, kernel: int) -> KernelFunction:
@@ -85,13 +85,13 @@ class KernelList:
         return KernelFunction(int(self.function[kernel]))
 
     def runs(self) -> Iterator[slice]:
-        """Yield the longest slices of kernels that share one feature subset."""
+        """Yield the slices of adjacent kernels with the same feature subset."""
         starts = np.flatnonzero(np.diff(self.subset, prepend=-1)).tolist()
         for start, stop in zip(starts, [*starts[1:], len(self)], strict=False):
             yield slice(start, stop)
 
     def select(self, indices: npt.NDArray[np.integer] | Sequence[int] | slice) -> KernelList:
-        """Return the kernels at `indices`, in that order, with only the subsets they need."""
+        """Return the kernels at `indices`, in that order, without the subsets of others."""
         subset = self.subset[indices]
         used, renumbered = np.unique(subset, return_inverse=True)
         sizes = np.diff(self.subset_indptr)[used]
@@ -113,8 +113,8 @@ class KernelList:
     def names(self, feature_names: Sequence[str] | None = None) -> list[str]:
         """Return one unique, readable name per kernel, such as ``gaussian(0.5)[all]``.
 
-        Subsets of more than three features without a name of their own read ``12 features #7``,
-        7 being the number of the subset.  A name that occurs again gets ``~2``, ``~3`` and so on.
+        A subset of more than three features without a label appears as ``12 features #7`` if it is
+        subset 7.  Repetitions of a name end in ``~2``, ``~3`` and so on.
 
         Parameters
         ----------
@@ -151,7 +151,7 @@ class KernelList:
 
 
 def _head(function: int, parameter: float, offset: float) -> str:
-    """Return function and parameters of a kernel as text."""
+    """Return the function and the parameters of a kernel as text."""
     kind = KernelFunction(function)
     if kind is KernelFunction.LINEAR:
         return kind.label
@@ -161,7 +161,7 @@ def _head(function: int, parameter: float, offset: float) -> str:
 
 
 def _unique(name: str, seen: Counter[str]) -> str:
-    """Return `name`, numbered if it was seen before, and note it."""
+    """Return `name`, numbered if it was seen before, and add it to `seen`."""
     candidate = name
     while candidate in seen:
         seen[name] += 1

@@ -1,11 +1,10 @@
-"""Distances between square images that forgive small deformations: the tangent distance.
+"""Two-sided tangent distances between square images, which small deformations hardly change.
 
-A deformation that depends smoothly on a parameter moves an image x along a curve.  Its tangents at
-x, one for each kind of deformation, span the plane ``x + T_x a``, and distances are taken from
-that plane instead of from x alone:
+A deformation that depends smoothly on a parameter moves an image x along a curve.  The tangents of
+these curves at x, one for each kind of deformation, span the plane ``x + T_x a``.  The two-sided
+distance of x and z is the one between their planes, with a price on the deformations:
 
-    one-sided:  d²(x, z) = min_a ‖x + T_x a - z‖²
-    two-sided:  d²(x, z) = min_{a,b} ‖x + T_x a - z - T_z b‖² + spring (‖T_x a‖² + ‖T_z b‖²)
+    d²(x, z) = min_{a,b} ‖x + T_x a - z - T_z b‖² + spring (‖T_x a‖² + ‖T_z b‖²)
 
 Coordinates u (along rows of pixels) and v (down the columns) are in pixels from the centre of the
 image, and I_u, I_v are the derivatives of the image smoothed by a Gaussian:
@@ -20,12 +19,13 @@ image, and I_u, I_v are the derivatives of the image smoothed by a Gaussian:
     thickness       I_u² + I_v²
     ==============  ====================
 
-The first six span the affine transformations of the plane.  Beyond its border an image goes on as
-it is at the border.
+The first six span the affine transformations of the plane.  Pixels beyond the border of an image
+equal the nearest pixel of the border.
 
-The tangents of two images that look alike are nearly parallel.  Without the spring, the small
-differences between them could be blown up to explain any difference of the images; the spring,
-which is Simard's elasticity on orthonormal tangents, keeps the two-sided distance meaningful.
+The tangents of two images that look alike are nearly parallel.  Without the spring, large
+deformations a and b could use the small differences of these tangents to explain any difference of
+the images.  The spring is Simard's elasticity on orthonormal tangents; it keeps the distance
+meaningful.
 
 References
 ----------
@@ -53,11 +53,12 @@ DEFORMATIONS = (*AFFINE, "thickness")
 
 SMOOTHING = 0.9  # standard deviation of the Gaussian, in pixels
 SPRING = 1e-3
-# Of the largest singular value of unit tangents, below which one is a combination of the others.
+# Tangents of length 1 count as linearly dependent where a singular value is below this share of
+# the largest one.
 DEPENDENT = 1e-6
-# Of the largest pixel, what a derivative may be where an image is flat.
+# Derivatives below this share of the largest pixel are rounding errors of a flat image.
 ROUNDING = 1e-13
-BLOCK = 128  # images against as many at a time: some tens of MiB
+BLOCK = 128  # images on either side of a block, whose arrays take some tens of MiB
 
 
 def image_side(n_features: int, where: str = "x") -> int:
@@ -79,20 +80,20 @@ def image_side(n_features: int, where: str = "x") -> int:
             where,
             f"{n_features} features",
             "square images of s² pixels, such as 256 = 16²",
-            "Set drop_constant = false for images; for other data distance = 'euclidean'",
+            "Set drop_constant = false for images; set distance = 'euclidean' for other data",
         )
     return side
 
 
 def tangent_vectors(x: Floats, deformations: Sequence[str] = DEFORMATIONS) -> Floats:
-    """Return how each image changes with each deformation.
+    """Return the derivative of each image by the parameter of each deformation.
 
     Parameters
     ----------
     x : (n, s²) float64
         Square images, row by row of pixels.
     deformations : sequence of str
-        k of :data:`DEFORMATIONS`.
+        Names of k of the :data:`DEFORMATIONS`.
 
     Returns
     -------
@@ -135,12 +136,13 @@ def tangent_bases(x: Floats, deformations: Sequence[str] = DEFORMATIONS) -> Floa
     x : (n, s²) float64
         Square images.
     deformations : sequence of str
-        k of :data:`DEFORMATIONS`.
+        Names of k of the :data:`DEFORMATIONS`.
 
     Returns
     -------
     (n, k, s²) float64
-        Orthonormal rows; zero rows where tangents depend on each other, as those of a blank image.
+        Orthonormal rows, then rows of zeros in place of linearly dependent tangents; all rows of a
+        blank image are zero.
     """
     vectors = tangent_vectors(x, deformations)
     lengths = np.linalg.norm(vectors, axis=2, keepdims=True)
@@ -150,33 +152,6 @@ def tangent_bases(x: Floats, deformations: Sequence[str] = DEFORMATIONS) -> Floa
     rows: Floats = np.zeros_like(vectors)
     rows[:, : bases.shape[1]] = bases * kept[:, :, None]
     return rows
-
-
-def one_sided_distances(x: Floats, z: Floats, deformations: Sequence[str] = DEFORMATIONS) -> Floats:
-    """Return the distance of each image z from the tangent plane of each image x.
-
-    With Q_x an orthonormal basis of the tangents, ``d² = ‖z - x‖² - ‖Q_x' (z - x)‖²``.
-
-    Parameters
-    ----------
-    x : (n, s²) float64
-        Images that are deformed.
-    z : (m, s²) float64
-        Images that are not.
-    deformations : sequence of str
-        Of x.
-
-    Returns
-    -------
-    (n, m) float64
-        Not larger than the Euclidean distances.
-    """
-    squares: Floats = cdist(x, z, "sqeuclidean")
-    bases = tangent_bases(x, deformations)
-    for rows in _blocks(len(x)):
-        along = bases[rows] @ z.T - np.einsum("iks,is->ik", bases[rows], x[rows])[:, :, None]
-        squares[rows] -= np.einsum("ikj,ikj->ij", along, along)
-    return _roots(squares)
 
 
 def two_sided_distances(
@@ -189,9 +164,9 @@ def two_sided_distances(
     x : (n, s²) float64
         Square images.
     deformations : sequence of str
-        Of both images.
+        Names of the deformations of both images.
     spring : float
-        What deformations cost; positive.
+        Price of a deformation's squared length, positive.
 
     Returns
     -------
@@ -213,11 +188,11 @@ def two_sided_distances(
 
 
 def _explained(x: Floats, z: Floats, of_x: Floats, of_z: Floats, mu: float) -> Floats:
-    """Return by how much two-sided deformations reduce the squares of x - z, (r, c).
+    """Return the reduction of the squared distances of x and z by deformations, (r, c).
 
     With Q_x and Q_z the bases as columns, C = Q_x'Q_z, p = Q_x'(x - z) and q = Q_z'(x - z), the
-    reduction is ``(p, -q)' M⁻¹ (p, -q)`` for ``M = [[mu I, -C], [-C', mu I]]``, whose first block
-    is eliminated here.
+    reduction is ``(p, -q)' M⁻¹ (p, -q)`` for ``M = [[mu I, -C], [-C', mu I]]`` and mu = 1 + spring.
+    Elimination of the first block leaves one system with the matrix S.
     """
     k, n_pixels = of_x.shape[1:]
     flat_x, flat_z = of_x.reshape(-1, n_pixels), of_z.reshape(-1, n_pixels)
@@ -232,12 +207,12 @@ def _explained(x: Floats, z: Floats, of_x: Floats, of_z: Floats, mu: float) -> F
 
 
 def _roots(squares: Floats) -> Floats:
-    """Return square roots, in place; what rounding made negative counts as zero."""
+    """Return square roots, in place; values that rounding made negative count as zero."""
     np.maximum(squares, 0.0, out=squares)
     return np.sqrt(squares, out=squares)
 
 
 def _blocks(n: int, start: int = 0) -> Iterator[slice]:
-    """Return slices of :data:`BLOCK` from `start` to `n`."""
+    """Yield slices of :data:`BLOCK` from `start` to `n`."""
     for first in range(start, n, BLOCK):
         yield slice(first, min(first + BLOCK, n))

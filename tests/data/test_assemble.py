@@ -83,7 +83,7 @@ def test_gram_matrices_are_cut_to_the_classes() -> None:
     whole = assemble(DatasetSpec(name="t", grams="g", positive="a"), raw, "t")
     assert whole.grams is grams
     for option in ({"groups": {"g": [0]}}, {"impute": "median"}):
-        with mistake(next(iter(option)), "no features"):
+        with mistake(next(iter(option)), "which need features"):
             assemble(DatasetSpec(name="t", grams="g", positive="a", **option), raw, "t")
 
 
@@ -102,7 +102,7 @@ def test_the_source_says_what_its_labels_are_unless_the_user_does() -> None:
     assert assemble(DatasetSpec(name="t"), raw, "t").y.tolist() == [1.0, 0.0, 1.0, 0.0]
     as_classes = assemble(DatasetSpec(name="t", task="classification"), raw, "t")
     assert as_classes.y.tolist() == [1.0, -1.0, 1.0, -1.0]
-    with mistake("positive for a data set of regression", "Remove it"):
+    with mistake("positive for a data set of regression", "Remove this key"):
         assemble(DatasetSpec(name="t", positive="1"), raw, "t")
 
 

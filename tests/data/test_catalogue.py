@@ -129,7 +129,7 @@ def test_options_that_do_not_belong(tmp_path: Path) -> None:
         load(base=tmp_path, name="t", file="t.csv", options={"n": 5})
     with mistake("label = 'x'", "its label is known"):
         load(name="wdbc", label="x")
-    with mistake("labels without grams", "set label"):
+    with mistake("labels without grams", "Set label"):
         load(base=tmp_path, name="t", file="t.csv", labels="x")
 
 

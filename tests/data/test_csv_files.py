@@ -147,7 +147,7 @@ def test_names_that_are_missing_or_twice(tmp_path: Path) -> None:
 def test_the_label_column_must_be_there(tmp_path: Path) -> None:
     with mistake("no column 'labl'", "Did you mean 'label'?"):
         read(tmp_path, GOOD, "labl")
-    with mistake("no column 'zzz'", "The columns are a, b, label"):
+    with mistake("no column 'zzz'", "the columns a, b, label"):
         read(tmp_path, GOOD, "zzz")
     with mistake("label = 3, but 3 columns", "from -3 to 2"):
         read(tmp_path, GOOD, 3)

@@ -80,7 +80,7 @@ def test_labels_must_come_from_one_place(tmp_path: Path) -> None:
     with mistake("labels y.npy", "no such file"):
         read(npy(tmp_path, GRAMS), tmp_path / "absent" / "y.npy")
     (tmp_path / "y.txt").write_text("label\n")
-    with mistake("no labels", "one label a line"):
+    with mistake("no labels", "one label per line"):
         read(npy(tmp_path, GRAMS), tmp_path / "y.txt")
 
 

@@ -174,7 +174,7 @@ def test_values_are_divided_without_strata(stratified: bool | None) -> None:
 
 
 def test_what_values_cannot_be_divided_into() -> None:
-    with mistake("'t'", "stratified = true", "regression", "Remove it"):
+    with mistake("'t'", "stratified = true", "regression", "Remove stratified"):
         made(values(20), stratified=True)
     with mistake("21 folds of 20 points", "at most 20 folds", "fewer folds"):
         made(values(20), kind="kfold", folds=21)

@@ -19,7 +19,7 @@ from mkldist.kernels.affine_distance import (
     _linearise,
     affine_distances,
 )
-from mkldist.kernels.graph import adjacency, graph_spec
+from mkldist.kernels.graph import GraphSpec, adjacency
 from tests.data.mistakes import mistake
 from tests.kernels.pictures import MOVES, deformed, plain, random_images
 
@@ -156,7 +156,7 @@ def test_nearest_neighbours_are_those_among_all() -> None:
     x = np.stack([deformed(which % 4, np.eye(2), move) for which, move in enumerate(moves)])
     affine = affine_distances(x)
     np.fill_diagonal(affine, np.inf)
-    edges = adjacency(x, graph_spec({"distance": "affine", "neighbours": 2})).toarray()
+    edges = adjacency(x, GraphSpec(distance="affine", neighbours=2)).toarray()
     found = [edges[i, j] for i in range(80) for j in affine[i].argsort()[:2]]
     assert np.mean(found) > 0.95
     classes = np.arange(80) % 4

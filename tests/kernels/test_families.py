@@ -143,7 +143,7 @@ def test_entries_that_ask_for_the_same_random_subsets_share_them():
         ({"function": "linear", "features": ["textur"]}, ["'textur'", "Did you mean 'texture'?"]),
         (
             {"function": "linear", "features": ["f9"]},
-            ["found 'f9'", "Known are size, look, radius, texture, area, smoothness, symmetry"],
+            ["found 'f9'", "Choose from size, look, radius, texture, area, smoothness, symmetry"],
         ),
         ({"function": "linear", "features": {"count": 1, "size": 6}}, ["size", "at most 5"]),
     ],

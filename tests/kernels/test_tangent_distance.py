@@ -19,7 +19,6 @@ from mkldist.kernels.tangent_distance import (
     SMOOTHING,
     SPRING,
     image_side,
-    one_sided_distances,
     tangent_bases,
     tangent_vectors,
     two_sided_distances,
@@ -76,25 +75,13 @@ def test_blank_images_and_single_pixels_have_no_tangents() -> None:
     assert found[0, 1] == 0.0
 
 
-@pytest.mark.parametrize("deformations", [DEFORMATIONS, AFFINE], ids=["all", "affine"])
-@pytest.mark.parametrize("side", [2, 6])
-def test_one_sided_is_the_distance_from_the_plane(deformations: tuple[str, ...], side: int) -> None:
-    x, z = random_images(4, 1, side), random_images(5, 2, side)
-    vectors = tangent_vectors(x, deformations)
-    expected = np.empty((4, 5))
-    for i in range(4):
-        for j in range(5):
-            a = np.linalg.lstsq(vectors[i].T, z[j] - x[i], rcond=1e-9)[0]
-            expected[i, j] = np.linalg.norm(x[i] + vectors[i].T @ a - z[j])
-    assert_allclose(one_sided_distances(x, z, deformations), expected, atol=1e-7)
-
-
 @pytest.mark.parametrize("spring", [SPRING, 0.1, 10.0])
+@pytest.mark.parametrize("side", [2, 6])
 @pytest.mark.parametrize("deformations", [DEFORMATIONS, AFFINE], ids=["all", "affine"])
 def test_two_sided_is_the_distance_between_the_planes(
-    deformations: tuple[str, ...], spring: float
+    deformations: tuple[str, ...], side: int, spring: float
 ) -> None:
-    x = random_images(6, 3)
+    x = random_images(6, 3, side)
     vectors = tangent_vectors(x, deformations)
     expected = np.zeros((6, 6))
     for i in range(6):
@@ -127,13 +114,10 @@ def test_two_sided_is_the_minimum_that_an_optimiser_finds() -> None:
 
 
 def test_order_of_distances() -> None:
-    """Two-sided at most one-sided but for the spring, and all at most Euclidean."""
+    """More deformations only shorten distances, from the Euclidean ones on."""
     x = random_images(BLOCK + 40, 5)
     euclidean, two = cdist(x, x), two_sided_distances(x)
-    one = one_sided_distances(x, x)
-    assert (one <= euclidean + 1e-12).all()
     assert (two <= euclidean + 1e-12).all()
-    assert (two**2 <= one**2 + SPRING * euclidean**2 * 1.01 + 1e-12).all()
     assert (two <= two_sided_distances(x, AFFINE) + 1e-12).all()
     assert_array_equal(two, two.T)
     assert_array_equal(np.diag(two), 0.0)
@@ -170,7 +154,6 @@ def test_moved_images_are_near(which: int, moved: Callable[[int], np.ndarray]) -
         tangent = two_sided_distances(x, deformations)
         assert tangent[0, 1] < 0.3 * euclidean[0, 1]
         assert tangent[0, 1] < tangent[0, 2]
-        assert one_sided_distances(x[:1], x[1:2], deformations)[0, 0] < 0.4 * euclidean[0, 1]
 
 
 def test_digits_are_told_apart_better(data_dir: Path | None) -> None:
