@@ -1,4 +1,4 @@
-"""Checks that given matrices are Gram matrices: square, finite, symmetric, semi-definite.
+"""Checks that matrices are Gram matrices: square, finite, symmetric, positive semi-definite.
 
 The eigenvalues of a Gram matrix that was saved in few digits may lie slightly below zero.
 :func:`check_grams` accepts them.  A large C or a small regularisation would magnify them until the

@@ -33,7 +33,12 @@ def read_openml(identity: str | int, label: str | int | None, where: str) -> Raw
         or a feature that is not a number.
     """
     if isinstance(label, int):
-        raise DataError(where, f"label = {label}", "the name of the target column", "Set its name")
+        raise DataError(
+            where,
+            f"label = {label}",
+            "the name of the target column",
+            "Set label = the name of the target column",
+        )
     bunch = _fetch(identity, label, where)
     if bunch.target is None or getattr(bunch.target, "ndim", 1) != 1:
         names = ", ".join(bunch.target_names or ()) or "none"

@@ -11,10 +11,11 @@ J. Friedman, Multivariate adaptive regression splines, Annals of Statistics 19, 
 from __future__ import annotations
 
 import inspect
+import math
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -171,25 +172,26 @@ GENERATORS: dict[str, Generator] = {
         friedman1,
     )
 }
-# The least value of each option, and True if the option may take it.
-LEAST: dict[str, tuple[float, bool]] = {
-    "n": (4, True),
-    "d": (1, True),
-    "noise": (0, True),
-    "factor": (0, False),
-    "points": (3, True),
-    "inner": (0.05, True),
-    "gap": (0, True),
-    "support": (1, True),
-    "seed": (0, True),
-}
-MOST: dict[str, float] = {
-    "n": 10**8,
-    "d": 10**6,
-    "factor": 1,
-    "inner": 1,
-    "gap": 0.9,
-    "points": 1000,
+
+
+class Limits(NamedTuple):
+    """Range of an option's values; `attained` is True if the least value itself is allowed."""
+
+    least: float
+    most: float = math.inf
+    attained: bool = True
+
+
+LIMITS = {
+    "n": Limits(4, 10**8),
+    "d": Limits(1, 10**6),
+    "noise": Limits(0),
+    "factor": Limits(0, 1, attained=False),
+    "points": Limits(3, 1000),
+    "inner": Limits(0.05, 1),
+    "gap": Limits(0, 0.9),
+    "support": Limits(1),
+    "seed": Limits(0),
 }
 
 
@@ -255,7 +257,7 @@ def _check_option(option: str, value: object, defaults: Mapping[str, Any], where
     if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)):
         kind = "a whole number" if whole else "a number"
         raise DataError(place, f"{value!r}", kind, change)
-    (least, attained), most = LEAST[option], MOST.get(option, np.inf)
+    least, most, attained = LIMITS[option]
     if not least <= value <= most or (value == least and not attained) or value == np.inf:
         low = f"at least {least:g}" if attained else f"above {least:g}"
         high = f", at most {most:g}" if most < np.inf else ""

@@ -34,9 +34,11 @@ M. Belkin, P. Niyogi, V. Sindhwani, Manifold regularization, JMLR 7, 2006 (heat 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from pydantic import ValidationError
 from scipy import sparse
 from scipy.sparse import csgraph
 
@@ -45,10 +47,39 @@ from mkldist.errors import DataError
 from mkldist.kernels.affine_distance import affine_distances
 from mkldist.kernels.tangent_distance import AFFINE, two_sided_distances
 from mkldist.spec.graph import GraphSpec
+from mkldist.spec.mistakes import most_telling, spec_error
 
 CANDIDATES = 10  # for each neighbour in affine distance
 
-__all__ = ["GraphSpec", "adjacency", "as_points", "graph_laplacian"]
+__all__ = ["GraphSpec", "adjacency", "as_points", "graph_laplacian", "graph_spec"]
+
+
+def graph_spec(options: Mapping[str, Any], where: str = "graph") -> GraphSpec:
+    """Return the graph that a user of :func:`graph_laplacian` describes, checked.
+
+    Parameters
+    ----------
+    options : mapping
+        Fields of :class:`mkldist.spec.graph.GraphSpec`, as in ``[graph]`` of a sweep file.
+    where : str
+        The place to name in a message.
+
+    Raises
+    ------
+    mkldist.errors.SpecError
+        For an unknown field, a value out of range, or values that do not fit together.
+
+    Examples
+    --------
+    >>> graph_spec({"neighbours": 5}).power
+    1
+    """
+    try:
+        return GraphSpec.model_validate(dict(options))
+    except ValidationError as error:
+        first = most_telling(error.errors())
+        place = ".".join([where, *map(str, first["loc"])])
+        raise spec_error(first, place, GraphSpec) from None
 
 
 def graph_laplacian(x: Any, spec: GraphSpec) -> sparse.csr_array:

@@ -135,21 +135,3 @@ def test_bytes_that_are_no_text(tmp_path: Path) -> None:
         read(tmp_path, "größe,b,label\n1,2,x\n".encode("latin1"))
     with mistake("line 2"):
         read(tmp_path, 'a,b,label\n1,2,"x\n')
-
-
-def test_names_that_are_missing_or_twice(tmp_path: Path) -> None:
-    with mistake("columns 1, 3 have the same name 'a'", "Rename"):
-        read(tmp_path, "a,b,a,label\n1,2,3,x\n")
-    with mistake("column 1 of 3 has no name", "index=False"):
-        read(tmp_path, ",b,label\n0,2,x\n")
-
-
-def test_the_label_column_must_be_there(tmp_path: Path) -> None:
-    with mistake("no column 'labl'", "Did you mean 'label'?"):
-        read(tmp_path, GOOD, "labl")
-    with mistake("no column 'zzz'", "the columns a, b, label"):
-        read(tmp_path, GOOD, "zzz")
-    with mistake("label = 3, but 3 columns", "from -3 to 2"):
-        read(tmp_path, GOOD, 3)
-    with mistake("'class'", "'b' stands last", 'label = "class"'):
-        read(tmp_path, "class,a,b\nx,1,0\n")

@@ -1,4 +1,4 @@
-"""What counts as Gram matrices, and how mistakes are told."""
+"""Matrices that are Gram matrices, and messages about those that are not."""
 
 import numpy as np
 import pytest

@@ -1,3 +1,5 @@
+"""NumPy archives of features and labels; `archives` and its errors are tested through them."""
+
 from pathlib import Path
 from typing import Any
 

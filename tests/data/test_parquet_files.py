@@ -35,29 +35,8 @@ def test_columns_of_all_kinds(tmp_path: Path) -> None:
     assert found.feature_names == ("a", "b", "c", "d")
 
 
-def test_labels_of_all_kinds(tmp_path: Path) -> None:
-    assert read(tmp_path, FRAME.drop(columns="label"), "c").labels.tolist() == [
-        "True",
-        "False",
-        "True",
-    ]
-    np.testing.assert_array_equal(read(tmp_path, FRAME[["a", "d"]]).labels, [1, np.nan, 3])
-    categories = FRAME[["a"]].assign(y=pd.Categorical(["p", "q", "p"]))
-    assert read(tmp_path, categories).labels.tolist() == ["p", "q", "p"]
-
-
-def test_numbers_written_as_text_are_numbers(tmp_path: Path) -> None:
-    text = FRAME[["a", "label"]].assign(a=["1", None, "2.5"])
-    np.testing.assert_array_equal(read(tmp_path, text).x, [[1], [np.nan], [2.5]])
-
-
 def test_an_index_of_pandas_is_no_feature(tmp_path: Path) -> None:
     assert read(tmp_path, FRAME.iloc[[2, 0]]).feature_names == ("a", "b", "c", "d")
-
-
-def test_text_in_a_feature_column(tmp_path: Path) -> None:
-    with mistake("'colour' (red, blue)", "numbers in every feature column", "get_dummies"):
-        read(tmp_path, FRAME.assign(colour=["red", "blue", "red"]), "label")
 
 
 def test_label_columns_and_rows(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Draws of few labelled points: sizes, classes, no overlap, and nothing but the seed decides."""
+"""Splits with few labelled points: sizes, classes, no overlap, and dependence on the seed alone."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from pydantic import ValidationError
 
 from mkldist.data.dataset import Dataset, Split
 from mkldist.data.splits import make_splits
-from mkldist.identity import array_id
 from mkldist.spec.splits import SplitsSpec
 from tests.data.mistakes import mistake
 
@@ -92,17 +91,6 @@ def test_labelled_points_in_proportion_unless_the_sweep_says_otherwise() -> None
     assert {tuple(counts(data, split.train)) for split in drawn} == {(15, 5)}
     free = made(data, labelled=20, stratified=False, repeats=20)
     assert len({tuple(counts(data, split.train)) for split in free}) > 3
-
-
-def test_a_split_without_unlabelled_rows_is_known_by_its_two_parts_as_ever() -> None:
-    train, test = np.array([3, 1], np.intp), np.array([0], np.intp)
-    plain, few = Split(train, test), Split(train, test, np.array([2], np.intp))
-    # What runs of supervised sweeps were recorded under must not change.
-    assert plain.fingerprint == Split(train, test, np.zeros(0, np.intp)).fingerprint
-    assert plain.fingerprint == array_id(train, test)
-    assert plain.known is train
-    assert few.known.tolist() == [1, 2, 3]
-    assert few.fingerprint not in (plain.fingerprint, Split(train, few.unlabelled).fingerprint)
 
 
 @pytest.mark.parametrize(

@@ -2,37 +2,12 @@
 
 import numpy as np
 import pytest
-from sklearn.metrics.pairwise import laplacian_kernel, polynomial_kernel, rbf_kernel
 
 from mkldist.kernels import functions
 from mkldist.kernels.evaluate import evaluate
 from mkldist.kernels.families import kernel_list
 from mkldist.spec.banks import BankSpec
-
-SPEC = BankSpec(
-    kernels=[
-        {"function": "gaussian", "widths": [0.3, 2.0], "features": ["all", "each"]},
-        {"function": "polynomial", "degrees": [1, 2, 5], "offset": 0.7, "features": ["all"]},
-        {"function": "linear", "features": ["all", "each", {"count": 3}]},
-        {"function": "laplacian-rbf", "widths": [0.5, 4.0], "features": ["all", "each"]},
-    ]
-)
-
-
-def bank(d=7):
-    return kernel_list(SPEC, d, [f"f{j}" for j in range(d)], {}, 0)
-
-
-def by_scikit_learn(kernels, m, rows, cols):
-    name, p = kernels.function_of(m).label, float(kernels.parameter[m])
-    x, z = (points[:, kernels.features_of(m)] for points in (rows, cols))
-    if name == "gaussian":
-        return rbf_kernel(x, z, gamma=0.5 / p**2)
-    if name == "laplacian-rbf":
-        return laplacian_kernel(x, z, gamma=1 / p)
-    if name == "linear":
-        return x @ z.T
-    return polynomial_kernel(x, z, degree=p, gamma=1.0, coef0=float(kernels.offset[m]))
+from tests.kernels.by_scikit_learn import bank, by_scikit_learn
 
 
 @pytest.mark.parametrize("cosine", [False, True])
@@ -43,10 +18,7 @@ def test_values_equal_scikit_learn(cosine):
     values = evaluate(kernels, rows, cols, cosine=cosine)
     assert values.shape == (len(kernels), 11, 6)
     for m in range(len(kernels)):
-        expected = by_scikit_learn(kernels, m, rows, cols)
-        if cosine:
-            lengths = [np.sqrt(np.diag(by_scikit_learn(kernels, m, p, p))) for p in (rows, cols)]
-            expected /= np.outer(*lengths)
+        expected = by_scikit_learn(kernels, m, rows, cols, cosine=cosine)
         np.testing.assert_allclose(values[m], expected, rtol=1e-10, atol=1e-10)
 
 

@@ -14,8 +14,8 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from mkldist.data.synthetic import generate
-from mkldist.errors import DataError
-from mkldist.kernels.graph import GraphSpec, adjacency, graph_laplacian
+from mkldist.errors import DataError, SpecError
+from mkldist.kernels.graph import GraphSpec, adjacency, graph_laplacian, graph_spec
 from tests.data.mistakes import mistake
 
 DISTANCES = ("euclidean", "cosine")
@@ -219,6 +219,29 @@ def test_two_circles_fall_apart_into_their_classes() -> None:
 
 
 @pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"distance": "tangant"}, ("graph.distance", "Did you mean 'tangent'?")),
+        ({"neighbors": 3}, ("graph.neighbors", "Did you mean 'neighbours'?")),
+        ({"neighbours": 0}, ("graph.neighbours", "at least 1")),
+        ({"neighbours": 2.5}, ("graph.neighbours", "whole number")),
+        ({"power": 0}, ("graph.power", "at least 1")),
+        ({"kind": "epsilon"}, ("no epsilon",)),
+        ({"epsilon": 0.1}, ("kind = 'epsilon'",)),
+        ({"kind": "epsilon", "epsilon": 0.1, "neighbours": 5}, ("found neighbours = 5", "'knn'")),
+        ({"kind": "epsilon", "epsilon": float("inf")}, ("graph.epsilon", "finite")),
+        ({"width": 1.0}, ("weights = 'heat'",)),
+        ({"weights": "heat", "width": 0.0}, ("graph.width", "above 0")),
+    ],
+)
+def test_mistakes_in_a_graph(options: dict[str, Any], words: tuple[str, ...]) -> None:
+    with pytest.raises(SpecError) as caught:
+        graph_spec(options)
+    assert caught.value.expected
+    assert all(word in str(caught.value) for word in words), str(caught.value)
+
+
+@pytest.mark.parametrize(
     ("x", "options", "words"),
     [
         (np.zeros((5, 2)), {}, ("10 neighbours among 5 points", "at most 4")),
@@ -233,7 +256,7 @@ def test_two_circles_fall_apart_into_their_classes() -> None:
 )
 def test_mistakes_in_points(x: Any, options: dict[str, Any], words: tuple[str, ...]) -> None:
     with mistake(*words, error=DataError):
-        graph_laplacian(x, GraphSpec(**options))
+        graph_laplacian(x, graph_spec(options))
 
 
 def test_images_may_be_sparse() -> None:

@@ -1,0 +1,49 @@
+"""Features and labels from pandas frames."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from mkldist.data.frames import frame_features, frame_labels
+from tests.data.mistakes import mistake
+
+FRAME = pd.DataFrame(
+    {
+        "a": [1, 2, 3],
+        "b": [0.5, None, -1],
+        "c": [True, False, True],
+        "d": pd.array([1, None, 3], "Int64"),
+        "e": ["1", None, "2.5"],
+        "f": pd.Categorical([7, 8, 7]),
+    }
+)
+
+
+def test_columns_of_all_kinds() -> None:
+    nan = np.nan
+    found = frame_features(FRAME, "t")
+    expected = [[1, 0.5, 1, 1, 1, 7], [2, nan, 0, nan, nan, 8], [3, -1, 1, 3, 2.5, 7]]
+    np.testing.assert_array_equal(found, expected)
+    assert found.dtype == np.float64
+    assert found.flags.c_contiguous
+
+
+def test_labels_of_all_kinds() -> None:
+    assert frame_labels(FRAME["c"]).tolist() == ["True", "False", "True"]
+    np.testing.assert_array_equal(frame_labels(FRAME["d"]), [1, np.nan, 3])
+    assert frame_labels(FRAME["e"]).tolist() == ["1", "", "2.5"]
+    assert frame_labels(pd.Series(pd.Categorical(["p", "q", "p"]))).tolist() == ["p", "q", "p"]
+
+
+def test_text_in_feature_columns() -> None:
+    with mistake("'colour' (red, blue)", "numbers in every feature column", "get_dummies"):
+        frame_features(FRAME.assign(colour=["red", "blue", "red"]), "t")
+    many = pd.DataFrame({f"f{i}": ["x", "y"] for i in range(8)})
+    with mistake("'f4' (x, y)", "… 3 more columns"):
+        frame_features(many, "t")
+
+
+def test_no_feature_column() -> None:
+    with mistake("a label column alone"):
+        frame_features(FRAME[[]], "t")

@@ -1,0 +1,69 @@
+"""Compiled tiles of Gram matrices against scikit-learn."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mkldist.kernels.families import kernel_list
+from mkldist.kernels.gram_tiles import WIDE, evaluate_diagonals, evaluate_gram_tiles
+from mkldist.kernels.kernel_list import KernelList
+from mkldist.spec.banks import BankSpec
+from tests.kernels.by_scikit_learn import bank, by_scikit_learn
+
+
+def tiles(
+    kernels: KernelList, points: np.ndarray, edge: int, *, cosine: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return all tiles of the upper triangle, (M, t, b, b), and where they are, (t, 2)."""
+    n_edges = -(-len(points) // edge)
+    rows, cols = np.triu_indices(n_edges)
+    out = np.full((len(kernels), len(rows), edge, edge), np.nan)
+    columns = np.ascontiguousarray(points.T)
+    evaluate_gram_tiles(kernels, columns, rows, cols, out, cosine=cosine)
+    return out, np.stack([rows, cols], axis=1)
+
+
+@pytest.mark.parametrize("cosine", [False, True])
+@pytest.mark.parametrize("d", [7, WIDE + 3])
+def test_tiles_equal_scikit_learn_and_end_in_zeros(d: int, cosine: bool) -> None:
+    points = 3 + np.random.default_rng(0).normal(size=(11, d)) / np.sqrt(d)
+    kernels, edge = bank(d), 4
+    found, places = tiles(kernels, points, edge, cosine=cosine)
+    for m in range(len(kernels)):
+        expected = np.zeros((12, 12))
+        expected[:11, :11] = by_scikit_learn(kernels, m, points, points, cosine=cosine)
+        for tile, (row, col) in zip(found[m], places, strict=True):
+            part = expected[row * edge :, col * edge :][:edge, :edge]
+            np.testing.assert_allclose(tile, part, rtol=1e-9, atol=1e-11)
+            np.testing.assert_array_equal(tile[part == 0], 0.0)
+            if row == col:
+                np.testing.assert_array_equal(tile, tile.T)
+
+
+@pytest.mark.parametrize("cosine", [False, True])
+def test_diagonals_equal_scikit_learn(cosine: bool) -> None:
+    points, kernels = np.random.default_rng(1).normal(size=(9, 7)), bank()
+    found = evaluate_diagonals(kernels, np.ascontiguousarray(points.T), cosine=cosine)
+    for m in range(len(kernels)):
+        expected = np.diag(by_scikit_learn(kernels, m, points, points, cosine=cosine))
+        np.testing.assert_allclose(found[m], expected, rtol=1e-12)
+
+
+def test_a_point_of_no_length_has_zero_cosines() -> None:
+    kernels = kernel_list(BankSpec(kernels=[{"function": "linear"}]), 1, ["x"], {}, 0)
+    points = np.array([[0.0], [2.0], [-3.0]])
+    found, _ = tiles(kernels, points, 3, cosine=True)
+    np.testing.assert_array_equal(found[0, 0], [[0, 0, 0], [0, 1, -1], [0, -1, 1]])
+    diagonals = evaluate_diagonals(kernels, np.ascontiguousarray(points.T), cosine=True)
+    np.testing.assert_array_equal(diagonals, [[0, 1, 1]])
+
+
+def test_exponentials_reach_from_one_to_almost_zero() -> None:
+    kernels = kernel_list(
+        BankSpec(kernels=[{"function": "gaussian", "widths": 1.0}]), 1, ["x"], {}, 0
+    )
+    points = np.linspace(0.0, 37.0, 200)[:, None]
+    found, _ = tiles(kernels, points, 200)
+    expected = np.exp(-0.5 * (points - points.T) ** 2)
+    np.testing.assert_allclose(found[0, 0], expected, rtol=1e-13)
