@@ -130,7 +130,8 @@ def test_few_labels_are_learnt_from_side_by_side(tmp_path):
         assert (with_graph.diff("gamma_i") > 0).all()
 
 
-@pytest.mark.parametrize("name", ["two_circles", pytest.param("star", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["two_circles", "star"])
 def test_no_kernel_is_chosen_by_hand(name, tmp_path):
     with run_small(name, tmp_path, ["splits.repeats=3"]) as tree:
         errors = {

@@ -151,6 +151,7 @@ def peak_of_a_pass(n_kernels):
         tracemalloc.stop()
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_kernels():
     few, small = peak_of_a_pass(4 * CHUNK_KERNELS)
     many, large = peak_of_a_pass(40 * CHUNK_KERNELS)

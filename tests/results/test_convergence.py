@@ -93,6 +93,7 @@ def test_traces_of_any_length_in_any_order(tmp_path, store, monkeypatch, lengths
     assert "convergence" not in open_results(path)["heart/uniform"].children
 
 
+@pytest.mark.slow
 @settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.integers(0, 2 * L), min_size=14, max_size=14), st.permutations(range(14)))
 def test_traces_written_one_by_one(tmp_path_factory, lengths, order):

@@ -73,6 +73,7 @@ def test_the_tree_explains_itself(tmp_path, store):
     assert node.sizes == {"split": 3, "C": 2, "variant": 2, "kernel": 7}
 
 
+@pytest.mark.slow
 def test_plain_xarray_reads_while_a_writer_is_at_work(tmp_path, store):
     plan = made_up_plan(n_splits=3)
     path = tmp_path / "results.zarr"

@@ -164,6 +164,7 @@ def _build(folder: str, log: str) -> None:
     same(cached_laplacian(x, SPEC, folder), x)
 
 
+@pytest.mark.slow
 def test_of_many_processes_one_computes(tmp_path: Path) -> None:
     context = multiprocessing.get_context("spawn")
     log = tmp_path / "log"

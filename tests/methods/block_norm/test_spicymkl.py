@@ -37,6 +37,7 @@ def test_hinge_and_block1_is_the_problem_of_level(make):
     np.testing.assert_allclose(f_spicy, f_level, atol=1e-3)
 
 
+@pytest.mark.slow
 def test_an_entropy_saves_newton_steps_of_the_hinge_loss(monkeypatch):
     rng = np.random.default_rng(0)
     x = rng.normal(size=(150, 100))
