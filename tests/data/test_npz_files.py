@@ -1,3 +1,5 @@
+"""NumPy files: whole and damaged `archives`, and arrays that `raw` data cannot have."""
+
 from pathlib import Path
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Banks built block by block from any source, against whole matrices; sources are tested here."""
+"""Banks built block by block from all `sources`, against whole matrices."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""From sweep files to kernels: the papers' families, feature sets, and mistakes."""
+"""From sweep files to kernels: the papers' families, `feature_subsets`, and mistakes."""
 
 from typing import get_args
 

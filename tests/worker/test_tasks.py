@@ -1,4 +1,4 @@
-"""Tasks of workers, done without a cluster: damage, passing faults, shares of memory, threads."""
+"""Tasks and each `batch`, done without a cluster: damage, passing faults, memory, threads."""
 
 from __future__ import annotations
 
