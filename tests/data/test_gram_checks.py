@@ -1,4 +1,4 @@
-"""What counts as Gram matrices, and how mistakes are told."""
+"""Checks of Gram matrices: the arrays that pass, and messages about those that do not."""
 
 import numpy as np
 import pytest
