@@ -1,4 +1,4 @@
-"""Data sets by name or source: the order of places, and names that nothing answers to."""
+"""Data sets by name or source: the order of places, and names that are unknown."""
 
 from pathlib import Path
 from typing import Any
