@@ -1,4 +1,4 @@
-"""``python -m tests.benchmarks``: what the framework reaches on this machine, row by row."""
+"""``python -m tests.benchmarks``: measure each goal of the framework on this machine."""
 
 from __future__ import annotations
 

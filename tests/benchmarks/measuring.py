@@ -1,4 +1,4 @@
-"""How the rows of the benchmarks are measured."""
+"""Measurement of the rows of the benchmarks."""
 
 from __future__ import annotations
 

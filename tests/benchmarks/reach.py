@@ -1,4 +1,4 @@
-"""What the framework is meant to reach, each as one row: what it took, and what a yardstick took.
+"""Goals of the framework, one a row, with the time or work that it and a yardstick took.
 
 A row is a function of the folder of further data that yields :class:`Measured`; its name on the
 command line is that of the function.

@@ -1,4 +1,4 @@
-"""What the framework reaches in size: many kernels, banks larger than memory, growth of time."""
+"""Sizes that the framework reaches: many kernels, banks larger than memory, growth of time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All commands of cli/ from outside: their output, exit codes, and the files that they write."""
+"""Commands of `bank`, `export`, `listing`, `method_card`, `options`, `plan`, `status`, `sweep`."""
 
 from __future__ import annotations
 

@@ -1,3 +1,5 @@
+"""Data sets from raw data: rows, labels and names stay together, and mistakes are named."""
+
 from typing import Any
 
 import numpy as np

@@ -1,3 +1,5 @@
+"""Data sets that come with scikit-learn: their descriptions, and their positive class."""
+
 from pathlib import Path
 
 import numpy as np

@@ -1,3 +1,5 @@
+"""Data sets by name or source: the order of places, and names that are unknown."""
+
 from pathlib import Path
 from typing import Any
 

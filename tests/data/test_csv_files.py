@@ -1,3 +1,5 @@
+"""CSV files, the checks of `columns`, and the choice of the label column."""
+
 import gzip
 from pathlib import Path
 

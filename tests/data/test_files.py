@@ -1,3 +1,5 @@
+"""The reader of a data file, which its extension decides."""
+
 from pathlib import Path
 
 import pytest

@@ -1,3 +1,5 @@
+"""Gram matrices from files, with labels and partitions, and files that hold none."""
+
 from pathlib import Path
 from typing import Any
 

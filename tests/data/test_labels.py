@@ -1,3 +1,5 @@
+"""Labels of two classes, of several, and of real values, and those that cannot be learnt."""
+
 from typing import Any
 
 import numpy as np

@@ -1,3 +1,5 @@
+"""Missing values: medians, and a `listing` of the columns that have them."""
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -1,3 +1,5 @@
+"""Files that cannot be opened, each with one message."""
+
 import os
 from pathlib import Path
 

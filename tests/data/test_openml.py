@@ -1,3 +1,5 @@
+"""Data sets of OpenML, on answers that are made up in place of its server."""
+
 import http.client
 import io
 import urllib.error

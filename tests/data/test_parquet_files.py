@@ -1,3 +1,5 @@
+"""Parquet files, and `frames` with columns of all kinds."""
+
 import sys
 from pathlib import Path
 

@@ -1,3 +1,5 @@
+"""Partitions of rows that come with the data, and indices that make none."""
+
 import numpy as np
 import pytest
 from hypothesis import given, settings

@@ -1,3 +1,5 @@
+"""Scaling of features and targets, against scikit-learn and by hand."""
+
 from typing import Any
 
 import numpy as np

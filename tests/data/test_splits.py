@@ -1,3 +1,5 @@
+"""Splits into training and test parts, against those of scikit-learn."""
+
 from typing import Any
 
 import numpy as np

@@ -1,3 +1,5 @@
+"""The format of SVMlight, against scikit-learn; `raw` data refuse tables beyond memory."""
+
 import gzip
 from pathlib import Path
 

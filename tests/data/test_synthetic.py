@@ -1,3 +1,5 @@
+"""Synthetic data, against moments, Bayes errors and generators that are published."""
+
 from typing import Any
 
 import numpy as np

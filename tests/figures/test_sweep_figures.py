@@ -1,7 +1,4 @@
-"""Pictures are drawn once, of the best setting, after the runs.
-
-The modules files and drawing are tested through them.
-"""
+"""Pictures of `drawing` and `files`, drawn once, of the best setting, after the runs."""
 
 from __future__ import annotations
 

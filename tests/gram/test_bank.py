@@ -1,4 +1,4 @@
-"""Banks in memory, by the requirements of every bank."""
+"""Banks in memory: `requests`, `passes`, `few_kernels` and `diagonals`, by plain numpy."""
 
 from __future__ import annotations
 

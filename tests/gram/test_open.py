@@ -1,4 +1,4 @@
-"""Opening a store as a bank: the backends agree, and damage is repaired; loading is tested here."""
+"""Opening a store as a bank: backends agree, and damage found by `loading` is repaired."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Gram store returns right values or an error; local and remote blobs are tested through it."""
+"""The Gram store returns right values or an error, with `local_blobs` and `remote_blobs`."""
 
 import os
 import pickle

@@ -1,4 +1,4 @@
-"""Gram stores and blobs on media that are full, read-only, forbidden, broken, or in memory."""
+"""Gram stores and `blobs` on media that are full, read-only, forbidden, broken, or in memory."""
 
 import errno
 import os

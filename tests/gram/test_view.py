@@ -1,7 +1,4 @@
-"""Views of a bank, against matrices that are cut and normalised step by step.
-
-They cover normalisation too.
-"""
+"""Views of a bank and their `normalisation`, against matrices that are cut step by step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arrays of a user: what is converted, and what is refused and how.
+"""Arrays of a user: those that are converted, and messages about those that are refused.
 
 tests/in_memory/test_solve.py holds that ``mkldist.solve`` asks for these checks.
 """

@@ -1,4 +1,4 @@
-"""``mkldist.solve``: what a user with Gram matrices in memory gets, right and wrong input alike."""
+"""``mkldist.solve``: solutions for Gram matrices in memory, and messages about mistakes."""
 
 from __future__ import annotations
 

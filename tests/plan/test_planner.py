@@ -1,4 +1,4 @@
-"""Plans and their facts: pure, deterministic, complete, and stable where nothing changed."""
+"""Plans from `facts`: pure, deterministic, complete, and stable where nothing changed."""
 
 from __future__ import annotations
 

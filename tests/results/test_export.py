@@ -1,4 +1,4 @@
-"""Exports hold the values of the tree, in all three formats."""
+"""Exports hold the values of the tree, in all three `formats`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records are whole or absent; record_format, run_record and solution_fields are tested here."""
+"""Records in `record_format`, from `run_record`, with their `state`: whole or absent."""
 
 from __future__ import annotations
 

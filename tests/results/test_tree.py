@@ -1,7 +1,4 @@
-"""The tree of results: every value at its place, also while others read.
-
-The modules writer, tree_index, schema and node_variables are tested through it.
-"""
+"""The tree of results, by `schema` and `node_variables`: every value, also while others read."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The tree of results, made anew from records after changes, kills and damage, or refused.
+"""The tree of results, made anew by `writer` or refused by `tree_index` after damage.
 
-It tests the module tree where a tree is there already.
+The module ``tree`` is tested here where a tree is there already.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The loop on tasks in this process, for run.sweep_loop, run.consolidate and run.build_banks."""
+"""The loop on tasks in this process, with `sweep_setup`, `build_banks` and `consolidate`."""
 
 from __future__ import annotations
 

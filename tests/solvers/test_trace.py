@@ -1,4 +1,4 @@
-"""Traces: what a method passed on, row by row."""
+"""Traces: bounds and weights that a method recorded, row by row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The messages about mistakes that all models of spec/ find, from banks.py to values.py."""
+"""Messages about mistakes in `model`, `banks`, `kinds`, `selection`, `splits`; and in values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chains of subproblems: one for each path, class and fold, from strong regularisation to weak."""
+"""Chains of `subproblems`: one a path, class and fold, from strong regularisation to weak."""
 
 from __future__ import annotations
 

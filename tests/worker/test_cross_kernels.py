@@ -1,4 +1,4 @@
-"""Decision values at test points, against sums of kernels written out."""
+"""Decision values at test points of `bank_inputs`, against sums of kernels written out."""
 
 from __future__ import annotations
 

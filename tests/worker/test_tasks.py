@@ -1,4 +1,4 @@
-"""Tasks of workers, done without a cluster: damage, passing faults, shares of memory, threads."""
+"""Tasks and each `batch`, done without a cluster: damage, passing faults, memory, processors."""
 
 from __future__ import annotations
 
@@ -122,23 +122,6 @@ def test_a_block_that_was_mended_meanwhile_keeps_its_mark(task):
     error = loading.DamagedBlocksError("bank", "block 0 fails its checksum", blocks=(0,))
     tasks._unmark_damaged(store, error)
     assert not task.ref.store().missing()
-
-
-def test_threads_of_linear_algebra_stay_limited_until_the_last_task_ends():
-    from threadpoolctl import threadpool_info, threadpool_limits
-
-    def threads():
-        return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
-
-    with threadpool_limits(limits=2, user_api="blas"):
-        before = threads()
-        first, second = tasks.single_threaded(), tasks.single_threaded()
-        first.__enter__()
-        second.__enter__()
-        first.__exit__(None, None, None)
-        assert threads() == {1}
-        second.__exit__(None, None, None)
-        assert threads() == before
 
 
 @pytest.mark.parametrize(

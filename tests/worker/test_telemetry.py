@@ -1,17 +1,32 @@
-"""Provenance: complete, and writable as JSON."""
+"""Provenance of a run: its inputs, its machine and its software, writable as JSON."""
 
 from __future__ import annotations
 
 import json
+import os
+import socket
+import sys
 
+import numba
 import numpy as np
+import scipy
 
-from mkldist.worker.telemetry import provenance
+from mkldist.worker.telemetry import environment, provenance
 
 
 def test_provenance_names_versions_and_inputs():
     facts = json.loads(json.dumps(provenance(seed=3, data="d", bank="b", split="s", threads=1)))
-    assert facts["versions"]["numpy"] == np.__version__
-    assert facts["seed"] == 3
-    assert facts["data_fingerprint"] == "d"
+    modules = {"numpy": np, "scipy": scipy, "numba": numba}
+    for name, module in modules.items():
+        assert facts["versions"][name] == module.__version__
+    assert facts["python"] == ".".join(map(str, sys.version_info[:3]))
+    assert (facts["host"], facts["pid"]) == (socket.gethostname(), os.getpid())
+    assert (facts["seed"], facts["blas_threads"]) == (3, 1)
+    fingerprints = facts["data_fingerprint"], facts["bank"], facts["split_fingerprint"]
+    assert fingerprints == ("d", "b", "s")
     assert facts["blas"]
+
+
+def test_the_inputs_of_one_run_do_not_reach_the_next():
+    provenance(seed=3, data="d", bank="b", split="s", threads=1)
+    assert not environment().keys() & {"seed", "bank", "pid"}

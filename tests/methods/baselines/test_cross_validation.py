@@ -1,4 +1,4 @@
-"""Cross-validation, with best_single and svm, which choose by it, against scikit-learn."""
+"""Cross-validation, and `best_single` and `svm`, which choose by it, against scikit-learn."""
 
 from __future__ import annotations
 

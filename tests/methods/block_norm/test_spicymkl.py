@@ -1,7 +1,4 @@
-"""SpicyMKL and ElastMKL: other methods' solutions, counters and refusals.
-
-Tests of the family, for spicymkl, elastmkl, working_set_iteration and params.
-"""
+"""SpicyMKL and `elastmkl`, with `params` and `working_set_iteration`, on solved problems."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LapMKL in both forms, with lapmkl_machine and lapmkl_deformed: stationarity, special cases."""
+"""LapMKL, with `lapmkl_machine` and `lapmkl_deformed`: stationarity, special cases."""
 
 from __future__ import annotations
 

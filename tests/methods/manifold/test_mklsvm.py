@@ -1,4 +1,4 @@
-"""MK-LSVM, with lsvm and manifold_svm: derivatives, shared weights, special cases."""
+"""MK-LSVM, with `lsvm` and `manifold_svm`: derivatives, shared weights, special cases."""
 
 from __future__ import annotations
 

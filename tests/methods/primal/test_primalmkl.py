@@ -1,4 +1,4 @@
-"""PrimalMKL, with its kernel_products, steps, certificate and params: special cases, requests."""
+"""PrimalMKL, with `kernel_products`, `steps`, `certificate`, `params`: special cases, requests."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""SMO-MKL and the support kernel machine on the dual that they share.
-
-Tests of the family, for mkl_dual, bounds, skm and smo_mkl.
-"""
+"""SMO-MKL and SKM on the dual that they share: `smo_mkl`, `skm` and their `predictor`."""
 
 from __future__ import annotations
 

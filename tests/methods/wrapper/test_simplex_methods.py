@@ -1,6 +1,6 @@
-"""Methods that minimise the simplex-weighted SVM value, against a conic solver.
+"""Simplex-weighted MKL by a `cut_bundle` or by descent, against a conic solver.
 
-Level, SILP, SimpleMKL and HessianMKL, and with them ``cut_bundle`` and ``reduced_gradient``.
+Level and SILP have the bundle; SimpleMKL, with ``reduced_gradient``, and HessianMKL descend.
 """
 
 from __future__ import annotations

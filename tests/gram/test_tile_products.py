@@ -1,0 +1,63 @@
+"""Products and sums of packed matrices, against numpy on whole ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from mkldist.gram.layout import TileLayout
+from mkldist.gram.tile_products import add_rows, multiply, quadratic_forms
+from tests.gram.bank_suite import random_grams
+
+LAYOUTS = [TileLayout(1, 1), TileLayout(13, 5), TileLayout(16, 4), TileLayout(7, 7)]
+LINES = np.array([4, 0, 2, 4, 3])
+SHAPES = [(), (1,), (3,), (4,), (5,), (9,)]
+
+every_case = pytest.mark.parametrize("shape", SHAPES, ids=str)
+every_layout = pytest.mark.parametrize("layout", LAYOUTS, ids=str)
+every_dtype = pytest.mark.parametrize("dtype", [np.float32, np.float64])
+
+
+def packed(layout: TileLayout, dtype: type) -> tuple[np.ndarray, np.ndarray]:
+    """Return five matrices, whole and packed."""
+    grams = random_grams(5, layout.n_points)
+    return grams, layout.pack(grams.astype(dtype))
+
+
+@every_layout
+@every_case
+@every_dtype
+def test_products_with_vectors(layout, shape, dtype):
+    grams, values = packed(layout, dtype)
+    vectors = np.random.default_rng(1).normal(size=(layout.n_points, *shape))
+    found = multiply(layout, values, LINES, vectors)
+    assert found.dtype == np.float64
+    assert_allclose(found, grams[LINES] @ vectors, rtol=1e-12, atol=1e-12)
+    forms = quadratic_forms(layout, values, LINES, vectors)
+    expected = np.einsum("i...,sij,j...->s...", vectors, grams[LINES], vectors)
+    assert_allclose(forms, expected, rtol=1e-12, atol=1e-12)
+
+
+@every_layout
+@every_dtype
+@pytest.mark.parametrize("n_lines", [0, 1, 3, 4, 5])
+def test_sums_are_added_to_what_is_there(layout, dtype, n_lines):
+    grams, values = packed(layout, dtype)
+    lines, weights = LINES[:n_lines], np.array([0.5, -1.0, 2.0, 0.25, 3.0])[:n_lines]
+    total = layout.pack(np.eye(layout.n_points))
+    add_rows(values, lines, weights, total)
+    expected = np.eye(layout.n_points) + np.einsum("s,sij->ij", weights, grams[lines])
+    assert_allclose(layout.unpack(total), expected, rtol=1e-12, atol=1e-12)
+
+
+def test_products_of_a_matrix_do_not_depend_on_those_beside_it():
+    layout = LAYOUTS[1]
+    _, values = packed(layout, np.float64)
+    vectors = np.random.default_rng(1).normal(size=(layout.n_points, 3))
+    together = multiply(layout, values, LINES, vectors)
+    forms = quadratic_forms(layout, values, LINES, vectors)
+    for s, line in enumerate(LINES):
+        alone = np.array([line])
+        np.testing.assert_array_equal(multiply(layout, values, alone, vectors)[0], together[s])
+        np.testing.assert_array_equal(quadratic_forms(layout, values, alone, vectors)[0], forms[s])

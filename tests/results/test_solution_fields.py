@@ -1,0 +1,83 @@
+"""Fields of a record from solutions that are made up: one, or one for each class."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from mkldist.counters import Counters
+from mkldist.results.solution_fields import solution_fields
+from mkldist.solvers.base import Solution, StopReason
+
+
+def solution(weights: list[float], objective: float, dual: float, **words) -> Solution:
+    found = {
+        "coefficients": np.array([1.0, -2.0]),
+        "bias": 0.5,
+        "dual_variables": np.array([1.0, 2.0]),
+        "stop_reason": StopReason.CONVERGED,
+    } | words
+    return Solution(
+        kernel_weights=np.array(weights), objective=objective, dual_objective=dual, **found
+    )
+
+
+def test_one_solution_keeps_kernels_of_non_zero_weight():
+    fields = solution_fields([solution([0.0, 0.75, 0.0, 0.25], 10.0, 9.0, extra={"margin": 2.0})])
+    assert (fields["n_kernels"], fields["kernels"].tolist()) == (4, [1, 3])
+    assert fields["weights"].tolist() == [0.75, 0.25]
+    assert fields["coefficients"].tolist() == [1.0, -2.0]
+    assert (fields["objective"], fields["dual_objective"], fields["bias"]) == (10.0, 9.0, 0.5)
+    assert fields["gap"] == pytest.approx(0.1)
+    assert fields["stop_reason"] == "converged"
+    assert fields["extra"] == {"margin": 2.0}
+    assert "of_classes" not in fields
+
+
+def test_classes_that_share_weights_have_rows_of_coefficients_and_biases():
+    columns = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    shared = solution([1.0], 1.0, 1.0, coefficients=columns, bias=np.array([0.0, 0.5, 1.0]))
+    fields = solution_fields([shared])
+    assert fields["coefficients"].tolist() == [[1.0, 4.0], [2.0, 5.0], [3.0, 6.0]]
+    assert math.isnan(fields["bias"])
+    assert fields["of_classes"]["class_bias"].tolist() == [0.0, 0.5, 1.0]
+
+
+def test_solutions_of_classes_are_summed_and_kept_side_by_side():
+    fields = solution_fields(
+        [
+            solution([0.0, 1.0, 0.0], 10.0, 9.0, counters=Counters(passes=2)),
+            solution(
+                [0.5, 0.5, 0.0], 30.0, 27.0, bias=-1.0,
+                counters=Counters(passes=3, svm_solves=1), stop_reason=StopReason.MAX_ITER,
+                extra={"margin": 2.0},
+            ),
+            solution([0.0, 1.0, 0.0], 60.0, 54.0, stop_reason=StopReason.STALLED),
+        ]
+    )  # fmt: skip
+    assert fields["kernels"].tolist() == [0, 1]
+    assert fields["weights"].tolist() == [[0.0, 1.0], [0.5, 0.5], [0.0, 1.0]]
+    assert fields["coefficients"].shape == (3, 2)
+    assert (fields["objective"], fields["dual_objective"]) == (100.0, 90.0)
+    assert fields["gap"] == pytest.approx(0.1)
+    assert fields["stop_reason"] == "max_iter"
+    assert (fields["counters"]["passes"], fields["counters"]["svm_solves"]) == (5, 1)
+    assert fields["of_classes"]["class_bias"].tolist() == [0.5, -1.0, 0.5]
+    assert fields["of_classes"]["class_objective"].tolist() == [10.0, 30.0, 60.0]
+    assert fields["of_classes"]["class_dual_objective"].tolist() == [9.0, 27.0, 54.0]
+    np.testing.assert_array_equal(fields["of_classes"]["class_margin"], [np.nan, 2.0, np.nan])
+
+
+def test_traces_of_classes_are_filled_up_to_the_longest():
+    long = {"gap": np.array([3.0, 2.0, 1.0]), "largest": np.ones((3, 2))}
+    short = {"gap": np.array([5.0]), "largest": np.full((1, 2), 2.0)}
+    fields = solution_fields(
+        [solution([1.0], 1.0, 1.0, trace=trace) for trace in (long, {}, short)]
+    )
+    nan = np.nan
+    gaps = [[3.0, 2.0, 1.0], [nan, nan, nan], [5.0, nan, nan]]
+    np.testing.assert_array_equal(fields["trace"]["gap"], gaps)
+    assert fields["trace"]["largest"].shape == (3, 3, 2)
+    np.testing.assert_array_equal(fields["trace"]["largest"][2], [[2, 2], [nan, nan], [nan, nan]])

@@ -1,0 +1,40 @@
+"""One thread of linear algebra: as long as any task needs the limit, and no longer."""
+
+from __future__ import annotations
+
+import numpy as np  # noqa: F401  # loads the library whose threads are counted
+import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from mkldist.blas_threads import single_threaded
+
+
+def threads() -> set[int]:
+    return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+
+
+def test_the_limit_stays_until_the_last_task_ends():
+    with threadpool_limits(limits=2, user_api="blas"):
+        before = threads()
+        first, second = single_threaded(), single_threaded()
+        first.__enter__()
+        second.__enter__()
+        first.__exit__(None, None, None)
+        assert threads() == {1}
+        second.__exit__(None, None, None)
+        assert threads() == before
+
+
+def test_a_task_that_fails_leaves_no_limit_behind():
+    def fail() -> None:
+        with single_threaded():
+            seen.append(threads())
+            raise ValueError("broken")
+
+    seen: list[set[int]] = []
+    with threadpool_limits(limits=2, user_api="blas"):
+        before = threads()
+        with pytest.raises(ValueError, match="broken"):
+            fail()
+        assert seen == [{1}]
+        assert threads() == before

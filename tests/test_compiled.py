@@ -1,0 +1,84 @@
+"""Compiled functions: Python's results, machine code on disk, and no hold on the GIL."""
+
+from __future__ import annotations
+
+import importlib.util
+import threading
+
+import numba
+import numpy as np
+import pytest
+
+from mkldist.compiled import compiled
+
+MODULE = """
+from mkldist.compiled import compiled
+
+@compiled
+def twice(x):
+    return 2 * x
+"""
+MOST_TURNS = 4_000_000_000
+
+
+def compensated(values: np.ndarray) -> float:
+    """Return Kahan's sum, whose correction a compiler may not simplify away."""
+    total, lost = 0.0, 0.0
+    for value in values:
+        term = value - lost
+        following = total + term
+        lost = (following - total) - term
+        total = following
+    return total
+
+
+@compiled
+def wait_for(flags: np.ndarray, watched: int, counted: int, most: int) -> bool:
+    """Wait until another thread sets a flag; give up after `most` turns."""
+    for _ in range(most):
+        flags[counted] += 1
+        if flags[watched] != 0:
+            return True
+    return False
+
+
+def test_sums_are_rounded_as_in_python():
+    values = np.random.default_rng(0).lognormal(0.0, 20.0, 500)
+    assert compiled(compensated)(values) == compensated(values)
+
+
+def test_reordered_sums_are_still_sums():
+    values = np.arange(1.0, 101.0)
+    assert compiled(fastmath=True)(compensated)(values) == pytest.approx(5050.0)
+
+
+def test_machine_code_is_kept_on_disk(tmp_path, monkeypatch):
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "cache"))
+    file = tmp_path / "doubling.py"
+    file.write_text(MODULE)
+    for hits in (0, 1):
+        spec = importlib.util.spec_from_file_location("doubling", file)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        assert module.twice(21) == 42
+        assert sum(module.twice.stats.cache_hits.values()) == hits
+    assert list((tmp_path / "cache").rglob("doubling.twice-*.nbc"))
+
+
+def test_other_threads_run_meanwhile():
+    flags = np.zeros(2, dtype=np.int64)
+    wait_for(flags, 0, 1, 1)  # compiles it
+    began, seen = threading.Event(), []
+
+    def wait() -> None:
+        began.set()
+        seen.append(wait_for(flags, 0, 1, MOST_TURNS))
+
+    waiting = threading.Thread(target=wait)
+    waiting.start()
+    began.wait()
+    while flags[1] < 2 and waiting.is_alive():
+        pass
+    flags[0] = 1
+    waiting.join()
+    assert seen == [True]

@@ -1,0 +1,53 @@
+"""Content hashes: those of b2sum, and new ones for new content.
+
+Results and banks are found by these names, so that they must never change for the same content.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from mkldist.identity import array_id, content_id
+
+
+def test_names_are_those_of_b2sum():
+    # printf '{"a":1,"b":"x"}' | b2sum -l 80
+    assert content_id(b="x", a=1) == "1e731c514b762b86058d"
+    # '<f8(2,);' and the 16 bytes of 1.0 and -2.5
+    assert array_id(np.array([1.0, -2.5], dtype="<f8")) == "a5958e1d4de7e37fa297"
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(["seed", "grid", "name"])))
+def test_parts_may_come_in_any_order(order):
+    parts = {"seed": 7, "grid": [1, 2.5, None], "name": "two moons"}
+    # printf '{"grid":[1,2.5,null],"name":"two moons","seed":7}' | b2sum -l 80
+    assert content_id(**{name: parts[name] for name in order}) == "618523b9297fdc689977"
+
+
+def test_numbers_that_are_not_finite_have_no_name():
+    with pytest.raises(ValueError, match="JSON"):
+        content_id(tol=float("nan"))
+
+
+def test_shape_type_and_place_of_arrays_count():
+    row = np.arange(6.0)
+    arrays = [
+        (row,),
+        (row.reshape(2, 3),),
+        (row.reshape(3, 2),),
+        (row.astype(np.float32),),
+        (row, None),
+        (None, row),
+        (row[:3], row[3:]),
+        (-row,),
+    ]
+    assert len({array_id(*some) for some in arrays}) == len(arrays)
+
+
+def test_layout_in_memory_does_not_count():
+    matrix = np.arange(6.0).reshape(2, 3)
+    assert array_id(np.asfortranarray(matrix)) == array_id(matrix)
+    assert array_id(np.repeat(matrix, 2, axis=0)[::2]) == array_id(matrix)

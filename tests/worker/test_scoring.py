@@ -1,0 +1,72 @@
+"""Scores and records of runs: scores by scikit-learn, and failures told in full."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn import metrics
+
+from mkldist.plan.model import RunPlan
+from mkldist.results.state import RunState
+from mkldist.worker.scoring import failed_record
+from tests.run.few_labels import do, save_npz, text
+
+RUN = RunPlan("r", "d", "b", "bank", 2, "level", "level", {"C": 1.0})
+UNIFORM = '[[methods]]\nname = "uniform"\nC = 10.0\n'
+RIDGE = '[[methods]]\nname = "spicymkl"\nloss = "squared"\nregularizer = "uniform"\nC = 0.01\n'
+
+
+def broken() -> Exception:
+    try:
+        raise ZeroDivisionError("of two kernels")
+    except ZeroDivisionError as error:
+        return error
+
+
+def test_an_error_is_recorded_with_its_traceback():
+    record = failed_record(RUN, broken(), 7, "class 'a', inner fold 1 (from 0)")
+    assert (record.state, record.n_kernels, record.split) == (RunState.FAILED, 7, 2)
+    assert record.error == "class 'a', inner fold 1 (from 0): ZeroDivisionError: of two kernels"
+    assert "in broken" in record.provenance["traceback"]
+    assert record.provenance.keys() > {"traceback"}
+
+
+def test_words_in_place_of_an_error_have_no_traceback():
+    record = failed_record(RUN, "its worker died", 7)
+    assert record.error == "its worker died"
+    assert "traceback" not in record.provenance
+
+
+def test_scores_of_two_classes_are_those_of_scikit_learn(tmp_path):
+    done = do(text(UNIFORM), tmp_path)
+    assert len(done.records) == len(done.splits) == 2
+    for record in done.records.values():
+        split = done.splits[record.split]
+        assert record.test_rows.tolist() == [*split.test, *split.unlabelled]
+        ends = {"test": slice(len(split.test)), "unlabelled": slice(len(split.test), None)}
+        for part, where in ends.items():
+            y, values = done.dataset.y[record.test_rows[where]], record.decision_values[where]
+            predicted = np.where(values >= 0, 1.0, -1.0)
+            expected = {
+                "error": 1 - metrics.accuracy_score(y, predicted),
+                "balanced_error": 1 - metrics.balanced_accuracy_score(y, predicted),
+                "auc": metrics.roc_auc_score(y, values),
+            }
+            names = {"error": f"{part}_error"}
+            if part == "unlabelled":
+                names |= {name: f"unlabelled_{name}" for name in ("balanced_error", "auc")}
+            for name, value in expected.items():
+                assert record.scores[names.get(name, name)] == pytest.approx(value)
+
+
+def test_scores_of_values_are_in_the_users_units(tmp_path):
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-2.0, 2.0, (60, 2))
+    y = 5000.0 + 300.0 * np.sin(x[:, 0]) + rng.normal(0.0, 5.0, 60)
+    source = save_npz(tmp_path / "d.npz", x=x, y=y) + '\ntask = "regression"'
+    done = do(text(RIDGE, source=source, splits="train_fraction = 0.5"), tmp_path)
+    [record] = done.records.values()
+    found, true = record.decision_values, done.dataset.y[record.test_rows]
+    rmse = metrics.root_mean_squared_error(true, found)
+    assert record.scores["rmse"] == pytest.approx(rmse)
+    assert rmse < 0.5 * true.std()
