@@ -1,7 +1,7 @@
 """Tests mirror the package: every module has a test file of its name or is named by another's.
 
 A test file stands in the folder that mirrors the module's.  Where it tests several modules of that
-folder, the first sentence of its docstring names the others in backticks.
+folder, the first line of its docstring names the others in backticks.
 """
 
 from __future__ import annotations
@@ -20,18 +20,16 @@ MODULES = sorted(
 )
 
 
-def first_sentence(path: Path) -> str:
+def first_line(path: Path) -> str:
     docstring = ast.get_docstring(ast.parse(path.read_text())) or ""
-    return docstring.split("\n\n")[0]
+    return docstring.split("\n")[0]
 
 
 @pytest.mark.parametrize("module", MODULES, ids=str)
 def test_every_module_has_its_tests(module):
     folder = TESTS / module.parent
     own = folder / f"test_{module.name}"
-    family = [
-        path for path in folder.glob("test_*.py") if f"`{module.stem}`" in first_sentence(path)
-    ]
+    family = [path for path in folder.glob("test_*.py") if f"`{module.stem}`" in first_line(path)]
     assert own.exists() or family, (
         f"name `{module.stem}` in the first line of the tests that test it"
     )

@@ -1,4 +1,4 @@
-"""Messages about mistakes in `model`, `banks`, `kinds`, `selection`, `splits`; and in values."""
+"""Messages about mistakes in `model`, `banks`, `graph`, `kinds`, `selection` and `splits`."""
 
 from __future__ import annotations
 
