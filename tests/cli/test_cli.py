@@ -64,6 +64,7 @@ def test_a_finished_sweep_computes_nothing_and_says_so(finished):
     assert before == after
 
 
+@pytest.mark.slow
 def test_a_changed_value_runs_only_what_changed(finished):
     done = run(finished, "sweep", "tiny.toml", "--set", "methods.level.C=[1,10,100]",
                "--workers", "1")  # fmt: skip

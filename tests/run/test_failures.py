@@ -190,6 +190,7 @@ def test_a_flipped_bit_in_a_block_is_found_and_the_block_built_again(
         assert record.objective == clean[run_id].objective
 
 
+@pytest.mark.slow
 def test_two_coordinators_do_not_write_to_one_folder(tmp_path):
     output = tmp_path / "small"
     text = sweep_text({"slow": GRID}, execution="isolated", repeats=1)
@@ -242,6 +243,7 @@ def test_a_full_disk_ends_the_sweep_with_a_message(tmp_path, scheduler, kib):
     assert str(disk) in caught.value.where
 
 
+@pytest.mark.slow
 def test_a_limit_on_file_sizes_is_a_full_disk_too(tmp_path):
     output = tmp_path / "small"
     limited = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, 30_000)); "

@@ -36,6 +36,7 @@ def test_the_working_set_leaves_the_optimum_where_it_is(name, coupled, tol):
     assert (np.diff(found.trace["dual_objective"]) >= 0).all()
 
 
+@pytest.mark.slow
 def test_the_working_set_saves_passes():
     grams, y = problems.grams(None), problems.xu2008(None).y
     passes = {}
