@@ -10,7 +10,16 @@ from mkldist.methods.block_norm import elastmkl, spicymkl
 from mkldist.methods.manifold import glks, lapmkl, laprls, lapsvm, lsvm, mklsvm, rls
 from mkldist.methods.primal import primalmkl
 from mkldist.methods.smooth_dual import skm, smo_mkl
-from mkldist.methods.wrapper import gmkl, hessianmkl, level, lp_mkl, rmkl, silp, simplemkl
+from mkldist.methods.wrapper import (
+    gmkl,
+    hessianmkl,
+    l0_mkl,
+    level,
+    lp_mkl,
+    rmkl,
+    silp,
+    simplemkl,
+)
 from mkldist.solvers.base import Method
 from mkldist.solvers.refusals import ProblemFacts
 from mkldist.solvers.targets import losses_by_target
@@ -25,6 +34,7 @@ MODULES = (
     gmkl,
     rmkl,
     lp_mkl,
+    l0_mkl,
     smo_mkl,
     skm,
     primalmkl,

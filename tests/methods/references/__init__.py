@@ -59,6 +59,9 @@ class Case:
     staged : bool
         Whether an earlier stage makes the kernel of the machine that the bounds belong to: a limit
         that ends it leaves the bounds of another problem.
+    relaxed : bool
+        Whether the lower bound is that of a relaxation, and the search for the optimum a local
+        one: the bounds enclose the optimum, but they need not meet when the method has converged.
     """
 
     method: str
@@ -73,6 +76,7 @@ class Case:
     extreme_accuracy: float = 1e-5
     folds: bool = False
     staged: bool = False
+    relaxed: bool = False
 
     def __str__(self) -> str:
         return f"{self.method}-{self.label}" if self.label else self.method

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import cvxpy as cp
@@ -13,19 +14,29 @@ from tests.methods.references import Case, Params, decision, in_its_own_unit, wi
 
 def simplex_optimum(instance: Instance, y: np.ndarray, params: Params) -> float:
     """Optimum of max 1'a - t, t >= 1/2 ||F_m (a*y)||^2 for all m."""
+    return simplex_point(instance, y, params)[0]
+
+
+def simplex_point(instance: Instance, y: np.ndarray, params: Params) -> tuple[float, np.ndarray]:
+    """Return the optimum and a (n,) that attains it, clipped to its bounds."""
     C, n = params["C"], len(y)
     roots = solid_factors(instance.grams)
+    found = np.zeros(n)
 
     def solve(unit: float) -> float:
+        nonlocal found
         u = unit / n  # of the dual variables
         a, t = cp.Variable(n), cp.Variable()
         constraints = [a >= 0, a <= C / u, y @ a == 0, t >= 0]
         constraints += [0.5 * u * cp.sum_squares(root @ cp.multiply(y, a)) <= t for root in roots]
         problem = cp.Problem(cp.Maximize(cp.sum(a) - t), constraints)
-        problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-8, tol_gap_rel=1e-8, tol_feas=1e-8)
+        with warnings.catch_warnings():  # of less accuracy, on ill-conditioned kernels
+            warnings.simplefilter("ignore", UserWarning)
+            problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-8, tol_gap_rel=1e-8, tol_feas=1e-8)
+        found = np.clip(u * a.value, 0.0, C)
         return u * float(problem.value)
 
-    return in_its_own_unit(solve, min(C, 1.0) * n)
+    return in_its_own_unit(solve, min(C, 1.0) * n), found
 
 
 def uniform_optimum(instance: Instance, y: np.ndarray, params: Params) -> float:
