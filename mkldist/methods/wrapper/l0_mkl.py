@@ -63,6 +63,9 @@ SHARE = 0.1  # of tol: gap to which a support is solved, and decrease of J that 
 class L0MklParams(SolverParams):
     """Parameters of MKL with at most k kernels."""
 
+    tol: float = Field(
+        0.01, gt=0, description="relative gap on the kernels selected; decrease of J worth a move"
+    )
     C: float = Field(100.0, gt=0, allow_inf_nan=False, description="bound of the dual variables")
     k: int = Field(10, ge=1, description="largest number of kernels with a weight")
     trials: int = Field(
