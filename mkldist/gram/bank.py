@@ -98,8 +98,6 @@ class PassCounter:
         Sets of points on which the radii of all kernels were computed.
     bytes_read : int
         Bytes of stored entries read.
-    seconds : float
-        Wall-clock seconds spent in answering.
     """
 
     passes: int = 0
@@ -108,7 +106,6 @@ class PassCounter:
     diagonals: int = 0
     radii: int = 0
     bytes_read: int = 0
-    seconds: float = 0.0
 
     def copy(self) -> PassCounter:
         """Return the counts as they are now."""

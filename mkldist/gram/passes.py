@@ -8,7 +8,6 @@ processor's cache.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Generator, Iterator, Sequence
 from typing import Any, TypeVar
 
@@ -56,7 +55,6 @@ def answer(bank: Bank, requests: Sequence[AnyRequest]) -> list[Floats]:
     list of float64 arrays
         One answer per request, in order, of the shape that the request documents.
     """
-    started = time.perf_counter()
     answers: dict[int, Floats] = {}
     columns: dict[int, ColumnRequest] = {}
     weights: dict[int, Combine] = {}
@@ -78,7 +76,6 @@ def answer(bank: Bank, requests: Sequence[AnyRequest]) -> list[Floats]:
     answers |= _combinations(bank, weights, columns, list(traces.values()))
     answers |= {position: gathered.sums for position, gathered in traces.items()}
     answers |= zip(radii, answer_radii(bank, list(radii.values())), strict=True)
-    bank.counter.seconds += time.perf_counter() - started
     return [answers[position] for position in range(len(requests))]
 
 

@@ -75,10 +75,6 @@ class BankView:
             case _:
                 return needs_pass(self.bank, request)
 
-    def answer(self, requests: Sequence[Request]) -> list[Floats]:
-        """Answer the requests of this view alone, by one pass at most."""
-        return answer_views([(self, request) for request in requests])
-
     def _own_answer(self, request: Request) -> Floats | None:
         """Answer a request for few kernels from copies, or return None if the view has none."""
         if self.kernels is None:

@@ -12,9 +12,9 @@ from tests.figures.sweeps import THREE, pictured, recorded, run, write_three_cla
 @pytest.mark.parametrize(
     ("fit", "normalisation", "few_labels"),
     [
-        ("train", '"trace"', False),
-        ("all", '["centre", "variance"]', False),
-        ("all", '["cosine", "trace"]', True),
+        pytest.param("train", '"trace"', False, marks=pytest.mark.slow),
+        pytest.param("all", '["centre", "variance"]', False, marks=pytest.mark.slow),
+        pytest.param("all", '["cosine", "trace"]', True, marks=pytest.mark.slow),
         ("train", '["centre", "trace"]', True),
     ],
 )
@@ -33,7 +33,9 @@ def test_the_function_is_the_one_that_was_scored(
         np.testing.assert_allclose(values, record.decision_values, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("kernel_weights", ["per-class", "shared"])
+@pytest.mark.parametrize(
+    "kernel_weights", [pytest.param("per-class", marks=pytest.mark.slow), "shared"]
+)
 def test_several_classes_have_a_function_each(kernel_weights, tmp_path, scheduler):
     write_three_classes(tmp_path)
     spec = pictured(dataset=THREE, kernel_weights=kernel_weights, few_labels=True)

@@ -6,6 +6,8 @@ few_kernels and tile_products.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -13,9 +15,15 @@ from numpy.testing import assert_allclose, assert_array_equal
 from mkldist.gram.bank import Bank
 from mkldist.gram.diagonals import Diagonal
 from mkldist.gram.passes import answer
-from mkldist.gram.requests import Combine, Inner, Matvec, Quadratic
+from mkldist.gram.requests import Combine, Inner, Matvec, Quadratic, Request
+from mkldist.gram.view import BankView, answer_views
 
 RTOL = 1e-12
+
+
+def answers(view: BankView, requests: Sequence[Request]) -> list[np.ndarray]:
+    """Answer the requests of one view alone."""
+    return answer_views([(view, request) for request in requests])
 
 
 def random_grams(n_kernels: int, n_points: int, seed: int = 0) -> np.ndarray:
@@ -191,7 +199,6 @@ class BankSuite:
         answer(bank, [Combine(weights), Matvec(np.array([1]), np.ones(bank.n_points))])
         assert bank.counter.passes == 0
         assert (bank.counter.bytes_read > 0) is self.reads
-        assert bank.counter.seconds > 0
 
     def test_answers_belong_to_whoever_asked(self, bank: Bank, grams: np.ndarray) -> None:
         weights = np.ones((2, bank.n_kernels))

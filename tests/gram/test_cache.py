@@ -163,6 +163,7 @@ def _open_and_sum(directory: Path, root: Path, results: multiprocessing.Queue) -
     results.put(float(total(NodeCache(directory).open(store)).sum()))
 
 
+@pytest.mark.slow
 def test_processes_that_race_build_one_file(
     cache: NodeCache, tmp_path: Path, store: GramStore, grams: np.ndarray
 ) -> None:

@@ -37,6 +37,7 @@ def test_killed_at_any_step_of_a_write(tmp_path, step, count):
     assert not store.missing()
 
 
+@pytest.mark.slow
 def test_killed_again_and_again_at_random(tmp_path):
     rng = np.random.default_rng(0)
     for _ in range(6):

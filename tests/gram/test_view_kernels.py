@@ -10,7 +10,7 @@ from mkldist.gram.kept_rows import MemoryBudget
 from mkldist.gram.layout import TileLayout
 from mkldist.gram.requests import Combine, Matvec
 from mkldist.gram.view import make_views
-from tests.gram.bank_suite import random_grams
+from tests.gram.bank_suite import answers, random_grams
 
 N_KERNELS, N_POINTS = 20, 22
 
@@ -25,11 +25,11 @@ def test_kernels_of_a_view_are_read_from_the_bank_once(bank: MemoryBank) -> None
     [view] = make_views(bank, [index], ("centre",), MemoryBudget(2**20))
     few = Combine(np.isin(np.arange(N_KERNELS), [2, 5, 6]).astype(float))
     row_bytes = bank.n_bytes // N_KERNELS
-    view.answer([few])
+    answers(view, [few])
     assert (bank.counter.bytes_read, bank.counter.passes) == (3 * row_bytes, 0)
-    view.answer([few, Matvec(np.array([6, 2]), np.ones(len(index)))])
+    answers(view, [few, Matvec(np.array([6, 2]), np.ones(len(index)))])
     assert bank.counter.bytes_read == 3 * row_bytes
-    view.answer([Matvec(np.array([6, 7]), np.ones(len(index)))])
+    answers(view, [Matvec(np.array([6, 7]), np.ones(len(index)))])
     assert bank.counter.bytes_read == 4 * row_bytes
 
 
@@ -44,6 +44,6 @@ def test_views_share_the_memory_and_the_one_used_longest_ago_is_evicted(bank: Me
     read = []
     for view in (views[0], views[0], views[1], views[1], views[0]):
         before = bank.counter.bytes_read
-        view.answer([asked])
+        answers(view, [asked])
         read.append((bank.counter.bytes_read - before) // row_bytes)
     assert read == [2, 0, 2, 0, 2]

@@ -103,6 +103,7 @@ def test_objective_is_the_independent_optimum(case, make):
     assert (np.diff(lower) >= 0).all()
 
 
+@pytest.mark.slow
 @every_case
 def test_order_of_samples_and_kernels_does_not_matter(case):
     instance = instances.balanced()
