@@ -119,6 +119,7 @@ def test_regression_runs_side_by_side(tmp_path):
         assert not tree["diabetes/primalmkl"].children
 
 
+@pytest.mark.slow
 def test_few_labels_are_learnt_from_side_by_side(tmp_path):
     small = ["splits.repeats=2", "splits.test_fraction=0.5"]
     with run_small("semi_supervised", tmp_path, small) as tree:

@@ -105,6 +105,7 @@ def test_export_takes_the_format_from_the_ending_and_refuses_one_it_does_not_kno
     assert not (finished / "mine.xlsx").exists()
 
 
+@pytest.mark.slow
 def test_banks_are_shown_verified_damaged_and_rebuilt(finished):
     shown = run(finished, "bank", "show", "results/banks")
     assert "do2009" in shown.stdout

@@ -51,7 +51,7 @@ def test_slabs_are_whole_tiles() -> None:
 
 
 def test_counters_subtract() -> None:
-    counter = PassCounter(passes=2, bytes_read=10, seconds=1.5)
+    counter = PassCounter(passes=2, bytes_read=10, radii=1)
     before = counter.copy()
     counter.passes += 3
     assert counter - before == PassCounter(passes=3)

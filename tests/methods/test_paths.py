@@ -32,10 +32,8 @@ def test_every_method_with_a_path_is_tested():
     assert set(VALUES) == {name for name, method in METHODS.items() if method.path is not None}
 
 
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=() if name == "level" else pytest.mark.slow) for name in VALUES],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", VALUES)
 def test_a_path_takes_few_passes(name):
     grams, y = problems.grams(None), problems.xu2008(None).y
     path = along(name, grams, y, VALUES[name], tol=0.01)

@@ -155,6 +155,7 @@ def test_numpy_reads_a_record(store):
         np.testing.assert_array_equal(archive["trace.objective"], record.trace["objective"])
 
 
+@pytest.mark.slow
 def test_thirty_thousand_records_are_listed_at_once(store):
     ids = [f"{i * 2654435761 % 2**32:08x}{i:08x}" for i in range(30_000)]
     for shard in {run_id[:2] for run_id in ids}:

@@ -135,6 +135,7 @@ def test_a_coordinator_killed_in_the_middle_resumes_and_repeats_nothing(tmp_path
     assert f"{len(before)} are recorded already" in said
 
 
+@pytest.mark.slow
 def test_interrupting_keeps_what_is_recorded_and_says_how_to_resume(tmp_path):
     output = tmp_path / "small"
     text = sweep_text({"slow": GRID}, execution="isolated", repeats=1)
