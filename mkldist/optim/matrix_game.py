@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import linprog
+import scipy
 
 from mkldist.arrays import Floats, Ints
 from mkldist.compiled import compiled
@@ -82,7 +82,7 @@ def _solve_by_general_solver(payoff: Floats) -> GameSolution:
     """Solve a game on which the warm start broke down, by HiGHS."""
     n_rows, n_columns = payoff.shape
     scale = max(float(np.abs(payoff).max()), float(np.finfo(np.float64).tiny))
-    result = linprog(
+    result = scipy.optimize.linprog(
         np.r_[np.zeros(n_columns), 1.0],
         A_ub=np.column_stack([payoff / scale, -np.ones(n_rows)]),
         b_ub=np.zeros(n_rows),
