@@ -77,11 +77,10 @@ def _show(outcome: SweepOutcome, console: Console) -> None:
             soft_wrap=True,
         )
     else:
-        from mkldist.analysis.tables import results_table
-        from mkldist.results.tree import open_results
+        from mkldist.analysis.tables import recorded_table
 
         console.print()
-        console.print(results_table(open_results(outcome.path)))
+        console.print(recorded_table(outcome.path))
     if outcome.others:
         console.print(
             f"\n{outcome.others} more runs are recorded in {outcome.path} that are not part of "

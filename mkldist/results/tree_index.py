@@ -10,9 +10,9 @@ import numpy as np
 
 from mkldist.arrays import Array
 from mkldist.errors import StoreError
+from mkldist.results.array_chunks import read_array
 from mkldist.results.schema import RUN_ID, STATE
 from mkldist.results.state import RunState
-from mkldist.results.text_chunks import read_texts
 from mkldist.results.zarr_documents import Document, read_root
 
 Place = tuple[int, ...]
@@ -53,7 +53,7 @@ class TreeIndex:
         self.places: dict[str, tuple[str, Place]] = {
             str(run_id): (node, place)
             for node in self.nodes
-            for place, run_id in np.ndenumerate(self._texts(node, RUN_ID.name))
+            for place, run_id in np.ndenumerate(self.read(node, RUN_ID.name))
             if run_id
         }
 
@@ -102,17 +102,17 @@ class TreeIndex:
 
     def states(self) -> dict[str, RunState]:
         """Return the state of every run in the tree."""
-        states = {node: self._texts(node, STATE.name) for node in self.nodes}
+        states = {node: self.read(node, STATE.name) for node in self.nodes}
         return {
             run_id: RunState(str(states[node][place]))
             for run_id, (node, place) in self.places.items()
         }
 
-    def _texts(self, node: str, name: str) -> Array:
-        """Return a node's array of text, without zarr."""
+    def read(self, node: str, name: str) -> Array:
+        """Return the values of a node's variable, read without zarr; text as objects."""
         path = f"{node}/{name}"
         try:
-            return read_texts(self.path / path, self._documents[path])
+            return read_array(self.path / path, self._documents[path])
         except (KeyError, ValueError, OSError, RuntimeError) as error:
             raise damaged(self.path / path, error) from error
 

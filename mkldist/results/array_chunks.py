@@ -1,7 +1,8 @@
-"""Arrays of text in a tree of results, read from their chunks.
+"""Arrays in a tree of results, read from their chunks.
 
-The state of every run tells whether a sweep has something left to do.  Its arrays are read here,
-because zarr takes longer to import than a finished sweep needs for all of its answer.
+The states of all runs tell whether a sweep has something left to do, and some numbers make the
+table of its status.  They are read here, because zarr takes longer to import than these commands
+need for all of their answer.
 """
 
 from __future__ import annotations
@@ -14,11 +15,9 @@ import numpy as np
 from mkldist.arrays import Array
 from mkldist.results.zarr_documents import Document, array_document
 
-_CODECS = array_document({}, "string", ())["codecs"]
 
-
-def read_texts(folder: Path, document: Document) -> Array:
-    """Return an array of text, as zarr reads it.
+def read_array(folder: Path, document: Document) -> Array:
+    """Return an array as zarr reads it; text as objects.
 
     Parameters
     ----------
@@ -29,7 +28,7 @@ def read_texts(folder: Path, document: Document) -> Array:
 
     Returns
     -------
-    array of str objects
+    array
         Entries of chunks that were never written hold the fill value.
 
     Raises
@@ -40,20 +39,24 @@ def read_texts(folder: Path, document: Document) -> Array:
     from numcodecs.vlen import VLenUTF8
     from numcodecs.zstd import Zstd
 
-    if document["codecs"] != _CODECS:
-        raise ValueError("an array of text in an unknown coding")
+    kind = document["data_type"]
+    if document["codecs"] != array_document({}, kind, ())["codecs"]:
+        raise ValueError("an array in an unknown coding")
+    dtype = np.dtype(object if kind == "string" else kind).newbyteorder("<")
     shape: list[int] = document["shape"]
     chunks: list[int] = document["chunk_grid"]["configuration"]["chunk_shape"]
-    values = np.full(shape, document["fill_value"], dtype=object)
+    fill = document["fill_value"]
+    values = np.full(shape, float(fill) if kind == "float64" else fill, dtype=dtype)
     grid = (math.ceil(size / chunk) for size, chunk in zip(shape, chunks, strict=True))
     for index in np.ndindex(*grid):
         try:
             content = folder.joinpath("c", *map(str, index)).read_bytes()
         except FileNotFoundError:
             continue
-        block = VLenUTF8().decode(Zstd().decode(content)).reshape(chunks)
+        raw = Zstd().decode(content)
+        flat = VLenUTF8().decode(raw) if kind == "string" else np.frombuffer(raw, dtype)
         begin = [i * chunk for i, chunk in zip(index, chunks, strict=True)]
         part = values[tuple(slice(b, b + c) for b, c in zip(begin, chunks, strict=True))]
         # A chunk is stored whole, also where it reaches beyond the array.
-        part[...] = block[tuple(map(slice, part.shape))]
+        part[...] = flat.reshape(chunks)[tuple(map(slice, part.shape))]
     return values
