@@ -6,9 +6,7 @@ from pathlib import Path
 
 import pytest
 from dask.system import cpu_count
-from dask.utils import format_bytes
 
-from mkldist.cli.plan import readable_bytes
 from mkldist.processors import n_processors, quotas
 
 
@@ -42,8 +40,3 @@ def test_a_quota_bounds_the_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("mkldist.processors.GROUP", tmp_path / "cgroup")
     monkeypatch.setattr("mkldist.processors.GROUPS", tmp_path)
     assert n_processors.__wrapped__() == 1
-
-
-@pytest.mark.parametrize("n_bytes", [0, 921, 922, 75_000, 943_718, 943_719, 7 * 10**9, 2**60])
-def test_bytes_are_written_as_dask_writes_them(n_bytes: int):
-    assert readable_bytes(n_bytes) == format_bytes(n_bytes)
