@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import importlib.util
+import subprocess
+import sys
 import threading
+from pathlib import Path
+from types import ModuleType
 
 import numba
 import numpy as np
@@ -17,6 +21,10 @@ from mkldist.compiled import compiled
 @compiled
 def twice(x):
     return 2 * x
+
+@compiled
+def four_times(x):
+    return twice(twice(x))
 """
 MOST_TURNS = 4_000_000_000
 
@@ -30,6 +38,13 @@ def compensated(values: np.ndarray) -> float:
         lost = (following - total) - term
         total = following
     return total
+
+
+def loaded(file: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location("doubling", file)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 @compiled
@@ -52,14 +67,56 @@ def test_reordered_sums_are_still_sums():
     assert compiled(fastmath=True)(compensated)(values) == pytest.approx(5050.0)
 
 
-def test_machine_code_is_kept_on_disk(tmp_path, monkeypatch):
+@pytest.fixture
+def file(tmp_path, monkeypatch):
+    """Return a module of compiled functions, whose machine code goes to an empty folder."""
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "cache"))
-    file = tmp_path / "doubling.py"
-    file.write_text(MODULE)
+    path = tmp_path / "doubling.py"
+    path.write_text(MODULE)
+    return path
+
+
+def test_numba_is_imported_by_the_first_call(file):
+    script = """
+import sys, doubling
+assert doubling.twice.__name__ == "twice" and not hasattr(doubling.twice, "__set_name__")
+assert "numba" not in sys.modules
+assert doubling.four_times(21) == 84
+assert "numba" in sys.modules
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=file.parent, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_compiled_functions_call_each_other_as_machine_code(file):
+    module = loaded(file)
+    assert module.four_times(21) == 84
+    assert module.four_times.nopython_signatures == [numba.int64(numba.int64)]
+    assert module.twice.nopython_signatures == [numba.int64(numba.int64)]
+
+
+def test_threads_that_call_first_make_one_function(file):
+    module, found = loaded(file), []
+    started = threading.Barrier(8)
+
+    def make() -> None:
+        started.wait()
+        found.append(module.twice.dispatcher)
+
+    threads = [threading.Thread(target=make) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 8
+    assert len(set(map(id, found))) == 1
+
+
+def test_machine_code_is_kept_on_disk(file, tmp_path):
     for hits in (0, 1):
-        spec = importlib.util.spec_from_file_location("doubling", file)
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
+        module = loaded(file)
         assert module.twice(21) == 42
         assert sum(module.twice.stats.cache_hits.values()) == hits
     assert list((tmp_path / "cache").rglob("doubling.twice-*.nbc"))

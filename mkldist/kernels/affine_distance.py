@@ -23,8 +23,7 @@ NIPS 18, 2005 (the transformations and bounds, and the smaller one of both dista
 from __future__ import annotations
 
 import numpy as np
-from scipy import ndimage
-from scipy.spatial.distance import cdist
+import scipy
 
 from mkldist.arrays import Bools, Floats, Ints
 from mkldist.compiled import compiled
@@ -67,12 +66,14 @@ def affine_distances(x: Floats, pairs: Bools | None = None) -> Floats:
         If the images are not square.
     """
     side = image_side(x.shape[1])
-    squares: Floats = cdist(x, x, "sqeuclidean")
+    squares: Floats = scipy.spatial.distance.cdist(x, x, "sqeuclidean")
     wanted = np.ones(squares.shape, dtype=np.bool_) if pairs is None else pairs | pairs.T
     reach = REACH.copy()
     reach[:2] = side * SHIFT_OF_SIDE
     for i, image in enumerate(x.reshape(-1, side, side)):
-        spline = np.pad(ndimage.spline_filter(image, 3, mode="mirror"), PADDING, mode="reflect")
+        spline = np.pad(
+            scipy.ndimage.spline_filter(image, 3, mode="mirror"), PADDING, mode="reflect"
+        )
         others = np.flatnonzero(wanted[i] & (squares[i] > 0.0))
         _best_squares(spline, x, others, IDENTITY - reach, IDENTITY + reach, squares[i])
     np.minimum(squares, squares.T, out=squares)

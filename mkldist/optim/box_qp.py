@@ -10,7 +10,7 @@ Both work in place on a feasible point and its gradient.
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg.lapack import dposv
+import scipy
 
 from mkldist.arrays import Floats, Ints
 from mkldist.compiled import compiled
@@ -162,7 +162,7 @@ def _newton_direction(K: Floats, free: Ints, residual: Floats) -> Floats | None:
     ridge = max(_CURVATURE_FLOOR * float(np.trace(block)) / len(free), np.finfo(np.float64).tiny)
     block.flat[:: len(free) + 1] += ridge
     right = np.column_stack([residual, np.ones(len(free))])
-    _, solved, info = dposv(block.T, right, overwrite_a=True)
+    _, solved, info = scipy.linalg.lapack.dposv(block.T, right, overwrite_a=True)
     if info:
         return None
     with np.errstate(all="ignore"):

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
 import numpy as np
+import scipy
 
 from mkldist.arrays import Floats, Ints
 from mkldist.compiled import compiled
@@ -75,11 +76,9 @@ def solve_game(payoff: Floats, active: Ints, support: Ints) -> GameSolution:
 
 def _solve_by_general_solver(payoff: Floats) -> GameSolution:
     """Solve a game on which the warm start broke down, by HiGHS."""
-    from scipy.optimize import linprog  # rarely needed, and slow to import
-
     n_rows, n_columns = payoff.shape
     scale = max(float(np.abs(payoff).max()), float(np.finfo(np.float64).tiny))
-    result = linprog(
+    result = scipy.optimize.linprog(
         np.r_[np.zeros(n_columns), 1.0],
         A_ub=np.column_stack([payoff / scale, -np.ones(n_rows)]),
         b_ub=np.zeros(n_rows),

@@ -27,6 +27,7 @@ from mkldist.results.writer import TreeWriter
 from mkldist.run.bank_refs import bank_refs
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.consolidate import Consolidator
+from mkldist.run.dashboard import dashboard_line
 from mkldist.run.progress import Progress, make_progress
 from mkldist.run.sweep_setup import banks_root, batch_settings, output_path, planned
 from mkldist.spec.model import SweepSpec
@@ -222,7 +223,8 @@ class _Sweep:
             work = self._work(before, options)
             with options.connect() as client:
                 if client.dashboard_link:
-                    progress.note(f"dashboard: {client.dashboard_link}")
+                    own = options.scheduler is None
+                    progress.note(dashboard_line(client.dashboard_link, own=own))
                 SweepLoop(client, work, self.store, consolidator, progress).work()
                 consolidator.begin()  # writes the last runs while the workers stop
             self._catch_up(consolidator, before)

@@ -8,7 +8,7 @@ import sys
 SCRIPT = """
 import sys
 import numpy as np
-from numba.core.dispatcher import Dispatcher
+from mkldist.compiled import CompiledFunction
 from mkldist.plan.model import RunPlan
 from mkldist.worker.warm_up import warm_up
 import mkldist
@@ -22,7 +22,7 @@ def compiled():
     for name, module in list(sys.modules.items()):
         if name.startswith("mkldist."):
             for key, value in vars(module).items():
-                if isinstance(value, Dispatcher):
+                if isinstance(value, CompiledFunction):
                     found[f"{value.py_func.__module__}.{key}"] = len(value.signatures)
     return found
 
