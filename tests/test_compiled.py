@@ -26,6 +26,48 @@ def twice(x):
 def four_times(x):
     return twice(twice(x))
 """
+SIGNATURES = """
+import sys
+import warnings
+import numpy as np
+import mkldist
+from mkldist.compiled import CompiledFunction
+from mkldist.gram.layout import TileLayout
+from mkldist.gram.sources import FeatureSource
+from tests.kernels.by_scikit_learn import bank
+
+warnings.simplefilter("ignore")  # runs stop early
+draw = np.random.default_rng(0)
+x = draw.normal(size=(40, 7))
+y = np.where(x[:, 0] + x[:, 1] ** 2 > 0.5, 1.0, -1.0)
+layout = TileLayout.for_points(len(x))
+for cosine in (False, True):
+    source = FeatureSource(x, bank(), cosine)
+    whole = slice(0, source.n_kernels), slice(0, layout.n_tiles)
+    for kernels, tiles in (whole, (slice(2, 3), slice(1, 4))):
+        shape = (kernels.stop - kernels.start, tiles.stop - tiles.start, layout.tile, layout.tile)
+        source.fill(kernels, tiles, layout, np.empty(shape))
+grams = np.array([np.outer(column, column) + np.eye(len(x)) for column in x.T])
+laplacian = len(x) * np.eye(len(x)) - 1.0
+for method, more in (
+    ("level", {}), ("simplemkl", {}), ("skm", {}), ("smo_mkl", {}), ("best_single", {}),
+    ("primalmkl", {}), ("primalmkl", {"norm": 1.5}), ("lapmkl", {"laplacian": laplacian}),
+    ("spicymkl", {}), ("spicymkl", {"loss": "hinge"}), ("spicymkl", {"loss": "epsilon"}),
+    ("elastmkl", {"loss": "squared"}),
+):
+    mkldist.solve(method, grams, y, max_iter=20, **more)
+used = {
+    f"{name}.{key}": len(value.signatures)
+    for name, module in list(sys.modules.items()) if name.startswith("mkldist.")
+    for key, value in vars(module).items()
+    if isinstance(value, CompiledFunction) and value.signatures
+}
+for name in ("kernels.gram_tiles._fill", "gram.tile_products._add_products", "gram.layout._unpack",
+             "methods.smooth_dual.mkl_pairs._update_pairs", "optim.entropic_prox._one_sided"):
+    assert f"mkldist.{name}" in used, (name, used)
+several = {name: count for name, count in used.items() if count > 1}
+assert not several, several
+"""
 MOST_TURNS = 4_000_000_000
 
 
@@ -139,3 +181,11 @@ def test_other_threads_run_meanwhile():
     flags[0] = 1
     waiting.join()
     assert seen == [True]
+
+
+def test_banks_in_float64_need_each_function_in_one_form():
+    done = subprocess.run(
+        [sys.executable, "-c", SIGNATURES],
+        capture_output=True, text=True, check=False, timeout=300, cwd=Path(__file__).parents[1],
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
