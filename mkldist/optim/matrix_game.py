@@ -15,7 +15,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import linprog
 
 from mkldist.arrays import Floats, Ints
 from mkldist.compiled import compiled
@@ -80,6 +79,8 @@ def solve_game(payoff: Floats, active: Ints, support: Ints) -> GameSolution:
 
 def _solve_by_general_solver(payoff: Floats) -> GameSolution:
     """Solve a game on which the warm start broke down, by HiGHS."""
+    from scipy.optimize import linprog  # rarely needed, and slow to import
+
     n_rows, n_columns = payoff.shape
     scale = max(float(np.abs(payoff).max()), float(np.finfo(np.float64).tiny))
     result = linprog(

@@ -30,7 +30,6 @@ from dataclasses import replace
 
 import numpy as np
 import scipy.linalg
-import scipy.optimize
 from pydantic import Field
 
 from mkldist.arrays import Floats
@@ -140,6 +139,8 @@ def nonnegative_quadratic(M: Floats, a: Floats) -> Floats:
     (s,) float64
         Zero where M has a zero diagonal.
     """
+    from scipy.optimize import lsq_linear, nnls  # slow to import, and for this method alone
+
     scale = np.sqrt(np.maximum(np.diagonal(M), 0.0))
     kept = np.flatnonzero(scale > RANK_TOL * scale.max(initial=0.0))
     v = np.zeros(len(a))
@@ -152,9 +153,9 @@ def nonnegative_quadratic(M: Floats, a: Floats) -> Floats:
     vectors = vectors[:, -len(roots) :]
     factor, image = roots[:, None] * vectors.T, (vectors.T @ target) / roots
     try:
-        w, _ = scipy.optimize.nnls(factor, image, maxiter=30 * len(kept))
+        w, _ = nnls(factor, image, maxiter=30 * len(kept))
     except RuntimeError:  # nnls cycles where the factor is singular up to rounding
-        w = scipy.optimize.lsq_linear(factor, image, bounds=(0.0, np.inf), tol=1e-14).x
+        w = lsq_linear(factor, image, bounds=(0.0, np.inf), tol=1e-14).x
     v[kept] = np.maximum(w, 0.0) / scale
     return v
 

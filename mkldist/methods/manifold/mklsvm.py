@@ -48,7 +48,6 @@ from typing import NamedTuple
 
 import numpy as np
 from pydantic import Field
-from scipy.optimize import brentq
 
 from mkldist.arrays import Floats
 from mkldist.counters import Counters
@@ -206,6 +205,8 @@ def _best_factor(gain: float, square: float, quartic: float, reach: float) -> fl
         end = min(end, float(np.cbrt(np.divide(gain, 4.0 * quartic))))
     if slope(end) >= 0.0:
         return end
+    from scipy.optimize import brentq  # slow to import, and for this method alone
+
     return float(brentq(slope, 0.0, end, xtol=1e-15 * end))
 
 
