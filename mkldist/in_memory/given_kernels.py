@@ -79,7 +79,7 @@ def kernels_on(
     """
     from mkldist.data.assemble import group_columns
 
-    columns = group_columns(groups, features.names, "groups")
+    columns = group_columns(groups, features.names, "X")
     try:
         return kernel_list(spec, len(features.names), features.names, columns, seed)
     except SpecError as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
@@ -29,6 +28,7 @@ from mkldist.in_memory.gram_stack import Inspection, gram_stack, inspected_stack
 from mkldist.in_memory.opened_bank import (
     BankSize,
     StoredBank,
+    TemporaryFolder,
     backend_for,
     loaded,
     recomputed,
@@ -61,7 +61,7 @@ class _Content:
         Source of the kernels.
     backend, normalisation : str
         Words for the user.
-    temporary : TemporaryDirectory or None
+    temporary : TemporaryFolder or None
         Folder that is deleted when the last bank in it is gone.
     inspection : Inspection or None
         Checks of given matrices that follow a solution; None if there are none to come.
@@ -73,7 +73,7 @@ class _Content:
     origin: Origin
     backend: str
     normalisation: str
-    temporary: tempfile.TemporaryDirectory[str] | None = None
+    temporary: TemporaryFolder | None = None
     inspection: Inspection | None = None
     passed: Bools = field(default_factory=lambda: np.zeros(0, dtype=bool))
 
@@ -380,7 +380,7 @@ class KernelBank:
         """Give back memory and delete temporary files; the bank must not be used afterwards."""
         self.view.bank.close()
         if self._content.temporary is not None:
-            self._content.temporary.cleanup()
+            self._content.temporary.delete()
 
 
 def _stored_type(spec: BankSpec) -> np.dtype[np.floating]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,8 +80,9 @@ def loaded(source: BankSource, dtype: np.dtype[np.floating]) -> MemoryBank:
     tiles = values.reshape(len(values), layout.n_tiles, layout.tile, layout.tile)
 
     def work(kernels: slice) -> None:
-        source.fill(kernels, slice(0, layout.n_tiles), layout, tiles[kernels])
-        check_finite(values[kernels], kernels.start, source)
+        with np.errstate(over="ignore", invalid="ignore"):
+            source.fill(kernels, slice(0, layout.n_tiles), layout, tiles[kernels])
+            check_finite(values[kernels], kernels.start, source)
 
     with single_threaded():
         side_by_side(work, len(values), layout.n_entries)
@@ -92,6 +94,14 @@ def recomputed(source: BankSource) -> RecomputedBank:
     return RecomputedBank(source, row_cache_bytes(None), processors())
 
 
+class TemporaryFolder:
+    """A new folder that is deleted with this object, or at the end of the process."""
+
+    def __init__(self) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix="mkldist-"))
+        self.delete = weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+
+
 @dataclass(frozen=True, eq=False)
 class StoredBank:
     """A bank in a folder, and the temporary folder that ends with it.
@@ -100,12 +110,12 @@ class StoredBank:
     ----------
     bank : Bank
         The bank, open.
-    temporary : TemporaryDirectory, optional
-        The folder, unless the user gave one; deleted with this object at the latest.
+    temporary : TemporaryFolder or None
+        The folder; None if the user gave one.
     """
 
     bank: Bank
-    temporary: tempfile.TemporaryDirectory[str] | None
+    temporary: TemporaryFolder | None
 
 
 def stored(
@@ -141,8 +151,8 @@ def stored(
     from mkldist.gram.open import open_bank
     from mkldist.gram.store import GramStore
 
-    temporary = tempfile.TemporaryDirectory(prefix="mkldist-") if folder is None else None
-    root = Path(temporary.name if temporary is not None else folder or ".")
+    temporary = TemporaryFolder() if folder is None else None
+    root = temporary.path if temporary is not None else Path(folder or ".")
     reading: Literal["mmap", "stream"] = "mmap" if backend == "mmap" else "stream"
     layout = TileLayout.for_points(size.n_points)
     store = GramStore.create(root, bank_id, size.n_kernels, layout, size.dtype)

@@ -197,9 +197,8 @@ class _Instance:
         grams, check = given.grams, given.check
         if isinstance(grams, KernelBank):
             if check is not None:
-                raise SpecError(
-                    "check", "found a check for a bank", "none: it was checked when made"
-                )
+                found = f"found {check!r} for a bank, which was checked when it was made"
+                raise SpecError("check", found, "no check")
             n_points = grams.n_points
         else:
             grams = gram_stack(grams)
