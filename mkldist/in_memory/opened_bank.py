@@ -17,10 +17,9 @@ from mkldist.blas_threads import single_threaded
 from mkldist.data.raw import GIB, SHARE_OF_MEMORY, physical_memory
 from mkldist.errors import DataError
 from mkldist.gram.bank import Bank, MemoryBank
-from mkldist.gram.build import build_blocks, check_finite
 from mkldist.gram.layout import TileLayout
 from mkldist.gram.recomputed import RecomputedBank
-from mkldist.gram.sources import BankSource
+from mkldist.gram.sources import BankSource, check_finite
 from mkldist.in_memory.side_by_side import processors, side_by_side
 from mkldist.memory import row_cache_bytes
 
@@ -147,6 +146,7 @@ def stored(
     mkldist.errors.OutputError
         If the folder cannot be written.
     """
+    from mkldist.gram.build import build_blocks
     from mkldist.gram.cache import NodeCache
     from mkldist.gram.open import open_bank
     from mkldist.gram.store import GramStore

@@ -36,7 +36,6 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit, xlogy
 
 from mkldist.arrays import Floats
 from mkldist.machines import svm
@@ -265,6 +264,8 @@ class Logistic(_OfMargins):
         return -_entropy(self.y * rho)
 
     def best_bias(self, f: Floats) -> float:
+        from scipy.special import expit  # slow to import, and for this loss alone
+
         reach = float(np.abs(f).max()) + np.log(len(f)) + 1.0
         b, low, high = 0.0, -reach, reach
         for _ in range(_BIAS_STEPS):
@@ -364,4 +365,6 @@ class EpsilonInsensitive(_Shifted, _Enveloped):
 
 def _entropy(t: Floats) -> float:
     """Return ``-sum_i t_i log t_i + (1 - t_i) log (1 - t_i)``."""
+    from scipy.special import xlogy  # as above
+
     return -float((xlogy(t, t) + xlogy(1.0 - t, 1.0 - t)).sum())
