@@ -3,79 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.arrays import Bools, Ints
-from mkldist.blas_threads import single_threaded
-from mkldist.errors import GramError, SpecError
+from mkldist.arrays import Ints
+from mkldist.errors import GramError
 from mkldist.gram.bank import Bank
 from mkldist.gram.cross_values import NewPoints
 from mkldist.gram.part import PartBank
 from mkldist.gram.passes import answer
 from mkldist.gram.recomputed import RecomputedBank
 from mkldist.gram.requests import Combine
-from mkldist.gram.sources import ArraySource
-from mkldist.gram.view import BankView, make_views
-from mkldist.identity import array_id, content_id
-from mkldist.in_memory.given_kernels import bank_spec, kernels_on
-from mkldist.in_memory.gram_stack import Inspection, gram_stack, inspected_stack, packed_bank
-from mkldist.in_memory.opened_bank import (
-    BankSize,
-    StoredBank,
-    TemporaryFolder,
-    backend_for,
-    loaded,
-    recomputed,
-    stored,
-)
-from mkldist.in_memory.origins import FeatureOrigin, GramOrigin, Origin, given_names
+from mkldist.gram.view import BankView
+from mkldist.in_memory.given_kernels import bank_spec
+from mkldist.in_memory.making import BankContent, bank_of_features, bank_of_grams
+from mkldist.in_memory.opened_bank import recomputed
+from mkldist.in_memory.origins import FeatureOrigin
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from mkldist.spec.banks import BankSpec
-
-MANY_POINTS = 2000  # with fewer, linear algebra is faster on one thread than on several
-
-
-def threads_for(n_points: int) -> AbstractContextManager[None]:
-    """Return a context with one thread of linear algebra where several are slower."""
-    return single_threaded() if n_points < MANY_POINTS else nullcontext()
-
-
-@dataclass(frozen=True, eq=False)
-class _Content:
-    """Parts of a bank, which banks of some of its kernels share.
-
-    Parameters
-    ----------
-    view : BankView
-        The bank with the normalisation of its kernels.
-    origin : Origin
-        Source of the kernels.
-    backend, normalisation : str
-        Words for the user.
-    temporary : TemporaryFolder or None
-        Folder that is deleted when the last bank in it is gone.
-    inspection : Inspection or None
-        Checks of given matrices that follow a solution; None if there are none to come.
-    passed : (M,) bool
-        True for kernels that passed these checks.
-    """
-
-    view: BankView
-    origin: Origin
-    backend: str
-    normalisation: str
-    temporary: TemporaryFolder | None = None
-    inspection: Inspection | None = None
-    passed: Bools = field(default_factory=lambda: np.zeros(0, dtype=bool))
 
 
 class KernelBank:
@@ -139,7 +88,7 @@ class KernelBank:
     (20,)
     """
 
-    _content: _Content
+    _content: BankContent
 
     def __init__(
         self,
@@ -157,28 +106,7 @@ class KernelBank:
 
         features = Features.of(X)
         spec = bank_spec(kernels, normalisation=normalisation, backend=backend, dtype=dtype)
-        if spec.family == "precomputed":
-            hint = "Or call KernelBank.from_grams for Gram matrices"
-            raise SpecError("kernels", "'precomputed' for features", "another family", hint)
-        chosen = kernels_on(features, spec, groups or {}, seed)
-        cosine = "cosine" in spec.normalisations
-        origin = FeatureOrigin(features, chosen, cosine)
-        size = BankSize(len(chosen), len(features.points), _stored_type(spec))
-        kept = backend_for(spec.backend, size, "recompute")
-        bank: Bank
-        temporary = None
-        if kept == "memory":
-            bank = loaded(origin.source, size.dtype)
-        elif kept == "recompute":
-            bank = recomputed(origin.source)
-        else:
-            identity = content_id(
-                points=array_id(features.points), kernels=chosen.fingerprint, cosine=cosine
-            )
-            opened = stored(lambda: origin.source, identity, size, kept, folder)
-            bank, temporary = opened.bank, opened.temporary
-        view = _normalised(bank, spec)
-        self._content = _Content(view, origin, kept, _spelled(spec), temporary)
+        self._content = bank_of_features(features, spec, groups or {}, seed, folder)
 
     @classmethod
     def from_grams(
@@ -224,38 +152,10 @@ class KernelBank:
         mkldist.errors.GramError
             For matrices that fail the check; the message names the first such kernel.
         """
-        stack = gram_stack(grams)
         spec = bank_spec("precomputed", normalisation=normalisation, backend=backend, dtype=dtype)
-        if "cosine" in spec.normalisations:
-            raise SpecError(
-                "normalisation",
-                "'cosine' for given Gram matrices",
-                "'trace', 'centre', 'variance' or 'none'",
-                "Divide k(x, z) by the root of k(x, x) k(z, z) before",
-            )
-        inspection = Inspection.of(check, stack.dtype)
-        origin = GramOrigin(stack.shape[1], given_names(names, len(stack)))
-        size = BankSize(len(stack), stack.shape[1], _stored_type(spec))
-        kept = backend_for(spec.backend, size, "stream")
-        with threads_for(size.n_points):
-            if kept == "memory":
-                opened = StoredBank(packed_bank(stack, inspection, size.dtype), None)
-            else:
-                passed = inspected_stack(stack, inspection)
-                identity = content_id(grams=array_id(passed))
-                opened = stored(lambda: ArraySource(passed), identity, size, kept, folder)
-            view = _normalised(opened.bank, spec)
-        self = cls.__new__(cls)
-        self._content = _Content(
-            view,
-            origin,
-            kept,
-            _spelled(spec),
-            opened.temporary,
-            inspection if check == "active" else None,
-            np.zeros(len(stack), dtype=bool),
-        )
-        return self
+        bank = cls.__new__(cls)
+        bank._content = bank_of_grams(grams, spec, check, names, folder)
+        return bank
 
     def __len__(self) -> int:
         return self.view.n_kernels
@@ -292,7 +192,7 @@ class KernelBank:
         else:
             part = PartBank(bank, index)
         made = KernelBank.__new__(KernelBank)
-        made._content = _Content(
+        made._content = BankContent(
             BankView(part, None, self.view.scale[index], self.view.centred),
             origin,
             content.backend,
@@ -381,21 +281,6 @@ class KernelBank:
         self.view.bank.close()
         if self._content.temporary is not None:
             self._content.temporary.delete()
-
-
-def _stored_type(spec: BankSpec) -> np.dtype[np.floating]:
-    """Return the type in which a bank is stored."""
-    return np.dtype("float64" if spec.dtype == "auto" else spec.dtype)
-
-
-def _normalised(bank: Bank, spec: BankSpec) -> BankView:
-    """Return a bank with its kernels normalised on all points; their source has made cosines."""
-    [view] = make_views(bank, [None], [name for name in spec.normalisations if name != "cosine"])
-    return view
-
-
-def _spelled(spec: BankSpec) -> str:
-    return ", ".join(spec.normalisations) or "none"
 
 
 def _indices(kernels: Any, n_kernels: int) -> Ints:

@@ -18,7 +18,8 @@ from mkldist.in_memory.given_arrays import (
     real_array,
 )
 from mkldist.in_memory.gram_stack import gram_stack
-from mkldist.in_memory.kernel_bank import KernelBank, threads_for
+from mkldist.in_memory.kernel_bank import KernelBank
+from mkldist.in_memory.making import threads_for
 from mkldist.methods.registry import METHODS
 from mkldist.solvers.base import Method, Problem, Solution, SolverParams, StopReason
 from mkldist.solvers.lockstep import Job, solve_alone
@@ -41,8 +42,7 @@ def solve(
     method : str
         Name of a method, see ``mkldist list methods``.
     grams : (M, n, n) array-like or KernelBank
-        Symmetric positive semi-definite Gram matrices, which are not normalised; or a bank, which
-        is checked and packed once for many calls: see :class:`mkldist.KernelBank`.
+        Symmetric positive semi-definite matrices, not normalised; or a bank, made for many calls.
     y : (n,) or (n, k) array-like
         Labels in {-1, +1}, or real values for regression; 0 marks points without a label for
         semi-supervised methods.  One-class methods describe the points of label +1; points of
@@ -51,8 +51,6 @@ def solve(
         Graph Laplacian of the points, symmetric, for semi-supervised methods.
     check : {"full", "active", "none"}, optional
         Check of Gram matrices, see :meth:`mkldist.KernelBank.from_grams`; by default ``"full"``.
-        ``"active"`` checks what the certificate rests on: symmetry and the diagonal of all
-        matrices, and that those of positive weight, and so their sum, are positive semi-definite.
     **params
         The method's parameters, e.g. ``C``, ``tol``, ``max_iter``, ``time_limit``, ``trace``.
 
@@ -64,8 +62,8 @@ def solve(
     Raises
     ------
     mkldist.errors.SpecError
-        For an unknown method or parameter, a parameter without effect, a Laplacian that is missing
-        or unused, and columns of labels where the method cannot share weights.
+        For an unknown method, parameter or check, a parameter without effect, a Laplacian that is
+        missing or unused, and columns of labels where the method cannot share weights.
     mkldist.errors.GramError
         For Gram matrices, labels or a Laplacian that cannot be used.
 

@@ -1,4 +1,4 @@
-"""Banks in Python: equal to the kernels of scikit-learn, made once, and frugal."""
+"""Banks in Python, and their `making`: the kernels of scikit-learn, made once, and frugal."""
 
 from __future__ import annotations
 

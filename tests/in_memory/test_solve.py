@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 import mkldist
 import mkldist.in_memory.solve as solve_module
 from mkldist.errors import ConvergenceWarning, GramError, SpecError
-from mkldist.in_memory import kernel_bank
+from mkldist.in_memory import making
 from mkldist.methods.registry import METHODS
 from tests.methods import instances
 from tests.methods.references.recorded import optimum_of
@@ -243,7 +243,7 @@ def test_small_problems_take_one_thread_of_linear_algebra(limit, monkeypatch):
     x = np.random.default_rng(0).normal(size=(20, 3))
     with threadpool_limits(limits=2):
         before = threads()
-        monkeypatch.setattr(kernel_bank, "MANY_POINTS", limit)
+        monkeypatch.setattr(making, "MANY_POINTS", limit)
         monkeypatch.setattr(solve_module, "solve_alone", watched)
         mkldist.solve("level", (x @ x.T)[None], np.sign(x[:, 0]), C=1.0)
         assert threads() == before
