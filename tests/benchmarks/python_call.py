@@ -58,7 +58,7 @@ def _spicymkl() -> Iterator[Measured]:
 
 
 def _threads() -> Measured:
-    """Return the call on few matrices on two threads against one, both in seconds of the wall."""
+    """Return the call on few matrices on two threads against one."""
     points = problems.ring(FEW)
     grams, y = problems.dense(problems.built(points)), points.y
 
@@ -66,7 +66,7 @@ def _threads() -> Measured:
         usual = side_by_side.processors
         side_by_side.processors = lambda: threads
         try:
-            return _least(time.perf_counter, lambda: mkldist.solve("level", grams, y, C=10.0), 9)
+            return _cpu(lambda: mkldist.solve("level", grams, y, C=10.0), 9)
         finally:
             side_by_side.processors = usual
 
@@ -78,15 +78,11 @@ def _threads() -> Measured:
 
 def _cpu(function: Callable[[], Any], repeats: int = 1) -> float:
     """Return the least seconds of the processor that some calls took, on all threads together."""
-    return _least(time.process_time, function, repeats)
-
-
-def _least(clock: Callable[[], float], function: Callable[[], Any], repeats: int) -> float:
     best = np.inf
     for _ in range(repeats):
-        started = clock()
+        started = time.process_time()
         function()
-        best = min(best, clock() - started)
+        best = min(best, time.process_time() - started)
     return float(best)
 
 
