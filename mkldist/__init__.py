@@ -9,12 +9,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from mkldist.in_memory.kernel_bank import KernelBank
     from mkldist.in_memory.solve import solve, solve_path
     from mkldist.results.selected import selected
     from mkldist.results.tree import open_results
     from mkldist.solvers.base import Solution
 
 _EXPORTS = {
+    "KernelBank": "mkldist.in_memory.kernel_bank",
     "Solution": "mkldist.solvers.base",
     "open_results": "mkldist.results.tree",
     "selected": "mkldist.results.selected",
@@ -22,7 +24,7 @@ _EXPORTS = {
     "solve_path": "mkldist.in_memory.solve",
 }
 
-__all__ = ["Solution", "open_results", "selected", "solve", "solve_path"]
+__all__ = ["KernelBank", "Solution", "open_results", "selected", "solve", "solve_path"]
 
 
 def __getattr__(name: str) -> Any:

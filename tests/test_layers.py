@@ -13,7 +13,7 @@ import mkldist
 ROOT = Path(mkldist.__file__).parent
 LAYERS = (
     "arrays blas_threads compiled counters errors identity memory processors target",
-    "durable",
+    "durable lapack",
     "spec",
     "data kernels optim scores",
     "gram",

@@ -92,20 +92,24 @@ def test_its_table_names_every_method():
 
 
 def test_its_python_and_that_of_the_manual_solve_problems():
-    (_, on_arrays), (on_a_graph, _) = blocks("python"), blocks("python", MANUAL)
+    (_, on_arrays), (on_a_graph, _, on_a_bank) = blocks("python"), blocks("python", MANUAL)
     x = np.random.default_rng(0).normal(size=(40, 2))
     x[:20] += 3
     y = np.repeat([-1.0, 1.0], 20)
     names: dict[str, Any] = {
         "x": x,
+        "X": x,
+        "X_test": x,
         "y": y,
         "few": np.where(np.arange(40) % 10 == 0, y, 0.0),
         "grams": np.array([np.exp(-((x[:, None] - x) ** 2).sum(axis=2) / w) for w in (1.0, 9.0)]),
     }
-    names["grams_test"] = names["grams"]
     exec(on_arrays, names)
     assert isinstance(names["solution"], mkldist.solvers.base.Solution)
     assert [one.converged for one in names["path"]] == [True] * 3
+    exec(on_a_bank, names)
+    assert np.mean(names["values"] * y > 0) > 0.9
+    assert len(names["strong"]) == (names["table"].weight > 0).sum()
     exec(on_a_graph, names)
     values = names["solution"].decision_function(names["grams"])
     assert np.mean(values * y > 0) > 0.9
@@ -116,7 +120,7 @@ def test_its_python_and_that_of_the_manual_read_results(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     file = ROOT / "sweeps" / "quickstart.toml"
     run_sweep(load_sweep(file, SMALL), origin=file, connect_options=ConnectOptions(n_workers=1))
-    (reading, _), (_, tracing) = blocks("python"), blocks("python", MANUAL)
+    (reading, _), (_, tracing, _) = blocks("python"), blocks("python", MANUAL)
     names: dict[str, Any] = {}
     exec(reading, names)
     names["tree"].close()

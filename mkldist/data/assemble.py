@@ -59,7 +59,7 @@ def assemble(spec: DatasetSpec, raw: RawData, where: str, seed: int = 0) -> Data
         return _of_grams(spec, raw, labelled, where)
     whole = len(labelled.rows) == len(raw.x)
     x = complete(raw.x if whole else raw.x[labelled.rows], raw.feature_names, spec.impute, where)
-    groups = {**raw.groups, **_resolved(spec.groups, raw.feature_names, where)}
+    groups = {**raw.groups, **group_columns(spec.groups, raw.feature_names, where)}
     kept = _varying(x, where) if spec.drop_constant else np.arange(x.shape[1])
     return Dataset(
         name=spec.name,
@@ -137,7 +137,7 @@ def _varying(x: Floats, where: str) -> Ints:
     return kept
 
 
-def _resolved(
+def group_columns(
     groups: Mapping[str, Sequence[int | str]], names: Sequence[str], where: str
 ) -> Groups:
     """Return groups as column indices among all features; the label column does not count."""

@@ -1,9 +1,13 @@
 """Checks that matrices are Gram matrices: square, finite, symmetric, positive semi-definite.
 
-The eigenvalues of a Gram matrix that was saved in few digits may lie slightly below zero.
-:func:`check_grams` accepts them.  A large C or a small regularisation would magnify them until the
-objective is no longer convex and bounds on its minimum are void, so :func:`semidefinite` sets them
-to zero.
+The eigenvalues of a Gram matrix that was saved in few digits may lie slightly below zero.  A large
+C or a small regularisation would magnify them until the objective is no longer convex and bounds
+on its minimum are void, so :func:`semidefinite` sets them to zero.  Rounding alone moves zero
+eigenvalues of a product of features down to ``-n u trace(K)``, with u the machine epsilon of
+float64; these stay.
+
+One Cholesky factorisation with a shift of that size shows that a matrix needs no change.  Only
+where it fails are eigenvalues computed.
 """
 
 from __future__ import annotations
@@ -13,20 +17,23 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mkldist.arrays import Floats
 from mkldist.errors import GramError
+from mkldist.lapack import has_cholesky_factor
 
 TOLERANCE = 1e-8
 SINGLE_PRECISION_TOLERANCE = 1e-6
 
 
-def check_grams(
+def usable_grams(
     grams: npt.NDArray[Any], y: npt.NDArray[Any] | None = None, where: str = "grams"
-) -> None:
-    """Raise unless `grams` are M Gram matrices.
+) -> npt.NDArray[np.floating]:
+    """Return M Gram matrices, checked one by one.
 
     With a tolerance ε of 1e-8 (1e-6 for single precision) a matrix must be finite, symmetric to
-    ``ε max|K|``, and its smallest eigenvalue must not lie below ``-ε trace(K)``.
-    :func:`semidefinite` removes eigenvalues between that and zero.
+    ``ε max|K|``, and its smallest eigenvalue must not lie below ``-ε trace(K)``.  In double
+    precision, eigenvalues between that and zero are set to zero; in single precision rounding
+    would undo the change.
 
     Parameters
     ----------
@@ -37,54 +44,43 @@ def check_grams(
     where : str
         The place to name in a message.
 
+    Returns
+    -------
+    (M, n, n) float array
+        `grams` itself if it holds floats and no matrix changes, else a copy.
+
     Raises
     ------
     GramError
         If a matrix is wrong; the message names the first such kernel and what is wrong with it.
     """
-    _check_shape(grams, where)
+    check_stack(grams, where)
     if y is not None and len(y) != grams.shape[1]:
         raise GramError(
             where, f"{len(y)} labels for matrices of {grams.shape[1]} points", "one label per point"
         )
-    single = grams.dtype.kind == "f" and grams.dtype.itemsize <= 4
-    tolerance = SINGLE_PRECISION_TOLERANCE if single else TOLERANCE
-    for m in range(len(grams)):
-        _check_matrix(np.asarray(grams[m], dtype=np.float64), tolerance, f"{where}: kernel {m}")
-
-
-def semidefinite(grams: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return `grams` with the negative eigenvalues of every matrix set to zero.
-
-    Rounding alone moves zero eigenvalues of a product of features down to ``-n u trace(K)``, with u
-    the machine epsilon of float64.  Matrices without lower eigenvalues are returned unchanged.
-
-    Parameters
-    ----------
-    grams : (M, n, n) array of floats
-        Symmetric matrices, possibly memory-mapped; they are read one at a time.
-
-    Returns
-    -------
-    (M, n, n) array of floats
-        `grams` itself if no matrix changes, else a copy.
-    """
-    result = grams
+    tolerance = tolerance_of(grams.dtype)
+    result = grams if grams.dtype.kind == "f" else grams.astype(np.float64)
     for m in range(len(grams)):
         matrix = np.asarray(grams[m], dtype=np.float64)
-        rounding = len(matrix) * np.finfo(np.float64).eps * float(np.trace(matrix))
-        if not matrix.any() or _is_definite(matrix, rounding):
-            continue
-        values, vectors = np.linalg.eigh(0.5 * (matrix + matrix.T))
-        if values[0] >= -rounding:
-            continue
-        root = vectors * np.sqrt(np.maximum(values, 0.0))
-        result = np.array(grams) if result is grams else result
-        result[m] = root @ root.T
+        place = f"{where}: kernel {m}"
+        check_symmetric(matrix, tolerance, place)
+        if result.dtype != np.float64:
+            check_semidefinite(matrix, tolerance, place)
+        elif (changed := semidefinite(matrix, tolerance, place)) is not matrix:
+            result = np.array(grams, dtype=np.float64) if result is grams else result
+            result[m] = changed
     return result
 
 
-def _check_shape(grams: npt.NDArray[Any], where: str) -> None:
+def tolerance_of(dtype: np.dtype[Any]) -> float:
+    """Return the tolerance ε for matrices that were stored in a type."""
+    single = dtype.kind == "f" and dtype.itemsize <= 4
+    return SINGLE_PRECISION_TOLERANCE if single else TOLERANCE
+
+
+def check_stack(grams: npt.NDArray[Any], where: str) -> None:
+    """Raise GramError unless an array has the type and shape of M Gram matrices."""
     if grams.dtype.kind not in "fiub":
         raise GramError(where, f"an array of {grams.dtype}", "real numbers")
     if grams.ndim != 3 or grams.shape[1] != grams.shape[2]:
@@ -93,42 +89,90 @@ def _check_shape(grams: npt.NDArray[Any], where: str) -> None:
         raise GramError(where, f"shape {grams.shape}", "at least one matrix of one point")
 
 
-def _check_matrix(matrix: npt.NDArray[np.float64], tolerance: float, where: str) -> None:
-    """Raise unless one (n, n) matrix is finite, symmetric and positive semi-definite."""
-    largest = float(np.max(np.abs(matrix)))
-    if not np.isfinite(largest):
-        i, j = np.argwhere(~np.isfinite(matrix))[0]
-        raise GramError(where, f"entry ({i}, {j}) is {matrix[i, j]}", "finite numbers")
-    if largest == 0.0:
+def check_finite(matrix: Floats, where: str) -> None:
+    """Raise GramError if an (n, n) matrix has an entry that is not finite."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = matrix.sum()
+    if np.isfinite(total) or np.isfinite(matrix).all():
         return
+    i, j = np.argwhere(~np.isfinite(matrix))[0]
+    raise GramError(where, f"entry ({i}, {j}) is {matrix[i, j]}", "finite numbers")
+
+
+def check_symmetric(matrix: Floats, tolerance: float, where: str) -> None:
+    """Raise GramError unless an (n, n) matrix is finite, and symmetric to ``tolerance max|K|``."""
+    check_finite(matrix, where)
+    if np.array_equal(matrix, matrix.T):
+        return
+    largest = float(np.abs(matrix).max())
     difference = np.abs(matrix - matrix.T)
-    asymmetry = float(np.max(difference))
-    if asymmetry > tolerance * largest:
+    if float(difference.max()) > tolerance * largest:
         i, j = np.unravel_index(int(np.argmax(difference)), matrix.shape)
         raise GramError(
             where,
             f"entries ({i}, {j}) and ({j}, {i}) are {matrix[i, j]:.9g} and {matrix[j, i]:.9g}",
             f"a symmetric matrix, to {tolerance:g} of its largest entry {largest:.3g}",
         )
+
+
+def check_diagonal(matrix: Floats, tolerance: float, where: str) -> None:
+    """Raise GramError if an entry of the diagonal lies below ``-tolerance trace(K)``."""
+    diagonal = np.diagonal(matrix)
+    if float(diagonal.min()) < -tolerance * float(diagonal.sum()):
+        i = int(np.argmin(diagonal))
+        raise GramError(
+            where, f"entry ({i}, {i}) is {diagonal[i]:g}", "no negative entry on the diagonal"
+        )
+
+
+def check_semidefinite(matrix: Floats, tolerance: float, where: str) -> None:
+    """Raise GramError if a symmetric matrix has an eigenvalue below ``-tolerance trace(K)``."""
     lowest = -tolerance * float(np.trace(matrix))
-    if not _is_definite(matrix, -lowest):
-        smallest = float(np.linalg.eigvalsh(matrix)[0])
-        if smallest < lowest:
-            raise GramError(
-                where,
-                f"smallest eigenvalue {smallest:.3g}",
-                f"a positive semi-definite matrix: at least {lowest:.3g}, "
-                f"-{tolerance:g} of the trace",
-                "Add a ridge to the diagonal or clip the negative eigenvalues",
-            )
+    if not has_cholesky_factor(matrix, -lowest):
+        _refuse_below(lowest, float(np.linalg.eigvalsh(matrix)[0]), tolerance, where)
 
 
-def _is_definite(matrix: npt.NDArray[np.float64], shift: float) -> bool:
-    """Return True if ``matrix + shift I`` has a Cholesky factor, far cheaper than eigenvalues."""
-    shifted = matrix.copy()
-    shifted.flat[:: len(matrix) + 1] += shift
-    try:
-        np.linalg.cholesky(shifted)
-    except np.linalg.LinAlgError:
-        return False
-    return True
+def semidefinite(matrix: Floats, tolerance: float, where: str) -> Floats:
+    """Return a symmetric matrix with its negative eigenvalues set to zero.
+
+    Parameters
+    ----------
+    matrix : (n, n) float64
+        The matrix; not changed.
+    tolerance : float
+        An eigenvalue below ``-tolerance trace(K)`` is refused.
+    where : str
+        The place to name in a message.
+
+    Returns
+    -------
+    (n, n) float64
+        `matrix` itself if no eigenvalue lies below ``-n u trace(K)``.
+
+    Raises
+    ------
+    GramError
+        For an eigenvalue that is too low.
+    """
+    trace = float(np.trace(matrix))
+    rounding = len(matrix) * np.finfo(np.float64).eps * trace
+    if has_cholesky_factor(matrix, rounding) or not matrix.any():
+        return matrix
+    values, vectors = np.linalg.eigh(0.5 * (matrix + matrix.T))
+    _refuse_below(-tolerance * trace, float(values[0]), tolerance, where)
+    if values[0] >= -rounding:
+        return matrix
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    product: Floats = root @ root.T
+    return product
+
+
+def _refuse_below(lowest: float, smallest: float, tolerance: float, where: str) -> None:
+    """Raise GramError if the smallest eigenvalue lies below the lowest that is permitted."""
+    if smallest < lowest:
+        raise GramError(
+            where,
+            f"smallest eigenvalue {smallest:.3g}",
+            f"a positive semi-definite matrix: at least {lowest:.3g}, -{tolerance:g} of the trace",
+            "Add a ridge to the diagonal or clip the negative eigenvalues",
+        )

@@ -48,7 +48,7 @@ def read_grams(path: Path, labels_path: Path | None, label: str | None, where: s
         If a matrix is not square, finite, symmetric and positive semi-definite, or the number of
         labels is not n.
     """
-    from mkldist.data.gram_checks import check_grams, semidefinite
+    from mkldist.data.gram_checks import usable_grams
 
     grams, y, partitions = _read_matrices(path, label or "y", where)
     if y is not None and labels_path is not None:
@@ -68,10 +68,7 @@ def read_grams(path: Path, labels_path: Path | None, label: str | None, where: s
             "Set labels = a file with one label per point",
         )
     y = column(y)
-    check_grams(grams, y, where)
-    grams = grams if grams.dtype.kind == "f" else grams.astype(np.float64)
-    if grams.dtype == np.float64:  # in single precision, rounding would undo the change
-        grams = semidefinite(grams)
+    grams = usable_grams(grams, y, where)
     return RawData(y, None, partitions=partitions, grams=grams, origin=f"grams {path.name}")
 
 

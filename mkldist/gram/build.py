@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Self
 
-import numpy as np
-
 from mkldist.arrays import Floating
-from mkldist.errors import GramError
 from mkldist.gram.buffer import BankBuffer
 from mkldist.gram.loading import block_buffer, fitted, load_entries, read_block
-from mkldist.gram.sources import BankSource
+from mkldist.gram.sources import BankSource, check_finite
 from mkldist.gram.store import Block, GramStore
 
 
@@ -166,28 +162,3 @@ def build_blocks(source: BankSource, store: GramStore, blocks: Iterable[Block]) 
     with BlockBuilder(source, store) as builder:
         builder.build(blocks)
     return builder.receipt
-
-
-def check_finite(values: Floating, first: int, source: BankSource) -> None:
-    """Raise GramError if a kernel has values that are not finite.
-
-    Parameters
-    ----------
-    values : (k, e) float array
-        Values of successive kernels.
-    first : int
-        Index of the first of them.
-    source : BankSource
-        Source of the values, which knows the names of the kernels.
-    """
-    if math.isfinite(float(np.add.reduce(values, axis=None))):
-        return
-    finite = np.isfinite(values).all(axis=1)
-    if finite.all():  # only their sum is beyond the range
-        return
-    raise GramError(
-        source.name(first + int(np.flatnonzero(~finite)[0])),
-        f"values beyond the range of {values.dtype.name}",
-        "finite values",
-        "Scale the features, use the cosine normalisation, dtype = 'float64' or lower degrees",
-    )

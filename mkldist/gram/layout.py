@@ -90,15 +90,32 @@ class TileLayout:
         """Return the matrix rows (or columns) that tile row `index` covers."""
         return slice(index * self.tile, min((index + 1) * self.tile, self.n_points))
 
-    def pack(self, matrices: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
-        """Return (..., n, n) symmetric matrices as (..., T·b²) vectors of their dtype."""
-        lead = matrices.shape[:-2]
-        packed = np.zeros((*lead, self.n_tiles, self.tile, self.tile), dtype=matrices.dtype)
-        for t, (i, j) in enumerate(zip(*self.coordinates, strict=True)):
-            rows, cols = self.rows_of(i), self.rows_of(j)
-            part = matrices[..., rows, cols]
-            packed[..., t, : part.shape[-2], : part.shape[-1]] = part
-        return packed.reshape(*lead, self.n_entries)
+    def pack(
+        self, matrices: npt.NDArray[np.floating], out: npt.NDArray[np.floating] | None = None
+    ) -> npt.NDArray[np.floating]:
+        """Return (..., n, n) symmetric matrices as (..., T·b²) vectors, written to `out` if given.
+
+        Without `out`, the vectors are of the matrices' dtype.
+        """
+        lead, b = matrices.shape[:-2], self.tile
+        if out is None:
+            out = np.empty((*lead, self.n_entries), dtype=matrices.dtype)
+        tiles = out.reshape(*lead, self.n_tiles, b, b)
+        t = 0
+        for i in range(self.side):  # all tiles of a row at once, then the last one if it is cut off
+            rows = self.rows_of(i)
+            strip, height = matrices[..., rows, i * b :], rows.stop - rows.start
+            whole, rest = divmod(strip.shape[-1], b)
+            parts = strip[..., : whole * b].reshape(*lead, height, whole, b)
+            tiles[..., t : t + whole, :height, :] = parts.swapaxes(-3, -2)
+            t += whole
+            if height < b:
+                tiles[..., t - whole : t, height:, :] = 0.0
+            if rest:
+                tiles[..., t, :, :] = 0.0
+                tiles[..., t, :height, :rest] = strip[..., whole * b :]
+                t += 1
+        return out
 
     def unpack(
         self, packed: npt.NDArray[np.floating], out: npt.NDArray[np.floating] | None = None

@@ -72,6 +72,30 @@ def raw_predictor(
     return replace(raw, bias=bias - float(values[points].mean()))
 
 
+def raw_predictors(
+    view: BankView, kernel_weights: Floats, coefficients: Floats, bias: float | Floats
+) -> list[RawPredictor]:
+    """Return the decision functions of a solver in terms of the kernels as stored, one a class.
+
+    Parameters
+    ----------
+    view : BankView
+        The view that the solver was given.
+    kernel_weights : (M,) float64
+        Weights of the view's kernels.
+    coefficients : (n,) or (S, n) float64; (n, k) or (S, n, k) for k classes
+        Expansion coefficients, shared by all kernels or of each kernel of non-zero weight.
+    bias : float or (k,) float64
+        Intercepts.
+    """
+    if np.ndim(bias) == 0:
+        return [raw_predictor(view, kernel_weights, coefficients, float(bias))]
+    return [
+        raw_predictor(view, kernel_weights, coefficients[..., c], float(of_class))
+        for c, of_class in enumerate(np.asarray(bias))
+    ]
+
+
 def bank_values(
     view: BankView, predictors: Sequence[RawPredictor]
 ) -> Generator[Request, Any, Floats]:

@@ -10,10 +10,9 @@ import numpy as np
 
 from mkldist.arrays import Floating, Ints
 from mkldist.gram.bank import SLAB_ENTRIES, Bank, Chunk, DiagonalPart, Rows, kernel_groups, slabs
-from mkldist.gram.build import check_finite
 from mkldist.gram.kept_rows import KeptRows, MemoryBudget
 from mkldist.gram.layout import TileLayout
-from mkldist.gram.sources import BankSource
+from mkldist.gram.sources import BankSource, check_finite
 
 CHUNK_KERNELS = 48
 CHUNK_ENTRIES = CHUNK_KERNELS * SLAB_ENTRIES  # chunks of large tiles cover fewer kernels

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -10,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mkldist.arrays import Floating, Floats
+from mkldist.errors import GramError
 from mkldist.gram.layout import TileLayout
 from mkldist.kernels.gram_tiles import evaluate_diagonals, evaluate_gram_tiles
 from mkldist.kernels.kernel_list import KernelList
@@ -144,3 +146,28 @@ class ArraySource:
         scales: Floats = np.zeros_like(roots)
         np.divide(1.0, roots, out=scales, where=roots > 0)
         return scales
+
+
+def check_finite(values: Floating, first: int, source: BankSource) -> None:
+    """Raise GramError if a kernel has values that are not finite.
+
+    Parameters
+    ----------
+    values : (k, e) float array
+        Values of successive kernels.
+    first : int
+        Index of the first of them.
+    source : BankSource
+        Source of the values, which knows the names of the kernels.
+    """
+    if math.isfinite(float(np.add.reduce(values, axis=None))):
+        return
+    finite = np.isfinite(values).all(axis=1)
+    if finite.all():  # only their sum is beyond the range
+        return
+    raise GramError(
+        source.name(first + int(np.flatnonzero(~finite)[0])),
+        f"values beyond the range of {values.dtype.name}",
+        "finite values",
+        "Scale the features, use the cosine normalisation, dtype = 'float64' or lower degrees",
+    )

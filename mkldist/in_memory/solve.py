@@ -4,57 +4,53 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
-import numpy as np
 import numpy.typing as npt
 
 from mkldist.arrays import Floats
-from mkldist.blas_threads import single_threaded
-from mkldist.data.gram_checks import check_grams, semidefinite
-from mkldist.errors import ConvergenceWarning, SpecError, nearest
-from mkldist.gram.bank import MemoryBank
-from mkldist.gram.view import make_views
+from mkldist.errors import ConvergenceWarning, GramError, SpecError, nearest
 from mkldist.in_memory.given_arrays import (
     check_method,
     checked_laplacian,
     label_array,
     real_array,
 )
+from mkldist.in_memory.gram_stack import gram_stack
+from mkldist.in_memory.kernel_bank import KernelBank
+from mkldist.in_memory.making import threads_for
 from mkldist.methods.registry import METHODS
 from mkldist.solvers.base import Method, Problem, Solution, SolverParams, StopReason
 from mkldist.solvers.lockstep import Job, solve_alone
 from mkldist.solvers.parameters import check_effect, validate
 
-MANY_POINTS = 2000  # with fewer, linear algebra is faster on one thread than on several
-
 
 def solve(
     method: str,
-    grams: npt.ArrayLike,
+    grams: npt.ArrayLike | KernelBank,
     y: npt.ArrayLike,
     *,
     laplacian: Any = None,
+    check: Literal["full", "active", "none"] | None = None,
     **params: Any,
 ) -> Solution:
-    """Run one method, as a sweep does, on a stack of Gram matrices in memory.
+    """Run one method, as a sweep does, on Gram matrices or a bank of kernels.
 
     Parameters
     ----------
     method : str
         Name of a method, see ``mkldist list methods``.
-    grams : (M, n, n) array-like
-        Symmetric positive semi-definite Gram matrices.  They are not normalised here.  Eigenvalues
-        from -1e-8 of the trace (-1e-6 in single precision) to 0 are set to zero; a matrix with
-        smaller ones is refused.
+    grams : (M, n, n) array-like or KernelBank
+        Symmetric positive semi-definite matrices, not normalised; or a bank, made for many calls.
     y : (n,) or (n, k) array-like
         Labels in {-1, +1}, or real values for regression; 0 marks points without a label for
         semi-supervised methods.  One-class methods describe the points of label +1; points of
         label -1, known outliers, take no part.  k columns, one a class, share kernel weights.
     laplacian : (n, n) array-like or sparse array, optional
         Graph Laplacian of the points, symmetric, for semi-supervised methods.
+    check : {"full", "active", "none"}, optional
+        Check of Gram matrices, see :meth:`mkldist.KernelBank.from_grams`; by default ``"full"``.
     **params
         The method's parameters, e.g. ``C``, ``tol``, ``max_iter``, ``time_limit``, ``trace``.
 
@@ -66,8 +62,8 @@ def solve(
     Raises
     ------
     mkldist.errors.SpecError
-        For an unknown method or parameter, a parameter without effect, a Laplacian that is missing
-        or unused, and columns of labels where the method cannot share weights.
+        For an unknown method, parameter or check, a parameter without effect, a Laplacian that is
+        missing or unused, and columns of labels where the method cannot share weights.
     mkldist.errors.GramError
         For Gram matrices, labels or a Laplacian that cannot be used.
 
@@ -89,15 +85,16 @@ def solve(
     chosen = _method(method)
     settings = validate(chosen.params, method, params)
     check_effect(method, params, [settings])
-    return _Instance.of(chosen, settings, grams, y, laplacian).solve(settings)
+    return _Instance.of(chosen, settings, _Given(grams, y, laplacian, check)).solve(settings)
 
 
 def solve_path(
     method: str,
-    grams: npt.ArrayLike,
+    grams: npt.ArrayLike | KernelBank,
     y: npt.ArrayLike,
     *,
     laplacian: Any = None,
+    check: Literal["full", "active", "none"] | None = None,
     **params: Any,
 ) -> list[Solution]:
     """Run one method at several strengths of regularisation, each from the last solution.
@@ -110,7 +107,7 @@ def solve_path(
     ----------
     method : str
         Name of a method with a path: level, silp, spicymkl, elastmkl, primalmkl.
-    grams, y, laplacian
+    grams, y, laplacian, check
         As for :func:`mkldist.solve`.
     **params
         The method's parameters: its regularisation as a list (``C``, or ``lam`` of primalmkl), the
@@ -140,7 +137,7 @@ def solve_path(
     parameter, values = _path_of(chosen, params)
     points = [validate(chosen.params, method, {**params, parameter: float(v)}) for v in values]
     check_effect(method, {**params, parameter: values}, points)
-    instance = _Instance.of(chosen, points[0], grams, y, laplacian)
+    instance = _Instance.of(chosen, points[0], _Given(grams, y, laplacian, check))
     solutions: dict[float, Solution] = {}
     state = None
     for settings in chosen.along_path(points):
@@ -174,42 +171,55 @@ def _path_of(method: Method, params: Mapping[str, Any]) -> tuple[str, Floats]:
 
 
 @dataclass(frozen=True, eq=False)
+class _Given:
+    """Kernels, labels and graph as a user gives them."""
+
+    grams: Any
+    y: Any
+    laplacian: Any
+    check: Literal["full", "active", "none"] | None
+
+
+@dataclass(frozen=True, eq=False)
 class _Instance:
     """Method with the kernels and labels of a user, checked."""
 
     method: Method
-    bank: MemoryBank
+    bank: KernelBank
     labels: Floats
     laplacian: Any
 
     @classmethod
-    def of(
-        cls, method: Method, settings: SolverParams, grams: Any, y: Any, laplacian: Any
-    ) -> _Instance:
-        """Convert and check the arrays of a user."""
-        stack = real_array(grams, "grams", "(M, n, n) numbers: M Gram matrices of one size")
-        labels = label_array(y, stack.shape[-1:])
-        check_method(method, settings.target, labels, has_laplacian=laplacian is not None)
-        given = np.asarray(grams)
-        check_grams(given if given.dtype == np.float32 else stack, labels, where="grams")
-        with _threads_for(stack.shape[-1]):
-            bank = MemoryBank.from_grams(semidefinite(stack))
-        return cls(method, bank, labels, checked_laplacian(laplacian, len(labels)))
+    def of(cls, method: Method, settings: SolverParams, given: _Given) -> _Instance:
+        """Convert and check what a user gives: the labels before the kernels, which take longer."""
+        grams, check = given.grams, given.check
+        if isinstance(grams, KernelBank):
+            if check is not None:
+                found = f"found {check!r} for a bank, which was checked when it was made"
+                raise SpecError("check", found, "no check")
+            n_points = grams.n_points
+        else:
+            grams = gram_stack(grams)
+            n_points = grams.shape[1]
+        labels = label_array(given.y, (n_points,))
+        check_method(method, settings.target, labels, has_laplacian=given.laplacian is not None)
+        if len(labels) != n_points:
+            raise GramError("y", f"{len(labels)} labels for {n_points} points", "one label a point")
+        laplacian = checked_laplacian(given.laplacian, n_points)
+        if not isinstance(grams, KernelBank):
+            grams = KernelBank.from_grams(grams, check=check or "full")
+        return cls(method, grams, labels, laplacian)
 
     def solve(self, settings: SolverParams, start: Any = None) -> Solution:
         """Run the method, from the state of another solution where one is given."""
-        problem = Problem(self.labels, self.bank.n_kernels, laplacian=self.laplacian, start=start)
-        view = make_views(self.bank, [None], ())[0]
+        view = self.bank.view
+        problem = Problem(self.labels, view.n_kernels, laplacian=self.laplacian, start=start)
         steps = self.method.solve(problem, settings)
-        with _threads_for(self.bank.n_points):
-            solution = solve_alone(self.bank, Job(self.method.name, view, problem, steps))
+        with threads_for(view.n_points):
+            solution = solve_alone(view.bank, Job(self.method.name, view, problem, steps))
+            self.bank.check_active(solution.kernel_weights)
         _warn_if_early(self.method.name, solution, settings)
         return solution
-
-
-def _threads_for(n_points: int) -> AbstractContextManager[None]:
-    """Return a context with one thread of linear algebra where several are slower."""
-    return single_threaded() if n_points < MANY_POINTS else nullcontext()
 
 
 def _warn_if_early(method: str, solution: Solution, settings: SolverParams) -> None:

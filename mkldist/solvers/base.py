@@ -46,6 +46,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from mkldist.arrays import Floats
 from mkldist.counters import Counters
 from mkldist.errors import GramError
+from mkldist.gram.cross_values import NewPoints
 from mkldist.gram.requests import Request
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.solvers.clock import Clock
@@ -241,13 +242,14 @@ class Solution:
         """Return the indices of the kernels whose weight exceeds `threshold`."""
         return np.flatnonzero(self.kernel_weights > threshold)
 
-    def decision_function(self, grams_test: npt.ArrayLike) -> Floats:
+    def decision_function(self, grams_test: npt.ArrayLike | NewPoints) -> Floats:
         """Evaluate f on test points.
 
         Parameters
         ----------
-        grams_test : (M, n_test, n) array-like
-            Kernel values between test and training points, normalised like the training bank.
+        grams_test : NewPoints or (M, n_test, n) array-like
+            Test points, ``bank.on(X_test)`` of the :class:`mkldist.KernelBank` that was solved; or
+            kernel values between test and training points, normalised like the training bank.
 
         Returns
         -------
@@ -256,8 +258,12 @@ class Solution:
         Raises
         ------
         mkldist.errors.GramError
-            For an array of another shape.
+            For an array of another shape, and for points of another bank.
         """
+        if isinstance(grams_test, NewPoints):
+            own = self.kernel_coefficients
+            coefficients = self.coefficients if own is None else own
+            return grams_test.decision_values(self.kernel_weights, coefficients, self.bias)
         grams = np.asarray(grams_test)
         expected = (len(self.kernel_weights), len(self.coefficients))
         if grams.ndim != 3 or (grams.shape[0], grams.shape[2]) != expected:

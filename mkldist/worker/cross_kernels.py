@@ -11,12 +11,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from mkldist.arrays import Floating, Floats, Ints
+from mkldist.gram.cross_values import combined, sum_of_expansions
 from mkldist.gram.predictor import RawPredictor
 from mkldist.identity import array_id
 from mkldist.kernels.evaluate import evaluate
 from mkldist.worker.bank_inputs import BankInputs, TrainingView
-
-GROUP_BYTES = 32 * 2**20  # of kernel values that are computed together
 
 
 @dataclass(eq=False)
@@ -50,6 +49,11 @@ class CrossKernels:
         return self.inputs.training_rows(self.training_view)
 
     @property
+    def _shape(self) -> tuple[int, int]:
+        """Numbers of test points and of training rows."""
+        return len(self.test_rows), len(self.training_rows)
+
+    @property
     def n_bytes(self) -> int:
         """Bytes of the combination that is kept for the next run."""
         return 0 if self._combined is None else self._combined.nbytes
@@ -69,38 +73,16 @@ class CrossKernels:
         if not len(predictor.kernels) or not len(self.test_rows):
             return np.full(len(self.test_rows), predictor.bias)
         if predictor.coefficients.ndim == 2:
-            return self._sum_of_expansions(predictor)
+            return sum_of_expansions(self._values, predictor, self._shape)
         # Weights that are multiples of each other share one combination.
         largest = float(np.abs(predictor.weights).max())
         weights = predictor.weights / largest
         key = array_id(predictor.kernels, weights)
         if self._combined is None or key != self._key:
-            self._combined, self._key = self._combine(predictor.kernels, weights), key
+            self._combined = combined(self._values, predictor.kernels, weights, self._shape)
+            self._key = key
         values: Floats = largest * (self._combined @ predictor.coefficients) + predictor.bias
         return values
-
-    def _combine(self, kernels: Ints, weights: Floats) -> Floats:
-        """Return the weighted sum of kernels, (t, n)."""
-        combined = np.zeros((len(self.test_rows), len(self.training_rows)))
-        step = max(1, GROUP_BYTES // max(1, combined.nbytes))
-        for start in range(0, len(kernels), step):
-            group = slice(start, start + step)
-            for weight, values in zip(weights[group], self._values(kernels[group]), strict=True):
-                combined += weight * values
-        return combined
-
-    def _sum_of_expansions(self, predictor: RawPredictor) -> Floats:
-        """Return the sum of expansions with coefficients of each kernel's own, (t,)."""
-        total = np.full(len(self.test_rows), predictor.bias)
-        parts = zip(
-            predictor.weights,
-            self._values(predictor.kernels),
-            predictor.coefficients,
-            strict=True,
-        )
-        for weight, values, coefficients in parts:
-            total += weight * (values @ coefficients)
-        return total
 
     def _values(self, kernels: Ints) -> Iterator[Floats]:
         """Yield the (t, n) values of each kernel."""

@@ -18,7 +18,8 @@ import numpy as np
 from mkldist.arrays import Floats
 from mkldist.data.dataset import Dataset
 from mkldist.data.preprocessing import TargetScale
-from mkldist.gram.predictor import RawPredictor, bank_values, raw_predictor
+from mkldist.gram.predictor import RawPredictor, bank_values
+from mkldist.gram.predictor import raw_predictors as predictors_of
 from mkldist.gram.requests import Request
 from mkldist.gram.view import BankView
 from mkldist.methods.registry import METHODS
@@ -115,12 +116,9 @@ def is_scored_on_bank(inputs: BankInputs, training_view: TrainingView) -> bool:
 
 def raw_predictors(view: BankView, solution: Solution) -> list[RawPredictor]:
     """Return the decision functions of a solution, one for each column of its labels."""
-    weights, own = solution.kernel_weights, solution.kernel_coefficients
-    shared = solution.coefficients if own is None else own
-    if solution.coefficients.ndim == 1:
-        return [raw_predictor(view, weights, shared, float(solution.bias))]
-    biases = np.asarray(solution.bias)
-    return [raw_predictor(view, weights, shared[..., c], bias) for c, bias in enumerate(biases)]
+    own = solution.kernel_coefficients
+    coefficients = solution.coefficients if own is None else own
+    return predictors_of(view, solution.kernel_weights, coefficients, solution.bias)
 
 
 def values_on_bank(

@@ -5,7 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mkldist.data.gram_checks import check_grams, semidefinite
+from mkldist.data import gram_checks
+from mkldist.data.gram_checks import (
+    check_diagonal,
+    check_finite,
+    check_symmetric,
+    usable_grams,
+)
 from mkldist.errors import GramError
 
 
@@ -18,13 +24,13 @@ def grams(m=3, n=12, rank=4, seed=0):
        st.floats(1e-30, 1e30))  # fmt: skip
 def test_products_are_gram_matrices_at_any_scale(n, rank, dtype, scale):
     matrices = (grams(2, n, rank) * scale).astype(dtype)
-    check_grams(matrices, np.ones(n))
+    usable_grams(matrices, np.ones(n))
 
 
 def test_zero_and_integer_and_boolean_matrices_pass():
-    check_grams(np.zeros((2, 3, 3)))
-    check_grams(np.array([[[2, 1], [1, 2]]]))
-    check_grams(np.eye(3, dtype=bool)[None])
+    usable_grams(np.zeros((2, 3, 3)))
+    usable_grams(np.array([[[2, 1], [1, 2]]]))
+    usable_grams(np.eye(3, dtype=bool)[None])
 
 
 @pytest.mark.parametrize(
@@ -41,7 +47,7 @@ def test_zero_and_integer_and_boolean_matrices_pass():
 )
 def test_wrong_shapes_and_types(array, y, words):
     with pytest.raises(GramError) as caught:
-        check_grams(array, y, where="bank.npz")
+        usable_grams(array, y, where="bank.npz")
     assert all(word in str(caught.value) for word in ["bank.npz", *words])
 
 
@@ -50,14 +56,14 @@ def test_entries_that_are_not_finite(value):
     matrices = grams()
     matrices[2, 5, 1] = value
     with pytest.raises(GramError, match=rf"kernel 2: entry \(5, 1\) is {value}"):
-        check_grams(matrices)
+        usable_grams(matrices)
 
 
 def test_asymmetry_names_the_entries():
     matrices = grams()
     matrices[1, 3, 7] += 1e-3
     with pytest.raises(GramError, match=r"kernel 1: entries \(3, 7\) and \(7, 3\)"):
-        check_grams(matrices)
+        usable_grams(matrices)
 
 
 def with_smallest_eigenvalue(relative_to_trace):
@@ -72,45 +78,90 @@ def with_smallest_eigenvalue(relative_to_trace):
 def test_negative_eigenvalues_to_the_stated_tolerance(value, fine):
     matrices = np.stack([np.eye(6), 1e5 * with_smallest_eigenvalue(value)])
     if fine:
-        check_grams(matrices)
+        usable_grams(matrices)
     else:
         with pytest.raises(GramError, match=r"kernel 1: smallest eigenvalue -.*semi-definite"):
-            check_grams(matrices)
+            usable_grams(matrices)
 
 
 def test_asymmetry_to_the_stated_tolerance():
     matrices = grams(1)
     largest = np.abs(matrices).max()
     matrices[0, 0, 1] += 0.5e-8 * largest
-    check_grams(matrices)
+    usable_grams(matrices)
     matrices[0, 0, 1] += 1e-8 * largest
     with pytest.raises(GramError, match="symmetric"):
-        check_grams(matrices)
+        usable_grams(matrices)
 
 
 def test_negative_definite_matrices_fail():
     with pytest.raises(GramError, match="smallest eigenvalue -1"):
-        check_grams(-np.eye(3)[None])
+        usable_grams(-np.eye(3)[None])
 
 
-def test_eigenvalues_are_computed_for_culprits_only(monkeypatch):
-    calls = []
-    original = np.linalg.eigvalsh
-    monkeypatch.setattr(np.linalg, "eigvalsh", lambda a: calls.append(1) or original(a))
-    check_grams(grams(50))
-    assert calls == []
+def counted(monkeypatch, module, name):
+    """Count the calls of a function."""
+    calls, original = [], getattr(module, name)
+    monkeypatch.setattr(module, name, lambda *given: calls.append(1) or original(*given))
+    return calls
+
+
+def test_a_matrix_takes_one_factorisation_and_culprits_one_decomposition(monkeypatch):
+    factorisations = counted(monkeypatch, gram_checks, "has_cholesky_factor")
+    decompositions = counted(monkeypatch, np.linalg, "eigh")
+    counted_too = counted(monkeypatch, np.linalg, "eigvalsh")
+    usable_grams(grams(50))
+    assert (len(factorisations), len(decompositions)) == (50, 0)
+    usable_grams(np.stack([np.eye(6), 1e5 * with_smallest_eigenvalue(-0.5e-8)]))
+    assert (len(factorisations), len(decompositions), len(counted_too)) == (52, 1, 0)
+
+
+@pytest.mark.parametrize("n", [1, 2, 30])
+def test_the_largest_asymmetry_is_found_wherever_it_is(n):
+    rng = np.random.default_rng(n)
+    for _ in range(20):
+        matrix = rng.normal(size=(n, n))
+        matrix += matrix.T
+        check_symmetric(matrix, 0.0, "here")
+        i, j = rng.integers(n, size=2)
+        matrix[i, j] += 1.0
+        matrix.setflags(write=False)
+        if i == j:
+            check_symmetric(matrix, 0.0, "here")
+        else:
+            pair = rf"\({min(i, j)}, {max(i, j)}\) and \({max(i, j)}, {min(i, j)}\)"
+            with pytest.raises(GramError, match=f"here: entries {pair}"):
+                check_symmetric(matrix, 1e-8, "here")
+
+
+def test_entries_whose_sum_alone_is_infinite_are_finite():
+    check_finite(np.full((2, 2), 1.7e308), "here")
+
+
+def test_negative_entries_of_the_diagonal_are_named():
+    check_diagonal(np.diag([1.0, 0.0, -1e-9]), 1e-8, "here")
+    with pytest.raises(GramError, match=r"here: entry \(2, 2\) is -1e-07; expected no negative"):
+        check_diagonal(np.diag([1.0, 0.0, -1e-7]), 1e-8, "here")
 
 
 @given(st.integers(1, 20), st.integers(1, 20), st.floats(1e-30, 1e30))
 def test_products_are_semidefinite_as_they_are(n, rank, scale):
     matrices = grams(2, n, rank) * scale
-    assert semidefinite(matrices) is matrices
+    assert usable_grams(matrices) is matrices
+
+
+def test_single_precision_has_its_own_tolerance_and_is_not_changed():
+    """Rounding to single precision would bring back the negative eigenvalues."""
+    matrices = with_smallest_eigenvalue(-0.5e-6)[None].astype(np.float32)
+    assert usable_grams(matrices) is matrices
+    with pytest.raises(GramError, match="-1e-06 of the trace"):
+        usable_grams(with_smallest_eigenvalue(-2e-6)[None].astype(np.float32))
 
 
 def test_negative_eigenvalues_become_zero_and_others_stay():
     matrices = np.stack([np.eye(6), 1e5 * with_smallest_eigenvalue(-0.5e-8), np.zeros((6, 6))])
     given = matrices.copy()
-    cured = semidefinite(matrices)
+    cured = usable_grams(matrices)
     np.testing.assert_array_equal(matrices, given)
     np.testing.assert_array_equal(cured[[0, 2]], given[[0, 2]])
     before, after = np.linalg.eigvalsh(given[1]), np.linalg.eigvalsh(cured[1])

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from sklearn.svm import SVC
@@ -10,6 +13,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 import mkldist
 import mkldist.in_memory.solve as solve_module
 from mkldist.errors import ConvergenceWarning, GramError, SpecError
+from mkldist.in_memory import making
 from mkldist.methods.registry import METHODS
 from tests.methods import instances
 from tests.methods.references.recorded import optimum_of
@@ -239,8 +243,27 @@ def test_small_problems_take_one_thread_of_linear_algebra(limit, monkeypatch):
     x = np.random.default_rng(0).normal(size=(20, 3))
     with threadpool_limits(limits=2):
         before = threads()
-        monkeypatch.setattr(solve_module, "MANY_POINTS", limit)
+        monkeypatch.setattr(making, "MANY_POINTS", limit)
         monkeypatch.setattr(solve_module, "solve_alone", watched)
         mkldist.solve("level", (x @ x.T)[None], np.sign(x[:, 0]), C=1.0)
         assert threads() == before
     assert seen == [[1] * len(before) if limit else before]
+
+
+NOT_FOR_ARRAYS = {
+    "scipy.optimize", "scipy.sparse", "scipy.special", "scipy.stats", "sklearn", "pandas", "xarray",
+    "zarr", "dask", "distributed", "fsspec", "filelock", "matplotlib", "rich",
+}  # fmt: skip
+
+
+def test_a_call_imports_only_what_it_uses():
+    code = """
+import sys
+import numpy as np, mkldist
+x = np.linspace(-2, 2, 20)
+grams = np.array([np.outer(x, x), np.outer(x, x) ** 2])
+mkldist.solve("level", grams, np.where(np.abs(x) < 1, 1.0, -1.0), C=10.0)
+print(*sys.modules)
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not NOT_FOR_ARRAYS & set(run.stdout.split())

@@ -7,6 +7,7 @@ import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 
 from mkldist.data.dataset import Dataset, Split
+from mkldist.gram import cross_values
 from mkldist.gram.predictor import RawPredictor
 from mkldist.kernels.families import kernel_list
 from mkldist.spec.banks import BankSpec
@@ -41,7 +42,7 @@ def kernels_by_hand(*, cosine: bool = True) -> np.ndarray:
 @pytest.mark.parametrize("group_bytes", [1, 2**20])
 @pytest.mark.parametrize("inputs", [on_features, on_grams])
 def test_values_are_weighted_sums_of_kernels(monkeypatch, inputs, group_bytes):
-    monkeypatch.setattr(cross_kernels, "GROUP_BYTES", group_bytes)
+    monkeypatch.setattr(cross_values, "GROUP_BYTES", group_bytes)
     part = CrossKernels(inputs(), TrainingView(0))
     kernels, weights, bias = np.array([3, 0, 2]), np.array([0.25, -1.0, 4.0]), 0.5
     for coefficients in (RNG.normal(size=4), RNG.normal(size=(3, 4))):
@@ -63,14 +64,13 @@ def test_a_function_without_kernels_is_its_bias():
 
 
 def test_multiples_of_the_same_weights_share_one_combination(monkeypatch):
-    combined = []
-    real = CrossKernels._combine
+    combined, real = [], cross_values.combined
 
-    def combine(part, kernels, weights):
+    def combine(values, kernels, weights, shape):
         combined.append(kernels)
-        return real(part, kernels, weights)
+        return real(values, kernels, weights, shape)
 
-    monkeypatch.setattr(CrossKernels, "_combine", combine)
+    monkeypatch.setattr(cross_kernels, "combined", combine)
     part, kernels = CrossKernels(on_features(), TrainingView(0)), np.array([0, 1])
     values = [
         part.decision_values(RawPredictor(kernels, factor * np.ones(2), np.ones(4), 0.0))

@@ -1,0 +1,293 @@
+"""Banks of kernels for Python: made, checked and packed once, then solved many times."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from mkldist.arrays import Ints
+from mkldist.errors import GramError
+from mkldist.gram.bank import Bank
+from mkldist.gram.cross_values import NewPoints
+from mkldist.gram.part import PartBank
+from mkldist.gram.passes import answer
+from mkldist.gram.recomputed import RecomputedBank
+from mkldist.gram.requests import Combine
+from mkldist.gram.view import BankView
+from mkldist.in_memory.given_kernels import bank_spec
+from mkldist.in_memory.making import BankContent, bank_of_features, bank_of_grams
+from mkldist.in_memory.opened_bank import recomputed
+from mkldist.in_memory.origins import FeatureOrigin
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class KernelBank:
+    """M kernels on n points: made, checked and packed once, then solved many times.
+
+    ``KernelBank(X, kernels)`` evaluates kernel functions on features;
+    :meth:`KernelBank.from_grams` takes Gram matrices.  ``mkldist.solve(method, bank, y)`` and
+    ``mkldist.solve_path`` take the bank where they take Gram matrices.
+
+    Features are taken as they are.  Unlike a sweep, a bank does not scale them (``zscore`` by
+    default there), drop constant ones, fill missing values, or set points aside.  What is fitted
+    is the normalisation: on X, and :meth:`on` applies it to new points.
+
+    Parameters
+    ----------
+    X : (n, d) array-like or DataFrame
+        Features of the training points, finite.
+    kernels : str or list of dict
+        Name of a family, see ``mkldist list kernels``, or entries with the keys of
+        ``[[banks.kernels]]`` in a sweep file: ``function``, ``widths``, ``degrees``, ``offset``
+        and ``features``.  The columns of a DataFrame are features by name, those of an array are
+        ``x0``, ``x1`` and so on.
+    normalisation : str or list of str
+        As in a sweep file: ``"trace"``, ``"cosine"``, ``"centre"``, ``"variance"``, ``"none"``, or
+        several in order.
+    backend : {"auto", "memory", "mmap", "stream", "recompute"}
+        As in a sweep file: loaded into memory; mapped from a file; read from files in every pass;
+        or never stored and computed in every pass.  ``"auto"`` loads a bank that half of this
+        machine's memory holds, and computes any other in every pass.
+    dtype : {"auto", "float32", "float64"}
+        Precision of stored kernels; ``"auto"`` is float64.  Arithmetic is in float64.
+    groups : mapping of str to list of str or int, optional
+        Names for groups of features, which ``features`` of a kernel may use.
+    seed : int
+        Seed of random feature subsets and random widths.
+    folder : str or Path, optional
+        Folder for the files of ``"mmap"`` and ``"stream"``; the same kernels on the same points
+        are found there again.  By default a temporary folder, deleted by :meth:`close`, at the end
+        of a ``with`` block, or with the last bank that uses it.
+
+    Raises
+    ------
+    mkldist.errors.SpecError
+        For unknown families, keys, features or settings.
+    mkldist.errors.DataError
+        For features that cannot be used, and for a bank that does not fit where it is to be kept.
+
+    Examples
+    --------
+    >>> import numpy as np, mkldist
+    >>> X = np.random.default_rng(0).normal(size=(60, 3))
+    >>> y = np.sign(X[:, 0] * X[:, 1])
+    >>> bank = mkldist.KernelBank(X[:40], [
+    ...     {"function": "gaussian", "widths": [0.5, 1, 2], "features": ["all", "each"]},
+    ...     {"function": "polynomial", "degrees": [2]},
+    ... ])
+    >>> len(bank), bank.kernels.function[3]
+    (13, 'polynomial')
+    >>> solution = mkldist.solve("level", bank, y[:40], C=10.0)
+    >>> solution.decision_function(bank.on(X[40:])).shape
+    (20,)
+    """
+
+    _content: BankContent
+
+    def __init__(
+        self,
+        X: Any,
+        kernels: str | Sequence[Mapping[str, Any]],
+        *,
+        normalisation: str | Sequence[str] = "trace",
+        backend: str = "auto",
+        dtype: str = "auto",
+        groups: Mapping[str, Sequence[int | str]] | None = None,
+        seed: int = 0,
+        folder: str | Path | None = None,
+    ) -> None:
+        from mkldist.in_memory.given_features import Features
+
+        features = Features.of(X)
+        spec = bank_spec(kernels, normalisation=normalisation, backend=backend, dtype=dtype)
+        self._content = bank_of_features(features, spec, groups or {}, seed, folder)
+
+    @classmethod
+    def from_grams(
+        cls,
+        grams: npt.ArrayLike,
+        *,
+        normalisation: str | Sequence[str] = "none",
+        check: Literal["full", "active", "none"] = "full",
+        backend: str = "auto",
+        dtype: str = "auto",
+        names: Sequence[str] | None = None,
+        folder: str | Path | None = None,
+    ) -> Self:
+        """Return a bank of given Gram matrices, checked.
+
+        Parameters
+        ----------
+        grams : (M, n, n) array-like
+            Gram matrices, possibly memory-mapped; they are read one at a time.
+        normalisation : str or list of str
+            As in a sweep file, without ``"cosine"``; by default none.
+        check : {"full", "active", "none"}
+            ``"full"`` requires finite, symmetric and positive semi-definite matrices.  It takes
+            one factorisation a matrix.  Eigenvalues from -1e-8 of the trace (-1e-6 in single
+            precision) to 0 are set to zero; a matrix with smaller ones is refused.
+
+            ``"active"`` checks what a certificate rests on.  At once it requires finite, symmetric
+            matrices without negative entries on the diagonal.  After a solution it requires that
+            every kernel of positive weight is positive semi-definite, and with these their sum.
+            Nothing is said about the definiteness of kernels of weight zero.
+
+            ``"none"`` requires finite entries alone.  The upper triangle counts.  A certificate
+            then holds if the matrices are positive semi-definite.
+        backend : {"auto", "memory", "mmap", "stream"}
+            As for :class:`KernelBank`.  ``"auto"`` streams a bank that does not fit in memory.
+        dtype, folder
+            As for :class:`KernelBank`.
+        names : sequence of str, optional
+            Names of the M kernels.
+
+        Raises
+        ------
+        mkldist.errors.GramError
+            For matrices that fail the check; the message names the first such kernel.
+        """
+        spec = bank_spec("precomputed", normalisation=normalisation, backend=backend, dtype=dtype)
+        bank = cls.__new__(cls)
+        bank._content = bank_of_grams(grams, spec, check, names, folder)
+        return bank
+
+    def __len__(self) -> int:
+        return self.view.n_kernels
+
+    def __repr__(self) -> str:
+        """Return the sizes and settings in one line."""
+        content, bank = self._content, self.view.bank
+        size = "computed in every pass"
+        if not isinstance(bank, RecomputedBank):
+            size = f"{bank.n_bytes / 2**20:.1f} MiB of {bank.dtype.name}, {content.backend}"
+        return (
+            f"<KernelBank: {len(self)} kernels on {self.n_points} points, {size}, "
+            f"normalisation {content.normalisation}>"
+        )
+
+    def __getitem__(self, kernels: slice | Sequence[int] | npt.NDArray[Any]) -> KernelBank:
+        """Return a bank of some kernels, which shares the memory of this one.
+
+        Parameters
+        ----------
+        kernels : slice, sequence of int or (M,) bool
+            The kernels, in any order.
+
+        Raises
+        ------
+        IndexError
+            For kernels that the bank has not, and for none.
+        """
+        index = _indices(kernels, len(self))
+        content, bank = self._content, self.view.bank
+        origin = content.origin.select(index)
+        if isinstance(bank, RecomputedBank) and isinstance(origin, FeatureOrigin):
+            part: Bank = recomputed(origin.source)
+        else:
+            part = PartBank(bank, index)
+        made = KernelBank.__new__(KernelBank)
+        made._content = BankContent(
+            BankView(part, None, self.view.scale[index], self.view.centred),
+            origin,
+            content.backend,
+            content.normalisation,
+            content.temporary,
+            content.inspection,
+            content.passed[index] if content.inspection else content.passed,
+        )
+        return made
+
+    def __array__(self, *_: object, **__: object) -> npt.NDArray[Any]:
+        """Refuse to be an array, which numpy would otherwise make of items."""
+        expected = "an array, or the points bank.on(X)"
+        raise GramError("grams", f"found {self!r}", expected)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def n_points(self) -> int:
+        """Number of training points n."""
+        return self.view.n_points
+
+    @property
+    def view(self) -> BankView:
+        """The bank as solvers see it."""
+        return self._content.view
+
+    @property
+    def kernels(self) -> pd.DataFrame:
+        """Description of the kernels, one row a kernel.
+
+        The columns are function, width, degree, offset, features and name; for Gram matrices the
+        name alone.
+        """
+        return self._content.origin.table()
+
+    def on(self, X_new: Any) -> NewPoints:
+        """Return new points for :meth:`mkldist.Solution.decision_function`.
+
+        Kernels are evaluated when a decision function is: only those of non-zero weight, and a few
+        megabytes at a time.  The normalisation is that of the training points.
+
+        Parameters
+        ----------
+        X_new : (n_new, d) array-like or DataFrame
+            Features in the units of the training points, the columns of a DataFrame by their
+            names.  For a bank of Gram matrices (M, n_new, n): kernel values between new points and
+            training points, without the normalisation.
+
+        Raises
+        ------
+        mkldist.errors.DataError, mkldist.errors.GramError
+            For other columns or another shape, and for features that are not finite.
+        """
+        return self._content.origin.at(X_new, self.view)
+
+    def check_active(self, kernel_weights: npt.NDArray[np.float64]) -> None:
+        """Check the kernels of positive weight, as ``check="active"`` asks after a solution.
+
+        Each kernel is factorised once in the life of a bank.  Banks with another check do nothing.
+
+        Parameters
+        ----------
+        kernel_weights : (M,) float64
+            Weights of a solution.
+
+        Raises
+        ------
+        mkldist.errors.GramError
+            Naming the first kernel that is not positive semi-definite.
+        """
+        content, bank = self._content, self.view.bank
+        if content.inspection is None:
+            return
+        for m in np.flatnonzero((kernel_weights > 0.0) & ~content.passed).tolist():
+            [matrix] = answer(bank, [Combine(np.ones(1), np.array([m]))])
+            content.inspection.require_semidefinite(matrix, m)
+            content.passed[m] = True
+
+    def close(self) -> None:
+        """Give back memory and delete temporary files; the bank must not be used afterwards."""
+        self.view.bank.close()
+        if self._content.temporary is not None:
+            self._content.temporary.delete()
+
+
+def _indices(kernels: Any, n_kernels: int) -> Ints:
+    """Return the kernels that a user names as indices from 0."""
+    if isinstance(kernels, int | np.integer):
+        raise IndexError(f"found kernel {kernels}; expected a list such as [{kernels}], or a slice")
+    index: Ints = np.arange(n_kernels)[kernels]
+    if index.ndim != 1 or not len(index):
+        raise IndexError(f"found {index.size} kernels; expected at least one of {n_kernels}")
+    return index

@@ -1,0 +1,205 @@
+"""Banks of a Python session by their backend: loaded, mapped, streamed or computed in passes."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, cast
+
+import numpy as np
+
+from mkldist.arrays import Floating
+from mkldist.blas_threads import single_threaded
+from mkldist.data.raw import GIB, SHARE_OF_MEMORY, physical_memory
+from mkldist.errors import DataError
+from mkldist.gram.bank import Bank, MemoryBank
+from mkldist.gram.layout import TileLayout
+from mkldist.gram.recomputed import RecomputedBank
+from mkldist.gram.sources import BankSource, check_finite
+from mkldist.in_memory.side_by_side import processors, side_by_side
+from mkldist.memory import row_cache_bytes
+
+Backend = Literal["memory", "mmap", "stream", "recompute"]
+
+
+@dataclass(frozen=True)
+class BankSize:
+    """Size of a bank before it is made.
+
+    Parameters
+    ----------
+    n_kernels, n_points : int
+        Numbers of kernels and of points.
+    dtype : dtype
+        float32 or float64.
+    """
+
+    n_kernels: int
+    n_points: int
+    dtype: np.dtype[np.floating]
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of all stored entries."""
+        layout = TileLayout.for_points(self.n_points)
+        return self.n_kernels * layout.n_entries * self.dtype.itemsize
+
+    @property
+    def fits(self) -> bool:
+        """True if half of this machine's memory holds the bank."""
+        return self.n_bytes <= SHARE_OF_MEMORY * physical_memory()
+
+    def require_fit(self, hint: str) -> None:
+        """Raise DataError unless the bank fits in memory; `hint` names the remedy."""
+        if not self.fits:
+            limit = SHARE_OF_MEMORY * physical_memory()
+            raise DataError(
+                "backend",
+                f"'memory' for {self.n_kernels} kernels on {self.n_points} points, which take "
+                f"{self.n_bytes / GIB:.1f} GiB as {self.dtype.name}",
+                f"at most {limit / GIB:.1f} GiB, half of this machine's memory",
+                hint,
+            )
+
+
+def loaded(source: BankSource, dtype: np.dtype[np.floating]) -> MemoryBank:
+    """Compute a bank into memory, several kernels side by side.
+
+    Raises
+    ------
+    mkldist.errors.GramError
+        If a kernel has values that the type cannot hold.
+    """
+    layout = TileLayout.for_points(source.n_points)
+    values: Floating = np.empty((source.n_kernels, layout.n_entries), dtype=dtype)
+    tiles = values.reshape(len(values), layout.n_tiles, layout.tile, layout.tile)
+
+    def work(kernels: slice) -> None:
+        with np.errstate(over="ignore", invalid="ignore"):
+            source.fill(kernels, slice(0, layout.n_tiles), layout, tiles[kernels])
+            check_finite(values[kernels], kernels.start, source)
+
+    with single_threaded():
+        side_by_side(work, len(values), layout.n_entries)
+    return MemoryBank(values, layout)
+
+
+def recomputed(source: BankSource) -> RecomputedBank:
+    """Return a bank whose kernels are computed in every pass."""
+    return RecomputedBank(source, row_cache_bytes(None), processors())
+
+
+class TemporaryFolder:
+    """A new folder that is deleted with this object, or at the end of the process."""
+
+    def __init__(self) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix="mkldist-"))
+        self.delete = weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+
+
+@dataclass(frozen=True, eq=False)
+class StoredBank:
+    """A bank in a folder, and the temporary folder that ends with it.
+
+    Parameters
+    ----------
+    bank : Bank
+        The bank, open.
+    temporary : TemporaryFolder or None
+        The folder; None if the user gave one.
+    """
+
+    bank: Bank
+    temporary: TemporaryFolder | None
+
+
+def stored(
+    make_source: Callable[[], BankSource],
+    bank_id: str,
+    size: BankSize,
+    backend: Backend,
+    folder: str | Path | None,
+) -> StoredBank:
+    """Build what a folder lacks of a bank, and open it there.
+
+    Parameters
+    ----------
+    make_source : callable
+        Returns the source of the bank's values; called only if blocks are missing.
+    bank_id : str
+        Name of the bank in the folder: a content hash, under which it is found again.
+    size : BankSize
+        Its size.
+    backend : {"mmap", "stream"}
+        How it is read.
+    folder : str, Path or None
+        The folder; None for a temporary one.
+
+    Raises
+    ------
+    mkldist.errors.DataError
+        If the disk has too little room.
+    mkldist.errors.OutputError
+        If the folder cannot be written.
+    """
+    from mkldist.gram.build import build_blocks
+    from mkldist.gram.cache import NodeCache
+    from mkldist.gram.open import open_bank
+    from mkldist.gram.store import GramStore
+
+    temporary = TemporaryFolder() if folder is None else None
+    root = temporary.path if temporary is not None else Path(folder or ".")
+    reading: Literal["mmap", "stream"] = "mmap" if backend == "mmap" else "stream"
+    layout = TileLayout.for_points(size.n_points)
+    store = GramStore.create(root, bank_id, size.n_kernels, layout, size.dtype)
+    missing = store.missing()
+    if missing:
+        _require_room(root, len(missing) / len(store.blocks) * store.n_bytes)
+        source = make_source()
+
+        def build(blocks: slice) -> None:
+            build_blocks(source, store, missing[blocks])
+
+        with single_threaded():
+            side_by_side(build, len(missing), store.n_bytes // len(store.blocks))
+    return StoredBank(open_bank(store, reading, cache=NodeCache(root / "mapped")), temporary)
+
+
+def _require_room(folder: Path, n_bytes: float) -> None:
+    """Raise DataError if a disk has too little room for the blocks to build."""
+    free = shutil.disk_usage(folder).free
+    if n_bytes > free:
+        raise DataError(
+            str(folder),
+            f"{free / GIB:.1f} GiB of free space",
+            f"{n_bytes / GIB:.1f} GiB for the bank",
+            "Choose another folder, or backend='recompute' for kernels of features",
+        )
+
+
+def backend_for(asked: str, size: BankSize, otherwise: Backend) -> Backend:
+    """Return the backend that was asked for; for ``"auto"`` memory if the bank fits.
+
+    Parameters
+    ----------
+    asked : str
+        A backend or ``"auto"``.
+    size : BankSize
+        Size of the bank.
+    otherwise : Backend
+        Backend of a bank that does not fit, which the message about it also names.
+
+    Raises
+    ------
+    mkldist.errors.DataError
+        For ``"memory"`` if the bank does not fit there.
+    """
+    if asked == "auto":
+        return "memory" if size.fits else otherwise
+    if asked == "memory":
+        size.require_fit(f"Choose backend='{otherwise}'")
+    return cast(Backend, asked)

@@ -1,0 +1,171 @@
+"""Origins of the kernels of a bank: features and functions, or given Gram matrices.
+
+An origin knows what a bank does not hold: the names of its kernels, and their values at new points.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from mkldist.arrays import Array, Floats, Ints
+from mkldist.errors import GramError
+from mkldist.gram.cross_values import NewPoints
+from mkldist.gram.sources import FeatureSource
+from mkldist.gram.view import BankView
+from mkldist.in_memory.given_arrays import real_array
+from mkldist.kernels.evaluate import evaluate
+from mkldist.kernels.functions import KernelFunction
+from mkldist.kernels.kernel_list import KernelList
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from mkldist.in_memory.given_features import Features
+
+
+class Origin(Protocol):
+    """Source of the names of kernels and of their values at new points."""
+
+    def select(self, kernels: Ints) -> Origin:
+        """Return the origin of some of the kernels."""
+
+    def table(self) -> pd.DataFrame:
+        """Return a description of the kernels, one row a kernel."""
+
+    def at(self, new: Any, view: BankView) -> NewPoints:
+        """Return new points for decision functions on a view of the bank."""
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureOrigin:
+    """Kernel functions on features.
+
+    Parameters
+    ----------
+    features : Features
+        The points.
+    kernels : KernelList
+        The M kernels.
+    cosine : bool
+        True if kernels are scaled to unit self-similarities.
+    """
+
+    features: Features
+    kernels: KernelList
+    cosine: bool
+
+    @cached_property
+    def source(self) -> FeatureSource:
+        """Source of the values of the bank."""
+        return FeatureSource(self.features.points, self.kernels, self.cosine)
+
+    def select(self, kernels: Ints) -> FeatureOrigin:
+        """See :meth:`Origin.select`."""
+        return replace(self, kernels=self.kernels.select(kernels))
+
+    def table(self) -> pd.DataFrame:
+        """See :meth:`Origin.table`."""
+        import pandas as pd
+
+        kernels, names = self.kernels, self.features.names
+        functions = kernels.function.astype(np.intp)
+        polynomial = functions == KernelFunction.POLYNOMIAL
+        has_width = ~(polynomial | (functions == KernelFunction.LINEAR))
+        ends = kernels.subset_indptr
+        subsets = np.empty(len(ends) - 1, dtype=object)
+        for s in range(len(subsets)):
+            columns = kernels.subset_indices[ends[s] : ends[s + 1]]
+            subsets[s] = tuple(names[column] for column in columns.tolist())
+        return pd.DataFrame(
+            {
+                "function": np.array([f.label for f in KernelFunction], dtype=object)[functions],
+                "width": np.where(has_width, kernels.parameter, np.nan),
+                "degree": np.where(polynomial, kernels.parameter, np.nan),
+                "offset": np.where(polynomial, kernels.offset, np.nan),
+                "features": subsets[kernels.subset],
+                "name": kernels.names(names),
+            }
+        )
+
+    def at(self, new: Any, view: BankView) -> NewPoints:
+        """Return new points, given by the same features as those of the bank."""
+        rows = self.features.like(new)
+
+        def values(kernels: Ints, points: slice) -> Iterator[Floats]:
+            chosen = self.kernels.select(kernels)
+            yield from evaluate(chosen, rows[points], self.features.points, cosine=self.cosine)
+
+        return NewPoints(view, len(rows), values)
+
+
+@dataclass(frozen=True, eq=False)
+class GramOrigin:
+    """Gram matrices that were given.
+
+    Parameters
+    ----------
+    n_points : int
+        Number of points n.
+    names : tuple of str
+        Names of the M kernels.
+    """
+
+    n_points: int
+    names: tuple[str, ...]
+
+    def select(self, kernels: Ints) -> GramOrigin:
+        """See :meth:`Origin.select`."""
+        return replace(self, names=tuple(self.names[kernel] for kernel in kernels.tolist()))
+
+    def table(self) -> pd.DataFrame:
+        """See :meth:`Origin.table`."""
+        import pandas as pd
+
+        return pd.DataFrame({"name": list(self.names)})
+
+    def at(self, new: Any, view: BankView) -> NewPoints:
+        """Return new points, given by their kernel values, (M, n_new, n)."""
+        grams = _cross_grams(new, len(self.names), self.n_points)
+
+        def values(kernels: Ints, points: slice) -> Iterator[Floats]:
+            for kernel in kernels.tolist():
+                yield np.asarray(grams[kernel][points], dtype=np.float64)
+
+        return NewPoints(view, grams.shape[1], values)
+
+
+def _cross_grams(given: Any, n_kernels: int, n_points: int) -> Array:
+    """Return kernel values between new points and those of a bank, possibly memory-mapped."""
+    expected = f"(M, n_new, n) = ({n_kernels}, n_new, {n_points})"
+    if isinstance(given, np.ndarray) and given.dtype.kind in "fiub":
+        grams: Array = given
+    else:
+        grams = real_array(given, "X_new", expected)
+    if grams.ndim != 3 or (grams.shape[0], grams.shape[2]) != (n_kernels, n_points):
+        raise GramError("X_new", f"found shape {grams.shape}", expected)
+    return grams
+
+
+def default_names(n_kernels: int) -> tuple[str, ...]:
+    """Return the names of given Gram matrices, as sweeps call them."""
+    return tuple(f"gram[{m}]" for m in range(n_kernels))
+
+
+def given_names(names: Sequence[str] | None, n_kernels: int) -> tuple[str, ...]:
+    """Return the names that a user gives Gram matrices, or default ones for None.
+
+    Raises
+    ------
+    mkldist.errors.GramError
+        For another number of names than matrices.
+    """
+    if names is None:
+        return default_names(n_kernels)
+    if len(names) != n_kernels:
+        raise GramError("names", f"{len(names)} names for {n_kernels} matrices", "one a matrix")
+    return tuple(map(str, names))

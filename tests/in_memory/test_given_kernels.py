@@ -1,0 +1,87 @@
+"""Kernels of a user in the words of a sweep file, and the messages of sweep files about them."""
+
+from __future__ import annotations
+
+import tomllib
+
+import numpy as np
+import pytest
+
+from mkldist.errors import DataError, SpecError
+from mkldist.in_memory.given_features import Features
+from mkldist.in_memory.given_kernels import bank_spec, kernels_on
+from mkldist.spec.banks import BankSpec
+
+GAUSSIAN = {"function": "gaussian", "widths": [0.5, 1.0]}
+FEATURES = Features.of(np.arange(12.0).reshape(4, 3))
+
+
+def test_entries_are_those_of_a_sweep_file():
+    written = tomllib.loads("""
+        normalisation = ["cosine", "trace"]
+        [[kernels]]
+        function = "gaussian"
+        widths = {start = 1.0, stop = 2.0, num = 2}
+        features = ["all", {count = 3, size = 2}]
+        [[kernels]]
+        function = "polynomial"
+        degrees = [1, 2]
+    """)
+    entries = [
+        {
+            "function": "gaussian",
+            "widths": {"start": np.float64(1), "stop": 2, "num": np.int64(2)},
+            "features": ("all", {"count": 3, "size": 2}),
+        },
+        {"function": "polynomial", "degrees": range(1, 3)},
+    ]
+    found = bank_spec(entries, normalisation=("cosine", "trace"))
+    assert found == BankSpec.model_validate(written)
+    assert bank_spec("xu2008") == BankSpec(family="xu2008")
+    widths = bank_spec([{"function": "gaussian", "widths": np.array([1, 2])}]).kernels[0].widths
+    assert widths == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("kernels", "settings", "said"),
+    [
+        ("xu2009", {}, "kernels: found \"xu2009\"; .* Did you mean 'xu2008'"),
+        ([], {}, "kernels: found an empty list; expected the name of a family"),
+        (GAUSSIAN, {}, "kernels: found {'function'"),
+        (None, {}, "kernels: found None"),
+        (["gaussian"], {}, r'kernels\[0\]: found "gaussian"; expected a table'),
+        ([GAUSSIAN | {"width": 1}], {}, r"kernels\[0\].width: unknown key; .* mean 'widths'"),
+        ([{"function": "gausian"}], {}, r"kernels\[0\].function: found .* mean 'gaussian'"),
+        ([GAUSSIAN, GAUSSIAN | {"widths": [1, -1]}], {}, r"kernels\[1\].widths\[1\]: found -1"),
+        ("xu2008", {"normalisation": "zscore"}, 'normalisation: found "zscore"; expected one of'),
+        ("xu2008", {"normalisation": ["trace", "cosine"]}, "KernelBank: found cosine after"),
+        ("xu2008", {"backend": "disk"}, 'backend: found "disk"; expected one of "auto"'),
+        ("xu2008", {"backend": "recompute", "dtype": "float32"}, "expected float64, in which"),
+    ],
+)
+def test_mistakes_are_named_in_the_words_of_sweep_files(kernels, settings, said):
+    with pytest.raises(SpecError, match=said):
+        bank_spec(kernels, **settings)
+
+
+def test_groups_name_features():
+    spec = bank_spec([GAUSSIAN | {"features": ["edge", "x1"]}])
+    kernels = kernels_on(FEATURES, spec, {"edge": ["x0", 2]}, seed=0)
+    assert [kernels.features_of(m).tolist() for m in range(4)] == [[0, 2], [0, 2], [1], [1]]
+    with pytest.raises(DataError, match=r"X: groups\.edge: no feature 'y0'; expected names"):
+        kernels_on(FEATURES, spec, {"edge": ["y0"]}, seed=0)
+
+
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        (GAUSSIAN | {"features": "x3"}, r"kernels\[0\].features: found 'x3'; .* Choose from x0"),
+        ({"function": "gaussian"}, r"kernels\[0\]: a gaussian kernel without widths"),
+        ({"function": "linear", "degrees": 2}, r"kernels\[0\].degrees: degrees of a linear kernel"),
+        (GAUSSIAN | {"features": {"count": 2, "size": 4}}, "size: 4; expected at most 3 features"),
+    ],
+)
+def test_kernels_that_do_not_fit_the_features_are_refused(entry, said):
+    with pytest.raises(SpecError, match=said) as caught:
+        kernels_on(FEATURES, bank_spec([entry]), {}, seed=0)
+    assert caught.value.where.startswith("kernels[0]")

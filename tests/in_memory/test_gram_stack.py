@@ -1,0 +1,124 @@
+"""Stacks of Gram matrices: checks by their names, packing, and the work that they take."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mkldist.data import gram_checks
+from mkldist.errors import GramError, SpecError
+from mkldist.in_memory import side_by_side
+from mkldist.in_memory.gram_stack import Inspection, gram_stack, inspected_stack, packed_bank
+
+RNG = np.random.default_rng(0)
+
+
+def grams(m=5, n=30, rank=4):
+    factors = RNG.normal(size=(m, n, rank))
+    return factors @ factors.swapaxes(1, 2)
+
+
+def unpacked(bank):
+    return np.array([bank.layout.unpack(values) for values in bank._values], dtype=np.float64)
+
+
+@pytest.fixture
+def factorisations(monkeypatch):
+    """Count the factorisations of matrices."""
+    calls, original = [], gram_checks.has_cholesky_factor
+    monkeypatch.setattr(
+        gram_checks, "has_cholesky_factor", lambda *given: calls.append(1) or original(*given)
+    )
+    return calls
+
+
+def slightly_negative(n=30):
+    """Return a matrix with an eigenvalue of -5e-9 of the trace, and the nearest without it."""
+    rotation = np.linalg.qr(RNG.normal(size=(n, n)))[0]
+    values = RNG.random(n)
+    values[0] = -5e-9 * values[1:].sum()
+    matrix = (rotation * values) @ rotation.T
+    return (matrix + matrix.T) / 2, (rotation * np.maximum(values, 0.0)) @ rotation.T
+
+
+def test_numbers_keep_their_type_and_lists_become_arrays():
+    for dtype in (np.float32, np.float64, np.int8, bool):
+        stack = np.eye(3, dtype=dtype)[None]
+        assert gram_stack(stack) is stack
+    assert gram_stack([[[1, 0], [0, 1]]]).shape == (1, 2, 2)
+    assert gram_stack(np.eye(2, dtype=object)[None]).dtype == np.float64
+
+
+@pytest.mark.parametrize("check", ["full", "active", "none"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_packed_matrices_are_those_given(monkeypatch, check, dtype, threads):
+    monkeypatch.setattr(side_by_side, "processors", lambda: threads)
+    monkeypatch.setattr(side_by_side, "FEW_ENTRIES", 1)
+    monkeypatch.setattr(side_by_side, "PART_ENTRIES", 1)
+    stack = grams(rank=40).astype(dtype)
+    bank = packed_bank(stack, Inspection.of(check, stack.dtype), dtype)
+    assert bank.dtype == dtype
+    np.testing.assert_array_equal(unpacked(bank), stack)
+
+
+@pytest.mark.parametrize(("check", "expected"), [("full", 5), ("active", 0), ("none", 0)])
+def test_a_matrix_takes_one_factorisation_at_most(factorisations, check, expected):
+    packed_bank(grams(), Inspection.of(check, np.dtype(float)))
+    assert len(factorisations) == expected
+
+
+def test_a_full_check_sets_slightly_negative_eigenvalues_to_zero():
+    matrix, nearest = slightly_negative()
+    stack = np.stack([np.eye(30), matrix])
+    given = stack.copy()
+    full = Inspection.of("full", stack.dtype)
+    for found in (unpacked(packed_bank(stack, full)), inspected_stack(stack, full)):
+        np.testing.assert_array_equal(found[0], np.eye(30))
+        np.testing.assert_allclose(found[1], nearest, atol=1e-14)
+    np.testing.assert_array_equal(stack, given)
+    assert inspected_stack(stack, Inspection.of("active", stack.dtype)) is stack
+
+
+REFUSED = {
+    "infinite": {"full", "active", "none"},
+    "asymmetric": {"full", "active"},
+    "negative diagonal": {"full", "active"},
+    "indefinite": {"full"},
+}
+
+
+@pytest.mark.parametrize("check", ["full", "active", "none"])
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_each_check_refuses(what, check):
+    stack = grams()
+    if what == "infinite":
+        stack[3, 1, 2] = stack[3, 2, 1] = np.inf
+    elif what == "asymmetric":
+        stack[3, 1, 2] += 0.1
+    elif what == "negative diagonal":
+        stack[3, 4, 4] = -0.1
+    else:
+        stack[3] -= 1e-3 * np.eye(30)
+        assert (np.diagonal(stack[3]) > 0).all()
+    inspection = Inspection.of(check, stack.dtype)
+    for function in (packed_bank, inspected_stack):
+        if check in REFUSED[what]:
+            with pytest.raises(GramError, match="grams: kernel 3: "):
+                function(stack, inspection)
+        else:
+            function(stack, inspection)
+
+
+def test_a_kernel_of_positive_weight_must_need_no_change():
+    inspection = Inspection.of("active", np.dtype(float))
+    inspection.require_semidefinite(grams()[0], 0)
+    with pytest.raises(GramError, match=r"kernel 7: eigenvalues slightly below.*check='full'"):
+        inspection.require_semidefinite(slightly_negative()[0], 7)
+    with pytest.raises(GramError, match="kernel 7: smallest eigenvalue -1"):
+        inspection.require_semidefinite(-np.eye(3), 7)
+
+
+def test_an_unknown_check_is_refused():
+    with pytest.raises(SpecError, match="check: found 'some'; expected 'full', 'active' or 'none'"):
+        Inspection.of("some", np.dtype(float))

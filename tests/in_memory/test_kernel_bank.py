@@ -1,0 +1,329 @@
+"""Banks in Python, and their `making`: the kernels of scikit-learn, made once, and frugal."""
+
+from __future__ import annotations
+
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel, rbf_kernel
+
+import mkldist
+from mkldist import KernelBank
+from mkldist.data import gram_checks
+from mkldist.errors import GramError, SpecError
+from mkldist.gram import cross_values
+from mkldist.gram.bank import MemoryBank
+from mkldist.in_memory import opened_bank
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(90, 3))
+Y = np.where(X[:, 0] * X[:, 1] + 0.2 * RNG.normal(size=90) > 0, 1.0, -1.0)
+TRAIN, TEST = slice(0, 60), slice(60, 90)
+ENTRIES = [
+    {"function": "gaussian", "widths": [0.5, 1, 2], "features": ["all", "each"]},
+    {"function": "polynomial", "degrees": [1, 2]},
+    {"function": "linear"},
+]
+BACKENDS = ("memory", "mmap", "stream", "recompute")
+TIGHT = {"C": 1.0, "tol": 1e-8}
+
+
+def by_scikit_learn(x, z):
+    """Return the kernels of the entries in the order of a bank, (M, len(x), len(z))."""
+    on_all = [rbf_kernel(x, z, gamma=1 / (2 * w * w)) for w in (0.5, 1, 2)]
+    on_all += [polynomial_kernel(x, z, degree=k, gamma=1, coef0=1) for k in (1, 2)]
+    on_all += [linear_kernel(x, z)]
+    each = [
+        rbf_kernel(x[:, [j]], z[:, [j]], gamma=1 / (2 * w * w))
+        for j in range(3)
+        for w in (0.5, 1, 2)
+    ]
+    return np.array([*on_all, *each])
+
+
+def normalised(words, train, cross):
+    """Normalise kernels on their training points by hand; return both kinds of values."""
+    n = len(train[0])
+    centre = np.eye(n) - 1.0 / n
+    for word in words:
+        if word == "cosine":
+            roots = np.sqrt(np.einsum("mii->mi", by_scikit_learn(X[TRAIN], X[TRAIN])))
+            new = np.sqrt(np.einsum("mii->mi", by_scikit_learn(X[TEST], X[TEST])))
+            train = train / roots[:, :, None] / roots[:, None]
+            cross = cross / new[:, :, None] / roots[:, None]
+        elif word == "centre":
+            cross = (cross - train.mean(axis=1)[:, None]) @ centre
+            train = centre @ train @ centre
+        else:
+            size = np.einsum("mii->m", train)
+            if word == "variance":
+                size = size / n - train.mean(axis=(1, 2))
+            train, cross = train / size[:, None, None], cross / size[:, None, None]
+    return train, cross
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("words", [(), ("trace",), ("cosine",), ("centre", "trace"), ("variance",),
+                                   ("cosine", "centre", "variance")])  # fmt: skip
+def test_a_bank_is_the_stack_of_its_kernels(backend, words):
+    train, cross = normalised(
+        words, by_scikit_learn(X[TRAIN], X[TRAIN]), by_scikit_learn(X[TEST], X[TRAIN])
+    )
+    expected = mkldist.solve("level", train, Y[TRAIN], **TIGHT)
+    with KernelBank(X[TRAIN], ENTRIES, normalisation=words or "none", backend=backend) as bank:
+        solution = mkldist.solve("level", bank, Y[TRAIN], **TIGHT)
+        assert solution.objective == pytest.approx(expected.objective, rel=1e-7)
+        np.testing.assert_allclose(
+            solution.decision_function(bank.on(X[TEST])),
+            solution.decision_function(cross),
+            atol=1e-9,
+        )
+
+
+@pytest.mark.parametrize("backend", ["memory", "mmap", "stream"])
+@pytest.mark.parametrize("words", [(), ("centre", "trace"), ("variance",)])
+def test_a_bank_of_gram_matrices_is_their_stack(backend, words):
+    given = by_scikit_learn(X[TRAIN], X[TRAIN]), by_scikit_learn(X[TEST], X[TRAIN])
+    train, cross = normalised(words, *given)
+    expected = mkldist.solve("level", train, Y[TRAIN], **TIGHT)
+    options = {"normalisation": words or "none", "backend": backend}
+    with KernelBank.from_grams(given[0], **options) as bank:
+        solution = mkldist.solve("level", bank, Y[TRAIN], **TIGHT)
+        assert solution.objective == pytest.approx(expected.objective, rel=1e-7)
+        found = solution.decision_function(bank.on(given[1]))
+        np.testing.assert_allclose(found, solution.decision_function(cross), atol=1e-9)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(
+    "chosen", [[7, 0, 3], slice(2, 9, 3), np.arange(15) % 4 == 1, [-1]], ids=str
+)
+def test_some_kernels_are_a_bank_of_their_own(backend, chosen):
+    with KernelBank(X[TRAIN], ENTRIES, normalisation="centre", backend=backend) as bank:
+        part = bank[chosen]
+        index = np.arange(15)[chosen]
+        assert len(part) == len(index)
+        assert part.kernels.features.tolist() == bank.kernels.features[index].tolist()
+        given = (
+            by_scikit_learn(X[TRAIN], X[TRAIN])[index],
+            by_scikit_learn(X[TEST], X[TRAIN])[index],
+        )
+        train, cross = normalised(("centre",), *given)
+        expected = mkldist.solve("level", train, Y[TRAIN], **TIGHT)
+        solution = mkldist.solve("level", part, Y[TRAIN], **TIGHT)
+        assert solution.objective == pytest.approx(expected.objective, rel=1e-7)
+        np.testing.assert_allclose(
+            solution.decision_function(part.on(X[TEST])),
+            solution.decision_function(cross),
+            atol=1e-9,
+        )
+
+
+def test_a_part_takes_no_memory():
+    bank = KernelBank.from_grams(np.zeros((400, 60, 60)))
+    tracemalloc.start()
+    part = bank[1::2]
+    taken = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(part) == 200
+    assert taken < bank.view.bank.n_bytes / 50
+
+
+@pytest.mark.parametrize("chosen", [3, [99], [], [0.5]])
+def test_kernels_that_a_bank_has_not_are_refused(chosen):
+    with pytest.raises(IndexError):
+        KernelBank.from_grams(np.eye(4)[None])[chosen]
+
+
+def test_columns_are_features_by_name():
+    frame = pd.DataFrame(X, columns=["age", "bmi", "bp"])
+    entry = {"function": "gaussian", "widths": 1.0, "features": ["bmi", "body"]}
+    bank = KernelBank(frame[TRAIN], [entry], groups={"body": ["age", "bp"]})
+    assert bank.kernels.features.tolist() == [("bmi",), ("age", "bp")]
+    solution = mkldist.solve("uniform", bank, Y[TRAIN])
+    found = solution.decision_function(bank.on(frame[TEST][["bp", "bmi", "age"]]))
+    np.testing.assert_array_equal(found, solution.decision_function(bank.on(frame[TEST])))
+
+
+def test_several_classes_share_weights_and_have_a_column_each():
+    bank = KernelBank(X[TRAIN], ENTRIES, normalisation=["centre", "trace"])
+    labels = np.stack([Y, np.sign(X[:, 2])], axis=1)[TRAIN]
+    solution = mkldist.solve("level", bank, labels)
+    cross = by_scikit_learn(X[TEST], X[TRAIN])
+    cross = normalised(("centre", "trace"), by_scikit_learn(X[TRAIN], X[TRAIN]), cross)[1]
+    found = solution.decision_function(bank.on(X[TEST]))
+    np.testing.assert_allclose(found, solution.decision_function(cross), atol=1e-9)
+
+
+def test_a_path_takes_a_bank():
+    bank = KernelBank(X[TRAIN], ENTRIES)
+    path = mkldist.solve_path("level", bank, Y[TRAIN], C=[1.0, 100.0], tol=1e-6)
+    alone = mkldist.solve("level", bank, Y[TRAIN], C=100.0, tol=1e-6)
+    assert path[1].objective == pytest.approx(alone.objective, rel=1e-5)
+
+
+def test_a_bank_is_checked_and_packed_once(monkeypatch):
+    factorisations, original = [], gram_checks.has_cholesky_factor
+    monkeypatch.setattr(
+        gram_checks,
+        "has_cholesky_factor",
+        lambda *given: factorisations.append(1) or original(*given),
+    )
+    grams = by_scikit_learn(X[TRAIN], X[TRAIN])
+    bank = KernelBank.from_grams(grams)
+    assert len(factorisations) == len(grams)
+    for C in (1.0, 10.0):
+        mkldist.solve("level", bank, Y[TRAIN], C=C)
+    mkldist.solve_path("level", bank[:5], Y[TRAIN], C=[1.0, 10.0])
+    assert len(factorisations) == len(grams)
+    mkldist.solve("level", grams, Y[TRAIN])
+    assert len(factorisations) == 2 * len(grams)
+    mkldist.solve("level", grams, Y[TRAIN], check="none")
+    assert len(factorisations) == 2 * len(grams)
+
+
+def of_unit_trace():
+    """Return kernels of which a solution uses a few."""
+    grams = by_scikit_learn(X[TRAIN], X[TRAIN])
+    return grams / np.trace(grams, axis1=1, axis2=2)[:, None, None]
+
+
+def test_an_active_check_factorises_kernels_of_positive_weight_once(monkeypatch):
+    factorisations, original = [], gram_checks.has_cholesky_factor
+    monkeypatch.setattr(
+        gram_checks,
+        "has_cholesky_factor",
+        lambda *given: factorisations.append(1) or original(*given),
+    )
+    bank = KernelBank.from_grams(of_unit_trace(), check="active")
+    assert not factorisations
+    weights = [
+        mkldist.solve("level", bank, Y[TRAIN], C=C, tol=1e-4).kernel_weights
+        for C in (1.0, 1.0, 100.0)
+    ]
+    active = np.count_nonzero(np.add(weights[0], weights[2]))
+    assert len(factorisations) == active < len(bank)
+
+
+def test_an_active_check_refuses_kernels_of_positive_weight_alone():
+    grams = of_unit_trace()
+    options = {"C": 10.0, "tol": 1e-4}
+    weights = mkldist.solve("level", grams, Y[TRAIN], **options).kernel_weights
+    active, idle = int(np.argmax(weights)), int(np.flatnonzero(weights == 0.0)[0])
+    spoilt = grams.copy()
+    spoilt[idle] -= 1e-5 * np.eye(60)
+    mkldist.solve("level", spoilt, Y[TRAIN], check="active", **options)
+    spoilt = grams.copy()
+    spoilt[active] -= 1e-5 * np.eye(60)
+    with pytest.raises(GramError, match=f"kernel {active}: smallest eigenvalue -"):
+        mkldist.solve("level", spoilt, Y[TRAIN], check="active", **options)
+
+
+@pytest.mark.parametrize("backend", ["memory", "recompute"])
+def test_new_points_are_evaluated_in_tiles_and_only_for_kernels_with_weight(monkeypatch, backend):
+    monkeypatch.setattr(cross_values, "GROUP_BYTES", 2**18)
+    x = RNG.normal(size=(4000, 3))
+    widths = np.geomspace(0.1, 10, 300)
+    entries = [{"function": "gaussian", "widths": widths, "features": ["all", "each"]}]
+    bank = KernelBank(X[TRAIN], entries, backend=backend)
+    solution = mkldist.solve("level", bank, Y[TRAIN])
+    evaluated, original = [], cross_values.combined
+    monkeypatch.setattr(
+        cross_values,
+        "combined",
+        lambda values, kernels, *rest: (
+            evaluated.append(kernels) or original(values, kernels, *rest)
+        ),
+    )
+    points = bank.on(x)
+    tracemalloc.start()
+    solution.decision_function(points)
+    taken = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    np.testing.assert_array_equal(evaluated[0], np.flatnonzero(solution.kernel_weights))
+    assert len(evaluated) > 4
+    assert taken < 8 * 60 * 4000  # bytes of the values of a single kernel
+
+
+def test_many_kernels_are_one_call_without_their_memory():
+    entry = {"function": "gaussian", "widths": "chi2", "features": {"count": 20_000}}
+    tracemalloc.start()
+    bank = KernelBank(X[TRAIN], [entry], backend="recompute")
+    solution = mkldist.solve("spicymkl", bank, Y[TRAIN], C=1.0)
+    taken = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(bank) == len(solution.kernel_weights) == 20_000
+    assert solution.converged
+    assert taken < 20_000 * 60 * 60 * 8 / 4
+    assert repr(bank) == (
+        "<KernelBank: 20000 kernels on 60 points, computed in every pass, normalisation trace>"
+    )
+
+
+def test_a_bank_that_does_not_fit_is_computed_in_passes(monkeypatch):
+    monkeypatch.setattr(opened_bank, "physical_memory", lambda: 2**16)
+    assert "computed in every pass" in repr(KernelBank(X, ENTRIES))
+    assert "stream" in repr(KernelBank.from_grams(np.zeros((15, 60, 60))))
+
+
+def test_files_end_with_the_last_bank_that_uses_them(tmp_path, monkeypatch):
+    monkeypatch.setattr(opened_bank.tempfile, "tempdir", str(tmp_path))
+    bank = KernelBank(X, ENTRIES, backend="stream")
+    part = bank[:3]
+    del bank
+    assert len(list(tmp_path.iterdir())) == 1
+    assert mkldist.solve("uniform", part, Y).kernel_weights.shape == (3,)
+    part.close()
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("backend", ["mmap", "stream"])
+def test_a_folder_of_the_user_stays(tmp_path, backend):
+    for _ in range(2):
+        with KernelBank(X, ENTRIES, backend=backend, folder=tmp_path) as bank:
+            mkldist.solve("uniform", bank, Y)
+    assert [path.name for path in tmp_path.iterdir() if path.name != "mapped"]
+
+
+def test_memory_maps_are_read_where_they_lie(tmp_path):
+    path = Path(tmp_path) / "grams.npy"
+    np.save(path, by_scikit_learn(X[TRAIN], X[TRAIN]))
+    bank = KernelBank.from_grams(np.load(path, mmap_mode="r"), names=[f"k{m}" for m in range(15)])
+    assert bank.kernels.name.tolist()[:2] == ["k0", "k1"]
+    assert mkldist.solve("level", bank, Y[TRAIN]).converged
+
+
+def test_a_bank_shows_what_it_is():
+    bank = KernelBank(X, ENTRIES, dtype="float32", normalisation=["centre", "trace"])
+    assert repr(bank) == (
+        "<KernelBank: 15 kernels on 90 points, 0.3 MiB of float32, memory, "
+        "normalisation centre, trace>"
+    )
+    assert isinstance(bank.view.bank, MemoryBank)
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "said"),
+    [
+        (lambda b: mkldist.solve("level", b, Y[:59]), GramError, "y: 59 labels for 60 points"),
+        (lambda b: mkldist.solve("level", b, Y[TRAIN], check="full"), SpecError,
+         "check: found 'full' for a bank, which was checked when it was made; expected no check"),
+        (lambda b: mkldist.solve("uniform", b, Y[TRAIN]).decision_function(b), GramError,
+         r"found <KernelBank: .*; expected an array, or the points bank.on\(X\)"),
+        (lambda b: mkldist.solve("uniform", b, Y[TRAIN]).decision_function(b[:2].on(X)), GramError,
+         "points for a bank of 2 kernels on 60 points; expected points for the 15 kernels"),
+        (lambda b: KernelBank(X, "precomputed"), SpecError, "Or call KernelBank.from_grams"),
+        (lambda b: KernelBank.from_grams(np.eye(3)[None], normalisation="cosine"), SpecError,
+         "normalisation: 'cosine' for given Gram matrices"),
+        (lambda b: KernelBank.from_grams(np.eye(3)[None], backend="recompute"), SpecError,
+         'found backend = "recompute" and family = "precomputed"'),
+        (lambda b: KernelBank.from_grams(np.eye(3)[None], names=[]), GramError, "names: 0 names"),
+    ],
+)  # fmt: skip
+def test_mistakes_have_one_message(make, error, said):
+    bank = KernelBank(X[TRAIN], ENTRIES)
+    with pytest.raises(error, match=said):
+        make(bank)

@@ -1,0 +1,87 @@
+"""Banks by their backend, against the matrices of their source."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from mkldist.errors import DataError, GramError
+from mkldist.gram.passes import answer
+from mkldist.gram.requests import Combine
+from mkldist.gram.sources import ArraySource
+from mkldist.in_memory import opened_bank, side_by_side
+from mkldist.in_memory.opened_bank import BankSize, backend_for, loaded, recomputed, stored
+from tests.gram.bank_suite import random_grams
+
+GRAMS = random_grams(30, 25)
+SIZE = BankSize(30, 25, np.dtype("float64"))
+
+
+def matrices(bank):
+    return answer(bank, [Combine(np.eye(len(GRAMS)))])[0]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_a_loaded_bank_holds_all_kernels(monkeypatch, dtype, threads):
+    monkeypatch.setattr(side_by_side, "processors", lambda: threads)
+    monkeypatch.setattr(side_by_side, "FEW_ENTRIES", 1)
+    monkeypatch.setattr(side_by_side, "PART_ENTRIES", 1)
+    bank = loaded(ArraySource(GRAMS), np.dtype(dtype))
+    assert bank.dtype == dtype
+    assert bank.n_bytes == BankSize(30, 25, np.dtype(dtype)).n_bytes
+    np.testing.assert_array_equal(matrices(bank), GRAMS)
+
+
+def test_values_beyond_the_type_are_refused():
+    with pytest.raises(GramError, match="kernel 0: values beyond the range of float32"):
+        loaded(ArraySource(1e39 * GRAMS), np.dtype("float32"))
+
+
+def test_a_recomputed_bank_computes_all_kernels():
+    np.testing.assert_array_equal(matrices(recomputed(ArraySource(GRAMS))), GRAMS)
+
+
+@pytest.mark.parametrize("backend", ["mmap", "stream"])
+def test_a_stored_bank_is_found_again_in_its_folder(tmp_path, backend):
+    made = []
+
+    def source():
+        made.append(1)
+        return ArraySource(GRAMS)
+
+    for _ in range(2):
+        opened = stored(source, "bank", SIZE, backend, tmp_path / "here")
+        np.testing.assert_array_equal(matrices(opened.bank), GRAMS)
+        assert opened.temporary is None
+        opened.bank.close()
+    assert len(made) == 1
+    assert (tmp_path / "here" / "bank").is_dir()
+
+
+def test_without_a_folder_a_temporary_one_is_used(tmp_path, monkeypatch):
+    monkeypatch.setattr(opened_bank.tempfile, "tempdir", str(tmp_path))
+    opened = stored(lambda: ArraySource(GRAMS), "bank", SIZE, "stream", None)
+    assert len(list(tmp_path.iterdir())) == 1
+    opened.temporary.delete()
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_disk_without_room_is_refused_before_anything_is_computed(tmp_path, monkeypatch):
+    monkeypatch.setattr(opened_bank.shutil, "disk_usage", lambda _: SimpleNamespace(free=1000))
+    with pytest.raises(DataError, match=r"0\.0 GiB of free space; expected .* for the bank"):
+        stored(lambda: pytest.fail("computed"), "bank", SIZE, "stream", tmp_path)
+
+
+def test_sizes_are_known_before_memory_is_taken(monkeypatch):
+    monkeypatch.setattr(opened_bank, "physical_memory", lambda: 2 * SIZE.n_bytes)
+    larger = BankSize(31, 25, np.dtype("float64"))
+    assert (SIZE.fits, larger.fits) == (True, False)
+    assert backend_for("auto", SIZE, "recompute") == "memory"
+    assert backend_for("auto", larger, "recompute") == "recompute"
+    assert backend_for("stream", larger, "recompute") == "stream"
+    said = r"'memory' for 31 kernels on 25 points, which take .* Choose backend='recompute'"
+    with pytest.raises(DataError, match=said):
+        backend_for("memory", larger, "recompute")

@@ -1,0 +1,48 @@
+"""Parts of work on kernels in threads: each done once, and the first error in their order."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from mkldist.in_memory import side_by_side as module
+from mkldist.in_memory.side_by_side import processors, side_by_side
+
+
+@pytest.mark.parametrize(("n_kernels", "entries"), [(1, 10), (500, 10_000), (7, 2**20)])
+@pytest.mark.parametrize("available", [1, 2, 5])
+def test_every_kernel_is_worked_on_once(monkeypatch, n_kernels, entries, available):
+    monkeypatch.setattr(module, "processors", lambda: available)
+    done, threads = [], set()
+
+    def work(kernels):
+        done.extend(range(kernels.start, kernels.stop))
+        threads.add(threading.get_ident())
+
+    side_by_side(work, n_kernels, entries)
+    assert sorted(done) == list(range(n_kernels))
+    assert len(threads) <= available
+    if available == 1 or n_kernels * entries < module.FEW_ENTRIES:
+        assert threads == {threading.get_ident()}
+    else:
+        assert threading.get_ident() not in threads
+
+
+@pytest.mark.parametrize("available", [1, 2])
+def test_the_first_error_in_the_order_of_the_kernels_is_raised(monkeypatch, available):
+    monkeypatch.setattr(module, "processors", lambda: available)
+    second_has_failed = threading.Event()
+
+    def work(kernels):
+        if kernels.start == 0 and available > 1:
+            assert second_has_failed.wait(60)
+        second_has_failed.set()
+        raise ValueError(f"kernel {kernels.start}")
+
+    with pytest.raises(ValueError, match=r"kernel 0$"):
+        side_by_side(work, 8, 2**20)
+
+
+def test_there_is_a_processor():
+    assert processors() >= 1

@@ -1,0 +1,42 @@
+"""Factorisations of LAPACK, against eigenvalues."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+from mkldist.lapack import has_cholesky_factor
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 64, 200])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_a_factor_exists_where_the_smallest_eigenvalue_is_positive(n, order):
+    rng = np.random.default_rng(n)
+    rotation = np.linalg.qr(rng.normal(size=(n, n)))[0]
+    values = np.append(-0.25, rng.random(n - 1))
+    matrix = np.array((rotation * values) @ rotation.T, order=order)
+    given = matrix.copy()
+    assert not has_cholesky_factor(matrix, 0.0)
+    assert not has_cholesky_factor(matrix, 0.25 - 1e-9)
+    assert has_cholesky_factor(matrix, 0.25 + 1e-9)
+    np.testing.assert_array_equal(matrix, given)
+
+
+def test_other_threads_run_meanwhile():
+    """A thread that waits for its turn would find the factorisation done."""
+    matrix = np.eye(1500) + 1.0
+    done = threading.Event()
+
+    def factorise():
+        has_cholesky_factor(matrix, 0.0)
+        done.set()
+
+    thread = threading.Thread(target=factorise)
+    turns = 0
+    thread.start()
+    while not done.is_set():
+        turns += 1
+    thread.join()
+    assert turns > 100
