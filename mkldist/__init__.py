@@ -9,6 +9,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from mkldist import kernels
+    from mkldist.estimators.classifier import MKLClassifier
+    from mkldist.estimators.one_class import OneClassMKL
+    from mkldist.estimators.regressor import MKLRegressor
+    from mkldist.estimators.semi_supervised import SemiSupervisedMKLClassifier
     from mkldist.in_memory.kernel_bank import KernelBank
     from mkldist.in_memory.solve import solve, solve_path
     from mkldist.results.selected import selected
@@ -17,6 +22,10 @@ if TYPE_CHECKING:
 
 _EXPORTS = {
     "KernelBank": "mkldist.in_memory.kernel_bank",
+    "MKLClassifier": "mkldist.estimators.classifier",
+    "MKLRegressor": "mkldist.estimators.regressor",
+    "OneClassMKL": "mkldist.estimators.one_class",
+    "SemiSupervisedMKLClassifier": "mkldist.estimators.semi_supervised",
     "Solution": "mkldist.solvers.base",
     "open_results": "mkldist.results.tree",
     "selected": "mkldist.results.selected",
@@ -24,10 +33,24 @@ _EXPORTS = {
     "solve_path": "mkldist.in_memory.solve",
 }
 
-__all__ = ["KernelBank", "Solution", "open_results", "selected", "solve", "solve_path"]
+__all__ = [
+    "KernelBank",
+    "MKLClassifier",
+    "MKLRegressor",
+    "OneClassMKL",
+    "SemiSupervisedMKLClassifier",
+    "Solution",
+    "kernels",
+    "open_results",
+    "selected",
+    "solve",
+    "solve_path",
+]
 
 
 def __getattr__(name: str) -> Any:
+    if name == "kernels":
+        return import_module("mkldist.kernels")
     if name not in _EXPORTS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(_EXPORTS[name]), name)

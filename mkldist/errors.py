@@ -1,7 +1,8 @@
 """Errors that a user can act on: place, what was found, what was expected, what to do.
 
 Every error that a user can cause derives from :class:`MkldistError` and carries the exit code of
-the command line.  Any other exception is a defect of mkldist and exits with 1.
+the command line.  Any other exception is a defect of mkldist and exits with 1.  Errors in values
+that a user passes to a function of Python are ``ValueError`` too, as other packages expect.
 """
 
 from __future__ import annotations
@@ -57,19 +58,19 @@ class InputError(MkldistError):
     exit_code = EXIT_BAD_INPUT
 
 
-class SpecError(InputError):
+class SpecError(InputError, ValueError):
     """A mistake in a sweep file, an override or a method's parameters."""
 
     kind = "bad sweep"
 
 
-class DataError(InputError):
+class DataError(InputError, ValueError):
     """A data set that cannot be read or used as asked."""
 
     kind = "bad data"
 
 
-class GramError(InputError):
+class GramError(InputError, ValueError):
     """A Gram matrix that is not square, symmetric, finite or positive semi-definite."""
 
     kind = "bad Gram matrix"

@@ -23,7 +23,7 @@ LAYERS = (
     "methods.manifold",
     "methods.registry",
     "in_memory plan",
-    "resolve results",
+    "estimators resolve results",
     "analysis worker",
     "figures",
     "run",

@@ -52,8 +52,15 @@ def label_array(y: Any, n: tuple[int, ...]) -> Floats:
     return np.ascontiguousarray(labels)
 
 
-def check_method(method: Method, target: Target, labels: Floats, *, has_laplacian: bool) -> None:
-    """Refuse labels or a Laplacian that a method cannot use.
+def check_method(
+    method: Method,
+    target: Target,
+    labels: Floats,
+    *,
+    has_laplacian: bool,
+    weighted: bool = False,
+) -> None:
+    """Refuse labels, weights of points or a Laplacian that a method cannot use.
 
     Parameters
     ----------
@@ -65,12 +72,14 @@ def check_method(method: Method, target: Target, labels: Floats, *, has_laplacia
         The labels, finite.
     has_laplacian : bool
         True if a graph Laplacian was given.
+    weighted : bool
+        True if weights of the points were given.
 
     Raises
     ------
     mkldist.errors.SpecError
-        For a Laplacian that is missing or unused, and for columns of labels where the method
-        cannot share kernel weights.
+        For a Laplacian that is missing or unused, for columns of labels where the method cannot
+        share kernel weights, and for weights of points that it does not take.
     mkldist.errors.GramError
         For labels of another kind.
     """
@@ -78,6 +87,7 @@ def check_method(method: Method, target: Target, labels: Floats, *, has_laplacia
     problem = ProblemFacts(
         laplacian=has_laplacian,
         shared_weights=labels.ndim > 1,
+        weighted=weighted,
         targets=[one for one in Target if all(_fits(column, one) for column in columns)],
     )
     refusal = method.refuses(problem, target)
@@ -93,6 +103,12 @@ def check_method(method: Method, target: Target, labels: Floats, *, has_laplacia
                 f"{method.name} with labels of shape {labels.shape}, but it {refusal.reason}",
                 f"{refusal.others}: {one_of(able)}",
                 "Or call it for one column at a time",
+            )
+        case Part.WEIGHTS:
+            able = methods_for(replace(problem, targets=None))
+            found = f"weights for {method.name}, which {refusal.reason}"
+            raise SpecError(
+                "weights", found, f"{refusal.expected}, or {refusal.others}: {one_of(able)}"
             )
         case Part.LABELS:
             distinct = next(column for column in columns if not _fits(column, target))
@@ -122,6 +138,26 @@ def _fits(values: Sequence[float], target: Target) -> bool:
             return 1.0 in distinct <= {-1.0, 1.0}
         case Target.VALUES:
             return True
+
+
+def weight_array(weights: Any, n: int) -> Floats | None:
+    """Return weights of the points as (n,) float64; None stays None.
+
+    Raises
+    ------
+    mkldist.errors.GramError
+        For another shape, and for weights that are not finite and positive.
+    """
+    if weights is None:
+        return None
+    given = real_array(weights, "weights", "numbers, one a point")
+    if given.shape != (n,):
+        raise GramError("weights", f"found shape {given.shape}", f"({n},): one weight a point")
+    bad = np.flatnonzero(~(np.isfinite(given) & (given > 0.0)))
+    if len(bad):
+        hint = "Leave out points that are to have no weight"
+        raise GramError(f"weights[{bad[0]}]", f"found {given[bad[0]]:g}", "a positive number", hint)
+    return np.ascontiguousarray(given)
 
 
 def checked_laplacian(laplacian: Any, n: int) -> Any:

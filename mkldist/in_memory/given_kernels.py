@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from mkldist.errors import SpecError
 from mkldist.kernels.families import NAMED_FAMILIES, kernel_list
 from mkldist.kernels.kernel_list import KernelList
+from mkldist.kernels.words import Kernel
 from mkldist.spec.banks import BankSpec
 from mkldist.spec.mistakes import location_of, most_telling, spec_error
 from mkldist.spec.overrides import spelled_location
@@ -26,8 +27,9 @@ def bank_spec(kernels: Any, **settings: Any) -> BankSpec:
 
     Parameters
     ----------
-    kernels : str or sequence of mappings
-        Name of a family, or entries with the keys of ``[[banks.kernels]]``.
+    kernels : str or sequence of mappings and kernels
+        Name of a family; or entries with the keys of ``[[banks.kernels]]``, and objects such as
+        ``mkldist.kernels.Gaussian``.
     **settings
         Other keys of ``[[banks]]``.
 
@@ -88,7 +90,9 @@ def kernels_on(
 
 
 def _plain(value: Any) -> Any:
-    """Return arrays, ranges and numbers of numpy within a value as lists and numbers of Python."""
+    """Return kernels, arrays, ranges and numbers of numpy within a value as plain Python."""
+    if isinstance(value, Kernel):
+        return _plain(value.entry())
     if isinstance(value, Mapping):
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, np.ndarray | np.generic):

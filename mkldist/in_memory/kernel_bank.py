@@ -15,6 +15,7 @@ from mkldist.gram.bank import Bank
 from mkldist.gram.cross_values import NewPoints
 from mkldist.gram.part import PartBank
 from mkldist.gram.passes import answer
+from mkldist.gram.predictor import raw_predictors
 from mkldist.gram.recomputed import RecomputedBank
 from mkldist.gram.requests import Combine
 from mkldist.gram.view import BankView
@@ -22,9 +23,13 @@ from mkldist.in_memory.given_kernels import bank_spec
 from mkldist.in_memory.making import BankContent, bank_of_features, bank_of_grams
 from mkldist.in_memory.opened_bank import recomputed
 from mkldist.in_memory.origins import FeatureOrigin
+from mkldist.kernels.words import Kernel
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from mkldist.in_memory.expansion import Expansion
+    from mkldist.solvers.base import Solution
 
 
 class KernelBank:
@@ -42,11 +47,11 @@ class KernelBank:
     ----------
     X : (n, d) array-like or DataFrame
         Features of the training points, finite.
-    kernels : str or list of dict
-        Name of a family, see ``mkldist list kernels``, or entries with the keys of
-        ``[[banks.kernels]]`` in a sweep file: ``function``, ``widths``, ``degrees``, ``offset``
-        and ``features``.  The columns of a DataFrame are features by name, those of an array are
-        ``x0``, ``x1`` and so on.
+    kernels : str or list of dict and kernels
+        Name of a family, see ``mkldist list kernels``; or entries with the keys of
+        ``[[banks.kernels]]`` in a sweep file (``function``, ``widths``, ``degrees``, ``offset``
+        and ``features``) and objects such as ``mkldist.kernels.Gaussian(width=0.5)``.  The columns
+        of a DataFrame are features by name, those of an array are ``x0``, ``x1`` and so on.
     normalisation : str or list of str
         As in a sweep file: ``"trace"``, ``"cosine"``, ``"centre"``, ``"variance"``, ``"none"``, or
         several in order.
@@ -93,7 +98,7 @@ class KernelBank:
     def __init__(
         self,
         X: Any,
-        kernels: str | Sequence[Mapping[str, Any]],
+        kernels: str | Sequence[Mapping[str, Any] | Kernel],
         *,
         normalisation: str | Sequence[str] = "trace",
         backend: str = "auto",
@@ -252,6 +257,31 @@ class KernelBank:
             For other columns or another shape, and for features that are not finite.
         """
         return self._content.origin.at(X_new, self.view)
+
+    def expansion(self, solution: Solution) -> Expansion:
+        """Return the decision functions of a solution apart from the bank.
+
+        They hold the active kernels and the support points alone, so that they are small and can
+        be pickled.
+
+        Parameters
+        ----------
+        solution : Solution
+            A solution on this bank.
+
+        Raises
+        ------
+        mkldist.errors.GramError
+            For a bank of Gram matrices, which knows no points.
+        """
+        from mkldist.in_memory.expansion import Expansion
+
+        origin, own = self._content.origin, solution.kernel_coefficients
+        if not isinstance(origin, FeatureOrigin):
+            raise GramError("bank", "a bank of Gram matrices", "a bank of features")
+        coefficients = solution.coefficients if own is None else own
+        predictors = raw_predictors(self.view, solution.kernel_weights, coefficients, solution.bias)
+        return Expansion.of(origin.kernels, origin.cosine, origin.features.points, predictors)
 
     def check_active(self, kernel_weights: npt.NDArray[np.float64]) -> None:
         """Check the kernels of positive weight, as ``check="active"`` asks after a solution.

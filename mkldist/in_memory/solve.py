@@ -16,6 +16,7 @@ from mkldist.in_memory.given_arrays import (
     checked_laplacian,
     label_array,
     real_array,
+    weight_array,
 )
 from mkldist.in_memory.gram_stack import gram_stack
 from mkldist.in_memory.kernel_bank import KernelBank
@@ -32,6 +33,7 @@ def solve(
     y: npt.ArrayLike,
     *,
     laplacian: Any = None,
+    weights: npt.ArrayLike | None = None,
     check: Literal["full", "active", "none"] | None = None,
     **params: Any,
 ) -> Solution:
@@ -49,6 +51,9 @@ def solve(
         label -1, known outliers, take no part.  k columns, one a class, share kernel weights.
     laplacian : (n, n) array-like or sparse array, optional
         Graph Laplacian of the points, symmetric, for semi-supervised methods.
+    weights : (n,) array-like, optional
+        Positive weights of the points: C is multiplied by them, point by point.  The bounds are
+        those of the weighted objective.  Methods that weigh all points alike refuse them.
     check : {"full", "active", "none"}, optional
         Check of Gram matrices, see :meth:`mkldist.KernelBank.from_grams`; by default ``"full"``.
     **params
@@ -63,9 +68,10 @@ def solve(
     ------
     mkldist.errors.SpecError
         For an unknown method, parameter or check, a parameter without effect, a Laplacian that is
-        missing or unused, and columns of labels where the method cannot share weights.
+        missing or unused, columns of labels where the method cannot share weights, and weights of
+        points where it does not take them.
     mkldist.errors.GramError
-        For Gram matrices, labels or a Laplacian that cannot be used.
+        For Gram matrices, labels, weights or a Laplacian that cannot be used.
 
     Warns
     -----
@@ -82,10 +88,12 @@ def solve(
     >>> bool(solution.gap <= 0.01), bool((solution.decision_function(grams) * y > 0).all())
     (True, True)
     """
-    chosen = _method(method)
+    chosen = known_method(method)
     settings = validate(chosen.params, method, params)
     check_effect(method, params, [settings])
-    return _Instance.of(chosen, settings, _Given(grams, y, laplacian, check)).solve(settings)
+    return _Instance.of(chosen, settings, _Given(grams, y, laplacian, weights, check)).solve(
+        settings
+    )
 
 
 def solve_path(
@@ -94,6 +102,7 @@ def solve_path(
     y: npt.ArrayLike,
     *,
     laplacian: Any = None,
+    weights: npt.ArrayLike | None = None,
     check: Literal["full", "active", "none"] | None = None,
     **params: Any,
 ) -> list[Solution]:
@@ -107,7 +116,7 @@ def solve_path(
     ----------
     method : str
         Name of a method with a path: level, silp, spicymkl, elastmkl, primalmkl.
-    grams, y, laplacian, check
+    grams, y, laplacian, weights, check
         As for :func:`mkldist.solve`.
     **params
         The method's parameters: its regularisation as a list (``C``, or ``lam`` of primalmkl), the
@@ -133,11 +142,11 @@ def solve_path(
     >>> path[1].objective < path[2].objective < path[0].objective
     True
     """
-    chosen = _method(method)
+    chosen = known_method(method)
     parameter, values = _path_of(chosen, params)
     points = [validate(chosen.params, method, {**params, parameter: float(v)}) for v in values]
     check_effect(method, {**params, parameter: values}, points)
-    instance = _Instance.of(chosen, points[0], _Given(grams, y, laplacian, check))
+    instance = _Instance.of(chosen, points[0], _Given(grams, y, laplacian, weights, check))
     solutions: dict[float, Solution] = {}
     state = None
     for settings in chosen.along_path(points):
@@ -147,8 +156,14 @@ def solve_path(
     return [solutions[float(value)] for value in values]
 
 
-def _method(name: str) -> Method:
-    """Return a method of the registry."""
+def known_method(name: str) -> Method:
+    """Return a method of the registry.
+
+    Raises
+    ------
+    mkldist.errors.SpecError
+        For another name.
+    """
     if name not in METHODS:
         known = ", ".join(METHODS)
         raise SpecError("method", f"found {name!r}", f"one of {known}", nearest(name, METHODS))
@@ -172,11 +187,12 @@ def _path_of(method: Method, params: Mapping[str, Any]) -> tuple[str, Floats]:
 
 @dataclass(frozen=True, eq=False)
 class _Given:
-    """Kernels, labels and graph as a user gives them."""
+    """Kernels, labels, graph and weights as a user gives them."""
 
     grams: Any
     y: Any
     laplacian: Any
+    weights: Any
     check: Literal["full", "active", "none"] | None
 
 
@@ -188,6 +204,7 @@ class _Instance:
     bank: KernelBank
     labels: Floats
     laplacian: Any
+    weights: Floats | None
 
     @classmethod
     def of(cls, method: Method, settings: SolverParams, given: _Given) -> _Instance:
@@ -202,18 +219,31 @@ class _Instance:
             grams = gram_stack(grams)
             n_points = grams.shape[1]
         labels = label_array(given.y, (n_points,))
-        check_method(method, settings.target, labels, has_laplacian=given.laplacian is not None)
+        check_method(
+            method,
+            settings.target,
+            labels,
+            has_laplacian=given.laplacian is not None,
+            weighted=given.weights is not None,
+        )
         if len(labels) != n_points:
             raise GramError("y", f"{len(labels)} labels for {n_points} points", "one label a point")
         laplacian = checked_laplacian(given.laplacian, n_points)
+        weights = weight_array(given.weights, n_points)
         if not isinstance(grams, KernelBank):
             grams = KernelBank.from_grams(grams, check=check or "full")
-        return cls(method, grams, labels, laplacian)
+        return cls(method, grams, labels, laplacian, weights)
 
     def solve(self, settings: SolverParams, start: Any = None) -> Solution:
         """Run the method, from the state of another solution where one is given."""
         view = self.bank.view
-        problem = Problem(self.labels, view.n_kernels, laplacian=self.laplacian, start=start)
+        problem = Problem(
+            self.labels,
+            view.n_kernels,
+            laplacian=self.laplacian,
+            start=start,
+            weights=self.weights,
+        )
         steps = self.method.solve(problem, settings)
         with threads_for(view.n_points):
             solution = solve_alone(view.bank, Job(self.method.name, view, problem, steps))

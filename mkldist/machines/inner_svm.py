@@ -11,7 +11,7 @@ import numpy as np
 
 from mkldist.arrays import Floats
 from mkldist.counters import Counters
-from mkldist.machines.svm import SvmSolution, solve_svm
+from mkldist.machines.svm import Bound, SvmSolution, solve_svm
 
 INNER_SHARE = 0.05  # of the outer tolerance, left to the inner solver
 
@@ -23,15 +23,15 @@ class InnerSvm:
     ----------
     y : (n,) or (n, k) float64
         Labels in {-1, +1}; with k columns there is a machine for each.
-    C : float
-        Bound of the dual variables.
+    C : float or (n,) float64
+        Bound of the dual variables, of all or of each point.
     tol : float
         Relative duality gap of the outer problem; machines are solved to a small share of it.
     counters : Counters
         Counters to which solves are added.
     """
 
-    def __init__(self, y: Floats, C: float, tol: float, counters: Counters) -> None:
+    def __init__(self, y: Floats, C: Bound, tol: float, counters: Counters) -> None:
         self._y, self._C, self._tol = y, C, INNER_SHARE * tol
         self._counters = counters
         self._start: Floats | None = None
@@ -54,7 +54,7 @@ class InnerSvm:
 def train(
     K: Floats,
     y: Floats,
-    C: float,
+    C: Bound,
     tol: float,
     counters: Counters,
     start: Floats | None = None,
@@ -67,8 +67,8 @@ def train(
         Gram matrix.
     y : (n,) or (n, k) float64
         Labels in {-1, +1}, both in every column.
-    C : float
-        Bound of the dual variables.
+    C : float or (n,) float64
+        Bound of the dual variables, of all or of each point.
     tol : float
         Relative duality gap of each machine.
     counters : Counters

@@ -12,6 +12,8 @@ Sequential minimal optimisation with second-order working sets (Fan, Chen & Lin 
 starting point near the solution.  Newton steps on the free variables then solve the linear system
 that is left.  A small duality gap of the outer problem needs that accuracy, and the Newton steps
 reach it by a few factorisations.
+
+C is one number, or one for each point: ``0 <= alpha_i <= C_i`` and ``sum_i C_i max(0, ...)``.
 """
 
 from __future__ import annotations
@@ -30,6 +32,9 @@ from mkldist.optim.duality_gap import relative_gap
 
 TOLERANCE_FLOOR = 1e-13  # relative gap below which rounding decides
 EPS = float(np.finfo(np.float64).eps)
+
+Bound = float | Floats
+"""Bound C of dual variables: one number, or (n,) with one for each point."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +119,7 @@ class Certificate(NamedTuple):
 def solve_svm(
     K: Floats,
     y: Floats,
-    C: float,
+    C: Bound,
     *,
     tol: float = 1e-6,
     start: Floats | None = None,
@@ -128,8 +133,8 @@ def solve_svm(
         Gram matrix, symmetric positive semi-definite, C-contiguous.
     y : (n,) float64
         Labels in {-1, +1}, both present.
-    C : float
-        Upper bound of the dual variables.
+    C : float or (n,) float64
+        Upper bound of the dual variables, positive; of all, or of each.
     tol : float
         Relative duality gap at which to stop.
     start : (n,) float64, optional
@@ -208,7 +213,7 @@ def maximise_dual(
     return SvmSolution(beta * y, beta, best.bias, best.primal, best.dual, updates, steps)
 
 
-def _feasible(alpha: Floats, y: Floats, C: float) -> Floats:
+def _feasible(alpha: Floats, y: Floats, C: Bound) -> Floats:
     """Return `alpha * y` moved into the box and onto the hyperplane y'alpha = 0."""
     alpha = np.clip(alpha, 0.0, C)
     positive, negative = alpha[y > 0].sum(), alpha[y < 0].sum()
@@ -219,17 +224,20 @@ def _feasible(alpha: Floats, y: Floats, C: float) -> Floats:
     return alpha * y
 
 
-def _evaluate(beta: Floats, f: Floats, y: Floats, C: float, reach: Floats) -> Certificate:
+def _evaluate(beta: Floats, f: Floats, y: Floats, C: Bound, reach: Floats) -> Certificate:
     """Return the bounds at `beta`, with ``f = K beta``.
 
     C magnifies the rounding errors of slacks that should be zero.  They are added to the primal
     value, so that it stays an upper bound; see :func:`slack_rounding`.
     """
     norm = float(beta @ f)
-    bias = best_bias(f, y)
+    weights = C if isinstance(C, np.ndarray) else None
+    bias = best_bias(f, y, weights)
     slack = 1.0 - y * (f + bias)
-    rounding = C * slack_rounding(slack, reach, beta)
-    primal = 0.5 * norm + C * float(np.maximum(0.0, slack).sum()) + rounding
+    rounding = float(np.max(C)) * slack_rounding(slack, reach, beta)
+    hinge = np.maximum(0.0, slack)
+    loss = float((C * hinge).sum())
+    primal = 0.5 * norm + loss + rounding
     return Certificate(primal, float(np.abs(beta).sum()) - 0.5 * norm, bias, rounding)
 
 
@@ -260,11 +268,11 @@ def slack_rounding(slack: Floats, reach: Floats, beta: Floats) -> float:
     return total
 
 
-def best_bias(f: Floats, y: Floats) -> float:
-    """Return the middle of the minimisers over b of ``sum_i max(0, 1 - y_i (f_i + b))``.
+def best_bias(f: Floats, y: Floats, weights: Floats | None = None) -> float:
+    """Return the middle of the minimisers over b of ``sum_i w_i max(0, 1 - y_i (f_i + b))``.
 
     The sum is convex and piecewise linear in b with kinks at ``y_i - f_i``; its slope is minus
-    the number of positives, plus one at each kink.
+    the weight of the positives, plus w_i at each kink.
 
     Parameters
     ----------
@@ -272,9 +280,24 @@ def best_bias(f: Floats, y: Floats) -> float:
         Decision values without bias.
     y : (n,) float64
         Labels in {-1, +1}.
+    weights : (n,) float64, optional
+        Positive weights w of the points; by default one for each.
     """
+    if weights is not None:
+        return _weighted_bias(y - f, weights, float(weights[y > 0].sum()))
     kinks = np.sort(y - f)
     positives = int(np.count_nonzero(y > 0))
     left = kinks[min(positives, len(kinks)) - 1] if positives else kinks[0]
     right = kinks[positives] if positives < len(kinks) else left
     return float(0.5 * (left + right))
+
+
+def _weighted_bias(kinks: Floats, weights: Floats, positives: float) -> float:
+    """Return the middle of the interval in which the weight of the kinks passed is `positives`."""
+    order = np.argsort(kinks, kind="stable")
+    passed = np.cumsum(weights[order])
+    rounding = 1e-12 * float(passed[-1])
+    left, right = np.searchsorted(passed, [positives - rounding, positives + rounding])
+    last = len(kinks) - 1
+    ends = kinks[order[[min(int(left), last), min(int(right), last)]]]
+    return float(ends.mean())

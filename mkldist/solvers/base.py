@@ -54,6 +54,7 @@ from mkldist.solvers.refusals import (
     LEARNS_CLASSES_APART,
     NEEDS_GRAPH,
     USES_NO_GRAPH,
+    WEIGHS_POINTS_ALIKE,
     ProblemFacts,
     Refusal,
     refused_labels,
@@ -85,6 +86,8 @@ class Problem:
     start : object, optional
         :attr:`Solution.state` of the same method on the same kernels and labels, at another value
         of the parameter that the method's :class:`Path` names.
+    weights : (n,) float64, optional
+        Positive weights of the points' losses, only for methods with ``weighs_points``.
     """
 
     y: Floats
@@ -92,11 +95,16 @@ class Problem:
     clock: Clock = field(default_factory=Clock)
     laplacian: Any = None
     start: Any = None
+    weights: Floats | None = None
 
     @property
     def n_points(self) -> int:
         """Number of training points n."""
         return len(self.y)
+
+    def bound(self, C: float) -> float | Floats:
+        """Return the bound of the dual variables: C, or (n,) C times the weights of the points."""
+        return C if self.weights is None else C * self.weights
 
 
 class StopReason(enum.StrEnum):
@@ -323,6 +331,8 @@ class Method:
         Parameter along which a solver can start from another's solution.
     joint_classes : bool
         True if the solver takes labels of k columns, whose classes share kernel weights.
+    weighs_points : bool
+        True if the solver takes weights of the points, ``Problem.weights``.
     typical_passes : callable
         Passes that a plan expects of a solver over a bank of M kernels, by M.
     """
@@ -339,6 +349,7 @@ class Method:
     needs_laplacian: bool = False
     path: Path | None = None
     joint_classes: bool = False
+    weighs_points: bool = False
     typical_passes: Callable[[int], int] = usual_passes
 
     def refuses(self, problem: ProblemFacts, target: Target | None = None) -> Refusal | None:
@@ -357,6 +368,8 @@ class Method:
             return USES_NO_GRAPH
         if problem.shared_weights and not self.joint_classes:
             return LEARNS_CLASSES_APART
+        if problem.weighted and not self.weighs_points:
+            return WEIGHS_POINTS_ALIKE
         if target is None or problem.targets is None or target in problem.targets:
             return None
         return refused_labels(target, problem.targets)

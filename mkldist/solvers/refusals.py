@@ -21,6 +21,7 @@ class Part(enum.StrEnum):
     LAPLACIAN = "laplacian"
     CLASSES = "classes"
     LABELS = "labels"
+    WEIGHTS = "weights"
 
 
 @dataclass(frozen=True)
@@ -33,12 +34,15 @@ class ProblemFacts:
         True if the method is given a graph Laplacian, False if there is none.
     shared_weights : bool
         True if several classes, one column of labels each, are to share kernel weights.
+    weighted : bool
+        True if points have weights, which multiply their losses.
     targets : collection of Target, optional
         All targets that the labels fit.
     """
 
     laplacian: bool | None = None
     shared_weights: bool = False
+    weighted: bool = False
     targets: Collection[Target] | None = None
 
 
@@ -72,6 +76,12 @@ LEARNS_CLASSES_APART = Refusal(
     "finds kernel weights for one class at a time",
     "one column of labels",
     "a method whose classes can share kernel weights",
+)
+WEIGHS_POINTS_ALIKE = Refusal(
+    Part.WEIGHTS,
+    "gives every point the same weight",
+    "no weights of points",
+    "a method that multiplies C by them",
 )
 
 

@@ -81,7 +81,7 @@ def solve(problem: Problem, params: AlignfParams) -> Steps:
     d = v / total if total > 0.0 else np.full(n_kernels, 1.0 / n_kernels)
     K = yield Combine(d)
     counters.combines += 1
-    svm = train(K, y, params.C, params.tol, counters)
+    svm = train(K, y, problem.bound(params.C), params.tol, counters)
     solution = fixed_weights_solution(problem, params, d, svm, counters)
     solution.extra["alignment"] = _alignment(v[:done], M, a[:done], Hy.reshape(len(y), -1))
     if done < n_kernels:
@@ -168,5 +168,6 @@ METHOD = Method(
     regularizer="1/2 ||f||^2",
     reference="Cortes, Mohri & Rostamizadeh 2012, Proposition 9 (alignf)",
     joint_classes=True,
+    weighs_points=True,
     typical_passes=lambda n_kernels: 2 + -(-n_kernels // CHUNK),
 )

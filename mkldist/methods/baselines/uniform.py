@@ -44,7 +44,7 @@ def solve(problem: Problem, params: UniformParams) -> Steps:
     weights = np.full(problem.n_kernels, 1.0 / problem.n_kernels)
     K = yield Combine(weights)
     counters = Counters(outer_iterations=1, combines=1)
-    svm = train(K, problem.y, params.C, params.tol, counters)
+    svm = train(K, problem.y, problem.bound(params.C), params.tol, counters)
     return fixed_weights_solution(problem, params, weights, svm, counters)
 
 
@@ -58,5 +58,6 @@ METHOD = Method(
     regularizer="1/2 ||f||^2",
     reference="baseline of Cortes, Mohri & Rostamizadeh 2009",
     joint_classes=True,
+    weighs_points=True,
     typical_passes=lambda n_kernels: 1,
 )

@@ -26,7 +26,7 @@ from mkldist.arrays import Floats, Ints
 from mkldist.counters import Counters
 from mkldist.gram.requests import Request
 from mkldist.machines.inner_svm import InnerSvm
-from mkldist.machines.svm import SvmSolution
+from mkldist.machines.svm import Bound, SvmSolution
 from mkldist.methods.wrapper.bounds import WeightedMachine, WrapperBounds
 from mkldist.methods.wrapper.dual_cuts import CutsMinimum, DualCuts, highest_bounds
 from mkldist.solvers.base import Problem, Solution, SolverParams, StopReason
@@ -68,6 +68,10 @@ class DualPoint(NamedTuple):
         """Return a multiple of the point."""
         return DualPoint(factor * self.alpha, factor**2 * self.q)
 
+    def largest_multiple(self, C: Bound) -> float:
+        """Return the largest factor at which the point keeps to the bound C."""
+        return 1.0 / float((self.alpha.T / C).max())
+
 
 @dataclass(frozen=True, eq=False)
 class BundleState:
@@ -90,10 +94,10 @@ class BundleState:
     binding: list[DualPoint]
     alpha: Floats
 
-    def feasible(self, C: float) -> Iterator[DualPoint]:
+    def feasible(self, C: Bound) -> Iterator[DualPoint]:
         """Yield the dual points, shrunk where they exceed the bound C of this problem."""
         for point in self.binding:
-            yield point.times(min(1.0, C / float(point.alpha.max())))
+            yield point.times(min(1.0, point.largest_multiple(C)))
 
 
 @dataclass(eq=False)
@@ -104,8 +108,10 @@ class Bundle:
     ----------
     y : (n,) or (n, k) float64
         Labels.
-    C, tol : float
-        Bound of the dual variables, and the relative gap asked for.
+    C : float or (n,) float64
+        Bound of the dual variables, of all or of each point.
+    tol : float
+        Relative gap asked for.
     kernels : WorkingSet
         The kernels at work.
     cuts : DualCuts
@@ -127,7 +133,7 @@ class Bundle:
     """
 
     y: Floats
-    C: float
+    C: Bound
     tol: float
     kernels: WorkingSet
     cuts: DualCuts
@@ -156,15 +162,15 @@ def begin(problem: Problem, params: BundleParams) -> Generator[Request, Any, tup
         alpha = np.where(positive, 1.0 / positive.sum(axis=0), 1.0 / (~positive).sum(axis=0))
         q = yield from kernels.visit_all(alpha[None] * problem.y)
         kernels.take(kernels.newcomers(q[:, 0], -math.inf))
-    counters = Counters()
-    machine = InnerSvm(problem.y, params.C, params.tol, counters)
+    counters, C = Counters(), problem.bound(params.C)
+    machine = InnerSvm(problem.y, C, params.tol, counters)
     cuts, bounds = DualCuts(len(kernels)), WrapperBounds(problem, params, counters)
     if not kernels.everything:
         bounds.improve_lower(0.0)  # before the first pass: no machine's value is negative
-    bundle = Bundle(problem.y, params.C, params.tol, kernels, cuts, machine, counters, bounds)
+    bundle = Bundle(problem.y, C, params.tol, kernels, cuts, machine, counters, bounds)
     if start is None:
         return bundle, np.full(len(kernels), 1.0 / len(kernels))
-    for point in start.feasible(params.C):
+    for point in start.feasible(C):
         _append(bundle, point)
     _minimise(bundle)
     bundle.gap_of_pass = params.tol
@@ -249,7 +255,7 @@ def bundle_solution(bundle: Bundle, stop: StopReason) -> Solution:
 
 def _append(bundle: Bundle, point: DualPoint) -> None:
     """Add the cuts of the largest feasible multiple of a dual point, and so of all multiples."""
-    largest = point.times(bundle.C / float(point.alpha.max()))
+    largest = point.times(point.largest_multiple(bundle.C))
     bundle.cuts.add(largest.height, largest.q)
     bundle.alphas.append(largest.alpha)
 

@@ -82,7 +82,8 @@ def solve(problem: Problem, params: HessianMKLParams) -> Steps:
         by the cutting planes of the machines met.
     """
     M, counters = problem.n_kernels, Counters()
-    svm_at = InnerSvm(problem.y, params.C, INNER_TOLERANCE * params.tol, counters)
+    C = problem.bound(params.C)
+    svm_at = InnerSvm(problem.y, C, INNER_TOLERANCE * params.tol, counters)
     newton = DampedNewton(SIMPLEX, M, params.tol, svm_at)
     bounds, cuts = WrapperBounds(problem, params, counters), CuttingPlanes(M)
     widths: deque[float] = deque(maxlen=PATIENCE + 1)
@@ -110,7 +111,7 @@ def solve(problem: Problem, params: HessianMKLParams) -> Steps:
             working = np.flatnonzero((at.d > 0.0) | (q > at.d @ q))
             products = yield Matvec(working, at.svm.signed)
             counters.passes += len(working) == M
-            root = hessian_root(at.K, at.svm.alpha, params.C, products)
+            root = hessian_root(at.K, at.svm.alpha, C, products)
             # 2. Minimise g's + 1/2 s'Hs over the steps s that keep d in the simplex.
             d_end = newton.minimiser(at.d, working, gradient[working], root, size=1.0)
             # 3. Search the segment from d to d + s.
@@ -136,4 +137,5 @@ METHOD = Method(
     regularizer="1/2 (sum_m ||f_m||)^2",
     reference="Chapelle & Rakotomamonjy 2008, the HessianMKL step",
     joint_classes=True,
+    weighs_points=True,
 )

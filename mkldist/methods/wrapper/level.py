@@ -98,7 +98,8 @@ def solve(problem: Problem, params: LevelParams) -> Steps:
 def _plain(problem: Problem, params: LevelParams) -> Steps:
     """Run Algorithm 2 as it is printed, from equal weights or from the last point of a path."""
     n, M, counters = problem.n_points, problem.n_kernels, Counters()
-    machine = InnerSvm(problem.y, params.C, params.tol, counters)
+    C = problem.bound(params.C)
+    machine = InnerSvm(problem.y, C, params.tol, counters)
     bounds, g = WrapperBounds(problem, params, counters), CuttingPlanes(M)
     points: list[DualPoint] = []  # alpha^j of the cuts
     # Step 1: p^0 = e/m.
@@ -106,7 +107,7 @@ def _plain(problem: Problem, params: LevelParams) -> Steps:
     if isinstance(problem.start, BundleState):  # the solution at the last C of a path
         p = problem.start.weights
         machine.begin_at(problem.start.alpha)
-        points.extend(problem.start.feasible(params.C))
+        points.extend(problem.start.feasible(C))
         for point in points:
             g.add(point.height, -0.5 * point.q)
         bounds.improve_lower(g.minimum().bound)
@@ -232,4 +233,5 @@ METHOD = Method(
     reference="Xu, Jin, King & Lyu 2008, Algorithm 2",
     path=Path("C", rising=True),
     joint_classes=True,
+    weighs_points=True,
 )

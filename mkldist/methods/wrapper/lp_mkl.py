@@ -75,7 +75,7 @@ def solve(problem: Problem, params: LpMklParams) -> Steps:
         ``1'alpha - 1/2 ||q||_{p*}``.
     """
     M, p, counters = problem.n_kernels, params.p, Counters()
-    svm_at = InnerSvm(problem.y, params.C, params.tol, counters)
+    svm_at = InnerSvm(problem.y, problem.bound(params.C), params.tol, counters)
     bounds = WrapperBounds(problem, params, counters)
     weights = LogWeights(normalised(np.zeros(M), p), lambda mixed, _: normalised(mixed, p))
     for _ in range(params.max_iter):
@@ -163,4 +163,5 @@ METHOD = Method(
     regularizer="1/2 (sum_m ||f_m||^r)^(2/r), r = 2p/(p+1)",
     reference="Kloft, Brefeld, Sonnenburg & Zien 2011, Algorithm 1",
     hyperparameters=("C", "p"),
+    weighs_points=True,
 )

@@ -88,7 +88,8 @@ def solve(problem: Problem, params: SilpParams) -> Steps:
 def _plain(problem: Problem, params: SilpParams) -> Steps:
     """Run Algorithm 1 from equal weights, or from the last point of a path."""
     n, M, counters = problem.n_points, problem.n_kernels, Counters()
-    machine = InnerSvm(problem.y, params.C, params.tol, counters)
+    C = problem.bound(params.C)
+    machine = InnerSvm(problem.y, C, params.tol, counters)
     bounds, programme = WrapperBounds(problem, params, counters), CuttingPlanes(M)
     points: list[DualPoint] = []  # alpha^t of the constraints
     # beta^1_m = 1/M.
@@ -96,7 +97,7 @@ def _plain(problem: Problem, params: SilpParams) -> Steps:
     if isinstance(problem.start, BundleState):  # the solution at the last C of a path
         beta = problem.start.weights
         machine.begin_at(problem.start.alpha)
-        points.extend(problem.start.feasible(params.C))
+        points.extend(problem.start.feasible(C))
         for point in points:
             programme.add(point.height, -0.5 * point.q)
         bounds.improve_lower(programme.minimum().bound)
@@ -180,4 +181,5 @@ METHOD = Method(
     reference="Sonnenburg, Raetsch, Schaefer & Schoelkopf 2006, Algorithm 1",
     path=Path("C", rising=True),
     joint_classes=True,
+    weighs_points=True,
 )

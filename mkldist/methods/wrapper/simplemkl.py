@@ -62,7 +62,7 @@ def solve(problem: Problem, params: SimpleMKLParams) -> Steps:
         of the dual at the alpha met and, after a kink, of their cutting planes.
     """
     M, counters = problem.n_kernels, Counters()
-    svm_at = InnerSvm(problem.y, params.C, params.tol, counters)
+    svm_at = InnerSvm(problem.y, problem.bound(params.C), params.tol, counters)
     line = LineSearch(
         machine=lambda kernel: svm_at(kernel.matrix),
         ridges=np.zeros(M),
@@ -115,4 +115,5 @@ METHOD = Method(
     regularizer="1/2 (sum_m ||f_m||)^2",
     reference="Rakotomamonjy, Bach, Canu & Grandvalet 2008, Algorithm 1",
     joint_classes=True,
+    weighs_points=True,
 )

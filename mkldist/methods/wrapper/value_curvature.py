@@ -20,6 +20,7 @@ import numpy as np
 import scipy
 
 from mkldist.arrays import Floats
+from mkldist.machines.svm import Bound
 
 _RIDGE_SHARE = 1e-12  # of the mean diagonal; a ridge keeps dependent columns apart
 _DAMPING_FLOOR = 1e-10  # least share of the curvature in the proximal term
@@ -27,7 +28,7 @@ _REACH = 10.0  # multiple of the weights' size that bounds a step where the mode
 _SHORT = 0.1  # length of a step, below which the model was wrong
 
 
-def hessian_root(K: Floats, alpha: Floats, C: float, products: Floats) -> Floats:
+def hessian_root(K: Floats, alpha: Floats, C: Bound, products: Floats) -> Floats:
     """Return a root of the Hessian: ``root' root`` is the second derivative of J.
 
     Parameters
@@ -36,8 +37,8 @@ def hessian_root(K: Floats, alpha: Floats, C: float, products: Floats) -> Floats
         Combined kernel.
     alpha : (n,) or (n, k) float64
         Dual variables of the machine on it, or of the machines of k classes; J is then their sum.
-    C : float
-        Their bound.
+    C : float or (n,) float64
+        Their bound, of all or of each point.
     products : (S, n) or (S, n, k) float64
         ``K_m (alpha*y)`` for the S kernels whose weights vary.
 

@@ -1,0 +1,234 @@
+"""Classification by multiple kernel learning, with the interface of scikit-learn."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import ClassifierMixin, clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from mkldist.arrays import Floats
+from mkldist.errors import SpecError
+from mkldist.estimators.base import KernelEstimator
+from mkldist.estimators.class_labels import encoded, kept_rows, one_against_rest, row_weights
+from mkldist.estimators.method_settings import method_settings, with_penalty
+from mkldist.in_memory.solve import known_method
+from mkldist.scores import predicted_classes
+from mkldist.target import Target
+
+
+def _calibrates(estimator: MKLClassifier) -> bool:
+    return estimator.calibration is not None
+
+
+class MKLClassifier(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
+    """Classifier on a weighted sum of kernels, whose weights it learns.
+
+    With the default method, ``level``, it minimises
+
+        C sum_i w_i max(0, 1 - y_i (f(x_i) + b)) + 1/2 (sum_m ||f_m||)^2,   f = sum_m f_m,
+
+    over functions f_m of the kernels, and reports how far its solution is from the optimum.  The
+    row weights w_i are 1, or ``sample_weight`` times ``class_weight``.
+
+    `C` is that of :class:`sklearn.svm.SVC`.  By default every kernel is scaled to variance 1 in
+    feature space, so that its values do not depend on the number of rows, and neither does what a
+    value of `C` means.  With ``normalisation="trace"``, as in most papers, kernels have values near
+    1/n, and `C` has to grow with n.
+
+    Of k > 2 classes, each is learnt against the rest.
+
+    Parameters
+    ----------
+    method : str
+        Method for two classes, see ``mkldist list methods``.
+    C : float
+        The method's `C`: of most methods the weight of the losses, of spicymkl and elastmkl the
+        strength of the regulariser.
+    kernels : str or list
+        ``"default"``: Gaussians of four widths and a linear kernel on all features, and, up to a
+        hundred features, a Gaussian on each.  Or the name of a paper's family, such as
+        ``"xu2008"``; or a list of kernels, such as ``mkldist.kernels.Gaussian(width=[0.5, 1, 2],
+        features="each")``, and of dictionaries with the keys of ``[[banks.kernels]]``.
+    normalisation : str or list of str
+        As in a sweep file: ``"variance"``, ``"trace"``, ``"cosine"``, ``"centre"``, ``"none"``,
+        or several in order; fitted on the training rows.
+    impute : {"median", "mean", "most_frequent"}, transformer or None
+        What replaces missing values, fitted on the training rows; None refuses them.
+    scale : {"zscore", "minmax"}, transformer or None
+        Scaling of features, fitted on the training rows.
+    tol : float
+        Relative duality gap at which to stop.
+    class_weight : dict, "balanced" or None
+        Weights of classes.  They multiply `C`, and so does ``sample_weight``; rows of weight zero
+        are left out.  Imputation, scaling and normalisation count every other row once.
+    shared_weights : bool
+        True if more than two classes are to share kernel weights, for methods that can.
+    calibration : {"sigmoid", "isotonic"} or None
+        Calibration of ``predict_proba`` by :class:`sklearn.calibration.CalibratedClassifierCV` in
+        five folds, which fits six more times.
+    method_params : dict, optional
+        Other parameters of the method by name, such as ``{"max_iter": 100}``.
+    groups : dict of str to list, optional
+        Names for groups of features, which `kernels` may use.
+    backend : str
+        As for :class:`mkldist.KernelBank`.
+    random_state : int
+        Seed of random feature subsets and random widths.
+
+    Attributes
+    ----------
+    classes_ : (k,) array
+        The classes; of two, the second has positive decision values.
+    kernel_weights_ : DataFrame
+        Function, width, degree, offset, features, name and weight of every kernel; with the column
+        ``class`` where classes have weights of their own.
+    objective_ : float
+        Value of the objective, the sum over classes.
+    gap_ : float
+        Relative duality gap, the largest of the classes.
+    n_iter_ : int
+        Outer iterations, the most of the classes.
+    stop_reason_ : str
+        ``"converged"``, or why a solver stopped before.
+    intercept_ : float or (k,) array
+        Constant term of the decision function.
+    solutions_ : tuple of Solution
+        The solutions with their bounds, one for each problem that was solved.
+    preparation_ : Pipeline
+        Fitted imputer and scaler.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.model_selection import cross_val_score
+    >>> X, y = load_iris(return_X_y=True)
+    >>> bool(cross_val_score(MKLClassifier(), X, y).mean() > 0.93)
+    True
+    """
+
+    def __init__(
+        self,
+        method: str = "level",
+        *,
+        C: float = 1.0,
+        kernels: Any = "default",
+        normalisation: Any = "variance",
+        impute: Any = "median",
+        scale: Any = "zscore",
+        tol: float = 0.01,
+        class_weight: Any = None,
+        shared_weights: bool = False,
+        calibration: str | None = None,
+        method_params: Mapping[str, Any] | None = None,
+        groups: Mapping[str, Sequence[int | str]] | None = None,
+        backend: str = "auto",
+        random_state: int = 0,
+    ) -> None:
+        self.method = method
+        self.C = C
+        self.kernels = kernels
+        self.normalisation = normalisation
+        self.impute = impute
+        self.scale = scale
+        self.tol = tol
+        self.class_weight = class_weight
+        self.shared_weights = shared_weights
+        self.calibration = calibration
+        self.method_params = method_params
+        self.groups = groups
+        self.backend = backend
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn kernel weights and a decision function.
+
+        Parameters
+        ----------
+        X : (n, d) array-like or DataFrame
+            Training rows.
+        y : (n,) array-like
+            Labels of any type, of two classes or more.
+        sample_weight : (n,) array-like, optional
+            Weights of the rows, which multiply `C`.
+
+        Raises
+        ------
+        ValueError
+            For rows, labels, weights or parameters that cannot be used.  Errors of
+            ``mkldist.errors`` are among them.
+
+        Warns
+        -----
+        mkldist.errors.ConvergenceWarning
+            If a solver stops before it reaches the tolerance.
+        """
+        if self.calibration not in (None, "sigmoid", "isotonic"):
+            found = f"found {self.calibration!r:.60}"
+            raise SpecError("calibration", found, "'sigmoid', 'isotonic' or None")
+        settings = method_settings(self.method, Target.CLASSES, self.tol, self.method_params)
+        settings = with_penalty(known_method(self.method), self.C, settings)
+        rows, y = self._rows(X, fitted=False, y=y)
+        weights = row_weights(rows, y, sample_weight, self.class_weight)
+        kept = kept_rows(weights, len(rows))
+        self.classes_, numbers = encoded(y[kept])
+        counts = np.bincount(numbers)
+        self._precedence = np.argsort(-counts, kind="stable")
+        problems = one_against_rest(numbers, len(self.classes_), shared=self.shared_weights)
+        of_rows = None if weights is None else weights[kept]
+        self._fit_problems(rows[kept], problems, settings, weights=of_rows)
+        if self.calibration is not None:
+            uncalibrated = clone(self).set_params(calibration=None)
+            self._calibrated = CalibratedClassifierCV(
+                uncalibrated, method=self.calibration, ensemble=False
+            ).fit(X, y, sample_weight=sample_weight)
+        return self
+
+    def _function_names(self) -> Sequence[Hashable] | None:
+        """Return the classes where there is a decision function for each."""
+        names: list[Hashable] = self.classes_.tolist()
+        return names if len(names) > 2 else None
+
+    def decision_function(self, X: Any) -> Floats:
+        """Return decision values: (t,) for two classes, (t, k) for k.
+
+        Parameters
+        ----------
+        X : (t, d) array-like or DataFrame
+            Rows.
+        """
+        values = self._values(X)
+        return values if values.shape[1] > 1 else values[:, 0]
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Return the class of each row; a tie of several goes to the most frequent one.
+
+        Parameters
+        ----------
+        X : (t, d) array-like or DataFrame
+            Rows.
+        """
+        values = self._values(X)
+        if values.shape[1] == 1:
+            return self.classes_[(values[:, 0] > 0.0).astype(np.intp)]
+        return self.classes_[predicted_classes(values.T, self._precedence)]
+
+    @available_if(_calibrates)
+    def predict_proba(self, X: Any) -> Floats:
+        """Return calibrated probabilities of the classes, (t, k); needs `calibration`.
+
+        Parameters
+        ----------
+        X : (t, d) array-like or DataFrame
+            Rows.
+        """
+        check_is_fitted(self)
+        probabilities: Floats = self._calibrated.predict_proba(X)
+        return probabilities

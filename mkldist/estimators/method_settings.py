@@ -1,0 +1,101 @@
+"""Parameters of an estimator's method, checked against what the estimator learns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from mkldist.errors import SpecError
+from mkldist.in_memory.solve import known_method
+from mkldist.methods.registry import METHODS
+from mkldist.solvers.base import Method
+from mkldist.solvers.refusals import one_of
+from mkldist.solvers.targets import losses_by_target
+from mkldist.target import LEARNT, Target
+
+
+def method_settings(
+    name: str, target: Target, tol: float, params: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """Return the parameters with which :func:`mkldist.solve` is called.
+
+    Where the method has several losses and none is named, it gets the first that learns `target`,
+    its default one if that does.
+
+    Parameters
+    ----------
+    name : str
+        The method.
+    target : Target
+        What the estimator learns.
+    tol : float
+        Relative duality gap.
+    params : mapping, optional
+        The user's parameters, which may also set another tolerance.
+
+    Raises
+    ------
+    mkldist.errors.SpecError
+        For an unknown method, one that learns something else, and parameters that are no mapping.
+    """
+    method = known_method(name)
+    losses = losses_by_target(method.params)
+    if target not in losses:
+        able = [other for other, one in METHODS.items() if target in losses_by_target(one.params)]
+        learnt = " or ".join(LEARNT[one] for one in losses)
+        found = f"found {name!r}, which learns {learnt}"
+        raise SpecError("method", found, f"a method that learns {LEARNT[target]}: {one_of(able)}")
+    if params is not None and not isinstance(params, Mapping):
+        found = f"found {params!r:.60}"
+        raise SpecError("method_params", found, 'parameters by name, such as {"max_iter": 100}')
+    given = {"tol": tol, **(params or {})}
+    if losses[target] and "loss" not in given:
+        default = method.params.model_fields["loss"].default
+        given["loss"] = default if default in losses[target] else losses[target][0]
+    return given
+
+
+def regularised(method: Method, alpha: float, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings with the strength of the regulariser, unless they name one.
+
+    Parameters
+    ----------
+    method : Method
+        A method whose first hyperparameter is that strength: ``lam``, ``gamma_a``, or the ``C`` of
+        block norms.
+    alpha : float
+        The strength.
+    settings : mapping
+        The other parameters.
+    """
+    return {method.hyperparameters[0]: float(alpha), **settings}
+
+
+def with_penalty(method: Method, C: float, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings with C, which a method without C takes only at the default, 1.
+
+    Parameters
+    ----------
+    method : Method
+        The method.
+    C : float
+        The estimator's C; a C among the settings goes before it.
+    settings : mapping
+        The other parameters.
+
+    Raises
+    ------
+    mkldist.errors.SpecError
+        For another C than 1 where the method has none.
+    """
+    if "C" in method.params.model_fields:
+        return {"C": float(C), **settings}
+    if C == 1.0:
+        return dict(settings)
+    own = ", ".join(method.hyperparameters) or "none of its own"
+    raise SpecError(
+        "C",
+        f"found {C!r} for {method.name}, which has no C",
+        "C=1.0, its default",
+        f"Set the parameters of {method.name} by method_params: {own}",
+    )

@@ -1,0 +1,181 @@
+"""Classification from few labels, with the interface of scikit-learn."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import ClassifierMixin
+
+from mkldist.arrays import Floats
+from mkldist.errors import SpecError
+from mkldist.estimators.base import KernelEstimator
+from mkldist.estimators.class_labels import encoded, one_against_rest
+from mkldist.estimators.method_settings import method_settings, regularised
+from mkldist.in_memory.solve import known_method
+from mkldist.scores import predicted_classes
+from mkldist.target import Target
+
+NEIGHBOURS = 10  # of each row in the graph, as in a sweep
+
+
+class SemiSupervisedMKLClassifier(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
+    """Classifier on a weighted sum of kernels that learns from rows without labels too.
+
+    With the default method, ``lapmkl``, its functions are smooth on a graph that joins neighbouring
+    rows, labelled or not; ``mkldist list methods lapmkl`` states the objective.
+
+    As for other semi-supervised estimators of scikit-learn, the label -1 marks a row without a
+    label.  Of k > 2 classes, each is learnt against the rest.
+
+    Parameters
+    ----------
+    method : str
+        Semi-supervised method: lapmkl, mklsvm, lapsvm, lsvm, glks, laprls or rls.
+    gamma_a : float
+        Strength of the norm of the functions.
+    gamma_i : float
+        Strength of the smoothness on the graph; without effect for rls, which uses no graph.
+    graph : dict, optional
+        The keys of ``[graph]`` in a sweep file, such as ``{"neighbours": 6}``.  The graph is made
+        of the features after imputation and scaling.
+    kernels, normalisation, impute, scale, tol, groups, backend, random_state
+        As for :class:`mkldist.MKLClassifier`; fitted on labelled and unlabelled rows.
+    method_params : dict, optional
+        Other parameters of the method by name, such as ``{"max_iter": 100}``.
+
+    Attributes
+    ----------
+    classes_ : (k,) array
+        The classes; of two, the second has positive decision values.
+    kernel_weights_, objective_, gap_, n_iter_, stop_reason_, solutions_, preparation_
+        As for :class:`mkldist.MKLClassifier`.
+    transduction_ : (n,) array
+        Classes of the training rows: the labels given, and those predicted for the others.
+    intercept_ : float or (k,) array
+        Constant term of the decision function.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(120, noise=0.08, random_state=0)
+    >>> few = np.where(np.arange(120) < 8, y, -1)
+    >>> bool(SemiSupervisedMKLClassifier().fit(X, few).score(X, y) > 0.95)
+    True
+    """
+
+    def __init__(
+        self,
+        method: str = "lapmkl",
+        *,
+        gamma_a: float = 0.01,
+        gamma_i: float = 0.01,
+        graph: Mapping[str, Any] | None = None,
+        kernels: Any = "default",
+        normalisation: Any = "variance",
+        impute: Any = "median",
+        scale: Any = "zscore",
+        tol: float = 0.01,
+        method_params: Mapping[str, Any] | None = None,
+        groups: Mapping[str, Sequence[int | str]] | None = None,
+        backend: str = "auto",
+        random_state: int = 0,
+    ) -> None:
+        self.method = method
+        self.gamma_a = gamma_a
+        self.gamma_i = gamma_i
+        self.graph = graph
+        self.kernels = kernels
+        self.normalisation = normalisation
+        self.impute = impute
+        self.scale = scale
+        self.tol = tol
+        self.method_params = method_params
+        self.groups = groups
+        self.backend = backend
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn kernel weights and a decision function.
+
+        Parameters
+        ----------
+        X : (n, d) array-like or DataFrame
+            Training rows, labelled or not.
+        y : (n,) array-like
+            Labels of two classes or more, and -1 where there is none.
+
+        Raises
+        ------
+        ValueError
+            For rows, labels or parameters that cannot be used.  Errors of ``mkldist.errors`` are
+            among them.
+
+        Warns
+        -----
+        mkldist.errors.ConvergenceWarning
+            If a solver stops before it reaches the tolerance.
+        """
+        settings = method_settings(self.method, Target.PARTIAL, self.tol, self.method_params)
+        method = known_method(self.method)
+        settings = regularised(method, self.gamma_a, settings)
+        if "gamma_i" in method.params.model_fields:
+            settings = {"gamma_i": float(self.gamma_i), **settings}
+        rows, y = self._rows(X, fitted=False, y=y)
+        labelled = np.array([label != -1 for label in y.tolist()])
+        self.classes_, numbers = encoded(y[labelled])
+        self._precedence = np.argsort(-np.bincount(numbers), kind="stable")
+        problems = []
+        for signs in one_against_rest(numbers, len(self.classes_), shared=False):
+            problem = np.zeros(len(y))
+            problem[labelled] = signs
+            problems.append(problem)
+        graph = self._graph(len(rows)) if method.needs_laplacian else None
+        self._fit_problems(rows, problems, settings, graph=graph)
+        self.transduction_ = self._classes_of(self._kept.values(self._prepared(rows)))
+        self.transduction_[labelled] = y[labelled]
+        return self
+
+    def _graph(self, n: int) -> Mapping[str, Any]:
+        """Return the keys of the graph; by default ten neighbours, or all of fewer rows."""
+        given = self.graph or {}
+        if not isinstance(given, Mapping):
+            raise SpecError("graph", f"found {given!r:.60}", 'a dict, such as {"neighbours": 6}')
+        free = given.get("kind", "knn") == "knn" and "neighbours" not in given
+        return {**given, "neighbours": max(1, min(NEIGHBOURS, n - 1))} if free else given
+
+    def _function_names(self) -> Sequence[Hashable] | None:
+        """Return the classes where there is a decision function for each."""
+        names: list[Hashable] = self.classes_.tolist()
+        return names if len(names) > 2 else None
+
+    def _classes_of(self, values: Floats) -> npt.NDArray[Any]:
+        if values.shape[1] == 1:
+            return self.classes_[(values[:, 0] > 0.0).astype(np.intp)]
+        return self.classes_[predicted_classes(values.T, self._precedence)]
+
+    def decision_function(self, X: Any) -> Floats:
+        """Return decision values: (t,) for two classes, (t, k) for k.
+
+        Parameters
+        ----------
+        X : (t, d) array-like or DataFrame
+            Rows.
+        """
+        values = self._values(X)
+        return values if values.shape[1] > 1 else values[:, 0]
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Return the class of each row; a tie of several goes to the most frequent one.
+
+        Parameters
+        ----------
+        X : (t, d) array-like or DataFrame
+            Rows.
+        """
+        return self._classes_of(self._values(X))

@@ -1,0 +1,108 @@
+"""Decision functions apart from the bank that they were solved on: all that predictions need."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mkldist.arrays import Floats, Ints
+from mkldist.gram.cross_values import GROUP_BYTES
+from mkldist.gram.predictor import RawPredictor
+from mkldist.kernels.evaluate import evaluate
+from mkldist.kernels.kernel_list import KernelList
+
+
+@dataclass(frozen=True, eq=False)
+class Expansion:
+    """k decision functions on S kernels and s support points.
+
+    ``f_c(x) = sum_m weights[m] sum_i coefficients[(m,) i, c] k_m(x, points[i]) + bias[c]``, with
+    kernels as their functions define them: the weights contain the normalisation, the coefficients
+    and the bias the centring.
+
+    Parameters
+    ----------
+    kernels : KernelList
+        The S kernels.
+    index : (S,) intp
+        Their places in the bank.
+    cosine : bool
+        True if kernels are scaled to unit self-similarities.
+    points : (s, d) float64
+        Support points, those whose coefficients are not all zero.
+    weights : (S,) float64
+        Weights of the kernels.
+    coefficients : (s, k) or (S, s, k) float64
+        Coefficients, shared by all kernels or of each kernel's own.
+    bias : (k,) float64
+        Intercepts.
+    """
+
+    kernels: KernelList
+    index: Ints
+    cosine: bool
+    points: Floats
+    weights: Floats
+    coefficients: Floats
+    bias: Floats
+
+    @classmethod
+    def of(
+        cls, kernels: KernelList, cosine: bool, points: Floats, predictors: list[RawPredictor]
+    ) -> Expansion:
+        """Return the functions of a bank's predictors, which share kernels and weights.
+
+        Parameters
+        ----------
+        kernels : KernelList
+            All kernels of the bank.
+        cosine : bool
+            As above.
+        points : (n, d) float64
+            All points of the bank.
+        predictors : list of RawPredictor
+            The functions.
+        """
+        first = predictors[0]
+        coefficients = np.stack([predictor.coefficients for predictor in predictors], axis=-1)
+        used = coefficients.any(axis=-1)
+        support = np.flatnonzero(used if used.ndim == 1 else used.any(axis=0))
+        return cls(
+            kernels.select(first.kernels),
+            first.kernels,
+            cosine,
+            np.ascontiguousarray(points[support]),
+            first.weights,
+            np.ascontiguousarray(coefficients[..., support, :]),
+            np.array([predictor.bias for predictor in predictors]),
+        )
+
+    def by_kernel(self, X: Floats) -> Floats:
+        """Return the share of each kernel in the functions at points, without the bias.
+
+        Parameters
+        ----------
+        X : (t, d) float64
+            Points.
+
+        Returns
+        -------
+        (t, S, k) float64
+        """
+        t, n_kernels, support = len(X), len(self.kernels), len(self.points)
+        found = np.zeros((t, n_kernels, len(self.bias)))
+        if n_kernels == 0 or support == 0:
+            return found
+        step = max(1, GROUP_BYTES // (8 * n_kernels * support))
+        for start in range(0, t, step):
+            rows = slice(start, start + step)
+            values = evaluate(self.kernels, X[rows], self.points, cosine=self.cosine)
+            shares = self.weights[:, None, None] * (values @ self.coefficients)
+            found[rows] = shares.transpose(1, 0, 2)
+        return found
+
+    def values(self, X: Floats) -> Floats:
+        """Return the functions at points (t, d), as (t, k)."""
+        values: Floats = self.by_kernel(X).sum(axis=1) + self.bias
+        return values
