@@ -26,8 +26,10 @@ def encoded(y: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Ints]:
     """
     check_classification_targets(y)
     classes, numbers = np.unique(y, return_inverse=True)
-    if len(classes) < 2:
-        raise DataError("y", f"one class, {classes[0]!r}", "two classes or more")
+    if len(classes) == 0:
+        raise DataError("y", "found no labels", "two classes or more")
+    if len(classes) == 1:
+        raise DataError("y", f"found one class, {classes.tolist()[0]!r}", "two classes or more")
     return classes, numbers
 
 

@@ -11,8 +11,8 @@ from sklearn.base import OutlierMixin
 
 from mkldist.arrays import Floats
 from mkldist.estimators.base import KernelEstimator
-from mkldist.estimators.method_settings import method_settings, regularised
 from mkldist.estimators.kernel_choice import gaussians
+from mkldist.estimators.method_settings import method_settings, regularised
 from mkldist.in_memory.solve import known_method
 from mkldist.kernels.words import Kernel
 from mkldist.target import Target

@@ -86,3 +86,38 @@ def test_best_bias_is_no_worse_than_any_kink(values, random):
 
     best = loss(best_bias(f, y))
     assert all(best <= loss(kink) + 1e-9 for kink in y - f)
+
+
+@every_instance
+def test_a_bound_for_each_point_agrees_with_libsvm(make):
+    instance = make()
+    K, y = instance.grams.mean(axis=0), instance.y
+    weights = np.random.default_rng(1).uniform(0.2, 3.0, len(y))
+    svm = solve_svm(K, y, 10.0 * weights, tol=1e-10)
+    reference = SVC(C=10.0, kernel="precomputed", tol=1e-6).fit(K, y, sample_weight=weights)
+    signed = np.zeros(len(y))
+    signed[reference.support_] = reference.dual_coef_[0]
+    dual = np.abs(signed).sum() - 0.5 * signed @ K @ signed
+    assert svm.gap <= 1e-10
+    assert (svm.alpha <= 10.0 * weights).all()
+    assert svm.dual_objective == pytest.approx(dual, rel=1e-5)
+    hinge = weights @ np.maximum(0, 1 - y * (K @ svm.signed + svm.bias))
+    norm = svm.signed @ K @ svm.signed
+    assert svm.objective == pytest.approx(0.5 * norm + 10.0 * hinge, rel=1e-9)
+
+
+@given(
+    st.lists(st.tuples(st.floats(-10, 10), st.floats(0.01, 10)), min_size=2, max_size=30),
+    st.randoms(use_true_random=False),
+)
+def test_the_weighted_bias_is_no_worse_than_any_kink(values, random):
+    f, weights = np.array(values).T
+    y = np.array([random.choice((-1.0, 1.0)) for _ in values])
+    y[0], y[-1] = 1.0, -1.0
+
+    def loss(b: float) -> float:
+        return float(weights @ np.maximum(0, 1 - y * (f + b)))
+
+    best = loss(best_bias(f, y, weights))
+    assert all(best <= loss(kink) * (1 + 1e-9) + 1e-9 for kink in y - f)
+    assert best_bias(f, y, np.full(len(f), 0.3)) == pytest.approx(best_bias(f, y), abs=1e-12)

@@ -1,0 +1,149 @@
+"""scikit-learn's own checks of estimators, and what the estimators share with its tools."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_iris, load_wine
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import PolynomialFeatures
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import mkldist
+from mkldist import MKLClassifier, MKLRegressor, OneClassMKL, SemiSupervisedMKLClassifier
+
+# Every check that is not passed, with its reason.  scikit-learn itself skips check_array_api_input
+# unless SCIPY_ARRAY_API is set: the estimators take numpy arrays and data frames.
+EXPECTED_TO_FAIL = {
+    "MKLClassifier": {
+        "check_sample_weight_equivalence_on_dense_data": (
+            "weights multiply C; scaling and the normalisation of kernels count each row once"
+        ),
+    },
+    "SemiSupervisedMKLClassifier": {
+        "check_classifiers_classes": "its classes are -1 and 1, and -1 marks a row without a label",
+    },
+}
+ALL = [MKLClassifier(), MKLRegressor(), OneClassMKL(), SemiSupervisedMKLClassifier()]
+
+
+def reasons(estimator: Any) -> dict[str, str]:
+    return EXPECTED_TO_FAIL.get(type(estimator).__name__, {})
+
+
+@pytest.mark.filterwarnings("ignore:.*SCIPY_ARRAY_API is not set.*")
+@parametrize_with_checks(ALL, expected_failed_checks=reasons)
+def test_scikit_learn(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def wine():
+    return load_wine(as_frame=True, return_X_y=True)
+
+
+def fitted(estimator, X, y):
+    return estimator.fit(X) if isinstance(estimator, OneClassMKL) else estimator.fit(X, y)
+
+
+@pytest.mark.parametrize("estimator", ALL, ids=lambda one: type(one).__name__)
+def test_a_pickle_predicts_the_same_and_leaves_the_bank_behind(estimator, wine):
+    X, y = wine
+    model = fitted(clone(estimator), X, y)
+    data = pickle.dumps(model)
+    again = pickle.loads(data)
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    with mkldist.KernelBank(X, "do2009") as bank:  # of 20 kernels
+        assert len(data) < bank.view.bank.n_bytes
+
+
+@pytest.mark.parametrize("estimator", ALL, ids=lambda one: type(one).__name__)
+def test_a_data_frame_is_known_by_its_columns(estimator, wine):
+    X, y = wine
+    model = fitted(clone(estimator), X, y)
+    assert model.feature_names_in_.tolist() == X.columns.tolist()
+    assert set(model.kernel_weights_["features"].iloc[-1]) <= set(X.columns)
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.predict(X.rename(columns={"ash": "soot"}))
+    with pytest.raises(NotFittedError):
+        clone(estimator).predict(X)
+
+
+@pytest.mark.parametrize("estimator", ALL, ids=lambda one: type(one).__name__)
+def test_the_fitted_attributes_speak_of_the_solutions(estimator, wine):
+    X, y = wine
+    model = fitted(clone(estimator), X, y)
+    assert model.gap_ == max(one.gap for one in model.solutions_) <= model.tol
+    assert model.stop_reason_ == "converged"
+    assert model.n_iter_ == max(one.counters.outer_iterations for one in model.solutions_)
+    table = model.kernel_weights_
+    names = {"function", "width", "degree", "offset", "features", "name", "weight"}
+    assert names <= set(table.columns)
+    weights = np.concatenate([one.kernel_weights for one in model.solutions_])
+    np.testing.assert_array_equal(table["weight"], weights)
+    assert ("class" in table) == (len(model.solutions_) > 1)
+
+
+@pytest.mark.parametrize("estimator", ALL, ids=lambda one: type(one).__name__)
+@pytest.mark.parametrize("by", ["kernel", "features"])
+def test_shares_and_intercept_add_up_to_the_decision_function(estimator, by, wine):
+    X, y = wine
+    model = fitted(clone(estimator).set_params(normalisation=["centre", "trace"]), X, y)
+    shares = model.predict_by_kernel(X, by=by)
+    values = model.predict(X) if isinstance(model, MKLRegressor) else model.decision_function(X)
+    if shares.columns.nlevels == 2:
+        shares = shares.T.groupby(level=0, sort=False).sum().T
+        total = shares[model.classes_.tolist()].to_numpy() + model.intercept_
+    else:
+        total = shares.sum(axis=1).to_numpy() + model.intercept_
+    np.testing.assert_allclose(total, values, atol=1e-9 * np.abs(values).max())
+    assert shares.index.equals(X.index)
+
+
+def test_shares_by_features_are_named_by_the_features(wine):
+    X, y = wine
+    model = MKLClassifier().fit(X, y == 1)
+    shares, each = model.predict_by_kernel(X, by="features"), model.predict_by_kernel(X)
+    on_all = [name for name in each.columns if name.endswith("[all]")]
+    assert shares.columns.is_unique
+    assert set(shares.columns) == {"all", *(name[12:-1] for name in each.columns.drop(on_all))}
+    np.testing.assert_allclose(shares["all"], each[on_all].sum(axis=1), atol=1e-12)
+    with pytest.raises(ValueError, match="by: found 'width'; expected 'kernel' or 'features'"):
+        model.predict_by_kernel(X, by="width")
+
+
+def test_parameters_of_the_bank_are_searched_in_a_pipeline():
+    X, y = load_iris(return_X_y=True)
+    pipeline = make_pipeline(PolynomialFeatures(2, include_bias=False), MKLClassifier())
+    grid = {
+        "mklclassifier__method": ["level", "uniform", "majority"],
+        "mklclassifier__kernels": ["default", [mkldist.kernels.Gaussian(width=2.0)]],
+    }
+    search = GridSearchCV(pipeline, grid, cv=3, error_score="raise").fit(X, y)
+    assert search.best_params_["mklclassifier__method"] != "majority"
+    assert search.best_score_ > 0.9
+
+
+def test_scores_are_those_of_the_folds():
+    X, y = load_iris(return_X_y=True)
+    assert cross_val_score(MKLClassifier(), X, y, cv=5).mean() > 0.93
+
+
+@pytest.mark.parametrize("estimator", ALL, ids=lambda one: type(one).__name__)
+def test_its_html_shows_parameters(estimator):
+    assert type(estimator).__name__ in estimator._repr_html_()
+    assert repr(clone(estimator).set_params(tol=0.5)) == f"{type(estimator).__name__}(tol=0.5)"
+
+
+def test_a_plain_array_has_no_names():
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    model = OneClassMKL().fit(X)
+    assert not hasattr(model, "feature_names_in_")
+    assert isinstance(model.kernel_weights_, pd.DataFrame)

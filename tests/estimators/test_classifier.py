@@ -1,0 +1,231 @@
+"""MKLClassifier: against SVC, of two and more classes, with weights of rows and calibration."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import (
+    load_breast_cancer,
+    load_digits,
+    load_iris,
+    load_wine,
+    make_classification,
+    make_moons,
+)
+from sklearn.metrics import log_loss
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+import mkldist
+from mkldist import MKLClassifier
+from mkldist.errors import ConvergenceWarning
+from mkldist.estimators import bank_cache
+from mkldist.kernels import Gaussian, Linear
+
+PLAIN = {"normalisation": "none", "impute": None, "scale": None}
+
+
+@pytest.fixture(scope="module")
+def wdbc():
+    X, y = load_breast_cancer(return_X_y=True)
+    return X[:240], y[:240]
+
+
+@pytest.mark.parametrize("C", [0.1, 1.0, 30.0])
+@pytest.mark.parametrize("method", ["level", "simplemkl", "lp_mkl", "uniform"])
+def test_one_kernel_is_the_machine_of_scikit_learn(method, C, wdbc):
+    X, y = StandardScaler().fit_transform(wdbc[0]), wdbc[1]
+    train, test = slice(0, 180), slice(180, None)
+    model = MKLClassifier(method, C=C, kernels=[Gaussian(width=4.0)], tol=1e-7, **PLAIN)
+    model.fit(X[train], y[train])
+    gamma = 1 / (2 * 4.0**2)
+    svc = SVC(C=C, kernel="precomputed", tol=1e-8).fit(rbf_kernel(X[train], gamma=gamma), y[train])
+    expected = svc.decision_function(rbf_kernel(X[test], X[train], gamma=gamma))
+    found = model.decision_function(X[test])
+    assert np.abs(found - expected).max() <= 1e-3 * np.abs(expected).max()
+    np.testing.assert_array_equal(
+        model.predict(X[test]), svc.predict(rbf_kernel(X[test], X[train], gamma=gamma))
+    )
+
+
+def test_weights_of_rows_and_classes_are_those_of_scikit_learn(wdbc):
+    X, y = StandardScaler().fit_transform(wdbc[0]), wdbc[1]
+    weights = np.random.default_rng(0).uniform(0.0, 2.0, len(y))
+    weights[::7] = 0.0
+    classes = {0: 3.0, 1: 0.5}
+    model = MKLClassifier(
+        kernels=[Gaussian(width=4.0)], tol=1e-7, class_weight=classes, **PLAIN
+    ).fit(X, y, sample_weight=weights)
+    K = rbf_kernel(X, gamma=1 / 32)
+    svc = SVC(kernel="precomputed", tol=1e-8, class_weight=classes).fit(K, y, weights)
+    expected = svc.decision_function(K)
+    assert np.abs(model.decision_function(X) - expected).max() <= 1e-3 * np.abs(expected).max()
+    assert model.gap_ <= 1e-7
+
+
+def test_balanced_classes_help_the_rare_one(wdbc):
+    X, y = wdbc
+    rare = np.concatenate([np.flatnonzero(y == 0), np.flatnonzero(y == 1)[:8]])
+    plain = MKLClassifier(C=0.1).fit(X[rare], y[rare])
+    balanced = MKLClassifier(C=0.1, class_weight="balanced").fit(X[rare], y[rare])
+    positive = X[y == 1][8:]
+    assert balanced.predict(positive).mean() > plain.predict(positive).mean()
+
+
+@pytest.mark.parametrize("names", [["no", "yes"], [False, True], [3, 7], [b"a", b"b"]])
+def test_labels_are_of_any_type(names, wdbc):
+    X, y = wdbc
+    labels = np.array(names)[y]
+    model = MKLClassifier().fit(X, labels)
+    assert model.classes_.tolist() == names
+    np.testing.assert_array_equal(model.predict(X) == names[1], model.decision_function(X) > 0)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_each_of_several_classes_is_learnt_against_the_rest(shared):
+    X, y = load_iris(return_X_y=True)
+    names = np.array(["setosa", "versicolor", "virginica"])
+    model = MKLClassifier(shared_weights=shared, tol=1e-5).fit(X, names[y])
+    values = model.decision_function(X)
+    assert values.shape == (150, 3)
+    np.testing.assert_array_equal(model.predict(X), names[values.argmax(axis=1)])
+    assert len(model.solutions_) == (1 if shared else 3)
+    if not shared:
+        for c, name in enumerate(names):
+            alone = MKLClassifier(tol=1e-5).fit(X, y == c)
+            assert alone.objective_ == pytest.approx(model.solutions_[c].objective, rel=1e-4)
+            assert set(model.kernel_weights_["class"]) == set(names)
+            of_class = model.kernel_weights_[model.kernel_weights_["class"] == name]
+            assert of_class["weight"].sum() == pytest.approx(1.0)
+    assert model.score(X, names[y]) > 0.95
+
+
+def test_the_bank_of_a_split_is_made_once_in_a_search(monkeypatch, wdbc):
+    made = []
+
+    class Counted(mkldist.KernelBank):
+        def __init__(self, X, *args, **settings):
+            made.append(len(X))
+            super().__init__(X, *args, **settings)
+
+    monkeypatch.setattr(bank_cache, "KernelBank", Counted)
+    monkeypatch.setattr(bank_cache.BANKS, "limit", 2**30)
+    bank_cache.BANKS.clear()
+    grid = {"C": [0.1, 1.0, 10.0], "method": ["level", "uniform", "alignf"]}
+    search = GridSearchCV(MKLClassifier(), grid, cv=4).fit(*wdbc)
+    assert len(search.cv_results_["params"]) == 9
+    assert sorted(made) == [180] * 4 + [240]
+
+
+def test_C_means_the_same_at_any_number_of_rows():
+    """A point repeated weighs twice; values of kernels stay as they are."""
+    X, y = make_moons(100, noise=0.2, random_state=0)
+    twice = np.repeat(np.arange(100), 2)
+    one = MKLClassifier(C=2.0, tol=1e-8).fit(X, y)
+    two = MKLClassifier(C=1.0, tol=1e-8).fit(X[twice], y[twice])
+    assert two.objective_ == pytest.approx(one.objective_, rel=1e-7)
+    np.testing.assert_allclose(two.decision_function(X), one.decision_function(X), atol=1e-3)
+
+
+def test_missing_values_are_imputed_by_the_training_rows(wdbc):
+    X, y = wdbc[0].copy(), wdbc[1]
+    medians = np.median(X[:180, 3])
+    full = X.copy()
+    full[200:, 3] = medians
+    X[200:, 3] = np.nan
+    model = MKLClassifier().fit(X[:180], y[:180])
+    np.testing.assert_array_equal(
+        model.decision_function(X[200:]), model.decision_function(full[200:])
+    )
+    with pytest.raises(ValueError, match="contains NaN"):
+        MKLClassifier(impute=None).fit(X, y)
+
+
+def test_groups_and_columns_are_named_in_kernels():
+    X, y = load_wine(as_frame=True, return_X_y=True)
+    model = MKLClassifier(
+        kernels=[Gaussian(width=1.0, features=["ash", "colour"]), Linear(features="each")],
+        groups={"colour": ["color_intensity", "hue"]},
+    ).fit(X, y)
+    features = model.kernel_weights_["features"]
+    assert ("color_intensity", "hue") in set(features)
+    assert ("ash",) in set(features)
+
+
+def test_probabilities_are_calibrated(wdbc):
+    X, y = wdbc
+    model = MKLClassifier(calibration="sigmoid").fit(X[:180], y[:180])
+    found = model.predict_proba(X[180:])
+    assert found.shape == (60, 2)
+    np.testing.assert_allclose(found.sum(axis=1), 1.0)
+    assert log_loss(y[180:], found) < 0.3
+    assert not hasattr(MKLClassifier(), "predict_proba")
+    frame = pd.DataFrame(X, columns=[f"f{j}" for j in range(X.shape[1])])
+    named = MKLClassifier(calibration="sigmoid", kernels=[Gaussian(width=1.0, features="f3")])
+    assert named.fit(frame, y).predict_proba(frame).shape == (240, 2)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"method": "levl"}, "method: found 'levl'.*Did you mean 'level'"),
+        ({"method": "lapmkl"}, "'lapmkl', which learns two classes from partly labelled points"),
+        ({"C": -1.0}, r"level\.C: found -1.0"),
+        ({"method": "easymkl", "C": 2.0}, "C: found 2.0 for easymkl, which has no C"),
+        ({"kernels": "xu2009"}, "kernels: found 'xu2009'.*Did you mean 'xu2008'"),
+        ({"kernels": [Gaussian(width=-1.0)]}, "widths"),
+        ({"normalisation": "trase"}, "normalisation"),
+        ({"impute": "medain"}, "impute: found 'medain'.*Did you mean 'median'"),
+        ({"scale": 3}, "scale: found 3; expected one of zscore, minmax, none, or a transformer"),
+        ({"method_params": {"max_itr": 3}}, "max_itr.*max_iter"),
+        ({"method_params": 3}, "method_params: found 3"),
+        ({"calibration": "platt"}, "calibration: found 'platt'"),
+        ({"random_state": None}, "random_state: found None; expected a whole number"),
+        ({"class_weight": {0: -1.0, 1: 1.0}}, "class_weight: found"),
+        ({"method": "lp_mkl", "shared_weights": True}, "shape"),
+        ({"method": "skm", "class_weight": "balanced"}, "weights for skm.*level"),
+    ],
+)
+def test_a_mistake_is_a_value_error_that_says_what_to_do(settings, message):
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match=message):
+        MKLClassifier(**settings).fit(X[:148], y[:148])
+
+
+def test_one_class_is_refused_by_name(wdbc):
+    with pytest.raises(ValueError, match="y: found one class, 1; expected two classes or more"):
+        MKLClassifier().fit(wdbc[0], np.ones(240, dtype=int))
+
+
+def test_an_early_stop_is_told_and_kept(wdbc):
+    model = MKLClassifier(tol=1e-8, method_params={"max_iter": 1})
+    with pytest.warns(ConvergenceWarning, match="max_iter"):
+        model.fit(*wdbc)
+    assert model.stop_reason_ == "max_iter"
+    assert model.gap_ > 1e-8
+
+
+def data_sets():
+    yield "iris", *load_iris(return_X_y=True)
+    yield "wine", *load_wine(return_X_y=True)
+    yield "wdbc", *load_breast_cancer(return_X_y=True)
+    X, y = load_digits(return_X_y=True)
+    yield "digits", X[:600], y[:600]
+    yield "moons", *make_moons(300, noise=0.25, random_state=0)
+    yield "made", *make_classification(300, 20, n_informative=4, random_state=1)
+
+
+@pytest.mark.slow
+def test_without_a_parameter_it_is_no_worse_than_svc():
+    """Less than one standard error worse anywhere, and better on average."""
+    gains = {}
+    for name, X, y in data_sets():
+        folds = StratifiedKFold(5, shuffle=True, random_state=0)
+        ours, theirs = (cross_val_score(m, X, y, cv=folds) for m in (MKLClassifier(), SVC()))
+        gains[name] = float(ours.mean() - theirs.mean())
+        error = np.sqrt(max(theirs.mean() * (1 - theirs.mean()), 1e-3) / len(y))
+        assert gains[name] > -error, (gains, error)
+    assert np.mean(list(gains.values())) > 0.02, gains

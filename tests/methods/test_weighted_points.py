@@ -1,0 +1,134 @@
+"""Weights of points, which multiply C: against a conic solver, scikit-learn and repeated points."""
+
+from __future__ import annotations
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from sklearn.svm import SVC
+
+import mkldist
+from mkldist.errors import GramError, SpecError
+from mkldist.methods.registry import METHODS
+from tests.methods import instances
+from tests.methods.instances import solid_factors
+
+ABLE = [name for name, method in METHODS.items() if method.weighs_points]
+ON_SIMPLEX = [name for name in ABLE if name not in ("lp_mkl", "uniform", "alignf")]
+TIGHT = {"C": 5.0, "tol": 1e-7}
+
+
+@pytest.fixture(scope="module")
+def instance():
+    return instances.balanced()
+
+
+@pytest.fixture(scope="module")
+def weights(instance):
+    return np.random.default_rng(3).uniform(0.1, 4.0, len(instance.y))
+
+
+def conic_optimum(grams, y, C, q_bound):
+    """Return max 1'a - t over ``0 <= a <= C``, ``y'a = 0``; `q_bound` bounds t by the q_m."""
+    a, t = cp.Variable(len(y)), cp.Variable()
+    q = [cp.sum_squares(root @ cp.multiply(y, a)) for root in solid_factors(grams)]
+    constraints = [a >= 0, a <= C, y @ a == 0, *q_bound(q, t)]
+    problem = cp.Problem(cp.Maximize(cp.sum(a) - 0.5 * t), constraints)
+    return problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-9, tol_gap_rel=1e-9)
+
+
+def test_the_methods_that_take_weights():
+    assert set(ABLE) == {
+        "level", "silp", "simplemkl", "hessianmkl", "lp_mkl", "uniform", "alignf",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [(name, {}) for name in ON_SIMPLEX]
+    + [(name, {"acceleration": "none"}) for name in ("level", "silp")],
+)
+def test_bounds_enclose_the_conic_optimum(name, options, instance, weights):
+    solution = mkldist.solve(name, instance.grams, instance.y, weights=weights, **TIGHT, **options)
+    optimum = conic_optimum(
+        instance.grams, instance.y, 5.0 * weights, lambda q, t: [one <= t for one in q]
+    )
+    assert solution.converged
+    assert solution.objective == pytest.approx(optimum, rel=1e-6)
+    assert solution.dual_objective == pytest.approx(optimum, rel=1e-6)
+    assert (solution.dual_variables <= 5.0 * weights).all()
+
+
+def test_the_norm_method_meets_the_conic_optimum(instance, weights):
+    solution = mkldist.solve("lp_mkl", instance.grams, instance.y, weights=weights, p=2.0, **TIGHT)
+    optimum = conic_optimum(
+        instance.grams,
+        instance.y,
+        5.0 * weights,
+        lambda q, t: [cp.norm(cp.hstack(q), 2) <= t],  # the dual norm of p = 2
+    )
+    assert solution.objective == pytest.approx(optimum, rel=1e-6)
+    assert solution.dual_objective <= optimum * (1 + 1e-7)
+
+
+@pytest.mark.parametrize("name", ["uniform", "alignf"])
+def test_fixed_weights_give_the_machine_of_scikit_learn(name, instance, weights):
+    solution = mkldist.solve(name, instance.grams, instance.y, weights=weights, **TIGHT)
+    combined = np.einsum("m,mij->ij", solution.kernel_weights, instance.grams)
+    svc = SVC(C=5.0, kernel="precomputed", tol=1e-8).fit(combined, instance.y, weights)
+    np.testing.assert_allclose(
+        solution.decision_function(instance.grams), svc.decision_function(combined), atol=1e-4
+    )
+
+
+@pytest.mark.parametrize("name", [*ON_SIMPLEX, "lp_mkl", "uniform"])
+def test_a_whole_weight_is_a_point_repeated(name, instance):
+    counts = np.random.default_rng(5).integers(1, 4, len(instance.y))
+    rows = np.repeat(np.arange(len(counts)), counts)
+    repeated = instance.grams[:, rows][:, :, rows]
+    plain = mkldist.solve(name, repeated, instance.y[rows], **TIGHT)
+    weighted = mkldist.solve(name, instance.grams, instance.y, weights=counts, **TIGHT)
+    assert weighted.objective == pytest.approx(plain.objective, rel=1e-6)
+
+
+@pytest.mark.parametrize("name", ["level", "silp"])
+def test_a_path_carries_cuts_within_each_points_bound(name, instance, weights):
+    path = mkldist.solve_path(
+        name, instance.grams, instance.y, weights=weights, C=[50.0, 1.0, 5.0], tol=1e-7
+    )
+    for C, solution in zip((50.0, 1.0, 5.0), path, strict=True):
+        alone = mkldist.solve(name, instance.grams, instance.y, weights=weights, C=C, tol=1e-7)
+        assert solution.objective == pytest.approx(alone.objective, rel=1e-6)
+
+
+@pytest.mark.parametrize("name", ["level", "simplemkl", "hessianmkl", "uniform"])
+def test_classes_that_share_kernel_weights_share_the_points_weights(name, instance, weights):
+    """Two columns of opposite labels are twice the problem of one."""
+    columns = np.stack([instance.y, -instance.y], axis=1)
+    one = mkldist.solve(name, instance.grams, instance.y, weights=weights, **TIGHT)
+    both = mkldist.solve(name, instance.grams, columns, weights=weights, **TIGHT)
+    assert both.objective == pytest.approx(2.0 * one.objective, rel=1e-6)
+
+
+@pytest.mark.parametrize("name", sorted(set(METHODS) - set(ABLE)))
+def test_other_methods_refuse_weights_and_name_those_that_take_them(name, instance):
+    n = len(instance.y)
+    options = {"laplacian": n * np.eye(n) - 1} if METHODS[name].needs_laplacian else {}
+    with pytest.raises(SpecError, match=f"weights for {name}, which gives every point the same"):
+        mkldist.solve(name, instance.grams, instance.y, weights=np.ones(n), **options)
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [(0.0, r"weights\[3\]: found 0"), (-1.0, r"weights\[3\]"), (np.nan, "found nan")],
+)
+def test_weights_that_are_not_positive_are_refused(value, message, instance):
+    weights = np.ones(len(instance.y))
+    weights[3] = value
+    with pytest.raises(GramError, match=message):
+        mkldist.solve("level", instance.grams, instance.y, weights=weights)
+
+
+def test_another_number_of_weights_is_refused(instance):
+    with pytest.raises(GramError, match=r"weights: found shape \(3,\); expected \(60,\)"):
+        mkldist.solve("level", instance.grams, instance.y, weights=[1, 2, 3])
