@@ -11,12 +11,13 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mkldist.arrays import Floats
-from mkldist.errors import DataError, SpecError
+from mkldist.errors import DataError, SpecError, nearest
 from mkldist.estimators.bank_cache import BANKS, BankRequest
 from mkldist.estimators.fitted import FittedKernels
 from mkldist.estimators.kernel_choice import default_kernels
 from mkldist.estimators.preparation import preparation
 from mkldist.in_memory.solve import solve
+from mkldist.kernels.families import NAMED_FAMILIES
 from mkldist.kernels.graph import graph_laplacian, graph_spec
 from mkldist.kernels.words import Kernel
 
@@ -92,9 +93,22 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
             hint = "Random feature subsets depend on it"
             raise SpecError("random_state", f"found {seed!r:.60}", "a whole number from 0", hint)
-        named = isinstance(self.kernels, str) and self.kernels == "default"
-        kernels = self._default_kernels() if named else self.kernels
-        return BankRequest(kernels, self.normalisation, self.groups, self.backend, int(seed))
+        return BankRequest(
+            self._chosen_kernels(), self.normalisation, self.groups, self.backend, int(seed)
+        )
+
+    def _chosen_kernels(self) -> Any:
+        """Return the kernels as :class:`mkldist.KernelBank` takes them."""
+        if not isinstance(self.kernels, str):
+            return self.kernels
+        if self.kernels == "default":
+            return self._default_kernels()
+        if self.kernels not in NAMED_FAMILIES:
+            known = ["default", *NAMED_FAMILIES]
+            expected = f"one of {', '.join(map(repr, known))}, or a list of kernels"
+            hint = nearest(self.kernels, known)
+            raise SpecError("kernels", f"found {self.kernels!r}", expected, hint)
+        return self.kernels
 
     def _default_kernels(self) -> list[Kernel]:
         """Return the kernels that ``"default"`` stands for."""

@@ -1,4 +1,4 @@
-"""scikit-learn's own checks of estimators, and what the estimators share with its tools."""
+"""The `base` of estimators and what is `fitted`: checks and tools of scikit-learn."""
 
 from __future__ import annotations
 

@@ -1,0 +1,45 @@
+"""Parameters of methods, as estimators pass them on."""
+
+from __future__ import annotations
+
+import pytest
+
+from mkldist.errors import SpecError
+from mkldist.estimators.method_settings import method_settings, regularised, with_penalty
+from mkldist.methods.registry import METHODS
+from mkldist.solvers.targets import losses_by_target
+from mkldist.target import Target
+
+
+@pytest.mark.parametrize("target", Target)
+@pytest.mark.parametrize("name", METHODS)
+def test_a_method_learns_the_target_or_is_refused(name, target):
+    method = METHODS[name]
+    if target in losses_by_target(method.params):
+        settings = method_settings(name, target, 0.1, None)
+        assert method.params(**settings).target is target
+        assert settings["tol"] == 0.1
+    else:
+        with pytest.raises(SpecError, match=f"found '{name}', which learns"):
+            method_settings(name, target, 0.1, None)
+
+
+def test_the_users_parameters_go_first():
+    given = {"tol": 0.5, "loss": "epsilon", "C": 3.0}
+    settings = method_settings("spicymkl", Target.VALUES, 0.1, given)
+    assert settings == given
+    assert with_penalty(METHODS["spicymkl"], 1.0, settings) == given
+    assert regularised(METHODS["spicymkl"], 1.0, settings) == given
+
+
+def test_C_goes_to_methods_that_have_one():
+    assert with_penalty(METHODS["level"], 3, {}) == {"C": 3.0}
+    assert with_penalty(METHODS["easymkl"], 1.0, {"lam": 0.5}) == {"lam": 0.5}
+    with pytest.raises(SpecError, match=r"Set the parameters of easymkl by method_params: lam"):
+        with_penalty(METHODS["easymkl"], 3.0, {})
+
+
+def test_the_strength_of_the_regulariser_has_the_methods_name():
+    assert regularised(METHODS["primalmkl"], 2, {}) == {"lam": 2.0}
+    assert regularised(METHODS["elastmkl"], 2, {}) == {"C": 2.0}
+    assert regularised(METHODS["rls"], 2, {}) == {"gamma_a": 2.0}

@@ -1,0 +1,52 @@
+"""Imputation and scaling before kernels: scikit-learn's own, and a sweep's scaling."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.impute import KNNImputer
+from sklearn.preprocessing import RobustScaler
+
+from mkldist.data.preprocessing import scaled
+from mkldist.errors import SpecError
+from mkldist.estimators.preparation import preparation
+from mkldist.spec.model import PreprocessingSpec
+
+X = np.random.default_rng(0).normal(size=(30, 4)) * [1, 10, 0.1, 0] + [0, 3, 5, 7]
+
+
+@pytest.mark.parametrize("word", ["zscore", "minmax", "none"])
+def test_words_scale_as_in_a_sweep(word):
+    found = preparation(None, word).fit(X).transform(X)
+    expected = scaled(PreprocessingSpec(scale=word), X)
+    np.testing.assert_allclose(found[:, :3], expected[:, :3], atol=1e-12)
+    assert np.ptp(found[:, 3]) == 0.0
+
+
+def test_missing_values_are_filled_before_scaling_and_empty_columns_kept():
+    holes = X.copy()
+    holes[:5, 0], holes[:, 2] = np.nan, np.nan
+    found = preparation("mean", "none").fit(holes).transform(holes)
+    assert found[:5, 0] == pytest.approx(X[5:, 0].mean())
+    assert found.shape == X.shape
+
+
+def test_transformers_are_copied_not_fitted():
+    imputer, scaler = KNNImputer(), RobustScaler()
+    found = preparation(imputer, scaler).fit(X).transform(X)
+    np.testing.assert_allclose(found, RobustScaler().fit_transform(X))
+    assert not hasattr(scaler, "scale_")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (("medain", None), "impute: found 'medain'.*Did you mean 'median'"),
+        ((None, "z-score"), "scale: found 'z-score'.*Did you mean 'zscore'"),
+        ((None, "standard"), "scale: found 'standard'; expected one of zscore, minmax"),
+        ((0, None), "impute: found 0; expected one of median"),
+    ],
+)
+def test_other_words_are_refused(given, message):
+    with pytest.raises(SpecError, match=message):
+        preparation(*given)

@@ -1,0 +1,64 @@
+"""Decision functions apart from their bank: those of the bank, for every kind of coefficients."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import mkldist
+from mkldist import KernelBank
+from mkldist.errors import GramError
+from mkldist.in_memory import expansion as expansion_module
+from mkldist.kernels import Gaussian, Polynomial
+
+RNG = np.random.default_rng(0)
+X, NEW = RNG.normal(size=(50, 3)), RNG.normal(size=(17, 3))
+Y = np.where(X[:, 0] * X[:, 1] > 0, 1.0, -1.0)
+KERNELS = [Gaussian(width=[0.5, 1.0, 2.0], features=["all", "each"]), Polynomial(degree=[1, 2])]
+
+
+@pytest.mark.parametrize("normalisation", ["trace", "variance", ["centre", "trace"], "cosine"])
+@pytest.mark.parametrize("method", ["level", "spicymkl"])  # the latter has coefficients per kernel
+def test_values_are_those_on_the_bank(method, normalisation):
+    bank = KernelBank(X, KERNELS, normalisation=normalisation)
+    options = {"C": 1000.0} if method == "level" else {"C": 0.01}
+    solution = mkldist.solve(method, bank, Y, **options)
+    expansion = bank.expansion(solution)
+    expected = solution.decision_function(bank.on(NEW))
+    np.testing.assert_allclose(expansion.values(NEW)[:, 0], expected, atol=1e-10)
+    assert len(expansion.kernels) == len(expansion.weights) < len(bank)
+
+
+def test_classes_that_share_weights_are_columns():
+    bank = KernelBank(X, KERNELS)
+    columns = np.stack([Y, np.where(X[:, 2] > 0, 1.0, -1.0)], axis=1)
+    solution = mkldist.solve("level", bank, columns, C=100.0)
+    expected = solution.decision_function(bank.on(NEW))
+    np.testing.assert_allclose(bank.expansion(solution).values(NEW), expected, atol=1e-10)
+
+
+def test_it_keeps_support_points_alone_and_evaluates_in_bounded_memory(monkeypatch):
+    bank = KernelBank(X, KERNELS)
+    solution = mkldist.solve("level", bank, Y, C=1000.0)
+    expansion = bank.expansion(solution)
+    assert len(expansion.points) == np.count_nonzero(solution.coefficients) < len(X)
+    whole = expansion.by_kernel(NEW)
+    sizes = []
+    evaluate = expansion_module.evaluate
+
+    def counted(kernels, rows, *given, **settings):
+        sizes.append(len(rows))
+        return evaluate(kernels, rows, *given, **settings)
+
+    monkeypatch.setattr(expansion_module, "evaluate", counted)
+    bytes_a_row = 8 * len(expansion.kernels) * len(expansion.points)
+    monkeypatch.setattr(expansion_module, "GROUP_BYTES", 5 * bytes_a_row)
+    np.testing.assert_allclose(expansion.by_kernel(NEW), whole, atol=1e-12)
+    assert sizes == [5, 5, 5, 2]
+
+
+def test_gram_matrices_have_no_points():
+    grams = np.array([X @ X.T])
+    bank = KernelBank.from_grams(grams)
+    with pytest.raises(GramError, match="a bank of Gram matrices; expected a bank of features"):
+        bank.expansion(mkldist.solve("uniform", bank, Y))
