@@ -37,6 +37,8 @@ def method_card(method: Method, *, brief: bool = False) -> Iterator[str]:
         yield from _entry("graph", "needs its Laplacian")
     if method.joint_classes:
         yield from _entry("classes", 'may share weights: kernel_weights = "shared"')
+    if method.weighs_points:
+        yield from _entry("points", "may have weights, which multiply C")
     yield from _entry("reference", method.reference)
     fields = method.params.model_fields
     common = [name for name in SolverParams.model_fields if name in fields]

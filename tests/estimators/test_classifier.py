@@ -1,4 +1,4 @@
-"""MKLClassifier and its `class_labels`: against SVC, with weights of rows, calibration, mistakes."""
+"""MKLClassifier and `class_labels`: against SVC, with weights of rows, calibration, mistakes."""
 
 from __future__ import annotations
 

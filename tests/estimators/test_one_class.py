@@ -20,7 +20,7 @@ def test_about_a_tenth_of_the_training_rows_is_outside(n, d):
 
 def test_rows_from_elsewhere_are_outside():
     X = RNG.normal(size=(150, 3))
-    new, far = RNG.normal(size=(80, 3)), RNG.normal(size=(80, 3)) + [5, 0, -5]
+    new, far = RNG.normal(size=(80, 3)), RNG.normal([5, 0, -5], size=(80, 3))
     model = OneClassMKL().fit(X)
     values = model.decision_function(np.vstack([new, far]))
     assert roc_auc_score(np.repeat([1, 0], 80), values) > 0.95
