@@ -16,7 +16,7 @@ from mkldist.arrays import Floats
 from mkldist.errors import SpecError
 from mkldist.estimators.base import KernelEstimator
 from mkldist.estimators.class_labels import encoded, kept_rows, one_against_rest, row_weights
-from mkldist.estimators.method_settings import method_settings, with_penalty
+from mkldist.estimators.method_settings import check_shares_weights, method_settings, with_penalty
 from mkldist.in_memory.solve import known_method
 from mkldist.scores import predicted_classes
 from mkldist.target import Target
@@ -181,6 +181,8 @@ class MKLClassifier(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         self.classes_, numbers = encoded(y[kept])
         counts = np.bincount(numbers)
         self._precedence = np.argsort(-counts, kind="stable")
+        if self.shared_weights and len(self.classes_) > 2:
+            check_shares_weights(self.method)
         problems = one_against_rest(numbers, len(self.classes_), shared=self.shared_weights)
         of_rows = None if weights is None else weights[kept]
         self._fit_problems(rows[kept], problems, settings, weights=of_rows)

@@ -36,7 +36,8 @@ class FittedKernels:
     @classmethod
     def of(cls, bank: KernelBank, solutions: Sequence[Solution]) -> FittedKernels:
         """Return what is to be kept of the solutions on a bank."""
-        return cls(tuple(solutions), tuple(map(bank.expansion, solutions)), bank.kernels)
+        without_state = tuple(replace(solution, state=None) for solution in solutions)
+        return cls(without_state, tuple(map(bank.expansion, solutions)), bank.kernels)
 
     @property
     def objective(self) -> float:

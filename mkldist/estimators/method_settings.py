@@ -7,9 +7,9 @@ from typing import Any
 
 from mkldist.errors import SpecError
 from mkldist.in_memory.solve import known_method
-from mkldist.methods.registry import METHODS
+from mkldist.methods.registry import METHODS, methods_for
 from mkldist.solvers.base import Method
-from mkldist.solvers.refusals import one_of
+from mkldist.solvers.refusals import LEARNS_CLASSES_APART, ProblemFacts, one_of
 from mkldist.solvers.targets import losses_by_target
 from mkldist.target import LEARNT, Target
 
@@ -53,6 +53,21 @@ def method_settings(
         default = method.params.model_fields["loss"].default
         given["loss"] = default if default in losses[target] else losses[target][0]
     return given
+
+
+def check_shares_weights(name: str) -> None:
+    """Refuse a method whose classes cannot share kernel weights.
+
+    Raises
+    ------
+    mkldist.errors.SpecError
+        Naming those whose classes can.
+    """
+    if METHODS[name].joint_classes:
+        return
+    able = methods_for(ProblemFacts(laplacian=False, shared_weights=True))
+    found = f"found True for {name}, which {LEARNS_CLASSES_APART.reason}"
+    raise SpecError("shared_weights", found, f"False, or one of the methods {one_of(able)}")
 
 
 def regularised(method: Method, alpha: float, settings: Mapping[str, Any]) -> dict[str, Any]:

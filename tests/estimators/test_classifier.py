@@ -182,7 +182,7 @@ def test_probabilities_are_calibrated(wdbc):
         ({"calibration": "platt"}, "calibration: found 'platt'"),
         ({"random_state": None}, "random_state: found None; expected a whole number"),
         ({"class_weight": {0: -1.0, 1: 1.0}}, "class_weight: found"),
-        ({"method": "lp_mkl", "shared_weights": True}, "shape"),
+        ({"method": "lp_mkl", "shared_weights": True}, "shared_weights: found True for lp_mkl"),
         ({"method": "skm", "class_weight": "balanced"}, "weights for skm.*level"),
     ],
 )
