@@ -195,7 +195,7 @@ class Solution:
     stop_reason : StopReason
         Reason for which the solver returned.
     counters : Counters
-        Counts of the work done.
+        Counts of the work done; the driver counts passes and combined matrices.
     trace : dict of str to array
         One entry per outer iteration with ``params.trace``; else empty.
     extra : dict of str to float

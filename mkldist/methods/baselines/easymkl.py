@@ -93,7 +93,7 @@ def solve(problem: Problem, params: EasyMklParams) -> Steps:
         ``dual_variables`` are gamma.
     """
     y, M = problem.y, problem.n_kernels
-    counters = Counters(outer_iterations=1, passes=1, combines=2)
+    counters = Counters(outer_iterations=1)
     K = yield Combine(np.ones(M))  # problem 1
     gamma = _nearest(K, y, params.lam, 0.0, counters).signed
     shares = np.maximum((yield Quadratic(gamma)), 0.0)  # problem 2
@@ -166,7 +166,7 @@ def _bounded(signed: Floats, f: Floats, y: Floats, lam: float, lower: float) -> 
     Q = (1.0 - lam) * max(float(signed @ f), 0.0) + lam * float(signed @ signed)
     tangent = 2.0 * float(half_gradient[y > 0].min() + half_gradient[y < 0].min()) - Q
     bias = -0.5 * float(np.abs(signed) @ f)
-    return _Hulls(signed, bias, Q, min(max(lower, tangent, 0.0), Q))
+    return _Hulls(signed, bias, Q, max(lower, tangent, 0.0))
 
 
 METHOD = Method(

@@ -125,7 +125,7 @@ def alternate(problem: Problem, params: LapMKLParams) -> Steps:
     at = machine.minimum(d, K, R, np.zeros(len(labelled)))  # lines 5 to 10
     for iteration in range(1, params.max_iter + 1):
         r = loss.feasible(at.r)
-        forms = yield from kernel_forms(at, r, norms, counters)  # line 11: Matvec
+        forms = yield from kernel_forms(at, r, norms)  # line 11: Matvec
         value = _objective(at, forms.columns, machine)
         lower = max(lower, _best_multiple(r, forms.largest / params.gamma_a))
         fw_gap = max(float(forms.gradient @ at.d - forms.gradient.min()), 0.0)
@@ -153,7 +153,7 @@ def alternate(problem: Problem, params: LapMKLParams) -> Steps:
         bias=at.b,
         dual_variables=on_points * problem.y,
         objective=value,
-        dual_objective=min(lower, value),
+        dual_objective=lower,
         stop_reason=stop or StopReason.MAX_ITER,
         counters=counters,
         trace=trace.arrays(),

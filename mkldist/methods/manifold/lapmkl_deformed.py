@@ -22,16 +22,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from mkldist.arrays import Floats
-from mkldist.counters import Counters
 from mkldist.gram.bank import MemoryBank
 from mkldist.gram.layout import TileLayout
 from mkldist.gram.passes import answered
 from mkldist.gram.requests import Request
-from mkldist.machines.squared_losses import SquaredLoss
 from mkldist.methods.manifold.deformed import Deformation, ManifoldParams
 from mkldist.methods.primal import primalmkl
-from mkldist.methods.primal.params import PrimalMKLParams, squared_loss
+from mkldist.methods.primal.params import PrimalMKLParams, signed_by_class, squared_loss
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.solvers.base import Problem, Solution, Steps, StopReason
 from mkldist.solvers.single_kernels import AT_A_TIME, gram_matrices
@@ -81,14 +78,12 @@ def solve_deformed(
         trace=params.trace,
         coupled=coupled,
     )
-    of_labels = squared_loss(inner, problem.y[labelled])
+    constant = _constant(problem, deformation, inner)
     if bank is None:
-        return _constant(problem, deformation, of_labels)
+        return constant
     on_labelled = Problem(problem.y[labelled], problem.n_kernels, problem.clock)
     solution = answered(bank, primalmkl.solve(on_labelled, inner))
-    r = solution.dual_variables
-    r = r * on_labelled.y if loss == "squared-hinge" else r
-    return (yield from _on_all_points(problem, params, deformation, of_labels, solution, r))
+    return (yield from _on_all_points(problem, deformation, inner, solution, constant, params.tol))
 
 
 def _deformed_bank(
@@ -101,27 +96,28 @@ def _deformed_bank(
         if problem.clock.past(params.time_limit):
             return None
         kernels = np.arange(start, min(start + AT_A_TIME, problem.n_kernels))
-        matrices = yield from gram_matrices(kernels, problem.n_kernels)
+        matrices = yield from gram_matrices(kernels)
         blocks = np.array([deformation(K).block() for K in matrices])
         values[kernels] = layout.pack(blocks)
     return MemoryBank(values, layout)
 
 
-def _constant(problem: Problem, deformation: Deformation, loss: SquaredLoss) -> Solution:
+def _constant(problem: Problem, deformation: Deformation, inner: PrimalMKLParams) -> Solution:
     """Return the best constant, which needs no kernel, with the lower bound 0.
 
     It is the solution of a run whose time is up before the kernels are deformed.
     """
-    labelled = deformation.labelled
-    b = loss.best_bias(np.zeros(len(labelled)))
-    r = loss.residual(np.full(len(labelled), b))
+    y = problem.y[deformation.labelled]
+    loss = squared_loss(inner, y)
+    b = loss.best_bias(np.zeros(len(y)))
+    r = loss.residual(np.full(len(y), b))
     weights = np.zeros(problem.n_kernels)
     weights[0] = 1.0
     return Solution(
         kernel_weights=weights,
         coefficients=np.zeros(problem.n_points),
         bias=b,
-        dual_variables=deformation.spread(r * problem.y[labelled], problem.n_points),
+        dual_variables=deformation.spread(signed_by_class(inner, r, y), problem.n_points),
         objective=loss.value(r, b),
         dual_objective=0.0,
         stop_reason=StopReason.TIME_LIMIT,
@@ -130,25 +126,42 @@ def _constant(problem: Problem, deformation: Deformation, loss: SquaredLoss) -> 
 
 def _on_all_points(
     problem: Problem,
-    params: ManifoldParams,
     deformation: Deformation,
-    loss: SquaredLoss,
+    params: PrimalMKLParams,
     inner: Solution,
-    r: Floats,
+    constant: Solution,
+    tol: float,
 ) -> Generator[Request, Any, Solution]:
     """Return the predictor on the bank's own kernels, and F there.
 
     The lower bound is reduced by the most that rounding in the deformed kernels in use may have
-    added to it at the dual variables `r` (l,).
+    added to it at the inner solution's residual r.
+
+    Parameters
+    ----------
+    problem : Problem
+        Labels and number of kernels.
+    deformation : Deformation
+        The two norms, the graph and the labelled points.
+    params : PrimalMKLParams
+        Those of PrimalMKL on the deformed kernels.
+    inner : Solution
+        Its solution.
+    constant : Solution
+        The best constant, which replaces a predictor that rounding made worse.
+    tol : float
+        Relative gap asked for.
     """
     labelled, n = deformation.labelled, problem.n_points
+    y = problem.y[labelled]
+    loss, r = squared_loss(params, y), signed_by_class(params, inner.dual_variables, y)
     d, c = inner.kernel_weights, inner.coefficients
     active = np.flatnonzero(d)
     own = np.empty((len(active), n))
     f, norms, rounding, excess = np.zeros(n), 0.0, 0.0, 0.0
     for start in range(0, len(active), AT_A_TIME):
         kernels = active[start : start + AT_A_TIME]
-        matrices = yield from gram_matrices(kernels, problem.n_kernels)
+        matrices = yield from gram_matrices(kernels)
         for s, (m, K) in enumerate(zip(kernels, matrices, strict=True), start):
             kernel = deformation(K)
             own[s] = kernel.coefficients(c)
@@ -160,11 +173,10 @@ def _on_all_points(
             excess = max(excess, kernel.norm(r) - float(r @ kernel.block() @ r))
     b = loss.best_bias(f[labelled])
     objective = 0.5 * norms + loss.value(loss.residual(f[labelled] + b), b) + rounding
-    constant = _constant(problem, deformation, loss)
     if objective > constant.objective:  # rounding left nothing better
         own[:], b, objective = 0.0, float(constant.bias), constant.objective
     lower = max(inner.dual_objective - 0.5 * excess, 0.0)
-    met = relative_gap(objective, lower) <= params.tol
+    met = relative_gap(objective, lower) <= tol
     missed = StopReason.STALLED if inner.converged else inner.stop_reason
     return Solution(
         kernel_weights=d,
@@ -174,19 +186,7 @@ def _on_all_points(
         objective=objective,
         dual_objective=lower,
         stop_reason=StopReason.CONVERGED if met else missed,
-        counters=_counted(inner.counters, problem.n_kernels, len(active)),
+        counters=inner.counters,
         trace=inner.trace,
         kernel_coefficients=own,
-    )
-
-
-def _counted(inner: Counters, n_kernels: int, n_active: int) -> Counters:
-    """Return the work of PrimalMKL, with the requests to the bank itself."""
-    return Counters(
-        outer_iterations=inner.outer_iterations,
-        svm_solves=inner.svm_solves,
-        svm_iterations=inner.svm_iterations,
-        newton_steps=inner.newton_steps,
-        passes=1,
-        combines=n_kernels + n_active,
     )

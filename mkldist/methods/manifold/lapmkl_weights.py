@@ -21,7 +21,6 @@ from typing import Any
 import numpy as np
 
 from mkldist.arrays import Floats, Ints
-from mkldist.counters import Counters
 from mkldist.gram.requests import Matvec, Request
 from mkldist.machines.primal_newton import SupportSystem
 from mkldist.methods.manifold.deformed import Deformation
@@ -79,7 +78,7 @@ class KernelForms:
 
 
 def kernel_forms(
-    at: SharedPoint, r: Floats, norms: Deformation, counters: Counters
+    at: SharedPoint, r: Floats, norms: Deformation
 ) -> Generator[Request, Any, KernelForms]:
     """Ask for ``K_m alpha`` and ``K_m J'r`` of all kernels, some at a time.
 
@@ -91,8 +90,6 @@ def kernel_forms(
         Its residual, made feasible for the dual.
     norms : Deformation
         The two norms, the graph and the labelled points.
-    counters : Counters
-        Counts the pass.
     """
     n, M, labelled = len(at.f), len(at.d), norms.labelled
     vectors = np.column_stack([at.alpha, norms.spread(r, n)])
@@ -106,7 +103,6 @@ def kernel_forms(
         t[kernels] = np.maximum(norms.gamma_a * (v @ at.alpha) + smooth, 0.0)
         gradient[kernels] = 0.5 * t[kernels] - v[:, labelled] @ at.r
         q[kernels] = products[:, labelled, 1] @ r
-    counters.passes += 1
     chosen = _chosen(at.d, gradient)
     kept = products[chosen] if M <= COLUMNS else (yield Matvec(chosen, vectors))
     columns = SharedColumns(chosen, kept[:, :, 0], kept[:, :, 1], t[chosen], gradient[chosen])

@@ -92,10 +92,7 @@ def solve(problem: Problem, params: LapSVMParams) -> Steps:
     y = problem.y[labelled]
     norms = Deformation(problem.laplacian, params.gamma_a, params.gamma_i, labelled)
     F = LapObjective(K, norms, squared_hinge(y), np.sqrt(K.diagonal()))
-    trace, counters = (
-        Trace(params.trace, problem.clock),
-        Counters(passes=1, combines=1, svm_solves=1),
-    )
+    trace, counters = Trace(params.trace, problem.clock), Counters(svm_solves=1)
     run = Run(params, weights, problem.clock, Bounds(F.constant(), lower=0.0), trace, counters)
     stop = newton(F, run) if params.inner == "newton" else conjugate_gradients(F, run)
     best = run.bounds.best

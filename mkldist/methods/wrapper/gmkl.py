@@ -108,11 +108,9 @@ def solve(problem: Problem, params: GmklParams) -> Steps:
     last: Gradient | None = None
     d, size = np.full(M, 1.0 / M), 1.0 / M
     at = Iterate.solved(d, (yield Combine(d)), svm_at)
-    counters.combines += 1
     for _ in range(params.max_iter):
         # F(d) and its gradient, by the machine on sum_m d_m K_m.
         q = yield Quadratic(at.svm.signed)
-        counters.passes += 1
         F = at.svm.objective + sigma * float(at.d.sum())
         gradient = sigma - 0.5 * q
         bounds.update(at.d, at.svm, F, duals.lower_bound(at.svm.alpha, q))
@@ -130,13 +128,11 @@ def solve(problem: Problem, params: GmklParams) -> Steps:
             # Go towards the minimiser of the second-order model of F over d >= 0.
             working = np.flatnonzero((at.d > 0.0) | (gradient < 0.0))
             products = yield Matvec(working, at.svm.signed)
-            counters.passes += len(working) == M
             root = hessian_root(at.K, at.svm.alpha, params.C, products)
             d_end = newton.minimiser(at.d, working, gradient[working], root, size)
             segment = Segment(svm_at, at, d_end, (yield Combine(d_end)), price=sigma)
             at, last = newton.search(segment, bounds.upper), None
         del segment  # its matrices would stay in memory while the bank answers
-        counters.combines += 1
         size = float(at.d.max()) or size
     return bounds.solution(stop or StopReason.MAX_ITER)
 

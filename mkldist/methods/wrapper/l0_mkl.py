@@ -138,7 +138,6 @@ def solve(problem: Problem, params: L0MklParams) -> Steps:
     # Step 1: the relaxation, and the first supports.
     relaxed = yield from level.solve(problem, _level_params(params, params.tol))
     _count(counters, relaxed)
-    counters.passes += relaxed.counters.passes
     lower = relaxed.dual_objective
     R = S = T = Support.of(np.arange(problem.n_kernels), relaxed)
     if len(R) > params.k:
@@ -148,7 +147,6 @@ def solve(problem: Problem, params: L0MklParams) -> Steps:
     for iteration in range(1, params.max_iter + 1):
         # Step 2: q at the machine on S, which bounds the relaxation from below too.
         q = (yield Quadratic(S.signed)).sum(axis=1)
-        counters.passes += 1
         lower = max(lower, float(S.found.dual_variables.sum()) - 0.5 * float(q.max()))
         counters.outer_iterations += 1
         d = _spread(S, problem.n_kernels)
@@ -158,6 +156,8 @@ def solve(problem: Problem, params: L0MklParams) -> Steps:
             break
         best = S
         for m in promising(q, S, R, params.trials):
+            if problem.clock.past(params.time_limit):
+                break
             trial = yield from exchanged(S, m, problem, params, counters)
             best = min(best, trial, key=lambda support: support.value)
         # Step 3: move to the best trial, or to T, or end.
@@ -165,7 +165,8 @@ def solve(problem: Problem, params: L0MklParams) -> Steps:
         if best.value >= enough:
             best = T
         if best.value >= enough:
-            stop = StopReason.CONVERGED if S.found.gap <= params.tol else S.found.stop_reason
+            settled = StopReason.CONVERGED if S.found.gap <= params.tol else S.found.stop_reason
+            stop = StopReason.TIME_LIMIT if problem.clock.past(params.time_limit) else settled
             break
         S = best
     return replace(
@@ -268,8 +269,7 @@ def _level_params(params: L0MklParams, tol: float) -> level.LevelParams:
 
 
 def _count(counters: Counters, found: Solution) -> None:
-    """Add the work of a run of the Level method, but for its iterations and passes."""
-    counters.combines += found.counters.combines
+    """Add the work of a run of the Level method, but for its iterations."""
     counters.svm_solves += found.counters.svm_solves
     counters.svm_iterations += found.counters.svm_iterations
     counters.newton_steps += found.counters.newton_steps

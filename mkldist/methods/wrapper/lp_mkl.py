@@ -84,8 +84,6 @@ def solve(problem: Problem, params: LpMklParams) -> Steps:
         K = yield Combine(d)
         svm = svm_at(K)
         q = np.maximum((yield Quadratic(svm.signed)), 0.0)
-        counters.combines += 1
-        counters.passes += 1
 
         bounds.update(d, svm, svm.objective, float(svm.alpha.sum()) - 0.5 * dual_norm(q, p))
         stop = reason_to_stop(problem, params, bounds.gap, stalled=bounds.idle >= PATIENCE)

@@ -90,10 +90,9 @@ def solve(problem: Problem, params: RMKLParams) -> Steps:
     """
     M, counters = problem.n_kernels, Counters()
     squared_radii = yield Radii()  # R_k^2 (18)
-    counters.passes += 1
     ridges = slack_ridges(squared_radii, params.C)
     l2_svm_at = InnerL2Svm(problem.y, ridges, params.tol, counters)
-    line = LineSearch(l2_svm_at, ridges, counters, partial(problem.clock.past, params.time_limit))
+    line = LineSearch(l2_svm_at, ridges, partial(problem.clock.past, params.time_limit))
     bounds, kinks, quasi_newton = (
         WrapperBounds(problem, params, counters),
         KinkSteps(M),
@@ -107,8 +106,6 @@ def solve(problem: Problem, params: RMKLParams) -> Steps:
         svm = l2_svm_at(kernel)
         # Compute dJ/dmu_k = -1/2 q_k, with q_k the quadratic form of K_k + (R_k^2/C) I.
         q = (yield Quadratic(svm.signed)) + ridges * float(svm.signed @ svm.signed)
-        counters.combines += 1
-        counters.passes += 1
         height, gradient = float(svm.alpha.sum()), -0.5 * q
 
         dual = height - 0.5 * float(q.max())

@@ -66,7 +66,6 @@ def solve(problem: Problem, params: SimpleMKLParams) -> Steps:
     line = LineSearch(
         machine=lambda kernel: svm_at(kernel.matrix),
         ridges=np.zeros(M),
-        counters=counters,
         expired=partial(problem.clock.past, params.time_limit),
     )
     bounds, kinks, quasi_newton = (
@@ -81,8 +80,6 @@ def solve(problem: Problem, params: SimpleMKLParams) -> Steps:
         K = yield Combine(d)
         svm = svm_at(K)
         q = sum_over_classes((yield Quadratic(svm.signed)))
-        counters.combines += 1
-        counters.passes += 1
         height, gradient = float(svm.alpha.sum()), -0.5 * q
 
         dual = height - 0.5 * float(q.max())

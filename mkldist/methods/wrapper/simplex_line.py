@@ -17,7 +17,6 @@ from typing import NamedTuple
 import numpy as np
 
 from mkldist.arrays import Floats
-from mkldist.counters import Counters
 from mkldist.gram.requests import Combine, Request
 from mkldist.machines.svm import SvmSolution
 from mkldist.optim.line_search import root_of_slope
@@ -159,15 +158,12 @@ class LineSearch:
         Solves the inner problem on a combined kernel.
     ridges : (M,) float64
         Number that is added to the diagonal of each kernel.
-    counters : Counters
-        Where combinations are counted.
     expired : callable
         Returns True once the time is up; the search then ends at the best knot so far.
     """
 
     machine: Machine
     ridges: Floats
-    counters: Counters
     expired: Callable[[], bool]
 
     def search(
@@ -242,9 +238,8 @@ class LineSearch:
         return _Descent(low, kernel, svm, end_slope if known else None)
 
     def _combined(self, weights: Floats) -> Generator[Request, Floats, CombinedKernel]:
-        """Ask for the combined kernel of some weights or direction, and count it."""
+        """Ask for the combined kernel of some weights or of a direction."""
         matrix = yield Combine(weights)
-        self.counters.combines += 1
         return CombinedKernel(matrix, float(self.ridges @ weights))
 
 

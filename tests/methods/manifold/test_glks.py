@@ -12,6 +12,7 @@ from mkldist.errors import SpecError
 from mkldist.methods.registry import METHODS
 from mkldist.solvers.base import StopReason
 from mkldist.target import Target
+from tests.methods import plain_bank
 from tests.methods.manifolds import grams_between, manifold
 
 NORMS = {"gamma_a": 1e-2, "gamma_i": 0.05}
@@ -125,3 +126,14 @@ def test_labels_may_be_missing_and_a_laplacian_may_not(method):
     shape = manifold("moons", n=20)
     with pytest.raises(SpecError, match="laplacian"):
         mkldist.solve(method, shape.grams, shape.y)
+
+
+def test_at_the_time_limit_dual_variables_are_residuals_too():
+    shape = manifold("moons", per_class=6)
+    late = METHODS["glks"].params(time_limit=1e-9, **NORMS)
+    problem = plain_bank.problem(shape.grams, shape.y, shape.laplacian)
+    solution = plain_bank.run(METHODS["glks"].solve(problem, late), shape.grams)
+    assert solution.stop_reason is StopReason.TIME_LIMIT
+    residuals = np.where(shape.y == 0, 0.0, shape.y - solution.decision_function(shape.grams))
+    assert (residuals < 0).any()
+    np.testing.assert_allclose(solution.dual_variables, residuals)

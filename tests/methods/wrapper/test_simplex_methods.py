@@ -8,7 +8,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mkldist.gram.requests import Combine
 from mkldist.machines.svm import solve_svm
 from mkldist.methods.registry import METHODS
 from mkldist.solvers.base import Problem, StopReason
@@ -145,19 +144,6 @@ def test_time_limit_is_a_stated_reason(name):
     solution = solve(name, instance.grams, instance.y, C=instance.C, tol=1e-12, time_limit=1e-9)
     assert solution.stop_reason is StopReason.TIME_LIMIT
     assert solution.counters.outer_iterations == 1
-
-
-@every_method
-def test_counters_count_the_requests(name):
-    instance = instances.balanced()
-    seen = []
-    solution = solve(
-        name, instance.grams, instance.y, lambda request, _: seen.append(request), C=10.0
-    )
-    combines = sum(isinstance(request, Combine) for request in seen)
-    assert solution.counters.combines == combines
-    assert solution.counters.passes == len(seen) - combines
-    assert solution.counters.svm_solves >= solution.counters.outer_iterations
 
 
 def test_simplemkl_trains_more_machines_than_level():
