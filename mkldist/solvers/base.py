@@ -137,6 +137,11 @@ class SolverParams(BaseModel):
         """Kind of labels that the method learns; a method with several losses overrides it."""
         return Target.CLASSES
 
+    @property
+    def criterion(self) -> str:
+        """Name in ``Solution.extra`` of what `tol` limits; empty where it is the relative gap."""
+        return ""
+
     def has_effect(self, name: str) -> bool:
         """Return True if a parameter matters, given the values of the others."""
         if name not in self.effective_with:
@@ -291,7 +296,7 @@ class Path:
 
 
 def usual_passes(n_kernels: int) -> int:
-    """Return the passes over a bank that a plan expects of a solver; the same for every size."""
+    """Return the number of passes that a plan assumes, whatever the number of kernels."""
     return USUAL_PASSES
 
 

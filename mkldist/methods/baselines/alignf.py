@@ -26,7 +26,6 @@ computed, the kernels with missing columns get no weight.
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import replace
 
 import numpy as np
 import scipy.linalg
@@ -37,7 +36,7 @@ from mkldist.arrays import Floats
 from mkldist.counters import Counters
 from mkldist.gram.requests import Combine, Inner, Quadratic, Request
 from mkldist.machines.inner_svm import train
-from mkldist.solvers.base import Method, Problem, SolverParams, Steps, StopReason
+from mkldist.solvers.base import Method, Problem, SolverParams, Steps
 from mkldist.solvers.single_kernels import gram_matrices
 from mkldist.solvers.svm_solution import fixed_weights_solution
 
@@ -81,11 +80,9 @@ def solve(problem: Problem, params: AlignfParams) -> Steps:
     d = v / total if total > 0.0 else np.full(n_kernels, 1.0 / n_kernels)
     K = yield Combine(d)
     svm = train(K, y, params.C, params.tol, counters)
-    solution = fixed_weights_solution(problem, params, d, svm, counters)
-    solution.extra["alignment"] = _alignment(v[:done], M, a[:done], Hy.reshape(len(y), -1))
-    if done < n_kernels:
-        return replace(solution, stop_reason=StopReason.TIME_LIMIT)
-    return solution
+    extra = {"alignment": _alignment(v[:done], M, a[:done], Hy.reshape(len(y), -1))}
+    complete = done == n_kernels
+    return fixed_weights_solution(problem, params, d, svm, counters, extra, complete=complete)
 
 
 def _alignment(v: Floats, M: Floats, a: Floats, Hy: Floats) -> float:

@@ -20,7 +20,7 @@ from mkldist.arrays import Floats
 from mkldist.counters import Counters
 from mkldist.gram.requests import Combine
 from mkldist.machines.svm import solve_svm
-from mkldist.solvers.base import Problem, Solution, SolverParams, StopReason
+from mkldist.solvers.base import Problem, Solution, SolverParams
 from mkldist.solvers.single_kernels import gram_matrices
 from mkldist.solvers.svm_solution import fixed_weights_solution
 
@@ -87,11 +87,14 @@ def train_chosen(
     K = yield Combine(weights)
     svm = solve_svm(K, problem.y, choice.C, tol=params.tol)
     counters.count_svm(svm.iterations, svm.newton_steps)
-    solution = fixed_weights_solution(problem, params, weights, svm, counters)
-    solution.extra.update(
-        chosen_kernel=float(choice.kernel), chosen_C=choice.C, cv_error=choice.error
+    extra = {
+        "chosen_kernel": float(choice.kernel),
+        "chosen_C": choice.C,
+        "cv_error": choice.error,
+    }
+    return fixed_weights_solution(
+        problem, params, weights, svm, counters, extra, complete=choice.complete
     )
-    return solution if choice.complete else replace(solution, stop_reason=StopReason.TIME_LIMIT)
 
 
 def _choose(

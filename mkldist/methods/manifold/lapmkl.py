@@ -83,6 +83,11 @@ class LapMKLParams(ManifoldParams):
         True, description="let the coefficients follow in the weight step; false: the paper's step"
     )
 
+    @property
+    def criterion(self) -> str:
+        """What `tol` limits: the stationarity of the shared form, else the relative gap."""
+        return "stationarity" if self.form == "shared" else ""
+
 
 def solve(problem: Problem, params: LapMKLParams) -> Steps:
     """Run LapMKL in the form that the parameters name.
@@ -129,7 +134,7 @@ def alternate(problem: Problem, params: LapMKLParams) -> Steps:
         value = _objective(at, forms.columns, machine)
         lower = max(lower, _best_multiple(r, forms.largest / params.gamma_a))
         fw_gap = max(float(forms.gradient @ at.d - forms.gradient.min()), 0.0)
-        # The digits in which the two values of F differ are as little known as a possible gain.
+        # The two values of F differ by rounding; add the difference to the possible gain.
         gain = at.z_gap + fw_gap + abs(value - at.value)
         last, stationarity = stationarity, gain / max(value, TINY)
         better = upper - value > PROGRESS * value or stationarity < 0.5 * last

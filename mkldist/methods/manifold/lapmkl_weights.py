@@ -5,11 +5,11 @@ With ``v_m = K_m alpha`` and ``t_m = gamma_a alpha'v_m + gamma_i v_m'L v_m``, F 
 the paper's alternation takes short steps.  By default the step therefore minimises a second-order
 model of ``J(d) = min_z F``,
 
-    J'' = B'B - W'R^+ W,   w_m = K_m (gamma_a alpha + gamma_i L v_m - J'r),
+    d2J/dd2 = B'B - W'R^+ W,   w_m = K_m (gamma_a alpha + gamma_i L v_m - S'r),
 
-where ``R = gamma_a K + gamma_i N``, K_l is the labelled rows of K, and B is that of PrimalMKL's
-model for the columns ``v_m - K_l R^+ w_m``.  The second term makes J non-convex; without it the
-model is convex.  A search along the step makes J descend.
+where ``R = gamma_a K + gamma_i N``, S selects the labelled points, ``K_l = S K``, r is the residual
+of the loss, and B is that of PrimalMKL's model for the columns ``S v_m - K_l R^+ w_m``.  The second
+term makes J non-convex; without it the model is convex.  A search along the step makes J descend.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class SharedColumns:
     kernels : (k,) intp
         These kernels: all in use, and those whose weight would grow.
     v, Kr : (k, n) float64
-        ``K_m alpha`` and ``K_m J'r``.
+        ``K_m alpha`` and ``K_m S'r``.
     t, gradient : (k,) float64
         ``gamma_a alpha'v_m + gamma_i v_m'L v_m``, and dF/dd_m.
     """
@@ -80,7 +80,7 @@ class KernelForms:
 def kernel_forms(
     at: SharedPoint, r: Floats, norms: Deformation
 ) -> Generator[Request, Any, KernelForms]:
-    """Ask for ``K_m alpha`` and ``K_m J'r`` of all kernels, some at a time.
+    """Ask for ``K_m alpha`` and ``K_m S'r`` of all kernels, some at a time.
 
     Parameters
     ----------

@@ -14,7 +14,9 @@ matrices as the paper's Newton method, and takes Newton steps on its block betwe
 points.  ``pcg`` needs products with K and L only: nonlinear conjugate gradients with the
 preconditioner K and exact line searches,
 
-    gradient in alpha = K s,   s = gamma_a alpha + gamma_i L K alpha - J'r,   r the loss's residual.
+    gradient in alpha = K s,   s = gamma_a alpha + gamma_i L K alpha - S'r,
+
+r the loss's residual and S the matrix that selects the labelled points.
 
 Certificate: the dual ``max_r y'r - 1/2 ||r||^2 - 1/2 r'Kd r``, ``y*r >= 0``, ``1'r = 0``.  At the
 best bias ``F - dual = 1/2 s'Kd s``.  As ``Kd <= K / gamma_a``, ``pcg`` has the lower bound
@@ -127,7 +129,7 @@ class LapPoint:
     value, rounding : float
         F, and the most that rounding may have taken off it.
     s, Ks : (n,) float64
-        ``gamma_a alpha + h - J'r`` and its product with K, the gradient in alpha.
+        ``gamma_a alpha + h - S'r`` and its product with K, the gradient in alpha.
     """
 
     alpha: Floats

@@ -170,7 +170,7 @@ def _log(x: Floats) -> Floats:
 
 
 def _within_reach(mixed: Floats, plain: Floats) -> Floats:
-    """Return mixed logarithms, each cut to the reach of the plain update's."""
+    """Return mixed logarithms, each clipped to within REACH of the plain update's."""
     cut: Floats = np.clip(mixed, plain - REACH, plain + REACH)
     return cut
 

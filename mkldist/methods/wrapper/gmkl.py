@@ -23,12 +23,12 @@ An iteration
    that the gradient promises.  The combined kernel is linear in the step, so that only the machine
    is solved again.
 
-Two things differ from the paper, neither the problem nor its optimum:
+The problem and its optimum are the paper's.  Two things differ:
 
 * Gradient steps are slow near the optimum, where q changes with d by orders of magnitude faster
   along one direction than along another.  Once the relative gap is at most ``newton``, steps
-  minimise the second-order model of F over d >= 0 (:mod:`.damped_newton`).  ``newton=0`` is the
-  paper's algorithm.
+  minimise the second-order model of F over d >= 0 (:mod:`.damped_newton`).  With ``newton=0`` all
+  steps are the paper's.
 * The paper loosens the inner machine while the projected gradient is large.  Here it is solved
   to a share of the tolerance throughout, and warm starts keep it cheap.
 

@@ -14,7 +14,7 @@ which is ``min_{f,b} C sum_i hinge(y_i (f(x_i) + b)) + 1/2 (sum_m ||f_m||)^2``. 
 
 Of several classes that share d, J, its gradient and its Hessian are sums over the classes.
 
-Four things differ from the paper, neither the problem nor its optimum:
+The problem and its optimum are the paper's.  Four things differ:
 
 * Only kernels of positive weight and kernels of ``q_m > sum_k d_k q_k`` may take part in a step.
   Once the weights are sparse, the products that the Hessian needs so visit few kernels.

@@ -13,17 +13,24 @@ cuts are sums over the classes.
 Erratum: the paper prints its stopping rule with an absolute 0.01.  J is in the thousands at its
 C = 100, and only a gap relative to ``|J|`` gives its numbers of active kernels and iterations.
 
-Erratum: its Algorithm 2 stops by the bounds.  Its experiments stop by the duality gap of the
-iterate, ``stop="point"``, which takes more iterations and leaves fewer kernels with small weights.
+The paper states two stopping rules.  Algorithm 2 stops by the bounds.  The experiments stop by the
+duality gap of the iterate, ``stop="point"``, which takes more iterations and leaves fewer kernels
+with small weights.
 
 The paper raises the level's share of the upper bound from 0.9 to 0.99 once the gap is below 1 %.
 That is ``near=0.99``; at tolerances far below the paper's it takes about twice as many iterations
 as the default.
 
-``acceleration="none"`` is the paper's algorithm.  The default differs in three ways, neither in
-the problem nor in its optimum: it solves the problem on a working set of kernels; its cuts are
-those of all multiples of the dual points (:mod:`.dual_cuts`); and it projects not p but the
-weights that are best for the functions found at p.
+With ``near=0.99`` and ``acceleration="none"`` this is Algorithm 2, :func:`_plain`, but for three
+details.  The upper bound in (6) is the least f(p^j, alpha^j), which at an inexact alpha may lie
+below J; the code takes the machine's primal value.  The stop, step 8, comes before the projection,
+step 6, which the last iterate does not need.  The projection may leave the level set by a
+thousandth of the distance of the bounds.
+
+By default the problem and its optimum are the paper's, and three more things differ: the method
+works on a working set of kernels; its cuts are those of all multiples of the dual points
+(:mod:`.dual_cuts`); and it projects not p but the weights that are best for the functions found
+at p.
 """
 
 from __future__ import annotations
@@ -95,7 +102,7 @@ def solve(problem: Problem, params: LevelParams) -> Steps:
 
 
 def _plain(problem: Problem, params: LevelParams) -> Steps:
-    """Run Algorithm 2 as it is printed, from equal weights or from the last point of a path."""
+    """Run Algorithm 2, from equal weights or from the last point of a path."""
     n, M, counters = problem.n_points, problem.n_kernels, Counters()
     machine = InnerSvm(problem.y, params.C, params.tol, counters)
     bounds, g = WrapperBounds(problem, params, counters), CuttingPlanes(M)
@@ -119,7 +126,7 @@ def _plain(problem: Problem, params: LevelParams) -> Steps:
         # Step 4, (5): g^i(p) = max_j f(p, alpha^j).
         points.append(DualPoint(svm.alpha, q))
         g.add(points[-1].height, -0.5 * q)
-        # Step 5, (6): the bounds min_p g^i(p) and min_j f(p^j, alpha^j), and their gap.
+        # Step 5, (6): the bounds min_p g^i(p) and the least primal value, and their gap.
         minimum = g.minimum()
         bounds.improve_lower(minimum.bound)
         bounds.improve_upper(WeightedMachine(p, svm), svm.objective)

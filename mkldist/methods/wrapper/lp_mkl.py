@@ -18,7 +18,8 @@ machine.
 The update converges linearly, at a factor that tends to 1 as p tends to 1.  Anderson's method
 therefore mixes the logarithms of the updated weights with those of the last iterates.  If J is
 greater at a mixed point than at the best, the iteration goes back to the plain update, which
-always descends.  ``accelerate=False`` is the paper's algorithm.
+always descends.  ``accelerate=False`` is the paper's alternation; only a kernel whose weight has
+become zero may return, see :func:`updated`.
 """
 
 from __future__ import annotations

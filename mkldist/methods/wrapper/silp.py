@@ -22,9 +22,10 @@ The paper stops when the newest constraint is violated by little relative to the
 programme is solved.  Here the best machine met takes the place of the newest: the bounds are
 ``-theta`` and the least J, and their relative gap is a certificate.
 
-``acceleration="none"`` is the paper's algorithm.  The default differs in two ways, neither in the
-problem nor in its optimum: it solves the programme on a working set of kernels, and its
-constraints are those of all multiples of the dual points (:mod:`.dual_cuts`).
+``acceleration="none"`` is the paper's algorithm but for that stop, :func:`_plain`.  By default the
+problem and its optimum are the paper's, and two more things differ: the method solves the
+programme on a working set of kernels, and its constraints are those of all multiples of the dual
+points (:mod:`.dual_cuts`).
 """
 
 from __future__ import annotations

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from mkldist.counters import Counters
-from mkldist.gram.requests import Quadratic
+from mkldist.gram.requests import Combine, Quadratic
 from mkldist.methods.registry import METHODS
 from mkldist.methods.wrapper.l0_mkl import L0MklParams, solve_on
-from mkldist.solvers.base import StopReason
+from mkldist.solvers.base import Problem, StopReason
+from mkldist.solvers.clock import Clock
 from tests.methods import instances, plain_bank
 from tests.methods.instances import Instance
 from tests.methods.references.recorded import optimum_of
@@ -105,6 +106,33 @@ def test_a_limit_on_moves_returns_the_kernels_so_far():
     solution = solve("l0_mkl", instance.grams, instance.y, C=instance.C, k=8, max_iter=3)
     assert solution.stop_reason is StopReason.MAX_ITER
     assert np.count_nonzero(solution.kernel_weights) <= 3
+
+
+class StoppedClock(Clock):
+    """A clock that stands still until it is told that time is up."""
+
+    up = False
+
+    @property
+    def elapsed(self) -> float:
+        return 2.0 if self.up else 0.0
+
+
+def test_no_kernel_is_tried_once_time_is_up():
+    instance, method, clock, after = instances.balanced(), METHODS["l0_mkl"], StoppedClock(), []
+
+    def watch(request, _):
+        of_a_trial = isinstance(request, Quadratic) and request.kernels is not None
+        clock.up |= of_a_trial and len(request.kernels) == 2  # the first kernel and one more
+        after.extend([request] if clock.up and isinstance(request, Combine) else [])
+
+    params = method.params(C=instance.C, k=2, trials=3, tol=1e-9, time_limit=1.0)
+    problem = Problem(instance.y, len(instance.grams), clock)
+    solution = plain_bank.run(method.solve(problem, params), instance.grams, watch)
+    assert solution.stop_reason is StopReason.TIME_LIMIT
+    assert len(after) <= 2
+    assert solution.dual_objective <= optimum_of("level", instances.balanced)
+    assert solution.objective >= optimum_of("level", instances.balanced) * (1 - 1e-9)
 
 
 def test_a_near_support_saves_machines_and_leads_to_the_same_optimum():
