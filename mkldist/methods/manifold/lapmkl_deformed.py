@@ -17,7 +17,7 @@ over the kernels ``K_m (gamma_a I + gamma_i L K_m)^-1`` restricted to the labell
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import Any, Literal
 
 import numpy as np
@@ -33,6 +33,8 @@ from mkldist.optim.duality_gap import relative_gap
 from mkldist.solvers.base import Problem, Solution, Steps, StopReason
 from mkldist.solvers.single_kernels import AT_A_TIME, gram_matrices
 
+Solver = Callable[[Problem, PrimalMKLParams], Steps]
+
 INNER_SHARE = 0.9  # of tol; the rest is for rounding between the deformed kernels and the bank's
 
 
@@ -42,8 +44,9 @@ def solve_deformed(
     loss: Literal["squared-hinge", "squared"],
     *,
     coupled: bool = True,
+    solver: Solver = primalmkl.solve,
 ) -> Steps:
-    """Run PrimalMKL on the deformed kernels.
+    """Run PrimalMKL, or another solver of its problem, on the deformed kernels.
 
     Parameters
     ----------
@@ -55,6 +58,8 @@ def solve_deformed(
         Loss of the labelled points.
     coupled : bool
         True to let the coefficients follow in PrimalMKL's weight step.
+    solver : callable
+        Solver on the deformed kernels between the labelled points, with lam = 1.
 
     Yields
     ------
@@ -82,7 +87,7 @@ def solve_deformed(
     if bank is None:
         return constant
     on_labelled = Problem(problem.y[labelled], problem.n_kernels, problem.clock)
-    solution = answered(bank, primalmkl.solve(on_labelled, inner))
+    solution = answered(bank, solver(on_labelled, inner))
     return (yield from _on_all_points(problem, deformation, inner, solution, constant, params.tol))
 
 

@@ -119,20 +119,21 @@ class StoppedClock(Clock):
 
 
 def test_no_kernel_is_tried_once_time_is_up():
-    instance, method, clock, after = instances.balanced(), METHODS["l0_mkl"], StoppedClock(), []
+    make, method = instances.more_kernels_than_points, METHODS["l0_mkl"]
+    instance, clock, after = make(), StoppedClock(), []
 
     def watch(request, _):
         of_a_trial = isinstance(request, Quadratic) and request.kernels is not None
         clock.up |= of_a_trial and len(request.kernels) == 2  # the first kernel and one more
         after.extend([request] if clock.up and isinstance(request, Combine) else [])
 
-    params = method.params(C=instance.C, k=2, trials=3, tol=1e-9, time_limit=1.0)
+    params = method.params(C=instance.C, k=3, trials=3, tol=1e-9, time_limit=1.0)
     problem = Problem(instance.y, len(instance.grams), clock)
     solution = plain_bank.run(method.solve(problem, params), instance.grams, watch)
     assert solution.stop_reason is StopReason.TIME_LIMIT
     assert len(after) <= 2
-    assert solution.dual_objective <= optimum_of("level", instances.balanced)
-    assert solution.objective >= optimum_of("level", instances.balanced) * (1 - 1e-9)
+    assert solution.dual_objective <= optimum_of("level", make) * (1 + 1e-7)
+    assert solution.objective >= optimum_of("level", make) * (1 - 1e-9)
 
 
 def test_a_near_support_saves_machines_and_leads_to_the_same_optimum():
@@ -171,5 +172,5 @@ def test_a_limit_on_time_leaves_true_bounds():
     instance = make()
     solution = solve("l0_mkl", instance.grams, instance.y, C=instance.C, k=2, time_limit=1e-9)
     assert solution.stop_reason is StopReason.TIME_LIMIT
-    assert solution.dual_objective <= optimum_of("level", make)
+    assert solution.dual_objective <= optimum_of("level", make) * (1 + 1e-7)
     assert solution.objective >= optimum_of("l0_mkl-two", make) * (1 - 1e-6)
