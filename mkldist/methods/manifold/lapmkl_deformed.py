@@ -18,10 +18,12 @@ over the kernels ``K_m (gamma_a I + gamma_i L K_m)^-1`` restricted to the labell
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
+from mkldist.arrays import Floats
 from mkldist.gram.bank import MemoryBank
 from mkldist.gram.layout import TileLayout
 from mkldist.gram.passes import answered
@@ -129,6 +131,54 @@ def _constant(problem: Problem, deformation: Deformation, inner: PrimalMKLParams
     )
 
 
+@dataclass
+class _Components:
+    """Components ``g_m = d_m f_m`` on all points, added up kernel by kernel.
+
+    Parameters
+    ----------
+    coefficients : (S, n) float64
+        Coefficients of f_m of the kernels in use.
+    f : (n,) float64
+        Sum of the components.
+    norms : float
+        Weighted sum of the penalties of f_m.
+    rounding : float
+        The most that rounding may have taken off F.
+    excess : float
+        The most that rounding in a deformed kernel may have added to the quadratic form of the
+        residuals, and so to twice the lower bound.
+    """
+
+    coefficients: Floats
+    f: Floats
+    norms: float = 0.0
+    rounding: float = 0.0
+    excess: float = 0.0
+
+
+def _components(
+    inner: Solution, deformation: Deformation, r: Floats, n: int
+) -> Generator[Request, Any, _Components]:
+    """Ask for the kernels in use; return the components of an inner solution of residuals `r`."""
+    d, c = inner.kernel_weights, inner.coefficients
+    active = np.flatnonzero(d)
+    found = _Components(np.empty((len(active), n)), np.zeros(n))
+    for start in range(0, len(active), AT_A_TIME):
+        kernels = active[start : start + AT_A_TIME]
+        matrices = yield from gram_matrices(kernels)
+        for s, (m, K) in enumerate(zip(kernels, matrices, strict=True), start):
+            kernel, weight = deformation(K), float(d[m])
+            a = found.coefficients[s] = kernel.coefficients(c)
+            f_m = K @ a
+            found.f += weight * f_m
+            found.norms += weight * deformation.penalty(a, f_m)
+            rounding = deformation.rounding(np.sqrt(K.diagonal()), a, f_m, np.abs(c))
+            found.rounding += weight * rounding
+            found.excess = max(found.excess, kernel.norm(r) - float(r @ kernel.block() @ r))
+    return found
+
+
 def _on_all_points(
     problem: Problem,
     deformation: Deformation,
@@ -137,10 +187,7 @@ def _on_all_points(
     constant: Solution,
     tol: float,
 ) -> Generator[Request, Any, Solution]:
-    """Return the predictor on the bank's own kernels, and F there.
-
-    The lower bound is reduced by the most that rounding in the deformed kernels in use may have
-    added to it at the inner solution's residual r.
+    """Return the predictor on the bank's own kernels, with F and a lower bound there.
 
     Parameters
     ----------
@@ -160,32 +207,20 @@ def _on_all_points(
     labelled, n = deformation.labelled, problem.n_points
     y = problem.y[labelled]
     loss, r = squared_loss(params, y), signed_by_class(params, inner.dual_variables, y)
-    d, c = inner.kernel_weights, inner.coefficients
-    active = np.flatnonzero(d)
-    own = np.empty((len(active), n))
-    f, norms, rounding, excess = np.zeros(n), 0.0, 0.0, 0.0
-    for start in range(0, len(active), AT_A_TIME):
-        kernels = active[start : start + AT_A_TIME]
-        matrices = yield from gram_matrices(kernels)
-        for s, (m, K) in enumerate(zip(kernels, matrices, strict=True), start):
-            kernel = deformation(K)
-            own[s] = kernel.coefficients(c)
-            f_m = K @ own[s]
-            f += d[m] * f_m
-            norms += float(d[m]) * deformation.penalty(own[s], f_m)
-            reach = np.sqrt(K.diagonal())
-            rounding += float(d[m]) * deformation.rounding(reach, own[s], f_m, np.abs(c))
-            excess = max(excess, kernel.norm(r) - float(r @ kernel.block() @ r))
-    b = loss.best_bias(f[labelled])
-    objective = 0.5 * norms + loss.value(loss.residual(f[labelled] + b), b) + rounding
+    own = yield from _components(inner, deformation, r, n)
+    f = own.f[labelled]
+    b = loss.best_bias(f)
+    objective = 0.5 * own.norms + loss.value(loss.residual(f + b), b) + own.rounding
+    coefficients = own.coefficients
     if objective > constant.objective:  # rounding left nothing better
-        own[:], b, objective = 0.0, float(constant.bias), constant.objective
-    lower = max(inner.dual_objective - 0.5 * excess, 0.0)
+        b, objective = float(constant.bias), constant.objective
+        coefficients = np.zeros_like(coefficients)
+    lower = max(inner.dual_objective - 0.5 * own.excess, 0.0)
     met = relative_gap(objective, lower) <= tol
     missed = StopReason.STALLED if inner.converged else inner.stop_reason
     return Solution(
-        kernel_weights=d,
-        coefficients=deformation.spread(c, n),
+        kernel_weights=inner.kernel_weights,
+        coefficients=deformation.spread(inner.coefficients, n),
         bias=b,
         dual_variables=deformation.spread(inner.dual_variables, n),
         objective=objective,
@@ -193,5 +228,5 @@ def _on_all_points(
         stop_reason=StopReason.CONVERGED if met else missed,
         counters=inner.counters,
         trace=inner.trace,
-        kernel_coefficients=own,
+        kernel_coefficients=coefficients,
     )

@@ -47,9 +47,9 @@ from mkldist.solvers.base import (
     Solution,
     Steps,
     StopReason,
+    reason_to_stop,
 )
 from mkldist.solvers.bounds import Bounds
-from mkldist.solvers.clock import Clock
 from mkldist.solvers.trace import Trace
 
 SHARE = 1e-2  # of tol, the gap left by Newton's method on the block
@@ -95,7 +95,7 @@ def solve(problem: Problem, params: LapSVMParams) -> Steps:
     norms = Deformation(problem.laplacian, params.gamma_a, params.gamma_i, labelled)
     F = LapObjective(K, norms, squared_hinge(y), np.sqrt(K.diagonal()))
     trace, counters = Trace(params.trace, problem.clock), Counters(svm_solves=1)
-    run = Run(params, weights, problem.clock, Bounds(F.constant(), lower=0.0), trace, counters)
+    run = Run(params, weights, problem, Bounds(F.constant(), lower=0.0), trace, counters)
     stop = newton(F, run) if params.inner == "newton" else conjugate_gradients(F, run)
     best = run.bounds.best
     return Solution(
@@ -204,8 +204,8 @@ class Run:
         Stopping rule.
     weights : (M,) float64
         Kernel weights, for the trace.
-    clock : Clock
-        The solver's time.
+    problem : Problem
+        The problem, with the solver's clock.
     bounds : Bounds
         Best bounds; their point is the best constant at first.
     trace : Trace
@@ -218,7 +218,7 @@ class Run:
 
     params: LapSVMParams
     weights: Floats
-    clock: Clock
+    problem: Problem
     bounds: Bounds[LapPoint]
     trace: Trace
     counters: Counters
@@ -230,13 +230,10 @@ class Run:
         bounds.take(z, z.value + z.rounding, lower)
         counters.outer_iterations += 1
         self.trace.record(bounds.upper, bounds.lower, self.weights)
-        if bounds.gap <= params.tol:
-            return StopReason.CONVERGED
-        if counters.outer_iterations >= params.max_iter:
+        stop = reason_to_stop(self.problem, params, bounds.gap, stalled=bounds.idle >= PATIENCE)
+        if stop is None and counters.outer_iterations >= params.max_iter:
             return StopReason.MAX_ITER
-        if self.clock.past(params.time_limit):
-            return StopReason.TIME_LIMIT
-        return StopReason.STALLED if bounds.idle >= PATIENCE else None
+        return stop
 
 
 def newton(F: LapObjective, run: Run) -> StopReason:
