@@ -134,11 +134,10 @@ def _nearest(K: Floats, y: Floats, lam: float, tol: float, counters: Counters) -
     means = np.where(y > 0, 1.0 / (y > 0).sum(), -1.0 / (y < 0).sum())
     if lam == 1.0:
         return _bounded(means, K @ means, y, lam, 0.0)
-    f = K @ means
     K *= 1.0 - lam
     ridge = lam if lam > 0.0 else HARD_RIDGE * float(np.trace(K)) / len(y)
     if ridge == 0.0:
-        return _bounded(means, f, y, lam, 0.0)
+        return _bounded(means, K @ means / (1.0 - lam), y, lam, 0.0)
     svm = solve_l2_svm(K, y, ridge, tol=tol)
     counters.count_svm(svm.iterations, svm.newton_steps)
     alpha = svm.alpha

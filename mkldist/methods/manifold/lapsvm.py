@@ -256,12 +256,17 @@ def newton(F: LapObjective, run: Run) -> StopReason:
 
 
 def conjugate_gradients(F: LapObjective, run: Run) -> StopReason:
-    """Take steps of nonlinear conjugate gradients (Polak & Ribiere, restarted)."""
+    """Take steps of conjugate gradients, preconditioned by K (the paper's PCG).
+
+    The gradient in alpha is K s; preconditioned it is s, so that no system is solved.
+    """
     n, z = len(F.K), run.bounds.best
+    # The first direction is minus the preconditioned gradient; the best constant has no slope in b.
     p, Kp, p_b, s_b = -z.s, -z.Ks, 0.0, 0.0
     check = max(round(0.5 * np.sqrt(n)), 1)
     signs = np.zeros(n)
     while True:
+        # Stop by the bounds at the best bias, or once the predicted classes have settled.
         best = F.point(z.alpha, z.f, z.h)
         stop = run.take(best, best.value - F.gap_bound(best))
         if stop is None and run.params.early_stop and run.counters.outer_iterations % check == 0:
@@ -270,9 +275,11 @@ def conjugate_gradients(F: LapObjective, run: Run) -> StopReason:
             stop = StopReason.STALLED if run.settled else None
         if stop is not None:
             return stop
+        # Exact line search along (p, p_b).
         moved = _line_minimum(F, z, p, Kp, p_b)
         run.counters.svm_iterations += 1
         moved_b = -float(moved.r.sum())
+        # The next direction is conjugate by Polak & Ribiere, restarted where the ratio is negative.
         rho = float(z.s @ z.Ks) + s_b**2
         change = float((moved.s - z.s) @ moved.Ks) + (moved_b - s_b) * moved_b
         ratio = max(change / rho, 0.0) if rho > 0.0 else 0.0

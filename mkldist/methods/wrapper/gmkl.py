@@ -122,7 +122,7 @@ def solve(problem: Problem, params: GmklParams) -> Steps:
             # Go towards the projection of d - lambda grad F on d >= 0, until F falls enough.
             here = Gradient(at.d, gradient)
             d_end = np.maximum(at.d - spectral_length(here, last, size) * gradient, 0.0)
-            segment = Segment(svm_at, at, d_end, (yield Combine(d_end)), price=sigma)
+            segment = Segment(svm_at, at, d_end, (yield Combine(d_end)), multiplier=sigma)
             at, last = backtrack(segment, max(recent)), here
         else:
             # Go towards the minimiser of the second-order model of F over d >= 0.
@@ -130,7 +130,7 @@ def solve(problem: Problem, params: GmklParams) -> Steps:
             products = yield Matvec(working, at.svm.signed)
             root = hessian_root(at.K, at.svm.alpha, params.C, products)
             d_end = newton.minimiser(at.d, working, gradient[working], root, size)
-            segment = Segment(svm_at, at, d_end, (yield Combine(d_end)), price=sigma)
+            segment = Segment(svm_at, at, d_end, (yield Combine(d_end)), multiplier=sigma)
             at, last = newton.search(segment, bounds.upper), None
         del segment  # its matrices would stay in memory while the bank answers
         size = float(at.d.max()) or size
@@ -196,7 +196,7 @@ class MeanDuals:
     C : float
         Bound of the dual variables.
     sigma : float
-        Price of kernel weight.
+        Multiplier of the sum of the kernel weights.
     """
 
     def __init__(self, n_kernels: int, C: float, sigma: float) -> None:
