@@ -119,13 +119,14 @@ def solve(problem: Problem, params: GmklParams) -> Steps:
             break
         recent.append(F)
         if bounds.gap > params.newton:
-            # Go towards the projection of d - lambda grad F on d >= 0, until F falls enough.
+            # 1. Go towards the projection of d - lambda grad F on d >= 0, with lambda of Barzilai
+            # and Borwein.  2. Halve the step until F falls below the largest of its last values.
             here = Gradient(at.d, gradient)
             d_end = np.maximum(at.d - spectral_length(here, last, size) * gradient, 0.0)
             segment = Segment(svm_at, at, d_end, (yield Combine(d_end)), multiplier=sigma)
             at, last = backtrack(segment, max(recent)), here
         else:
-            # Go towards the minimiser of the second-order model of F over d >= 0.
+            # In place of both: go towards the minimiser of the second-order model of F over d >= 0.
             working = np.flatnonzero((at.d > 0.0) | (gradient < 0.0))
             products = yield Matvec(working, at.svm.signed)
             root = hessian_root(at.K, at.svm.alpha, params.C, products)
