@@ -138,6 +138,11 @@ class SolverParams(BaseModel):
         """Kind of labels that the method learns; a method with several losses overrides it."""
         return Target.CLASSES
 
+    @property
+    def criterion(self) -> str:
+        """Name in ``Solution.extra`` of what `tol` limits; empty where it is the relative gap."""
+        return ""
+
     def has_effect(self, name: str) -> bool:
         """Return True if a parameter matters, given the values of the others."""
         if name not in self.effective_with:
@@ -196,7 +201,7 @@ class Solution:
     stop_reason : StopReason
         Reason for which the solver returned.
     counters : Counters
-        Counts of the work done.
+        Counts of the work done; the driver counts passes and combined matrices.
     trace : dict of str to array
         One entry per outer iteration with ``params.trace``; else empty.
     extra : dict of str to float
@@ -297,7 +302,7 @@ class Path:
 
 
 def usual_passes(n_kernels: int) -> int:
-    """Return the passes over a bank that a plan expects of a solver; the same for every size."""
+    """Return the number of passes that a plan assumes, whatever the number of kernels."""
     return USUAL_PASSES
 
 

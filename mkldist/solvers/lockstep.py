@@ -16,9 +16,11 @@ from typing import Any
 import numpy as np
 
 from mkldist.gram.bank import Bank
+from mkldist.gram.passes import check
 from mkldist.gram.requests import Combine, Inner, Matvec, Quadratic, Radii, Request
 from mkldist.gram.view import BankView, answer_views
 from mkldist.solvers.base import Problem, Solution, Steps
+from mkldist.solvers.request_count import RequestCount
 
 RADIUS_COST = 100.0  # quadratic forms that take about as long as the ball of the same kernel
 
@@ -142,6 +144,7 @@ class _Runner:
         self._job, self.view = job, job.view
         self._steps: Generator[Request, Any, Any] = job.steps
         self._solution: Solution | None = None  # set while the requests after the solver run
+        self._count = RequestCount(job.view.n_kernels)
         self._pass_seconds = self._bytes_read = 0.0
         self._start = start
         self._own = self._cpu = 0.0
@@ -179,10 +182,10 @@ class _Runner:
         wall, cpu = time.perf_counter(), time.thread_time()
         self._job.problem.clock.resume()
         try:
-            self._send(reply)
+            self._count.count(self._send(reply))
             self._rounds += 1
         except StopIteration as end:
-            outcome = _as_solution(end.value)
+            outcome = self._counted(end.value)
         except Exception as error:  # a failed run is a result: it is recorded, the others go on
             outcome = error
         self._job.problem.clock.pause()
@@ -200,10 +203,18 @@ class _Runner:
             return error
         return None
 
-    def _send(self, reply: Any) -> None:
-        """Send a reply to the running generator and take its next request."""
-        self.request = _as_request(self._steps.send(reply))
-        self.needs_pass = self.view.needs_pass(self.request)
+    def _send(self, reply: Any) -> Request:
+        """Send a reply to the running generator; check, take and return its next request."""
+        request = _as_request(self._steps.send(reply))
+        check(self.view.n_points, self.view.n_kernels, request)
+        self.request, self.needs_pass = request, self.view.needs_pass(request)
+        return request
+
+    def _counted(self, outcome: Any) -> Solution | TypeError:
+        """Return what a solver returned with its requests counted, or an error if no solution."""
+        if isinstance(outcome, Solution):
+            return self._count.of(outcome)
+        return TypeError(f"the solver ended with {type(outcome).__name__} instead of a Solution")
 
     def _times(self) -> JobTimes:
         """Return the times of the job so far."""
@@ -222,13 +233,6 @@ def _as_request(request: Any) -> Request:
     if not isinstance(request, Request):
         raise TypeError(f"the solver asked with {type(request).__name__} instead of a request")
     return request
-
-
-def _as_solution(outcome: Any) -> Solution | TypeError:
-    """Return the solution that a solver returned, or an error in place of anything else."""
-    if isinstance(outcome, Solution):
-        return outcome
-    return TypeError(f"the solver ended with {type(outcome).__name__} instead of a Solution")
 
 
 def _answer(bank: Bank, runners: Sequence[_Runner]) -> None:

@@ -20,7 +20,7 @@ from mkldist.arrays import Floats
 from mkldist.counters import Counters
 from mkldist.gram.requests import Combine
 from mkldist.machines.svm import solve_svm
-from mkldist.solvers.base import Problem, Solution, SolverParams, StopReason
+from mkldist.solvers.base import Problem, Solution, SolverParams
 from mkldist.solvers.single_kernels import gram_matrices
 from mkldist.solvers.svm_solution import fixed_weights_solution
 
@@ -80,19 +80,21 @@ def train_chosen(
     Solution
         ``extra`` holds ``chosen_kernel``, ``chosen_C`` and ``cv_error``.
     """
-    counters = Counters(outer_iterations=1, passes=1)
+    counters = Counters(outer_iterations=1)
     choice = yield from _choose(problem, params, Cs, n_folds, counters)
     weights = np.zeros(problem.n_kernels)
     weights[choice.kernel] = 1.0
     K = yield Combine(weights)
-    counters.combines += 1
     svm = solve_svm(K, problem.y, choice.C, tol=params.tol)
     counters.count_svm(svm.iterations, svm.newton_steps)
-    solution = fixed_weights_solution(problem, params, weights, svm, counters)
-    solution.extra.update(
-        chosen_kernel=float(choice.kernel), chosen_C=choice.C, cv_error=choice.error
+    extra = {
+        "chosen_kernel": float(choice.kernel),
+        "chosen_C": choice.C,
+        "cv_error": choice.error,
+    }
+    return fixed_weights_solution(
+        problem, params, weights, svm, counters, extra, complete=choice.complete
     )
-    return solution if choice.complete else replace(solution, stop_reason=StopReason.TIME_LIMIT)
 
 
 def _choose(
@@ -108,10 +110,9 @@ def _choose(
     tol = min(SELECTION_TOL, params.tol)
     best = Choice(kernel=0, C=Cs[0], error=1.0, hinge=np.inf)
     for first in range(0, n_kernels, CHUNK):
-        grams = yield from gram_matrices(np.arange(first, min(first + CHUNK, n_kernels)), n_kernels)
-        counters.combines += 1
+        grams = yield from gram_matrices(np.arange(first, min(first + CHUNK, n_kernels)))
         for kernel, K in enumerate(grams, first):
-            if kernel and problem.clock.elapsed > params.time_limit:
+            if kernel and problem.clock.past(params.time_limit):
                 return replace(best, complete=False)
             scores = cross_validate(K, y, Cs, folds, tol, counters)
             for C, (error, exact) in zip(Cs, scores.tolist(), strict=True):

@@ -74,7 +74,6 @@ class DualNewton:
         point = phi.at(start.rho, start.products)
         for steps in range(STEP_LIMIT):
             self._memory = H = yield from phi.hessian(point, self._memory)
-            self._counters.combines += 1
             model = _newton_model(H, point.gradient, phi.loss.polyhedral)
             direction = model.direction
             decrement = -float(point.gradient @ direction)

@@ -111,7 +111,6 @@ def solve(problem: Problem, params: ElastMKLParams) -> Steps:
         if stop is not None:
             break
         gamma = pace.grown(gamma, GAMMA_GROWTH, iterate.size)
-    counters.passes = counters.outer_iterations + 1
     return bounds.solution(stop or StopReason.MAX_ITER, counters, trace)
 
 

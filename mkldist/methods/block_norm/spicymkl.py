@@ -115,7 +115,6 @@ def solve(problem: Problem, params: SpicyMKLParams) -> Steps:
         if stop is not None:
             break
         gamma = pace.grown(gamma, params.growth, iterate.size)
-    counters.passes = counters.outer_iterations + 1
     return bounds.solution(stop or StopReason.MAX_ITER, counters, trace)
 
 

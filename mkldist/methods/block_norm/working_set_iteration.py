@@ -132,7 +132,6 @@ def solve_on_working_set(
         yield from bank.visit(loss.feasible(iterate.rho))
     if bounds.gap <= params.tol:
         stop = StopReason.CONVERGED
-    counters.passes = bank.candidates.passes
     state = BlockNormState(params.C, scale, iterate, bank.candidates)
     return bounds.solution(
         stop or StopReason.MAX_ITER, counters, trace, bank.candidates.report, state

@@ -55,7 +55,7 @@ def solve(problem: Problem, params: LSVMParams) -> Steps:
     """
     weights = np.full(problem.n_kernels, 1.0 / problem.n_kernels)
     K = yield Combine(weights)
-    counters = Counters(outer_iterations=1, passes=1, combines=1)
+    counters = Counters(outer_iterations=1)
     machines = ManifoldSvm(problem, params.gamma_a, params.gamma_i, params.tol, counters)
     found = machines(K)
     ambient = params.gamma_a * float((found.a * (K @ found.a)).sum())

@@ -116,13 +116,13 @@ def alternate(problem: Problem, params: PrimalMKLParams) -> Steps:
         d, alpha = problem.start.d, problem.start.alpha
     else:
         d, alpha = weights.uniform(problem.n_kernels), np.zeros(problem.n_points)  # lines 1, 2
-    K = yield _counted(Combine(d), counters)  # line 4
+    K = yield Combine(d)  # line 4
     now = Iterate(d, K, machine(K, alpha))  # lines 5 to 10, until the machine's own gap is small
     bounds = Bounds(Best(now.d, now.z), progress=PROGRESS)
     for iteration in range(1, params.max_iter + 1):
         # A pass: q_m at a = r / lam, which is alpha at the minimum over z, for the certificate.
         r = loss.feasible(now.z.r)
-        forms = yield from quadratic_forms(now.d, r / lam, counters)  # Quadratic or Matvec
+        forms = yield from quadratic_forms(now.d, r / lam)  # Quadratic or Matvec
         value = dual_value(machine, weights, r, now.z.b, forms.q)
         bounds.take(Best(now.d, now.z), now.z.value, value)
         counters.outer_iterations += 1
@@ -130,10 +130,10 @@ def alternate(problem: Problem, params: PrimalMKLParams) -> Steps:
         stop = reason_to_stop(problem, params, bounds.gap, stalled=bounds.idle == PATIENCE)
         if stop is not None or iteration == params.max_iter:
             break
-        columns = yield from weight_columns(now.K, now.d, forms, weights, counters)  # line 11
+        columns = yield from weight_columns(now.K, now.d, forms, weights)  # line 11
         d = d_step(machine, weights, now, columns, bounds.gap, params)  # line 12, Algorithm 4
         del columns, K  # each as large as Gram matrices, which the next request needs room for
-        K = yield _counted(Combine(d), counters)  # line 4
+        K = yield Combine(d)  # line 4
         now = z_step(machine, now, d, K, params.coupled)  # lines 5 to 10
     best_d, z = bounds.best
     return Solution(
@@ -149,13 +149,6 @@ def alternate(problem: Problem, params: PrimalMKLParams) -> Steps:
         extra={"screened": 0.0, "partial_passes": 0.0},
         state=PlainStart(best_d, z.alpha),
     )
-
-
-def _counted(request: Combine, counters: Counters) -> Combine:
-    """Count a combination of all kernels; it is a pass if no weight is zero."""
-    counters.combines += 1
-    counters.passes += bool((request.weights > 0.0).all())
-    return request
 
 
 METHOD = Method(

@@ -149,7 +149,6 @@ class MklDual:
         wanted = self._cache.missing(candidates)
         if len(wanted):
             self._cache.store(wanted, (yield self._cache.request(wanted)))
-            self._counters.passes += 1
         order = np.argsort(self._cache.points)
         points, slots = self._cache.points[order], self._cache.slots[order]
         G, q, beta = np.take(self.G, points, axis=1), self.q, self.beta[points]
@@ -176,7 +175,6 @@ class MklDual:
         self._since_refresh += 1
         if self._since_refresh >= REFRESH_AFTER:
             self.G = yield Matvec(np.arange(len(self.G)), self.beta)
-            self._counters.passes += 1
             self._since_refresh = 0
 
     def _violators(self, slack: Floats) -> tuple[float, Ints]:
@@ -195,12 +193,10 @@ class MklDual:
         q = self.q
         e = penalty.weights(q)
         K = yield Combine(e)
-        self._counters.combines += 1
         self._reach = np.sqrt(np.maximum(np.diagonal(K), 0.0))
         step = self._model_maximiser(penalty.hessian(K, self.G, q), e) - self.beta
         both = np.column_stack([self.beta, step])
         products = yield Matvec(np.arange(len(self.G)), both)
-        self._counters.passes += 1
         self.G, change = products[:, :, 0], products[:, :, 1]
         u, c, linear = self.G @ step, np.maximum(change @ step, 0.0), float(self.y @ step)
         t = 1.0
