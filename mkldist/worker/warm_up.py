@@ -24,17 +24,18 @@ from mkldist.gram.bank import ArrayBank, Bank, MemoryBank
 from mkldist.gram.cache import default_directory
 from mkldist.gram.kept_rows import MemoryBudget
 from mkldist.gram.layout import TileLayout
+from mkldist.gram.requests import Combine, Matvec, Quadratic, Request
 from mkldist.gram.sources import BankSource, FeatureSource
-from mkldist.gram.view import make_views
+from mkldist.gram.view import BankView, answer_views, make_views
 from mkldist.methods.registry import METHODS
 from mkldist.plan.model import BankPlan, RunPlan
-from mkldist.solvers.base import Method, Problem
+from mkldist.solvers.base import Method, Problem, Solution, Steps
 from mkldist.solvers.lockstep import Job, solve_alone
 
 OWN_METHODS = "mkldist.methods."  # a method from elsewhere may do anything, at any cost
-N_POINTS = 24
-N_KERNELS = 6
-N_CLASSES = 3
+N_POINTS = 40
+WIDTHS = (0.1, 0.5, 2.0, 8.0)
+N_SOURCE_KERNELS = 4
 TOLERANCE = 1e-6  # small, so that a solver takes several steps and enters all of its branches
 COPIES_BYTES = 2**20
 LOCK_SECONDS = 300.0  # after which a process compiles for itself rather than wait for another
@@ -64,6 +65,8 @@ class Specimen:
         Normalisations of the bank.
     several_classes : bool
         True if classes share kernel weights.
+    scored_on_bank : bool
+        True if decision values are computed at points of the bank, too.
     """
 
     method: str
@@ -72,6 +75,7 @@ class Specimen:
     read_only: bool
     normalisations: tuple[str, ...]
     several_classes: bool
+    scored_on_bank: bool
 
     @classmethod
     def of(cls, run: RunPlan, bank: BankPlan) -> Specimen:
@@ -83,6 +87,7 @@ class Specimen:
             bank.backend == "mmap",
             tuple(name for name in bank.spec.normalisations if name != "cosine"),
             run.shared_weights,
+            run.graph is not None or run.selection is not None,
         )
 
 
@@ -153,7 +158,7 @@ def warm_up_source(source: BankSource, dtype: str) -> None:
     """
     if not isinstance(source, FeatureSource) or dtype in _warm_sources:
         return
-    few = slice(0, N_KERNELS)
+    few = slice(0, min(N_SOURCE_KERNELS, source.n_kernels))
     small = FeatureSource(source.points[:N_POINTS], source.kernels.select(few), source.cosine)
     layout = TileLayout.for_points(small.n_points)
     shape = (small.n_kernels, layout.n_tiles, layout.tile, layout.tile)
@@ -167,37 +172,79 @@ def warm_up_source(source: BankSource, dtype: str) -> None:
 
 
 def solve_specimen(specimen: Specimen, params: dict[str, Any]) -> None:
-    """Solve a specimen on all points of a small bank, and on some of them."""
+    """Solve a specimen on all points of a small bank, and on some of them.
+
+    Which kernels a solver asks for depends on the data.  So each view also answers, for one kernel,
+    requests of the kinds that the solver has made.
+    """
     method, bank = METHODS[specimen.method], _bank(specimen)
     indices = [None, np.arange(0, N_POINTS, 2)]
-    budget = MemoryBudget(COPIES_BYTES)
-    for view in make_views(bank, indices, specimen.normalisations, budget):
-        problem = _problem(method, view.n_points, specimen)
+    views = make_views(bank, indices, specimen.normalisations, MemoryBudget(COPIES_BYTES))
+    kinds: set[type[Request]] = {Matvec} if specimen.scored_on_bank else set()
+    for view in views:
+        problem = _problem(method, view, specimen)
         settings = method.params(**{**params, "tol": TOLERANCE})
-        solve_alone(bank, Job("warm-up", view, problem, method.solve(problem, settings)))
+        steps = _watched(method.solve(problem, settings), kinds)
+        solve_alone(bank, Job("warm-up", view, problem, steps))
+    for view in views:
+        requests = (_of_one_kernel(kind, view) for kind in kinds)
+        answer_views([(view, request) for request in requests if request is not None])
+
+
+def _watched(steps: Steps, kinds: set[type[Request]]) -> Steps:
+    """Run a solver, and collect the kinds of its requests."""
+    reply: Any = None
+    while True:
+        try:
+            request = steps.send(reply)
+        except StopIteration as end:
+            solution: Solution = end.value
+            return solution
+        kinds.add(type(request))
+        reply = yield request
+
+
+def _of_one_kernel(kind: type[Request], view: BankView) -> Request | None:
+    """Return a request of a kind that needs one kernel, None if the kind needs all."""
+    first, vector = np.zeros(1, dtype=np.intp), np.ones(view.n_points)
+    if kind is Combine:
+        return Combine(np.ones(1), first)
+    if kind is Matvec:
+        return Matvec(first, vector)
+    return Quadratic(vector, first) if kind is Quadratic else None
+
+
+def _points() -> Floats:
+    """Return the points of all specimens."""
+    return np.random.default_rng(0).normal(size=(N_POINTS, 3))
 
 
 def _bank(specimen: Specimen) -> Bank:
-    """Return a bank of some Gaussian kernels."""
-    x = np.random.default_rng(0).normal(size=(N_POINTS, 2))
-    squared = ((x[:, None] - x) ** 2).sum(axis=2)
-    widths = np.geomspace(0.1, 10.0, N_KERNELS)
-    memory = MemoryBank.from_grams([np.exp(-squared / s) for s in widths], specimen.dtype)
+    """Return a bank of Gaussian kernels, some of them on features that tell nothing."""
+    squared = (_points()[:, None] - _points()) ** 2
+    distances = [squared.sum(axis=2), *np.moveaxis(squared, 2, 0)]
+    grams = [np.exp(-d / width) for d in distances for width in WIDTHS]
+    memory = MemoryBank.from_grams(grams, specimen.dtype)
     if not specimen.read_only:
         return memory
-    [rows] = memory.rows(np.arange(N_KERNELS))
+    [rows] = memory.rows(np.arange(memory.n_kernels))
     rows.values.flags.writeable = False
     return ArrayBank(rows.values, memory.layout)
 
 
-def _problem(method: Method, n: int, specimen: Specimen) -> Problem:
-    """Return a problem of n points with labels as the method takes them."""
+def _problem(method: Method, view: BankView, specimen: Specimen) -> Problem:
+    """Return a problem on the points of a view, with labels as the method takes them."""
+    n = view.n_points
+    y = _labels(specimen) if view.index is None else _labels(specimen)[view.index]
     laplacian = n * np.eye(n) - 1.0 if method.needs_laplacian else None
-    return Problem(y=_labels(n, specimen), n_kernels=N_KERNELS, laplacian=laplacian)
+    return Problem(y=y, n_kernels=view.n_kernels, laplacian=laplacian)
 
 
-def _labels(n: int, specimen: Specimen) -> Floats:
-    """Return labels -1 and +1, in a column for each class if several share their weights."""
-    classes = np.arange(n) % N_CLASSES
-    columns = np.where(classes[:, None] == np.arange(N_CLASSES), 1.0, -1.0)
-    return columns if specimen.several_classes else np.ascontiguousarray(columns[:, 0])
+def _labels(specimen: Specimen) -> Floats:
+    """Return labels -1 and +1, some of them wrong, in columns if classes share their weights."""
+    y = np.where(_points()[:, 0] > 0.0, 1.0, -1.0)
+    y[::7] *= -1.0
+    if not specimen.several_classes:
+        return y
+    other = np.where(_points()[:, 1] > 0.0, 1.0, -1.0)
+    return np.column_stack([y, other, -y])
