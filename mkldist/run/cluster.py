@@ -92,13 +92,13 @@ class ConnectOptions:
         return not self.scheduler and not self.cluster_file
 
     @property
-    def are_given(self) -> bool:
-        """True if the user has chosen the workers."""
-        return not self.are_local or self.n_workers is not None
+    def are_default(self) -> bool:
+        """True if the user has chosen nothing about the workers."""
+        return self == ConnectOptions()
 
     def limited_to(self, n_tasks: int) -> ConnectOptions:
         """Return options that start at most as many local workers as there are tasks."""
-        if self.are_given:
+        if not self.are_local or self.n_workers is not None:
             return self
         workers = min(default_workers(self.threads_per_worker), n_tasks)
         return replace(self, n_workers=max(1, workers))

@@ -127,7 +127,7 @@ def run_sweep(
     # Workers' imports take seconds, so they begin while this process plans.  Where the folder
     # exists, nothing may be left to do, and a finished sweep is to answer at once: workers then
     # start only if they are needed.  A sweep of few runs may be done without other processes.
-    if not path.exists() and (options.are_given or n_settings(spec) >= MANY_RUNS):
+    if not path.exists() and (not options.are_default or n_settings(spec) >= MANY_RUNS):
         options.prepare()
     plan, resolved = planned(spec, origin, data_dirs, options)
     with claimed(path, spec.name) as folder:
@@ -219,7 +219,7 @@ class _Sweep:
 
         n_runs = len(self.plan.runs) - len(before)
         batches = _open_batches(self.plan, before)
-        small = not options.are_given and is_small(self.plan, batches)
+        small = options.are_default and is_small(self.plan, batches)
         options = replace(options.limited_to(n_runs), in_this_process=small)
         consolidator = Consolidator(self.folder.results, self.store)
         try:
@@ -254,6 +254,8 @@ class _Sweep:
         wanted: dict[Specimen, dict[str, Any]] = {}
         for batch in batches:
             wanted |= specimens(batch.runs, banks[batch.bank])
+        if not wanted:
+            return nullcontext()
         options.prepare()
         return process_beside(compile_ahead, wanted)
 

@@ -51,10 +51,12 @@ def test_folds_and_lists_make_the_number_of_settings():
     assert n_settings(SweepSpec.model_validate(tomllib.loads(text))) == 9
 
 
-def test_the_choice_of_the_user_holds():
-    given = (
+def test_what_the_user_chooses_is_no_default():
+    assert ConnectOptions().are_default
+    for chosen in (
         ConnectOptions(n_workers=1),
+        ConnectOptions(threads_per_worker=2),
         ConnectOptions("tcp://host:1"),
-        ConnectOptions(None, Path()),
-    )
-    assert [options.are_given for options in (*given, ConnectOptions())] == [True] * 3 + [False]
+        ConnectOptions(cluster_file=Path("cluster.yaml")),
+    ):
+        assert not chosen.are_default
