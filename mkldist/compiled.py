@@ -1,13 +1,22 @@
-"""Decorator of compiled functions: numba's, with type hints and settings common to all."""
+"""Decorator of compiled functions: numba's, with type hints and settings common to all.
+
+Numba takes longer to import than everything else that a command needs.  It is imported when the
+first compiled function is called, so that commands that solve nothing do without it.
+
+Compiled functions are written in loops over scalars.  Each array expression, sort, matrix product
+or message inside one costs 0.3 to 4 seconds of compiling, a loop about a tenth of a second; numpy
+does the rest before or after the call.
+"""
 
 from __future__ import annotations
 
+import functools
+import threading
 from collections.abc import Callable
 from typing import Any, TypeVar, cast, overload
 
-import numba
-
 Function = TypeVar("Function", bound=Callable[..., Any])
+_MAKING = threading.RLock()
 
 
 @overload
@@ -30,7 +39,51 @@ def compiled(
     fastmath : bool or set of str
         Changes of rounding that the compiler may make, by LLVM's names; True for all.
     """
-    decorator = cast(
-        "Callable[[Function], Function]", numba.njit(cache=True, nogil=True, fastmath=fastmath)
-    )
-    return decorator if function is None else decorator(function)
+    if function is None:
+        return functools.partial(compiled, fastmath=fastmath)
+    return cast("Function", CompiledFunction(function, fastmath))
+
+
+class CompiledFunction:
+    """A function that numba compiles when Python, or another compiled function, first calls it.
+
+    Attributes of numba's dispatcher, such as ``signatures`` and ``py_func``, are found here too.
+
+    Parameters
+    ----------
+    function : callable
+        The function in Python.
+    fastmath : bool or set of str
+        As for :func:`compiled`.
+    """
+
+    def __init__(self, function: Callable[..., Any], fastmath: bool | set[str]) -> None:
+        functools.update_wrapper(self, function)
+        self._function = function
+        self._fastmath = fastmath
+        self._dispatcher: Any = None
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Call the compiled function."""
+        return (self._dispatcher or self.dispatcher)(*arguments)
+
+    @property
+    def dispatcher(self) -> Any:
+        """Numba's object of the function, the same for all threads."""
+        with _MAKING:
+            if self._dispatcher is None:
+                import numba
+
+                decorator = numba.njit(cache=True, nogil=True, fastmath=self._fastmath)
+                self._dispatcher = decorator(self._function)
+            return self._dispatcher
+
+    @property
+    def _numba_type_(self) -> Any:
+        """Type by which numba knows the function inside others that it compiles."""
+        return self.dispatcher._numba_type_
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # protocols that others ask for must not import numba
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return getattr(self.dispatcher, name)

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import importlib.util
+import subprocess
+import sys
 import threading
+from pathlib import Path
+from types import ModuleType
 
 import numba
 import numpy as np
@@ -17,6 +21,52 @@ from mkldist.compiled import compiled
 @compiled
 def twice(x):
     return 2 * x
+
+@compiled
+def four_times(x):
+    return twice(twice(x))
+"""
+SIGNATURES = """
+import sys
+import warnings
+import numpy as np
+import mkldist
+from mkldist.compiled import CompiledFunction
+from mkldist.gram.layout import TileLayout
+from mkldist.gram.sources import FeatureSource
+from tests.kernels.by_scikit_learn import bank
+
+warnings.simplefilter("ignore")  # runs stop early
+draw = np.random.default_rng(0)
+x = draw.normal(size=(40, 7))
+y = np.where(x[:, 0] + x[:, 1] ** 2 > 0.5, 1.0, -1.0)
+layout = TileLayout.for_points(len(x))
+for cosine in (False, True):
+    source = FeatureSource(x, bank(), cosine)
+    whole = slice(0, source.n_kernels), slice(0, layout.n_tiles)
+    for kernels, tiles in (whole, (slice(2, 3), slice(1, 4))):
+        shape = (kernels.stop - kernels.start, tiles.stop - tiles.start, layout.tile, layout.tile)
+        source.fill(kernels, tiles, layout, np.empty(shape))
+grams = np.array([np.outer(column, column) + np.eye(len(x)) for column in x.T])
+laplacian = len(x) * np.eye(len(x)) - 1.0
+for method, more in (
+    ("level", {}), ("simplemkl", {}), ("skm", {}), ("smo_mkl", {}), ("best_single", {}),
+    ("primalmkl", {}), ("primalmkl", {"norm": 1.5}), ("lapmkl", {"laplacian": laplacian}),
+    ("spicymkl", {}), ("spicymkl", {"loss": "hinge"}), ("spicymkl", {"loss": "epsilon"}),
+    ("elastmkl", {"loss": "squared"}),
+):
+    mkldist.solve(method, grams, y, max_iter=20, **more)
+used = {
+    f"{name}.{key}": len(value.signatures)
+    for name, module in list(sys.modules.items()) if name.startswith("mkldist.")
+    for key, value in vars(module).items()
+    if isinstance(value, CompiledFunction) and value.signatures
+}
+for name in ("kernels.gram_tiles._fill", "gram.tile_products._add_products", "gram.layout._unpack",
+             "methods.smooth_dual.mkl_pairs._update_pairs", "optim.entropic_prox._one_sided"):
+    assert f"mkldist.{name}" in used, (name, used)
+several = {name: count for name, count in used.items() if count > 1}
+assert not several, several
 """
 MOST_TURNS = 4_000_000_000
 
@@ -30,6 +80,13 @@ def compensated(values: np.ndarray) -> float:
         lost = (following - total) - term
         total = following
     return total
+
+
+def loaded(file: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location("doubling", file)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 @compiled
@@ -52,14 +109,56 @@ def test_reordered_sums_are_still_sums():
     assert compiled(fastmath=True)(compensated)(values) == pytest.approx(5050.0)
 
 
-def test_machine_code_is_kept_on_disk(tmp_path, monkeypatch):
+@pytest.fixture
+def file(tmp_path, monkeypatch):
+    """Return a module of compiled functions, whose machine code goes to an empty folder."""
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "cache"))
-    file = tmp_path / "doubling.py"
-    file.write_text(MODULE)
+    path = tmp_path / "doubling.py"
+    path.write_text(MODULE)
+    return path
+
+
+def test_numba_is_imported_by_the_first_call(file):
+    script = """
+import sys, doubling
+assert doubling.twice.__name__ == "twice" and not hasattr(doubling.twice, "__set_name__")
+assert "numba" not in sys.modules
+assert doubling.four_times(21) == 84
+assert "numba" in sys.modules
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=file.parent, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_compiled_functions_call_each_other_as_machine_code(file):
+    module = loaded(file)
+    assert module.four_times(21) == 84
+    assert module.four_times.nopython_signatures == [numba.int64(numba.int64)]
+    assert module.twice.nopython_signatures == [numba.int64(numba.int64)]
+
+
+def test_threads_that_call_first_make_one_function(file):
+    module, found = loaded(file), []
+    started = threading.Barrier(8)
+
+    def make() -> None:
+        started.wait()
+        found.append(module.twice.dispatcher)
+
+    threads = [threading.Thread(target=make) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 8
+    assert len(set(map(id, found))) == 1
+
+
+def test_machine_code_is_kept_on_disk(file, tmp_path):
     for hits in (0, 1):
-        spec = importlib.util.spec_from_file_location("doubling", file)
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
+        module = loaded(file)
         assert module.twice(21) == 42
         assert sum(module.twice.stats.cache_hits.values()) == hits
     assert list((tmp_path / "cache").rglob("doubling.twice-*.nbc"))
@@ -82,3 +181,11 @@ def test_other_threads_run_meanwhile():
     flags[0] = 1
     waiting.join()
     assert seen == [True]
+
+
+def test_banks_in_float64_need_each_function_in_one_form():
+    done = subprocess.run(
+        [sys.executable, "-c", SIGNATURES],
+        capture_output=True, text=True, check=False, timeout=300, cwd=Path(__file__).parents[1],
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr

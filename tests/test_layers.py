@@ -12,7 +12,7 @@ import mkldist
 
 ROOT = Path(mkldist.__file__).parent
 LAYERS = (
-    "arrays blas_threads compiled counters errors identity memory target",
+    "arrays blas_threads compiled counters errors identity memory processors target",
     "durable",
     "spec",
     "data kernels optim scores",

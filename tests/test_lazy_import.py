@@ -1,36 +1,119 @@
-"""Exports at the top of the package, which load nothing before their first use."""
+"""What the package and its commands import, and exports that load nothing before their first use.
+
+Imports are the cost of a command that computes nothing, so the heavy ones are held here.
+"""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import mkldist
 from mkldist.results.tree import open_results
 
-HEAVY = ("numpy", "xarray", "zarr", "pandas", "distributed", "sklearn", "numba", "rich")
+SCIPY = ("scipy.linalg", "scipy.optimize", "scipy.sparse", "scipy.special", "scipy.stats")
+HEAVY = {
+    "bokeh", "dask", "distributed", "fsspec", "matplotlib", "netCDF4", "numba", "pandas", "pyarrow",
+    "sklearn", "xarray", "zarr", *SCIPY,
+}  # fmt: skip
+LIGHT = {"numpy", "pydantic", "rich", "scipy"}  # half of the import of a package, or less
+SWEEP = """
+name = "small"
+[[datasets]]
+name = "wdbc"
+per_class = 15
+[[banks]]
+family = "xu2008"
+[splits]
+kind = "kfold"
+repeats = 1
+folds = 2
+[[methods]]
+name = "uniform"
+"""
 
 
-def modules_after(statement: str) -> set[str]:
-    code = f"{statement}\nimport sys\nprint(*sys.modules)"
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    return set(run.stdout.split())
+def modules_after(statement: str, cwd: Path | None = None) -> set[str]:
+    code = f"{statement}\nimport sys\nprint('modules:', *sys.modules)"
+    run = subprocess.run(
+        [sys.executable, "-c", code], cwd=cwd, capture_output=True, text=True, check=True
+    )
+    return set(run.stdout.rpartition("modules:")[2].split())
+
+
+def modules_of(*words: str, cwd: Path | None = None) -> set[str]:
+    """Return the modules that a command has imported when it ends."""
+    statement = f"""
+from mkldist.cli import command
+command.main({list(words)}, prog_name="mkldist", standalone_mode=False)"""
+    return modules_after(statement, cwd)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with a sweep file ``small.toml`` and its finished results."""
+    folder = tmp_path_factory.mktemp("finished")
+    (folder / "small.toml").write_text(SWEEP)
+    command = [sys.executable, "-m", "mkldist", "sweep", "small.toml", "--quiet"]
+    subprocess.run(command, cwd=folder, capture_output=True, check=True)
+    return folder
 
 
 def test_importing_the_package_imports_nothing_heavy():
-    assert not modules_after("import mkldist").intersection(HEAVY)
+    assert not modules_after("import mkldist") & (HEAVY | LIGHT)
+
+
+def test_help_imports_nothing_heavy():
+    assert not modules_of("--help") & (HEAVY | LIGHT)
+
+
+@pytest.mark.parametrize("listed", ["methods", "kernels", "sweeps", "datasets"])
+def test_lists_import_nothing_heavy(listed):
+    assert not modules_of("list", listed) & (HEAVY | {"rich"})
+
+
+def test_a_plan_imports_nothing_heavy(finished):
+    assert not modules_of("plan", "small.toml", cwd=finished) & HEAVY
+
+
+def test_a_finished_sweep_imports_nothing_heavy(finished):
+    assert not modules_of("sweep", "small.toml", cwd=finished) & HEAVY
+
+
+def test_a_finished_sweep_reads_the_states_of_its_runs_and_no_record(finished):
+    """The states of a split are one file, read before and after the tree may have changed."""
+    script = """
+import sys
+paths = []
+sys.addaudithook(lambda event, given: paths.append(str(given[0])) if event == "open" else None)
+from mkldist.cli import command
+command.main(["sweep", "small.toml"], prog_name="mkldist", standalone_mode=False)
+print(*(path for path in paths if "results/small/" in path), sep="\\n")
+"""
+    run = subprocess.run(
+        [sys.executable, "-c", script], cwd=finished, capture_output=True, text=True, check=True
+    )
+    opened = run.stdout.split()
+    assert not [path for path in opened if "/records/" in path]
+    assert len([path for path in opened if "/state/" in path]) == 2 * 2  # two splits
+    assert len([path for path in opened if "/run_id/" in path]) == 2
+
+
+def test_the_status_of_a_finished_sweep_imports_nothing_heavy(finished):
+    assert not modules_of("status", "results/small", cwd=finished) & HEAVY
 
 
 def test_looking_at_records_does_not_import_xarray():
     loaded = modules_after("from mkldist.results.records import RecordStore")
-    assert not loaded.intersection({"xarray", "zarr", "pandas", "distributed", "sklearn", "rich"})
+    assert not loaded & (HEAVY | {"rich"})
 
 
 def test_workers_import_only_what_tasks_need():
     loaded = modules_after("import mkldist.worker.tasks")
-    assert not loaded.intersection({"scipy.stats", "sklearn", "pandas", "xarray", "zarr", "rich"})
+    assert not loaded & (HEAVY | {"rich"})
 
 
 def test_exports_are_found_by_name():

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mkldist.results.node_variables import task_of
-from mkldist.results.rows import hyperparameters, method_nodes, place_of, run_rows
-from mkldist.results.schema import SPLIT
+from mkldist.arrays import Array, Floats
+from mkldist.results.node_arrays import NodeArrays, nodes_of
+from mkldist.results.rows import hyperparameters, method_nodes, place_of
 from mkldist.results.selected import selected
 from mkldist.results.state import RunState
 from mkldist.solvers.base import StopReason
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
+Row = dict[str, Any]
 SECONDS = ("own_seconds", "pass_seconds")
 IDENTITY_COLUMNS = 3  # data set, bank and method
 
@@ -57,13 +59,10 @@ def summary(tree: xr.DataTree) -> pd.DataFrame:
         ``best``
             true in the rows of the smallest :func:`loss_of` their data set.
     """
-    rows = run_rows(tree, _INPUTS)
-    by = [name for name in rows.columns if name not in (SPLIT, *_INPUTS)]
-    table = _averages(_with_states(rows.reindex(columns=[*by, *_INPUTS])), by)
-    tasks = {place_of(node)["dataset"]: task_of(node) for node in method_nodes(tree)}
-    table.insert(len(by), "task", table["dataset"].map(tasks))
-    loss = loss_of(table)
-    return table.assign(best=loss == loss.groupby(table["dataset"]).transform("min"))
+    import pandas as pd
+
+    rows = summary_rows(nodes_of(tree, INPUTS))
+    return pd.DataFrame(rows, columns=None if rows else [*_IDENTITY, "task"])
 
 
 def selected_summary(tree: xr.DataTree) -> pd.DataFrame:
@@ -102,48 +101,93 @@ def _span(values: np.ndarray[Any, Any]) -> str:
     return "|".join(dict.fromkeys(map(str, values)))
 
 
-def loss_of(summary: pd.DataFrame) -> pd.Series[float]:
-    """Return the loss of each row: the mean test error, or for regression the mean RMSE.
+def loss_of(row: Row) -> float:
+    """Return the loss of a row: the mean test error, or for regression the mean RMSE.
 
     Without test points it is the mean error on the unlabelled points.
     """
-    error = summary["test_error_mean"].fillna(summary["unlabelled_error_mean"])
-    return summary["rmse_mean"].where(summary["task"] == "regression", error)
+    if row["task"] == "regression":
+        return float(row["rmse_mean"])
+    error = row["test_error_mean"]
+    return float(row["unlabelled_error_mean"] if np.isnan(error) else error)
 
 
+_IDENTITY = ("dataset", "bank", "method")
 _SCORES = ("test_error", "unlabelled_error", "rmse", "r2")
-_INPUTS = ("state", "stop_reason", *_SCORES, "active_kernels", "gap", *SECONDS)
+INPUTS = ("state", "stop_reason", *_SCORES, "active_kernels", "gap", *SECONDS)
+"""Variables that :func:`summary_rows` needs."""
 
 
-def _with_states(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return rows with a column for each state, and with numbers of complete runs alone."""
-    complete = rows["state"] == RunState.COMPLETE
-    failed = rows["state"] == RunState.FAILED
-    numbers = rows[[*_SCORES, "active_kernels", "gap"]].astype(float).where(complete)
-    seconds = rows[list(SECONDS)].astype(float).sum(axis=1, min_count=1).where(complete)
-    early = complete & (rows["stop_reason"].astype(str) != StopReason.CONVERGED.value)
-    states = {
-        "early": early,
-        "complete": complete,
-        "failed": failed,
-        "waiting": ~(complete | failed),
+def summary_rows(nodes: Sequence[NodeArrays]) -> list[Row]:
+    """Return the rows of :func:`summary`.
+
+    Parameters
+    ----------
+    nodes : sequence of NodeArrays
+        Runs of each method, with the variables :data:`INPUTS`.
+    """
+    names = dict.fromkeys(name for node in nodes for name in node.dims)
+    rows = [row for node in nodes for row in _rows_of(node, names)]
+    least: dict[str, float] = {}
+    for row in rows:
+        least[row["dataset"]] = np.fmin(least.get(row["dataset"], np.nan), loss_of(row))
+    for row in rows:
+        row["best"] = bool(loss_of(row) == least[row["dataset"]])
+    return rows
+
+
+def _rows_of(node: NodeArrays, names: Sequence[str] | dict[str, None]) -> Iterator[Row]:
+    """Yield the row of each setting of a node, in the order of their first runs."""
+    n_splits, *grid = node.planned.shape
+    planned = node.planned.reshape(n_splits, -1)
+    flat = {name: values.reshape(n_splits, -1) for name, values in node.values.items()}
+    columns = _averages(planned, flat)
+    settings = np.flatnonzero(planned.any(axis=0))
+    for number in sorted(settings.tolist(), key=lambda setting: planned[:, setting].argmax()):
+        place = np.unravel_index(number, grid) if grid else ()
+        of = dict(zip(node.dims, place, strict=True))
+        own = {n: node.dims[n][of[n]] if n in of else np.nan for n in names}
+        yield {
+            **node.place,
+            **{n: value.item() if hasattr(value, "item") else value for n, value in own.items()},
+            "task": node.task,
+            **{name: column[number].item() for name, column in columns.items()},
+        }
+
+
+def _averages(planned: Array, values: dict[str, Array]) -> dict[str, Array]:
+    """Return counts of states, and means and deviations over the splits, by setting."""
+    nothing = np.full(planned.shape, np.nan)
+    state = values.get("state", nothing)
+    complete = planned & (state == RunState.COMPLETE.value)
+    failed = planned & (state == RunState.FAILED.value)
+    early = complete & (values.get("stop_reason", nothing) != StopReason.CONVERGED.value)
+
+    def of_complete(name: str) -> Floats:
+        return np.where(complete, values.get(name, nothing).astype(float), np.nan)
+
+    parts = np.array([of_complete(name) for name in SECONDS])
+    seconds = np.where(np.isnan(parts).all(axis=0), np.nan, np.nansum(parts, axis=0))
+    scores = {score: _mean_sd(of_complete(score)) for score in _SCORES}
+    active, taken = _mean_sd(of_complete("active_kernels")), _mean_sd(seconds)
+    return {
+        "complete": complete.sum(axis=0),
+        "failed": failed.sum(axis=0),
+        "waiting": (planned & ~complete & ~failed).sum(axis=0),
+        "early": early.sum(axis=0),
+        **{f"{score}_mean": mean for score, (mean, _) in scores.items()},
+        **{f"{score}_sd": sd for score, (_, sd) in scores.items()},
+        "active_mean": active[0],
+        "active_sd": active[1],
+        "seconds_mean": taken[0],
+        "seconds_sd": taken[1],
+        "gap_max": np.fmax.reduce(of_complete("gap"), axis=0),
     }
-    return rows.assign(**numbers, seconds=seconds, **states)
 
 
-def _averages(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-    """Return counts of states, and means and deviations over the splits."""
-    groups = rows.groupby(by, sort=False, dropna=False)
-    return groups.agg(
-        complete=("complete", "sum"),
-        failed=("failed", "sum"),
-        waiting=("waiting", "sum"),
-        early=("early", "sum"),
-        **{f"{score}_mean": (score, "mean") for score in _SCORES},
-        **{f"{score}_sd": (score, "std") for score in _SCORES},
-        active_mean=("active_kernels", "mean"),
-        active_sd=("active_kernels", "std"),
-        seconds_mean=("seconds", "mean"),
-        seconds_sd=("seconds", "std"),
-        gap_max=("gap", "max"),
-    ).reset_index()
+def _mean_sd(values: Floats) -> tuple[Floats, Floats]:
+    """Return mean and standard deviation over the splits, of the values that are not NaN."""
+    count = (~np.isnan(values)).sum(axis=0)
+    mean = np.nansum(values, axis=0) / np.where(count > 0, count, np.nan)
+    squares = np.nansum((values - mean) ** 2, axis=0)
+    return mean, np.sqrt(squares / np.where(count > 1, count - 1, np.nan))

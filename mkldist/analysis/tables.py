@@ -5,14 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-
-from mkldist.analysis.summary import loss_of, selected_summary, summary
+from mkldist.analysis.summary import (
+    INPUTS,
+    Row,
+    loss_of,
+    selected_summary,
+    summary,
+    summary_rows,
+)
+from mkldist.results import node_arrays
 from mkldist.results.selected import is_validated
+from mkldist.results.tree import current, open_results
+from mkldist.results.tree_index import TreeIndex
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
+    import pandas as pd
     import xarray as xr
     from rich.console import Console, ConsoleOptions, RenderableType
     from rich.table import Table
@@ -49,9 +59,9 @@ class _Detail:
     gaps: bool = True
 
 
-def _details(summary: pd.DataFrame) -> Iterator[_Detail]:
+def _details(summary: Sequence[Row]) -> Iterator[_Detail]:
     """Yield levels of detail, the fullest first.  Failed or waiting runs always have a column."""
-    clean = not summary["failed"].any() and not summary["waiting"].any()
+    clean = not any(row["failed"] or row["waiting"] for row in summary)
     for spread, runs in ((True, True), (False, True), (False, False)):
         if runs or clean:
             yield _Detail(spread, runs)
@@ -64,16 +74,16 @@ class SummaryTable:
 
     Parameters
     ----------
-    summary : pandas.DataFrame
-        As :func:`mkldist.analysis.summary.summary` returns it.
-    shown : pandas.DataFrame
+    summary : list of dict
+        Rows of :func:`mkldist.analysis.summary.summary`.
+    shown : list of dict
         The rows to show.
     note : str
         First line of the caption.
     """
 
-    summary: pd.DataFrame
-    shown: pd.DataFrame
+    summary: list[Row]
+    shown: list[Row]
     note: str = ""
 
     def __rich_console__(
@@ -94,10 +104,11 @@ class SummaryTable:
         yield Text(note + _caption(self.summary, self.shown, detail), style="dim")
 
     def _parts(self, detail: _Detail) -> Iterator[RenderableType]:
-        columns = self.summary.columns
+        columns = self.summary[0] if self.summary else ()
         names = [str(n) for n in columns if n not in _MEASURES and n not in _IDENTITY]
-        for task in dict.fromkeys(self.shown["task"]):
-            yield from _tables_of(self.shown[self.shown["task"] == task], task, names, detail)
+        for task in dict.fromkeys(row["task"] for row in self.shown):
+            shown = [row for row in self.shown if row["task"] == task]
+            yield from _tables_of(shown, task, names, detail)
 
 
 def results_table(tree: xr.DataTree) -> SummaryTable:
@@ -114,6 +125,27 @@ def results_table(tree: xr.DataTree) -> SummaryTable:
         summary_table(selected_summary(tree)),
         note="Settings of least validation error in each split, by mkldist.selected.",
     )
+
+
+def recorded_table(path: Path) -> SummaryTable:
+    """Return the results in a sweep's output folder for a terminal, as :func:`results_table` does.
+
+    They are read without pandas and xarray, unless the sweep selects settings.
+
+    Parameters
+    ----------
+    path : Path
+        The sweep's output folder, or the ``results.zarr`` in it.
+
+    Raises
+    ------
+    mkldist.errors.StoreError
+        If there are no results or they are damaged.
+    """
+    index = TreeIndex(current(path))
+    if node_arrays.is_validated(index):
+        return results_table(open_results(path))
+    return table_of(summary_rows(node_arrays.nodes_in(index, INPUTS)))
 
 
 def summary_table(summary: pd.DataFrame, *, row_limit: int = ROW_LIMIT) -> SummaryTable:
@@ -133,42 +165,45 @@ def summary_table(summary: pd.DataFrame, *, row_limit: int = ROW_LIMIT) -> Summa
     SummaryTable
         For the ``print`` of a :class:`rich.console.Console`.
     """
-    shown = summary if len(summary) <= row_limit else _best_of_each(summary)
-    return SummaryTable(summary, shown)
+    rows = [{str(name): value for name, value in row.items()} for row in summary.to_dict("records")]
+    return table_of(rows, row_limit=row_limit)
+
+
+def table_of(rows: list[Row], *, row_limit: int = ROW_LIMIT) -> SummaryTable:
+    """Return the rows of a summary for a terminal; see :func:`summary_table`."""
+    return SummaryTable(rows, rows if len(rows) <= row_limit else _best_of_each(rows))
 
 
 def _tables_of(
-    shown: pd.DataFrame, task: str, names: list[str], detail: _Detail
+    shown: list[Row], task: str, names: list[str], detail: _Detail
 ) -> list[RenderableType]:
     """Return headings and the rows of each data set of one task."""
     from rich.text import Text
 
     errors = _errors_of(shown)
     scores = ("RMSE", "R²") if task == "regression" else tuple(_ERRORS[name] for name in errors)
-    early = bool(shown["early"].any())
+    early = any(row["early"] for row in shown)
     gap = "largest  \ngap  " if early else "largest\ngap"
     measures = [*scores, "active\nkernels", "seconds", gap, *(["failed\nruns"] * detail.runs)]
     headings = ["method", *_hyperparameter_heading(names), *measures]
-    rows = [_cells(row, names, errors, detail, early=early) for row in shown.to_dict("records")]
+    rows = [_cells(row, names, errors, detail, early=early) for row in shown]
     # Equal widths in every cell of a column give the tables of all data sets the same columns.
     widths = [max(map(_width, column)) for column in zip(headings, *rows, strict=True)]
     n_left = len(headings) - len(measures)
     parts: list[RenderableType] = [_table(headings, [], widths, n_left, detail)]
-    several = shown["bank"].nunique() > 1
-    marked = list(zip(rows, shown["best"], strict=True))
-    titles = [
-        f"{dataset} · {bank}" if several else str(dataset)
-        for dataset, bank in zip(shown["dataset"], shown["bank"], strict=True)
-    ]
+    several = len({row["bank"] for row in shown}) > 1
+    marked = [(cells, bool(row["best"])) for cells, row in zip(rows, shown, strict=True)]
+    titles = [f"{r['dataset']} · {r['bank']}" if several else str(r["dataset"]) for r in shown]
     for title in dict.fromkeys(titles):
         own = [row for row, of in zip(marked, titles, strict=True) if of == title]
         parts += [Text(title, style="bold"), _table(None, own, widths, n_left, detail), Text()]
     return parts
 
 
-def _errors_of(summary: pd.DataFrame) -> list[str]:
+def _errors_of(summary: Sequence[Row]) -> list[str]:
     """Return the errors that any row has, or else the test error."""
-    return [n for n in _ERRORS if summary[f"{n}_mean"].notna().any()] or ["test_error"]
+    found = (n for n in _ERRORS if not all(_is_missing(row[f"{n}_mean"]) for row in summary))
+    return list(found) or ["test_error"]
 
 
 def _table(
@@ -225,11 +260,20 @@ def _width(cell: str) -> int:
     return max(map(len, cell.split("\n")))
 
 
-def _best_of_each(summary: pd.DataFrame) -> pd.DataFrame:
+def _best_of_each(summary: Sequence[Row]) -> list[Row]:
     """Return the row of the smallest loss for each data set, bank and method."""
-    errors = loss_of(summary).fillna(float("inf"))
-    chosen = errors.groupby([summary[name] for name in _IDENTITY], sort=False).idxmin()
-    return summary.loc[sorted(chosen)]
+    best: dict[tuple[Any, ...], int] = {}
+    losses = [float("inf") if _is_missing(loss) else loss for loss in map(loss_of, summary)]
+    for number, row in enumerate(summary):
+        place = tuple(row[name] for name in _IDENTITY)
+        if losses[number] < losses[best.setdefault(place, number)]:
+            best[place] = number
+    return [summary[number] for number in sorted(best.values())]
+
+
+def _is_missing(value: Any) -> bool:
+    """Return True for None and NaN."""
+    return value is None or bool(value != value)
 
 
 def _cells(
@@ -252,11 +296,11 @@ def _scores(row: dict[Any, Any], errors: Sequence[str]) -> list[str]:
     mark = " *" if row["best"] else "  "
     if row["task"] == "regression":
         rmse, r2 = row["rmse_mean"], row["r2_mean"]
-        spread = "" if pd.isna(row["rmse_sd"]) else f" ± {_digits(row['rmse_sd'], 2)}"
-        shown = _NOTHING if pd.isna(rmse) else f"{_digits(rmse, 4)}{spread}"
-        return [shown + mark, _NOTHING if pd.isna(r2) else f"{r2:.3f}"]
+        spread = "" if _is_missing(row["rmse_sd"]) else f" ± {_digits(row['rmse_sd'], 2)}"
+        shown = _NOTHING if _is_missing(rmse) else f"{_digits(rmse, 4)}{spread}"
+        return [shown + mark, _NOTHING if _is_missing(r2) else f"{r2:.3f}"]
     cells = [_mean_sd(100 * row[f"{n}_mean"], 100 * row[f"{n}_sd"], 2) for n in errors]
-    ranking = 1 if len(errors) > 1 and pd.isna(row["test_error_mean"]) else 0
+    ranking = 1 if len(errors) > 1 and _is_missing(row["test_error_mean"]) else 0
     cells[ranking] += mark
     return [cell if n == ranking else f"{cell}  " for n, cell in enumerate(cells)]
 
@@ -268,7 +312,7 @@ def _digits(number: float, digits: int) -> str:
 
 def _parameters(row: dict[Any, Any], names: list[str]) -> str:
     """Return names and values of the hyperparameters of the row's method."""
-    given = [(name, row[name]) for name in names if not pd.isna(row[name])]
+    given = [(name, row[name]) for name in names if not _is_missing(row[name])]
     if len(names) == 1:
         return "".join(_value(value) for _, value in given)
     return " ".join(f"{name}={_value(value)}" for name, value in given)
@@ -279,13 +323,13 @@ def _value(value: Any) -> str:
 
 
 def _mean_sd(mean: float, sd: float, digits: int) -> str:
-    if pd.isna(mean):
+    if _is_missing(mean):
         return _NOTHING
-    return f"{mean:.{digits}f}" + ("" if pd.isna(sd) else f" ± {sd:.{digits}f}")
+    return f"{mean:.{digits}f}" + ("" if _is_missing(sd) else f" ± {sd:.{digits}f}")
 
 
 def _seconds(seconds: float) -> str:
-    if pd.isna(seconds):
+    if _is_missing(seconds):
         return _NOTHING
     if seconds >= 100:
         return f"{seconds:.0f}"
@@ -293,7 +337,7 @@ def _seconds(seconds: float) -> str:
 
 
 def _gap(gap: float) -> str:
-    if pd.isna(gap):
+    if _is_missing(gap):
         return _NOTHING
     return f"{gap:.1e}" if gap else "0"
 
@@ -302,26 +346,28 @@ def _loss(row: dict[Any, Any]) -> str:
     """Return the name of the loss of a row."""
     if row["task"] == "regression":
         return "RMSE"
-    without_test = pd.isna(row["test_error_mean"]) and not pd.isna(row["unlabelled_error_mean"])
+    without_test = _is_missing(row["test_error_mean"]) and not _is_missing(
+        row["unlabelled_error_mean"]
+    )
     return "unlabelled error" if without_test else "test error"
 
 
-def _caption(summary: pd.DataFrame, shown: pd.DataFrame, detail: _Detail) -> str:
+def _caption(summary: Sequence[Row], shown: Sequence[Row], detail: _Detail) -> str:
     """Return lines that explain the numbers and name what is left out."""
-    lowest = " or ".join(dict.fromkeys(map(_loss, summary.to_dict("records"))))
+    lowest = " or ".join(dict.fromkeys(map(_loss, summary)))
     lines = [
         f"Mean ± sd over splits; * lowest mean {lowest} of its data set.",
         "Active kernels have a weight above 0.001. Seconds: own time and share of passes.",
         "Largest gap: the relative duality gap of the run furthest from proven optimal.",
     ]
-    early = int(summary["early"].sum())
+    early = sum(row["early"] for row in summary)
     if early:
         lines.append(f"! {early} runs stopped before their tolerance; stop_reason says why.")
     if not detail.runs:
-        lines.append(f"All {int(summary['complete'].sum())} runs ended; none failed.")
+        lines.append(f"All {sum(row['complete'] for row in summary)} runs ended; none failed.")
     if len(shown) < len(summary):
         lines.append(f"Each method where its mean {lowest} is lowest, of {len(summary)} rows.")
-    waiting = int(summary["waiting"].sum())
+    waiting = sum(row["waiting"] for row in summary)
     if waiting:
         lines.append(f"{waiting} runs have no outcome yet.")
     return "\n".join(lines)

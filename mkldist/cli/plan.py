@@ -109,7 +109,14 @@ def _words(graph: GraphTable) -> str:
 
 
 def readable_bytes(n_bytes: int) -> str:
-    """Return bytes with a unit."""
-    from dask.utils import format_bytes
+    """Return bytes with a unit.
 
-    return str(format_bytes(n_bytes))
+    Examples
+    --------
+    >>> readable_bytes(900), readable_bytes(75_000), readable_bytes(3 * 2**30)
+    ('900 B', '73.24 kiB', '3.00 GiB')
+    """
+    for power, unit in reversed(list(enumerate(("kiB", "MiB", "GiB", "TiB", "PiB"), 1))):
+        if n_bytes >= 0.9 * 1024**power:
+            return f"{n_bytes / 1024**power:.2f} {unit}"
+    return f"{n_bytes} B"

@@ -39,11 +39,10 @@ def command(path: Path) -> None:
     console.print(f"{_activity(status)}\n", highlight=False, soft_wrap=True)
     console.print(table)
     if status.counts.get(RunState.COMPLETE, 0):
-        from mkldist.analysis.tables import results_table
-        from mkldist.results.tree import open_results
+        from mkldist.analysis.tables import recorded_table
 
         console.print()
-        console.print(results_table(open_results(path)))
+        console.print(recorded_table(path))
     for failure in status.failed:
         settings = "".join(f", {name} = {value}" for name, value in failure.params.items())
         console.print(

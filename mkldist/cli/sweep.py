@@ -69,9 +69,6 @@ def command(
 
 def _show(outcome: SweepOutcome, console: Console) -> None:
     """Print the table and the path of the results."""
-    from mkldist.analysis.tables import results_table
-    from mkldist.results.tree import open_results
-
     if not outcome.computed:
         console.print(
             f"Nothing to do: all {outcome.skipped} runs of {outcome.plan.spec.name} are recorded. "
@@ -80,8 +77,10 @@ def _show(outcome: SweepOutcome, console: Console) -> None:
             soft_wrap=True,
         )
     else:
+        from mkldist.analysis.tables import recorded_table
+
         console.print()
-        console.print(results_table(open_results(outcome.path)))
+        console.print(recorded_table(outcome.path))
     if outcome.others:
         console.print(
             f"\n{outcome.others} more runs are recorded in {outcome.path} that are not part of "

@@ -1,14 +1,26 @@
-"""Data sets that come with scikit-learn."""
+"""Data sets that come with scikit-learn.
+
+Scikit-learn takes more than a second to import, and every command on a sweep reads its data.  The
+first command that needs one of these data sets therefore keeps a copy in the user's cache folder,
+for the installed version of scikit-learn alone.  A copy that is missing or damaged is made again.
+"""
 
 from __future__ import annotations
 
+import io
+import os
+import zipfile
 from collections.abc import Callable
+from contextlib import suppress
+from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from mkldist.arrays import Array
 from mkldist.data.raw import RawData
-from mkldist.spec.kinds import Task
+from mkldist.durable import make_folder, write_file
 
 DESCRIPTIONS = {
     "breast_cancer": "569 points, 30 features; benign, malignant (Wisconsin diagnostic, UCI)",
@@ -25,18 +37,59 @@ OPTIONS: dict[str, dict[str, Any]] = {"diabetes": {"scaled": False}}
 
 def load_bundled(name: str) -> RawData:
     """Return one of the :data:`DESCRIPTIONS`; its labels are class names or real values."""
-    import sklearn
+    loader = f"load_{LOADERS.get(name, name)}"
+    origin = f"scikit-learn {metadata.version('scikit-learn')}, {loader}"
+    copy = _folder() / f"{origin.replace(', ', ' ').replace(' ', '-')}.npz"
+    arrays = _read(copy)
+    if arrays is None:
+        arrays = _loaded(loader, OPTIONS.get(name, {}))
+        _keep(copy, arrays)
+    return RawData(
+        labels=arrays["labels"],
+        x=arrays["x"],
+        feature_names=tuple(arrays["feature_names"].tolist()),
+        origin=origin,
+        task="classification" if arrays["labels"].dtype.kind == "U" else "regression",
+    )
+
+
+def _loaded(loader: str, options: dict[str, Any]) -> dict[str, Array]:
+    """Return features, their names and labels by a function of scikit-learn."""
     from sklearn import datasets
 
-    loader = f"load_{LOADERS.get(name, name)}"
-    load: Callable[[], Any] = getattr(datasets, loader)
-    bunch = load(**OPTIONS.get(name, {}))
-    names = bunch.get("target_names")
-    task: Task = "regression" if names is None else "classification"
-    return RawData(
-        labels=bunch.target if names is None else np.array([str(n) for n in names])[bunch.target],
-        x=np.ascontiguousarray(bunch.data, dtype=np.float64),
-        feature_names=tuple(str(name) for name in bunch.feature_names),
-        origin=f"scikit-learn {sklearn.__version__}, {loader}",
-        task=task,
-    )
+    load: Callable[..., Any] = getattr(datasets, loader)
+    bunch = load(**options)
+    labels, names = bunch.target, bunch.get("target_names")
+    return {
+        "labels": labels if names is None else np.array([str(name) for name in names])[labels],
+        "x": np.ascontiguousarray(bunch.data, dtype=np.float64),
+        "feature_names": np.array([str(name) for name in bunch.feature_names]),
+    }
+
+
+def _folder() -> Path:
+    """Return the folder of the copies."""
+    given = os.environ.get("MKLDIST_CACHE")
+    if given:
+        return Path(given) / "datasets"
+    import platformdirs
+
+    return Path(platformdirs.user_cache_dir("mkldist")) / "datasets"
+
+
+def _read(copy: Path) -> dict[str, Array] | None:
+    """Return the arrays of a copy; None if there is none that can be read."""
+    try:
+        with np.load(io.BytesIO(copy.read_bytes()), allow_pickle=False) as found:
+            return {name: found[name] for name in ("labels", "x", "feature_names")}
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+        return None
+
+
+def _keep(copy: Path, arrays: dict[str, Any]) -> None:
+    """Write a copy, unless the folder takes no files."""
+    content = io.BytesIO()
+    np.savez(content, **arrays)
+    with suppress(OSError):
+        make_folder(copy.parent)
+        write_file(copy, [content.getvalue()])

@@ -12,7 +12,6 @@ from mkldist.data.bundled import DESCRIPTIONS, load_bundled
 from mkldist.data.dataset import Dataset
 from mkldist.data.files import READERS, extension_of, read_file
 from mkldist.data.grams import read_grams
-from mkldist.data.openml import read_openml
 from mkldist.data.raw import RawData
 from mkldist.data.synthetic import GENERATORS, generate
 from mkldist.errors import DataError, SpecError, nearest
@@ -108,6 +107,8 @@ def _of_source(
     if spec.options:
         raise DataError(where, "options", "none: they are for synthetic data", "Remove options")
     if spec.openml is not None:
+        from mkldist.data.openml import read_openml  # with the modules of the network
+
         place = f"{where} (OpenML {spec.openml})"
         return read_openml(spec.openml, spec.label, place), place
     if spec.file is not None:

@@ -1,24 +1,14 @@
-"""Folds: those of cross-validation, and those within a split that select hyperparameters."""
+"""Folds within a split that select hyperparameters."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 
 from mkldist.arrays import Ints
 from mkldist.data.dataset import Dataset
-from mkldist.data.sampling import SEEDS
+from mkldist.data.random_splits import repeated_folds
 from mkldist.errors import DataError
 from mkldist.spec.selection import SelectionSpec
-
-
-def repeated_folds(n_folds: int, n_repeats: int, seed: int, *, stratified: bool) -> Any:
-    """Return ``Repeated(Stratified)KFold`` of scikit-learn, ``random_state=seed`` modulo 2³²."""
-    from sklearn import model_selection
-
-    kind = model_selection.RepeatedStratifiedKFold if stratified else model_selection.RepeatedKFold
-    return kind(n_splits=n_folds, n_repeats=n_repeats, random_state=seed % SEEDS)
 
 
 def inner_folds(
@@ -26,8 +16,9 @@ def inner_folds(
 ) -> tuple[Ints, ...]:
     """Return the held-out rows of each inner fold.
 
-    :func:`repeated_folds` divides each class in proportion.  There are at least two points of each
-    class and at most as many folds, so that the training rows of a fold have points of every class.
+    They are those of :func:`~mkldist.data.random_splits.repeated_folds`, and each class is divided
+    in proportion.  There are at least two points of each class and at most as many folds, so that
+    the training rows of a fold have points of every class.
 
     Parameters
     ----------
@@ -45,13 +36,10 @@ def inner_folds(
     tuple of (h,) intp
         Rows of the data set, ascending, the folds of one repetition adjacent.
     """
-    classes = dataset.classes is not None
-    strata = dataset.class_numbers[labelled] if classes else np.zeros(len(labelled))
+    labels = None if dataset.classes is None else dataset.class_numbers[labelled]
     n_folds = min(spec.folds, _most_folds(dataset, labelled))
-    splitter = repeated_folds(n_folds, spec.repeats, seed, stratified=classes)
-    return tuple(
-        np.sort(labelled[held_out]) for _, held_out in splitter.split(strata[:, None], strata)
-    )
+    folds = repeated_folds(n_folds, spec.repeats, seed, len(labelled), labels)
+    return tuple(np.sort(labelled[held_out]) for held_out in folds)
 
 
 def n_inner_folds(dataset: Dataset, labelled: Ints, spec: SelectionSpec, where: str) -> int:

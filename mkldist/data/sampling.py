@@ -1,4 +1,4 @@
-"""Seeds, and random parts of a data set with equally many points of each class."""
+"""Random parts of a data set with equally many points of each class."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import numpy as np
 
 from mkldist.arrays import Floats, Ints
 from mkldist.errors import DataError
-
-SEEDS = 2**32  # scikit-learn takes seeds of 32 bits
 
 
 def drawn_per_class(y: Floats, count: int, seed: int, classes: tuple[str, ...], where: str) -> Ints:

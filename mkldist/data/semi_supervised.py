@@ -9,7 +9,7 @@ import numpy as np
 
 from mkldist.arrays import Floats, Ints
 from mkldist.data.dataset import Dataset, Split
-from mkldist.data.sampling import SEEDS
+from mkldist.data.random_splits import SEEDS, holdouts
 from mkldist.errors import DataError
 from mkldist.spec.splits import SplitsSpec
 
@@ -130,15 +130,11 @@ def _divided(
 
     A `size` of type int is the number of rows to take, one of type float their share.
     """
-    from sklearn.model_selection import train_test_split
-
+    wanted, seed = size if isinstance(size, int) else ceil(size * len(rows)), rng.integers(SEEDS)
     try:
-        left, taken = train_test_split(
-            rows, test_size=size, stratify=y[rows], random_state=int(rng.integers(SEEDS))
-        )
+        [(left, taken)] = holdouts(len(rows) - wanted, wanted, 1, int(seed), y[rows])
     except ValueError as error:
         _, counts = np.unique(y[rows], return_counts=True)
-        wanted = size if isinstance(size, int) else ceil(size * len(rows))
         raise DataError(
             where,
             f"{wanted} of {len(rows)} points, of {len(counts)} classes, the smallest of "
@@ -147,4 +143,4 @@ def _divided(
             "of each class",
             "Change this number",
         ) from error
-    return np.sort(left).astype(np.intp), np.sort(taken).astype(np.intp)
+    return np.sort(rows[left]), np.sort(rows[taken])

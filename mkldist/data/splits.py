@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from mkldist.data.dataset import Dataset, Split
-from mkldist.data.folds import repeated_folds
-from mkldist.data.sampling import SEEDS
+from mkldist.data.random_splits import holdouts, repeated_folds
 from mkldist.data.semi_supervised import draw_splits
 from mkldist.errors import DataError
 from mkldist.spec.splits import SplitsSpec
@@ -73,17 +70,20 @@ def make_splits(spec: SplitsSpec, dataset: Dataset, seed: int) -> tuple[Split, .
 
 
 def _drawn(spec: SplitsSpec, dataset: Dataset, seed: int, where: str) -> tuple[Split, ...]:
-    y, rows = dataset.y, np.zeros((dataset.n_points, 1))
+    n = dataset.n_points
     stratified = _stratified(spec, dataset, where)
-    splitter = _splitter(spec, seed, stratified=stratified)
+    labels = dataset.y if stratified else None
     if spec.kind == "kfold":
         _check_folds(spec, dataset, where, stratified=stratified)
+        folds = repeated_folds(spec.folds, spec.repeats, seed, n, labels)
+        return tuple(Split(np.setdiff1d(np.arange(n), test), test) for test in folds)
+    n_train = int(spec.train_fraction * n)
     try:
-        pairs = list(splitter.split(rows, y))
+        pairs = list(holdouts(n_train, n - n_train, spec.repeats, seed, labels))
     except ValueError as error:
         raise DataError(
             where,
-            f"{dataset.n_points} points cannot be divided so ({error})",
+            f"{n} points cannot be divided so ({error})",
             f"at least one point per part{_of_each_class(dataset)}",
             "Change train_fraction" + (", or set stratified = false" if stratified else ""),
         ) from error
@@ -102,15 +102,6 @@ def _stratified(spec: SplitsSpec, dataset: Dataset, where: str) -> bool:
             "Remove stratified; data sets of classes are stratified by default",
         )
     return False
-
-
-def _splitter(spec: SplitsSpec, seed: int, *, stratified: bool) -> Any:
-    if spec.kind == "kfold":
-        return repeated_folds(spec.folds, spec.repeats, seed, stratified=stratified)
-    from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
-
-    kind = StratifiedShuffleSplit if stratified else ShuffleSplit
-    return kind(spec.repeats, train_size=spec.train_fraction, random_state=seed % SEEDS)
 
 
 def _check_folds(spec: SplitsSpec, dataset: Dataset, where: str, *, stratified: bool) -> None:

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from mkldist.arrays import Floating, Floats
-from mkldist.compiled import compiled
 from mkldist.gram.bank import Bank, DiagonalPart
 
 
@@ -73,10 +72,10 @@ def read_diagonals(bank: Bank, gathered: Iterable[DiagonalSums]) -> None:
     bank.counter.diagonals += 1
 
 
-@compiled
 def _add(values: Floating, weights: Floats, sums: Floats) -> None:
     """Add ``values @ weights`` to `sums`, (k, R), term by term."""
-    for k in range(len(values)):
-        for p in range(len(weights)):
-            for r in range(weights.shape[1]):
-                sums[k, r] += values[k, p] * weights[p, r]
+    terms = np.empty((len(values), len(weights) + 1))
+    for r in range(weights.shape[1]):
+        terms[:, 0] = sums[:, r]
+        np.multiply(values, weights[:, r], out=terms[:, 1:])
+        sums[:, r] = np.add.accumulate(terms, axis=1, out=terms)[:, -1]

@@ -126,14 +126,11 @@ def _unpack(tiles: npt.NDArray[np.floating], side: int, matrix: npt.NDArray[np.f
     t = 0
     for row in range(side):
         for col in range(row, side):
-            height, width = min(edge, n - row * edge), min(edge, n - col * edge)
-            for i in range(height):
-                for j in range(width):
-                    matrix[row * edge + i, col * edge + j] = tiles[t, i, j]
-            if row != col:
-                for j in range(width):
-                    for i in range(height):
-                        matrix[col * edge + j, row * edge + i] = tiles[t, i, j]
+            for i in range(row * edge, min((row + 1) * edge, n)):
+                for j in range(max(col * edge, i), min((col + 1) * edge, n)):
+                    value = tiles[t, i - row * edge, j - col * edge]
+                    matrix[i, j] = value
+                    matrix[j, i] = value
             t += 1
 
 

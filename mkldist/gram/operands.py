@@ -47,14 +47,12 @@ class Columns:
         """Return the columns at the entries of some whole tiles, (groups, e, 8)."""
         size = self._layout.tile_entries
         tiles = slice(entries.start // size, entries.stop // size)
-        weights = self._layout.tile_weights[tiles]
-        edge = self._layout.tile
-        rows = np.zeros((self.n_groups * WIDTH, len(weights), edge, edge))
+        grouped = np.zeros((self.n_groups, entries.stop - entries.start, WIDTH))
         for source, where in zip(self._sources, self.slices, strict=True):
-            source.fill(tiles, rows[where])
-        rows *= weights[:, None, None]
-        grouped = rows.reshape(self.n_groups, WIDTH, len(weights) * size)
-        return np.ascontiguousarray(grouped.transpose(0, 2, 1))
+            values = source.over(tiles).reshape(source.n_columns, -1)
+            for column, entries_of in enumerate(values, where.start):
+                grouped[column // WIDTH, :, column % WIDTH] = entries_of
+        return grouped
 
 
 class _QuadraticSource:
@@ -63,21 +61,24 @@ class _QuadraticSource:
         self._segments = _segments(layout, np.atleast_2d(request.vectors.T))
         self.n_columns = len(self._segments)
 
-    def fill(self, tiles: slice, out: Floats) -> None:
+    def over(self, tiles: slice) -> Floats:
+        """Return the weighted entries of ``v v'``, (columns, tiles, b, b)."""
         rows, cols = self._layout.coordinates
-        left, right = self._segments[:, rows[tiles]], self._segments[:, cols[tiles]]
-        np.multiply(left[:, :, :, None], right[:, :, None, :], out=out)
+        left = self._segments[:, rows[tiles]] * self._layout.tile_weights[tiles, None]
+        return left[:, :, :, None] * self._segments[:, cols[tiles], None, :]
 
 
 class _InnerSource:
     def __init__(self, layout: TileLayout, request: Inner) -> None:
+        self._layout = layout
         edge = layout.tile
         packed = layout.pack(np.asarray(request.matrices, dtype=np.float64))
         self._packed = packed.reshape(len(packed), layout.n_tiles, edge, edge)
         self.n_columns = len(packed)
 
-    def fill(self, tiles: slice, out: Floats) -> None:
-        out[:] = self._packed[:, tiles]
+    def over(self, tiles: slice) -> Floats:
+        """Return the weighted entries of the matrices, (columns, tiles, b, b)."""
+        return self._packed[:, tiles] * self._layout.tile_weights[tiles, None, None]
 
 
 def _source(layout: TileLayout, request: ColumnRequest) -> _QuadraticSource | _InnerSource:

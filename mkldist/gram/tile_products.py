@@ -42,7 +42,8 @@ def multiply(layout: TileLayout, values: Floating, lines: Ints, vectors: Floats)
     padded = _padded(layout, vectors)
     sums = np.zeros((len(lines), *padded.shape))
     tiles = values.reshape(-1, layout.n_tiles, layout.tile, layout.tile)
-    _add_products(tiles, lines, layout.side, padded, sums)
+    shape = (len(padded), layout.side, layout.tile)
+    _add_products(tiles, lines, padded.reshape(shape), sums.reshape(len(lines), *shape))
     answer: Floats = sums[:, :, : layout.n_points].transpose(0, 2, 1)
     return answer[:, :, 0] if vectors.ndim == 1 else answer
 
@@ -70,8 +71,8 @@ def quadratic_forms(layout: TileLayout, values: Floating, lines: Ints, vectors: 
     forms = np.empty((len(lines), len(padded)))
     for start in range(0, len(padded), FEW):
         some = padded[start : start + FEW]
-        _outer_products(some, layout.side, layout.tile, outer)
-        _dots(values, lines, outer[: len(some)], forms[:, start : start + FEW])
+        _outer_products(layout, some, outer)
+        _dots(values, lines, outer[: len(some)], forms, start)
     return forms[:, 0] if vectors.ndim == 1 else forms
 
 
@@ -83,24 +84,18 @@ def _padded(layout: TileLayout, vectors: Floats) -> Floats:
     return padded
 
 
-@compiled
-def _outer_products(vectors: Floats, side: int, edge: int, outer: Floats) -> None:
+def _outer_products(layout: TileLayout, vectors: Floats, outer: Floats) -> None:
     """Write the upper tiles of ``v v'``, those off the diagonal twice as large, (R, E)."""
-    for r in range(len(vectors)):
-        vector, e = vectors[r], 0
-        for row in range(side):
-            for col in range(row, side):
-                weight = 1.0 if row == col else 2.0
-                for i in range(edge):
-                    factor = weight * vector[row * edge + i]
-                    for j in range(edge):
-                        outer[r, e] = factor * vector[col * edge + j]
-                        e += 1
+    rows, cols = layout.coordinates
+    shape = (layout.n_tiles, layout.tile, layout.tile)
+    for vector, out in zip(vectors.reshape(len(vectors), layout.side, -1), outer, strict=False):
+        left = layout.tile_weights[:, None] * vector[rows]
+        np.multiply(left[:, :, None], vector[cols][:, None, :], out=out.reshape(shape))
 
 
-@compiled
-def _dots(values: Floating, lines: Ints, columns: Floats, answers: Floats) -> None:
-    """Write ``values[lines[s]] . columns[r]`` to `answers`, (s, R), four rows at a time.
+@compiled(fastmath={"reassoc", "contract", "nsz"})
+def _dots(values: Floating, lines: Ints, columns: Floats, answers: Floats, start: int) -> None:
+    """Write ``values[lines[s]] . columns[r]`` to `answers`, (s, start + r), four rows at a time.
 
     The last row fills up the last four, so that every product is computed in the same way.
     """
@@ -109,41 +104,31 @@ def _dots(values: Floating, lines: Ints, columns: Floats, answers: Floats) -> No
         i, j, k = min(s + 1, last), min(s + 2, last), min(s + 3, last)
         a, b, c, d = values[lines[s]], values[lines[i]], values[lines[j]], values[lines[k]]
         for r in range(len(columns)):
-            sums = _four_dots(a, b, c, d, columns[r])
-            answers[s, r], answers[i, r], answers[j, r], answers[k, r] = sums
-
-
-@compiled(fastmath={"reassoc", "contract", "nsz"})
-def _four_dots(
-    a: Floating, b: Floating, c: Floating, d: Floating, column: Floats
-) -> tuple[float, float, float, float]:
-    """Return the products of four rows with a column, which is read once."""
-    s0 = s1 = s2 = s3 = 0.0
-    for e in range(len(column)):
-        factor = column[e]
-        s0 += a[e] * factor
-        s1 += b[e] * factor
-        s2 += c[e] * factor
-        s3 += d[e] * factor
-    return s0, s1, s2, s3
+            column = columns[r]
+            s0 = s1 = s2 = s3 = 0.0
+            for e in range(len(column)):
+                factor = column[e]
+                s0 += a[e] * factor
+                s1 += b[e] * factor
+                s2 += c[e] * factor
+                s3 += d[e] * factor
+            at = start + r
+            answers[s, at], answers[i, at], answers[j, at], answers[k, at] = s0, s1, s2, s3
 
 
 @compiled
-def _add_products(tiles: Floating, lines: Ints, side: int, vectors: Floats, sums: Floats) -> None:
-    """Add K @ vector to `sums`, (s, R, n), for s matrices and R vectors padded to whole tiles."""
-    edge = tiles.shape[2]
+def _add_products(tiles: Floating, lines: Ints, vectors: Floats, sums: Floats) -> None:
+    """Add K @ vector to `sums`, (s, R, side, b), for s matrices and R vectors in whole tiles."""
+    side = vectors.shape[1]
     for s in range(len(lines)):
         for r in range(len(vectors)):
-            vector, total = vectors[r], sums[s, r]
             t = 0
             for row in range(side):
-                here = slice(row * edge, (row + 1) * edge)
                 for col in range(row, side):
-                    there = slice(col * edge, (col + 1) * edge)
                     tile = tiles[lines[s], t]
-                    _add_tile(tile, vector[there], total[here])
+                    _add_tile(tile, vectors[r, col], sums[s, r, row])
                     if row != col:
-                        _add_transposed(tile, vector[here], total[there])
+                        _add_transposed(tile, vectors[r, row], sums[s, r, col])
                     t += 1
 
 
@@ -153,7 +138,14 @@ def _add_tile(tile: Floating, right: Floats, total: Floats) -> None:
     edge = len(tile)
     whole = edge - edge % 4
     for i in range(0, whole, 4):
-        s0, s1, s2, s3 = _four_dots(tile[i], tile[i + 1], tile[i + 2], tile[i + 3], right)
+        a, b, c, d = tile[i], tile[i + 1], tile[i + 2], tile[i + 3]
+        s0 = s1 = s2 = s3 = 0.0
+        for j in range(edge):
+            factor = right[j]
+            s0 += a[j] * factor
+            s1 += b[j] * factor
+            s2 += c[j] * factor
+            s3 += d[j] * factor
         total[i] += s0
         total[i + 1] += s1
         total[i + 2] += s2
@@ -202,18 +194,10 @@ def add_rows(values: Floating, lines: Ints, weights: Floats, total: Floats) -> N
         for s in range(0, whole, 4):
             a, b = values[lines[s], here], values[lines[s + 1], here]
             c, d = values[lines[s + 2], here], values[lines[s + 3], here]
-            _add_four(a, b, c, d, weights[s : s + 4], sums)
+            w0, w1, w2, w3 = weights[s], weights[s + 1], weights[s + 2], weights[s + 3]
+            for e in range(len(sums)):  # one after the other, but read and written only once
+                sums[e] = sums[e] + w0 * a[e] + w1 * b[e] + w2 * c[e] + w3 * d[e]
         for s in range(whole, len(lines)):
-            row, weight = values[lines[s], here], weights[s]
+            a, w0 = values[lines[s], here], weights[s]
             for e in range(len(sums)):
-                sums[e] += weight * row[e]
-
-
-@compiled
-def _add_four(
-    a: Floating, b: Floating, c: Floating, d: Floating, weights: Floats, sums: Floats
-) -> None:
-    """Add four weighted rows to `sums`, one after the other, and read and write it only once."""
-    w0, w1, w2, w3 = weights[0], weights[1], weights[2], weights[3]
-    for e in range(len(sums)):
-        sums[e] = sums[e] + w0 * a[e] + w1 * b[e] + w2 * c[e] + w3 * d[e]
+                sums[e] += w0 * a[e]

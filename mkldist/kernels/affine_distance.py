@@ -22,9 +22,10 @@ NIPS 18, 2005 (the transformations and bounds, and the smaller one of both dista
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
-from scipy import ndimage
-from scipy.spatial.distance import cdist
+import scipy
 
 from mkldist.arrays import Bools, Floats, Ints
 from mkldist.compiled import compiled
@@ -37,11 +38,16 @@ REACH = np.array([0.0, 0.0, 0.1, 0.1, 0.2, 0.1])
 MAX_STEPS = 50
 # A step that lowers the squared distance by less than this share ends the search.
 PROGRESS = 1e-4
-MOST_DAMPING = 1e3
+FIRST_DAMPING, MOST_DAMPING = 1e-2, 1e3
+ABOVE_ALL = 1e300  # a squared distance above all; the compiler assumes that none is infinite
 # Share of the trace that is added to the diagonal, which is zero for parameters without effect;
 # SMALLEST keeps it positive if no parameter has an effect.
 LEAST_DAMPING = 1e-12
 SMALLEST = 1e-290
+# Rows of the scratch: the residuals and their derivatives; the normal equations and a factor of the
+# damped ones; the parameters, those after the next step, and 1 for those that are not held.
+RESIDUAL, DERIVATIVES, HESSIAN, FACTOR = 0, 1, 7, 13
+GRADIENT, PARAMETERS, TRIAL, FREE = 19, 20, 21, 22
 PADDING = 2  # pixels beyond the border whose spline coefficients the pixels of the border need
 
 
@@ -67,75 +73,117 @@ def affine_distances(x: Floats, pairs: Bools | None = None) -> Floats:
         If the images are not square.
     """
     side = image_side(x.shape[1])
-    squares: Floats = cdist(x, x, "sqeuclidean")
+    squares: Floats = scipy.spatial.distance.cdist(x, x, "sqeuclidean")
     wanted = np.ones(squares.shape, dtype=np.bool_) if pairs is None else pairs | pairs.T
     reach = REACH.copy()
     reach[:2] = side * SHIFT_OF_SIDE
+    low, high = IDENTITY - reach, IDENTITY + reach
+    scratch = np.empty((FREE + 1, max(x.shape[1], 6)))
     for i, image in enumerate(x.reshape(-1, side, side)):
-        spline = np.pad(ndimage.spline_filter(image, 3, mode="mirror"), PADDING, mode="reflect")
+        spline = np.pad(
+            scipy.ndimage.spline_filter(image, 3, mode="mirror"), PADDING, mode="reflect"
+        )
         others = np.flatnonzero(wanted[i] & (squares[i] > 0.0))
-        _best_squares(spline, x, others, IDENTITY - reach, IDENTITY + reach, squares[i])
+        _best_squares(spline, x, others, low, high, squares[i], scratch)
     np.minimum(squares, squares.T, out=squares)
     return np.asarray(np.sqrt(squares), dtype=np.float64)
 
 
 @compiled(fastmath=True)
 def _best_squares(
-    spline: Floats, targets: Floats, others: Ints, low: Floats, high: Floats, squares: Floats
+    spline: Floats,
+    targets: Floats,
+    others: Ints,
+    low: Floats,
+    high: Floats,
+    squares: Floats,
+    scratch: Floats,
 ) -> None:
     """Lower the squared distances of one image to others, in place, by transforming the image."""
-    r, J = np.empty(targets.shape[1]), np.empty((6, targets.shape[1]))
+    p, trial = scratch[PARAMETERS], scratch[TRIAL]
     for j in others:
-        target = targets[j]
-        p = IDENTITY.copy()
-        best = _linearise(spline, target, p, r, J)
-        H, g = np.dot(J, J.T), np.dot(J, r)
-        damping = 1e-3
-        for _ in range(MAX_STEPS):
-            trial = _damped_step(H, g, p, low, high, damping)
-            value = _linearise(spline, target, trial, r, J)
+        for a in range(6):
+            trial[a] = 0.5 * (low[a] + high[a])  # the identity
+        best, damping = ABOVE_ALL, FIRST_DAMPING
+        for _ in range(MAX_STEPS + 1):
+            value = _linearise(spline, targets[j], trial, scratch)
             if value < best:
                 progress = best - value
-                p, best = trial, value
+                best = value
+                for a in range(6):
+                    p[a] = trial[a]
                 if progress <= PROGRESS * best:
                     break
-                H, g = np.dot(J, J.T), np.dot(J, r)
+                _form_equations(targets.shape[1], scratch)
                 damping *= 0.1
             elif damping < MOST_DAMPING:
                 damping *= 10.0
             else:
                 break
+            _damped_step(low, high, damping, scratch)
         squares[j] = min(best, squares[j])
 
 
-@compiled
-def _damped_step(
-    H: Floats, g: Floats, p: Floats, low: Floats, high: Floats, damping: float
-) -> Floats:
-    """Return the parameters after a damped Gauss-Newton step, clipped to their bounds.
-
-    A parameter stays fixed if it is at a bound and its gradient points out of the bounds.
-    """
-    A, b = H.copy(), -g
-    least = LEAST_DAMPING * np.trace(H) + SMALLEST
+@compiled(fastmath=True)
+def _form_equations(n_pixels: int, scratch: Floats) -> None:
+    """Write the lower half of ``J J'`` and ``J r``."""
+    r = scratch[RESIDUAL]
     for a in range(6):
-        A[a, a] += damping * H[a, a] + least
-        if (p[a] <= low[a] and g[a] > 0.0) or (p[a] >= high[a] and g[a] < 0.0):
-            A[a, :], A[:, a], b[a] = 0.0, 0.0, 0.0
-            A[a, a] = least
-    return np.minimum(np.maximum(p + np.linalg.solve(A, b), low), high)
+        row, total = scratch[DERIVATIVES + a], 0.0
+        for pixel in range(n_pixels):
+            total += row[pixel] * r[pixel]
+        scratch[GRADIENT, a] = total
+        for b in range(a + 1):
+            other, total = scratch[DERIVATIVES + b], 0.0
+            for pixel in range(n_pixels):
+                total += row[pixel] * other[pixel]
+            scratch[HESSIAN + a, b] = total
+
+
+@compiled
+def _damped_step(low: Floats, high: Floats, damping: float, scratch: Floats) -> None:
+    """Write the parameters after a damped Gauss-Newton step, clipped to their bounds.
+
+    A parameter stays fixed if it is at a bound and its gradient points out of the bounds.  The
+    equations are solved by Cholesky's factorisation.
+    """
+    H, L = scratch[HESSIAN:FACTOR], scratch[FACTOR:GRADIENT]
+    g, p, step, free = scratch[GRADIENT], scratch[PARAMETERS], scratch[TRIAL], scratch[FREE]
+    least = SMALLEST
+    for a in range(6):
+        least += LEAST_DAMPING * H[a, a]
+    for a in range(6):  # L L' is the damped matrix, and L step = -g
+        leaves = (p[a] <= low[a] and g[a] > 0.0) or (p[a] >= high[a] and g[a] < 0.0)
+        free[a] = 0.0 if leaves else 1.0
+        for b in range(a + 1):
+            entry = free[a] * free[b] * H[a, b]
+            if a == b:
+                entry += damping * entry + least
+            for c in range(b):
+                entry -= L[a, c] * L[b, c]
+            L[a, b] = entry / L[b, b] if a > b else math.sqrt(max(entry, least))
+        rest = -free[a] * g[a]
+        for b in range(a):
+            rest -= L[a, b] * step[b]
+        step[a] = rest / L[a, a]
+    for a in range(5, -1, -1):  # L' step
+        rest = step[a]
+        for b in range(a + 1, 6):
+            rest -= L[b, a] * step[b]
+        step[a] = rest / L[a, a]
+    for a in range(6):
+        step[a] = min(max(p[a] + step[a], low[a]), high[a])
 
 
 @compiled(fastmath=True)
-def _linearise(spline: Floats, target: Floats, p: Floats, r: Floats, J: Floats) -> float:
-    """Return the squared distance at p, and write its residuals and their derivatives.
+def _linearise(spline: Floats, target: Floats, p: Floats, scratch: Floats) -> float:
+    """Return the squared distance at p, and write its residuals and their derivatives by p.
 
-    The residuals, transformed image less target, go to r, (s²,); their derivatives by p go to J,
-    (6, s²).
+    A residual is a pixel of the transformed image less that of the target.
     """
     side = len(spline) - 2 * PADDING
     centre = (side - 1) / 2.0
-    cos, sin = np.cos(p[4]), np.sin(p[4])
+    cos, sin = math.cos(p[4]), math.sin(p[4])
     total, pixel = 0.0, 0
     for row in range(side):
         for col in range(side):
@@ -143,12 +191,16 @@ def _linearise(spline: Floats, target: Floats, p: Floats, r: Floats, J: Floats) 
             along, across = p[2] * u + p[5] * v, p[3] * v
             at_u, at_v = cos * along - sin * across, sin * along + cos * across
             value, du, dv = _spline_at(spline, at_u + p[0] + centre, at_v + p[1] + centre)
-            r[pixel] = value - target[pixel]
-            total += r[pixel] * r[pixel]
+            residual = value - target[pixel]
+            total += residual * residual
             forward, sideways = du * cos + dv * sin, dv * cos - du * sin
-            J[0, pixel], J[1, pixel] = du, dv
-            J[2, pixel], J[3, pixel] = forward * u, sideways * v
-            J[4, pixel], J[5, pixel] = dv * at_u - du * at_v, forward * v
+            scratch[RESIDUAL, pixel] = residual
+            scratch[DERIVATIVES, pixel] = du
+            scratch[DERIVATIVES + 1, pixel] = dv
+            scratch[DERIVATIVES + 2, pixel] = forward * u
+            scratch[DERIVATIVES + 3, pixel] = sideways * v
+            scratch[DERIVATIVES + 4, pixel] = dv * at_u - du * at_v
+            scratch[DERIVATIVES + 5, pixel] = forward * v
             pixel += 1
     return total
 

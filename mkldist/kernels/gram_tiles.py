@@ -4,24 +4,28 @@ This is the fast path of :mod:`mkldist.kernels.evaluate` for the Gram matrix of 
 The loop takes one row of the matrix at a time.  The base of a feature subset (inner products,
 distances) on this row stays in the processor's first cache while every kernel of the subset is
 applied to it.  For many features, the BLAS computes the inner products and, from those of centred
-points, the squared distances.
+points, the squared distances, before the loop.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from mkldist.arrays import Floats, Ints
 from mkldist.compiled import compiled
-from mkldist.kernels.functions import KernelFunction
+from mkldist.kernels.functions import Base, KernelFunction, integer_power
 from mkldist.kernels.kernel_list import KernelList
 
-GAUSSIAN, POLYNOMIAL = int(KernelFunction.GAUSSIAN), int(KernelFunction.POLYNOMIAL)
-LINEAR = int(KernelFunction.LINEAR)
-INNER, SQUARED, CITY = 0, 1, 2  # rows of the array of bases
+BASES = (Base.INNER_PRODUCT, Base.SQUARED_DISTANCE, Base.CITY_BLOCK)
+INNER, SQUARED, CITY = range(3)
+LINE = 8  # float64 entries of a cache line
+VALUES, EXPONENTS = 3, 4  # rows of the scratch, after those of the bases
+BASE_OF = np.array([BASES.index(function.base) for function in KernelFunction])
 
 WIDE = 64  # number of features beyond which the BLAS multiplies faster than loops
 SMALLEST_EXPONENT = -708.0  # below it, the exponential is subnormal
@@ -54,23 +58,21 @@ def evaluate_gram_tiles(
     rows, cols : (t,) intp
         Row and column of each tile.  Tiles of one row are adjacent, without gaps between columns.
     out : (M, t, b, b) float32 or float64
-        Tiles of edge b.
+        Tiles of edge b, C-contiguous.
     cosine : bool
         Divide by ``sqrt(k(x, x) k(z, z))``; values of points with ``k(x, x) = 0`` become 0.
     """
-    _fill(
-        columns,
-        kernels.function,
-        kernels.parameter,
-        kernels.offset,
-        kernels.subset,
-        kernels.subset_indptr,
-        kernels.subset_indices,
-        rows,
-        cols,
-        cosine,
-        out,
-    )
+    base = BASE_OF[kernels.function]
+    number, degree = _numbers(kernels, base)
+    factors = _inverse_lengths(kernels, columns) if cosine else np.empty((0, columns.shape[1]))
+    scratch = _aligned_rows(EXPONENTS + 1, columns.shape[1])
+    bits = scratch[EXPONENTS].view(np.int64)
+    bands = _bands(rows, cols, out.shape[2], columns.shape[1])
+    for share in _shares(kernels, base, columns, bands, out.shape[2]):
+        _fill(
+            columns, kernels.subset_indices, share.groups, share.bands, share.given,
+            base, number, degree, factors, scratch, bits, out,
+        )  # fmt: skip
 
 
 def evaluate_diagonals(kernels: KernelList, columns: Floats, *, cosine: bool = False) -> Floats:
@@ -88,290 +90,273 @@ def evaluate_diagonals(kernels: KernelList, columns: Floats, *, cosine: bool = F
     cosine : bool
         Divide by ``k(x, x)``; zeros stay zero.
     """
-    out = np.empty((len(kernels), columns.shape[1]))
+    out = np.ones((len(kernels), columns.shape[1]))
+    squares, of_products = columns * columns, BASE_OF[kernels.function] == INNER
     for run in kernels.runs():
-        points = columns[kernels.features_of(run.start)]
-        functions, parameters = kernels.function[run], kernels.parameter[run]
-        _self_similarities(points, functions, parameters, kernels.offset[run], out[run])
+        if of_products[run].any():
+            out[run] = squares[kernels.features_of(run.start)].sum(axis=0)
+    out[~of_products] = 1.0
+    polynomial = kernels.function == KernelFunction.POLYNOMIAL
+    for degree in np.unique(kernels.parameter[polynomial]).tolist():
+        some = np.flatnonzero(polynomial & (kernels.parameter == degree))
+        values = out[some] + kernels.offset[some, None]
+        with np.errstate(over="ignore", under="ignore"):
+            integer_power(values, int(degree))
+        out[some] = values
     if cosine:
         out[...] = (out > 0.0) & (out < np.inf)
     return out
 
 
-@compiled
-def _fill(
-    columns: Floats,
-    function: npt.NDArray[np.uint8],
-    parameter: Floats,
-    offset: Floats,
-    subset: npt.NDArray[np.int32],
-    indptr: npt.NDArray[np.int64],
-    indices: npt.NDArray[np.int32],
-    rows: Ints,
-    cols: Ints,
-    cosine: bool,
-    out: npt.NDArray[np.floating],
-) -> None:
-    first = 0
-    while first < len(function):  # the kernels of one feature subset
-        last = first + 1
-        while last < len(function) and subset[last] == subset[first]:
-            last += 1
-        points = columns[indices[indptr[subset[first]] : indptr[subset[first] + 1]]]
-        some = slice(first, last)
-        _fill_subset(
-            points, function[some], parameter[some], offset[some], rows, cols, cosine, out[some]
-        )
-        first = last
+def _numbers(kernels: KernelList, base: Ints) -> tuple[Floats, Ints]:
+    """Return the factor of the exponent or the offset of each kernel, and its degree, (M,)."""
+    p = kernels.parameter
+    of_exponent = np.where(base == SQUARED, -0.5 / p**2, -1.0 / p)
+    degree = np.where(kernels.function == KernelFunction.POLYNOMIAL, p, 1.0).astype(np.intp)
+    return np.where(base == INNER, kernels.offset, of_exponent), degree
 
 
-@compiled
-def _fill_subset(
-    points: Floats,
-    function: npt.NDArray[np.uint8],
-    parameter: Floats,
-    offset: Floats,
-    rows: Ints,
-    cols: Ints,
-    cosine: bool,
-    out: npt.NDArray[np.floating],
-) -> None:
-    """Write the tiles of kernels on the same features, (s, n)."""
-    n_points, edge = points.shape[1], out.shape[2]
-    bases, needed = np.empty((3, n_points)), np.empty(3, dtype=np.bool_)
-    values, exponents = np.empty(n_points), np.empty(n_points)
-    _which_bases(function, needed)
-    factors = _inverse_lengths(points, function, parameter, offset, cosine)
-    wide = len(points) > WIDE
-    centred = _centred(points) if wide and needed[SQUARED] else points[:0]
-    norms = (centred * centred).sum(axis=0)
-    inner = of_centred = np.empty((0, 0))
-    start = 0
-    while start < len(rows):  # the tiles of one row of tiles
-        stop = start + 1
-        while stop < len(rows) and rows[stop] == rows[start]:
-            stop += 1
-        top, left = rows[start] * edge, cols[start] * edge
-        right = min((cols[stop - 1] + 1) * edge, n_points)
-        if wide and needed[INNER]:
-            inner = _inner_products(points, top, edge, left, right)
-        if wide and needed[SQUARED]:
-            of_centred = _inner_products(centred, top, edge, left, right)
-        for r in range(edge):
-            i = top + r
-            if i >= n_points:
-                out[:, start:stop, r] = 0.0
-                continue
-            if wide:
-                _fill_wide_bases(inner[r : r + 1], of_centred[r : r + 1], norms, i, left, bases)
-            _fill_bases(points, i, left, right, needed, bases, wide)
-            row = values[: right - left]
-            for m in range(len(function)):
-                _apply(function[m], parameter[m], offset[m], bases, row, exponents)
-                if cosine and function[m] <= LINEAR and function[m] != GAUSSIAN:
-                    _divide_by_lengths(row, factors[m], i, left)
-                _scatter(row, out[m, start:stop, r], edge)
-        start = stop
+def _inverse_lengths(kernels: KernelList, columns: Floats) -> Floats:
+    """Return ``1 / sqrt(k(x, x))``, or 0 where ``k(x, x) = 0``, of each kernel and point."""
+    lengths = np.sqrt(evaluate_diagonals(kernels, columns))
+    return np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0.0)
 
 
-@compiled
-def _which_bases(functions: npt.NDArray[np.uint8], needed: npt.NDArray[np.bool_]) -> None:
-    """Mark the bases that the functions need."""
-    needed[:] = False
-    for code in functions:
-        if code == GAUSSIAN:
-            needed[SQUARED] = True
-        elif code in (POLYNOMIAL, LINEAR):
-            needed[INNER] = True
-        else:
-            needed[CITY] = True
+def _aligned_rows(count: int, length: int) -> Floats:
+    """Return rows that start where cache lines do: loops over others take a tenth longer."""
+    stride = -(-length // LINE) * LINE
+    memory = np.empty(count * stride + LINE)
+    first = -memory.ctypes.data // memory.itemsize % LINE
+    return memory[first : first + count * stride].reshape(count, stride)
 
 
-@compiled(fastmath={"contract"})
-def _fill_bases(
-    points: Floats,
-    i: int,
-    left: int,
-    right: int,
-    needed: npt.NDArray[np.bool_],
-    bases: Floats,
-    wide: bool,
-) -> None:
-    """Write the needed bases of point i and the points from `left` to `right`.
-
-    Of wide points, the BLAS gives all bases but the last, city-block distances.
-    """
-    for base in range(3):
-        if not needed[base] or (wide and base != CITY):
-            continue
-        row = bases[base, : right - left]
-        row[:] = 0.0
-        for s in range(len(points)):
-            own, others = points[s, i], points[s, left:right]
-            if base == INNER:
-                for j in range(len(row)):
-                    row[j] += own * others[j]
-            elif base == SQUARED:
-                for j in range(len(row)):
-                    row[j] += (own - others[j]) ** 2
-            else:
-                for j in range(len(row)):
-                    row[j] += abs(own - others[j])
-
-
-@compiled
-def _inner_products(points: Floats, top: int, edge: int, left: int, right: int) -> Floats:
-    """Return the inner products of the points of a row of tiles with those of its columns.
-
-    They are exactly symmetric where rows and columns are the same points.
-    """
-    bottom = min(top + edge, points.shape[1])
-    own = np.ascontiguousarray(points[:, top:bottom].T)
-    products: Floats = np.dot(own, np.ascontiguousarray(points[:, left:right]))
-    for i in range(top, bottom):
-        for j in range(max(top, left), min(i, right)):
-            if left <= i < right:
-                products[i - top, j - left] = products[j - top, i - left]
-    return products
-
-
-@compiled
-def _fill_wide_bases(
-    inner: Floats, of_centred: Floats, norms: Floats, i: int, left: int, bases: Floats
-) -> None:
-    """Write the bases of point i and the points from `left` on, given their inner products.
+@dataclass(frozen=True, eq=False)
+class _Share:
+    """Some kernels on some tiles.
 
     Parameters
     ----------
-    inner, of_centred : (1, w) or (0, 0) float64
-        Inner products of the points, and of the centred points; (0, 0) if not needed.
-    norms : (n,) float64
-        Squared lengths of all centred points.
+    groups : (g, 5) intp
+        Each a run of kernels on the same features: the first kernel and the one behind the last,
+        the places of their features, and the bases to compute, a bit each.
+    bands : (w, 5) intp
+        Each the tiles of one row of tiles: the first tile and the one behind the last, the first
+        row and column of the matrix, and the number of its columns.
+    given : (2, r, c) float64
+        Inner products and squared distances by the BLAS for the points of one band; r = c = 0
+        where all bases are computed.
     """
-    for row in inner:
-        bases[INNER, : len(row)] = row
-    for row in of_centred:
-        for j in range(len(row)):
-            bases[SQUARED, j] = max(norms[i] + norms[left + j] - 2.0 * row[j], 0.0)
-        if left <= i < left + len(row):
-            bases[SQUARED, i - left] = 0.0
+
+    groups: Ints
+    bands: Ints
+    given: Floats
+
+
+def _bands(rows: Ints, cols: Ints, edge: int, n_points: int) -> Ints:
+    """Return the bands of some tiles."""
+    starts, stops = _runs(rows)
+    bands = np.empty((len(starts), 5), dtype=np.intp)
+    bands[:, 0], bands[:, 1] = starts, stops
+    bands[:, 2], bands[:, 3] = rows[starts] * edge, cols[starts] * edge
+    bands[:, 4] = np.minimum((cols[stops - 1] + 1) * edge, n_points) - bands[:, 3]
+    return bands
+
+
+def _runs(keys: npt.NDArray[np.integer]) -> tuple[Ints, Ints]:
+    """Return where each run of equal keys starts, and where it stops."""
+    changes = np.flatnonzero(keys[1:] != keys[:-1]) + 1
+    ends = np.concatenate([[0], changes, [len(keys)]])
+    return ends[:-1], ends[1:]
+
+
+def _shares(
+    kernels: KernelList, base: Ints, columns: Floats, bands: Ints, edge: int
+) -> Iterator[_Share]:
+    """Yield the whole work, in one share unless some subset has many features."""
+    starts, stops = _runs(kernels.subset)
+    subset = kernels.subset[starts]
+    groups = np.empty((len(starts), 5), dtype=np.intp)
+    groups[:, 0], groups[:, 1] = starts, stops
+    begin, end, needed = groups.T[2:]
+    begin[:], end[:] = kernels.subset_indptr[subset], kernels.subset_indptr[subset + 1]
+    needed[:] = np.bitwise_or.reduceat(1 << base, starts)
+    wide = (end - begin > WIDE) & (needed & (1 << INNER | 1 << SQUARED) != 0)
+    yield _Share(groups[~wide], bands, np.empty((2, 0, 0)))
+    for g in np.flatnonzero(wide).tolist():
+        points = columns[kernels.subset_indices[begin[g] : end[g]]]
+        others = groups[g : g + 1] & [-1, -1, -1, -1, 1 << CITY]
+        for w, given in enumerate(_products(points, int(needed[g]), bands, edge)):
+            yield _Share(others, bands[w : w + 1], given)
+
+
+def _products(points: Floats, needed: int, bands: Ints, edge: int) -> Iterator[Floats]:
+    """Yield the needed ones of the inner products and squared distances of each band.
+
+    Inner products of centred features give distances with few digits lost.  Both are exactly
+    symmetric where rows and columns are the same points.
+    """
+    if needed & 1 << SQUARED:
+        centred = points - points.mean(axis=1, keepdims=True)
+        norms = np.einsum("si,si->i", centred, centred)
+    for _, _, top, left, width in bands.tolist():
+        own, others = slice(top, min(top + edge, points.shape[1])), slice(left, left + width)
+        given = np.empty((2, own.stop - own.start, width))
+        inner, squared = given
+        if needed & 1 << INNER:
+            np.matmul(points[:, own].T, points[:, others], out=inner)
+        if needed & 1 << SQUARED:
+            np.matmul(centred[:, own].T, centred[:, others], out=squared)
+            squared *= -2.0
+            squared += norms[own, None]
+            squared += norms[others]
+            np.maximum(squared, 0.0, out=squared)
+        if top == left:
+            below = np.tril_indices(len(inner), -1)
+            given[:, *below] = given[:, *below[::-1]]
+            np.fill_diagonal(squared, 0.0)
+        yield given
 
 
 @compiled
-def _centred(points: Floats) -> Floats:
-    """Return centred features, whose inner products give distances with few digits lost."""
-    centred = np.empty_like(points)
-    for s in range(len(points)):
-        centred[s] = points[s] - points[s].mean()
-    return centred
-
-
-@compiled
-def _apply(
-    function: int, parameter: float, offset: float, bases: Floats, out: Floats, exponents: Floats
+def _fill(
+    columns: Floats,
+    indices: npt.NDArray[np.int32],
+    groups: Ints,
+    bands: Ints,
+    given: Floats,
+    base: Ints,
+    number: Floats,
+    degree: Ints,
+    factors: Floats,
+    scratch: Floats,
+    bits: npt.NDArray[np.int64],
+    out: npt.NDArray[np.floating],
 ) -> None:
-    """Write one kernel's values of a row of bases to `out`."""
-    if function == GAUSSIAN:
-        _exponentials(bases[SQUARED, : len(out)], -0.5 / parameter**2, out, exponents)
-    elif function == POLYNOMIAL:
-        _powers(bases[INNER, : len(out)], offset, int(parameter), out)
-    elif function == LINEAR:
-        out[:] = bases[INNER, : len(out)]
-    else:
-        _exponentials(bases[CITY, : len(out)], -1.0 / parameter, out, exponents)
+    """Write the kernels of all groups on the tiles of all bands, row by row of the matrices.
+
+    The scratch has the rows of the bases, the values, and the exponents, whose bits are `bits`.
+    """
+    n_points, edge = columns.shape[1], out.shape[2]
+    for g in range(len(groups)):
+        features, needed = indices[groups[g, 2] : groups[g, 3]], groups[g, 4]
+        for w in range(len(bands)):
+            top, left, width = bands[w, 2], bands[w, 3], bands[w, 4]
+            for r in range(edge):
+                if top + r < n_points:
+                    for j in range(given.shape[2]):
+                        scratch[INNER, j] = given[INNER, r, j]
+                        scratch[SQUARED, j] = given[SQUARED, r, j]
+                    _add_features(columns, features, needed, top + r, left, width, scratch)
+                else:
+                    width = 0  # zeros only
+                for m in range(groups[g, 0], groups[g, 1]):
+                    if base[m] == INNER:
+                        _powers(number[m], degree[m], width, scratch)
+                        if len(factors) > 0:
+                            _divide_by_lengths(factors, m, top + r, left, width, scratch)
+                    else:
+                        _exponentials(base[m], number[m], width, scratch, bits)
+                    _scatter(scratch, width, bands[w, 0], bands[w, 1], r, m, out)
 
 
 @compiled(fastmath={"contract"})
-def _exponentials(base: Floats, factor: float, out: Floats, exponents: Floats) -> None:
+def _add_features(
+    columns: Floats,
+    features: npt.NDArray[np.int32],
+    needed: int,
+    i: int,
+    left: int,
+    width: int,
+    bases: Floats,
+) -> None:
+    """Write the needed bases of point i and the points from `left` on, feature by feature."""
+    for base in range(3):
+        if needed >> base & 1:
+            row = bases[base, :width]
+            for j in range(len(row)):
+                row[j] = 0.0
+            for feature in features:
+                own, others = columns[feature, i], columns[feature, left : left + width]
+                if base == INNER:
+                    for j in range(len(row)):
+                        row[j] += own * others[j]
+                elif base == SQUARED:
+                    for j in range(len(row)):
+                        row[j] += (own - others[j]) ** 2
+                else:
+                    for j in range(len(row)):
+                        row[j] += abs(own - others[j])
+
+
+@compiled(fastmath={"contract"})
+def _exponentials(
+    base: int, factor: float, width: int, scratch: Floats, bits: npt.NDArray[np.int64]
+) -> None:
     """Write ``exp(factor base)`` for non-positive arguments, to about one unit in the last place.
 
     ``exp(x) = 2^k exp(r)`` with k the integer nearest to ``x / ln 2``; the Taylor polynomial of
     degree 13 gives ``exp(r)`` for ``|r| <= ln(2) / 2``.  The compiler vectorises these loops, which
     have no calls and branches, but not the exponential of the C library.
     """
-    bits = exponents.view(np.int64)
-    for j in range(len(base)):
-        exponents[j] = max(base[j] * factor, SMALLEST_EXPONENT) * LOG2_E + ROUND
-    for j in range(len(base)):
+    row, values, exponents = scratch[base], scratch[VALUES], scratch[EXPONENTS]
+    for j in range(width):
+        exponents[j] = max(row[j] * factor, SMALLEST_EXPONENT) * LOG2_E + ROUND
+    for j in range(width):
         k = exponents[j] - ROUND
-        r = max(base[j] * factor, SMALLEST_EXPONENT) - k * LN2_HIGH
+        r = max(row[j] * factor, SMALLEST_EXPONENT) - k * LN2_HIGH
         r -= k * LN2_LOW
         p = TAYLOR[0]
         for c in TAYLOR[1:]:
             p = p * r + c
-        out[j] = p
-    for j in range(len(base)):
+        values[j] = p
+    for j in range(width):
         bits[j] = (bits[j] << 52) + (1023 << 52)
-    for j in range(len(base)):
-        out[j] *= exponents[j]
+    for j in range(width):
+        values[j] *= exponents[j]
 
 
 @compiled
-def _powers(base: Floats, offset: float, degree: int, out: Floats) -> None:
-    """Write ``(offset + base)^degree``, by squaring."""
-    for j in range(len(base)):
-        factor, power, left = base[j] + offset, 1.0, degree
-        while left > 0:
-            if left & 1:
-                power *= factor
-            factor *= factor
-            left >>= 1
-        out[j] = power
+def _powers(offset: float, degree: int, width: int, scratch: Floats) -> None:
+    """Write ``(offset + x'z)^degree``, by squaring."""
+    row, values, factor = scratch[INNER], scratch[VALUES], scratch[EXPONENTS]
+    for j in range(width):
+        factor[j] = row[j] + offset
+        values[j] = 1.0
+    while degree > 0:
+        if degree & 1:
+            for j in range(width):
+                values[j] *= factor[j]
+        degree >>= 1
+        if degree > 0:
+            for j in range(width):
+                factor[j] *= factor[j]
 
 
 @compiled
-def _inverse_lengths(
-    points: Floats,
-    function: npt.NDArray[np.uint8],
-    parameter: Floats,
-    offset: Floats,
-    cosine: bool,
-) -> Floats:
-    """Return ``1 / sqrt(k(x, x))``, or 0 where ``k(x, x) = 0``, of each kernel and point."""
-    if not cosine:
-        return np.empty((0, 0))
-    factors = np.empty((len(function), points.shape[1]))
-    _self_similarities(points, function, parameter, offset, factors)
-    for row in factors:
-        for j in range(len(row)):
-            row[j] = 1.0 / math.sqrt(row[j]) if row[j] > 0.0 else 0.0
-    return factors
-
-
-@compiled
-def _self_similarities(
-    points: Floats,
-    function: npt.NDArray[np.uint8],
-    parameter: Floats,
-    offset: Floats,
-    out: Floats,
+def _divide_by_lengths(
+    factors: Floats, m: int, i: int, left: int, width: int, scratch: Floats
 ) -> None:
-    """Write ``k(x, x)`` of kernels on the same features, (s, n), to `out`."""
-    norms = np.zeros((1, points.shape[1]))
-    for s in range(len(points)):
-        norms[0] += points[s] ** 2
-    for m in range(len(function)):
-        if function[m] == POLYNOMIAL:
-            _powers(norms[0], offset[m], int(parameter[m]), out[m])
-        elif function[m] == LINEAR:
-            out[m] = norms[0]
-        else:
-            out[m] = 1.0
+    """Turn inner products in the feature space of kernel m into cosines, in place."""
+    values, own, others = scratch[VALUES], factors[m, i], factors[m, left:]
+    for j in range(width):
+        values[j] *= own * others[j]
+    if left <= i < left + width:
+        values[i - left] = 1.0 if own > 0.0 else 0.0
 
 
 @compiled
-def _divide_by_lengths(row: Floats, factors: Floats, i: int, left: int) -> None:
-    """Turn inner products in feature space into cosines, in place."""
-    for j in range(len(row)):
-        row[j] *= factors[i] * factors[left + j]
-    if left <= i < left + len(row):
-        row[i - left] = 1.0 if factors[i] > 0.0 else 0.0
-
-
-@compiled
-def _scatter(row: Floats, tiles: npt.NDArray[np.floating], edge: int) -> None:
-    """Write a row to the parts of successive tiles, (t, b), and zeros behind its end."""
-    for t in range(len(tiles)):
-        part = row[t * edge : (t + 1) * edge]
-        tiles[t, : len(part)] = part
-        tiles[t, len(part) :] = 0.0
+def _scatter(
+    scratch: Floats,
+    width: int,
+    tile: int,
+    behind: int,
+    r: int,
+    m: int,
+    out: npt.NDArray[np.floating],
+) -> None:
+    """Write the values to row r of some tiles of kernel m, and zeros behind their end."""
+    edge, values = out.shape[2], scratch[VALUES]
+    for t in range(tile, behind):
+        start = (t - tile) * edge
+        for j in range(edge):
+            out[m, t, r, j] = values[start + j] if start + j < width else 0.0

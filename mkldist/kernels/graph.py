@@ -38,9 +38,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import scipy
 from pydantic import ValidationError
-from scipy import sparse
-from scipy.sparse import csgraph
 
 from mkldist.arrays import Floats, Ints
 from mkldist.errors import DataError
@@ -82,7 +81,7 @@ def graph_spec(options: Mapping[str, Any], where: str = "graph") -> GraphSpec:
         raise spec_error(first, place, GraphSpec) from None
 
 
-def graph_laplacian(x: Any, spec: GraphSpec) -> sparse.csr_array:
+def graph_laplacian(x: Any, spec: GraphSpec) -> scipy.sparse.csr_array:
     """Return the graph Laplacian of points, raised to the power of `spec`.
 
     Parameters
@@ -104,17 +103,17 @@ def graph_laplacian(x: Any, spec: GraphSpec) -> sparse.csr_array:
         not square.
     """
     weights = adjacency(x, spec)
-    first: Any = csgraph.laplacian(weights, normed=spec.laplacian == "normalised")
-    laplacian = sparse.csr_array(first)
+    first: Any = scipy.sparse.csgraph.laplacian(weights, normed=spec.laplacian == "normalised")
+    laplacian = scipy.sparse.csr_array(first)
     power = laplacian
     for _ in range(spec.power - 1):
         power = laplacian @ power
-    symmetric = sparse.csr_array((power + power.T) * 0.5)
+    symmetric = scipy.sparse.csr_array((power + power.T) * 0.5)
     symmetric.sort_indices()
     return symmetric
 
 
-def adjacency(x: Any, spec: GraphSpec) -> sparse.csr_array:
+def adjacency(x: Any, spec: GraphSpec) -> scipy.sparse.csr_array:
     """Return the weights of the edges, (n, n), symmetric with a zero diagonal.
 
     Parameters
@@ -135,8 +134,8 @@ def adjacency(x: Any, spec: GraphSpec) -> sparse.csr_array:
     rows = np.repeat(np.arange(n), [len(found) for found in columns])
     distance = np.concatenate([*lengths, np.empty(0)])
     entries = (_weights(distance, spec), (rows, np.concatenate([*columns, np.empty(0, np.intp)])))
-    directed = sparse.csr_array(entries, shape=(n, n))
-    return sparse.csr_array(directed.maximum(directed.T))
+    directed = scipy.sparse.csr_array(entries, shape=(n, n))
+    return scipy.sparse.csr_array(directed.maximum(directed.T))
 
 
 def as_points(x: Any, where: str = "x") -> Any:
@@ -160,7 +159,7 @@ def as_points(x: Any, where: str = "x") -> Any:
     """
     try:
         if _is_sparse(x):
-            points: Any = sparse.csr_array(x, dtype=np.float64, copy=True)
+            points: Any = scipy.sparse.csr_array(x, dtype=np.float64, copy=True)
             points.sum_duplicates()
             values: Any = points.data
         else:
@@ -227,4 +226,4 @@ def _weights(distance: Floats, spec: GraphSpec) -> Floats:
 
 
 def _is_sparse(x: Any) -> bool:
-    return bool(sparse.issparse(x))
+    return bool(scipy.sparse.issparse(x))

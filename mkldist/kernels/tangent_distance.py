@@ -42,8 +42,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from scipy import ndimage
-from scipy.spatial.distance import cdist
+import scipy
 
 from mkldist.arrays import Floats
 from mkldist.errors import DataError
@@ -107,7 +106,7 @@ def tangent_vectors(x: Floats, deformations: Sequence[str] = DEFORMATIONS) -> Fl
     side = image_side(x.shape[1])
     images = x.reshape(-1, side, side)
     along_u, along_v = (
-        ndimage.gaussian_filter(images, (0, SMOOTHING, SMOOTHING), order, mode="nearest")
+        scipy.ndimage.gaussian_filter(images, (0, SMOOTHING, SMOOTHING), order, mode="nearest")
         for order in ((0, 0, 1), (0, 1, 0))
     )
     rounding = ROUNDING * np.abs(images).max(axis=(1, 2), keepdims=True, initial=0.0)
@@ -177,7 +176,7 @@ def two_sided_distances(
     out = np.empty((len(x), len(x)))
     for rows in _blocks(len(x)):
         for cols in _blocks(len(x), rows.start):
-            squares: Floats = cdist(x[rows], x[cols], "sqeuclidean")
+            squares: Floats = scipy.spatial.distance.cdist(x[rows], x[cols], "sqeuclidean")
             squares -= _explained(x[rows], x[cols], bases[rows], bases[cols], 1.0 + spring)
             if rows == cols:
                 squares = np.triu(squares, 1)

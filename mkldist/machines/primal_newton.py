@@ -39,7 +39,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
-import scipy.linalg
+import scipy
 
 from mkldist.arrays import Bools, Floats
 from mkldist.counters import Counters

@@ -26,7 +26,10 @@ lower end is infinite non-positive.
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -78,7 +81,7 @@ class SquaredLoss:
         kinks = kinks[np.isfinite(kinks)]
         middle = 0.5 * float(kinks.min() + kinks.max())
         shift = root_on_line(f + middle, np.ones(len(f)), self.lower, self.upper, self.slope, 0.0)
-        return middle + float(shift)
+        return middle + shift
 
     def best_step(self, u: Floats, change: Floats, constant: float, curvature: float) -> float:
         """Return the minimiser over s of the distances at ``u + s change`` plus a parabola in s.
@@ -90,7 +93,7 @@ class SquaredLoss:
         constant, curvature : float
             The parabola is ``constant s + curvature s^2 / 2``; the curvature is not negative.
         """
-        return float(root_on_line(u, change, self.lower, self.upper, constant, curvature))
+        return root_on_line(u, change, self.lower, self.upper, constant, curvature)
 
     def feasible(self, r: Floats) -> Floats:
         """Return `r` (n,) with the entries of one sign scaled so that all sum to the slope."""
@@ -138,7 +141,7 @@ def one_class(y: Floats) -> SquaredLoss:
 
 
 @compiled
-def _derivative(
+def _derivatives(
     s: float,
     u: Floats,
     change: Floats,
@@ -160,21 +163,16 @@ def _derivative(
     return first, second
 
 
-@compiled
 def _sorted_kinks(u: Floats, change: Floats, lower: Floats, upper: Floats) -> Floats:
     """Return the steps, in order, at which a decision value meets an end of its interval."""
-    kinks = np.empty(2 * len(u))
-    count = 0
-    for i in range(len(u)):
-        if change[i] != 0.0:
-            for end in (lower[i], upper[i]):
-                if np.isfinite(end):
-                    kinks[count] = (end - u[i]) / change[i]
-                    count += 1
-    return np.sort(kinks[:count])
+    kinks = []
+    for end in (lower, upper):
+        met = np.isfinite(end) & (change != 0.0)
+        with np.errstate(over="ignore"):
+            kinks.append((end[met] - u[met]) / change[met])
+    return np.sort(np.concatenate(kinks))
 
 
-@compiled
 def root_on_line(
     u: Floats, change: Floats, lower: Floats, upper: Floats, constant: float, curvature: float
 ) -> float:
@@ -184,21 +182,24 @@ def root_on_line(
     piece on which the sign changes, and its straight line gives the root.  Of many roots it is the
     middle one.
     """
-    kinks = _sorted_kinks(u, change, lower, upper)
-    if len(kinks) == 0:
+    kinks: list[float] = _sorted_kinks(u, change, lower, upper).tolist()
+    if not kinks:
         return -constant / curvature if curvature > 0.0 else 0.0
-    roots = np.zeros(2)
-    for side in range(2):  # the first kink of value >= 0, then the first of value > 0
-        low, high = 0, len(kinks)
-        while low < high:
-            middle = (low + high) // 2
-            at = _derivative(kinks[middle], u, change, lower, upper, constant, curvature)[0]
-            if at > 0.0 or (at == 0.0 and side == 0):
-                high = middle
-            else:
-                low = middle + 1
-        left = kinks[low - 1] if low > 0 else -np.inf
-        right = kinks[low] if low < len(kinks) else np.inf
+    u, change, lower, upper = map(np.ascontiguousarray, (u, change, lower, upper))
+
+    @cache
+    def derivatives(s: float) -> tuple[float, float]:
+        return _derivatives(s, u, change, lower, upper, float(constant), float(curvature))
+
+    def value(s: float) -> float:
+        return derivatives(s)[0]
+
+    first = bisect_left(kinks, 0.0, key=value)  # of value >= 0
+    behind = bisect_right(kinks, 0.0, key=value)  # the first of value > 0, on the same path
+    roots: list[float] = []
+    for place in (first, behind):
+        left = kinks[place - 1] if place > 0 else -math.inf
+        right = kinks[place] if place < len(kinks) else math.inf
         # Kinks of a change at rounding level lie so far off that the line is lost there.
         if left < 0.0 < right:
             inside = 0.0
@@ -206,8 +207,8 @@ def root_on_line(
             inside = left + 0.5 * min(right - left, 1.0 + left)
         else:
             inside = right - 0.5 * min(right - left, 1.0 - right)
-        at, slope = _derivative(inside, u, change, lower, upper, constant, curvature)
-        flat = max(left, kinks[0]) if side else min(right, kinks[-1])
+        at, slope = derivatives(inside)
+        flat = min(right, kinks[-1]) if not roots else max(left, kinks[0])
         root = inside - at / slope if slope > 0.0 else flat
-        roots[side] = min(max(root, left), right)
-    return float(0.5 * (roots[0] + roots[1]))
+        roots.append(min(max(root, left), right))
+    return 0.5 * (roots[0] + roots[1])

@@ -16,6 +16,7 @@ reach it by a few factorisations.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -148,7 +149,7 @@ def solve_svm(
     reach = np.sqrt(np.maximum(np.diagonal(K), 0.0))
 
     def certify(beta: Floats, f: Floats) -> Certificate:
-        return Certificate(*_evaluate(beta, f, y, C, reach))
+        return _evaluate(beta, f, y, C, reach)
 
     return maximise_dual(K, y, lower, upper, beta, certify, tol, max_rounds)
 
@@ -218,21 +219,18 @@ def _feasible(alpha: Floats, y: Floats, C: float) -> Floats:
     return alpha * y
 
 
-@compiled
-def _evaluate(
-    beta: Floats, f: Floats, y: Floats, C: float, reach: Floats
-) -> tuple[float, float, float, float]:
-    """Return the fields of a :class:`Certificate` at `beta`, with ``f = K beta``.
+def _evaluate(beta: Floats, f: Floats, y: Floats, C: float, reach: Floats) -> Certificate:
+    """Return the bounds at `beta`, with ``f = K beta``.
 
     C magnifies the rounding errors of slacks that should be zero.  They are added to the primal
     value, so that it stays an upper bound; see :func:`slack_rounding`.
     """
-    norm = np.dot(beta, f)
+    norm = float(beta @ f)
     bias = best_bias(f, y)
     slack = 1.0 - y * (f + bias)
     rounding = C * slack_rounding(slack, reach, beta)
-    primal = 0.5 * norm + C * np.maximum(0.0, slack).sum() + rounding
-    return primal, np.abs(beta).sum() - 0.5 * norm, bias, rounding
+    primal = 0.5 * norm + C * float(np.maximum(0.0, slack).sum()) + rounding
+    return Certificate(primal, float(np.abs(beta).sum()) - 0.5 * norm, bias, rounding)
 
 
 @compiled
@@ -251,8 +249,10 @@ def slack_rounding(slack: Floats, reach: Floats, beta: Floats) -> float:
     beta : (n,) float64
         Expansion coefficients.
     """
-    size = np.sqrt(((reach * beta) ** 2).sum())
-    total = 0.0
+    squares = total = 0.0
+    for i in range(len(slack)):
+        squares += (reach[i] * beta[i]) ** 2
+    size = math.sqrt(squares)
     for i in range(len(slack)):
         unsure = EPS * (reach[i] * size + 1.0)
         if slack[i] > -unsure:
@@ -260,7 +260,6 @@ def slack_rounding(slack: Floats, reach: Floats, beta: Floats) -> float:
     return total
 
 
-@compiled
 def best_bias(f: Floats, y: Floats) -> float:
     """Return the middle of the minimisers over b of ``sum_i max(0, 1 - y_i (f_i + b))``.
 
@@ -275,7 +274,7 @@ def best_bias(f: Floats, y: Floats) -> float:
         Labels in {-1, +1}.
     """
     kinks = np.sort(y - f)
-    positives = (y > 0).sum()
+    positives = int(np.count_nonzero(y > 0))
     left = kinks[min(positives, len(kinks)) - 1] if positives else kinks[0]
     right = kinks[positives] if positives < len(kinks) else left
     return float(0.5 * (left + right))

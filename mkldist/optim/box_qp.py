@@ -10,44 +10,13 @@ Both work in place on a feasible point and its gradient.
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg.lapack import dposv
+import scipy
 
 from mkldist.arrays import Floats, Ints
 from mkldist.compiled import compiled
 
 _CURVATURE_FLOOR = 1e-12  # of the diagonal
 _TINY = float(np.finfo(np.float64).tiny)
-
-
-@compiled
-def _pair_curvature(K: Floats, diagonal: Floats, i: int, j: int) -> float:
-    """Return the curvature along e_i - e_j, at least a positive floor against rounding."""
-    total = diagonal[i] + diagonal[j]
-    return float(max(total - 2.0 * K[i, j], _CURVATURE_FLOOR * total, _TINY))
-
-
-@compiled
-def _working_pair(
-    K: Floats, diagonal: Floats, beta: Floats, slack: Floats, lower: Floats, upper: Floats
-) -> tuple[int, int, float]:
-    """Return the pair (i up, j down) of largest second-order gain, and the largest violation.
-
-    With ``slack = linear - K beta``, moving beta from j to i gains as long as slack_i > slack_j.
-    """
-    i, highest = -1, -np.inf
-    for k in range(len(beta)):
-        if beta[k] < upper[k] and slack[k] > highest:
-            i, highest = k, slack[k]
-    j, gain, lowest = -1, 0.0, np.inf
-    for k in range(len(beta)):
-        if beta[k] > lower[k]:
-            lowest = min(lowest, slack[k])
-            slope = highest - slack[k]
-            if slope > 0.0:
-                curvature = _pair_curvature(K, diagonal, i, k)
-                if slope * slope > gain * curvature:
-                    j, gain = k, slope * slope / curvature
-    return i, j, highest - lowest
 
 
 @compiled
@@ -62,6 +31,9 @@ def pair_updates(
     max_iter: int,
 ) -> int:
     """Improve `beta` and ``slack = linear - K beta`` in place by pair updates; return their number.
+
+    An update moves beta from j to i, of which i has the largest slack and j promises the largest
+    gain to second order.  The curvature along e_i - e_j has a floor against rounding.
 
     Parameters
     ----------
@@ -78,16 +50,29 @@ def pair_updates(
     max_iter : int
         Limit on updates.
     """
+    n = len(beta)
     for step in range(max_iter):
-        i, j, worst = _working_pair(K, diagonal, beta, slack, lower, upper)
-        if i < 0 or j < 0 or worst <= violation:
+        i, highest = -1, -np.inf
+        for k in range(n):
+            if beta[k] < upper[k] and slack[k] > highest:
+                i, highest = k, slack[k]
+        j, gain, lowest, curvature = -1, 0.0, np.inf, 1.0
+        for k in range(n):
+            if beta[k] > lower[k]:
+                lowest = min(lowest, slack[k])
+                slope = highest - slack[k]
+                if slope > 0.0:
+                    total = diagonal[i] + diagonal[k]
+                    bend = max(total - 2.0 * K[i, k], _CURVATURE_FLOOR * total, _TINY)
+                    if slope * slope > gain * bend:
+                        j, gain, curvature = k, slope * slope / bend, bend
+        if i < 0 or j < 0 or highest - lowest <= violation:
             return step
-        curvature = _pair_curvature(K, diagonal, i, j)
         room_up, room_down = upper[i] - beta[i], beta[j] - lower[j]
         move = min((slack[i] - slack[j]) / curvature, room_up, room_down)
         beta[i] = upper[i] if move == room_up else beta[i] + move
         beta[j] = lower[j] if move == room_down else beta[j] - move
-        for k in range(len(beta)):
+        for k in range(n):
             slack[k] -= move * (K[i, k] - K[j, k])
     return max_iter
 
@@ -133,7 +118,6 @@ def newton_steps(
     return limit
 
 
-@compiled
 def _move(
     beta: Floats,
     free: Ints,
@@ -143,18 +127,17 @@ def _move(
     length: float,
 ) -> tuple[float, bool]:
     """Move the free variables at most until the box stops them; return the length and if it did."""
-    stop, wall, blocked = -1, 0.0, False
-    for k in range(len(free)):
-        if direction[k] != 0.0:
-            end = upper[free[k]] if direction[k] > 0.0 else lower[free[k]]
-            room = (end - beta[free[k]]) / direction[k]
-            if room <= length and (not blocked or room < length):
-                length, blocked, stop, wall = room, True, free[k], end
-    for k in range(len(free)):
-        moved = beta[free[k]] + length * direction[k]
-        beta[free[k]] = min(max(moved, lower[free[k]]), upper[free[k]])
+    start, low, high = beta[free], lower[free], upper[free]
+    ends = np.where(direction > 0.0, high, low)
+    room = np.full(len(free), np.inf)
+    np.divide(ends - start, direction, out=room, where=direction != 0.0)
+    first = int(room.argmin())
+    blocked = bool(room[first] <= length)
     if blocked:
-        beta[stop] = wall
+        length = float(room[first])
+    beta[free] = np.clip(start + length * direction, low, high)
+    if blocked:
+        beta[free[first]] = ends[first]
     return length, blocked
 
 
@@ -179,7 +162,7 @@ def _newton_direction(K: Floats, free: Ints, residual: Floats) -> Floats | None:
     ridge = max(_CURVATURE_FLOOR * float(np.trace(block)) / len(free), np.finfo(np.float64).tiny)
     block.flat[:: len(free) + 1] += ridge
     right = np.column_stack([residual, np.ones(len(free))])
-    _, solved, info = dposv(block.T, right, overwrite_a=True)
+    _, solved, info = scipy.linalg.lapack.dposv(block.T, right, overwrite_a=True)
     if info:
         return None
     with np.errstate(all="ignore"):

@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from mkldist.arrays import Floats, Ints
+from mkldist.arrays import Floats
 from mkldist.compiled import compiled
 from mkldist.optim.simplex import project_onto_simplex
 
 _NEWTON_LIMIT = 60
 _HALVINGS = 50
+_CURVATURE_FLOOR = 1e-15  # of a cut's own
 
 
 def nearest_below(
@@ -32,7 +33,6 @@ def nearest_below(
     return (point / total if reached and total > 0.0 else None), multipliers
 
 
-@compiled
 def project_onto_level_set(
     payoff: Floats, centre: Floats, level: float, slack: float, start: Floats
 ) -> tuple[Floats, Floats, bool]:
@@ -60,29 +60,25 @@ def project_onto_level_set(
     reached : bool
         True if ``payoff point <= level + slack``.
     """
-    multipliers = start.copy()
+    multipliers = start
     gradient, point = _dual(payoff, centre, level, multipliers)
     for _ in range(_NEWTON_LIMIT):
-        violation = gradient.max()
-        for j in range(len(multipliers)):
-            if multipliers[j] > 0.0:
-                violation = max(violation, -gradient[j])
-        if violation <= slack:
+        held = gradient[multipliers > 0.0]  # equations; the other cuts are inequalities
+        if max(gradient.max(), -held.min(initial=0.0)) <= slack:
             return point, multipliers, True
-        free = np.flatnonzero((multipliers > 0.0) | (gradient > 0.0))
-        direction = _newton_direction(payoff, point, gradient, multipliers, free)
-        slope = np.dot(gradient, direction)
+        direction = _newton_direction(payoff, point, gradient, multipliers)
+        slope = gradient @ direction
         if slope <= 0.0:
             break
         length = 1.0
         for _ in range(_HALVINGS):
             trial = np.maximum(multipliers + length * direction, 0.0)
             trial_gradient, trial_point = _dual(payoff, centre, level, trial)
-            if np.dot(trial_gradient, direction) >= -0.1 * slope:
+            if trial_gradient @ direction >= -0.1 * slope:
                 break
             length *= 0.5
         multipliers, gradient, point = trial, trial_gradient, trial_point
-    return point, multipliers, gradient.max() <= slack
+    return point, multipliers, bool(gradient.max() <= slack)
 
 
 @compiled
@@ -90,69 +86,96 @@ def _dual(
     payoff: Floats, centre: Floats, level: float, multipliers: Floats
 ) -> tuple[Floats, Floats]:
     """Return the dual function's gradient ``payoff p - level`` and the minimiser p."""
-    shifted = centre.copy()
-    for j in range(len(multipliers)):
+    n_cuts, n_columns = payoff.shape
+    shifted, gradient = np.empty(n_columns), np.empty(n_cuts)
+    for m in range(n_columns):
+        shifted[m] = centre[m]
+    for j in range(n_cuts):
         if multipliers[j] != 0.0:
-            shifted -= multipliers[j] * payoff[j]
+            for m in range(n_columns):
+                shifted[m] -= multipliers[j] * payoff[j, m]
     point = project_onto_simplex(shifted)
-    return np.dot(payoff, point) - level, point
+    for j in range(n_cuts):
+        gradient[j] = -level
+    for m in range(n_columns):
+        if point[m] > 0.0:
+            for j in range(n_cuts):
+                gradient[j] += payoff[j, m] * point[m]
+    return gradient, point
 
 
-@compiled
 def _newton_direction(
-    payoff: Floats, point: Floats, gradient: Floats, multipliers: Floats, free: Ints
+    payoff: Floats, point: Floats, gradient: Floats, multipliers: Floats
 ) -> Floats:
     """Return the step to the maximiser over multipliers >= 0 of the local quadratic model.
 
     Its Hessian on the free cuts is ``-A (I - 11'/|S|) A'`` with A the payoff on the support S.
     """
-    support = np.flatnonzero(point > 0.0)
-    rows = np.empty((len(free), len(support)))
-    for a in range(len(free)):
-        for s in range(len(support)):
-            rows[a, s] = payoff[free[a], support[s]]
-        rows[a] -= rows[a].mean()
-    hessian = np.dot(rows, rows.T)
-    trace = np.trace(hessian)
-    ridge = 1e-14 * trace / len(free) if trace > 0.0 else 1.0
-    for a in range(len(free)):
-        hessian[a, a] += ridge
+    free = np.flatnonzero((multipliers > 0.0) | (gradient > 0.0))
+    rows = payoff[free][:, point > 0.0]
+    rows -= rows.sum(axis=1)[:, None] / rows.shape[1]
+    hessian = rows @ rows.T
+    diagonal = hessian.reshape(-1)[:: len(free) + 1]
+    trace = float(diagonal.sum())
+    diagonal += 1e-14 * trace / len(free) if trace > 0.0 else 1.0
     current = multipliers[free]
-    best = _nonnegative_minimiser(hessian, gradient[free] + np.dot(hessian, current), current)
+    best = _nonnegative_minimiser(hessian, gradient[free] + hessian @ current, current)
     direction = np.zeros(len(multipliers))
     direction[free] = best - current
     return direction
 
 
 @compiled
-def _nonnegative_minimiser(hessian: Floats, linear: Floats, start: Floats) -> Floats:
-    """Minimise ``1/2 u'Hu - linear'u`` over u >= 0 by the active-set method of Lawson & Hanson."""
-    u = start.copy()
-    passive = u > 0.0
-    for _ in range(3 * len(u) + 10):
-        inside = np.flatnonzero(passive)
-        if len(inside):
-            block = np.empty((len(inside), len(inside)))
-            for a in range(len(inside)):
-                for b in range(len(inside)):
-                    block[a, b] = hessian[inside[a], inside[b]]
-            target = np.linalg.solve(block, linear[inside])
-            if target.min() <= 0.0:
-                length, blocker = 1.0, -1
-                for a in range(len(inside)):
-                    if target[a] <= 0.0:
-                        now = u[inside[a]]
-                        ratio = now / (now - target[a]) if now > target[a] else 0.0
-                        if blocker < 0 or ratio < length:
-                            length, blocker = ratio, inside[a]
-                u[inside] += length * (target - u[inside])
-                u[blocker], passive[blocker] = 0.0, False
-                continue
-            u[inside] = target
-        pull = linear - np.dot(hessian, u)
-        pull[inside] = 0.0
-        entering = np.argmax(pull)
-        if pull[entering] <= 1e-12 * np.abs(linear).max():
+def _nonnegative_minimiser(  # noqa: C901, PLR0912  (numba compiles a callee anew in its caller)
+    hessian: Floats, linear: Floats, start: Floats
+) -> Floats:
+    """Minimise ``1/2 u'Hu - linear'u`` over u >= 0 by the active-set method of Lawson & Hanson.
+
+    Elimination solves for the passive variables, those that may be positive.  Directions of no
+    curvature up to rounding, as equal cuts have, get the least that counts.
+    """
+    n, smallest_pull = len(linear), 0.0
+    u, passive = np.empty(n), np.empty(n, dtype=np.intp)
+    left, target = np.empty((n, n)), np.empty(n)
+    for a in range(n):
+        u[a], passive[a] = start[a], 1 if start[a] > 0.0 else 0
+        smallest_pull = max(smallest_pull, 1e-12 * abs(linear[a]))
+    for _ in range(3 * n + 10):
+        for a in range(n):
+            target[a] = linear[a] if passive[a] else 0.0
+            for b in range(n):
+                left[a, b] = hessian[a, b] if passive[a] and passive[b] else 0.0
+        for c in range(n):
+            left[c, c] = max(left[c, c], _CURVATURE_FLOOR * hessian[c, c])  # also if not passive
+            for a in range(c + 1, n):
+                factor = left[a, c] / left[c, c]
+                target[a] -= factor * target[c]
+                for b in range(c + 1, n):
+                    left[a, b] -= factor * left[c, b]
+        for c in range(n - 1, -1, -1):
+            for b in range(c + 1, n):
+                target[c] -= left[c, b] * target[b]
+            target[c] /= left[c, c]
+        length, blocker = 1.0, -1
+        for a in range(n):
+            if passive[a] and target[a] <= 0.0:
+                ratio = u[a] / (u[a] - target[a]) if u[a] > target[a] else 0.0
+                if blocker < 0 or ratio < length:
+                    length, blocker = ratio, a
+        for a in range(n):
+            if passive[a]:
+                u[a] += length * (target[a] - u[a])
+        if blocker >= 0:
+            u[blocker], passive[blocker] = 0.0, 0
+            continue
+        entering, largest_pull = -1, smallest_pull
+        for a in range(n):
+            pull = linear[a]
+            for b in range(n):
+                pull -= hessian[a, b] * u[b]
+            if not passive[a] and pull > largest_pull:
+                entering, largest_pull = a, pull
+        if entering < 0:
             break
-        passive[entering] = True
-    return np.maximum(u, 0.0)
+        passive[entering] = 1
+    return u

@@ -13,16 +13,20 @@ sizes occur in practice, and a general solver, HiGHS, takes over where the pivot
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple, TypeVar
 
 import numpy as np
-from scipy.optimize import linprog
+import scipy
 
 from mkldist.arrays import Floats, Ints
 from mkldist.compiled import compiled
 
+Numbers = TypeVar("Numbers", Floats, Ints)
+
 _PIVOT_LIMIT = 1000
 _WEIGHT_TOLERANCE = 1e-12
 _PAYOFF_TOLERANCE = 64.0 * float(np.finfo(np.float64).eps)
+_TINY = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,26 +67,18 @@ def solve_game(payoff: Floats, active: Ints, support: Ints) -> GameSolution:
     -------
     GameSolution
     """
-    try:
-        if not len(active) or not _dual_feasible(payoff, active, support):
-            active = np.zeros(1, dtype=np.intp)
-            support = np.array([payoff[0].argmin()], dtype=np.intp)
-        active, support, w, p, optimal = _dual_simplex(payoff, active, support)
-    except np.linalg.LinAlgError:
-        optimal = False
-    if not optimal:
-        return _solve_by_general_solver(payoff)
-    columns, rows = np.zeros(payoff.shape[1]), np.zeros(len(payoff))
-    columns[support] = np.maximum(p, 0.0)
-    rows[active] = np.maximum(w, 0.0)
-    return _certified(payoff, columns, rows, active, support)
+    found = _dual_simplex(payoff, active, support) if len(active) else None
+    if found is None:  # no basis, or one that does not fit
+        best_reply = np.array([payoff[0].argmin()])
+        found = _dual_simplex(payoff, np.zeros(1, dtype=np.intp), best_reply)
+    return _solve_by_general_solver(payoff) if found is None else found
 
 
 def _solve_by_general_solver(payoff: Floats) -> GameSolution:
     """Solve a game on which the warm start broke down, by HiGHS."""
     n_rows, n_columns = payoff.shape
     scale = max(float(np.abs(payoff).max()), float(np.finfo(np.float64).tiny))
-    result = linprog(
+    result = scipy.optimize.linprog(
         np.r_[np.zeros(n_columns), 1.0],
         A_ub=np.column_stack([payoff / scale, -np.ones(n_rows)]),
         b_ub=np.zeros(n_rows),
@@ -106,206 +102,262 @@ def _certified(
     return GameSolution(bound, columns / columns.sum(), rows, active, support)
 
 
-@compiled
-def _bordered(block: Floats) -> Floats:
-    """Return ``[[block, -1], [1', 0]]``."""
-    k = len(block)
-    system = np.zeros((k + 1, k + 1))
-    system[:k, :k] = block
-    system[:k, k] = -1.0
-    system[k, :k] = 1.0
-    return system
-
-
-@compiled
-def _solve(system: Floats, right: Floats) -> Floats:
-    """Solve a square system whose rows may differ by more than the range of digits.
-
-    One step of refinement keeps the residual so small that a column like one of the basis never
-    seems to differ from it.
-    """
-    scaled, scaled_right = system.copy(), right.copy()
-    for i in range(len(system)):
-        size = np.abs(system[i]).max()
-        if size > 0.0:
-            scaled[i] /= size
-            scaled_right[i] /= size
-    solved = np.linalg.solve(scaled, scaled_right)
-    residual = scaled_right - np.dot(scaled, solved)
-    return (solved + np.linalg.solve(scaled, residual)).astype(np.float64)
-
-
-@compiled
-def _with(indices: Ints, value: int) -> Ints:
-    """Return `indices` and `value`."""
-    grown = np.empty(len(indices) + 1, dtype=indices.dtype)
-    grown[:-1] = indices
-    grown[-1] = value
-    return grown
-
-
-@compiled
-def _without(indices: Ints, position: int) -> Ints:
-    """Return `indices` less the one at `position`."""
-    return np.concatenate((indices[:position], indices[position + 1 :]))
-
-
-@compiled
-def _weighted_rows(payoff: Floats, active: Ints, weights: Floats) -> Floats:
-    """Return ``sum_a weights[a] payoff[active[a]]``, (M,)."""
-    total = np.zeros(payoff.shape[1])
-    for a in range(len(active)):
-        total += weights[a] * payoff[active[a]]
-    return total
-
-
-@compiled
-def _weighted_sizes(payoff: Floats, active: Ints, weights: Floats) -> Floats:
-    """Return ``sum_a |weights[a] payoff[active[a]]|``, (M,), the scale of rounding errors."""
-    total = np.zeros(payoff.shape[1])
-    for a in range(len(active)):
-        total += np.abs(weights[a] * payoff[active[a]])
-    return total
-
-
-@compiled
-def _worst_row(payoff: Floats, active: Ints, support: Ints, p: Floats, v: float) -> int:
-    """Return the row that most exceeds `v` at the weights `p` on `support`, or -1.
-
-    A row counts only if its excess is more than rounding of the row's own terms, because the
-    sizes of rows may differ by more than the range of digits.
-    """
-    worst, largest = -1, 0.0
-    for j in range(len(payoff)):
-        value, size = -v, abs(v)
-        for s in range(len(support)):
-            term = payoff[j, support[s]] * p[s]
-            value += term
-            size += abs(term)
-        if value > largest and value > _PAYOFF_TOLERANCE * size and not np.any(active == j):
-            worst, largest = j, value
-    return worst
-
-
-@compiled
-def _ratio_test(
-    w: Floats, w_drift: Floats, excess: Floats, excess_drift: Floats, support: Ints, size: Floats
-) -> tuple[int, bool]:
-    """Return the first entry to turn dual infeasible along the drift, and True if it is a column.
-
-    The entry is a position in w or a column; it is -1 if none turns infeasible.
-    """
-    step, blocker, is_column, pivot = np.inf, -1, False, 0.0
-    for a in range(len(w)):
-        if w_drift[a] < -_WEIGHT_TOLERANCE:
-            ratio = max(w[a], 0.0) / -w_drift[a]
-            if ratio < step or (ratio == step and -w_drift[a] > pivot):
-                step, blocker, pivot = ratio, a, -w_drift[a]
-    excess_drift[support] = 0.0
-    for m in range(len(excess)):
-        if excess_drift[m] < -_PAYOFF_TOLERANCE * size[m]:
-            ratio = max(excess[m], 0.0) / -excess_drift[m]
-            if ratio < step or (is_column and ratio == step and -excess_drift[m] > pivot):
-                step, blocker, is_column, pivot = ratio, m, True, -excess_drift[m]
-    return blocker, is_column
-
-
-@compiled
-def _block(payoff: Floats, active: Ints, support: Ints) -> Floats:
-    """Return ``payoff[active][:, support]``."""
-    block = np.empty((len(active), len(support)))
-    for a in range(len(active)):
-        for s in range(len(support)):
-            block[a, s] = payoff[active[a], support[s]]
-    return block
-
-
-@compiled
-def _negative_weight(block: Floats, p: Floats) -> int:
-    """Return the position of the weight that is negative beyond rounding, or -1.
-
-    The effect of a weight on the rows, its size times that of its column, is held to rounding.
-    """
-    effects = np.empty(len(p))
-    for s in range(len(p)):
-        effects[s] = p[s] * max(np.abs(block[:, s]).max(), np.finfo(np.float64).tiny)
-    leaving = int(np.argmin(effects))
-    return leaving if effects[leaving] < -_WEIGHT_TOLERANCE * np.abs(effects).max() else -1
-
-
-@compiled
-def _exchange(
-    active: Ints, support: Ints, row: int, leaving: int, blocker: int, is_column: bool
-) -> tuple[Ints, Ints]:
-    """Return the next basis: `row` enters or, if `row` is negative, the column at `leaving` leaves.
-
-    The blocker is a column, which enters the support, or the position of a row, which leaves.
-    """
-    active, support = active.copy(), support.copy()
-    if row >= 0 and is_column:
-        return _with(active, row), _with(support, blocker)
-    if row >= 0:
-        active[blocker] = row
-        return active, support
-    if is_column:
-        support[leaving] = blocker
-        return active, support
-    return _without(active, blocker), _without(support, leaving)
-
-
-@compiled
-def _dual_feasible(payoff: Floats, active: Ints, support: Ints) -> bool:
-    """Return whether a basis has ``w >= 0`` and ``payoff' w >= v 1`` up to rounding."""
-    k = len(active)
-    unit = np.zeros(k + 1)
-    unit[k] = 1.0
-    dual = _solve(_bordered(_block(payoff, active, support).T.copy()), unit)
-    w, v = dual[:k].copy(), dual[k]
-    excess = _weighted_rows(payoff, active, w) - v
-    excess[support] = 0.0
-    size = _weighted_sizes(payoff, active, w) + abs(v)
-    return bool(w.min() >= -_WEIGHT_TOLERANCE and (excess >= -_PAYOFF_TOLERANCE * size).all())
-
-
-@compiled
-def _dual_simplex(
-    payoff: Floats, active: Ints, support: Ints
-) -> tuple[Ints, Ints, Floats, Floats, bool]:
-    """Pivot from a dual feasible basis (R, S) to the optimum.
+def _dual_simplex(payoff: Floats, active: Ints, support: Ints) -> GameSolution | None:
+    """Pivot from a basis (R, S) to the optimum; return None if it does not fit or breaks down.
 
     On a basis ``payoff_RS p = v 1`` and ``payoff_RS' w = v 1``.  At each pivot a row above v
     enters or a column of negative p_m leaves.  The ratio test keeps the dual feasible, and v grows
     with every pivot.
     """
-    w, p = np.ones(1), np.ones(1)
-    for _ in range(_PIVOT_LIMIT):
+    for number in range(_PIVOT_LIMIT):
         k = len(active)
-        block = _block(payoff, active, support)
-        column_system = _bordered(block.T.copy())
-        unit = np.zeros(k + 1)
-        unit[k] = 1.0
-        primal, dual = _solve(_bordered(block), unit), _solve(column_system, unit)
-        p, w = primal[:k].copy(), dual[:k].copy()
-        row = _worst_row(payoff, active, support, p, primal[k])
-        leaving = _negative_weight(block, p)
+        primal_system = _System.of(payoff, active, support, False)
+        dual_system = _System.of(payoff, active, support, True)
+        if primal_system is None or dual_system is None:
+            return None
+        unit = _unit(k + 1, k)
+        primal, dual = _solved(*primal_system, unit), _solved(*dual_system, unit)
+        p, w = primal[:k], dual[:k]
+        excess, size = _excess(payoff, active, support, dual)
+        if number == 0 and not _feasible(w, excess, size):
+            return None
+        row = _worst_row(payoff, active, support, primal)
+        leaving = _negative_weight(payoff[active][:, support], p) if row < 0 else -1
         if row < 0 and leaving < 0:
-            return active, support, w, p, True
-        right = np.zeros(k + 1)
+            columns, rows = np.zeros(payoff.shape[1]), np.zeros(len(payoff))
+            columns[support] = np.maximum(p, 0.0)
+            rows[active] = np.maximum(w, 0.0)
+            return _certified(payoff, columns, rows, active, support)
+        right = _with(-payoff[row, support], -1.0) if row >= 0 else _unit(k + 1, leaving)
+        change = _solved(*dual_system, right)
+        drift, size = _excess(payoff, active, support, change)
         if row >= 0:
-            for s in range(k):
-                right[s] = -payoff[row, support[s]]
-            right[k] = -1.0
-        else:
-            right[leaving] = 1.0
-        change = _solve(column_system, right)
-        excess_drift = _weighted_rows(payoff, active, change[:k]) - change[k]
-        size = _weighted_sizes(payoff, active, change[:k]) + abs(change[k])
-        if row >= 0:
-            excess_drift += payoff[row]
+            drift += payoff[row]
             size += np.abs(payoff[row])
-        excess = _weighted_rows(payoff, active, w) - dual[k]
-        blocker, is_column = _ratio_test(w, change[:k], excess, excess_drift, support, size)
-        if blocker < 0:
-            return active, support, w, p, False
-        active, support = _exchange(active, support, row, leaving, blocker, is_column)
-    return active, support, w, p, False
+            drift[support] = 0.0
+        blocking_row, blocking_column = _ratio_test(w, change, excess, drift, size)
+        if blocking_row < 0 and blocking_column < 0:
+            return None
+        if row >= 0 and blocking_column >= 0:
+            active, support = _with(active, row), _with(support, blocking_column)
+        elif row >= 0:
+            active = _with(active, row, blocking_row)
+        elif blocking_column >= 0:
+            support = _with(support, blocking_column, leaving)
+        else:
+            active, support = _without(active, blocking_row), _without(support, leaving)
+    return None
+
+
+def _unit(size: int, position: int) -> Floats:
+    """Return the unit vector of this size with its one at `position`."""
+    unit = np.zeros(size)
+    unit[position] = 1.0
+    return unit
+
+
+def _with(values: Numbers, value: float, position: int | None = None) -> Numbers:
+    """Return `values` with another one at `position`, or at the end."""
+    size = len(values)
+    changed = np.empty(size + (position is None), values.dtype)
+    changed[:size] = values
+    changed[size if position is None else position] = value
+    return changed
+
+
+def _without(indices: Ints, position: int) -> Ints:
+    """Return `indices` without the one at `position`."""
+    return np.concatenate((indices[:position], indices[position + 1 :]))
+
+
+class _System(NamedTuple):
+    """``[[B, -1], [1', 0]]`` for the payoff B of a basis, or its transpose, and its LU factors.
+
+    Parameters
+    ----------
+    scaled, factors : (k + 1, k + 1) float64
+        The system, each row divided by its size, and its factors.
+    order : (k + 1,) intp
+        Which row was exchanged with each.
+    sizes : (k + 1,) float64
+        Largest absolute entries of the rows, which may differ by more than the range of digits.
+    """
+
+    scaled: Floats
+    factors: Floats
+    order: Ints
+    sizes: Floats
+
+    @classmethod
+    def of(cls, payoff: Floats, active: Ints, support: Ints, transposed: bool) -> _System | None:
+        """Return the factorised system of a basis; None if it is singular."""
+        n = len(active) + 1
+        system = cls(np.empty((n, n)), np.empty((n, n)), np.empty(n, np.intp), np.empty(n))
+        scaled, factors, order, sizes = system
+        _write_system(payoff, active, support, transposed, scaled, factors, sizes)
+        return system if _factorise(factors, order) else None
+
+
+@compiled
+def _write_system(
+    payoff: Floats,
+    active: Ints,
+    support: Ints,
+    transposed: bool,
+    scaled: Floats,
+    copy: Floats,
+    sizes: Floats,
+) -> None:
+    """Write the scaled matrix of a :class:`_System`, twice, and the sizes of its rows."""
+    k = len(active)
+    for a in range(k):
+        scaled[a, k], scaled[k, a] = -1.0, 1.0
+        for s in range(k):
+            if transposed:
+                scaled[s, a] = payoff[active[a], support[s]]
+            else:
+                scaled[a, s] = payoff[active[a], support[s]]
+    scaled[k, k] = 0.0
+    for a in range(k + 1):
+        sizes[a] = 1.0
+        for s in range(k):
+            sizes[a] = max(sizes[a], abs(scaled[a, s]))
+        for s in range(k + 1):
+            scaled[a, s] /= sizes[a]
+            copy[a, s] = scaled[a, s]
+
+
+@compiled
+def _factorise(matrix: Floats, order: Ints) -> bool:
+    """Overwrite a matrix by its LU factors; return False if it is singular.
+
+    `order` becomes the row that was exchanged with each, by partial pivoting.
+    """
+    n = len(order)
+    for c in range(n):
+        largest = c
+        for a in range(c + 1, n):
+            if abs(matrix[a, c]) > abs(matrix[largest, c]):
+                largest = a
+        order[c] = largest
+        if not abs(matrix[largest, c]) > 0.0:
+            return False
+        for s in range(n):
+            matrix[c, s], matrix[largest, s] = matrix[largest, s], matrix[c, s]
+        for a in range(c + 1, n):
+            matrix[a, c] /= matrix[c, c]
+            for s in range(c + 1, n):
+                matrix[a, s] -= matrix[a, c] * matrix[c, s]
+    return True
+
+
+@compiled
+def _solved(scaled: Floats, factors: Floats, order: Ints, sizes: Floats, right: Floats) -> Floats:
+    """Solve a factorised system.
+
+    One step of refinement keeps the residual so small that a column like one of the basis never
+    seems to differ from it.
+    """
+    n = len(right)
+    solution, residual = np.empty(n), np.empty(n)
+    for a in range(n):
+        solution[a] = 0.0
+    for _ in range(2):
+        for a in range(n):
+            residual[a] = right[a] / sizes[a]
+            for s in range(n):
+                residual[a] -= scaled[a, s] * solution[s]
+        for a in range(n):
+            residual[a], residual[order[a]] = residual[order[a]], residual[a]
+        for a in range(n):
+            for s in range(a):
+                residual[a] -= factors[a, s] * residual[s]
+        for a in range(n - 1, -1, -1):
+            for s in range(a + 1, n):
+                residual[a] -= factors[a, s] * residual[s]
+            residual[a] /= factors[a, a]
+            solution[a] += residual[a]
+    return solution
+
+
+@compiled
+def _excess(payoff: Floats, active: Ints, support: Ints, solution: Floats) -> tuple[Floats, Floats]:
+    """Return ``payoff_R' w - v 1``, (M,), and the sum of its terms' sizes, for rounding errors.
+
+    `solution` is w and v.  The excess is zero on the support.
+    """
+    k, n_columns = len(active), payoff.shape[1]
+    v = solution[k]
+    excess, size = np.empty(n_columns), np.empty(n_columns)
+    for m in range(n_columns):
+        excess[m], size[m] = -v, abs(v)
+    for a in range(k):
+        for m in range(n_columns):
+            term = solution[a] * payoff[active[a], m]
+            excess[m] += term
+            size[m] += abs(term)
+    for s in range(k):
+        excess[support[s]] = 0.0
+    return excess, size
+
+
+def _feasible(w: Floats, excess: Floats, size: Floats) -> bool:
+    """Return whether no weight and no excess is negative beyond rounding."""
+    return bool(w.min() >= -_WEIGHT_TOLERANCE and (excess >= -_PAYOFF_TOLERANCE * size).all())
+
+
+@compiled
+def _worst_row(payoff: Floats, active: Ints, support: Ints, solution: Floats) -> int:
+    """Return the row that most exceeds v at the weights p on `support`, or -1.
+
+    `solution` is p and v.  A row counts only if its excess is more than rounding of the row's own
+    terms, because the sizes of rows may differ by more than the range of digits.
+    """
+    v = solution[len(support)]
+    worst, largest = -1, 0.0
+    for j in range(len(payoff)):
+        value, size = -v, abs(v)
+        for s in range(len(support)):
+            term = payoff[j, support[s]] * solution[s]
+            value += term
+            size += abs(term)
+        if value > largest and value > _PAYOFF_TOLERANCE * size:
+            inside = False
+            for a in range(len(active)):
+                inside = inside or active[a] == j
+            if not inside:
+                worst, largest = j, value
+    return worst
+
+
+def _negative_weight(block: Floats, p: Floats) -> int:
+    """Return the position of the weight that is negative beyond rounding, or -1.
+
+    The effect of a weight on the rows, its size times that of its column, is held to rounding.
+    """
+    effects = p * np.maximum(np.abs(block).max(axis=0), _TINY)
+    leaving = int(effects.argmin())
+    return leaving if effects[leaving] < -_WEIGHT_TOLERANCE * np.abs(effects).max() else -1
+
+
+@compiled
+def _ratio_test(
+    w: Floats, change: Floats, excess: Floats, drift: Floats, size: Floats
+) -> tuple[int, int]:
+    """Return the entry that turns dual infeasible first along the drift.
+
+    It is a position in w, and -1; or -1, and a column; or -1 twice if none does.  Of several at
+    once, that of the largest drift is the best pivot.
+    """
+    step, row, column, pivot = np.inf, -1, -1, 0.0
+    for a in range(len(w)):
+        if change[a] < -_WEIGHT_TOLERANCE:
+            ratio = max(w[a], 0.0) / -change[a]
+            if ratio < step or (ratio == step and -change[a] > pivot):
+                step, row, pivot = ratio, a, -change[a]
+    for m in range(len(excess)):
+        if drift[m] < -_PAYOFF_TOLERANCE * size[m]:
+            ratio = max(excess[m], 0.0) / -drift[m]
+            if ratio < step or (column >= 0 and ratio == step and -drift[m] > pivot):
+                step, row, column, pivot = ratio, -1, m, -drift[m]
+    return row, column

@@ -25,28 +25,30 @@ def project_onto_simplex(z: Floats) -> Floats:
     (M,) float64
         The projection; exactly zero off its support.
     """
-    support = z > -np.inf
-    size = len(z)
-    shift = (z.sum() - 1.0) / size
+    p = np.empty(len(z))
+    size, total = len(z), 0.0
+    for m in range(len(z)):
+        p[m] = 1.0  # while m is in the support
+        total += z[m]
+    shift = (total - 1.0) / size
     while True:
         kept, total = 0, 0.0
         for m in range(len(z)):
-            if support[m]:
-                if z[m] > shift:
-                    kept += 1
-                    total += z[m]
-                else:
-                    support[m] = False
-        if kept == 0:  # rounding hides the differences of entries as large as these
-            vertex = np.zeros_like(z)
-            vertex[np.argmax(z)] = 1.0
-            return vertex
-        if kept == size:
+            if p[m] > 0.0 and z[m] > shift:
+                kept += 1
+                total += z[m]
+            else:
+                p[m] = 0.0
+        if kept == size or kept == 0:
             break
         size = kept
         shift = (total - 1.0) / size
-    p = np.zeros_like(z)
+    largest = 0
     for m in range(len(z)):
-        if support[m]:
+        if p[m] > 0.0:
             p[m] = z[m] - shift
+        if z[m] > z[largest]:
+            largest = m
+    if kept == 0:  # rounding hides the differences of entries as large as these
+        p[largest] = 1.0
     return p

@@ -1,6 +1,8 @@
-"""Check that the figures of a sweep can be drawn of its data."""
+"""Check that the figures of a sweep can be drawn, and of its data."""
 
 from __future__ import annotations
+
+from importlib.util import find_spec
 
 from mkldist.data.dataset import Dataset
 from mkldist.errors import SpecError
@@ -10,7 +12,7 @@ BOUNDARY = "decision-boundary"
 
 
 def check_figures(outputs: OutputsSpec, dataset: Dataset) -> None:
-    """Refuse figures of decision boundaries unless the points lie in a plane.
+    """Refuse figures without matplotlib, and decision boundaries unless points lie in a plane.
 
     Parameters
     ----------
@@ -22,11 +24,18 @@ def check_figures(outputs: OutputsSpec, dataset: Dataset) -> None:
     Raises
     ------
     mkldist.errors.SpecError
-        For a data set with other than two features, Gram matrices without features, or values of
-        regression.
+        If matplotlib is not installed; for a data set with other than two features, Gram matrices
+        without features, or values of regression.
     """
     if BOUNDARY not in outputs.figures:
         return
+    if find_spec("matplotlib") is None:
+        raise SpecError(
+            "outputs.figures",
+            f'"{BOUNDARY}" without matplotlib',
+            "the package matplotlib",
+            "pip install 'mkldist[figures]' installs it",
+        )
     if dataset.x is None:
         found = f"{dataset.name!r}, which holds Gram matrices"
     elif dataset.classes is None:

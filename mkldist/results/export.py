@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
+_PACKAGES = {"netcdf": "netCDF4", "parquet": "pyarrow"}
+"""Packages that formats need, each installed by the extra of the format's name."""
+
 
 def export(
     path: str | Path, format: str, destination: str | Path, *, overwrite: bool = False
@@ -49,18 +52,19 @@ def export(
     mkldist.errors.OutputError
         If the file exists already or cannot be written.
     mkldist.errors.InputError
-        For an unknown format, or Parquet without pyarrow.
+        For an unknown format, or one whose package is not installed.
     """
     if format not in FORMATS:
         raise InputError(
             "format", f"found {format!r}", f"one of {', '.join(FORMATS)}", nearest(format, FORMATS)
         )
-    if format == "parquet" and find_spec("pyarrow") is None:
+    package = _PACKAGES.get(format)
+    if package is not None and find_spec(package) is None:
         raise InputError(
             "format",
-            "found 'parquet' without pyarrow",
-            "the package pyarrow",
-            "pip install 'mkldist[parquet]' installs it; csv needs none",
+            f"found {format!r} without {package}",
+            f"the package {package}",
+            f"pip install 'mkldist[{format}]' installs it; csv needs none",
         )
     target = Path(destination)
     _check_ending(target, format)

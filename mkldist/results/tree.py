@@ -136,16 +136,8 @@ def open_results(path: str | Path) -> xr.DataTree:
     """
     import xarray as xr
 
-    store = locate(path)
+    store = current(path)
     try:
-        version = read_root(store)["attributes"].get("layout_version")
-        if version != LAYOUT_VERSION:
-            raise StoreError(
-                str(store),
-                f"layout version {version}",
-                f"layout version {LAYOUT_VERSION}",
-                "Repeat the sweep's command: it lays the results out anew, and repeats no run",
-            )
         tree = xr.open_datatree(store, engine="zarr", consolidated=True)
         for node in method_nodes(tree):
             check(node, f"{store}{node.path}")
@@ -183,6 +175,29 @@ def locate(path: str | Path) -> Path:
         "no results here" if given.is_dir() else no_folder(given),
         f"a sweep's output folder, or the {RESULTS} in it",
     )
+
+
+def current(path: str | Path) -> Path:
+    """Return the tree that :func:`locate` finds, if it has the present layout.
+
+    Raises
+    ------
+    mkldist.errors.StoreError
+        If there is none, or it is damaged or has another layout.
+    """
+    store = locate(path)
+    try:
+        version = read_root(store)["attributes"].get("layout_version")
+    except (ValueError, OSError, KeyError, TypeError, AttributeError) as error:
+        raise damaged(store, error) from error
+    if version != LAYOUT_VERSION:
+        raise StoreError(
+            str(store),
+            f"layout version {version}",
+            f"layout version {LAYOUT_VERSION}",
+            "Repeat the sweep's command: it lays the results out anew, and repeats no run",
+        )
+    return store
 
 
 def _is_of(path: Path, layout_id: str) -> bool:

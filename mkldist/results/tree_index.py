@@ -10,6 +10,7 @@ import numpy as np
 
 from mkldist.arrays import Array
 from mkldist.errors import StoreError
+from mkldist.results.array_chunks import read_array
 from mkldist.results.schema import RUN_ID, STATE
 from mkldist.results.state import RunState
 from mkldist.results.zarr_documents import Document, read_root
@@ -45,23 +46,22 @@ class TreeIndex:
     def __init__(self, path: Path, mode: Literal["r", "r+"] = "r") -> None:
         self.path = Path(path)
         self._mode: Literal["r", "r+"] = mode
+        self._group: Any = None
         self.nodes: dict[str, dict[str, int]] = {}
         self.scalars: dict[str, set[str]] = {}
         self.reopen()
         self.places: dict[str, tuple[str, Place]] = {
             str(run_id): (node, place)
             for node in self.nodes
-            for place, run_id in np.ndenumerate(load(self.array(node, RUN_ID.name)))
+            for place, run_id in np.ndenumerate(self.read(node, RUN_ID.name))
             if run_id
         }
 
     def reopen(self) -> None:
         """Read the metadata anew."""
-        import zarr
-
+        self._group = None
         try:
             self._documents = read_root(self.path)["consolidated_metadata"]["metadata"]
-            self._group = zarr.open_group(self.path, mode=self._mode, use_consolidated=True)
         except (ValueError, OSError) as error:
             raise damaged(self.path, error) from error
         self.nodes = {
@@ -91,15 +91,30 @@ class TreeIndex:
 
     def array_at(self, path: str) -> Any:
         """Return the zarr array of a path."""
+        if self._group is None:
+            import zarr
+
+            try:
+                self._group = zarr.open_group(self.path, mode=self._mode, use_consolidated=True)
+            except (ValueError, OSError) as error:
+                raise damaged(self.path, error) from error
         return self._group[path]
 
     def states(self) -> dict[str, RunState]:
         """Return the state of every run in the tree."""
-        states = {node: load(self.array(node, STATE.name)) for node in self.nodes}
+        states = {node: self.read(node, STATE.name) for node in self.nodes}
         return {
             run_id: RunState(str(states[node][place]))
             for run_id, (node, place) in self.places.items()
         }
+
+    def read(self, node: str, name: str) -> Array:
+        """Return the values of a node's variable, read without zarr; text as objects."""
+        path = f"{node}/{name}"
+        try:
+            return read_array(self.path / path, self._documents[path])
+        except (KeyError, ValueError, OSError, RuntimeError) as error:
+            raise damaged(self.path / path, error) from error
 
 
 def load(array: Any, selection: tuple[Any, ...] = (...,)) -> Array:

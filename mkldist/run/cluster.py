@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mkldist.errors import ClusterError, SpecError, nearest
+from mkldist.processors import n_processors
 from mkldist.run import fork_server
 from mkldist.run.interrupts import delayed_interrupts
 from mkldist.run.thread_worker import thread_worker
@@ -319,9 +320,7 @@ def _local_cluster(n_workers: int, threads: int) -> Any:
 
 def default_workers(threads_per_worker: int = 1) -> int:
     """Return the number of workers that keep every processor of this machine busy."""
-    from dask.system import CPU_COUNT
-
-    return max(1, CPU_COUNT // threads_per_worker)
+    return max(1, n_processors() // threads_per_worker)
 
 
 def _prepare_workers(client: Client, *, interruptible: bool) -> None:

@@ -27,6 +27,7 @@ from mkldist.results.writer import TreeWriter
 from mkldist.run.bank_refs import bank_refs
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.consolidate import Consolidator
+from mkldist.run.dashboard import dashboard_line
 from mkldist.run.fork_server import process_beside
 from mkldist.run.progress import Counts, Progress, make_progress
 from mkldist.run.small_work import MANY_RUNS, is_small, n_settings
@@ -229,7 +230,8 @@ class _Sweep:
                 work = self._work(batches, options)
                 with options.connect() as client:
                     if client.dashboard_link:
-                        progress.note(f"dashboard: {client.dashboard_link}")
+                        own = options.scheduler is None
+                        progress.note(dashboard_line(client.dashboard_link, own=own))
                     SweepLoop(client, work, self.store, consolidator, progress).work()
                     consolidator.begin()  # writes the last runs while the workers stop
             self._catch_up(consolidator, before)

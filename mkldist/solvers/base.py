@@ -114,7 +114,7 @@ class SolverParams(BaseModel):
     :mod:`mkldist.solvers.settings`.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, defer_build=True)
 
     effective_with: ClassVar[Effects] = {}
     """Parameters that matter only while another parameter has one of some values.

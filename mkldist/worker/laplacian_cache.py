@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy import sparse
+import scipy
 
 from mkldist.durable import Footer
 from mkldist.errors import OutputError, StoreError
@@ -51,7 +51,7 @@ def laplacian_id(x: Any, spec: GraphSpec) -> str:
     return content_id(version=VERSION, data=data, graph=spec.model_dump())
 
 
-def cached_laplacian(x: Any, spec: GraphSpec, folder: str | Path) -> sparse.csr_array:
+def cached_laplacian(x: Any, spec: GraphSpec, folder: str | Path) -> scipy.sparse.csr_array:
     """Return the graph Laplacian of points, computed unless it is in `folder`.
 
     If several processes need the same Laplacian on a file system, one computes it and the others
@@ -102,14 +102,14 @@ def _alone(blobs: Blobs, name: str) -> Iterator[None]:
         yield
 
 
-def _encoded(laplacian: sparse.csr_array) -> list[bytes]:
+def _encoded(laplacian: scipy.sparse.csr_array) -> list[bytes]:
     """Return the content of a file."""
     body = io.BytesIO()
-    sparse.save_npz(body, laplacian, compressed=False)
+    scipy.sparse.save_npz(body, laplacian, compressed=False)
     return [body.getvalue(), FOOTER.of([body.getvalue()])]
 
 
-def _read(blobs: Blobs, name: str, n_points: int) -> sparse.csr_array | None:
+def _read(blobs: Blobs, name: str, n_points: int) -> scipy.sparse.csr_array | None:
     """Return a Laplacian from its file, or None if that is missing, cut short or damaged."""
     content = None
     with suppress(StoreError):
@@ -117,7 +117,7 @@ def _read(blobs: Blobs, name: str, n_points: int) -> sparse.csr_array | None:
     body = None if content is None else FOOTER.body(content)
     if body is None:
         return None
-    laplacian: Any = sparse.load_npz(io.BytesIO(body))
+    laplacian: Any = scipy.sparse.load_npz(io.BytesIO(body))
     if laplacian.shape != (n_points, n_points):
         return None
-    return sparse.csr_array(laplacian)
+    return scipy.sparse.csr_array(laplacian)

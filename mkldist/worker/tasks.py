@@ -27,6 +27,7 @@ from mkldist.gram.store import Block, GramStore
 from mkldist.gram.streamed import StreamedBank
 from mkldist.memory import bank_bytes, row_cache_bytes
 from mkldist.plan.model import BankPlan, RunPlan
+from mkldist.processors import n_processors
 from mkldist.worker.announcements import Event, announcer
 from mkldist.worker.bank_inputs import BankRef, bank_inputs
 from mkldist.worker.batch import BatchSettings, solve_runs
@@ -204,11 +205,9 @@ def kernel_threads(task: BatchTask) -> int:
     It is the batch's share of the processors, more than one where batches are few.  Isolated runs
     get one thread, so that their times do not depend on other batches.
     """
-    from dask.system import CPU_COUNT
-
     if task.settings.execution == "isolated":
         return 1
-    return max(1, CPU_COUNT // task.n_at_once)
+    return max(1, n_processors() // task.n_at_once)
 
 
 @contextmanager

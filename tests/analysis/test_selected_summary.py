@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from mkldist.analysis.summary import selected_summary
-from mkldist.analysis.tables import results_table
+from mkldist.analysis.tables import recorded_table, results_table
 from mkldist.results.records import RecordStore
 from mkldist.results.tree import open_results, prepare
 from mkldist.spec.selection import SelectionSpec
@@ -34,12 +34,17 @@ def records(plan):
 
 
 @pytest.fixture(scope="module")
-def tree(plan, records, tmp_path_factory):
+def folder(plan, records, tmp_path_factory):
     folder = tmp_path_factory.mktemp("sweep")
     store = RecordStore(folder / "records")
     for record in records:
         store.write(record)
     prepare(folder / "results.zarr", plan, made_up_facts(plan), store)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def tree(folder):
     return open_results(folder)
 
 
@@ -64,10 +69,15 @@ def test_every_method_stands_once_at_what_each_split_selected(records, tree):
     assert table["best"].sum() == 1
 
 
-def test_the_table_of_a_sweep_with_selection_says_so(tree):
+def printed(table):
     console = Console(width=100, record=True, file=None, quiet=False)
     with console.capture() as captured:
-        console.print(results_table(tree))
-    text = captured.get()
+        console.print(table)
+    return captured.get()
+
+
+def test_the_table_of_a_sweep_with_selection_says_so(folder, tree):
+    text = printed(results_table(tree))
+    assert printed(recorded_table(folder)) == text
     assert "least validation error in each split" in text
     assert text.count("level") == 1

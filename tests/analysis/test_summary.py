@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 
 import numpy as np
 import pandas as pd
 import pytest
+from rich.console import Console
 
 from mkldist.analysis.summary import summary
+from mkldist.analysis.tables import recorded_table, results_table
 from mkldist.results.records import RecordStore, RunRecord
 from mkldist.results.tree import open_results, prepare
 from tests.results.sweeps import GRIDS, made_up_facts, made_up_plan, made_up_record
@@ -35,6 +38,17 @@ def records():
 @pytest.fixture(scope="module")
 def table(records, tmp_path_factory):
     return summary(tree_of(tmp_path_factory.mktemp("sweep"), records))
+
+
+def test_the_table_read_from_disk_is_that_of_the_tree(records, tmp_path):
+    tree = tree_of(tmp_path, records)
+    shown = []
+    for made in (recorded_table(tmp_path), results_table(tree)):
+        console = Console(width=120, file=io.StringIO())
+        console.print(made)
+        shown.append(console.file.getvalue())
+    assert shown[0] == shown[1]
+    assert shown[0].count("level") == 2 * len(GRIDS["level"]["C"])
 
 
 def test_summary_is_what_pandas_finds_in_the_records(records, table):

@@ -10,7 +10,7 @@ import sklearn.datasets
 from sklearn.datasets import dump_svmlight_file
 from sklearn.utils import Bunch
 
-import mkldist.data.catalogue as catalogue
+import mkldist.data.openml as openml
 from mkldist.data.catalogue import list_datasets, load_dataset
 from mkldist.data.dataset import Dataset
 from mkldist.data.raw import RawData
@@ -91,7 +91,7 @@ def test_openml_gets_its_number_and_target(monkeypatch: pytest.MonkeyPatch) -> N
         asked.extend(request)
         return RawData(np.array([0, 1]), np.eye(2), ("a", "b"))
 
-    monkeypatch.setattr(catalogue, "read_openml", read)
+    monkeypatch.setattr(openml, "read_openml", read)
     assert load(name="t", openml=40, label="Class").n_points == 2
     assert asked == [40, "Class", "data set 't' (OpenML 40)"]
 

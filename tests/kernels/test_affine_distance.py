@@ -13,9 +13,11 @@ from scipy.optimize import Bounds, minimize
 from scipy.spatial.distance import cdist
 
 from mkldist.kernels.affine_distance import (
+    DERIVATIVES,
     IDENTITY,
     PADDING,
     REACH,
+    RESIDUAL,
     _linearise,
     affine_distances,
 )
@@ -48,10 +50,10 @@ def parameters(seed: int) -> np.ndarray:
 @pytest.mark.parametrize("side", [3, 6, 16])
 def test_transformed_images_are_those_of_scipy(seed: int, side: int) -> None:
     image, target = random_images(2, seed, side)
-    p, r, J = parameters(seed), np.empty(side**2), np.empty((6, side**2))
-    total = _linearise(padded_spline(image.reshape(side, side)), target, p, r, J)
+    p, scratch = parameters(seed), np.empty((7, side**2))
+    total = _linearise(padded_spline(image.reshape(side, side)), target, p, scratch)
     expected = transformed(image.reshape(side, side), p).ravel() - target
-    assert_allclose(r, expected, atol=1e-12)
+    assert_allclose(scratch[RESIDUAL], expected, atol=1e-12)
     assert total == pytest.approx((expected**2).sum(), rel=1e-12)
 
 
@@ -59,14 +61,14 @@ def test_transformed_images_are_those_of_scipy(seed: int, side: int) -> None:
 def test_derivatives_are_finite_differences(seed: int) -> None:
     image, target = random_images(2, seed, 8)
     spline, p = padded_spline(image.reshape(8, 8)), parameters(seed)
-    r, J = np.empty(64), np.empty((6, 64))
-    ahead, behind, unused = np.empty(64), np.empty(64), np.empty((6, 64))
-    _linearise(spline, target, p, r, J)
+    here, ahead, behind = np.empty((3, 7, 64))
+    _linearise(spline, target, p, here)
     for a in range(6):
         step = 1e-6 * np.eye(6)[a]
-        _linearise(spline, target, p + step, ahead, unused)
-        _linearise(spline, target, p - step, behind, unused)
-        assert_allclose(J[a], (ahead - behind) / 2e-6, atol=1e-6)
+        _linearise(spline, target, p + step, ahead)
+        _linearise(spline, target, p - step, behind)
+        slopes = (ahead - behind)[RESIDUAL] / 2e-6
+        assert_allclose(here[DERIVATIVES + a], slopes, atol=1e-6)
 
 
 @pytest.mark.parametrize("which", [1, 2, 3])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from mkldist.errors import SpecError
+from mkldist.resolve import figure_check
 from mkldist.resolve.figure_check import check_figures
 from tests.resolve.words import dataset, sweep
 
@@ -32,3 +33,10 @@ def test_boundaries_need_two_features_and_classes(given, said):
 
 def test_boundaries_in_a_plane_are_drawn():
     check_figures(DRAWN, dataset([-1, 1]))
+
+
+def test_figures_without_matplotlib_say_what_installs_it(monkeypatch):
+    monkeypatch.setattr(figure_check, "find_spec", lambda name: None)
+    check_figures(PLAIN, dataset([-1, 1]))
+    with pytest.raises(SpecError, match=r"pip install 'mkldist\[figures\]'"):
+        check_figures(DRAWN, dataset([-1, 1]))

@@ -91,11 +91,13 @@ def test_an_unknown_format_is_named_with_the_nearest(folder, tmp_path):
         export(folder, "netcd", tmp_path / "x")
 
 
-def test_parquet_without_pyarrow_says_what_to_install(folder, tmp_path, monkeypatch):
+@pytest.mark.parametrize(("format", "package"), [("netcdf", "netCDF4"), ("parquet", "pyarrow")])
+def test_formats_say_which_package_to_install(folder, tmp_path, monkeypatch, format, package):
+    assert importlib.util.find_spec(package) is not None
     monkeypatch.setattr(module, "find_spec", lambda name: None)
-    assert importlib.util.find_spec("pyarrow") is not None
-    with pytest.raises(InputError, match=r"pip install 'mkldist\[parquet\]'"):
-        export(folder, "parquet", tmp_path / "x")
+    with pytest.raises(InputError, match=rf"{package}.*pip install 'mkldist\[{format}\]'"):
+        export(folder, format, tmp_path / "x")
+    assert export(folder, "csv", tmp_path / "x.csv")
 
 
 @pytest.mark.parametrize("format", ["csv", "parquet"])

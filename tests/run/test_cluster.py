@@ -152,7 +152,7 @@ def test_a_cluster_that_does_not_start_is_an_error_of_the_cluster(tmp_path):
 
 
 def test_threads_are_counted_over_workers_as_far_as_they_are_known(tmp_path, monkeypatch):
-    monkeypatch.setattr("dask.system.CPU_COUNT", 8)
+    monkeypatch.setattr("mkldist.run.cluster.n_processors", lambda: 8)
     assert ConnectOptions().expected_threads() == 8
     assert ConnectOptions(threads_per_worker=3).expected_threads() == 6
     assert ConnectOptions(n_workers=5, threads_per_worker=2).expected_threads() == 10

@@ -153,7 +153,7 @@ def test_recomputed_kernels_take_the_processors_that_other_batches_leave(
             super().__init__(*args)
             banks.append(self)
 
-    monkeypatch.setattr("dask.system.CPU_COUNT", 7)
+    monkeypatch.setattr("mkldist.worker.tasks.n_processors", lambda: 7)
     monkeypatch.setattr(tasks, "RecomputedBank", Noted)
     settings = replace(task.settings, execution=execution)
     ref = with_backend(task, "recompute").ref

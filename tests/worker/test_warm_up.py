@@ -22,7 +22,7 @@ from tests.run.sweeps import plan_of
 CLOCKED = """
 import os, sys, tempfile, tomllib
 from pathlib import Path
-from numba.core.dispatcher import Dispatcher
+from mkldist.compiled import CompiledFunction
 from mkldist.methods.registry import METHODS
 from mkldist.run.bank_refs import BankKey, bank_refs
 from mkldist.run.cluster import ConnectOptions
@@ -67,7 +67,7 @@ def loaded():
     return sum(
         len(value.signatures)
         for name, module in list(sys.modules.items()) if name.startswith("mkldist.")
-        for value in vars(module).values() if isinstance(value, Dispatcher)
+        for value in vars(module).values() if isinstance(value, CompiledFunction)
     )
 
 

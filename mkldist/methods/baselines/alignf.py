@@ -29,8 +29,7 @@ from collections.abc import Generator
 from dataclasses import replace
 
 import numpy as np
-import scipy.linalg
-import scipy.optimize
+import scipy
 from pydantic import Field
 
 from mkldist.arrays import Floats

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg.lapack import dposv, dpotrs
+import scipy
 
 from mkldist.arrays import Floats
 from mkldist.counters import Counters
@@ -144,7 +144,7 @@ class _Model:
 
     def left_to_gain(self, gradient: Floats) -> float:
         """Return half the Newton decrement at a near point, by this model's curvature."""
-        solved, _ = dpotrs(self.factor, gradient, lower=1)
+        solved, _ = scipy.linalg.lapack.dpotrs(self.factor, gradient, lower=1)
         return -0.5 * float(gradient @ _centred_step(-solved, self.of_ones))
 
 
@@ -172,7 +172,7 @@ def _newton_model(H: Floats, gradient: Floats, bounded: bool) -> _Model:
     right = np.column_stack([-centred, np.ones(n)])
     while True:
         H.flat[:: n + 1] = diagonal + ridge
-        factor, solved, info = dposv(H.T, right, lower=1, overwrite_a=1)
+        factor, solved, info = scipy.linalg.lapack.dposv(H.T, right, lower=1, overwrite_a=1)
         if not info:
             of_ones = solved[:, 1].copy()
             direction = _centred_step(solved[:, 0], of_ones)

@@ -26,7 +26,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.linalg.blas import dgemm
+import scipy
 
 from mkldist.arrays import Bools, Floats, Ints
 from mkldist.gram.requests import Combine, Matvec, Request
@@ -208,7 +208,8 @@ class InnerObjective:
                 images = images + self.damping * self.anchor.images[bent]
             images = images / point.radii[bent, None]
             scaled = ((slope[bent] - ratio[bent])[:, None] * images).T
-            dgemm(1.0, scaled, images.T, 1.0, H.T, trans_b=1, overwrite_c=1)  # H is symmetric
+            # H is symmetric, and its transpose is in the order of columns that BLAS writes to
+            scipy.linalg.blas.dgemm(1.0, scaled, images.T, 1.0, H.T, trans_b=1, overwrite_c=1)
         H.flat[:: len(H) + 1] += point.curve.hessian
         return H
 

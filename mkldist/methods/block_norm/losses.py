@@ -36,7 +36,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit, xlogy
+import scipy
 
 from mkldist.arrays import Floats
 from mkldist.machines import svm
@@ -268,7 +268,7 @@ class Logistic(_OfMargins):
         reach = float(np.abs(f).max()) + np.log(len(f)) + 1.0
         b, low, high = 0.0, -reach, reach
         for _ in range(_BIAS_STEPS):
-            wrong = expit(-self.y * (f + b))
+            wrong = scipy.special.expit(-self.y * (f + b))
             slope = -float(self.y @ wrong)
             low, high = (b, high) if slope < 0.0 else (low, b)
             curvature = float(wrong @ (1.0 - wrong))
@@ -364,4 +364,4 @@ class EpsilonInsensitive(_Shifted, _Enveloped):
 
 def _entropy(t: Floats) -> float:
     """Return ``-sum_i t_i log t_i + (1 - t_i) log (1 - t_i)``."""
-    return -float((xlogy(t, t) + xlogy(1.0 - t, 1.0 - t)).sum())
+    return -float((scipy.special.xlogy(t, t) + scipy.special.xlogy(1.0 - t, 1.0 - t)).sum())

@@ -34,7 +34,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.linalg
+import scipy
 from pydantic import Field
 
 from mkldist.arrays import Floats, Ints

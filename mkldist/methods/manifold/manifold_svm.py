@@ -30,7 +30,7 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import scipy.linalg
+import scipy
 
 from mkldist.arrays import Floats
 from mkldist.counters import Counters

@@ -47,8 +47,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 from pydantic import Field
-from scipy.optimize import brentq
 
 from mkldist.arrays import Floats
 from mkldist.counters import Counters
@@ -206,7 +206,7 @@ def _best_factor(gain: float, square: float, quartic: float, reach: float) -> fl
         end = min(end, float(np.cbrt(np.divide(gain, 4.0 * quartic))))
     if slope(end) >= 0.0:
         return end
-    return float(brentq(slope, 0.0, end, xtol=1e-15 * end))
+    return float(scipy.optimize.brentq(slope, 0.0, end, xtol=1e-15 * end))
 
 
 METHOD = Method(

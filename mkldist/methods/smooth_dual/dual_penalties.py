@@ -15,6 +15,7 @@ At q a penalty has *effective weights* ``e = 2 dPsi/dq``: the gradient of Psi in
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -95,33 +96,30 @@ class Penalty:
 def respond(
     kind: int, shape: float, lam: float, q: Floats, e: Floats, h: Floats, r: Floats
 ) -> float:
-    """Write e, h, r of a penalty at q; return kappa."""
-    if kind == P_NORM:
-        return _respond_p_norm(shape, lam, q, e, h, r)
-    return _respond_moreau_yosida(shape, q, e, h, r)
+    """Write e, h, r of a penalty at q; return kappa.
 
-
-@compiled
-def _respond_p_norm(
-    exponent: float, lam: float, q: Floats, e: Floats, h: Floats, r: Floats
-) -> float:
-    """Write ``e = Q r / (2 lam)`` with ``Q = ||q||_{p*}``, ``r = (q/Q)^(p*-1)``."""
-    largest, total = q.max(), 0.0
-    e[:], h[:], r[:] = 0.0, 0.0, 0.0
-    if largest <= 0.0:
-        return 0.0
+    P-norm: ``e = Q r / (2 lam)`` with ``Q = ||q||_{p*}``, ``r = (q/Q)^(p*-1)``.
+    """
+    if kind == MOREAU_YOSIDA:
+        return _respond_moreau_yosida(shape, q, e, h, r)
+    largest, total, power = 0.0, 0.0, shape - 1.0
     for m in range(len(q)):
+        largest = max(largest, q[m])
+    for m in range(len(q)):
+        e[m], h[m], r[m] = 0.0, 0.0, 0.0
         if q[m] > _NEGLIGIBLE * largest:
-            r[m] = (q[m] / largest) ** (exponent - 1.0)
+            r[m] = (q[m] / largest) ** power
             total += r[m] * (q[m] / largest)
-    norm = largest * total ** (1.0 / exponent)
-    factor = (largest / norm) ** (exponent - 1.0)
+    if largest == 0.0:
+        return 0.0
+    norm = largest * total ** (1.0 / shape)
+    factor = (largest / norm) ** power
     for m in range(len(q)):
         if r[m] > 0.0:
             r[m] *= factor
             e[m] = norm * r[m] / (2.0 * lam)
-            h[m] = (exponent - 1.0) * r[m] * (norm / q[m]) / (2.0 * lam)
-    return (2.0 - exponent) / (2.0 * lam)
+            h[m] = power * r[m] * (norm / q[m]) / (2.0 * lam)
+    return (2.0 - shape) / (2.0 * lam)
 
 
 @compiled
@@ -135,7 +133,7 @@ def _respond_moreau_yosida(a_squared: float, q: Floats, e: Floats, h: Floats, r:
     while True:
         total, count = 0.0, 0
         for m in range(len(q)):
-            s = np.sqrt(q[m])
+            s = math.sqrt(q[m])
             if s > T:
                 total += s
                 count += 1
@@ -143,7 +141,7 @@ def _respond_moreau_yosida(a_squared: float, q: Floats, e: Floats, h: Floats, r:
             break
         T, active = total / (a_squared + count), count
     for m in range(len(q)):
-        s = np.sqrt(q[m])
+        s = math.sqrt(q[m])
         if s > T:
             e[m] = (s - T) / (s * a_squared)
             h[m] = T / (2.0 * a_squared * s * s * s)

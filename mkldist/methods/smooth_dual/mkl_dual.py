@@ -152,12 +152,10 @@ class MklDual:
             self._counters.passes += 1
         order = np.argsort(self._cache.points)
         points, slots = self._cache.points[order], self._cache.slots[order]
-        G, q, beta = self.G[:, points], self.q, self.beta[points]
+        G, q, beta = np.take(self.G, points, axis=1), self.q, self.beta[points]
         before = beta.copy()
         self._counters.svm_iterations += mkl_pair_updates(
-            penalty.kind,
-            penalty.shape,
-            penalty.lam,
+            penalty,
             self._cache.rows,
             slots,
             points,
@@ -207,7 +205,7 @@ class MklDual:
         u, c, linear = self.G @ step, np.maximum(change @ step, 0.0), float(self.y @ step)
         t = 1.0
         if linear - float(e @ u) > UNSEEN_GAIN * float(self.y @ self.beta):
-            t = line_maximum(penalty.kind, penalty.shape, penalty.lam, linear, self.q, u, c, 1.0)
+            t = line_maximum(penalty, linear, self.q, u, c, 1.0)
         self.beta = np.clip(self.beta + t * step, self._lower, self._upper)
         self.G = self.G + t * change
         self._since_refresh, self._short = 0, t < SHORT_STEP

@@ -17,7 +17,7 @@ as Chapelle & Rakotomamonjy (2008) derive for the hinge loss with bias.
 from __future__ import annotations
 
 import numpy as np
-import scipy.linalg
+import scipy
 
 from mkldist.arrays import Floats
 

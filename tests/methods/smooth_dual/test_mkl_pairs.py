@@ -29,7 +29,7 @@ def test_the_line_search_ends_at_the_maximum(penalty, seed):
         return penalty.value(q + 2 * u * t + c * t**2) - linear * t
 
     for room in (0.01, 10.0):
-        t = line_maximum(penalty.kind, penalty.shape, penalty.lam, linear, q, u, c, room)
+        t = line_maximum(penalty, linear, q, u, c, room)
         search = minimize_scalar(
             loss, bounds=(0.0, room), method="bounded", options={"xatol": 1e-12}
         )
@@ -46,9 +46,8 @@ def test_updates_reach_the_optimality_conditions_and_keep_the_products(penalty):
     rows[slots] = instance.grams.transpose(1, 0, 2)
     beta, q, G = np.zeros(n), np.zeros(len(instance.grams)), np.zeros((len(instance.grams), n))
     lower, upper = np.minimum(y * C, 0.0), np.maximum(y * C, 0.0)
-    kind, shape, lam = penalty.kind, penalty.shape, penalty.lam
     updates = mkl_pair_updates(
-        kind, shape, lam, rows, slots, np.arange(n), G, q, beta, y, lower, upper, accuracy, 100_000
+        penalty, rows, slots, np.arange(n), G, q, beta, y, lower, upper, accuracy, 100_000
     )
     assert 0 < updates < 100_000
     products = instance.grams @ beta
