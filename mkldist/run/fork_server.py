@@ -20,7 +20,8 @@ from mkldist.run.interrupts import children_without_interrupts
 
 # On macOS system libraries fail in a forked process.
 METHOD = "forkserver" if sys.platform == "linux" else "spawn"
-PRELOADED = ["distributed", "mkldist.worker.tasks"]
+# What tasks import at their first need would be imported anew by every worker.
+PRELOADED = ["distributed", "mkldist.worker.tasks", "numba", "scipy.linalg", "google_crc32c"]
 START_SECONDS = 10.0  # that the end of a context waits for a process that has not started yet
 PATHS = ("PYTHONPATH", "PYTHONSAFEPATH")
 
