@@ -20,6 +20,7 @@ from mkldist.gram.passes import check
 from mkldist.gram.requests import Combine, Inner, Matvec, Quadratic, Radii, Request
 from mkldist.gram.view import BankView, answer_views
 from mkldist.solvers.base import Problem, Solution, Steps
+from mkldist.solvers.clock import working_time
 from mkldist.solvers.request_count import RequestCount
 
 RADIUS_COST = 100.0  # quadratic forms that take about as long as the ball of the same kernel
@@ -179,7 +180,7 @@ class _Runner:
     def _advance_solver(self, reply: Any) -> Solution | Exception | None:
         """Run the solver by its clock; return its outcome, or None if it has a request."""
         outcome: Solution | Exception | None = None
-        wall, cpu = time.perf_counter(), time.thread_time()
+        worked, cpu = working_time(), time.thread_time()
         self._job.problem.clock.resume()
         try:
             self._count.count(self._send(reply))
@@ -189,7 +190,7 @@ class _Runner:
         except Exception as error:  # a failed run is a result: it is recorded, the others go on
             outcome = error
         self._job.problem.clock.pause()
-        self._own += time.perf_counter() - wall
+        self._own += working_time() - worked
         self._cpu += time.thread_time() - cpu
         return outcome
 
@@ -237,11 +238,11 @@ def _as_request(request: Any) -> Request:
 
 def _answer(bank: Bank, runners: Sequence[_Runner]) -> None:
     """Answer the pending requests by at most one pass, charge it, and advance each solver."""
-    wall, bytes_before = time.perf_counter(), bank.counter.bytes_read
+    worked, bytes_before = working_time(), bank.counter.bytes_read
     requests = [runner.request for runner in runners if runner.request is not None]
     views = [runner.view for runner in runners]
     replies = answer_views(list(zip(views, requests, strict=True)))
-    seconds = time.perf_counter() - wall
+    seconds = working_time() - worked
     bytes_read = bank.counter.bytes_read - bytes_before
     costs = [_cost(request, bank.n_kernels) for request in requests]
     total = sum(costs) or 1.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -19,6 +19,7 @@ from mkldist.plan.model import RunPlan
 from mkldist.results.records import RecordStore, RunRecord
 from mkldist.solvers.base import Problem, Solution
 from mkldist.solvers.lockstep import Job, JobTimes, drive
+from mkldist.worker.announcements import Announce
 from mkldist.worker.bank_inputs import BankInputs, BankRef, TrainingView, bank_inputs, laplacian
 from mkldist.worker.chains import chains_of
 from mkldist.worker.scoring import Scorer, failed_record
@@ -30,8 +31,6 @@ from mkldist.worker.subproblems import (
     subproblems_of,
     values_on_bank,
 )
-
-Announce = Callable[[str, str], None]
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,7 @@ class BatchSettings:
         True if records hold the rows that coefficients belong to, and the coefficients of each
         kernel where these differ.
     topic : str
-        Dask topic on which finished runs are announced; empty for none.
+        Topic on which tasks announce finished runs and what they do; empty for none.
     own_workers : bool
         True if workers end with the sweep, so that they may keep memory for their next batch.
     """
@@ -88,7 +87,7 @@ def solve_runs(
     settings : BatchSettings
         Settings of the sweep.
     announce : callable
-        Called as ``announce(run id, state)`` when a record is durable.
+        Called with the id of a run as ``"run"`` and its ``"state"`` when its record is durable.
     """
     store = RecordStore(Path(settings.records))
     unrecorded = [run for run in runs if store.read(run.id) is None]
@@ -100,16 +99,6 @@ def solve_runs(
     scorer = Scorer(ref, inputs, views, settings.seed, settings.predictions, settings.coefficients)
     batch = _Batch(scorer, store, announce, subproblems)
     batch.drive(bank, _solvers_at_once(views.values(), unrecorded, settings))
-
-
-def announcer(topic: str) -> Announce:
-    """Return a function that announces a finished run on a Dask topic, or nothing without one."""
-    if not topic:
-        return lambda run_id, state: None
-    from distributed import get_worker
-
-    worker = get_worker()
-    return lambda run_id, state: worker.log_event(topic, {"run": run_id, "state": state})
 
 
 def _views(
@@ -274,4 +263,4 @@ class _Batch:
         """Store a record, forget its run, and announce it."""
         self.store.write(record)
         del self.solved[record.id]
-        self.announce(record.id, str(record.state))
+        self.announce({"run": record.id, "state": str(record.state)})
