@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from mkldist.arrays import Floats
+from mkldist.durable import writing
 from mkldist.errors import UnreadableError
 from mkldist.gram.bank import Bank
 from mkldist.gram.kept_rows import MemoryBudget
@@ -272,6 +273,7 @@ class _Batch:
 
     def _commit(self, record: RunRecord) -> None:
         """Store a record, forget its run, and announce it."""
-        self.store.write(record)
+        with writing(self.store.directory):
+            self.store.write(record)
         del self.solved[record.id]
         self.announce(record.id, str(record.state))

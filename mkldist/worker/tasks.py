@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from typing import cast
 
 from mkldist.blas_threads import single_threaded
-from mkldist.durable import writing
 from mkldist.gram.bank import Bank
 from mkldist.gram.buffer import BankBuffer
 from mkldist.gram.build import BlockBuilder, BuildReceipt, build_blocks
@@ -111,8 +110,7 @@ def build(task: BuildTask) -> BuildReceipt:
     with single_threaded():
         store = task.ref.store()
         source = bank_inputs(task.ref).source()
-        with writing(store.location):
-            return build_blocks(source, store, [store.blocks[i] for i in task.blocks])
+        return build_blocks(source, store, [store.blocks[i] for i in task.blocks])
 
 
 def solve_batch(task: BatchTask) -> BatchReceipt:
@@ -133,7 +131,7 @@ def solve_batch(task: BatchTask) -> BatchReceipt:
     with single_threaded():
         warm_up(task.runs)
         try:
-            with _opened(task, limit) as (bank, builder), writing(settings.records):
+            with _opened(task, limit) as (bank, builder):
                 announce = announcer(settings.topic)
 
                 def on_recorded(run_id: str, state: str) -> None:
@@ -205,7 +203,6 @@ def _bank(task: BatchTask, limit: int | None, stack: ExitStack) -> tuple[Bank, B
         return RecomputedBank(source, row_cache_bytes(limit), kernel_threads(task)), None
     store, builder = ref.store(), None
     if task.builds:
-        stack.enter_context(writing(store.location))
         builder = stack.enter_context(BlockBuilder(bank_inputs(ref).source(), store))
     return open_bank(store, backend, limit, builder=builder, buffer=buffer), builder
 

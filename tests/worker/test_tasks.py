@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from mkldist.errors import UnreadableError
+from mkldist.errors import OutputError, UnreadableError
 from mkldist.gram import loading
 from mkldist.gram.blobs import readable
 from mkldist.gram.local_blobs import LocalBlobs
@@ -21,7 +21,7 @@ from mkldist.resolve.resolved import resolve
 from mkldist.results.records import RecordStore
 from mkldist.run.bank_refs import bank_refs
 from mkldist.spec.model import SweepSpec
-from mkldist.worker import tasks
+from mkldist.worker import batch, tasks
 from mkldist.worker.batch import BatchSettings
 from mkldist.worker.tasks import BatchTask, BuildTask, build, solve_batch
 from tests.gram.stores import damage
@@ -86,6 +86,24 @@ def test_a_store_that_cannot_be_read_is_not_a_damaged_one(task, monkeypatch, bac
     disk.failures = 0
     assert not solve_batch(with_backend(task, backend)).damaged
     assert recorded(task) == 2
+
+
+def test_a_forbidden_read_is_not_called_a_forbidden_write(task, monkeypatch):
+    def forbidden(*_: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", "/data/points")
+
+    monkeypatch.setattr(batch, "bank_inputs", forbidden)
+    with pytest.raises(PermissionError):
+        solve_batch(task)
+
+
+def test_a_record_that_cannot_be_written_says_what_to_do(task, monkeypatch):
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(RecordStore, "write", full)
+    with pytest.raises(OutputError, match="records: no space is left"):
+        solve_batch(task)
 
 
 def test_a_record_that_cannot_be_read_does_not_condemn_the_bank(task, monkeypatch):
