@@ -6,8 +6,15 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from mkldist.gram.normalisation import takes_pass
-from mkldist.memory import live_solvers, row_cache_bytes, solver_bytes, view_cache_bytes
-from mkldist.plan.model import BankPlan, BatchPlan
+from mkldist.memory import (
+    ProblemSize,
+    SolverMemory,
+    live_solvers,
+    row_cache_bytes,
+    view_cache_bytes,
+)
+from mkldist.methods.registry import METHODS
+from mkldist.plan.model import BankPlan, BatchPlan, RunPlan
 from mkldist.solvers.parameters import MethodGrid
 from mkldist.spec.graph import GraphTable
 
@@ -42,18 +49,18 @@ def peak_memory(
     for batch in batches:
         bank = by_id[batch.bank]
         graphs = {run.graph for run in batch.runs if run.graph is not None}
-        on_graph = bool(graphs)
-        alive = min(_n_chains(batch), live_solvers(bank.n_points, memory_limit, on_graph=on_graph))
+        each = _largest_solver(bank, batch, memory_limit)
+        alive = min(_n_chains(batch), live_solvers(each, memory_limit))
         if execution == "isolated":
             alive = 1
-        work = alive * solver_bytes(bank.n_points, on_graph=on_graph)
+        work = alive * each
         held = _held(bank, memory_limit) + _of_views(bank, batch, memory_limit)
         held += sum(_graph_bytes(g, bank.n_points) for g in graphs)
         peak = max(peak, held + work)
     return WORKER_BASE_BYTES + peak
 
 
-def least_memory(banks: Sequence[BankPlan], n_threads: int) -> int:
+def least_memory(banks: Sequence[BankPlan], batches: Sequence[BatchPlan], n_threads: int) -> int:
     """Return the bytes that a worker needs at least.
 
     Each task holds one solver, and a buffer of blocks or, with ``backend = "memory"``, the whole
@@ -63,15 +70,42 @@ def least_memory(banks: Sequence[BankPlan], n_threads: int) -> int:
     ----------
     banks : sequence of BankPlan
         All banks.
+    batches : sequence of BatchPlan
+        All batches.
     n_threads : int
         Tasks that a worker runs at the same time.
     """
+    by_id = {bank.id: bank for bank in banks}
     tasks = [
         (bank.n_bytes if bank.spec.backend == "memory" else BUFFER_BYTES)
-        + solver_bytes(bank.n_points)
-        for bank in banks
+        + _largest_solver(bank, batch, memory_limit=0)
+        for batch in batches
+        for bank in [by_id[batch.bank]]
     ]
     return WORKER_BASE_BYTES + n_threads * max(tasks, default=0)
+
+
+def run_memory(run: RunPlan, n_points: int, n_kernels: int) -> SolverMemory:
+    """Return the memory of a solver of a run.
+
+    Parameters
+    ----------
+    run : RunPlan
+        The run.
+    n_points, n_kernels : int
+        Size of what the solver is trained on.
+    """
+    method = METHODS[run.method]
+    n_labelled = n_points if run.n_labelled is None else min(run.n_labelled, n_points)
+    size = ProblemSize(n_points, n_kernels, n_labelled)
+    return method.memory(size, method.params(**run.params))
+
+
+def _largest_solver(bank: BankPlan, batch: BatchPlan, memory_limit: int | None) -> int:
+    """Return the bytes of the largest solver of a batch under a limit of memory."""
+    of_settings = {(run.method, repr(run.params)): run for run in batch.runs}.values()
+    memories = (run_memory(run, bank.n_points, bank.n_kernels) for run in of_settings)
+    return max((memory.within(memory_limit) for memory in memories), default=0)
 
 
 def _held(bank: BankPlan, memory_limit: int | None) -> int:
@@ -139,8 +173,7 @@ def typical_passes(
             jobs = [run.n_jobs for run in batch.runs]
             passes += sum(n * of_each for n, of_each in zip(jobs, rounds, strict=True))
         else:
-            on_graph = any(run.graph is not None for run in batch.runs)
-            alive = live_solvers(bank.n_points, memory_limit, on_graph=on_graph)
+            alive = live_solvers(_largest_solver(bank, batch, memory_limit), memory_limit)
             rounds = [first + FURTHER_PASSES * (_longest_chain(batch) - 1) for first in rounds]
             passes += max(rounds, default=0) * -(-_n_chains(batch) // alive)
         passes += batch.bank in fitted

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -16,6 +17,7 @@ from mkldist.gram.loading import DamagedBlocksError
 from mkldist.gram.view import BankView, make_views
 from mkldist.memory import live_solvers, view_cache_bytes
 from mkldist.methods.registry import METHODS
+from mkldist.plan.costs import run_memory
 from mkldist.plan.model import RunPlan
 from mkldist.results.records import RecordStore, RunRecord
 from mkldist.solvers.base import Problem, Solution
@@ -99,8 +101,8 @@ def solve_runs(
     subproblems = {run.id: list(subproblems_of(inputs, run)) for run in unrecorded}
     views = _views(bank, ref, inputs, subproblems.values(), settings)
     scorer = Scorer(ref, inputs, views, settings.seed, settings.predictions, settings.coefficients)
-    batch = _Batch(scorer, store, announce, subproblems)
-    batch.drive(bank, _solvers_at_once(views.values(), unrecorded, settings))
+    batch = _Batch(scorer, store, announce, subproblems, settings.memory_limit)
+    batch.drive(bank, _solvers_at_once(bank, views.values(), unrecorded, settings))
 
 
 def announcer(topic: str) -> Announce:
@@ -136,14 +138,17 @@ def _views(
 
 
 def _solvers_at_once(
-    views: Iterable[BankView], runs: Sequence[RunPlan], settings: BatchSettings
+    bank: Bank, views: Iterable[BankView], runs: Sequence[RunPlan], settings: BatchSettings
 ) -> int:
-    """Return how many solvers may be alive at once, each holding a few (n, n) matrices."""
+    """Return how many solvers may be alive at once: as many of the largest as memory holds."""
     if settings.execution == "isolated":
         return 1
-    n_points = max(view.n_points for view in views)
-    on_graph = any(run.graph is not None for run in runs)
-    return live_solvers(n_points, settings.memory_limit, on_graph=on_graph)
+    n_points, limit, largest = max(view.n_points for view in views), settings.memory_limit, 0
+    for run in runs:
+        with suppress(Exception):  # parameters that no longer fit are that run's failure
+            memory = run_memory(run, n_points, bank.n_kernels)
+            largest = max(largest, memory.within(limit))
+    return live_solvers(largest, limit)
 
 
 @dataclass(eq=False)
@@ -160,6 +165,8 @@ class _Batch:
         Announces each run when its record is durable.
     subproblems : mapping of str to list of Subproblem
         The subproblems of every run by its id.
+    memory_limit : int, optional
+        Bytes that the batch may take.
     solved : dict of str to dict of Subproblem to SolvedSubproblem
         The solved subproblems of every run that is not recorded yet.
     """
@@ -168,6 +175,7 @@ class _Batch:
     store: RecordStore
     announce: Announce
     subproblems: Mapping[str, list[Subproblem]]
+    memory_limit: int | None = None
     solved: dict[str, dict[Subproblem, SolvedSubproblem]] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -235,11 +243,13 @@ class _Batch:
         run, scorer = subproblem.run, self.scorer
         method, ref, inputs = METHODS[run.method], scorer.ref, scorer.inputs
         view = scorer.views[subproblem.training_view]
+        memory = run_memory(run, view.n_points, ref.plan.n_kernels)
         problem = Problem(
             y=labels_of(inputs, subproblem, scorer.scale(subproblem.training_view)),
             n_kernels=ref.plan.n_kernels,
             laplacian=None if run.graph is None else laplacian(ref, run.graph, run.split),
             start=start,
+            spare_bytes=memory.spare_within(self.memory_limit),
         )
         steps = method.solve(problem, method.params(**run.params))
         after = None

@@ -22,7 +22,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from mkldist.methods.block_norm.params import BlockNormParams
+from mkldist.methods.block_norm.params import BlockNormParams, memory_of_components
 from mkldist.methods.block_norm.regularizers import Regularizer
 from mkldist.methods.block_norm.spicymkl import outer_iterations
 from mkldist.methods.block_norm.working_set_iteration import solve_on_working_set
@@ -84,4 +84,5 @@ METHOD = Method(
     regularizer="C sum_m [(1 - mix) ||f_m|| + mix/2 ||f_m||^2], block q-norm, uniform, one's own",
     path=Path("C", rising=False),
     reference="Suzuki & Tomioka 2011, Section 4.3, Eqs. (43), (48)-(50)",
+    memory=memory_of_components,
 )

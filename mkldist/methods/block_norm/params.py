@@ -7,11 +7,15 @@ from typing import ClassVar, Literal
 from pydantic import ConfigDict, Field
 
 from mkldist.arrays import Floats
+from mkldist.memory import VECTORS_PER_SOLVER, ProblemSize, SolverMemory
 from mkldist.methods.block_norm import regularizers
 from mkldist.methods.block_norm.losses import EpsilonInsensitive, Hinge, Logistic, Loss, Squared
 from mkldist.methods.block_norm.regularizers import Regularizer
 from mkldist.solvers.base import Effects, SolverParams
 from mkldist.target import Target
+
+PRODUCTS = 4.5  # (S, n): those of rho, of the components and of a direction, and of the last
+FEW_KERNELS = 80  # on a working set that has grown once
 
 _LOSSES: dict[str, type[Loss]] = {
     "logistic": Logistic,
@@ -74,3 +78,15 @@ class BlockNormParams(SolverParams):
                 return regularizers.uniform(self.C)
             case _:
                 return self.regularizer
+
+
+def memory_of_components(size: ProblemSize, params: BlockNormParams) -> SolverMemory:
+    """Return the memory of a solver: products and images of the kernels at hand.
+
+    These are all kernels without acceleration, or if every kernel is active in the end; otherwise
+    no more are expected than there are points.
+    """
+    n, M = size.n_points, size.n_kernels
+    every = params.acceleration == "none" or params.make_regularizer().threshold == 0.0
+    at_hand = M if every else min(M, max(n, FEW_KERNELS))
+    return size.memory(vectors=VECTORS_PER_SOLVER + PRODUCTS * n * at_hand / M)

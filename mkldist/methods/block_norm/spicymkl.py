@@ -42,7 +42,7 @@ from mkldist.methods.block_norm.dual_newton import DualNewton
 from mkldist.methods.block_norm.inner_objective import InnerObjective, Iterate, enlarged, roots
 from mkldist.methods.block_norm.losses import Smoothing
 from mkldist.methods.block_norm.pace import Pace
-from mkldist.methods.block_norm.params import BlockNormParams
+from mkldist.methods.block_norm.params import BlockNormParams, memory_of_components
 from mkldist.methods.block_norm.working_set_iteration import solve_on_working_set
 from mkldist.solvers.base import Method, Path, Problem, Steps, StopReason, reason_to_stop
 from mkldist.solvers.trace import Trace
@@ -183,4 +183,5 @@ METHOD = Method(
     regularizer="C sum_m ||f_m||, elastic-net, block q-norm, uniform, or one's own",
     path=Path("C", rising=False),
     reference="Suzuki & Tomioka 2011, Tables 1 and 2, Eqs. (25)-(27), (38)-(41), (47)",
+    memory=memory_of_components,
 )

@@ -25,7 +25,7 @@ time.  With one kernel the problem is that of :mod:`.laprls`.
 from __future__ import annotations
 
 from mkldist.methods.manifold.deformed import ManifoldParams
-from mkldist.methods.manifold.lapmkl_deformed import solve_deformed
+from mkldist.methods.manifold.lapmkl_deformed import memory_of_deformed_kernels, solve_deformed
 from mkldist.solvers.base import Method, Problem, Steps
 
 
@@ -64,4 +64,5 @@ METHOD = Method(
     hyperparameters=("gamma_a", "gamma_i"),
     needs_laplacian=True,
     typical_passes=lambda n_kernels: 2,
+    memory=memory_of_deformed_kernels,
 )

@@ -44,7 +44,11 @@ from mkldist.arrays import Floats
 from mkldist.counters import Counters
 from mkldist.gram.requests import Combine
 from mkldist.methods.primal.certificate import PATIENCE, PROGRESS, Best, dual_value
-from mkldist.methods.primal.kernel_products import quadratic_forms, weight_columns
+from mkldist.methods.primal.kernel_products import (
+    memory_of_columns,
+    quadratic_forms,
+    weight_columns,
+)
 from mkldist.methods.primal.params import PrimalMKLParams, machine_of, signed_by_class
 from mkldist.methods.primal.steps import Iterate, d_step, z_step
 from mkldist.methods.primal.working_set_descent import solve_on_working_set
@@ -169,4 +173,5 @@ METHOD = Method(
     reference="Hao, Yuan, Yang & Chen 2012, Algorithm 1",
     hyperparameters=("lam",),
     path=Path("lam", rising=False),
+    memory=memory_of_columns,
 )

@@ -21,15 +21,22 @@ from mkldist.arrays import Bools, Floats, Ints
 from mkldist.counters import Counters
 from mkldist.gram.requests import Combine, Matvec, Request
 from mkldist.machines.svm import best_bias, slack_rounding
+from mkldist.memory import VECTORS_PER_SOLVER, ProblemSize, SolverMemory
 from mkldist.methods.smooth_dual.dual_penalties import Penalty
 from mkldist.methods.smooth_dual.mkl_pairs import line_maximum, mkl_pair_updates
 from mkldist.methods.smooth_dual.predictor import Predictor
-from mkldist.methods.smooth_dual.row_cache import RowCache
+from mkldist.methods.smooth_dual.row_cache import (
+    BATCH,
+    SMALLEST,
+    RowCache,
+    capacity_within,
+    rows_held,
+)
 from mkldist.optim.box_qp import newton_steps, pair_updates
+from mkldist.solvers.base import Problem
 
 Round = Generator[Request, Any, None]
 
-BATCH = 32  # points whose rows one request fetches
 VIOLATION_SHARE = 0.1  # of the largest violation, that a round of pair updates may leave
 VIOLATION_FLOOR = 1e-12
 NEAR = 1e-2  # relative gap below which Newton rounds replace rounds of pair updates
@@ -37,8 +44,27 @@ SHORT_STEP = 0.1  # a Newton step shorter than this is followed by a round of pa
 MOST_PAIR_ROUNDS = 10  # without new rows, after which a Newton round is tried at any gap
 UNSEEN_GAIN = 1e-12  # of 1'alpha: rounding hides smaller gains from a line search, not from a model
 REFRESH_AFTER = 50  # rounds of pair updates, after which the rounding errors of G have added up
+PRODUCTS = 6  # arrays (M, n): G, the answer of a Newton round, and what is computed of them
 MODEL_ROUNDS = 20
 MODEL_FIRST_VIOLATION, MODEL_VIOLATION = 1e-2, 1e-11
+
+
+def memory_of_rows(size: ProblemSize, cache_mib: float) -> SolverMemory:
+    """Return the memory of a solver on the smooth dual, most of it rows of all kernels.
+
+    Parameters
+    ----------
+    size : ProblemSize
+        Points n and kernels M.
+    cache_mib : float
+        Memory for cached rows.
+    """
+    n = size.n_points
+    least = rows_held(min(SMALLEST, n))
+    most = rows_held(capacity_within(size.n_kernels, n, cache_mib))
+    return size.memory(
+        vectors=VECTORS_PER_SOLVER + (PRODUCTS + least) * n, spare_vectors=(most - least) * n
+    )
 
 
 class MklDual:
@@ -46,13 +72,11 @@ class MklDual:
 
     Parameters
     ----------
-    y : (n,) float64
-        Labels in {-1, +1}.
+    problem : Problem
+        Labels in {-1, +1}, number M of kernels, and memory that may be spared.
     C : float
         Bound of the dual variables.
-    n_kernels : int
-        Number M of kernels.
-    budget_mib : float
+    cache_mib : float
         Memory for cached rows.
     counters : Counters
         Counters of requests and steps.
@@ -67,14 +91,14 @@ class MklDual:
         True if the last round was of Newton's method.
     """
 
-    def __init__(
-        self, y: Floats, C: float, n_kernels: int, budget_mib: float, counters: Counters
-    ) -> None:
+    def __init__(self, problem: Problem, C: float, cache_mib: float, counters: Counters) -> None:
+        y, n_kernels = problem.y, problem.n_kernels
         self.y, self._C, self._counters = y, C, counters
         self._lower, self._upper = np.minimum(y * C, 0.0), np.maximum(y * C, 0.0)
         self.beta = np.zeros(len(y))
         self.G = np.zeros((n_kernels, len(y)))
-        self._cache = RowCache(n_kernels, len(y), budget_mib)
+        capacity = capacity_within(n_kernels, len(y), cache_mib, problem.spare_bytes)
+        self._cache = RowCache(n_kernels, len(y), capacity)
         self._reach = np.zeros(len(y))  # roots of the diagonal of the last combined kernel
         self._pair_rounds, self._since_refresh, self._short = 0, 0, False
         self.newton = False

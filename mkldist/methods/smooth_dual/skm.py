@@ -40,7 +40,7 @@ from mkldist.counters import Counters
 from mkldist.gram.requests import Combine, Quadratic, Request
 from mkldist.machines.inner_svm import InnerSvm
 from mkldist.methods.smooth_dual.dual_penalties import MOREAU_YOSIDA, Penalty
-from mkldist.methods.smooth_dual.mkl_dual import MklDual
+from mkldist.methods.smooth_dual.mkl_dual import MklDual, memory_of_rows
 from mkldist.methods.smooth_dual.predictor import Predictor, solution_of
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.solvers.base import Method, Problem, SolverParams, Steps, StopReason, reason_to_stop
@@ -84,7 +84,7 @@ def solve(problem: Problem, params: SkmParams) -> Steps:
     """
     counters, trace = Counters(), Trace(params.trace, problem.clock)
     bounds = Bounds(Predictor.none())
-    dual = MklDual(problem.y, params.C, problem.n_kernels, params.cache_mib, counters)
+    dual = MklDual(problem, params.C, params.cache_mib, counters)
     svm_at = InnerSvm(problem.y, params.C, params.tol, counters)
     stage = _Stage(FIRST_A_SQUARED)
     for _ in range(params.max_iter):
@@ -165,4 +165,5 @@ METHOD = Method(
     loss="hinge",
     regularizer="1/2 (sum_m ||f_m||)^2",
     reference="Bach, Lanckriet & Jordan 2004, SMO on the Moreau-Yosida regularised dual",
+    memory=lambda size, params: memory_of_rows(size, params.cache_mib),
 )

@@ -26,7 +26,7 @@ from pydantic import Field
 
 from mkldist.counters import Counters
 from mkldist.methods.smooth_dual.dual_penalties import P_NORM, Penalty
-from mkldist.methods.smooth_dual.mkl_dual import MklDual
+from mkldist.methods.smooth_dual.mkl_dual import MklDual, memory_of_rows
 from mkldist.methods.smooth_dual.predictor import Predictor, solution_of
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.solvers.base import Method, Problem, SolverParams, Steps, StopReason, reason_to_stop
@@ -69,7 +69,7 @@ def solve(problem: Problem, params: SmoMklParams) -> Steps:
     """
     counters, trace = Counters(), Trace(params.trace, problem.clock)
     bounds = Bounds(Predictor.none())
-    dual = MklDual(problem.y, params.C, problem.n_kernels, params.cache_mib, counters)
+    dual = MklDual(problem, params.C, params.cache_mib, counters)
     penalty = Penalty(P_NORM, params.p / (params.p - 1.0), params.lam)
     gap = 1.0  # of the point reached
     for _ in range(params.max_iter):
@@ -101,4 +101,5 @@ METHOD = Method(
     regularizer="1/2 sum_m ||f_m||^2 / d_m + lam/2 ||d||_p^2",
     reference="Vishwanathan, Sun, Theera-Ampornpunt & Varma 2010, SMO on the p-norm dual",
     hyperparameters=("C", "p", "lam"),
+    memory=lambda size, params: memory_of_rows(size, params.cache_mib),
 )

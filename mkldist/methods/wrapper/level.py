@@ -48,6 +48,7 @@ from mkldist.methods.wrapper.cut_bundle import (
     begin,
     bundle_solution,
     certify,
+    memory_of_cuts,
     solve_machine,
 )
 from mkldist.optim.cutting_planes import CuttingPlanes
@@ -232,4 +233,5 @@ METHOD = Method(
     reference="Xu, Jin, King & Lyu 2008, Algorithm 2",
     path=Path("C", rising=True),
     joint_classes=True,
+    memory=memory_of_cuts,
 )
