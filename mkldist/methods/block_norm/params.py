@@ -16,6 +16,7 @@ from mkldist.target import Target
 
 PRODUCTS = 4.5  # (S, n): those of rho, of the components and of a direction, and of the last
 FEW_KERNELS = 80  # on a working set that has grown once
+SMOOTH = 8  # kernels a point: smooth duals, such as the elastic net's, keep many small components
 
 _LOSSES: dict[str, type[Loss]] = {
     "logistic": Logistic,
@@ -83,10 +84,11 @@ class BlockNormParams(SolverParams):
 def memory_of_components(size: ProblemSize, params: BlockNormParams) -> SolverMemory:
     """Return the memory of a solver: products and images of the kernels at hand.
 
-    These are all kernels without acceleration, or if every kernel is active in the end; otherwise
-    no more are expected than there are points.
+    These are all kernels without acceleration, or if every kernel is active in the end.  Otherwise
+    as many are expected as there are points, and several times as many if the dual is smooth.
     """
-    n, M = size.n_points, size.n_kernels
-    every = params.acceleration == "none" or params.make_regularizer().threshold == 0.0
-    at_hand = M if every else min(M, max(n, FEW_KERNELS))
+    n, M, psi = size.n_points, size.n_kernels, params.make_regularizer()
+    expected = (SMOOTH if psi.smooth_dual else 1) * max(n, FEW_KERNELS)
+    every = params.acceleration == "none" or psi.threshold == 0.0
+    at_hand = M if every else min(M, expected)
     return size.memory(vectors=VECTORS_PER_SOLVER + PRODUCTS * n * at_hand / M)

@@ -139,7 +139,7 @@ class _Stage:
 
     @property
     def stuck(self) -> bool:
-        """True if the gap has long stopped to fall, as rounding makes it for small a."""
+        """True if rounding has kept the gap from falling for `STAGE_PATIENCE` Newton rounds."""
         return self._idle >= STAGE_PATIENCE
 
 
