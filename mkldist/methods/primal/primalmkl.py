@@ -134,7 +134,7 @@ def alternate(problem: Problem, params: PrimalMKLParams) -> Steps:
         bounds.take(Best(now.d, now.z), now.z.value, value)
         counters.outer_iterations += 1
         trace.record(bounds.upper, bounds.lower, now.d)
-        stop = reason_to_stop(problem, params, bounds.gap, stalled=bounds.idle == PATIENCE)
+        stop = reason_to_stop(problem, params, bounds.gap, stalled=bounds.idle >= PATIENCE)
         if stop is not None or iteration == params.max_iter:
             break
         columns = yield from weight_columns(now.K, now.d, forms, weights, counters)  # line 11

@@ -140,40 +140,54 @@ class MklDual:
         loss = self._C * (loss + slack_rounding(slack, self._reach, scale * self.beta))
         return Predictor(d, scale * self.beta, bias, self.alpha, scale, loss)
 
-    def climb(self, penalty: Penalty, gap: float) -> Round:
-        """Make one round, of pair updates far from the optimum and of Newton's method near it.
+    def newton_is_due(self, gap: float) -> bool:
+        """Return whether the next round is of Newton's method: near the optimum, not far from it.
 
-        After a short Newton step pair updates come first again.  Where many rounds on cached rows
-        have not come near the optimum, a Newton round is tried all the same.
+        After a short Newton step pair updates come first again.  Where many rounds with no more
+        rows than before have not come near the optimum, a Newton round is tried all the same.
+
+        Parameters
+        ----------
+        gap : float
+            Relative duality gap of the problem at the current point.
+        """
+        near, slow = gap <= NEAR, self._pair_rounds >= MOST_PAIR_ROUNDS
+        self.newton = slow or (near and not self._short)
+        if self.newton and near:
+            self._pair_rounds = 0
+        return self.newton
+
+    def fetch_rows(self, penalty: Penalty) -> Generator[Request, Any, float]:
+        """Fetch the rows of the points that violate optimality most; return the worst violation.
 
         Parameters
         ----------
         penalty : Penalty
             Psi.
-        gap : float
-            Relative duality gap of the problem with this penalty at the current point.
-        """
-        near = gap <= NEAR
-        slow = self._pair_rounds >= MOST_PAIR_ROUNDS
-        self.newton = slow or (near and not self._short)
-        if self.newton:
-            yield from self._newton_round(penalty)
-            if self._short or near:
-                self._pair_rounds = 0
-        else:
-            kept = len(self._cache)
-            yield from self._pair_round(penalty)
-            self._pair_rounds += len(self._cache) == kept
-            self._short = False
 
-    def _pair_round(self, penalty: Penalty) -> Round:
-        """Fetch the rows of the worst points, and update pairs among all cached ones."""
+        Yields
+        ------
+        Matvec
+        """
         slack = self.y - penalty.weights(self.q) @ self.G
         worst, candidates = self._violators(slack)
-        wanted = self._cache.missing(candidates)
+        wanted, kept = self._cache.missing(candidates), len(self._cache)
         if len(wanted):
             self._cache.store(wanted, (yield self._cache.request(wanted)))
             self._counters.passes += 1
+        self._pair_rounds += len(self._cache) == kept
+        return worst
+
+    def update_pairs(self, penalty: Penalty, worst: float) -> None:
+        """Move pairs of dual variables, each to the maximum on its line, on the cached rows.
+
+        Parameters
+        ----------
+        penalty : Penalty
+            Psi.
+        worst : float
+            The worst violation, of which a share may be left.
+        """
         order = np.argsort(self._cache.points)
         points, slots = self._cache.points[order], self._cache.slots[order]
         G, q, beta = self.G[:, points], self.q, self.beta[points]
@@ -199,7 +213,10 @@ class MklDual:
         for slot, step in zip(slots, change, strict=True):
             if step != 0.0:
                 self.G += step * self._cache.rows[slot]
-        self._since_refresh += 1
+        self._since_refresh, self._short = self._since_refresh + 1, False
+
+    def refresh(self) -> Round:
+        """Ask for the products G anew once the rounding errors of many rounds have added up."""
         if self._since_refresh >= REFRESH_AFTER:
             self.G = yield Matvec(np.arange(len(self.G)), self.beta)
             self._counters.passes += 1
@@ -216,7 +233,7 @@ class MklDual:
         rising, falling = rising[up[rising] > lowest], falling[down[falling] < highest]
         return highest - lowest, np.unique(np.concatenate([rising, falling]))
 
-    def _newton_round(self, penalty: Penalty) -> Round:
+    def newton_round(self, penalty: Penalty) -> Round:
         """Search the line to the maximiser of the second-order model over the box."""
         q = self.q
         e = penalty.weights(q)
@@ -235,6 +252,8 @@ class MklDual:
         self.beta = np.clip(self.beta + t * step, self._lower, self._upper)
         self.G = self.G + t * change
         self._since_refresh, self._short = 0, t < SHORT_STEP
+        if self._short:
+            self._pair_rounds = 0
 
     def _model_maximiser(self, H: Floats, e: Floats) -> Floats:
         """Maximise ``slack'step - 1/2 step' H step`` over the box; return beta + step.

@@ -88,9 +88,16 @@ def solve(problem: Problem, params: SkmParams) -> Steps:
     svm_at = InnerSvm(problem.y, params.C, params.tol, counters)
     stage = _Stage(FIRST_A_SQUARED)
     for _ in range(params.max_iter):
-        # Climb the regularised dual 1'alpha - Psi(q) by pair updates or a Newton step.
+        # Climb the regularised dual 1'alpha - Psi(q).
         penalty = Penalty(MOREAU_YOSIDA, stage.a_squared)
-        yield from dual.climb(penalty, stage.gap)
+        if dual.newton_is_due(stage.gap):  # beyond the paper: the second-order model over the box
+            yield from dual.newton_round(penalty)
+        else:
+            # SMO: the rows of the points that violate optimality most; then pair after pair, by the
+            # second-order gain, to the maximum on its line.
+            worst = yield from dual.fetch_rows(penalty)
+            dual.update_pairs(penalty, worst)
+            yield from dual.refresh()
         q, height = dual.q, float(dual.alpha.sum())
         # f_m = e_m K_m (alpha*y) has the energy 1/2 (sum_m ||f_m||)^2 at weights e / sum(e).
         e, psi = penalty.weights(q), penalty.value(q)
