@@ -37,13 +37,11 @@ class BlockNormParams(SolverParams):
         "C": ("regularizer", ("block1", "elastic-net", "block-q", "uniform")),
     }
 
-    C: float = Field(0.05, gt=0, allow_inf_nan=False, description="strength of the regulariser")
+    C: float = Field(0.05, gt=0, description="strength of the regulariser")
     loss: Literal["logistic", "hinge", "squared", "epsilon"] = Field(
         "logistic", description="logistic and hinge for classes, squared and epsilon for values"
     )
-    epsilon: float = Field(
-        0.1, ge=0, allow_inf_nan=False, description="half width of the tube of loss epsilon"
-    )
+    epsilon: float = Field(0.1, ge=0, description="half width of the tube of loss epsilon")
     regularizer: Literal["block1", "elastic-net", "block-q", "uniform"] | Regularizer = Field(
         "block1", description="block1, elastic-net, block-q, uniform, or a Regularizer"
     )

@@ -51,13 +51,10 @@ from mkldist.solvers.trace import Trace
 class SpicyMKLParams(BlockNormParams):
     """Parameters of SpicyMKL."""
 
-    gamma: float = Field(
-        10.0, gt=0, allow_inf_nan=False, description="first proximal parameter, kernels of trace 1"
-    )
+    gamma: float = Field(10.0, gt=0, description="first proximal parameter, kernels of trace 1")
     growth: float = Field(
         2.0,
         gt=1,
-        allow_inf_nan=False,
         description="its factor from one outer iteration to the next",
     )
 
@@ -110,6 +107,8 @@ def outer_iterations(
 ) -> Steps:
     """Run the paper's algorithm: every outer iteration visits all kernels.
 
+    Requests and solution are those of :func:`solve`.
+
     Parameters
     ----------
     problem : Problem
@@ -121,15 +120,6 @@ def outer_iterations(
     proximal : bool
         True for SpicyMKL's proximal term; False for ElastMKL, which minimises the dual itself,
         Eq. (48): then phi is that dual, and psi*' takes the place of the soft threshold.
-
-    Yields
-    ------
-    Quadratic, Matvec, Combine
-
-    Returns
-    -------
-    Solution
-        As :func:`solve` returns it.
     """
     loss, psi = params.make_loss(problem.y), params.make_regularizer()
     counters, trace = Counters(), Trace(params.trace, problem.clock)
