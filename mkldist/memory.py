@@ -6,6 +6,7 @@ Plans predict memory by these rules, and tasks keep to them.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 # Without a memory limit these bytes apply; with one, a share is the limit divided by the divisor.
@@ -130,17 +131,28 @@ def view_cache_bytes(memory_limit: int | None) -> int:
     return min(VIEW_CACHE_BYTES, memory_limit // VIEW_CACHE_DIVISOR)
 
 
-def live_solvers(bytes_of_each: int, memory_limit: int | None) -> int:
-    """Return how many solvers may be at work at once in a task, at least one.
+def groups_at_once(bytes_of_each: Sequence[int], memory_limit: int | None) -> list[slice]:
+    """Divide solvers, in their order, into groups that may be at work at once in a task.
+
+    A group fits the share of solvers, or is one solver.
 
     Parameters
     ----------
-    bytes_of_each : int
-        Bytes of the largest of them, by :meth:`SolverMemory.within`.
+    bytes_of_each : sequence of int
+        Bytes of each solver, by :meth:`SolverMemory.within`.
     memory_limit : int or None
         Bytes that the task may take; None without a limit.
     """
-    return max(1, _solver_share(memory_limit) // max(1, bytes_of_each))
+    groups: list[slice] = []
+    first, taken, share = 0, 0, _solver_share(memory_limit)
+    for i, n_bytes in enumerate(bytes_of_each):
+        if i > first and taken + n_bytes > share:
+            groups.append(slice(first, i))
+            first, taken = i, 0
+        taken += n_bytes
+    if len(bytes_of_each):
+        groups.append(slice(first, len(bytes_of_each)))
+    return groups
 
 
 def _solver_share(memory_limit: int | None) -> int:

@@ -11,7 +11,7 @@ from mkldist.memory import (
     ProblemSize,
     SolverMemory,
     bank_bytes,
-    live_solvers,
+    groups_at_once,
     row_cache_bytes,
     view_cache_bytes,
 )
@@ -43,11 +43,20 @@ def test_a_solver_takes_matrices_of_the_points_and_vectors_of_the_kernels():
 
 
 @pytest.mark.parametrize(
-    ("limit", "bytes_of_each", "solvers"),
-    [(128 * MIB, 8 * MIB, 4), (128 * MIB, 9 * MIB, 3), (None, 32 * MIB, 32), (1, 10, 1)],
+    ("limit", "bytes_of_each", "sizes"),
+    [
+        (128 * MIB, [8 * MIB] * 10, [4, 4, 2]),
+        (128 * MIB, [9 * MIB] * 10, [3, 3, 3, 1]),
+        (None, [32 * MIB] * 33, [32, 1]),
+        (1, [10, 10], [1, 1]),
+        (128 * MIB, [MIB, 30 * MIB, 2 * MIB, 40 * MIB, MIB, MIB], [2, 1, 1, 2]),
+        (None, [], []),
+    ],
 )
-def test_a_quarter_of_the_memory_is_for_solvers(limit, bytes_of_each, solvers):
-    assert live_solvers(bytes_of_each, limit) == solvers
+def test_a_quarter_of_the_memory_is_for_solvers(limit, bytes_of_each, sizes):
+    groups = groups_at_once(bytes_of_each, limit)
+    assert [len(bytes_of_each[group]) for group in groups] == sizes
+    assert [n for group in groups for n in bytes_of_each[group]] == bytes_of_each
 
 
 @pytest.mark.parametrize(
@@ -64,6 +73,8 @@ def test_a_solver_keeps_no_more_than_the_share_of_solvers_has_room_for(limit, ta
 def test_shares_together_stay_within_the_limit_unless_one_solver_exceeds_it(limit, needed, spare):
     taken = SolverMemory(needed, spare).within(limit)
     others = bank_bytes(limit) + view_cache_bytes(limit)
-    assert taken == needed or others + live_solvers(taken, limit) * taken <= limit
+    [group, *_] = groups_at_once([taken] * 100, limit)
+    n_at_once = group.stop
+    assert (n_at_once == 1 and taken == needed) or others + n_at_once * taken <= limit
     assert others <= limit
     assert row_cache_bytes(limit) <= bank_bytes(limit)  # a streamed bank has rows in its place

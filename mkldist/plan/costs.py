@@ -9,7 +9,7 @@ from mkldist.gram.normalisation import takes_pass
 from mkldist.memory import (
     ProblemSize,
     SolverMemory,
-    live_solvers,
+    groups_at_once,
     row_cache_bytes,
     view_cache_bytes,
 )
@@ -49,11 +49,10 @@ def peak_memory(
     for batch in batches:
         bank = by_id[batch.bank]
         graphs = {run.graph for run in batch.runs if run.graph is not None}
-        each = _largest_solver(bank, batch, memory_limit)
-        alive = min(_n_chains(batch), live_solvers(each, memory_limit))
-        if execution == "isolated":
-            alive = 1
-        work = alive * each
+        each = _bytes_of_solvers(bank, batch, memory_limit)
+        work = max(each, default=0)
+        if execution != "isolated":
+            work = max((sum(each[g]) for g in groups_at_once(each, memory_limit)), default=0)
         held = _held(bank, memory_limit) + _of_views(bank, batch, memory_limit)
         held += sum(_graph_bytes(g, bank.n_points) for g in graphs)
         peak = max(peak, held + work)
@@ -78,7 +77,7 @@ def least_memory(banks: Sequence[BankPlan], batches: Sequence[BatchPlan], n_thre
     by_id = {bank.id: bank for bank in banks}
     tasks = [
         (bank.n_bytes if bank.spec.backend == "memory" else BUFFER_BYTES)
-        + _largest_solver(bank, batch, memory_limit=0)
+        + max(_bytes_of_solvers(bank, batch, memory_limit=0), default=0)
         for batch in batches
         for bank in [by_id[batch.bank]]
     ]
@@ -101,11 +100,18 @@ def run_memory(run: RunPlan, n_points: int, n_kernels: int) -> SolverMemory:
     return method.memory(size, method.params(**run.params))
 
 
-def _largest_solver(bank: BankPlan, batch: BatchPlan, memory_limit: int | None) -> int:
-    """Return the bytes of the largest solver of a batch under a limit of memory."""
-    of_settings = {(run.method, repr(run.params)): run for run in batch.runs}.values()
-    memories = (run_memory(run, bank.n_points, bank.n_kernels) for run in of_settings)
-    return max((memory.within(memory_limit) for memory in memories), default=0)
+def _bytes_of_solvers(bank: BankPlan, batch: BatchPlan, memory_limit: int | None) -> list[int]:
+    """Return the bytes of the solvers of a batch, in order, one solver of each path at a time."""
+    of_chain: dict[tuple[object, ...], tuple[int, int]] = {}
+    of_settings: dict[tuple[str, str, int | None], int] = {}
+    for run in batch.runs:
+        settings = run.method, repr(run.params), run.n_labelled
+        if settings not in of_settings:
+            memory = run_memory(run, bank.n_points, bank.n_kernels)
+            of_settings[settings] = memory.within(memory_limit)
+        largest, _ = of_chain.get(run.chain, (0, 0))
+        of_chain[run.chain] = max(largest, of_settings[settings]), run.n_jobs
+    return [n_bytes for n_bytes, n_jobs in of_chain.values() for _ in range(n_jobs)]
 
 
 def _held(bank: BankPlan, memory_limit: int | None) -> int:
@@ -173,16 +179,11 @@ def typical_passes(
             jobs = [run.n_jobs for run in batch.runs]
             passes += sum(n * of_each for n, of_each in zip(jobs, rounds, strict=True))
         else:
-            alive = live_solvers(_largest_solver(bank, batch, memory_limit), memory_limit)
+            each = _bytes_of_solvers(bank, batch, memory_limit)
             rounds = [first + FURTHER_PASSES * (_longest_chain(batch) - 1) for first in rounds]
-            passes += max(rounds, default=0) * -(-_n_chains(batch) // alive)
+            passes += max(rounds, default=0) * len(groups_at_once(each, memory_limit))
         passes += batch.bank in fitted
     return passes
-
-
-def _n_chains(batch: BatchPlan) -> int:
-    """Return the number of solvers of a batch that can be alive at once, one of each path."""
-    return sum({run.chain: run.n_jobs for run in batch.runs}.values())
 
 
 def _longest_chain(batch: BatchPlan) -> int:

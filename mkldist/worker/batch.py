@@ -15,7 +15,7 @@ from mkldist.gram.bank import Bank
 from mkldist.gram.kept_rows import MemoryBudget
 from mkldist.gram.loading import DamagedBlocksError
 from mkldist.gram.view import BankView, make_views
-from mkldist.memory import live_solvers, view_cache_bytes
+from mkldist.memory import groups_at_once, view_cache_bytes
 from mkldist.methods.registry import METHODS
 from mkldist.plan.costs import run_memory
 from mkldist.plan.model import RunPlan
@@ -101,8 +101,9 @@ def solve_runs(
     subproblems = {run.id: list(subproblems_of(inputs, run)) for run in unrecorded}
     views = _views(bank, ref, inputs, subproblems.values(), settings)
     scorer = Scorer(ref, inputs, views, settings.seed, settings.predictions, settings.coefficients)
+    bytes_of = _bytes_of_solvers(bank, views.values(), unrecorded, settings.memory_limit)
     batch = _Batch(scorer, store, announce, subproblems, settings.memory_limit)
-    batch.drive(bank, _solvers_at_once(bank, views.values(), unrecorded, settings))
+    batch.drive(bank, bytes_of, isolated=settings.execution == "isolated")
 
 
 def announcer(topic: str) -> Announce:
@@ -137,18 +138,16 @@ def _views(
     return dict(zip(training_views, views, strict=True))
 
 
-def _solvers_at_once(
-    bank: Bank, views: Iterable[BankView], runs: Sequence[RunPlan], settings: BatchSettings
-) -> int:
-    """Return how many solvers may be alive at once: as many of the largest as memory holds."""
-    if settings.execution == "isolated":
-        return 1
-    n_points, limit, largest = max(view.n_points for view in views), settings.memory_limit, 0
+def _bytes_of_solvers(
+    bank: Bank, views: Iterable[BankView], runs: Sequence[RunPlan], memory_limit: int | None
+) -> dict[str, int]:
+    """Return the bytes of a solver of each run, by its id."""
+    n_points, found = max(view.n_points for view in views), dict.fromkeys((r.id for r in runs), 0)
     for run in runs:
         with suppress(Exception):  # parameters that no longer fit are that run's failure
             memory = run_memory(run, n_points, bank.n_kernels)
-            largest = max(largest, memory.within(limit))
-    return live_solvers(largest, limit)
+            found[run.id] = memory.within(memory_limit)
+    return found
 
 
 @dataclass(eq=False)
@@ -181,11 +180,25 @@ class _Batch:
     def __post_init__(self) -> None:
         self.solved = {run_id: {} for run_id in self.subproblems}
 
-    def drive(self, bank: Bank, n_at_once: int) -> None:
-        """Solve all subproblems, as many chains at once as may be alive, neighbours together."""
+    def drive(self, bank: Bank, bytes_of: Mapping[str, int], *, isolated: bool) -> None:
+        """Solve all subproblems, neighbouring chains together as far as memory allows.
+
+        Parameters
+        ----------
+        bank : Bank
+            The bank.
+        bytes_of : mapping of str to int
+            Bytes of a solver of each run, by its id.
+        isolated : bool
+            True to solve one subproblem after the other.
+        """
         chains = chains_of(self.subproblems.values())
-        for start in range(0, len(chains), n_at_once):
-            self._drive_together(bank, chains[start : start + n_at_once])
+        sizes = [max(bytes_of[one.run.id] for one in chain) for chain in chains]
+        groups = groups_at_once(sizes, self.memory_limit)
+        if isolated:
+            groups = [slice(i, i + 1) for i in range(len(chains))]
+        for group in groups:
+            self._drive_together(bank, chains[group])
 
     def _drive_together(self, bank: Bank, chains: Sequence[tuple[Subproblem, ...]]) -> None:
         """Solve some chains together; the next solver of a chain takes the place of the last."""

@@ -16,6 +16,7 @@ from mkldist.gram.blobs import readable
 from mkldist.gram.local_blobs import LocalBlobs
 from mkldist.gram.recomputed import RecomputedBank
 from mkldist.gram.store import GramStore
+from mkldist.plan.costs import run_memory
 from mkldist.plan.planner import make_plan
 from mkldist.resolve.resolved import resolve
 from mkldist.results.records import RecordStore
@@ -140,6 +141,23 @@ def test_a_block_that_was_mended_meanwhile_keeps_its_mark(task):
     error = loading.DamagedBlocksError("bank", "block 0 fails its checksum", blocks=(0,))
     tasks._unmark_damaged(store, error)
     assert not task.ref.store().missing()
+
+
+@pytest.mark.parametrize(("solvers", "together"), [(2.5, [2]), (1.5, [1, 1])])
+def test_only_solvers_that_fit_together_are_at_work_at_once(task, monkeypatch, solvers, together):
+    at_once, drive = [], batch.drive
+
+    def counted(bank, jobs, on_done):
+        at_once.append(len(jobs))
+        drive(bank, jobs, on_done)
+
+    monkeypatch.setattr(batch, "drive", counted)
+    plan = task.ref.plan
+    memory = run_memory(task.runs[0], plan.n_points, plan.n_kernels)
+    limit = int(4 * solvers * memory.needed)
+    solve_batch(replace(task, settings=replace(task.settings, memory_limit=limit)))
+    assert at_once == together
+    assert recorded(task) == 2
 
 
 @pytest.mark.parametrize(
