@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from mkldist.durable import as_output_error, writing
+from mkldist.durable import refused_write, writing
 from mkldist.errors import DataError, GramError, SpecError
 from mkldist.gram.build import BuildReceipt
 from mkldist.gram.loading import retried
@@ -197,7 +197,7 @@ class SweepLoop:
             self._stages.pop(outcome.item.key, None)
         error = outcome.error
         if error is not None:
-            refused = as_output_error(error, self._work.settings.records)
+            refused = refused_write(error)
             if refused is not None:
                 raise refused from error
         if isinstance(outcome.item, BuildItem):

@@ -15,7 +15,6 @@ from enum import Enum
 from typing import cast
 
 from mkldist.blas_threads import single_threaded
-from mkldist.durable import writing
 from mkldist.gram.bank import Bank
 from mkldist.gram.buffer import BankBuffer
 from mkldist.gram.build import BlockBuilder, BuildReceipt, build_blocks
@@ -129,9 +128,7 @@ def build(task: BuildTask) -> BuildReceipt:
     """
     with single_threaded():
         store = task.ref.store()
-        source = _source(task.ref)
-        with writing(store.location):
-            return build_blocks(source, store, [store.blocks[i] for i in task.blocks])
+        return build_blocks(_source(task.ref), store, [store.blocks[i] for i in task.blocks])
 
 
 def solve_batch(task: BatchTask) -> BatchReceipt:
@@ -161,7 +158,7 @@ def solve_batch(task: BatchTask) -> BatchReceipt:
     with single_threaded():
         try:
             begin(Stage.BUILDING if task.builds else Stage.READING)
-            with _opened(task, limit) as (bank, builder), writing(settings.records):
+            with _opened(task, limit) as (bank, builder):
                 begin(Stage.COMPILING)
                 warm_up(specimens(task.runs, task.ref.plan))
                 begin(Stage.SOLVING)
@@ -229,7 +226,6 @@ def _bank(task: BatchTask, limit: int | None, stack: ExitStack) -> tuple[Bank, B
         return RecomputedBank(_source(ref), row_cache_bytes(limit), kernel_threads(task)), None
     store, builder = ref.store(), None
     if task.builds:
-        stack.enter_context(writing(store.location))
         builder = stack.enter_context(BlockBuilder(_source(ref), store))
     return open_bank(store, backend, limit, builder=builder, buffer=buffer), builder
 

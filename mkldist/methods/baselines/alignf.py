@@ -160,4 +160,5 @@ METHOD = Method(
     reference="Cortes, Mohri & Rostamizadeh 2012, Proposition 9 (alignf)",
     joint_classes=True,
     typical_passes=lambda n_kernels: 2 + -(-n_kernels // CHUNK),
+    memory=lambda size, _: size.memory(matrices=7, vectors=32 + size.n_kernels),
 )

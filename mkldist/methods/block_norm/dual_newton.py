@@ -110,7 +110,7 @@ def _polished(
 def _line_search(
     phi: InnerObjective, point: InnerPoint, direction: Floats, changes: Floats
 ) -> float:
-    """Return a step at which the slope of the convex phi has all but vanished.
+    """Return a step at which the slope of the convex phi is almost zero.
 
     The full Newton step is taken where phi still falls at its end: slopes show this even where
     rounding hides differences of values.

@@ -35,7 +35,7 @@ from mkldist.arrays import Floats
 from mkldist.counters import Counters
 from mkldist.gram.requests import Combine, Quadratic
 from mkldist.methods.manifold.deformed import ManifoldParams
-from mkldist.methods.manifold.lapmkl_deformed import solve_deformed
+from mkldist.methods.manifold.lapmkl_deformed import memory_of_deformed_kernels, solve_deformed
 from mkldist.methods.manifold.rls import closed_form
 from mkldist.methods.primal import primalmkl
 from mkldist.optim.line_search import root_of_slope
@@ -155,4 +155,5 @@ METHOD = Method(
     hyperparameters=("gamma_a", "gamma_i"),
     needs_laplacian=True,
     typical_passes=lambda n_kernels: 2,
+    memory=memory_of_deformed_kernels,
 )

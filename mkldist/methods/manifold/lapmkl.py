@@ -47,7 +47,7 @@ from mkldist.arrays import Floats
 from mkldist.counters import Counters
 from mkldist.machines.squared_losses import squared_hinge
 from mkldist.methods.manifold.deformed import Deformation, ManifoldParams
-from mkldist.methods.manifold.lapmkl_deformed import solve_deformed
+from mkldist.methods.manifold.lapmkl_deformed import memory_of_deformed_kernels, solve_deformed
 from mkldist.methods.manifold.lapmkl_machine import SharedMachine, SharedPoint
 from mkldist.methods.manifold.lapmkl_weights import (
     SIMPLEX,
@@ -207,4 +207,5 @@ METHOD = Method(
     reference="Hao, Yuan, Yang & Chen 2012, section 4, (16) and (18)",
     hyperparameters=("gamma_a", "gamma_i"),
     needs_laplacian=True,
+    memory=memory_of_deformed_kernels,
 )

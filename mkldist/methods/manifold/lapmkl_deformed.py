@@ -28,7 +28,8 @@ from mkldist.gram.bank import MemoryBank
 from mkldist.gram.layout import TileLayout
 from mkldist.gram.passes import answered
 from mkldist.gram.requests import Request
-from mkldist.methods.manifold.deformed import Deformation, ManifoldParams
+from mkldist.memory import VECTORS_PER_SOLVER, ProblemSize, SolverMemory
+from mkldist.methods.manifold.deformed import MATRICES, Deformation, ManifoldParams
 from mkldist.methods.primal import primalmkl
 from mkldist.methods.primal.params import PrimalMKLParams, signed_by_class, squared_loss
 from mkldist.optim.duality_gap import relative_gap
@@ -38,6 +39,13 @@ from mkldist.solvers.single_kernels import AT_A_TIME, gram_matrices
 Solver = Callable[[Problem, PrimalMKLParams], Steps]
 
 INNER_SHARE = 0.9  # of tol; the rest is for rounding between the deformed kernels and the bank's
+
+
+def memory_of_deformed_kernels(size: ProblemSize, params: ManifoldParams) -> SolverMemory:
+    """Return the memory of a solver that keeps the deformed kernels between labelled points."""
+    n_entries = TileLayout.for_points(size.n_labelled).n_entries
+    columns = 2 * size.n_labelled  # of PrimalMKL's weight step
+    return size.memory(matrices=MATRICES, vectors=VECTORS_PER_SOLVER + n_entries + columns)
 
 
 def solve_deformed(

@@ -39,7 +39,12 @@ from mkldist.counters import Counters
 from mkldist.gram.requests import Combine
 from mkldist.machines.primal_newton import PrimalMachine
 from mkldist.machines.squared_losses import SquaredLoss, squared_hinge
-from mkldist.methods.manifold.deformed import Deformation, ManifoldParams, decision_rounding
+from mkldist.methods.manifold.deformed import (
+    Deformation,
+    ManifoldParams,
+    decision_rounding,
+    memory_on_graph,
+)
 from mkldist.solvers.base import (
     Effects,
     Method,
@@ -312,4 +317,5 @@ METHOD = Method(
     hyperparameters=("gamma_a", "gamma_i"),
     needs_laplacian=True,
     typical_passes=lambda n_kernels: 1,
+    memory=memory_on_graph,
 )

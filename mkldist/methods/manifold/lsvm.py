@@ -21,7 +21,7 @@ from pydantic import Field
 
 from mkldist.counters import Counters
 from mkldist.gram.requests import Combine
-from mkldist.methods.manifold.deformed import LARGEST, LEAST, ManifoldParams
+from mkldist.methods.manifold.deformed import LARGEST, LEAST, ManifoldParams, memory_on_graph
 from mkldist.methods.manifold.manifold_svm import ManifoldSvm
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.solvers.base import Method, Problem, Solution, Steps, StopReason
@@ -90,4 +90,5 @@ METHOD = Method(
     needs_laplacian=True,
     joint_classes=True,
     typical_passes=lambda n_kernels: 1,
+    memory=memory_on_graph,
 )

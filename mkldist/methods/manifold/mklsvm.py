@@ -53,7 +53,7 @@ from pydantic import Field
 from mkldist.arrays import Floats
 from mkldist.counters import Counters
 from mkldist.gram.requests import Combine, Quadratic
-from mkldist.methods.manifold.deformed import LARGEST, LEAST
+from mkldist.methods.manifold.deformed import LARGEST, LEAST, memory_on_graph
 from mkldist.methods.manifold.lsvm import LSVMParams
 from mkldist.methods.manifold.manifold_svm import Machines, ManifoldSvm
 from mkldist.solvers.base import Method, Problem, Solution, Steps, StopReason, reason_to_stop
@@ -220,4 +220,5 @@ METHOD = Method(
     needs_laplacian=True,
     joint_classes=True,
     typical_passes=lambda n_kernels: 10,
+    memory=memory_on_graph,
 )

@@ -16,10 +16,20 @@ import numpy as np
 
 from mkldist.arrays import Floats, Ints
 from mkldist.gram.requests import Combine, Matvec, Quadratic, Request
+from mkldist.memory import VECTORS_PER_SOLVER, ProblemSize, SolverMemory
+from mkldist.methods.primal.params import PrimalMKLParams
 from mkldist.optim.lp_ball import WeightSet
 
 COLUMNS = 1000  # kernels with a column of their own, or twice as many as points if that is more
 ZERO_WEIGHT = 1e-15
+
+
+def memory_of_columns(size: ProblemSize, params: PrimalMKLParams) -> SolverMemory:
+    """Return the memory of a solver: its weight step holds columns twice, beside the products."""
+    n, M = size.n_points, size.n_kernels
+    plain = params.acceleration == "none" or params.norm > 1.0
+    columns = min(M, max(COLUMNS, 2 * n) if plain else n)
+    return size.memory(vectors=VECTORS_PER_SOLVER + 2 * n * columns / M)
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,8 +10,11 @@ of :mod:`mkldist.machines.squared_losses`: the paper's squared hinge ``max(0, 1 
 the extensions that the paper names: ``(y_i - u_i)^2`` (kernel ridge regression),
 ``max(0, |y_i - u_i| - epsilon)^2``, and the one-class machine ``max(0, -u_i)^2 + 2 b``, b = -rho.
 
-Errata: (9) and (10) misplace the factor 1/2, which belongs before both terms, and a parenthesis
-around the decision value.  The gradient in b reads ``1'I_sv (K alpha + b 1 - y)``.
+Errata: (9) misplaces the parenthesis, which belongs around the decision value with its bias; (10)
+leaves the loss outside the factor 1/2, which (9) has before both terms.  The gradient in b is
+``1'I_sv (K alpha + b 1 - y)``.  Algorithm 3 computes theta
+with rho and x with z where its own delta and q are meant; line 13 of Algorithm 4 evaluates the
+model at an infeasible point (:mod:`.weight_step`).
 
 F is convex in z = (alpha, b) and in d, but not in both.  Yet a stationary point is the global
 minimum of the convex ``J(d) = min_z F(z, d)``: at the minimum over z, lam alpha is the residual r
@@ -44,7 +47,11 @@ from mkldist.arrays import Floats
 from mkldist.counters import Counters
 from mkldist.gram.requests import Combine
 from mkldist.methods.primal.certificate import PATIENCE, PROGRESS, Best, dual_value
-from mkldist.methods.primal.kernel_products import quadratic_forms, weight_columns
+from mkldist.methods.primal.kernel_products import (
+    memory_of_columns,
+    quadratic_forms,
+    weight_columns,
+)
 from mkldist.methods.primal.params import PrimalMKLParams, machine_of, signed_by_class
 from mkldist.methods.primal.steps import Iterate, d_step, z_step
 from mkldist.methods.primal.working_set_descent import solve_on_working_set
@@ -127,7 +134,7 @@ def alternate(problem: Problem, params: PrimalMKLParams) -> Steps:
         bounds.take(Best(now.d, now.z), now.z.value, value)
         counters.outer_iterations += 1
         trace.record(bounds.upper, bounds.lower, now.d)
-        stop = reason_to_stop(problem, params, bounds.gap, stalled=bounds.idle == PATIENCE)
+        stop = reason_to_stop(problem, params, bounds.gap, stalled=bounds.idle >= PATIENCE)
         if stop is not None or iteration == params.max_iter:
             break
         columns = yield from weight_columns(now.K, now.d, forms, weights)  # line 11
@@ -162,4 +169,5 @@ METHOD = Method(
     reference="Hao, Yuan, Yang & Chen 2012, Algorithm 1",
     hyperparameters=("lam",),
     path=Path("lam", rising=False),
+    memory=memory_of_columns,
 )

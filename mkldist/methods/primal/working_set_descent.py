@@ -142,7 +142,7 @@ def solve_on_working_set(problem: Problem, params: PrimalMKLParams) -> Steps:
         gap = relative_gap(on_set.upper, passes.lower)
         counters.outer_iterations += 1
         trace.record(on_set.upper, passes.lower, kernels.spread(now.d))
-        stop = reason_to_stop(problem, params, gap, stalled=on_set.idle == PATIENCE)
+        stop = reason_to_stop(problem, params, gap, stalled=on_set.idle >= PATIENCE)
         if stop is not None or iteration == params.max_iter:
             break
         columns = yield from weight_columns(now.K, now.d, forms, SIMPLEX)

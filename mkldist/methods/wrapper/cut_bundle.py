@@ -27,6 +27,7 @@ from mkldist.counters import Counters
 from mkldist.gram.requests import Request
 from mkldist.machines.inner_svm import InnerSvm
 from mkldist.machines.svm import SvmSolution
+from mkldist.memory import ProblemSize, SolverMemory
 from mkldist.methods.wrapper.bounds import WeightedMachine, WrapperBounds
 from mkldist.methods.wrapper.dual_cuts import CutsMinimum, DualCuts, highest_bounds
 from mkldist.optim.duality_gap import relative_gap
@@ -34,6 +35,7 @@ from mkldist.solvers.base import Problem, Solution, SolverParams, StopReason
 from mkldist.solvers.working_set import WorkingSet, solved
 
 BOUNDS_FACTOR = 10.0  # by which the bounds must be tighter where the iterate's gap decides
+PLAIN_CUTS = 110  # vectors (M,) of the cuts of all kernels that a plain run is expected to keep
 
 
 class BundleParams(SolverParams):
@@ -43,6 +45,11 @@ class BundleParams(SolverParams):
     acceleration: Literal["working-set", "none"] = Field(
         "working-set", description="none: every iteration visits all kernels, as in the paper"
     )
+
+
+def memory_of_cuts(size: ProblemSize, params: BundleParams) -> SolverMemory:
+    """Return the memory of a solver, whose cuts have an entry a kernel at hand."""
+    return size.memory(vectors=8 if params.acceleration == "working-set" else PLAIN_CUTS)
 
 
 class DualPoint(NamedTuple):

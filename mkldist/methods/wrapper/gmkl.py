@@ -255,4 +255,5 @@ METHOD = Method(
     regularizer="sqrt(2 sigma) sum_m ||f_m||",
     reference="Varma & Babu 2009; Jain, Vishwanathan & Varma 2012, SPG-GMKL",
     hyperparameters=("C", "sigma"),
+    memory=lambda size, _: size.memory(vectors=40 + 2 * size.n_points),  # cuts, K_m alpha
 )

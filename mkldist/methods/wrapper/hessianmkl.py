@@ -132,4 +132,5 @@ METHOD = Method(
     regularizer="1/2 (sum_m ||f_m||)^2",
     reference="Chapelle & Rakotomamonjy 2008, the HessianMKL step",
     joint_classes=True,
+    memory=lambda size, _: size.memory(vectors=40 + 2 * size.n_points),  # cuts, K_m alpha
 )

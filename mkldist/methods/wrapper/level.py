@@ -54,6 +54,7 @@ from mkldist.methods.wrapper.cut_bundle import (
     bundle_solution,
     certify,
     deciding_gap,
+    memory_of_cuts,
     solve_machine,
 )
 from mkldist.optim.cutting_planes import CuttingPlanes
@@ -205,4 +206,5 @@ METHOD = Method(
     reference="Xu, Jin, King & Lyu 2008, Algorithm 2",
     path=Path("C", rising=True),
     joint_classes=True,
+    memory=memory_of_cuts,
 )

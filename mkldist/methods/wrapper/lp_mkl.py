@@ -162,4 +162,5 @@ METHOD = Method(
     regularizer="1/2 (sum_m ||f_m||^r)^(2/r), r = 2p/(p+1)",
     reference="Kloft, Brefeld, Sonnenburg & Zien 2011, Algorithm 1",
     hyperparameters=("C", "p"),
+    memory=lambda size, _: size.memory(vectors=16),
 )

@@ -238,4 +238,5 @@ METHOD = Method(
     loss="squared hinge",
     regularizer="1/2 (sum_k ||f_k||)^2, slacks over sum_k mu_k R_k^2",
     reference="Do, Kalousis, Woznica & Hilario 2009, Algorithm 1, (13)-(17)",
+    memory=lambda size, _: size.memory(matrices=7, vectors=72),  # with quasi-Newton pairs
 )

@@ -46,6 +46,7 @@ from mkldist.methods.wrapper.cut_bundle import (
     begin,
     bundle_solution,
     certify,
+    memory_of_cuts,
     solve_machine,
 )
 from mkldist.optim.cutting_planes import CuttingPlanes
@@ -178,4 +179,5 @@ METHOD = Method(
     reference="Sonnenburg, Raetsch, Schaefer & Schoelkopf 2006, Algorithm 1",
     path=Path("C", rising=True),
     joint_classes=True,
+    memory=memory_of_cuts,
 )

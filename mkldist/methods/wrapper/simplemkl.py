@@ -120,4 +120,5 @@ METHOD = Method(
     regularizer="1/2 (sum_m ||f_m||)^2",
     reference="Rakotomamonjy, Bach, Canu & Grandvalet 2008, Algorithm 1",
     joint_classes=True,
+    memory=lambda size, _: size.memory(matrices=7, vectors=72),  # with quasi-Newton pairs
 )
