@@ -3,8 +3,8 @@
 This is the fast path of :mod:`mkldist.kernels.evaluate` for the Gram matrix of one set of points.
 The loop takes one row of the matrix at a time.  The base of a feature subset (inner products,
 distances) on this row stays in the processor's first cache while every kernel of the subset is
-applied to it.  For many features, the BLAS computes the inner products and, from those of centred
-points, the squared distances, before the loop.
+applied to it.  For many features, the BLAS computes the inner products
+of a row of tiles before the loop, which takes squared distances from those of centred points.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ def test_best_bias_and_best_step_minimise_on_their_lines(name, seed):
     assert found <= minimize_scalar(along, bracket=(-1, 1), tol=1e-12).fun + 1e-9
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(60))
 def test_roots_lie_in_the_middle_of_those_by_sorting_equal_kinks(seed):
     rng = np.random.default_rng(seed)
     u, change = rng.integers(-3, 4, size=(2, 12)).astype(float)
