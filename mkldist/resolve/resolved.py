@@ -31,6 +31,7 @@ from mkldist.resolve.method_check import (
 from mkldist.resolve.split_check import check_folds, check_unlabelled
 from mkldist.solvers.parameters import MethodGrid, expand
 from mkldist.spec.banks import BankSpec
+from mkldist.spec.foreign import meant
 from mkldist.spec.model import DatasetSpec, SweepSpec
 
 
@@ -118,7 +119,7 @@ def resolve_methods(spec: SweepSpec) -> dict[str, MethodGrid]:
                 f"{where}.name",
                 f"unknown method {entry.name!r}",
                 f"one of {', '.join(METHODS)}",
-                nearest(entry.name, METHODS),
+                nearest(entry.name, METHODS) or meant(entry.name),
             )
         check_method(spec, where, entry)
         grids[entry.key] = expand(METHODS[entry.name], where, entry.settings, spec.tol)

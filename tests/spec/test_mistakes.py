@@ -197,7 +197,7 @@ MISTAKES = [
      ': banks.mine: found cosine after another normalisation; expected it first'),
     ('function = "gaussian"', 'function = "rbf"',
      ': banks.mine.kernels[0].function: found "rbf"; expected one of "gaussian", '
-     '"polynomial", "linear", "laplacian-rbf"'),
+     '"polynomial", "linear", "laplacian-rbf". Write "gaussian".'),
     ('function = "gaussian"', '',
      ': banks.mine.kernels[0].function: missing; expected function = ...'),
     ('widths = [1, 2.5]', 'widths = []',
