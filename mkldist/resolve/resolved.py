@@ -153,6 +153,7 @@ def _dataset_facts(
         split_fingerprints=tuple(split.fingerprint for split in splits),
         known_fingerprints=tuple(array_id(split.known) for split in splits),
         known_sizes=tuple(len(split.known) for split in splits),
+        train_sizes=tuple(len(split.train) for split in splits),
         precomputed=dataset.x is None,
         target=spec.preprocessing_of(entry).target if dataset.task == "regression" else "none",
         graph=spec.graph_of(entry),

@@ -7,12 +7,13 @@ import os
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from mkldist.durable import (
     is_alive,
     is_temporary,
+    machine_id,
     make_folder,
     remove_temporaries,
     write_json,
@@ -71,11 +72,15 @@ class Claim:
     pid : int
         Id of the process.
     host : str
-        Name of its machine.
+        Name of its machine, for people.
+    machine : str
+        Id of its machine or container, see :func:`mkldist.durable.machine_id`; empty if the note
+        has none.
     """
 
     pid: int
     host: str
+    machine: str = ""
 
     def __str__(self) -> str:
         return f"pid {self.pid} on {self.host}"
@@ -83,7 +88,7 @@ class Claim:
     @property
     def is_live(self) -> bool | None:
         """True if the process lives, False if it has ended, None on another machine."""
-        return is_alive(self.pid) if self.host == socket.gethostname() else None
+        return is_alive(self.pid) if self.machine == machine_id() else None
 
 
 def claim_on(path: Path) -> Claim | None:
@@ -98,7 +103,7 @@ def claim_on(path: Path) -> Claim | None:
     """
     with suppress(OSError, ValueError, KeyError, TypeError):
         note = json.loads((path / OWNER).read_text())
-        return Claim(int(note["pid"]), str(note["host"]))
+        return Claim(int(note["pid"]), str(note["host"]), str(note.get("machine", "")))
     return None
 
 
@@ -144,7 +149,7 @@ def claimed(path: Path, sweep_name: str, file: Path | None = None) -> Iterator[O
         with writing(path):
             _check_owner(folder, sweep_name)
             remove_temporaries(path)
-            write_json(path / OWNER, {"pid": os.getpid(), "host": socket.gethostname()})
+            write_json(path / OWNER, asdict(Claim(os.getpid(), socket.gethostname(), machine_id())))
             _write_manifest(folder, sweep_name, file)
         yield folder
     finally:

@@ -22,6 +22,7 @@ from mkldist.errors import ClusterError, SpecError, nearest
 from mkldist.processors import n_processors
 from mkldist.run import fork_server
 from mkldist.run.interrupts import delayed_interrupts
+from mkldist.run.thread_worker import thread_worker
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -80,6 +81,8 @@ class ConnectOptions:
         Tasks that a worker does at the same time, each on one thread.
     dashboard_port : int, optional
         Port of the dashboard of workers of this machine; by default one that is free.
+    in_this_process : bool
+        True if the only worker is a thread of this process.
     """
 
     scheduler: str | None = None
@@ -87,10 +90,21 @@ class ConnectOptions:
     n_workers: int | None = None
     threads_per_worker: int = 1
     dashboard_port: int | None = None
+    in_this_process: bool = False
+
+    @property
+    def are_local(self) -> bool:
+        """True if the workers are started on this machine for the sweep."""
+        return not self.scheduler and not self.cluster_file
+
+    @property
+    def are_default(self) -> bool:
+        """True if the user has chosen nothing about the workers."""
+        return self == ConnectOptions()
 
     def limited_to(self, n_tasks: int) -> ConnectOptions:
         """Return options that start at most as many local workers as there are tasks."""
-        if self.scheduler or self.cluster_file or self.n_workers is not None:
+        if not self.are_local or self.n_workers is not None:
             return self
         workers = min(default_workers(self.threads_per_worker), n_tasks)
         return replace(self, n_workers=max(1, workers))
@@ -103,6 +117,8 @@ class ConnectOptions:
         mkldist.errors.SpecError
             For a cluster file that cannot be used.
         """
+        if self.in_this_process:
+            return 1
         if self.scheduler:
             return 0
         if self.cluster_file:
@@ -112,11 +128,13 @@ class ConnectOptions:
 
     def prepare(self) -> None:
         """Start the process that workers of this machine are forked from; return at once."""
-        if not self.scheduler and not self.cluster_file:
+        if self.are_local:
             fork_server.start_fork_server(WORKER_ENVIRON)
 
     def connect(self) -> Any:
-        """Call :func:`connect` with these options."""
+        """Return the context of the workers' client, see :func:`connect`."""
+        if self.in_this_process:
+            return thread_worker()
         return connect(
             self.scheduler,
             self.cluster_file,

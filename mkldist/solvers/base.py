@@ -48,6 +48,7 @@ from mkldist.counters import Counters
 from mkldist.errors import GramError
 from mkldist.gram.cross_values import NewPoints
 from mkldist.gram.requests import Request
+from mkldist.memory import ProblemSize, SolverMemory
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.solvers.clock import Clock
 from mkldist.solvers.refusals import (
@@ -85,6 +86,9 @@ class Problem:
     start : object, optional
         :attr:`Solution.state` of the same method on the same kernels and labels, at another value
         of the parameter that the method's :class:`Path` names.
+    spare_bytes : int, optional
+        Bytes that the solver may take beyond those that it needs, see :attr:`Method.memory`; by
+        default as many as its parameters say.
     """
 
     y: Floats
@@ -92,6 +96,7 @@ class Problem:
     clock: Clock = field(default_factory=Clock)
     laplacian: Any = None
     start: Any = None
+    spare_bytes: int | None = None
 
     @property
     def n_points(self) -> int:
@@ -137,6 +142,11 @@ class SolverParams(BaseModel):
     def target(self) -> Target:
         """Kind of labels that the method learns; a method with several losses overrides it."""
         return Target.CLASSES
+
+    @property
+    def criterion(self) -> str:
+        """Name in ``Solution.extra`` of what `tol` limits; empty where it is the relative gap."""
+        return ""
 
     def has_effect(self, name: str) -> bool:
         """Return True if a parameter matters, given the values of the others."""
@@ -196,7 +206,7 @@ class Solution:
     stop_reason : StopReason
         Reason for which the solver returned.
     counters : Counters
-        Counts of the work done.
+        Counts of the work done; the driver counts passes and combined matrices.
     trace : dict of str to array
         One entry per outer iteration with ``params.trace``; else empty.
     extra : dict of str to float
@@ -297,8 +307,13 @@ class Path:
 
 
 def usual_passes(n_kernels: int) -> int:
-    """Return the passes over a bank that a plan expects of a solver; the same for every size."""
+    """Return the number of passes that a plan assumes, whatever the number of kernels."""
     return USUAL_PASSES
+
+
+def usual_memory(size: ProblemSize, params: SolverParams) -> SolverMemory:
+    """Return the memory of a solver that holds a few matrices, and of kernels only weights."""
+    return size.memory()
 
 
 @dataclass(frozen=True)
@@ -325,6 +340,9 @@ class Method:
         True if the solver takes labels of k columns, whose classes share kernel weights.
     typical_passes : callable
         Passes that a plan expects of a solver over a bank of M kernels, by M.
+    memory : callable
+        Memory of a solver, by the size of its problem and its parameters.  Plans count it, and a
+        batch has no more solvers at work than fit.
     """
 
     name: str
@@ -340,6 +358,7 @@ class Method:
     path: Path | None = None
     joint_classes: bool = False
     typical_passes: Callable[[int], int] = usual_passes
+    memory: Callable[[ProblemSize, Any], SolverMemory] = usual_memory
 
     def refuses(self, problem: ProblemFacts, target: Target | None = None) -> Refusal | None:
         """Return the reason why this method cannot solve a problem; None if it can.

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import mkldist
-
-_PACKAGE = Path(mkldist.__file__).parent
+_PACKAGE = Path(__file__).parents[1]
 FOLDERS = (_PACKAGE / "sweeps", _PACKAGE.parent / "sweeps")
 """Folders of these files: in an installation, and in a clone of the repository."""
 
