@@ -18,6 +18,7 @@ COMMANDS = {
     "show": "mkldist.cli.show",
     "bank": "mkldist.cli.bank",
     "clean": "mkldist.cli.clean",
+    "doctor": "mkldist.cli.doctor",
 }
 MEANT = {
     **dict.fromkeys(("run", "start", "train", "resume", "experiment"), "sweep"),
