@@ -13,6 +13,7 @@ import numpy.typing as npt
 from mkldist.data.catalogue import load_dataset
 from mkldist.data.dataset import Dataset, Split
 from mkldist.data.folds import n_inner_folds
+from mkldist.data.missing import check_known_rows
 from mkldist.data.splits import make_splits
 from mkldist.errors import SpecError, nearest
 from mkldist.identity import array_id
@@ -137,6 +138,8 @@ def _loaded(
     check_labels(grids, dataset)
     check_figures(spec.outputs, dataset)
     splits = make_splits(spec.splits_of(entry), dataset, spec.seed)
+    if spec.preprocessing_of(entry).fit == "train":
+        check_known_rows(dataset, splits)
     check_unlabelled(entry, dataset, splits)
     check_folds(grids, dataset, splits)
     check_graph(spec, entry, dataset, splits, grids.values())
