@@ -136,8 +136,8 @@ MISTAKES = [
     ('name = "wdbc"', 'name = "wdbc"\nlabel = 1.5',
      ': datasets.wdbc.label: found 1.5; expected a whole number'),
     ('name = "wdbc"', 'name = "wdbc"\nimpute = "modian"',
-     ': datasets.wdbc.impute: found "modian"; expected one of "median", "mean", "most_frequent". Did you mean '
-     "'median'?"),
+     ': datasets.wdbc.impute: found "modian"; expected one of "median", "mean", "most_frequent". '
+     "Did you mean 'median'?"),
     ('name = "wdbc"', 'name = "wdbc"\ngroups = { size = "radius" }',
      ': datasets.wdbc.groups.size: found "radius"; expected a list'),
     ('name = "wdbc"', 'name = "wdbc"\noptions = { noise = [1] }',
