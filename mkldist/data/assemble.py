@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from mkldist.arrays import Floats, Ints
+from mkldist.data.account import Account
 from mkldist.data.dataset import Dataset
-from mkldist.data.labels import class_labels, real_values
+from mkldist.data.labels import class_labels, class_notes, real_values
 from mkldist.data.missing import check_values
 from mkldist.data.partitions import restricted
 from mkldist.data.raw import RawData
@@ -59,7 +60,7 @@ def assemble(spec: DatasetSpec, raw: RawData, where: str, seed: int = 0) -> Data
         return _of_grams(spec, raw, labelled, where)
     whole = len(labelled.rows) == len(raw.x)
     x = raw.x if whole else raw.x[labelled.rows]
-    incomplete = check_values(x, raw.feature_names, spec.impute, where)
+    missing = check_values(x, raw.feature_names, spec.impute, where)
     groups = {**raw.groups, **group_columns(spec.groups, raw.feature_names, where)}
     kept = _varying(x, where) if spec.drop_constant else np.arange(x.shape[1])
     return Dataset(
@@ -71,8 +72,24 @@ def assemble(spec: DatasetSpec, raw: RawData, where: str, seed: int = 0) -> Data
         predefined=restricted(raw.partitions, labelled.rows, len(raw.labels)),
         groups=_renumbered(groups, kept, where),
         origin=raw.origin,
-        impute=spec.impute if incomplete else None,
+        impute=spec.impute if any(missing) else None,
+        account=replace(
+            _account(raw, labelled),
+            constant=_others(raw.feature_names, kept),
+            missing=missing,
+        ),
     )
+
+
+def _account(raw: RawData, labelled: _Labelled) -> Account:
+    """Return the account of the reader, with notes on the classes."""
+    notes = (*raw.account.notes, *class_notes(labelled.y, labelled.classes))
+    return replace(raw.account, n_rows=len(raw.labels), notes=notes)
+
+
+def _others(names: Sequence[str], kept: Ints) -> tuple[str, ...]:
+    """Return the names of the columns that are not kept."""
+    return tuple(np.delete(np.array(names, dtype=object), kept).tolist())
 
 
 def _labelled(spec: DatasetSpec, raw: RawData, where: str) -> _Labelled:
@@ -123,6 +140,7 @@ def _of_grams(spec: DatasetSpec, raw: RawData, labelled: _Labelled, where: str) 
         predefined=restricted(raw.partitions, labelled.rows, n_points),
         grams=grams,
         origin=raw.origin,
+        account=_account(raw, labelled),
     )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mkldist.arrays import Floats, Ints
+from mkldist.data.account import Account
 from mkldist.identity import array_id
 from mkldist.spec.kinds import Imputation, Task
 
@@ -78,6 +79,8 @@ class Dataset:
         Where the data came from, for provenance.
     impute : {"median", "mean", "most_frequent"} or None
         Replacement of missing values; None if none is missing.
+    account : Account
+        How the data set was made of its source, for the user to read.
     """
 
     name: str
@@ -90,6 +93,7 @@ class Dataset:
     grams: npt.NDArray[np.floating] | None = None
     origin: str = ""
     impute: Imputation | None = None
+    account: Account = field(default_factory=Account)
 
     @property
     def task(self) -> Task:

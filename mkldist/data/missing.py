@@ -18,8 +18,8 @@ SHOWN = 8
 
 def check_values(
     x: Floats, feature_names: Sequence[str], impute: Imputation | None, where: str
-) -> bool:
-    """Return True if features have missing values that are to be filled.
+) -> tuple[int, int]:
+    """Return the numbers of rows and of columns with missing values, which are to be filled.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def check_values(
     _refuse(np.isinf(x), feature_names, "infinite values", "finite numbers", _INFINITE, where)
     missing = np.isnan(x)
     if not missing.any():
-        return False
+        return 0, 0
     if impute is None:
         _refuse(missing, feature_names, "missing values", "a number everywhere", _MISSING, where)
     empty = missing.all(axis=0)
@@ -49,7 +49,7 @@ def check_values(
         missing & empty, feature_names, "columns without any value",
         "at least one number per column", "Remove these columns", where,
     )  # fmt: skip
-    return True
+    return int(missing.any(axis=1).sum()), int(missing.any(axis=0).sum())
 
 
 _INFINITE = "Correct them in the data; imputation fills missing values only"

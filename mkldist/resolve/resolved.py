@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mkldist.data.account_lines import account_lines
 from mkldist.data.catalogue import load_dataset
 from mkldist.data.dataset import Dataset, Split
 from mkldist.data.folds import n_inner_folds
@@ -63,6 +64,14 @@ class Resolved:
     def dims(self) -> dict[str, dict[str, list[Any]]]:
         """Values of the varying parameters by method key and parameter."""
         return {key: grid.dims for key, grid in self.grids.items()}
+
+    def account_lines(self, spec: SweepSpec) -> list[str]:
+        """Return lines about every data set: what was taken, and how, from its source."""
+        return [
+            line
+            for entry in spec.datasets
+            for line in account_lines(self.datasets[entry.name][0], spec.preprocessing_of(entry))
+        ]
 
     def kernel_names(self, dataset: str, bank: str) -> list[str]:
         """Return the names of a bank's kernels."""

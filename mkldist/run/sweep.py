@@ -219,7 +219,8 @@ class _Sweep:
         options = options.limited_to(n_runs)
         consolidator = Consolidator(self.folder.results, self.store)
         try:
-            progress.note(self._opening(n_runs))
+            for line in (*self.resolved.account_lines(self.spec), self._opening(n_runs)):
+                progress.note(line)
             work = self._work(before, options)
             with options.connect() as client:
                 if client.dashboard_link:

@@ -86,8 +86,21 @@ class DatasetSpec(Model):
     )
     label: NameOrNumber | None = Field(
         None,
-        description="Label column of a table, by name, or by number from 0. By default the last. "
-        "In a `.npz` file the name of the array of labels, by default `y`.",
+        description="Label column of a table, by name, or by number from 0. By default the one "
+        "that is called label, class, target, y, diagnosis, outcome or response. In a `.npz` file "
+        "the name of the array of labels, by default `y`.",
+    )
+    id: str | None = Field(
+        None, description="Column of a table that names the rows; it is no feature."
+    )
+    ignore: Annotated[tuple[str, ...], Strict(False)] = Field(
+        (), description="Columns of a table to leave out, by name."
+    )
+    categorical: Annotated[tuple[str, ...], Strict(False)] = Field(
+        (),
+        description="Columns of categories, by name. Each becomes one feature for each category, "
+        "1 where a row has it and 0 elsewhere, and a group of the column's name, which `features` "
+        "of a kernel may use. A missing value is a category of its own.",
     )
     classes: Annotated[tuple[ClassName, ...], Strict(False), BeforeValidator(several)] | None = (
         Field(

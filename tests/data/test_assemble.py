@@ -53,6 +53,12 @@ def test_imputation_counts_only_where_a_value_is_missing() -> None:
     assert len(prints) == 3
 
 
+def test_what_was_done_is_accounted_for() -> None:
+    account = made().account
+    assert (account.n_rows, account.missing, account.constant) == (4, (1, 1), ("flat",))
+    assert account.notes == ("class 'a' has 2 rows only", "class 'b' has 1 row only")
+
+
 def test_a_feature_whose_known_values_are_equal_is_constant() -> None:
     assert made(np.array([[1.0, 5, 3], [2, np.nan, 2], [4, 5, 1], [8, 5, 1]])).n_features == 2
 

@@ -22,9 +22,10 @@ NAMES = ("a", "b", "c")
 NAN, INF = np.nan, np.inf
 
 
-def test_only_features_with_gaps_are_to_be_filled() -> None:
-    assert not check_values(np.eye(3), NAMES, "median", "t")
-    assert check_values(np.array([[NAN, 1, 2], [1, 2, 3]]), NAMES, "median", "t")
+def test_rows_and_columns_with_gaps_are_counted() -> None:
+    assert check_values(np.eye(3), NAMES, "median", "t") == (0, 0)
+    x = np.array([[NAN, 1, NAN], [1, 2, 3], [NAN, 2, 3]])
+    assert check_values(x, NAMES, "median", "t") == (2, 2)
 
 
 def test_missing_values_are_refused_with_columns_and_counts() -> None:

@@ -61,8 +61,9 @@ TOP = (
     "splits, graph, selection, banks, methods, outputs"
 )
 DATASET = (
-    "one of name, source, file, openml, grams, labels, task, label, classes, positive, "
-    "per_class, impute, drop_constant, groups, options, preprocessing, splits, graph"
+    "one of name, source, file, openml, grams, labels, task, label, id, ignore, categorical, "
+    "classes, positive, per_class, impute, drop_constant, groups, options, preprocessing, "
+    "splits, graph"
 )
 SPLITS = (
     "one of kind, repeats, train_fraction, folds, labelled_per_class, labelled_fraction, labelled, "
