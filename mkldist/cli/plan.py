@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @sweep_options
 @click.option("--workers", type=click.IntRange(min=1), help="Worker processes to plan for.")
 def command(sweep: GivenSweep, workers: int | None) -> None:
-    """Print runs, kernels, bytes, memory and passes of FILE; write nothing."""
+    """Print the data, runs, kernels, bytes, memory and passes of FILE; write nothing."""
     from rich.console import Console
 
     from mkldist.results.recorded import recorded_runs
@@ -32,9 +32,11 @@ def command(sweep: GivenSweep, workers: int | None) -> None:
     n_workers = workers or default_workers()
     with sweep.naming():
         options = ConnectOptions(n_workers=n_workers)
-        plan, _ = planned(spec, sweep.file, sweep.data_dirs, options)
+        plan, resolved = planned(spec, sweep.file, sweep.data_dirs, options)
     recorded = recorded_runs(plan, sweep.results or output_path(spec))
     console = Console()
+    for line in (*resolved.account_lines(spec), ""):
+        console.print(line, highlight=False, soft_wrap=True, markup=False)
     console.print(_banks(plan))
     for line in _lines(plan, n_workers, recorded):
         console.print(line, highlight=False, soft_wrap=True)

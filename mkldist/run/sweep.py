@@ -237,7 +237,8 @@ class _Sweep:
         options = replace(options.limited_to(n_runs), in_this_process=small)
         consolidator = Consolidator(self.folder.results, self.store)
         try:
-            progress.note(self._opening(n_runs))
+            for line in (*self.resolved.account_lines(self.spec), self._opening(n_runs)):
+                progress.note(line)
             progress.show(Counts(runs=n_runs, doing="starting workers"))
             with self._compiling(batches, options):
                 work = self._work(batches, options)
