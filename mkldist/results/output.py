@@ -108,7 +108,7 @@ def claim_on(path: Path) -> Claim | None:
 
 
 @contextmanager
-def claimed(path: Path, sweep_name: str) -> Iterator[OutputFolder]:
+def claimed(path: Path, sweep_name: str, file: Path | None = None) -> Iterator[OutputFolder]:
     """Claim the output folder of a sweep while the context lasts.
 
     The operating system holds the lock and releases it when the process ends, even by a kill.
@@ -119,6 +119,8 @@ def claimed(path: Path, sweep_name: str) -> Iterator[OutputFolder]:
         The folder, made if it is missing.
     sweep_name : str
         Name of the sweep that owns the folder from now on.
+    file : Path, optional
+        Its file, which commands that are given the folder read.
 
     Raises
     ------
@@ -148,8 +150,7 @@ def claimed(path: Path, sweep_name: str) -> Iterator[OutputFolder]:
             _check_owner(folder, sweep_name)
             remove_temporaries(path)
             write_json(path / OWNER, asdict(Claim(os.getpid(), socket.gethostname(), machine_id())))
-            if not folder.manifest.exists():
-                write_json(folder.manifest, {"format": MANIFEST_FORMAT, "sweep": sweep_name})
+            _write_manifest(folder, sweep_name, file)
         yield folder
     finally:
         with suppress(OSError):
@@ -197,6 +198,21 @@ def _check_owner(folder: OutputFolder, sweep_name: str) -> None:
             f"an empty folder or that of sweep '{sweep_name}'",
             "Choose another one with --output",
         )
+
+
+def _write_manifest(folder: OutputFolder, sweep_name: str, file: Path | None) -> None:
+    """Write whose folder it is, unless that is written there already."""
+    if folder.manifest.exists() and (file is None or file.absolute() == manifest_file(folder.path)):
+        return
+    of_file = {} if file is None else {"file": str(file.absolute())}
+    write_json(folder.manifest, {"format": MANIFEST_FORMAT, "sweep": sweep_name, **of_file})
+
+
+def manifest_file(path: Path) -> Path | None:
+    """Return the sweep file that an output folder was last made from, None if it is not known."""
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        return Path(json.loads(OutputFolder(path).manifest.read_text())["file"])
+    return None
 
 
 def manifest_name(path: Path) -> str:

@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 from mkldist.durable import writing
 from mkldist.figures.sweep_figures import draw_figures, undrawable_runs
+from mkldist.gram.bank_users import using_banks
 from mkldist.plan.model import BatchPlan, Plan
 from mkldist.resolve.resolved import Resolved
+from mkldist.results.bank_note import note_banks
 from mkldist.results.layout import TreeFacts
 from mkldist.results.output import OutputFolder, claimed
 from mkldist.results.records import RecordStore
@@ -29,9 +31,10 @@ from mkldist.run.cluster import ConnectOptions
 from mkldist.run.consolidate import Consolidator
 from mkldist.run.dashboard import dashboard_line
 from mkldist.run.fork_server import process_beside
+from mkldist.run.places import banks_root, output_path
 from mkldist.run.progress import Counts, Progress, make_progress
 from mkldist.run.small_work import MANY_RUNS, is_small, n_settings
-from mkldist.run.sweep_setup import banks_root, batch_settings, output_path, planned
+from mkldist.run.sweep_setup import batch_settings, planned
 from mkldist.spec.model import SweepSpec
 from mkldist.worker.telemetry import environment
 from mkldist.worker.warm_up import Specimen, compile_ahead, specimens
@@ -131,11 +134,11 @@ def run_sweep(
     if not path.exists() and (not options.are_default or n_settings(spec) >= MANY_RUNS):
         options.prepare()
     plan, resolved = planned(spec, origin, data_dirs, options)
-    with claimed(path, spec.name) as folder:
+    with claimed(path, spec.name, origin) as folder:
         sweep = _Sweep(plan, resolved, folder)
         before = sweep.open(retry_failed=retry_failed)
         if len(before) < len(plan.runs):
-            with make_progress(console) as progress:
+            with using_banks(sweep.noted_root()), make_progress(console) as progress:
                 sweep.work(before, options, progress, resume_command or f"mkldist sweep {origin}")
         after = sweep.recorded()
         figures, others = sweep.draw(), sweep.others()
@@ -205,6 +208,16 @@ class _Sweep:
         }
         return TreeFacts(self.resolved.dims, names, labels, tasks, unlabelled, classes)
 
+    def noted_root(self) -> str | None:
+        """Note which banks are stored; return their folder or URL, None if none are."""
+        stored = {bank.id for bank in self.plan.banks if bank.stored}
+        if not stored:
+            return None
+        root = banks_root(self.spec, self.folder.path)
+        with writing(self.folder.path):
+            note_banks(self.folder.path, root, stored)
+        return root
+
     def work(
         self,
         before: Collection[str],
@@ -224,7 +237,8 @@ class _Sweep:
         options = replace(options.limited_to(n_runs), in_this_process=small)
         consolidator = Consolidator(self.folder.results, self.store)
         try:
-            progress.note(self._opening(n_runs))
+            for line in (*self.resolved.account_lines(self.spec), self._opening(n_runs)):
+                progress.note(line)
             progress.show(Counts(runs=n_runs, doing="starting workers"))
             with self._compiling(batches, options):
                 work = self._work(batches, options)

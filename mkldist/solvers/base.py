@@ -318,7 +318,7 @@ def usual_memory(size: ProblemSize, params: SolverParams) -> SolverMemory:
 
 @dataclass(frozen=True)
 class Method:
-    """Method of the registry: its solver, its abilities, and its words for ``mkldist list``.
+    """Method of the registry: its solver, its abilities, and its words for ``mkldist show``.
 
     Parameters
     ----------
@@ -329,7 +329,7 @@ class Method:
     params : type
         Class of its parameters.
     title, problem, loss, regularizer, reference : str
-        Words for ``mkldist list methods``; `reference` names the paper and its equations.
+        Words for ``mkldist show``; `reference` names the paper and its equations.
     hyperparameters : tuple of str
         Parameters that are dimensions of the results even where they have one value.
     needs_laplacian : bool
