@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mkldist import kernels
+    import mkldist.kernels as kernels
     from mkldist.estimators.classifier import MKLClassifier
     from mkldist.estimators.one_class import OneClassMKL
     from mkldist.estimators.regressor import MKLRegressor

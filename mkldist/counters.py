@@ -1,4 +1,9 @@
-"""Counts of the work that a solver does: iterations, SVM solves, passes."""
+"""Counts of the work that a solver does: iterations, SVM solves, passes.
+
+The solver counts its iterations and machines.  The driver counts passes and combined matrices, by
+the solver's requests alone, so that they mean the same for every method and do not depend on what
+the bank keeps or on the runs beside.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +25,11 @@ class Counters:
     newton_steps : int
         Newton steps of these solves, or of the method.
     passes : int
-        Requests that read all kernels of the bank.
+        How often the requests read the whole bank.  A pass ends once every kernel has been read
+        since the last one ended: by a request for all kernels, by a combined matrix without zero
+        weights, or by several requests for some kernels each.
     combines : int
-        Combinations of kernels that were requested.
+        Combined Gram matrices that were requested, those of single kernels included.
     """
 
     outer_iterations: int = 0

@@ -24,7 +24,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mkldist.errors import OutputError, UnreadableError
+from mkldist.errors import OutputError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -120,7 +120,7 @@ def flush_folder(path: Path) -> None:
 
 def temporary_path(folder: Path) -> Path:
     """Return a new name in `folder` for a file or folder that is being made or discarded."""
-    return folder / f"{_PREFIX}{_machine()}.{os.getpid()}.{uuid.uuid4().hex}"
+    return folder / f"{_PREFIX}{machine_id()}.{os.getpid()}.{uuid.uuid4().hex}"
 
 
 def is_temporary(name: str) -> bool:
@@ -131,8 +131,8 @@ def is_temporary(name: str) -> bool:
 def remove_temporaries(folder: Path) -> int:
     """Remove the temporary entries of killed processes from a folder, and return their number.
 
-    An entry goes at once if its process ran on this machine and has ended.  Otherwise, for
-    instance if it ran on another machine, the entry goes after an hour without a change.
+    An entry of this machine goes once its process has ended.  An entry of another machine, whose
+    processes cannot be asked, goes after an hour without a change.
 
     Parameters
     ----------
@@ -178,38 +178,36 @@ def output_error(where: str, error: OSError) -> OutputError:
         where,
         found,
         "a writable folder with enough space",
-        f"{remedy} or choose another folder, then repeat the command: "
-        "what is finished is kept and not done again",
+        f"{remedy} or choose another folder, then repeat the command: finished work is kept",
     )
 
 
-def as_output_error(error: BaseException, where: Path | str) -> OutputError | None:
-    """Return the OutputError for a medium that refused a write, or None for any other error.
+def refused_write(error: BaseException) -> OutputError | None:
+    """Return the OutputError that an error is, or that it was raised from; None if neither.
 
-    Libraries wrap the operating system's error, so causes are searched too.
+    Errors that were merely being handled when this one was raised do not count.
 
     Parameters
     ----------
     error : BaseException
         The error.
-    where : Path or str
-        The place to name if the error names none.
     """
     seen: BaseException | None = error
-    while seen is not None:
-        if isinstance(seen, OutputError):
-            return seen
-        if isinstance(seen, UnreadableError):
-            return None
-        if isinstance(seen, OSError) and seen.errno in _REFUSALS:
-            return output_error(str(seen.filename or where), seen)
-        seen = seen.__cause__ or seen.__context__
-    return None
+    while seen is not None and not isinstance(seen, OutputError):
+        seen = seen.__cause__
+    return seen
 
 
 @contextmanager
 def writing(where: Path | str) -> Iterator[None]:
     """Turn the error of a full, read-only or forbidden file system into an OutputError.
+
+    The context is for writes alone: a read may be forbidden too, and would be called a write.
+
+    Parameters
+    ----------
+    where : Path or str
+        The place to name if the error names none.
 
     Raises
     ------
@@ -219,10 +217,9 @@ def writing(where: Path | str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        refused = as_output_error(error, where)
-        if refused is None:
+        if error.errno not in _REFUSALS:
             raise
-        raise refused from error
+        raise output_error(str(error.filename or where), error) from error
 
 
 def crc32c(parts: Iterable[bytes | npt.NDArray[np.uint8]]) -> bytes:
@@ -280,14 +277,14 @@ def _flush(path: Path) -> None:
 def _is_abandoned(path: Path) -> bool:
     """Return True if no process can be writing to a temporary path any more."""
     machine, pid, _ = path.name.removeprefix(_PREFIX).split(".")
-    if machine == _machine() and not is_alive(int(pid)):
-        return True
+    if machine == machine_id():
+        return not is_alive(int(pid))
     return time.time() - path.stat().st_mtime > ABANDONED_AFTER_SECONDS
 
 
 @cache
-def _machine() -> str:
-    """Return a name for the processes that see each other's ids.
+def machine_id() -> str:
+    """Return a name of the machine, or container, whose processes see each other's ids.
 
     Host names do not tell containers apart that share one, nor machines that are all called
     ``localhost``.  The boot id and the namespace of process ids do, where the system has them.

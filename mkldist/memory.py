@@ -5,7 +5,11 @@ Plans predict memory by these rules, and tasks keep to them.
 
 from __future__ import annotations
 
-# Without a limit a task takes so many bytes; with one, the limit divided by the divisor.
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+# Without a memory limit these bytes apply; with one, a share is the limit divided by the divisor.
 DEFAULT_TASK_BYTES = 2 * 2**30
 BANK_DIVISOR = 2
 SOLVER_BYTES = 2**30
@@ -15,8 +19,79 @@ ROW_CACHE_DIVISOR = 4
 VIEW_CACHE_BYTES = 512 * 2**20
 VIEW_CACHE_DIVISOR = 8
 
-MATRICES_PER_SOLVER = 4
-MATRICES_OF_DEFORMATION = 5  # factor, product with the Laplacian, system, root, and its inverse
+MATRICES_PER_SOLVER = 4  # (n, n)
+VECTORS_PER_SOLVER = 8  # (M,)
+FLOAT_BYTES = 8
+
+
+@dataclass(frozen=True)
+class SolverMemory:
+    """Bytes that a solver holds, answers to its requests included.
+
+    Parameters
+    ----------
+    needed : int
+        Bytes that it cannot do without.
+    spare : int
+        Bytes of what it keeps where there is room, and asks for again where there is none.
+    """
+
+    needed: int
+    spare: int = 0
+
+    def within(self, memory_limit: int | None) -> int:
+        """Return the bytes that the solver takes in a task with a limit.
+
+        They are all that it would keep, or what the share of solvers holds, but never less than
+        it needs.
+
+        Parameters
+        ----------
+        memory_limit : int or None
+            Bytes that the task may take; None without a limit.
+        """
+        return max(self.needed, min(self.needed + self.spare, _solver_share(memory_limit)))
+
+    def spare_within(self, memory_limit: int | None) -> int:
+        """Return the bytes beyond those that it needs, see :meth:`within`."""
+        return self.within(memory_limit) - self.needed
+
+
+@dataclass(frozen=True)
+class ProblemSize:
+    """Size of a problem, from which the memory of its solver follows.
+
+    Parameters
+    ----------
+    n_points, n_kernels : int
+        Training points n and kernels M.
+    n_labelled : int
+        Points that are labelled.
+    """
+
+    n_points: int
+    n_kernels: int
+    n_labelled: int
+
+    def memory(
+        self,
+        *,
+        matrices: float = MATRICES_PER_SOLVER,
+        vectors: float = VECTORS_PER_SOLVER,
+        spare_vectors: float = 0.0,
+    ) -> SolverMemory:
+        """Return the memory of a solver that holds some matrices and vectors of float64.
+
+        Parameters
+        ----------
+        matrices : float
+            Number of (n, n) matrices.
+        vectors, spare_vectors : float
+            Number of vectors (M,), and of those that it can do without.
+        """
+        needed = FLOAT_BYTES * (matrices * self.n_points**2 + vectors * self.n_kernels)
+        spare = FLOAT_BYTES * spare_vectors * self.n_kernels
+        return SolverMemory(math.ceil(needed), math.ceil(spare))
 
 
 def bank_bytes(memory_limit: int | None) -> int:
@@ -56,31 +131,30 @@ def view_cache_bytes(memory_limit: int | None) -> int:
     return min(VIEW_CACHE_BYTES, memory_limit // VIEW_CACHE_DIVISOR)
 
 
-def solver_bytes(n_points: int, *, on_graph: bool = False) -> int:
-    """Return the bytes of a solver at work: a few (n, n) matrices.
+def groups_at_once(bytes_of_each: Sequence[int], memory_limit: int | None) -> list[slice]:
+    """Divide solvers, in their order, into groups that may be at work at once in a task.
+
+    A group fits the share of solvers, or is one solver.
 
     Parameters
     ----------
-    n_points : int
-        Points n that it is trained on.
-    on_graph : bool
-        True if it deforms kernels by a graph Laplacian.
-    """
-    matrices = MATRICES_PER_SOLVER + MATRICES_OF_DEFORMATION * on_graph
-    return matrices * 8 * n_points**2
-
-
-def live_solvers(n_points: int, memory_limit: int | None, *, on_graph: bool = False) -> int:
-    """Return how many solvers may be at work at once in a task, at least one.
-
-    Parameters
-    ----------
-    n_points : int
-        Points that they are trained on.
+    bytes_of_each : sequence of int
+        Bytes of each solver, by :meth:`SolverMemory.within`.
     memory_limit : int or None
         Bytes that the task may take; None without a limit.
-    on_graph : bool
-        True if some of them deform kernels by a graph Laplacian.
     """
-    budget = SOLVER_BYTES if memory_limit is None else memory_limit // SOLVER_DIVISOR
-    return max(1, budget // solver_bytes(n_points, on_graph=on_graph))
+    groups: list[slice] = []
+    first, taken, share = 0, 0, _solver_share(memory_limit)
+    for i, n_bytes in enumerate(bytes_of_each):
+        if i > first and taken + n_bytes > share:
+            groups.append(slice(first, i))
+            first, taken = i, 0
+        taken += n_bytes
+    if len(bytes_of_each):
+        groups.append(slice(first, len(bytes_of_each)))
+    return groups
+
+
+def _solver_share(memory_limit: int | None) -> int:
+    """Return the bytes that all solvers of a task may take together."""
+    return SOLVER_BYTES if memory_limit is None else memory_limit // SOLVER_DIVISOR

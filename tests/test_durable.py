@@ -17,19 +17,20 @@ import pytest
 from mkldist import durable
 from mkldist.durable import (
     Footer,
-    as_output_error,
     crc32c,
     flush_folder,
     is_alive,
     is_temporary,
+    machine_id,
     make_folder,
     output_error,
+    refused_write,
     remove_temporaries,
     temporary_path,
     write_file,
     writing,
 )
-from mkldist.errors import OutputError, UnreadableError
+from mkldist.errors import OutputError
 from tests import durable_writers
 
 ROOT = Path(__file__).parents[1]
@@ -142,11 +143,11 @@ def left_by(folder: Path, machine: str, pid: int) -> Path:
     return folder / f"{durable._PREFIX}{machine}.{pid}.0"
 
 
-def test_temporaries_of_other_machines_and_living_processes_stay_for_an_hour(tmp_path):
+def test_temporaries_of_other_machines_stay_for_an_hour_and_those_of_living_processes(tmp_path):
     child = subprocess.Popen([sys.executable, "-c", ""])
     child.wait()
-    dead = left_by(tmp_path, durable._machine(), child.pid)
-    mine, init = temporary_path(tmp_path), left_by(tmp_path, durable._machine(), 1)
+    dead = left_by(tmp_path, machine_id(), child.pid)
+    mine, init = temporary_path(tmp_path), left_by(tmp_path, machine_id(), 1)
     elsewhere = left_by(tmp_path, "another", child.pid)
     foreign, folder = tmp_path / ".partial", temporary_path(tmp_path)
     for path in (dead, mine, init, elsewhere, foreign):
@@ -154,11 +155,12 @@ def test_temporaries_of_other_machines_and_living_processes_stay_for_an_hour(tmp
     (folder / "below").mkdir(parents=True)
     assert remove_temporaries(tmp_path) == 1
     assert set(tmp_path.iterdir()) == {mine, init, elsewhere, foreign, folder}
+    # The time of a folder does not change with what is written below it.
     long_ago = time.time() - durable.ABANDONED_AFTER_SECONDS - 60
     for path in tmp_path.iterdir():
         os.utime(path, (long_ago, long_ago))
-    assert remove_temporaries(tmp_path) == 4
-    assert list(tmp_path.iterdir()) == [foreign]
+    assert remove_temporaries(tmp_path) == 1
+    assert set(tmp_path.iterdir()) == {mine, init, foreign, folder}
     assert remove_temporaries(tmp_path / "missing") == 0
 
 
@@ -190,22 +192,27 @@ def test_a_refusal_says_what_to_do(code, found, remedy):
     assert error.hint.startswith(f"{remedy} or choose another folder")
 
 
-def test_a_full_disk_is_told_from_other_errors():
-    full = OSError(errno.ENOSPC, "No space left on device", "/data/x")
-    wrapped = RuntimeError("task failed")
-    wrapped.__cause__ = full
-    for error in (full, wrapped):
-        refused = as_output_error(error, "elsewhere")
-        assert refused is not None
-        assert refused.where == "/data/x"
-    assert as_output_error(FileNotFoundError(errno.ENOENT, "gone"), "elsewhere") is None
-    unread = UnreadableError("there", "cannot read", "")
-    unread.__cause__ = full
-    assert as_output_error(unread, "elsewhere") is None
+def test_a_write_that_is_refused_says_what_to_do():
     with pytest.raises(OutputError, match="elsewhere: no space"), writing("elsewhere"):
         raise OSError(errno.ENOSPC, "No space left on device")
+    with pytest.raises(OutputError, match="/data/x: no space"), writing("elsewhere"):
+        raise OSError(errno.ENOSPC, "No space left on device", "/data/x")
     with pytest.raises(FileNotFoundError), writing("elsewhere"):
         raise FileNotFoundError(errno.ENOENT, "gone")
+
+
+def test_only_what_was_raised_at_a_write_counts_as_a_refused_one():
+    refused = OutputError("/data/x", "no space is left")
+    wrapped = RuntimeError("task failed")
+    wrapped.__cause__ = refused
+    assert refused_write(refused) is refused_write(wrapped) is refused
+    assert refused_write(PermissionError(errno.EACCES, "a read", "/data/x")) is None
+
+
+def test_an_error_met_while_another_was_handled_is_no_refused_write():
+    defect = ValueError("a defect")
+    defect.__context__ = OutputError("/data/x", "no space is left")  # as Python sets it
+    assert refused_write(defect) is None
 
 
 def test_the_checksum_is_crc32c():

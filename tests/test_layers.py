@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Set
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -28,29 +30,55 @@ LAYERS = (
     "figures",
     "run",
     "cli",
+    "mkldist __main__",
 )
 HEIGHT = {part: height for height, parts in enumerate(LAYERS) for part in parts.split()}
+BY_NAME = ("import_module", "__import__", "pkgutil", "runpy")
+# These import by names that stand in the same file, where `imported` sees them; the class of a Dask
+# cluster is named by the user.
+IMPORT_BY_NAME = {"mkldist", "mkldist.cli", "mkldist.run.cluster"}
+
+
+def _has_code(path: Path) -> bool:
+    """Return whether a file holds more than a docstring, as not every ``__init__.py`` does."""
+    return len(ast.parse(path.read_text()).body) > 1 or path.stem != "__init__"
+
+
 MODULES = {
-    ".".join(path.relative_to(ROOT.parent).with_suffix("").parts): path
+    ".".join(path.relative_to(ROOT.parent).with_suffix("").parts).removesuffix(".__init__"): path
     for path in sorted(ROOT.rglob("*.py"))
-    if not path.stem.startswith("__")
+    if _has_code(path)
 }
 
 
-def imported(path: Path) -> set[str]:
-    """Return the modules of the package that a file imports, also within functions or for types."""
-    found = set()
+def imported(path: Path, known: Set[str] = MODULES.keys()) -> frozenset[str]:
+    """Return those of the known modules that a file imports, by default those of the package.
+
+    An import within a function or for types counts, and so does a module whose name stands in the
+    file as a text: it may be imported by that name.
+    """
+    return _names(path) & known
+
+
+@cache
+def _names(path: Path) -> frozenset[str]:
+    """Return the names that a file imports, of modules or of what they hold."""
+    found: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             found |= {str(node.module), *(f"{node.module}.{alias.name}" for alias in node.names)}
-    return found & MODULES.keys()
+        elif isinstance(node, ast.Constant) and "." in str(node.value):
+            found.add(str(node.value))
+    return frozenset(found)
 
 
 def part(module: str) -> str:
     """Return the part of the package that a module belongs to, of ``methods`` the family."""
     names = module.split(".")
+    if len(names) == 1:
+        return module
     return ".".join(names[1:3]) if names[1] == "methods" else names[1]
 
 
@@ -70,10 +98,24 @@ def test_every_part_has_its_place():
 
 @pytest.mark.parametrize("module", MODULES)
 def test_no_module_imports_parts_of_the_package_by_a_name_made_at_run_time(module):
-    """Only what the user names may be imported by name: the class of a Dask cluster."""
     calls = [
         node
         for node in ast.walk(ast.parse(MODULES[module].read_text()))
-        if isinstance(node, ast.Call) and "import_module" in ast.unparse(node.func)
+        if isinstance(node, ast.Call) and any(way in ast.unparse(node.func) for way in BY_NAME)
     ]
-    assert not calls or module == "mkldist.run.cluster"
+    assert bool(calls) == (module in IMPORT_BY_NAME)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from mkldist.cli import main",
+        "def f():\n    import mkldist.cli",
+        "import_module('mkldist.cli')",
+        "from mkldist import cli",
+    ],
+)
+def test_an_import_is_seen_wherever_it_stands(code, tmp_path):
+    path = tmp_path / "module.py"
+    path.write_text(code)
+    assert "mkldist.cli" in imported(path)

@@ -106,6 +106,11 @@ def test_the_status_of_a_finished_sweep_imports_nothing_heavy(finished):
     assert not modules_of("status", "results/small", cwd=finished) & HEAVY
 
 
+def test_cleaning_and_showing_imports_nothing_heavy(finished):
+    assert not modules_of("clean", "small", cwd=finished) & (HEAVY | {"rich"})
+    assert not modules_of("show", "level") & (HEAVY | {"rich"})
+
+
 def test_looking_at_records_does_not_import_xarray():
     loaded = modules_after("from mkldist.results.records import RecordStore")
     assert not loaded & (HEAVY | {"rich"})

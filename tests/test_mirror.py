@@ -1,20 +1,29 @@
 """Tests mirror the package: every module has a test file of its name or is named by another's.
 
 A test file stands in the folder that mirrors the module's.  Where it tests several modules of that
-folder, the first line of its docstring names the others in backticks.
+folder, the first line of its docstring names the others in backticks.  Each of these modules is
+among those that the file imports, itself or by what it imports.
 """
 
 from __future__ import annotations
 
 import ast
+import re
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 import mkldist
+from tests import test_layers
+from tests.test_layers import imported
 
 PACKAGE = Path(mkldist.__file__).parent
 TESTS = Path(__file__).parent
+IMPORTABLE = test_layers.MODULES | {
+    ".".join(path.relative_to(TESTS.parent).with_suffix("").parts): path
+    for path in TESTS.rglob("*.py")
+}
 MODULES = sorted(
     path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py") if not path.stem.startswith("__")
 )
@@ -25,11 +34,37 @@ def first_line(path: Path) -> str:
     return docstring.split("\n")[0]
 
 
+@cache
+def reached(path: Path) -> frozenset[str]:
+    """Return the modules that a test file imports, itself or by what it imports.
+
+    The text of a program that a test runs in another process counts as if it stood in the file.
+    """
+    found: set[str] = set()
+    left = [path]
+    while left:
+        file = left.pop()
+        new = imported(file, IMPORTABLE.keys()) - found
+        if file == path:
+            programs = re.findall(r"mkldist(?:\.\w+)+", file.read_text())
+            new |= IMPORTABLE.keys() & programs
+        found |= new
+        left += [IMPORTABLE[name] for name in new]
+    return frozenset(found)
+
+
 @pytest.mark.parametrize("module", MODULES, ids=str)
 def test_every_module_has_its_tests(module):
     folder = TESTS / module.parent
     own = folder / f"test_{module.name}"
     family = [path for path in folder.glob("test_*.py") if f"`{module.stem}`" in first_line(path)]
-    assert own.exists() or family, (
-        f"name `{module.stem}` in the first line of the tests that test it"
-    )
+    files = [own] if own.exists() else family
+    assert files, f"name `{module.stem}` in the first line of the tests that test it"
+    name = ".".join((PACKAGE.name, *module.with_suffix("").parts))
+    for path in files:
+        assert name in reached(path), f"{path} does not import {name}"
+
+
+def test_a_test_file_reaches_what_its_imports_import_and_nothing_else():
+    assert "mkldist.optim.simplex" in reached(TESTS / "optim" / "test_lp_ball.py")
+    assert "mkldist.run.sweep" not in reached(TESTS / "optim" / "test_lp_ball.py")

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import mkldist
+from mkldist.cli import COMMANDS
 from mkldist.cli import command as cli
 from mkldist.methods.registry import METHODS
 from mkldist.resolve.resolved import resolve_methods
@@ -76,6 +77,11 @@ def test_files_and_sections_that_it_links_to_are_there(page):
 @pytest.mark.parametrize("call", sorted({*commands(README), *commands(MANUAL)}))
 def test_a_command_is_understood(call):
     check(cli, shlex.split(call)[1:])
+
+
+def test_the_manual_names_every_command():
+    section = MANUAL.read_text().split("## Commands\n")[1].split("\n## ")[0]
+    assert set(re.findall(r"^\| `mkldist (\w+)", section, re.MULTILINE)) == set(COMMANDS)
 
 
 def test_its_sweep_file_is_right():

@@ -35,7 +35,7 @@ def build(sweep: GivenSweep, output: Path | None, connect_options: ConnectOption
             sweep.load(),
             origin=sweep.file,
             data_dirs=sweep.data_dirs,
-            output=output,
+            output=output or sweep.results,
             connect_options=connect_options,
             console=Console(stderr=True),
         )

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import click
 
+from mkldist.cli.completion import complete_results
 from mkldist.results.formats import ENDINGS, format_of
 
 
 @click.command("export")
-@click.argument("path", type=click.Path(path_type=Path))
+@click.argument("path", type=click.Path(path_type=Path), shell_complete=complete_results)
 @click.option(
     "--format",
     "kind",
@@ -26,9 +27,13 @@ from mkldist.results.formats import ENDINGS, format_of
 )
 @click.option("--overwrite", is_flag=True, help="Replace a file that is there.")
 def command(path: Path, kind: str | None, destination: Path | None, overwrite: bool) -> None:
-    """Write the results in folder PATH to a file for other programs."""
+    """Write the results of the sweep PATH to a file for other programs.
+
+    PATH is the folder of its results, its file or its name.
+    """
     from mkldist.errors import InputError
     from mkldist.results.export import export
+    from mkldist.run.places import results_of
 
     if kind is None:
         ending = destination.suffix if destination else ""
@@ -36,6 +41,7 @@ def command(path: Path, kind: str | None, destination: Path | None, overwrite: b
         if kind is None:
             wanted = f"a name that ends in {', '.join(ENDINGS.values())}, or a --format"
             raise InputError(f"--to {destination}", f"found the ending {ending!r}", wanted)
+    path = results_of(path)
     target = destination or Path(path.resolve().name + ENDINGS[kind])
     for file in export(path, kind, target, overwrite=overwrite):
         click.echo(str(file))

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-if TYPE_CHECKING:
-    from mkldist.spec.banks import KernelSpec
+from mkldist.cli.completion import complete_methods
 
 
 @click.group("list")
 def command() -> None:
-    """List data sets, kernels, methods or sweeps."""
+    """List data sets, kernels, methods or sweeps, each in a line; see also 'mkldist show NAME'."""
 
 
 @command.command("datasets")
@@ -37,40 +35,34 @@ def datasets(data_dirs: tuple[Path, ...]) -> None:
 @command.command("kernels")
 def kernels() -> None:
     """List kernel functions and named families."""
-    from mkldist.kernels.families import NAMED_FAMILIES
+    from mkldist.cli.known import FUNCTIONS, known_of
 
-    functions = (
-        ("gaussian", "exp(-|x-z|^2 / (2 s^2))", "widths"),
-        ("polynomial", "(offset + x'z)^k", "degrees, offset"),
-        ("linear", "x'z", ""),
-        ("laplacian-rbf", "exp(-|x-z|_1 / s)", "widths"),
-    )
+    functions = ((name, *words) for name, words in FUNCTIONS.items())
     _print(("function", "k(x, z)", "parameters"), functions)
     click.echo()
-    rows = []
-    for name, build in NAMED_FAMILIES.items():
-        rows.append((name, _family(build())))
-    rows.append(("precomputed", "the Gram matrices of a data set with grams = FILE"))
-    _print(("family", "kernels"), rows)
+    _print(("family", "kernels"), ((one.name, one.line) for one in known_of("family")))
 
 
 @command.command("methods")
-@click.argument("names", nargs=-1)
+@click.argument("names", nargs=-1, shell_complete=complete_methods)
 def methods(names: tuple[str, ...]) -> None:
-    """List all methods, or NAMES, with problem, loss, labels, parameters and paper."""
-    from mkldist.cli.method_card import method_card
-    from mkldist.errors import SpecError, nearest
-    from mkldist.methods.registry import METHODS
+    """List all methods in a line each, or describe NAMES as 'mkldist show' does."""
+    from mkldist.cli.known import known_of
+    from mkldist.errors import InputError, nearest
+
+    lines = {one.name: one.line for one in known_of("method")}
+    for name in names:
+        if name not in lines:
+            wanted = f"one of {', '.join(lines)}"
+            raise InputError("list methods", f"found {name!r}", wanted, nearest(name, lines))
+    if not names:
+        _print(("method", "finds"), lines.items())
+        click.echo("\nmkldist show NAME describes one in full")
+        return
+    from mkldist.cli.show import method_lines
 
     for name in names:
-        if name not in METHODS:
-            wanted = f"one of {', '.join(METHODS)}"
-            raise SpecError("list methods", f"found {name!r}", wanted, nearest(name, METHODS))
-    for name in names or METHODS:
-        click.echo(click.style(name, bold=True) + f"  {METHODS[name].title}")
-        for line in method_card(METHODS[name], brief=not names):
-            click.echo(line)
-        click.echo()
+        click.echo("\n".join([*method_lines(name), ""]))
 
 
 @command.command("sweeps")
@@ -80,50 +72,22 @@ def sweeps(folders: tuple[Path, ...]) -> None:
 
     'mkldist sweep NAME' runs a sweep that comes with mkldist, in any folder.
     """
-    from mkldist.errors import SpecError
+    from mkldist.cli.known import described
+    from mkldist.errors import InputError
     from mkldist.spec.shipped import shipped_sweeps
 
     files: dict[str, Path] = {}
     for folder in folders or (Path("sweeps"),):
         if not folder.is_dir() and folders:
-            raise SpecError(str(folder), "no such folder", "a folder of sweep files")
+            raise InputError(str(folder), "no such folder", "a folder of sweep files")
         files |= {str(file): file for file in sorted(folder.glob("*.toml"))}
     if not folders:
         there = {file.resolve() for file in files.values()}
         shipped = shipped_sweeps()
         files |= {name: file for name, file in shipped.items() if file.resolve() not in there}
-    _print(("sweep", "description"), ((name, _described(files[name])) for name in files))
+    _print(("sweep", "description"), ((name, described(files[name])) for name in files))
     if not folders and shipped:
-        folder = next(iter(shipped.values())).parent
-        click.echo(f"\nmkldist sweep NAME runs one. To change it, copy NAME.toml from {folder}")
-
-
-def _described(file: Path) -> str:
-    """Return the description in a sweep file, or the reason why it cannot be read."""
-    from mkldist.errors import SpecError
-    from mkldist.spec.load import load_sweep
-
-    try:
-        return load_sweep(file).description
-    except SpecError as error:
-        return f"cannot be read: {error}"
-
-
-def _family(entries: Sequence[KernelSpec]) -> str:
-    """Return the kernels of a family in words: how many on which features."""
-    words: dict[str, list[str]] = {}
-    for entry in entries:
-        values = entry.widths if entry.function == "gaussian" else entry.degrees
-        count = len(values) if isinstance(values, list) else 1
-        words.setdefault(_spelled(entry.features), []).append(f"{count} {entry.function}")
-    return "; ".join(f"{', '.join(kinds)} on {features}" for features, kinds in words.items())
-
-
-def _spelled(features: object) -> str:
-    """Return the feature sets of a kernel entry in words."""
-    sets = features if isinstance(features, list | tuple) else [features]
-    words = {"all": "all features", "each": "each feature"}
-    return " and ".join(words.get(str(one), str(one)) for one in sets)
+        click.echo("\nmkldist sweep NAME runs one. To change it: mkldist show NAME > mine.toml")
 
 
 def _print(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

@@ -1,4 +1,4 @@
-"""Description of a method for ``mkldist list methods``."""
+"""Description of a method for ``mkldist show``."""
 
 from __future__ import annotations
 
@@ -17,15 +17,13 @@ _COLUMN = 30
 _GLUE = "\0"  # stands for a blank at which no line may break
 
 
-def method_card(method: Method, *, brief: bool = False) -> Iterator[str]:
+def method_card(method: Method) -> Iterator[str]:
     """Yield the lines that describe a method, on one screen of 80 columns.
 
     Parameters
     ----------
     method : Method
         The method.
-    brief : bool, optional
-        Name the parameters that every method has, without their meaning.
     """
     from mkldist.solvers.base import SolverParams
 
@@ -48,9 +46,6 @@ def method_card(method: Method, *, brief: bool = False) -> Iterator[str]:
         yield from _entry("parameters", f"* is a dimension of the results: {', '.join(first)}")
     for name in (*first, *(name for name in own if name not in first)):
         yield from _parameter(name, fields[name], marked=name in first)
-    if brief:
-        yield from _entry("and", ", ".join(f"{n} = {_default(fields[n])}" for n in common))
-        return
     for name in common:
         yield from _parameter(name, fields[name], marked=False)
 

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
+from mkldist.cli.completion import complete_sweeps
+
 if TYPE_CHECKING:
     from mkldist.spec.model import SweepSpec
 
@@ -31,12 +33,15 @@ class GivenSweep:
         Value of ``--memory``.
     data_dirs : tuple of Path
         Folders in which data sets are looked up by name.
+    results : Path or None
+        The folder of results, if the command was given that in place of the file.
     """
 
     file: Path
     overrides: tuple[str, ...]
     memory: str | None
     data_dirs: tuple[Path, ...]
+    results: Path | None = None
 
     def load(self) -> SweepSpec:
         """Read the file and apply the options."""
@@ -63,7 +68,11 @@ def sweep_options(function: Command) -> Command:
         data_dirs: tuple[Path, ...],
         **others: Any,
     ) -> Any:
-        given = GivenSweep(file, overrides, memory, data_dirs)
+        from mkldist.run.places import sweep_file_of
+
+        made_from = sweep_file_of(file)
+        results = file if file.is_dir() and made_from != file else None
+        given = GivenSweep(made_from, overrides, memory, data_dirs, results)
         return function(*args, sweep=given, **others)
 
     decorated: Any = with_sweep
@@ -86,17 +95,14 @@ def sweep_options(function: Command) -> Command:
             metavar="KEY=VALUE",
             help="Replace a value of the file, e.g. methods.level.C=[1,10]; may be repeated.",
         ),
-        click.argument("file", type=click.Path(path_type=Path), callback=_sweep_file),
+        click.argument(
+            "file",
+            type=click.Path(path_type=Path),
+            shell_complete=complete_sweeps,
+        ),
     ):
         decorated = decorate(decorated)
     return cast("Command", decorated)
-
-
-def _sweep_file(context: click.Context, parameter: click.Parameter, given: Path) -> Path:
-    """Return the file for a path, or for the name of a sweep that comes with mkldist."""
-    from mkldist.spec.shipped import sweep_file
-
-    return sweep_file(given)
 
 
 def cluster_options(function: Command) -> Command:
@@ -109,15 +115,23 @@ def cluster_options(function: Command) -> Command:
         cluster_file: Path | None,
         workers: int | None,
         threads_per_worker: int,
+        dashboard_port: int | None,
         **others: Any,
     ) -> Any:
         from mkldist.run.cluster import ConnectOptions
 
-        options = ConnectOptions(scheduler, cluster_file, workers, threads_per_worker)
+        options = ConnectOptions(
+            scheduler, cluster_file, workers, threads_per_worker, dashboard_port
+        )
         return function(*args, connect_options=options, **others)
 
     decorated: Any = with_cluster
     for decorate in (
+        click.option(
+            "--dashboard-port",
+            type=click.IntRange(0, 65535),
+            help="Port of Dask's dashboard on this machine.  [default: one that is free]",
+        ),
         click.option(
             "--cluster",
             "cluster_file",

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from mkldist.plan.model import Plan
+    from mkldist.results.recorded import Recorded
     from mkldist.spec.graph import GraphTable
 
 
@@ -19,20 +20,25 @@ if TYPE_CHECKING:
 @sweep_options
 @click.option("--workers", type=click.IntRange(min=1), help="Worker processes to plan for.")
 def command(sweep: GivenSweep, workers: int | None) -> None:
-    """Print runs, kernels, bytes, memory and passes of FILE; write nothing."""
+    """Print the data, runs, kernels, bytes, memory and passes of FILE; write nothing."""
     from rich.console import Console
 
+    from mkldist.results.recorded import recorded_runs
     from mkldist.run.cluster import ConnectOptions, default_workers
+    from mkldist.run.places import output_path
     from mkldist.run.sweep_setup import planned
 
     spec = sweep.load()
     n_workers = workers or default_workers()
     with sweep.naming():
         options = ConnectOptions(n_workers=n_workers)
-        plan, _ = planned(spec, sweep.file, sweep.data_dirs, options)
+        plan, resolved = planned(spec, sweep.file, sweep.data_dirs, options)
+    recorded = recorded_runs(plan, sweep.results or output_path(spec))
     console = Console()
+    for line in (*resolved.account_lines(spec), ""):
+        console.print(line, highlight=False, soft_wrap=True, markup=False)
     console.print(_banks(plan))
-    for line in _lines(plan, n_workers):
+    for line in _lines(plan, n_workers, recorded):
         console.print(line, highlight=False, soft_wrap=True)
 
 
@@ -66,11 +72,12 @@ def _banks(plan: Plan) -> Table:
     return table
 
 
-def _lines(plan: Plan, n_workers: int) -> list[str]:
+def _lines(plan: Plan, n_workers: int, recorded: Recorded) -> list[str]:
     kept = "" if plan.spec.outputs.keep_banks else ", each bank deleted when its runs are recorded"
     kernels = sum(bank.n_kernels for bank in plan.banks)
     return [
         f"\n{plan.spec.name}: {len(plan.runs)} runs in {len(plan.batches)} batches",
+        _recorded(recorded, len(plan.runs)),
         *_solvers(plan),
         f"kernels:   {kernels} Gram matrices in {len(plan.banks)} banks",
         *_graphs(plan),
@@ -79,6 +86,14 @@ def _lines(plan: Plan, n_workers: int) -> list[str]:
         f"{n_workers} workers",
         f"passes:    about {plan.estimated_passes} over a bank, {plan.spec.execution} execution",
     ]
+
+
+def _recorded(recorded: Recorded, n_runs: int) -> str:
+    """Return a line on the runs that need not be done any more."""
+    failed = f", {recorded.failed} of them failed" if recorded.failed else ""
+    place = f" in {recorded.path}" if recorded.total or recorded.others else ""
+    others = f", and {recorded.others} that are not in this plan" if recorded.others else ""
+    return f"recorded:  {recorded.total} of {n_runs} runs{place}{failed}{others}"
 
 
 def _solvers(plan: Plan) -> list[str]:

@@ -7,15 +7,18 @@ from typing import TYPE_CHECKING
 
 import click
 
+from mkldist.cli.completion import complete_results
+
 if TYPE_CHECKING:
     from mkldist.results.status import SweepStatus
 
 
 @click.command("status")
-@click.argument("path", type=click.Path(path_type=Path))
+@click.argument("path", type=click.Path(path_type=Path), shell_complete=complete_results)
 def command(path: Path) -> None:
-    """Print the progress, summary so far and errors of the sweep in folder PATH.
+    """Print the progress, summary so far and errors of the sweep PATH.
 
+    PATH is the folder of its results, its file or its name.
     A run counts as waiting until its outcome is recorded.
     """
     from rich.box import SIMPLE_HEAD
@@ -24,7 +27,9 @@ def command(path: Path) -> None:
 
     from mkldist.results.state import RunState
     from mkldist.results.status import sweep_status
+    from mkldist.run.places import results_of
 
+    path = results_of(path)
     status = sweep_status(path)
     console = Console()
     table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)

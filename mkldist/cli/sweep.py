@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,7 +49,7 @@ def command(
             spec,
             origin=sweep.file,
             data_dirs=sweep.data_dirs,
-            output=output,
+            output=output or sweep.results,
             connect_options=connect_options,
             retry_failed=retry_failed,
             console=None if quiet else console,
@@ -95,9 +96,25 @@ def _show(outcome: SweepOutcome, console: Console) -> None:
             soft_wrap=True,
             highlight=False,
         )
+    for line in _kept(outcome.path):
+        console.print(line, soft_wrap=True, highlight=False)
     console.print(
         f'open:    mkldist.open_results("{outcome.path}")', soft_wrap=True, highlight=False
     )
+
+
+def _kept(path: Path) -> Iterator[str]:
+    """Yield a line on the Gram matrices that stay, if there are any."""
+    from mkldist.cli.plan import readable_bytes
+    from mkldist.run.clean import stored_banks
+
+    banks = stored_banks(path)
+    if banks:
+        n_bytes = sum(bank.store.n_bytes + bank.copy_bytes for bank in banks)
+        yield (
+            f"banks:   {readable_bytes(n_bytes)} of Gram matrices stay for further runs; "
+            f"mkldist clean {path} removes them"
+        )
 
 
 def _show_failures(outcome: SweepOutcome, console: Console) -> None:

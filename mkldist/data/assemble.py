@@ -1,16 +1,17 @@
-"""Turn the raw data of a reader into a data set: labels as numbers, features complete."""
+"""Turn the raw data of a reader into a data set: labels as numbers, features checked."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from mkldist.arrays import Floats, Ints
+from mkldist.data.account import Account
 from mkldist.data.dataset import Dataset
-from mkldist.data.labels import class_labels, real_values
-from mkldist.data.missing import complete
+from mkldist.data.labels import class_labels, class_notes, real_values
+from mkldist.data.missing import check_values
 from mkldist.data.partitions import restricted
 from mkldist.data.raw import RawData
 from mkldist.data.sampling import drawn_per_class
@@ -33,8 +34,8 @@ def assemble(spec: DatasetSpec, raw: RawData, where: str, seed: int = 0) -> Data
     """Return the data set that a sweep file describes, given the raw data of its source.
 
     Labels become numbers, and rows of other classes are left out; a random part of the rows is
-    drawn if the sweep file sets `per_class`; missing values are filled or refused; constant
-    features are dropped; feature groups become column indices.
+    drawn if the sweep file sets `per_class`; missing values are refused unless they are to be
+    filled; constant features are dropped; feature groups become column indices.
 
     Parameters
     ----------
@@ -58,7 +59,8 @@ def assemble(spec: DatasetSpec, raw: RawData, where: str, seed: int = 0) -> Data
     if raw.x is None:
         return _of_grams(spec, raw, labelled, where)
     whole = len(labelled.rows) == len(raw.x)
-    x = complete(raw.x if whole else raw.x[labelled.rows], raw.feature_names, spec.impute, where)
+    x = raw.x if whole else raw.x[labelled.rows]
+    missing = check_values(x, raw.feature_names, spec.impute, where)
     groups = {**raw.groups, **group_columns(spec.groups, raw.feature_names, where)}
     kept = _varying(x, where) if spec.drop_constant else np.arange(x.shape[1])
     return Dataset(
@@ -70,7 +72,24 @@ def assemble(spec: DatasetSpec, raw: RawData, where: str, seed: int = 0) -> Data
         predefined=restricted(raw.partitions, labelled.rows, len(raw.labels)),
         groups=_renumbered(groups, kept, where),
         origin=raw.origin,
+        impute=spec.impute if any(missing) else None,
+        account=replace(
+            _account(raw, labelled),
+            constant=_others(raw.feature_names, kept),
+            missing=missing,
+        ),
     )
+
+
+def _account(raw: RawData, labelled: _Labelled) -> Account:
+    """Return the account of the reader, with notes on the classes."""
+    notes = (*raw.account.notes, *class_notes(labelled.y, labelled.classes))
+    return replace(raw.account, n_rows=len(raw.labels), notes=notes)
+
+
+def _others(names: Sequence[str], kept: Ints) -> tuple[str, ...]:
+    """Return the names of the columns that are not kept."""
+    return tuple(np.delete(np.array(names, dtype=object), kept).tolist())
 
 
 def _labelled(spec: DatasetSpec, raw: RawData, where: str) -> _Labelled:
@@ -121,12 +140,13 @@ def _of_grams(spec: DatasetSpec, raw: RawData, labelled: _Labelled, where: str) 
         predefined=restricted(raw.partitions, labelled.rows, n_points),
         grams=grams,
         origin=raw.origin,
+        account=_account(raw, labelled),
     )
 
 
 def _varying(x: Floats, where: str) -> Ints:
-    """Return the columns that are not constant."""
-    kept = np.flatnonzero((x != x[0]).any(axis=0))
+    """Return the columns whose known values are not all the same."""
+    kept = np.flatnonzero(np.fmin.reduce(x) != np.fmax.reduce(x))
     if not len(kept):
         raise DataError(
             where,

@@ -9,6 +9,7 @@ from typing import Literal
 
 from mkldist.data.assemble import assemble
 from mkldist.data.bundled import DESCRIPTIONS, load_bundled
+from mkldist.data.columns import ColumnChoice
 from mkldist.data.dataset import Dataset
 from mkldist.data.files import READERS, extension_of, read_file
 from mkldist.data.grams import read_grams
@@ -104,19 +105,21 @@ def _of_source(
         )
     if spec.file is None and spec.openml is None and spec.grams is None:
         return None
+    choice = ColumnChoice.of(spec)
     if spec.options:
         raise DataError(where, "options", "none: they are for synthetic data", "Remove options")
     if spec.openml is not None:
         from mkldist.data.openml import read_openml  # with the modules of the network
 
         place = f"{where} (OpenML {spec.openml})"
-        return read_openml(spec.openml, spec.label, place), place
+        return read_openml(spec.openml, choice, place), place
     if spec.file is not None:
         path = _located(spec.file, data_dirs, base)
         place = f"{where} ({path})"
-        return read_file(path, spec.label, place), place
+        return read_file(path, choice, place), place
     path = _located(spec.grams or "", data_dirs, base)
     place = f"{where} ({path})"
+    choice.check_label_alone(place)
     if isinstance(spec.label, int):
         raise DataError(
             place, f"label = {spec.label}", "the name of the array of labels", 'Set label = "y"'
@@ -140,13 +143,14 @@ def _of_name(
     path = None if spec.options else _file_named(name, data_dirs, where)
     if path is not None:
         place = f"{where} ({path})"
-        return read_file(path, spec.label, place), place
+        return read_file(path, ColumnChoice.of(spec), place), place
     if name not in GENERATORS and (spec.options or name not in DESCRIPTIONS):
         raise _unknown(name, spec, data_dirs, where)
     if spec.label is not None:
         raise DataError(
             where, f"label = {spec.label!r}", "none: its label is known", "Remove label"
         )
+    ColumnChoice.of(spec).check_label_alone(where)
     if name in DESCRIPTIONS:
         return load_bundled(name), where
     return generate(name, spec.options, seed, where), where

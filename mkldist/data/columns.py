@@ -1,14 +1,138 @@
-"""The column names of a table, and the choice of its label column."""
+"""The columns of a table: their names, and the role of each."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from mkldist.data.listing import first_of
 from mkldist.errors import DataError, nearest
+from mkldist.spec.model import DatasetSpec
 
-LABEL_NAMES = frozenset({"label", "class", "target", "y"})
+LABEL_NAMES = frozenset(
+    {"label", "labels", "class", "classes", "target", "y", "diagnosis", "outcome", "response"}
+)
 SHOWN = 8
+
+
+@dataclass(frozen=True)
+class ColumnChoice:
+    """Columns of a table that the sweep file names.
+
+    Parameters
+    ----------
+    label : str, int or None
+        Name of the label column, or its position from 0 (negative: from the end); None chooses
+        the one that is called label, class, target, y, diagnosis or the like.
+    id : str or None
+        Column that names the rows.
+    ignore : tuple of str
+        Columns to leave out.
+    categorical : tuple of str
+        Columns of categories.
+    """
+
+    label: str | int | None = None
+    id: str | None = None
+    ignore: tuple[str, ...] = ()
+    categorical: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, spec: DatasetSpec) -> ColumnChoice:
+        """Return the choice of a data set's entry."""
+        return cls(spec.label, spec.id, spec.ignore, spec.categorical)
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """Columns that are neither label nor features."""
+        return (*self.ignore, *(() if self.id is None else (self.id,)))
+
+    def check_label_alone(self, where: str) -> None:
+        """Refuse the choice of columns other than the label, for sources that are no tables.
+
+        Raises
+        ------
+        DataError
+            Naming the key.
+        """
+        for key in ("id", "ignore", "categorical"):
+            if getattr(self, key):
+                raise DataError(
+                    where,
+                    f"{key}, but no table of columns",
+                    f"no {key} for such a source",
+                    f"Remove {key}, or give a .csv or .parquet file",
+                )
+
+
+@dataclass(frozen=True)
+class ColumnRoles:
+    """Positions of the columns of a table by their role.
+
+    Parameters
+    ----------
+    names : tuple of str
+        All columns.
+    label : int
+        The label column.
+    label_said : str
+        The label column and how it was chosen, in words.
+    features : tuple of int
+        Columns of numbers.
+    categorical : tuple of int
+        Columns of categories.
+    left_out : tuple of str
+        Other columns, in words.
+    """
+
+    names: tuple[str, ...]
+    label: int
+    label_said: str
+    features: tuple[int, ...]
+    categorical: tuple[int, ...]
+    left_out: tuple[str, ...]
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the columns of numbers."""
+        return tuple(self.names[position] for position in self.features)
+
+
+def column_roles(names: Sequence[str], choice: ColumnChoice, where: str) -> ColumnRoles:
+    """Return the role of each column of a table.
+
+    Raises
+    ------
+    DataError
+        If a named column is absent or has two roles, the label column is not clear, or no feature
+        is left.
+    """
+    _check_named(names, choice, where)
+    candidates = [name for name in names if name not in choice.left_out + choice.categorical]
+    label = label_position(names, choice.label, where, candidates)
+    others = {*choice.left_out, *choice.categorical, names[label]}
+    if names[label] in choice.left_out + choice.categorical:
+        raise DataError(
+            where,
+            f"column {names[label]!r} as the label and in another role",
+            "one role for each column",
+            "Name it once",
+        )
+    features = tuple(p for p, name in enumerate(names) if name not in others)
+    if not features and not choice.categorical:
+        raise DataError(
+            where, "no feature column", "at least one besides the label", "Ignore fewer columns"
+        )
+    chosen = "by its name" if choice.label is None else f"by label = {_spelled(choice.label)}"
+    said = tuple(f"{name!r} (ignored)" for name in choice.ignore)
+    return ColumnRoles(
+        names=tuple(names),
+        label=label,
+        label_said=f"column {names[label]!r}, chosen {chosen}",
+        features=features,
+        categorical=tuple(names.index(name) for name in choice.categorical),
+        left_out=said if choice.id is None else (f"{choice.id!r} (names the rows)", *said),
+    )
 
 
 def check_names(names: Sequence[str], where: str) -> None:
@@ -46,7 +170,12 @@ def check_names(names: Sequence[str], where: str) -> None:
         )
 
 
-def label_position(names: Sequence[str], label: str | int | None, where: str) -> int:
+def label_position(
+    names: Sequence[str],
+    label: str | int | None,
+    where: str,
+    candidates: Iterable[str] | None = None,
+) -> int:
     """Return the index of the label column.
 
     Parameters
@@ -54,22 +183,24 @@ def label_position(names: Sequence[str], label: str | int | None, where: str) ->
     names : sequence of str
         All columns of the table.
     label : str, int or None
-        Name of the column, or its position from 0 (negative: from the end); None means the last.
+        Name of the column, or its position from 0 (negative: from the end); None chooses the one
+        that is called label, class, target, y, diagnosis or the like.
     where : str
         The place to name in a message.
+    candidates : iterable of str, optional
+        Columns that `label` None chooses from; by default all.
 
     Raises
     ------
     DataError
-        If there is no such column; or if `label` is None although another column than the last one
-        is called label, class, target or y.
+        If there is no such column; or if `label` is None and not exactly one column is called so.
 
     Examples
     --------
-    >>> label_position(["age", "class"], None, "t.csv")
-    1
-    >>> label_position(["class", "age"], "class", "t.csv")
+    >>> label_position(["class", "age"], None, "t.csv")
     0
+    >>> label_position(["age", "disease"], "disease", "t.csv")
+    1
     """
     if isinstance(label, int):
         if not -len(names) <= label < len(names):
@@ -85,16 +216,45 @@ def label_position(names: Sequence[str], label: str | int | None, where: str) ->
             hint = nearest(label, names) or _columns(names)
             raise DataError(where, f"no column {label!r}", "the name of the label column", hint)
         return list(names).index(label)
-    likely = [name for name in names if name.casefold() in LABEL_NAMES]
-    if likely and names[-1] not in likely:
+    possible = list(names if candidates is None else candidates)
+    likely = [name for name in possible if name.casefold() in LABEL_NAMES]
+    if len(likely) != 1:
+        found = "no label, and no column that is called label, class, target, y or diagnosis"
+        if likely:
+            found = f"no label, and columns {' and '.join(map(repr, likely))}"
+        listed = likely or possible[-1:] + possible[:-1]
         raise DataError(
             where,
-            f"a column {likely[0]!r}, but {names[-1]!r} stands last",
-            "the label in the last column, or its name",
-            f'Set label = "{likely[0]}" (or "{names[-1]}")',
+            found,
+            "the name of the label column",
+            f"Set label = one of {first_of([repr(name) for name in listed], SHOWN)}",
         )
-    return len(names) - 1
+    return list(names).index(likely[0])
+
+
+def _check_named(names: Sequence[str], choice: ColumnChoice, where: str) -> None:
+    """Refuse named columns that the table does not have, or that have two roles."""
+    named = [
+        *(("ignore", name) for name in choice.ignore),
+        *(("categorical", name) for name in choice.categorical),
+        *(("id", name) for name in (choice.id,) if name is not None),
+    ]
+    seen: dict[str, str] = {}
+    for key, name in named:
+        if name not in names:
+            hint = nearest(name, names) or _columns(names)
+            raise DataError(f"{where}: {key}", f"no column {name!r}", "names of columns", hint)
+        if name in seen:
+            found = f"column {name!r} in {seen[name]} and in {key}"
+            if seen[name] == key:
+                found = f"column {name!r} twice in {key}"
+            raise DataError(where, found, "one role for each column", "Name it once")
+        seen[name] = key
 
 
 def _columns(names: Sequence[str]) -> str:
     return f"Choose one of the columns {first_of(names, SHOWN)}"
+
+
+def _spelled(label: str | int) -> str:
+    return f'"{label}"' if isinstance(label, str) else str(label)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from array import array
 from collections.abc import Iterator, Sequence
 from itertools import chain
@@ -11,35 +12,38 @@ from pathlib import Path
 
 import numpy as np
 
-from mkldist.data.columns import check_names, label_position
+from mkldist.data.columns import ColumnChoice, check_names, column_roles
 from mkldist.data.missing import MISSING_VALUES
 from mkldist.data.opening import REWRITE, opened
 from mkldist.data.raw import RawData
+from mkldist.data.table_problems import TableProblems
+from mkldist.data.tables import of_table
 from mkldist.errors import DataError
 
 SEPARATORS = (",", ";", "\t")
+BOOLEANS = {"true": 1.0, "false": 0.0}
 
 
-def read_csv(path: Path, label: str | int | None, where: str) -> RawData:
+def read_csv(path: Path, choice: ColumnChoice, where: str) -> RawData:
     """Read a CSV file with a header, plain or gzipped.
 
     Empty fields and ``NA``, ``NaN``, ``?``, ``null``, ``None`` in feature columns are missing
-    values.  Blank lines are skipped.
+    values; ``true`` and ``false`` are 1 and 0.  Blank lines are skipped.
 
     Parameters
     ----------
     path : Path
         The file, in UTF-8.
-    label : str, int or None
-        Name or position of the label column; None means the last.
+    choice : ColumnChoice
+        The label column, and others that are no features of numbers.
     where : str
         The place to name in a message.
 
     Raises
     ------
     DataError
-        If the file is empty or damaged, lacks a header, or has a row of another length or text in a
-        feature column; the message names the line.
+        If the file is empty or damaged, lacks a header or a label column, or has rows of another
+        length or text in feature columns; one message names all of these and their lines.
     """
     with opened(path, where) as stream:
         text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
@@ -48,7 +52,7 @@ def read_csv(path: Path, label: str | int | None, where: str) -> RawData:
             raise DataError(where, "an empty file", "a table with a header and rows", REWRITE)
         reader = csv.reader(chain([first], text), delimiter=_separator(first), strict=True)
         try:
-            return _read_table(reader, label, where)
+            return _read_table(reader, choice, where)
         except csv.Error as error:
             raise DataError(
                 f"{where}, line {reader.line_num}",
@@ -62,7 +66,7 @@ def _separator(header: str) -> str:
     return max(SEPARATORS, key=header.count)
 
 
-def _read_table(reader: Iterator[list[str]], label: str | int | None, where: str) -> RawData:
+def _read_table(reader: Iterator[list[str]], choice: ColumnChoice, where: str) -> RawData:
     names = [name.strip() for name in next(reader, [])]
     if not any(names):
         raise DataError(
@@ -70,27 +74,28 @@ def _read_table(reader: Iterator[list[str]], label: str | int | None, where: str
         )
     _check_header(names, where)
     check_names(names, where)
-    position = label_position(names, label, where)
-    features = names[:position] + names[position + 1 :]
-    labels: list[str] = []
-    values = array("d")
+    roles = column_roles(names, choice, where)
+    others = sorted(set(range(len(names))) - set(roles.features), reverse=True)
+    words: dict[int, list[str]] = {position: [] for position in others}
+    features, values, n_rows = roles.feature_names, array("d"), 0
+    problems = TableProblems(where, len(names))
     for fields in reader:
         if not fields:
             continue
-        line = f"{where}, line {reader.line_num}"  # type: ignore[attr-defined]
+        n_rows += 1
+        line: int = reader.line_num  # type: ignore[attr-defined]
         if len(fields) != len(names):
-            raise DataError(
-                line,
-                f"{len(fields)} fields",
-                f"{len(names)}, as in the header",
-                "Look for a missing or extra separator, or for unquoted text with a separator",
-            )
-        labels.append(fields.pop(position).strip())
-        values.fromlist(_numbers(fields, features, line))
-    if not labels:
+            problems.ragged(line, len(fields))
+            continue
+        for position in others:
+            words[position].append(fields.pop(position).strip())
+        values.fromlist(_numbers(fields, features, line, problems))
+    if not n_rows:
         raise DataError(where, "a header and no rows", "at least one row of each class", REWRITE)
-    x = np.frombuffer(values, dtype=np.float64).reshape(len(labels), len(features))
-    return RawData(np.array(labels), x, tuple(features))
+    problems.check(n_rows)
+    x = np.frombuffer(values, dtype=np.float64).reshape(n_rows, len(features))
+    columns = {names[position]: words[position] for position in roles.categorical}
+    return of_table(roles, np.array(words[roles.label]), x, columns, where)
 
 
 def _check_header(names: Sequence[str], where: str) -> None:
@@ -113,32 +118,35 @@ def _check_header(names: Sequence[str], where: str) -> None:
         )
 
 
-def _numbers(fields: list[str], features: Sequence[str], line: str) -> list[float]:
-    """Return the features of a row, with NaN for missing values."""
+def _numbers(
+    fields: list[str], features: Sequence[str], line: int, problems: TableProblems
+) -> list[float]:
+    """Return the features of a row, with NaN for missing values; keep what is no number."""
     try:
         row = list(map(float, fields))
     except ValueError:
-        row = [_value(text, name, line) for text, name in zip(fields, features, strict=True)]
+        plain = False
     else:
         # Python reads 1_000 as a number; other programs do not, so that it may well be a mistake.
-        if any("_" in text for text in fields):
-            row = [_value(text, name, line) for text, name in zip(fields, features, strict=True)]
+        plain = not any("_" in text for text in fields)
+    if plain:
+        return row
+    row = []
+    for text, name in zip(fields, features, strict=True):
+        value = _value(text)
+        if value is None:
+            problems.no_number(name, line, text)
+        row.append(math.nan if value is None else value)
     return row
 
 
-def _value(text: str, name: str, line: str) -> float:
-    value = _number(text)
-    if value is not None:
-        return value
-    if text.strip().casefold() in MISSING_VALUES:
-        return float("nan")
-    hint = "Write decimals with a point" if text.replace(",", "").strip("+-").isdigit() else ""
-    raise DataError(
-        f"{line}, column {name!r}",
-        f"text {text.strip()!r}",
-        "a number, or an empty field for a missing value",
-        hint or "Encode categories as numbers, or name the label column by label = …",
-    )
+def _value(text: str) -> float | None:
+    """Return a number, 1 for true, 0 for false, NaN for a missing value; None for other text."""
+    number = _number(text)
+    if number is not None:
+        return number
+    word = text.strip().casefold()
+    return math.nan if word in MISSING_VALUES else BOOLEANS.get(word)
 
 
 def _number(text: str) -> float | None:

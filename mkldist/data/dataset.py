@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from mkldist.arrays import Floats, Ints
+from mkldist.data.account import Account
 from mkldist.identity import array_id
-from mkldist.spec.kinds import Task
+from mkldist.spec.kinds import Imputation, Task
 
 
 def _no_rows() -> Ints:
@@ -59,7 +60,7 @@ class Dataset:
     name : str
         The name under which results are stored.
     x : (n, d) float64, or None when `grams` is given
-        Features, finite.
+        Features; finite, or NaN where a value is missing and `impute` fills it.
     y : (n,) float64
         Labels: -1 and +1 for two classes; positions 0 … k-1 in `classes` for k > 2 classes; finite
         values in the user's units for regression.
@@ -76,6 +77,10 @@ class Dataset:
         Precomputed Gram matrices over all n points instead of features.  May be memory-mapped.
     origin : str
         Where the data came from, for provenance.
+    impute : {"median", "mean", "most_frequent"} or None
+        Replacement of missing values; None if none is missing.
+    account : Account
+        How the data set was made of its source, for the user to read.
     """
 
     name: str
@@ -87,6 +92,8 @@ class Dataset:
     groups: dict[str, tuple[int, ...]] = field(default_factory=dict)
     grams: npt.NDArray[np.floating] | None = None
     origin: str = ""
+    impute: Imputation | None = None
+    account: Account = field(default_factory=Account)
 
     @property
     def task(self) -> Task:
@@ -116,6 +123,7 @@ class Dataset:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Content hash of features (or Gram matrices), labels and task."""
+        """Content hash of features (or Gram matrices), labels, task and imputation."""
         task = () if self.classes is not None else (np.array([self.task]),)
-        return array_id(self.x, self.y, self.grams, *task)
+        impute = () if self.impute is None else (np.array([self.impute]),)
+        return array_id(self.x, self.y, self.grams, *task, *impute)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
+from mkldist.data.columns import ColumnChoice
 from mkldist.data.csv_files import read_csv
 from mkldist.data.npz_files import read_npz
 from mkldist.data.parquet_files import read_parquet
@@ -13,29 +14,31 @@ from mkldist.data.raw import RawData
 from mkldist.data.svmlight_files import read_svmlight
 from mkldist.errors import DataError
 
-Reader = Callable[[Path, str | int | None, str], RawData]
-
-READERS: dict[str, Reader] = {
+TABLES: dict[str, Callable[[Path, ColumnChoice, str], RawData]] = {
     ".csv": read_csv,
     ".csv.gz": read_csv,
     ".tsv": read_csv,
     ".tsv.gz": read_csv,
+    ".parquet": read_parquet,
+}
+ARRAYS: dict[str, Callable[[Path, str | int | None, str], RawData]] = {
     ".npz": read_npz,
     ".svm": read_svmlight,
     ".svm.gz": read_svmlight,
     ".svmlight": read_svmlight,
     ".libsvm": read_svmlight,
-    ".parquet": read_parquet,
 }
+READERS = (*TABLES, *ARRAYS)
 
 
-def read_file(path: Path, label: str | int | None, where: str) -> RawData:
+def read_file(path: Path, choice: ColumnChoice, where: str) -> RawData:
     """Read a data file by the reader of its extension.
 
     Raises
     ------
     DataError
-        If the extension is unknown, or the reader refuses the file.
+        If the extension is unknown, the reader refuses the file, or it is no table and `choice`
+        names columns.
     """
     extension = extension_of(path.name, READERS)
     if not extension:
@@ -47,7 +50,12 @@ def read_file(path: Path, label: str | int | None, where: str) -> RawData:
             if path.suffix in (".npy", ".zarr")
             else "Rename or convert the file",
         )
-    return replace(READERS[extension](path, label, where), origin=f"file {path.name}")
+    if extension in TABLES:
+        raw = TABLES[extension](path, choice, where)
+    else:
+        choice.check_label_alone(where)
+        raw = ARRAYS[extension](path, choice.label, where)
+    return replace(raw, origin=f"file {path.name}")
 
 
 def extension_of(name: str, known: Iterable[str]) -> str:

@@ -9,16 +9,47 @@ import numpy as np
 import numpy.typing as npt
 
 from mkldist.arrays import Floats
+from mkldist.data.columns import ColumnRoles
 from mkldist.data.listing import first_of
+from mkldist.data.raw import RawData
+from mkldist.data.tables import of_table
 from mkldist.errors import DataError
 
 if TYPE_CHECKING:
     import pandas as pd
 
 SHOWN = 5
+BY_PANDAS = "Encode categories as numbers (pandas.get_dummies) or drop the columns"
+BY_KEYS = "Set categorical = [names] to encode categories, or ignore = [names]"
 
 
-def frame_features(frame: pd.DataFrame, where: str) -> Floats:
+def frame_data(frame: pd.DataFrame, roles: ColumnRoles, where: str) -> RawData:
+    """Return the raw data of a frame whose columns have these roles.
+
+    Raises
+    ------
+    DataError
+        As for :func:`frame_features`, or if categories cannot be encoded.
+    """
+    names = roles.names
+    x = np.empty((len(frame), 0))
+    if roles.features:
+        x = frame_features(frame[list(roles.feature_names)], where, BY_KEYS)
+    categorical = {names[p]: _texts(frame[names[p]]) for p in roles.categorical}
+    return of_table(roles, frame_labels(frame[names[roles.label]]), x, categorical, where)
+
+
+def _texts(column: pd.Series[Any]) -> list[str]:
+    """Return values as text, ``""`` where missing; 1.0 counts as 1."""
+    values = [
+        int(value) if isinstance(value, float) and value.is_integer() else value
+        for value in column.tolist()
+    ]
+    missing: Sequence[bool] = column.isna().tolist()
+    return ["" if gone else str(v).strip() for v, gone in zip(values, missing, strict=True)]
+
+
+def frame_features(frame: pd.DataFrame, where: str, hint: str = BY_PANDAS) -> Floats:
     """Return the columns of a frame as (n, d) float64; missing values become NaN.
 
     Text that holds a number counts as that number, as in a CSV file.
@@ -47,7 +78,7 @@ def frame_features(frame: pd.DataFrame, where: str) -> Floats:
             where,
             f"no numbers in {first_of(words, SHOWN, 'more columns')}",
             "numbers in every feature column",
-            "Encode categories as numbers (pandas.get_dummies) or drop the columns",
+            hint,
         )
     if not columns:
         raise DataError(

@@ -16,6 +16,7 @@ from mkldist.errors import DataError, nearest
 # Fewer words than in features (mkldist.data.missing): "none" and "null" may be names of classes.
 MISSING_LABELS = frozenset({"", "?", "na", "n/a", "nan"})
 SHOWN = 10
+FEW_ROWS = 5
 # The sum of squares of a million such values is finite in float64.
 LARGEST_VALUE = 1e150
 REST = "rest"
@@ -93,6 +94,41 @@ def class_labels(
     unique, inverse = np.unique(names[rows], return_inverse=True)
     numbers = np.array([place[str(name)] for name in unique], dtype=np.float64)[inverse]
     return ClassLabels(rows, numbers if len(kept) > 2 else _signs(numbers > 0), kept)
+
+
+def class_notes(y: Floats, classes: tuple[str, ...] | None) -> tuple[str, ...]:
+    """Return what is odd about classes: few rows, and names that differ in upper case alone.
+
+    Parameters
+    ----------
+    y : (n,) float64
+        Labels as of :class:`ClassLabels`.
+    classes : tuple of str or None
+        Names of the classes; None for real values, of which nothing is said.
+
+    Examples
+    --------
+    >>> class_notes(np.array([0.0, 1.0, 2.0] * 9), ("No", "no", "yes"))
+    ("classes 'No' and 'no' differ in upper and lower case alone",)
+    """
+    if classes is None:
+        return ()
+    numbers = (y if len(classes) > 2 else y > 0).astype(np.intp)
+    counts = np.bincount(numbers, minlength=len(classes)).tolist()
+    few = [
+        f"class {name!r} has {count} row{'s' * (count > 1)} only"
+        for name, count in zip(classes, counts, strict=True)
+        if count < FEW_ROWS
+    ]
+    spellings: dict[str, list[str]] = {}
+    for name in classes:
+        spellings.setdefault(name.casefold(), []).append(repr(name))
+    alike = [
+        f"classes {' and '.join(names)} differ in upper and lower case alone"
+        for names in spellings.values()
+        if len(names) > 1
+    ]
+    return (*alike, *few[:SHOWN])
 
 
 def _counted(names: Names, where: str, *, numeric: bool) -> dict[str, int]:

@@ -5,24 +5,27 @@ from __future__ import annotations
 import http.client
 import urllib.error
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from mkldist.data.frames import frame_features, frame_labels
+from mkldist.data.columns import ColumnChoice, check_names, column_roles
+from mkldist.data.frames import frame_data, frame_labels
 from mkldist.data.raw import RawData, as_features, check_fits, check_rows
 from mkldist.errors import DataError
 
 
-def read_openml(identity: str | int, label: str | int | None, where: str) -> RawData:
+def read_openml(identity: str | int, choice: ColumnChoice, where: str) -> RawData:
     """Fetch a data set by id or name.
 
     Parameters
     ----------
     identity : str or int
         OpenML's number (also as text), or a name, which stands for its oldest active version.
-    label : str, int or None
-        Name of the target column; None means the one that OpenML names.
+    choice : ColumnChoice
+        The target column, None means the one that OpenML names; and, in a dense data set, columns
+        that are no features of numbers.
     where : str
         The place to name in a message.
 
@@ -32,6 +35,7 @@ def read_openml(identity: str | int, label: str | int | None, where: str) -> Raw
         If OpenML cannot be reached or has no such data set, or if the data set has no single target
         or a feature that is not a number.
     """
+    label = choice.label
     if isinstance(label, int):
         raise DataError(
             where,
@@ -48,22 +52,33 @@ def read_openml(identity: str | int, label: str | int | None, where: str) -> Raw
             "one label column",
             "Set label = the name of one of its columns",
         )
+    origin = f"OpenML {bunch.details['id']}: {bunch.details['name']}"
+    origin += f" version {bunch.details['version']}"
     if hasattr(bunch.data, "columns"):
-        x = frame_features(bunch.data, where)
-    elif hasattr(bunch.data, "toarray"):
+        return replace(_of_frame(bunch, choice, where), origin=origin)
+    choice.check_label_alone(where)
+    if hasattr(bunch.data, "toarray"):
         check_fits(8 * bunch.data.shape[0] * bunch.data.shape[1], where, "Select features first")
         x = as_features(bunch.data.toarray(), where)
     else:
         x = as_features(np.asarray(bunch.data), where)
     labels = frame_labels(bunch.target) if hasattr(bunch.target, "isna") else bunch.target
     check_rows(len(x), len(labels), where)
-    details = bunch.details
     return RawData(
         labels=_as_text(labels),
         x=x,
         feature_names=tuple(str(name) for name in bunch.feature_names),
-        origin=f"OpenML {details['id']}: {details['name']} version {details['version']}",
+        origin=origin,
     )
+
+
+def _of_frame(bunch: Any, choice: ColumnChoice, where: str) -> RawData:
+    """Return the raw data of a dense answer."""
+    target = str(bunch.target.name)
+    frame = bunch.data.assign(**{target: bunch.target})
+    names = [str(name) for name in frame.columns]
+    check_names(names, where)
+    return frame_data(frame, column_roles(names, replace(choice, label=target), where), where)
 
 
 def _as_text(labels: np.ndarray[Any, np.dtype[Any]]) -> np.ndarray[Any, np.dtype[Any]]:

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mkldist.data.columns import check_names, label_position
-from mkldist.data.frames import frame_features, frame_labels
+from mkldist.data.columns import ColumnChoice, check_names, column_roles
+from mkldist.data.frames import frame_data
 from mkldist.data.opening import REWRITE, check_file
 from mkldist.data.raw import RawData
 from mkldist.errors import DataError
 
 
-def read_parquet(path: Path, label: str | int | None, where: str) -> RawData:
+def read_parquet(path: Path, choice: ColumnChoice, where: str) -> RawData:
     """Read a Parquet table with a label column.
 
     Parameters
     ----------
     path : Path
         The file.
-    label : str, int or None
-        Name or position of the label column; None means the last.
+    choice : ColumnChoice
+        The label column, and others that are no features of numbers.
     where : str
         The place to name in a message.
 
@@ -51,10 +51,8 @@ def read_parquet(path: Path, label: str | int | None, where: str) -> RawData:
         ) from error
     names = [str(name) for name in table.column_names if name != "__index_level_0__"]
     check_names(names, where)
-    position = label_position(names, label, where)
+    roles = column_roles(names, choice, where)
     if not table.num_rows:
         raise DataError(where, "no rows", "at least one row of each class", REWRITE)
     frame = table.to_pandas(ignore_metadata=True)
-    features = names[:position] + names[position + 1 :]
-    x = frame_features(frame[features], where)
-    return RawData(frame_labels(frame[names[position]]), x, tuple(features))
+    return frame_data(frame, roles, where)

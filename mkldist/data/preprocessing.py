@@ -1,4 +1,4 @@
-"""Scaling of features, and of the labels of regression, by statistics of chosen rows."""
+"""Imputation and scaling of features, and scaling of real labels, by statistics of chosen rows."""
 
 from __future__ import annotations
 
@@ -8,8 +8,59 @@ import numpy as np
 
 from mkldist.arrays import Floats
 from mkldist.data.dataset import Dataset, Split
+from mkldist.data.missing import replacements, with_replacements
 from mkldist.errors import DataError
 from mkldist.spec.model import PreprocessingSpec
+
+
+def preprocessed(spec: PreprocessingSpec, dataset: Dataset, split: Split | None = None) -> Floats:
+    """Return all rows of a data set of features, filled and scaled: the points of kernels.
+
+    Parameters
+    ----------
+    spec : PreprocessingSpec
+        Kind of scaling, and the rows to fit scaling and imputation on.
+    dataset : Dataset
+        Features, and the replacement of missing values.
+    split : Split, optional
+        As for :func:`scaled`.
+
+    Returns
+    -------
+    (n, d) float64
+
+    Raises
+    ------
+    DataError
+        As for :func:`scaled`.
+    """
+    return scaled(spec, filled(spec, dataset, split), split)
+
+
+def filled(spec: PreprocessingSpec, dataset: Dataset, split: Split | None = None) -> Floats:
+    """Return all rows of a data set of features, missing values filled by those of fitted rows.
+
+    Parameters
+    ----------
+    spec, dataset, split
+        As for :func:`preprocessed`.
+
+    Returns
+    -------
+    (n, d) float64
+        In the units of the data; the features themselves if no value is missing.
+    """
+    if dataset.x is None:
+        raise ValueError(f"{dataset.name}: no features")
+    if dataset.impute is None:
+        return dataset.x
+    values = replacements(dataset.impute, _fitted_rows(spec, dataset.x, split))
+    return with_replacements(dataset.x, values)
+
+
+def _fitted_rows(spec: PreprocessingSpec, x: Floats, split: Split | None) -> Floats:
+    """Return the rows on which preprocessing is fitted."""
+    return x if spec.fit == "all" or split is None else x[split.known]
 
 
 def scaled(spec: PreprocessingSpec, x: Floats, split: Split | None = None) -> Floats:
@@ -83,7 +134,7 @@ def feature_scale(spec: PreprocessingSpec, x: Floats, split: Split | None = None
     """
     if spec.scale == "none":
         return FeatureScale(np.zeros(x.shape[1]), np.ones(x.shape[1]))
-    fitted = x if spec.fit == "all" or split is None else x[split.known]
+    fitted = _fitted_rows(spec, x, split)
     low, high = fitted.min(axis=0), fitted.max(axis=0)
     with np.errstate(over="ignore", invalid="ignore"):
         if spec.scale == "zscore":

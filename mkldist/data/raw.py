@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mkldist.arrays import Floats
+from mkldist.data.account import Account
 from mkldist.data.dataset import Split
 from mkldist.errors import DataError
 from mkldist.spec.kinds import Task
@@ -41,6 +42,8 @@ class RawData:
         Where the data came from.
     task : {"classification", "regression"}
         Task of the labels unless the user sets another.
+    account : Account
+        What the reader did with the columns.
     """
 
     labels: npt.NDArray[Any]
@@ -51,6 +54,7 @@ class RawData:
     grams: npt.NDArray[Any] | None = None
     origin: str = ""
     task: Task = "classification"
+    account: Account = field(default_factory=Account)
 
 
 def numbered_features(n_features: int) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from mkldist.errors import StoreError
 from mkldist.identity import array_id
 
 HEADER = "snapshot.json"
-VERSION = 2
+VERSION = 3
 PARTS = ("train", "test", "unlabelled")
 
 
@@ -50,6 +50,7 @@ def save_snapshot(path: Path, dataset: Dataset, splits: Sequence[Split]) -> None
         "feature_names": list(dataset.feature_names),
         "groups": {name: list(members) for name, members in dataset.groups.items()},
         "origin": dataset.origin,
+        "impute": dataset.impute,
         "files": files,
         **{f"{part}_sizes": [len(one) for one in rows] for part, rows in parts.items()},
     }
@@ -105,6 +106,7 @@ def load_snapshot(path: Path, mmap: bool = False) -> tuple[Dataset, tuple[Split,
             groups={name: tuple(members) for name, members in header["groups"].items()},
             grams=arrays.get("grams"),
             origin=header["origin"],
+            impute=header["impute"],
         )
     except (
         OSError,

@@ -9,7 +9,7 @@ import numpy as np
 
 from mkldist.arrays import Floats, Ints
 from mkldist.data.dataset import Dataset, Split
-from mkldist.data.preprocessing import FeatureScale, feature_scale
+from mkldist.data.preprocessing import FeatureScale, feature_scale, filled
 from mkldist.gram.predictor import RawPredictor, raw_predictor
 from mkldist.gram.recomputed import RecomputedBank
 from mkldist.gram.view import make_views
@@ -37,7 +37,7 @@ class Boundary:
     class_names : tuple of str
         Names of the k classes.
     points : (n, 2) float64
-        All points, in the units of the data.
+        All points, in the units of the data, missing values filled.
     numbers : (n,) intp
         Position of each point's class in `class_names`.
     roles : mapping of str to (r,) intp
@@ -84,16 +84,18 @@ def boundary(
     """
     if dataset.x is None or dataset.classes is None:
         raise ValueError(f"{dataset.name}: a boundary needs features and classes")
-    axes = _axes(dataset.x)
+    split = splits[record.split]
+    points = filled(bank.preprocessing, dataset, split)
+    axes = _axes(points)
     grid = np.column_stack([side.ravel() for side in np.meshgrid(*axes)])
     function = DecisionFunction.of(bank, dataset, splits, record)
     first, second = dataset.feature_names
     return Boundary(
         feature_names=(first, second),
         class_names=dataset.classes,
-        points=np.asarray(dataset.x),
+        points=np.asarray(points),
         numbers=dataset.class_numbers,
-        roles=_roles(splits[record.split]),
+        roles=_roles(split),
         axes=axes,
         values=function(grid).reshape(-1, len(axes[1]), len(axes[0])),
     )
@@ -134,7 +136,8 @@ class DecisionFunction:
         finally:
             recomputed.close()
         split = None if bank.split is None else splits[bank.split]
-        scale = feature_scale(bank.preprocessing, np.asarray(dataset.x), split)
+        points = filled(bank.preprocessing, dataset, split)
+        scale = feature_scale(bank.preprocessing, np.asarray(points), split)
         return cls(given, scale, record.train_rows, predictors)
 
     def __call__(self, x: Floats) -> Floats:

@@ -128,7 +128,7 @@ class NodeCache:
         remove_temporaries(self.directory)
         self._make_room(_file_bytes(store), keep=path)
         try:
-            with replacing(path) as temporary:
+            with replacing(path, durable=False) as temporary:  # the footer tells damage
                 _write_bank(temporary, store)
         except OSError:
             return False

@@ -121,6 +121,18 @@ def check(n: int, m: int, request: AnyRequest) -> None:
             found, expected = matrices.shape, f"(R, {n}, {n})"
     if not good or len(found) > (3 if isinstance(request, Inner) else 2):
         raise ValueError(f"{type(request).__name__}: found shape {found}; expected {expected}")
+    if isinstance(request, Combine | Quadratic | Matvec) and request.kernels is not None:
+        _check_kernels(request.kernels, m)
+
+
+def _check_kernels(kernels: npt.NDArray[np.intp], m: int) -> None:
+    """Raise ValueError if indices are not of m kernels."""
+    if kernels.ndim != 1 or not np.issubdtype(kernels.dtype, np.integer):
+        found = f"{kernels.dtype} of shape {kernels.shape}"
+        raise ValueError(f"kernels: found {found}; expected a vector of integers")
+    if len(kernels) and (kernels.min() < 0 or kernels.max() >= m):
+        found = f"{kernels.min()} to {kernels.max()}"
+        raise ValueError(f"kernels: found {found}; expected indices of 0..{m - 1}")
 
 
 def _check_points(index: npt.NDArray[np.intp] | None, n: int) -> None:

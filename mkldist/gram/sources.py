@@ -13,6 +13,7 @@ import numpy.typing as npt
 from mkldist.arrays import Floating, Floats
 from mkldist.errors import GramError
 from mkldist.gram.layout import TileLayout
+from mkldist.kernels.functions import inverse_lengths
 from mkldist.kernels.gram_tiles import evaluate_diagonals, evaluate_gram_tiles
 from mkldist.kernels.kernel_list import KernelList
 
@@ -142,10 +143,7 @@ class ArraySource:
         if not self.cosine:
             return None
         diagonals = np.einsum("kii->ki", grams).astype(np.float64)
-        roots = np.sqrt(np.maximum(diagonals, 0.0))
-        scales: Floats = np.zeros_like(roots)
-        np.divide(1.0, roots, out=scales, where=roots > 0)
-        return scales
+        return inverse_lengths(diagonals)
 
 
 def check_finite(values: Floating, first: int, source: BankSource) -> None:

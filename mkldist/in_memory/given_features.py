@@ -10,7 +10,7 @@ import numpy as np
 
 from mkldist.arrays import Floats
 from mkldist.data.frames import frame_features
-from mkldist.data.missing import complete
+from mkldist.data.missing import check_values
 from mkldist.data.raw import as_features
 from mkldist.errors import DataError, GramError, nearest
 from mkldist.in_memory.given_arrays import real_array
@@ -98,7 +98,8 @@ def _array(given: Any, where: str) -> Floats:
 def _finite(points: Floats, names: Sequence[str], where: str) -> Floats:
     """Return points without missing values; the hint is one for arrays, not for sweep files."""
     try:
-        return complete(points, names, None, where)
+        check_values(points, names, None, where)
     except DataError as error:
         hint = "Fill them or remove those rows or columns before"
         raise DataError(where, error.found, error.expected, hint) from None
+    return points

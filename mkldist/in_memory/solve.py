@@ -261,9 +261,11 @@ def _warn_if_early(method: str, solution: Solution, settings: SolverParams) -> N
         StopReason.TIME_LIMIT: "Raise time_limit or tol",
         StopReason.STALLED: "Raise tol, or scale the kernels: rounding allows no more",
     }[solution.stop_reason]
+    name = settings.criterion
+    left = f"{name} {solution.extra[name]:.2g}" if name else f"relative gap {solution.gap:.2g}"
     warnings.warn(
         f"{method} stopped before its tolerance ({solution.stop_reason}) after "
-        f"{solution.counters.outer_iterations} iterations: relative gap {solution.gap:.2g}, "
+        f"{solution.counters.outer_iterations} iterations: {left}, "
         f"tol {settings.tol:g}. {advice}; objective and dual_objective still bound the optimum",
         ConvergenceWarning,
         stacklevel=4,

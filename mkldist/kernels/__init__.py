@@ -16,7 +16,7 @@ __all__ = ["Gaussian", "Laplacian", "Linear", "Polynomial"]
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from mkldist.kernels import words
+    import mkldist.kernels.words as words
 
     return getattr(words, name)
 

@@ -145,18 +145,13 @@ def _divide_by_lengths(
     values: Floats, workspace: _Workspace, squared_lengths: Callable[[Floats], Floats]
 ) -> None:
     """Turn inner products in feature space into cosines, in place."""
-    left = _inverse_roots(squared_lengths(workspace.left))
-    right = _inverse_roots(squared_lengths(workspace.right))
+    left = functions.inverse_lengths(squared_lengths(workspace.left))
+    right = functions.inverse_lengths(squared_lengths(workspace.right))
     # The product of both factors comes first: it is the same number for (x, z) and (z, x), so that
     # the result is exactly symmetric.
     values *= left[:, None] * right
     if workspace.symmetric:
         np.fill_diagonal(values, np.where(left > 0, 1.0, 0.0))
-
-
-def _inverse_roots(values: Floats) -> Floats:
-    """Return ``1 / sqrt(value)``, or 0 where a value is 0."""
-    return np.divide(1.0, np.sqrt(values), out=np.zeros_like(values), where=values > 0)
 
 
 def _mirror(square: Floats) -> None:

@@ -145,6 +145,18 @@ def integer_power(values: Floats, exponent: int) -> None:
             values *= factor
 
 
+def inverse_lengths(diagonals: Floats) -> Floats:
+    """Return ``1 / sqrt(k(x, x))``, or 0 where rounding or x make ``k(x, x)`` not positive.
+
+    Parameters
+    ----------
+    diagonals : float64 array
+        Values ``k(x, x)``, of any shape.
+    """
+    lengths = np.sqrt(np.maximum(diagonals, 0.0))
+    return np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0.0)
+
+
 def self_similarities(
     function: KernelFunction, squared_norms: Floats, parameter: float, offset: float
 ) -> Floats:

@@ -6,8 +6,15 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from mkldist.gram.normalisation import takes_pass
-from mkldist.memory import live_solvers, row_cache_bytes, solver_bytes, view_cache_bytes
-from mkldist.plan.model import BankPlan, BatchPlan
+from mkldist.memory import (
+    ProblemSize,
+    SolverMemory,
+    groups_at_once,
+    row_cache_bytes,
+    view_cache_bytes,
+)
+from mkldist.methods.registry import METHODS
+from mkldist.plan.model import BankPlan, BatchPlan, RunPlan
 from mkldist.solvers.parameters import MethodGrid
 from mkldist.spec.graph import GraphTable
 
@@ -42,18 +49,17 @@ def peak_memory(
     for batch in batches:
         bank = by_id[batch.bank]
         graphs = {run.graph for run in batch.runs if run.graph is not None}
-        on_graph = bool(graphs)
-        alive = min(_n_chains(batch), live_solvers(bank.n_points, memory_limit, on_graph=on_graph))
-        if execution == "isolated":
-            alive = 1
-        work = alive * solver_bytes(bank.n_points, on_graph=on_graph)
+        each = _bytes_of_solvers(bank, batch, memory_limit)
+        work = max(each, default=0)
+        if execution != "isolated":
+            work = max((sum(each[g]) for g in groups_at_once(each, memory_limit)), default=0)
         held = _held(bank, memory_limit) + _of_views(bank, batch, memory_limit)
         held += sum(_graph_bytes(g, bank.n_points) for g in graphs)
         peak = max(peak, held + work)
     return WORKER_BASE_BYTES + peak
 
 
-def least_memory(banks: Sequence[BankPlan], n_threads: int) -> int:
+def least_memory(banks: Sequence[BankPlan], batches: Sequence[BatchPlan], n_threads: int) -> int:
     """Return the bytes that a worker needs at least.
 
     Each task holds one solver, and a buffer of blocks or, with ``backend = "memory"``, the whole
@@ -63,15 +69,49 @@ def least_memory(banks: Sequence[BankPlan], n_threads: int) -> int:
     ----------
     banks : sequence of BankPlan
         All banks.
+    batches : sequence of BatchPlan
+        All batches.
     n_threads : int
         Tasks that a worker runs at the same time.
     """
+    by_id = {bank.id: bank for bank in banks}
     tasks = [
         (bank.n_bytes if bank.spec.backend == "memory" else BUFFER_BYTES)
-        + solver_bytes(bank.n_points)
-        for bank in banks
+        + max(_bytes_of_solvers(bank, batch, memory_limit=0), default=0)
+        for batch in batches
+        for bank in [by_id[batch.bank]]
     ]
     return WORKER_BASE_BYTES + n_threads * max(tasks, default=0)
+
+
+def run_memory(run: RunPlan, n_points: int, n_kernels: int) -> SolverMemory:
+    """Return the memory of a solver of a run.
+
+    Parameters
+    ----------
+    run : RunPlan
+        The run.
+    n_points, n_kernels : int
+        Size of what the solver is trained on.
+    """
+    method = METHODS[run.method]
+    n_labelled = n_points if run.n_labelled is None else min(run.n_labelled, n_points)
+    size = ProblemSize(n_points, n_kernels, n_labelled)
+    return method.memory(size, method.params(**run.params))
+
+
+def _bytes_of_solvers(bank: BankPlan, batch: BatchPlan, memory_limit: int | None) -> list[int]:
+    """Return the bytes of the solvers of a batch, in order, one solver of each path at a time."""
+    of_chain: dict[tuple[object, ...], tuple[int, int]] = {}
+    of_settings: dict[tuple[str, str, int | None], int] = {}
+    for run in batch.runs:
+        settings = run.method, repr(run.params), run.n_labelled
+        if settings not in of_settings:
+            memory = run_memory(run, bank.n_points, bank.n_kernels)
+            of_settings[settings] = memory.within(memory_limit)
+        largest, _ = of_chain.get(run.chain, (0, 0))
+        of_chain[run.chain] = max(largest, of_settings[settings]), run.n_jobs
+    return [n_bytes for n_bytes, n_jobs in of_chain.values() for _ in range(n_jobs)]
 
 
 def _held(bank: BankPlan, memory_limit: int | None) -> int:
@@ -139,17 +179,11 @@ def typical_passes(
             jobs = [run.n_jobs for run in batch.runs]
             passes += sum(n * of_each for n, of_each in zip(jobs, rounds, strict=True))
         else:
-            on_graph = any(run.graph is not None for run in batch.runs)
-            alive = live_solvers(bank.n_points, memory_limit, on_graph=on_graph)
+            each = _bytes_of_solvers(bank, batch, memory_limit)
             rounds = [first + FURTHER_PASSES * (_longest_chain(batch) - 1) for first in rounds]
-            passes += max(rounds, default=0) * -(-_n_chains(batch) // alive)
+            passes += max(rounds, default=0) * len(groups_at_once(each, memory_limit))
         passes += batch.bank in fitted
     return passes
-
-
-def _n_chains(batch: BatchPlan) -> int:
-    """Return the number of solvers of a batch that can be alive at once, one of each path."""
-    return sum({run.chain: run.n_jobs for run in batch.runs}.values())
 
 
 def _longest_chain(batch: BatchPlan) -> int:

@@ -38,6 +38,8 @@ class DatasetFacts:
     inner_folds : tuple of int
         Number of inner folds of each split, by which hyperparameters are selected; empty without
         a selection.
+    train_sizes : tuple of int
+        Number of training rows of each split, which are labelled; empty if all known rows are.
     """
 
     fingerprint: str
@@ -50,6 +52,7 @@ class DatasetFacts:
     graph: GraphTable | None = None
     n_problems: int = 1
     inner_folds: tuple[int, ...] = ()
+    train_sizes: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,8 @@ class RunPlan:
     whose Laplacian the method takes; None for a method without one.  The run consists of
     ``n_jobs`` solvers: of more than two classes one for each, or with ``shared_weights`` one for
     all; and as many on every inner fold of a ``selection``.  With a ``path`` they start from the
-    solutions of another run, see :attr:`chain`.
+    solutions of another run, see :attr:`chain`.  ``n_labelled`` points of its bank are labelled,
+    all where it is None.
     """
 
     id: str
@@ -65,6 +66,7 @@ class RunPlan:
     selection: SelectionSpec | None = None
     n_jobs: int = 1
     path: Path | None = None
+    n_labelled: int | None = None
 
     @property
     def place(self) -> Place:

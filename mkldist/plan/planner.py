@@ -247,4 +247,5 @@ class _Planner:
             selection=selection,
             n_jobs=(1 if shared else facts.n_problems) * (1 + n_folds),
             path=grid.method.path if self.spec.execution == "path" else None,
+            n_labelled=facts.train_sizes[split] if facts.train_sizes else None,
         )

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from math import isqrt
-from typing import cast
 
-from mkldist.arrays import Floats
 from mkldist.data.dataset import Dataset, Split
-from mkldist.data.preprocessing import scaled
+from mkldist.data.preprocessing import filled, preprocessed
 from mkldist.errors import SpecError
 from mkldist.kernels.graph import adjacency
 from mkldist.solvers.parameters import MethodGrid
@@ -82,11 +80,11 @@ def _check_images(graph: GraphTable, dataset: Dataset, where: str) -> None:
 
 
 def _check_edges(
-    graph: GraphTable, scale: PreprocessingSpec, dataset: Dataset, split: Split, where: str
+    graph: GraphTable, spec: PreprocessingSpec, dataset: Dataset, split: Split, where: str
 ) -> None:
     """Refuse an epsilon within which no two known points of a split lie."""
-    x = cast("Floats", dataset.x)
-    points = (x if graph.of_raw_features else scaled(scale, x, split))[split.known]
+    prepared = filled if graph.of_raw_features else preprocessed
+    points = prepared(spec, dataset, split)[split.known]
     if adjacency(points, graph.graph).nnz == 0:
         raise SpecError(
             f"{where}.epsilon",

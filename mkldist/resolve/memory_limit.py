@@ -45,7 +45,7 @@ def check_memory(plan: Plan, threads: int) -> None:
     mkldist.errors.SpecError
         Naming the bytes that a worker needs, and for what.
     """
-    given, least = parse_memory(plan.spec.memory), least_memory(plan.banks, threads)
+    given, least = parse_memory(plan.spec.memory), least_memory(plan.banks, plan.batches, threads)
     if given is None or given >= least:
         return
     loaded = any(bank.spec.backend == "memory" for bank in plan.banks)

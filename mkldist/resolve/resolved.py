@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mkldist.data.account_lines import account_lines
 from mkldist.data.catalogue import load_dataset
 from mkldist.data.dataset import Dataset, Split
 from mkldist.data.folds import n_inner_folds
+from mkldist.data.missing import check_known_rows
 from mkldist.data.splits import make_splits
 from mkldist.errors import SpecError, nearest
 from mkldist.identity import array_id
@@ -31,6 +33,7 @@ from mkldist.resolve.method_check import (
 from mkldist.resolve.split_check import check_folds, check_unlabelled
 from mkldist.solvers.parameters import MethodGrid, expand
 from mkldist.spec.banks import BankSpec
+from mkldist.spec.foreign import meant
 from mkldist.spec.model import DatasetSpec, SweepSpec
 
 
@@ -62,6 +65,14 @@ class Resolved:
     def dims(self) -> dict[str, dict[str, list[Any]]]:
         """Values of the varying parameters by method key and parameter."""
         return {key: grid.dims for key, grid in self.grids.items()}
+
+    def account_lines(self, spec: SweepSpec) -> list[str]:
+        """Return lines about every data set: what was taken, and how, from its source."""
+        return [
+            line
+            for entry in spec.datasets
+            for line in account_lines(self.datasets[entry.name][0], spec.preprocessing_of(entry))
+        ]
 
     def kernel_names(self, dataset: str, bank: str) -> list[str]:
         """Return the names of a bank's kernels."""
@@ -118,7 +129,7 @@ def resolve_methods(spec: SweepSpec) -> dict[str, MethodGrid]:
                 f"{where}.name",
                 f"unknown method {entry.name!r}",
                 f"one of {', '.join(METHODS)}",
-                nearest(entry.name, METHODS),
+                nearest(entry.name, METHODS) or meant(entry.name),
             )
         check_method(spec, where, entry)
         grids[entry.key] = expand(METHODS[entry.name], where, entry.settings, spec.tol)
@@ -137,6 +148,8 @@ def _loaded(
     check_labels(grids, dataset)
     check_figures(spec.outputs, dataset)
     splits = make_splits(spec.splits_of(entry), dataset, spec.seed)
+    if spec.preprocessing_of(entry).fit == "train":
+        check_known_rows(dataset, splits)
     check_unlabelled(entry, dataset, splits)
     check_folds(grids, dataset, splits)
     check_graph(spec, entry, dataset, splits, grids.values())
@@ -152,6 +165,7 @@ def _dataset_facts(
         split_fingerprints=tuple(split.fingerprint for split in splits),
         known_fingerprints=tuple(array_id(split.known) for split in splits),
         known_sizes=tuple(len(split.known) for split in splits),
+        train_sizes=tuple(len(split.train) for split in splits),
         precomputed=dataset.x is None,
         target=spec.preprocessing_of(entry).target if dataset.task == "regression" else "none",
         graph=spec.graph_of(entry),

@@ -7,12 +7,13 @@ import os
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from mkldist.durable import (
     is_alive,
     is_temporary,
+    machine_id,
     make_folder,
     remove_temporaries,
     write_json,
@@ -71,11 +72,15 @@ class Claim:
     pid : int
         Id of the process.
     host : str
-        Name of its machine.
+        Name of its machine, for people.
+    machine : str
+        Id of its machine or container, see :func:`mkldist.durable.machine_id`; empty if the note
+        has none.
     """
 
     pid: int
     host: str
+    machine: str = ""
 
     def __str__(self) -> str:
         return f"pid {self.pid} on {self.host}"
@@ -83,7 +88,7 @@ class Claim:
     @property
     def is_live(self) -> bool | None:
         """True if the process lives, False if it has ended, None on another machine."""
-        return is_alive(self.pid) if self.host == socket.gethostname() else None
+        return is_alive(self.pid) if self.machine == machine_id() else None
 
 
 def claim_on(path: Path) -> Claim | None:
@@ -98,12 +103,12 @@ def claim_on(path: Path) -> Claim | None:
     """
     with suppress(OSError, ValueError, KeyError, TypeError):
         note = json.loads((path / OWNER).read_text())
-        return Claim(int(note["pid"]), str(note["host"]))
+        return Claim(int(note["pid"]), str(note["host"]), str(note.get("machine", "")))
     return None
 
 
 @contextmanager
-def claimed(path: Path, sweep_name: str) -> Iterator[OutputFolder]:
+def claimed(path: Path, sweep_name: str, file: Path | None = None) -> Iterator[OutputFolder]:
     """Claim the output folder of a sweep while the context lasts.
 
     The operating system holds the lock and releases it when the process ends, even by a kill.
@@ -114,6 +119,8 @@ def claimed(path: Path, sweep_name: str) -> Iterator[OutputFolder]:
         The folder, made if it is missing.
     sweep_name : str
         Name of the sweep that owns the folder from now on.
+    file : Path, optional
+        Its file, which commands that are given the folder read.
 
     Raises
     ------
@@ -142,9 +149,8 @@ def claimed(path: Path, sweep_name: str) -> Iterator[OutputFolder]:
         with writing(path):
             _check_owner(folder, sweep_name)
             remove_temporaries(path)
-            write_json(path / OWNER, {"pid": os.getpid(), "host": socket.gethostname()})
-            if not folder.manifest.exists():
-                write_json(folder.manifest, {"format": MANIFEST_FORMAT, "sweep": sweep_name})
+            write_json(path / OWNER, asdict(Claim(os.getpid(), socket.gethostname(), machine_id())))
+            _write_manifest(folder, sweep_name, file)
         yield folder
     finally:
         with suppress(OSError):
@@ -192,6 +198,21 @@ def _check_owner(folder: OutputFolder, sweep_name: str) -> None:
             f"an empty folder or that of sweep '{sweep_name}'",
             "Choose another one with --output",
         )
+
+
+def _write_manifest(folder: OutputFolder, sweep_name: str, file: Path | None) -> None:
+    """Write whose folder it is, unless that is written there already."""
+    if folder.manifest.exists() and (file is None or file.absolute() == manifest_file(folder.path)):
+        return
+    of_file = {} if file is None else {"file": str(file.absolute())}
+    write_json(folder.manifest, {"format": MANIFEST_FORMAT, "sweep": sweep_name, **of_file})
+
+
+def manifest_file(path: Path) -> Path | None:
+    """Return the sweep file that an output folder was last made from, None if it is not known."""
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        return Path(json.loads(OutputFolder(path).manifest.read_text())["file"])
+    return None
 
 
 def manifest_name(path: Path) -> str:

@@ -201,7 +201,7 @@ SCALARS = (
     Variable("svm_solves", "1", "support vector machines solved"),
     Variable("svm_iterations", "1", "iterations of the support vector machines"),
     Variable("newton_steps", "1", "inner Newton steps"),
-    Variable("passes", "1", "full passes over the bank asked for"),
+    Variable("passes", "1", "how often the requests read the whole bank"),
     Variable("combines", "1", "combined Gram matrices asked for"),
 )
 TRACES = (

@@ -101,6 +101,8 @@ def run_chunks(run_dims: Mapping[str, int], vector: int | None = None) -> tuple[
 def write_documents(root: Path, documents: Mapping[str, Document]) -> None:
     """Write the documents of a new tree, that of the root (path ``""``) last.
 
+    The root's makes the tree: no reader looks at the others before, so they are written plainly.
+
     Parameters
     ----------
     root : Path

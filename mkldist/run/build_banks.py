@@ -8,13 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mkldist.errors import MkldistError, StoreError
+from mkldist.gram.bank_users import using_banks
+from mkldist.results.bank_note import note_banks
 from mkldist.results.output import OutputFolder, claimed
 from mkldist.results.records import RecordStore
 from mkldist.run.bank_refs import bank_refs
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.consolidate import Consolidator
+from mkldist.run.places import banks_root, output_path
 from mkldist.run.progress import Counts, make_progress
-from mkldist.run.sweep_setup import banks_root, batch_settings, output_path, planned
+from mkldist.run.sweep_setup import batch_settings, planned
 from mkldist.spec.model import SweepSpec
 
 if TYPE_CHECKING:
@@ -75,12 +78,13 @@ def build_banks(
     plan, resolved = planned(spec, origin, data_dirs, options)
     path = output_path(spec, output)
     root = banks_root(spec, path)
-    with claimed(path, spec.name) as folder:
+    with claimed(path, spec.name, origin) as folder, using_banks(root):
         wanted = {bank.id for bank in plan.banks}
         refs = bank_refs(plan, resolved, wanted, root, folder.snapshots)
         settings = batch_settings(spec, folder)
         work = Work(refs, (), settings, expected_threads=options.expected_threads())
         stored = [ref for ref in work.banks_by_id.values() if ref.plan.stored]
+        note_banks(path, root, {ref.plan.id for ref in stored})
         n_missing = sum(len(ref.store().missing()) for ref in stored)
         counts = Counts()
         if n_missing:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import importlib
 import logging
+import socket
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -21,12 +22,14 @@ from mkldist.errors import ClusterError, SpecError, nearest
 from mkldist.processors import n_processors
 from mkldist.run import fork_server
 from mkldist.run.interrupts import delayed_interrupts
+from mkldist.run.thread_worker import thread_worker
 
 if TYPE_CHECKING:
     from distributed import Client
 
 CONNECT_SECONDS = 15
 CLOSE_SECONDS = 10
+LOCAL_HOST = "127.0.0.1"
 CLUSTER_FILE_KEYS = ("class", "options", "workers")
 
 # By default Dask makes malloc return freed memory to the system at every chance.  Each temporary
@@ -76,16 +79,32 @@ class ConnectOptions:
         Number of workers; by default one per processor, or the number in the cluster file.
     threads_per_worker : int
         Tasks that a worker does at the same time, each on one thread.
+    dashboard_port : int, optional
+        Port of the dashboard of workers of this machine; by default one that is free.
+    in_this_process : bool
+        True if the only worker is a thread of this process.
     """
 
     scheduler: str | None = None
     cluster_file: Path | None = None
     n_workers: int | None = None
     threads_per_worker: int = 1
+    dashboard_port: int | None = None
+    in_this_process: bool = False
+
+    @property
+    def are_local(self) -> bool:
+        """True if the workers are started on this machine for the sweep."""
+        return not self.scheduler and not self.cluster_file
+
+    @property
+    def are_default(self) -> bool:
+        """True if the user has chosen nothing about the workers."""
+        return self == ConnectOptions()
 
     def limited_to(self, n_tasks: int) -> ConnectOptions:
         """Return options that start at most as many local workers as there are tasks."""
-        if self.scheduler or self.cluster_file or self.n_workers is not None:
+        if not self.are_local or self.n_workers is not None:
             return self
         workers = min(default_workers(self.threads_per_worker), n_tasks)
         return replace(self, n_workers=max(1, workers))
@@ -98,6 +117,8 @@ class ConnectOptions:
         mkldist.errors.SpecError
             For a cluster file that cannot be used.
         """
+        if self.in_this_process:
+            return 1
         if self.scheduler:
             return 0
         if self.cluster_file:
@@ -107,12 +128,20 @@ class ConnectOptions:
 
     def prepare(self) -> None:
         """Start the process that workers of this machine are forked from; return at once."""
-        if not self.scheduler and not self.cluster_file:
+        if self.are_local:
             fork_server.start_fork_server(WORKER_ENVIRON)
 
     def connect(self) -> Any:
-        """Call :func:`connect` with these options."""
-        return connect(self.scheduler, self.cluster_file, self.n_workers, self.threads_per_worker)
+        """Return the context of the workers' client, see :func:`connect`."""
+        if self.in_this_process:
+            return thread_worker()
+        return connect(
+            self.scheduler,
+            self.cluster_file,
+            self.n_workers,
+            self.threads_per_worker,
+            self.dashboard_port,
+        )
 
 
 @dataclass(frozen=True)
@@ -143,6 +172,7 @@ def connect(
     cluster_file: Path | None = None,
     n_workers: int | None = None,
     threads_per_worker: int = 1,
+    dashboard_port: int | None = None,
 ) -> Iterator[Client]:
     """Start or join workers, yield a client of them, and at the end stop what was started.
 
@@ -156,17 +186,22 @@ def connect(
         Number of workers; by default one per processor, or the number in the cluster file.
     threads_per_worker : int
         Threads of each worker of a local cluster.
+    dashboard_port : int, optional
+        Port of the dashboard of a local cluster; by default one that is free.
 
     Raises
     ------
     mkldist.errors.SpecError
-        For a cluster file that cannot be used, or both a scheduler and a cluster file.
+        For a cluster file that cannot be used, both a scheduler and a cluster file, or the port of
+        a dashboard with either of them or of another program.
     mkldist.errors.ClusterError
         When the scheduler does not answer, the cluster does not start, or its workers have no
         mkldist.
     """
     if scheduler and cluster_file:
         raise SpecError("--scheduler and --cluster", "found both", "one of them")
+    if dashboard_port:
+        _check_port(dashboard_port, alone=not scheduler and not cluster_file)
     import dask
     from distributed import Client
     from distributed.utils import silence_logging_cmgr
@@ -183,7 +218,7 @@ def connect(
         target: Any = scheduler
         if scheduler is None:
             with delayed_interrupts():  # a cluster that has half started could not be closed
-                target = _start(description, n_workers, threads_per_worker)
+                target = _start(description, n_workers, threads_per_worker, dashboard_port or 0)
                 stack.callback(_close_quietly, target)
         try:
             client = Client(target, timeout=CONNECT_SECONDS, set_as_default=False)
@@ -257,7 +292,24 @@ def cluster_class(description: ClusterFile) -> Any:
         ) from error
 
 
-def _start(description: ClusterFile | None, n_workers: int | None, threads: int) -> Any:
+def _check_port(port: int, *, alone: bool) -> None:
+    """Refuse a port that another program has, or that another scheduler chooses for itself."""
+    where = f"--dashboard-port {port}"
+    if not alone:
+        wanted = "workers of this machine"
+        raise SpecError(where, "found --scheduler or --cluster", wanted, "Omit --dashboard-port")
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((LOCAL_HOST, port))
+        except OSError as error:
+            said = (error.strerror or str(error)).lower()
+            raise SpecError(where, said, "a free port", "Choose another one") from None
+
+
+def _start(
+    description: ClusterFile | None, n_workers: int | None, threads: int, dashboard_port: int
+) -> Any:
     """Start the cluster of a file, or workers of this machine."""
     where, what, expected = "workers", "worker processes of this machine", "processes that stay"
     hint = "Put the call under if __name__ == '__main__' in a script, because workers import it"
@@ -266,7 +318,7 @@ def _start(description: ClusterFile | None, n_workers: int | None, threads: int)
         hint = "Check its options"
     try:
         if description is None:
-            return _local_cluster(n_workers or default_workers(threads), threads)
+            return _local_cluster(n_workers or default_workers(threads), threads, dashboard_port)
         cluster = cluster_class(description)(**description.options)
         wanted = n_workers or description.workers
         if wanted is not None:
@@ -284,7 +336,7 @@ def _start(description: ClusterFile | None, n_workers: int | None, threads: int)
     return cluster
 
 
-def _local_cluster(n_workers: int, threads: int) -> Any:
+def _local_cluster(n_workers: int, threads: int, dashboard_port: int) -> Any:
     """Start workers of this machine, without a limit on memory, in processes."""
     from distributed import LocalCluster
 
@@ -294,7 +346,7 @@ def _local_cluster(n_workers: int, threads: int) -> Any:
         threads_per_worker=threads,
         processes=True,
         memory_limit=0,
-        dashboard_address="127.0.0.1:0",
+        dashboard_address=f"{LOCAL_HOST}:{dashboard_port}",
         env=fork_server.workers_environment(),
         silence_logs="CRITICAL",
     )

@@ -10,15 +10,19 @@ from __future__ import annotations
 import multiprocessing
 import os
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from mkldist.run.interrupts import children_without_interrupts
 
 # On macOS system libraries fail in a forked process.
 METHOD = "forkserver" if sys.platform == "linux" else "spawn"
-PRELOADED = ["distributed", "mkldist.worker.tasks"]
+# What tasks import at their first need would be imported anew by every worker.
+PRELOADED = ["distributed", "mkldist.worker.tasks", "numba", "scipy.linalg", "google_crc32c"]
+START_SECONDS = 10.0  # that the end of a context waits for a process that has not started yet
 PATHS = ("PYTHONPATH", "PYTHONSAFEPATH")
 
 
@@ -45,6 +49,47 @@ def start_fork_server(environ: Mapping[str, object]) -> None:
     resource_tracker.ensure_running()
     with _environment(wanted), children_without_interrupts():
         ensure_running()
+
+
+@contextmanager
+def process_beside(function: Callable[..., Any], *arguments: Any) -> Iterator[None]:
+    """Run a function in a process forked from the server, at most as long as the context lasts.
+
+    Its outcome is lost, and so is its failure.  The context begins at once: the process starts when
+    the server has imported its modules.
+
+    Parameters
+    ----------
+    function : callable
+        A function that other processes can import.
+    arguments : objects
+        Its arguments, after the environment that it is to have.
+    """
+    context: Any = multiprocessing.get_context(METHOD)
+    process = context.Process(
+        target=_with_environment, args=(workers_environment(), function, arguments), daemon=True
+    )
+
+    def start() -> None:
+        with suppress(Exception), children_without_interrupts():
+            process.start()
+
+    starting = threading.Thread(target=start, name="mkldist-process-beside", daemon=True)
+    starting.start()
+    try:
+        yield
+    finally:
+        starting.join(START_SECONDS)
+        if process.pid is not None:
+            process.terminate()
+
+
+def _with_environment(
+    environ: Mapping[str, str], function: Callable[..., Any], arguments: Sequence[Any]
+) -> None:
+    """Call a function in an environment."""
+    os.environ.update(environ)
+    function(*arguments)
 
 
 def workers_environment() -> dict[str, str]:

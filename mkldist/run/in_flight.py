@@ -21,6 +21,8 @@ from mkldist.run.work_queue import Item
 if TYPE_CHECKING:
     from distributed import Client, Future
 
+    from mkldist.run.thread_worker import ThreadTask, ThreadWorker
+
 REFRESH_SECONDS = 2.0
 RECEIPT_SECONDS = 10.0
 LOST_RECEIPT = "its worker was lost before the coordinator had its receipt"
@@ -50,14 +52,14 @@ class TasksInFlight:
 
     Parameters
     ----------
-    client : Client
+    client : Client or ThreadWorker
         Client of the workers.
     """
 
-    def __init__(self, client: Client) -> None:
-        self._client = client
-        self._ended: queue.SimpleQueue[Future[Any]] = queue.SimpleQueue()
-        self._in_flight: dict[str, tuple[Item, Future[Any]]] = {}
+    def __init__(self, client: Client | ThreadWorker) -> None:
+        self._client: Any = client
+        self._ended: queue.SimpleQueue[Future[Any] | ThreadTask] = queue.SimpleQueue()
+        self._in_flight: dict[str, tuple[Item, Future[Any] | ThreadTask]] = {}
         self._threads: dict[str, int] = {}
         self._refreshed = float("-inf")
 
@@ -89,6 +91,11 @@ class TasksInFlight:
         Dask would give any further task to a busy worker, where it waits while others are idle.
         """
         return len(self._in_flight) < max(1, self.n_threads)
+
+    @property
+    def items(self) -> list[Item]:
+        """The work of the tasks in flight."""
+        return [item for item, _ in self._in_flight.values()]
 
     def __len__(self) -> int:
         return len(self._in_flight)
@@ -126,7 +133,7 @@ class TasksInFlight:
         finally:
             future.release()
 
-    def _taken(self, item: Item, future: Future[Any]) -> Outcome:
+    def _taken(self, item: Item, future: Future[Any] | ThreadTask) -> Outcome:
         """Return the receipt of a task that ended well, or an error if it cannot be fetched."""
         try:
             return Outcome(item, receipt=future.result(timeout=RECEIPT_SECONDS))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -12,6 +12,13 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 LINE_EVERY_SECONDS = 10.0
+SOLVING = "solving"
+NEWS_AFTER_SECONDS = 2.0  # since the last line, for a line that says what is done now
+# A remaining time is shown when so many seconds and runs are behind it, and the rate of the later
+# half of that time differs from that of all of it by no more than this factor.
+PACE_SECONDS = 5.0
+PACE_RUNS = 5
+PACE_FACTOR = 1.5
 MIB = 2**20
 
 
@@ -27,6 +34,8 @@ class Counts:
         Bytes of Gram matrices found to be missing so far, and bytes built.
     blocks_done : int
         Blocks of Gram matrices built.
+    doing : str
+        What the workers are doing, such as ``"compiling"``; empty if unknown.
     """
 
     runs: int = 0
@@ -35,6 +44,7 @@ class Counts:
     bytes: int = 0
     bytes_done: int = 0
     blocks_done: int = 0
+    doing: str = ""
 
 
 class Progress(Protocol):
@@ -56,6 +66,41 @@ class Progress(Protocol):
 
     def show(self, counts: Counts) -> None:
         """Show some counts; called often."""
+
+
+@dataclass
+class Pace:
+    """Rate at which runs end, counted from when the first of them is being solved."""
+
+    _start: float | None = field(init=False, default=None)
+    _marks: list[tuple[float, int]] = field(init=False, default_factory=list)
+
+    def rate(self, counts: Counts, now: float) -> float | None:
+        """Return the runs that end in a second, or None while that is not steady yet.
+
+        Parameters
+        ----------
+        counts : Counts
+            The counts now.
+        now : float
+            A monotonic time in seconds.
+        """
+        if self._start is None:
+            if not (counts.runs_done or SOLVING in counts.doing):
+                return None
+            self._start = now
+            self._marks.append((now, counts.runs_done))
+        if counts.runs_done > self._marks[-1][1]:
+            self._marks.append((now, counts.runs_done))
+        (start, before), seconds = self._marks[0], now - self._start
+        done = counts.runs_done - before
+        if seconds < PACE_SECONDS or done < PACE_RUNS:
+            return None
+        half = start + 0.5 * seconds
+        later = counts.runs_done - max(n for at, n in self._marks if at <= half)
+        rate, later_rate = done / seconds, 2.0 * later / seconds
+        steady = rate <= PACE_FACTOR * later_rate and later_rate <= PACE_FACTOR * rate
+        return rate if steady else None
 
 
 def make_progress(console: Console | None) -> Progress:
@@ -101,7 +146,9 @@ class LineProgress:
     _start: float = field(init=False, default=0.0)
     _last: float = field(init=False, default=0.0)
     _counts: Counts = field(init=False, default_factory=Counts)
+    _pace: Pace = field(init=False, default_factory=Pace)
     _shown: str = field(init=False, default="")
+    _doing: str = field(init=False, default="")
 
     def __enter__(self) -> LineProgress:
         self._start = self._last = self.clock()
@@ -109,7 +156,7 @@ class LineProgress:
 
     def __exit__(self, kind: type[BaseException] | None, *details: object) -> None:
         if kind is None:
-            self._print()
+            self._print(self.clock(), None)
 
     def note(self, text: str) -> None:
         """See :meth:`Progress.note`."""
@@ -117,40 +164,42 @@ class LineProgress:
 
     def show(self, counts: Counts) -> None:
         """See :meth:`Progress.show`."""
-        self._counts = counts
-        if self.clock() - self._last >= self.every:
-            self._print()
+        self._counts, now = counts, self.clock()
+        rate = self._pace.rate(counts, now)
+        is_news = counts.doing != self._doing and now - self._last >= NEWS_AFTER_SECONDS
+        if is_news or now - self._last >= self.every:
+            self._print(now, rate)
 
-    def _print(self) -> None:
+    def _print(self, now: float, rate: float | None) -> None:
         """Print the counts, unless they are those of the line before."""
-        self._last = self.clock()
-        line = describe(self._counts, self._last - self._start)
+        self._last, self._doing = now, self._counts.doing
+        line = describe(self._counts, rate)
         if line and line != self._shown:
-            self.note(f"[{duration(self._last - self._start)}] {line}")
+            self.note(f"[{duration(now - self._start)}] {line}")
         self._shown = line
 
 
-def describe(counts: Counts, seconds: float) -> str:
-    """Return counts, rate and remaining time as text.
+def describe(counts: Counts, rate: float | None = None) -> str:
+    """Return counts as text, with what is being done, and the rate and remaining time if known.
 
     Examples
     --------
-    >>> describe(Counts(runs=80, runs_done=20, runs_failed=1), 10.0)
-    '20 of 80 runs, 2.0 a second, 00:30 left, 1 failed'
+    >>> describe(Counts(runs=80, runs_done=20, runs_failed=1, doing="solving"), 2.0)
+    'solving: 20 of 80 runs, 2.0 a second, 00:30 left, 1 failed'
     """
     parts = []
     if counts.bytes_done < counts.bytes:
         parts.append(f"banks {counts.bytes_done / MIB:.0f} of {counts.bytes / MIB:.0f} MiB")
     if counts.runs:
         parts.append(f"{counts.runs_done} of {counts.runs} runs")
-    if counts.runs_done and seconds > 0:
-        rate = counts.runs_done / seconds
+    left = counts.runs - counts.runs_done
+    if rate and left:
         parts.append(f"{rate:.1f} a second" if rate >= 1 else f"{60 * rate:.1f} a minute")
-        if counts.runs_done < counts.runs:
-            parts.append(f"{duration((counts.runs - counts.runs_done) / rate)} left")
+        parts.append(f"{duration(left / rate)} left")
     if counts.runs_failed:
         parts.append(f"{counts.runs_failed} failed")
-    return ", ".join(parts)
+    doing = f"{counts.doing}: " if counts.doing and parts else ""
+    return doing + ", ".join(parts)
 
 
 def duration(seconds: float) -> str:
@@ -185,7 +234,7 @@ class BarProgress:
             TimeElapsedColumn(),
             console=console,
         )
-        self._start = time.monotonic()
+        self._pace = Pace()
         self._tasks: dict[str, Any] = {}
 
     def __enter__(self) -> BarProgress:
@@ -208,8 +257,8 @@ class BarProgress:
             status = f"{counts.bytes_done / MIB:.0f}/{counts.bytes / MIB:.0f} MiB"
             self._update("banks", counts.bytes, counts.bytes_done, status)
         if counts.runs:
-            runs_only = Counts(counts.runs, counts.runs_done, counts.runs_failed)
-            status = describe(runs_only, time.monotonic() - self._start)
+            rate = self._pace.rate(counts, time.monotonic())
+            status = describe(replace(counts, bytes=0, bytes_done=0), rate)
             self._update("runs", counts.runs, counts.runs_done, status)
 
     def _update(self, name: str, total: int, done: int, status: str) -> None:

@@ -9,15 +9,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mkldist.durable import writing
 from mkldist.figures.sweep_figures import draw_figures, undrawable_runs
+from mkldist.gram.bank_users import using_banks
 from mkldist.plan.model import BatchPlan, Plan
 from mkldist.resolve.resolved import Resolved
+from mkldist.results.bank_note import note_banks
 from mkldist.results.layout import TreeFacts
 from mkldist.results.output import OutputFolder, claimed
 from mkldist.results.records import RecordStore
@@ -28,10 +30,14 @@ from mkldist.run.bank_refs import bank_refs
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.consolidate import Consolidator
 from mkldist.run.dashboard import dashboard_line
-from mkldist.run.progress import Progress, make_progress
-from mkldist.run.sweep_setup import banks_root, batch_settings, output_path, planned
+from mkldist.run.fork_server import process_beside
+from mkldist.run.places import banks_root, output_path
+from mkldist.run.progress import Counts, Progress, make_progress
+from mkldist.run.small_work import MANY_RUNS, is_small, n_settings
+from mkldist.run.sweep_setup import batch_settings, planned
 from mkldist.spec.model import SweepSpec
 from mkldist.worker.telemetry import environment
+from mkldist.worker.warm_up import Specimen, compile_ahead, specimens
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -124,15 +130,15 @@ def run_sweep(
     options, path = connect_options or ConnectOptions(), output_path(spec, output)
     # Workers' imports take seconds, so they begin while this process plans.  Where the folder
     # exists, nothing may be left to do, and a finished sweep is to answer at once: workers then
-    # start only if they are needed.
-    if not path.exists():
+    # start only if they are needed.  A sweep of few runs may be done without other processes.
+    if not path.exists() and (not options.are_default or n_settings(spec) >= MANY_RUNS):
         options.prepare()
     plan, resolved = planned(spec, origin, data_dirs, options)
-    with claimed(path, spec.name) as folder:
+    with claimed(path, spec.name, origin) as folder:
         sweep = _Sweep(plan, resolved, folder)
         before = sweep.open(retry_failed=retry_failed)
         if len(before) < len(plan.runs):
-            with make_progress(console) as progress:
+            with using_banks(sweep.noted_root()), make_progress(console) as progress:
                 sweep.work(before, options, progress, resume_command or f"mkldist sweep {origin}")
         after = sweep.recorded()
         figures, others = sweep.draw(), sweep.others()
@@ -202,6 +208,16 @@ class _Sweep:
         }
         return TreeFacts(self.resolved.dims, names, labels, tasks, unlabelled, classes)
 
+    def noted_root(self) -> str | None:
+        """Note which banks are stored; return their folder or URL, None if none are."""
+        stored = {bank.id for bank in self.plan.banks if bank.stored}
+        if not stored:
+            return None
+        root = banks_root(self.spec, self.folder.path)
+        with writing(self.folder.path):
+            note_banks(self.folder.path, root, stored)
+        return root
+
     def work(
         self,
         before: Collection[str],
@@ -216,17 +232,22 @@ class _Sweep:
         from mkldist.run.sweep_loop import SweepLoop
 
         n_runs = len(self.plan.runs) - len(before)
-        options = options.limited_to(n_runs)
+        batches = _open_batches(self.plan, before)
+        small = options.are_default and is_small(self.plan, batches)
+        options = replace(options.limited_to(n_runs), in_this_process=small)
         consolidator = Consolidator(self.folder.results, self.store)
         try:
-            progress.note(self._opening(n_runs))
-            work = self._work(before, options)
-            with options.connect() as client:
-                if client.dashboard_link:
-                    own = options.scheduler is None
-                    progress.note(dashboard_line(client.dashboard_link, own=own))
-                SweepLoop(client, work, self.store, consolidator, progress).work()
-                consolidator.begin()  # writes the last runs while the workers stop
+            for line in (*self.resolved.account_lines(self.spec), self._opening(n_runs)):
+                progress.note(line)
+            progress.show(Counts(runs=n_runs, doing="starting workers"))
+            with self._compiling(batches, options):
+                work = self._work(batches, options)
+                with options.connect() as client:
+                    if client.dashboard_link:
+                        own = options.scheduler is None
+                        progress.note(dashboard_line(client.dashboard_link, own=own))
+                    SweepLoop(client, work, self.store, consolidator, progress).work()
+                    consolidator.begin()  # writes the last runs while the workers stop
             self._catch_up(consolidator, before)
         except BaseException as error:
             with suppress(Exception):  # the user is told of the error that ended the sweep
@@ -236,11 +257,28 @@ class _Sweep:
                 raise KeyboardInterrupt(f"{recorded}; resume with: {resume_command}") from error
             raise
 
-    def _work(self, before: Collection[str], options: ConnectOptions) -> Work:
+    def _compiling(
+        self, batches: Sequence[BatchPlan], options: ConnectOptions
+    ) -> AbstractContextManager[None]:
+        """Return a context in which a process compiles what runs on workers of this machine need.
+
+        Meanwhile workers start and build banks.
+        """
+        if options.in_this_process or not options.are_local:
+            return nullcontext()
+        banks = {bank.id: bank for bank in self.plan.banks}
+        wanted: dict[Specimen, dict[str, Any]] = {}
+        for batch in batches:
+            wanted |= specimens(batch.runs, banks[batch.bank])
+        if not wanted:
+            return nullcontext()
+        options.prepare()
+        return process_beside(compile_ahead, wanted)
+
+    def _work(self, batches: tuple[BatchPlan, ...], options: ConnectOptions) -> Work:
         """Return the work of the runs that are not recorded."""
         from mkldist.run.sweep_loop import Work
 
-        batches = _open_batches(self.plan, before)
         root = banks_root(self.spec, self.folder.path)
         wanted = {batch.bank for batch in batches}
         return Work(

@@ -12,9 +12,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from mkldist.durable import as_output_error, writing
+from mkldist.durable import refused_write, writing
 from mkldist.errors import DataError, GramError, SpecError
 from mkldist.gram.build import BuildReceipt
 from mkldist.gram.loading import retried
@@ -29,10 +29,12 @@ from mkldist.run.work_queue import AbandonedRun, BatchItem, BuildItem, WorkQueue
 from mkldist.worker.bank_inputs import BankRef
 from mkldist.worker.batch import BatchSettings
 from mkldist.worker.scoring import failed_record
-from mkldist.worker.tasks import BatchReceipt, BatchTask, BuildTask, build, solve_batch
+from mkldist.worker.tasks import BatchReceipt, BatchTask, BuildTask, Stage, build, solve_batch
 
 if TYPE_CHECKING:
     from distributed import Client
+
+    from mkldist.run.thread_worker import ThreadWorker
 
 WAIT_SECONDS = 0.25
 NO_WORKERS_NOTE_SECONDS = 30.0
@@ -77,8 +79,8 @@ class SweepLoop:
 
     Parameters
     ----------
-    client : Client
-        Client of the cluster.
+    client : Client or ThreadWorker
+        Client of the workers.
     work : Work
         The work.
     store : RecordStore
@@ -96,17 +98,19 @@ class SweepLoop:
 
     def __init__(
         self,
-        client: Client,
+        client: Client | ThreadWorker,
         work: Work,
         store: RecordStore,
         consolidator: Consolidator,
         progress: Progress,
     ) -> None:
-        self._client, self._work, self._store = client, work, store
+        self._client: Any = client
+        self._work, self._store = work, store
         self._banks = work.banks_by_id
         self._consolidator, self._progress = consolidator, progress
         self._tasks = TasksInFlight(client)
         self._announced: queue.SimpleQueue[Mapping[str, str]] = queue.SimpleQueue()
+        self._stages: dict[str, Stage] = {}  # of batches that have announced one
         self._states: dict[str, str] = {}  # of recorded runs; empty if no worker announced it
         self._built: set[str] = set()
         self._unbuilt: Counter[str] = Counter()  # bytes by bank
@@ -189,9 +193,11 @@ class SweepLoop:
 
         A full or read-only disk ends the sweep: every other task would meet it too.
         """
+        if isinstance(outcome.item, BatchItem):
+            self._stages.pop(outcome.item.key, None)
         error = outcome.error
         if error is not None:
-            refused = as_output_error(error, self._work.settings.records)
+            refused = refused_write(error)
             if refused is not None:
                 raise refused from error
         if isinstance(outcome.item, BuildItem):
@@ -280,6 +286,7 @@ class SweepLoop:
         self._consolidator.flush_if_due()
         self.counts.runs_done = len(self._states)
         self.counts.runs_failed = sum(state == RunState.FAILED for state in self._states.values())
+        self.counts.doing = self._doing()
         self._progress.show(self.counts)
         now = time.monotonic()
         if self._tasks.n_threads:
@@ -292,8 +299,21 @@ class SweepLoop:
         """Take the states of runs that workers announced, whose records are durable."""
         while not self._announced.empty():
             event = self._announced.get()
+            if "stage" in event:
+                self._stages[event["batch"]] = Stage(event["stage"])
+                continue
             self._states[event["run"]] = event["state"]
             self._consolidator.add([event["run"]])
+
+    def _doing(self) -> str:
+        """Return what the tasks in flight are doing, for the progress."""
+        if not self._tasks.n_threads:
+            return "waiting for workers"
+        items = self._tasks.items
+        stages = {self._stages.get(item.key) for item in items if isinstance(item, BatchItem)}
+        if any(isinstance(item, BuildItem) for item in items):
+            stages.add(Stage.BUILDING)
+        return " and ".join(stage.value for stage in Stage if stage in stages)
 
     def _missing_blocks(self, bank: str) -> list[int]:
         """Make the store of a bank if needed; return and count the blocks that it lacks."""

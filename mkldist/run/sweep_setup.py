@@ -58,19 +58,3 @@ def batch_settings(spec: SweepSpec, folder: OutputFolder) -> BatchSettings:
         coefficients=spec.outputs.coefficients or bool(spec.outputs.figures),
         topic=f"{TOPIC}-{uuid.uuid4().hex}",
     )
-
-
-def output_path(spec: SweepSpec, output: Path | None = None) -> Path:
-    """Return the output folder: `output`, else ``outputs.path``, else ``results/<name>``."""
-    return output or Path(spec.outputs.path or Path("results") / spec.name)
-
-
-def banks_root(spec: SweepSpec, output: Path) -> str:
-    """Return the folder or URL of the sweep's banks; a relative path becomes absolute.
-
-    Sweeps whose outputs lie side by side share their banks.  A sweep that deletes its banks keeps
-    them in its own output.
-    """
-    parent = output.parent if spec.outputs.keep_banks else output
-    given = spec.outputs.banks or str(parent / "banks")
-    return given if "://" in given else str(Path(given).absolute())

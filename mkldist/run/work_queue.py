@@ -75,6 +75,11 @@ class BatchItem:
     is_share: bool = False
     builds: bool = False
 
+    @property
+    def key(self) -> str:
+        """Name of the batch among those in flight, see ``BatchTask.key``."""
+        return self.runs[0].id
+
 
 Item = BuildItem | BatchItem
 

@@ -48,6 +48,7 @@ from mkldist.counters import Counters
 from mkldist.errors import GramError
 from mkldist.gram.cross_values import NewPoints
 from mkldist.gram.requests import Request
+from mkldist.memory import ProblemSize, SolverMemory
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.solvers.clock import Clock
 from mkldist.solvers.refusals import (
@@ -88,6 +89,9 @@ class Problem:
         of the parameter that the method's :class:`Path` names.
     weights : (n,) float64, optional
         Positive weights of the points' losses, only for methods with ``weighs_points``.
+    spare_bytes : int, optional
+        Bytes that the solver may take beyond those that it needs, see :attr:`Method.memory`; by
+        default as many as its parameters say.
     """
 
     y: Floats
@@ -96,6 +100,7 @@ class Problem:
     laplacian: Any = None
     start: Any = None
     weights: Floats | None = None
+    spare_bytes: int | None = None
 
     @property
     def n_points(self) -> int:
@@ -145,6 +150,11 @@ class SolverParams(BaseModel):
     def target(self) -> Target:
         """Kind of labels that the method learns; a method with several losses overrides it."""
         return Target.CLASSES
+
+    @property
+    def criterion(self) -> str:
+        """Name in ``Solution.extra`` of what `tol` limits; empty where it is the relative gap."""
+        return ""
 
     def has_effect(self, name: str) -> bool:
         """Return True if a parameter matters, given the values of the others."""
@@ -204,7 +214,7 @@ class Solution:
     stop_reason : StopReason
         Reason for which the solver returned.
     counters : Counters
-        Counts of the work done.
+        Counts of the work done; the driver counts passes and combined matrices.
     trace : dict of str to array
         One entry per outer iteration with ``params.trace``; else empty.
     extra : dict of str to float
@@ -305,13 +315,18 @@ class Path:
 
 
 def usual_passes(n_kernels: int) -> int:
-    """Return the passes over a bank that a plan expects of a solver; the same for every size."""
+    """Return the number of passes that a plan assumes, whatever the number of kernels."""
     return USUAL_PASSES
+
+
+def usual_memory(size: ProblemSize, params: SolverParams) -> SolverMemory:
+    """Return the memory of a solver that holds a few matrices, and of kernels only weights."""
+    return size.memory()
 
 
 @dataclass(frozen=True)
 class Method:
-    """Method of the registry: its solver, its abilities, and its words for ``mkldist list``.
+    """Method of the registry: its solver, its abilities, and its words for ``mkldist show``.
 
     Parameters
     ----------
@@ -322,7 +337,7 @@ class Method:
     params : type
         Class of its parameters.
     title, problem, loss, regularizer, reference : str
-        Words for ``mkldist list methods``; `reference` names the paper and its equations.
+        Words for ``mkldist show``; `reference` names the paper and its equations.
     hyperparameters : tuple of str
         Parameters that are dimensions of the results even where they have one value.
     needs_laplacian : bool
@@ -335,6 +350,9 @@ class Method:
         True if the solver takes weights of the points, ``Problem.weights``.
     typical_passes : callable
         Passes that a plan expects of a solver over a bank of M kernels, by M.
+    memory : callable
+        Memory of a solver, by the size of its problem and its parameters.  Plans count it, and a
+        batch has no more solvers at work than fit.
     """
 
     name: str
@@ -351,6 +369,7 @@ class Method:
     joint_classes: bool = False
     weighs_points: bool = False
     typical_passes: Callable[[int], int] = usual_passes
+    memory: Callable[[ProblemSize, Any], SolverMemory] = usual_memory
 
     def refuses(self, problem: ProblemFacts, target: Target | None = None) -> Refusal | None:
         """Return the reason why this method cannot solve a problem; None if it can.

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+import threading
 import time
+from typing import Any
 
 
 class Clock:
@@ -10,17 +13,18 @@ class Clock:
 
     The driver resumes the clock when it runs the solver, pauses it while the solver waits, and
     charges it with the solver's share of each pass.  A time limit and a reported time therefore
-    mean the same for a solver that runs alone and for one that runs beside a hundred others.
+    mean the same for a solver that runs alone and for one that runs beside a hundred others.  The
+    clock stands still while its thread compiles functions.
     """
 
     def __init__(self) -> None:
-        self._spent, self._since = 0.0, time.perf_counter()
+        self._spent, self._since = 0.0, working_time()
         self._running = True
 
     @property
     def elapsed(self) -> float:
         """Seconds charged so far."""
-        running = time.perf_counter() - self._since if self._running else 0.0
+        running = working_time() - self._since if self._running else 0.0
         return self._spent + running
 
     def past(self, limit: float) -> bool:
@@ -33,8 +37,47 @@ class Clock:
 
     def resume(self) -> None:
         """Count again."""
-        self._since, self._running = time.perf_counter(), True
+        self._since, self._running = working_time(), True
 
     def charge(self, seconds: float) -> None:
         """Add the seconds of this solver's share of a pass."""
         self._spent += seconds
+
+
+def working_time() -> float:
+    """Return a time in seconds that stands still while this thread compiles functions.
+
+    Only differences of two times of one thread mean anything.
+    """
+    _watch_compiler()
+    return time.perf_counter() - _compiling.seconds
+
+
+class _Compiling(threading.local):
+    """Seconds for which a thread has compiled; it hears of the start and end of each function."""
+
+    def __init__(self) -> None:
+        self.seconds, self._depth, self._since = 0.0, 0, 0.0
+
+    def notify(self, event: Any) -> None:
+        """Note the start or end of one compilation, which may hold others."""
+        if event.is_start:
+            self._since = self._since if self._depth else time.perf_counter()
+            self._depth += 1
+        elif self._depth:
+            self._depth -= 1
+            self.seconds += 0.0 if self._depth else time.perf_counter() - self._since
+
+
+_compiling = _Compiling()
+_watched: list[bool] = []
+
+
+def _watch_compiler() -> None:
+    """Have the compiler tell when it compiles, as soon as it is imported."""
+    if not _watched and "numba.core.event" in sys.modules:
+        from numba.core import event
+
+        _watched.append(True)
+        event.Listener.register(_Compiling)  # without numba as a base, which would import it
+        event.register("numba:compile", _compiling)

@@ -16,9 +16,12 @@ from typing import Any
 import numpy as np
 
 from mkldist.gram.bank import Bank
+from mkldist.gram.passes import check
 from mkldist.gram.requests import Combine, Inner, Matvec, Quadratic, Radii, Request
 from mkldist.gram.view import BankView, answer_views
 from mkldist.solvers.base import Problem, Solution, Steps
+from mkldist.solvers.clock import working_time
+from mkldist.solvers.request_count import RequestCount
 
 RADIUS_COST = 100.0  # quadratic forms that take about as long as the ball of the same kernel
 
@@ -142,6 +145,7 @@ class _Runner:
         self._job, self.view = job, job.view
         self._steps: Generator[Request, Any, Any] = job.steps
         self._solution: Solution | None = None  # set while the requests after the solver run
+        self._count = RequestCount(job.view.n_kernels)
         self._pass_seconds = self._bytes_read = 0.0
         self._start = start
         self._own = self._cpu = 0.0
@@ -176,17 +180,17 @@ class _Runner:
     def _advance_solver(self, reply: Any) -> Solution | Exception | None:
         """Run the solver by its clock; return its outcome, or None if it has a request."""
         outcome: Solution | Exception | None = None
-        wall, cpu = time.perf_counter(), time.thread_time()
+        worked, cpu = working_time(), time.thread_time()
         self._job.problem.clock.resume()
         try:
-            self._send(reply)
+            self._count.count(self._send(reply))
             self._rounds += 1
         except StopIteration as end:
-            outcome = _as_solution(end.value)
+            outcome = self._counted(end.value)
         except Exception as error:  # a failed run is a result: it is recorded, the others go on
             outcome = error
         self._job.problem.clock.pause()
-        self._own += time.perf_counter() - wall
+        self._own += working_time() - worked
         self._cpu += time.thread_time() - cpu
         return outcome
 
@@ -200,10 +204,18 @@ class _Runner:
             return error
         return None
 
-    def _send(self, reply: Any) -> None:
-        """Send a reply to the running generator and take its next request."""
-        self.request = _as_request(self._steps.send(reply))
-        self.needs_pass = self.view.needs_pass(self.request)
+    def _send(self, reply: Any) -> Request:
+        """Send a reply to the running generator; check, take and return its next request."""
+        request = _as_request(self._steps.send(reply))
+        check(self.view.n_points, self.view.n_kernels, request)
+        self.request, self.needs_pass = request, self.view.needs_pass(request)
+        return request
+
+    def _counted(self, outcome: Any) -> Solution | TypeError:
+        """Return what a solver returned with its requests counted, or an error if no solution."""
+        if isinstance(outcome, Solution):
+            return self._count.of(outcome)
+        return TypeError(f"the solver ended with {type(outcome).__name__} instead of a Solution")
 
     def _times(self) -> JobTimes:
         """Return the times of the job so far."""
@@ -224,20 +236,13 @@ def _as_request(request: Any) -> Request:
     return request
 
 
-def _as_solution(outcome: Any) -> Solution | TypeError:
-    """Return the solution that a solver returned, or an error in place of anything else."""
-    if isinstance(outcome, Solution):
-        return outcome
-    return TypeError(f"the solver ended with {type(outcome).__name__} instead of a Solution")
-
-
 def _answer(bank: Bank, runners: Sequence[_Runner]) -> None:
     """Answer the pending requests by at most one pass, charge it, and advance each solver."""
-    wall, bytes_before = time.perf_counter(), bank.counter.bytes_read
+    worked, bytes_before = working_time(), bank.counter.bytes_read
     requests = [runner.request for runner in runners if runner.request is not None]
     views = [runner.view for runner in runners]
     replies = answer_views(list(zip(views, requests, strict=True)))
-    seconds = time.perf_counter() - wall
+    seconds = working_time() - worked
     bytes_read = bank.counter.bytes_read - bytes_before
     costs = [_cost(request, bank.n_kernels) for request in requests]
     total = sum(costs) or 1.0

@@ -47,8 +47,6 @@ class Candidates:
 
     Attributes
     ----------
-    passes : int
-        Number of passes over all kernels.
     may_be_active : (M,) bool
         True for kernels that are not proven inactive; the others are screened.
     centre : (n,) float64
@@ -61,7 +59,7 @@ class Candidates:
 
     def __init__(self, n_kernels: int) -> None:
         self.may_be_active: Bools = np.ones(n_kernels, dtype=bool)
-        self.passes, self._partial_passes = 0, 0
+        self._partial_passes = 0
         self.centre: Floats = np.empty(0)
         self.bounds: Floats = np.full(n_kernels, np.inf)
         self.radii: Floats | None = None
@@ -85,7 +83,6 @@ class Candidates:
     def quadratic(self, vectors: Floats) -> Generator[Request, Any, Floats]:
         """Ask for ``v'K_m v`` of all kernels for (n, R) vectors, (M, R); zero where screened."""
         if self.may_be_active.mean() > WORTH_VISITING_ALONE:
-            self.passes += 1
             q: Floats = yield Quadratic(vectors)
             q[~self.may_be_active] = 0.0
             return q
@@ -136,7 +133,6 @@ class Candidates:
         if self.radii is None:
             if left < WORTH_ASKING or not self._could_help(distance, threshold):
                 return
-            self.passes += 1
             n = len(self.centre)
             traces = yield Inner((np.eye(n) - 1.0 / n)[None])
             self.radii = np.sqrt(np.maximum(traces[:, 0], 0.0))

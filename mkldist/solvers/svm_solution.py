@@ -54,6 +54,9 @@ def fixed_weights_solution(
     kernel_weights: Floats,
     svm: SvmSolution,
     counters: Counters,
+    extra: dict[str, float] | None = None,
+    *,
+    complete: bool = True,
 ) -> Solution:
     """Return the solution of a method that trains its machines once, at fixed kernel weights.
 
@@ -71,10 +74,16 @@ def fixed_weights_solution(
         The machine, or the machines of several classes side by side.
     counters : Counters
         Work done.
+    extra : dict of str to float, optional
+        As in :class:`~mkldist.solvers.base.Solution`.
+    complete : bool
+        False if the time limit came before the weights were chosen from all kernels.
     """
     trace = Trace(params.trace, problem.clock)
     trace.record(svm.objective, svm.dual_objective, kernel_weights)
     stop = StopReason.CONVERGED if svm.gap <= params.tol else StopReason.STALLED
+    if not complete:
+        stop = StopReason.TIME_LIMIT
     return svm_solution(
-        kernel_weights, svm, svm.objective, svm.dual_objective, stop, counters, trace
+        kernel_weights, svm, svm.objective, svm.dual_objective, stop, counters, trace, extra
     )

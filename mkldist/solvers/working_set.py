@@ -21,7 +21,8 @@ from mkldist.gram.requests import Combine, Matvec, Quadratic, Request
 from mkldist.solvers.screening import Candidates
 
 FIRST_KERNELS = 20
-PASS_SHARE = 2000  # one kernel in so many may join at once, for it costs little beside a pass
+# At most M / PASS_SHARE kernels join at once: solving for them costs little compared with a pass.
+PASS_SHARE = 2000
 SMALL = 40  # number of kernels up to which passes are cheap, and a working set saves nothing
 # The working set is solved to the first share of the gap that the last pass found before the next
 # pass, but never to less than the second share of the tolerance.
@@ -42,8 +43,8 @@ class WorkingSet:
     Attributes
     ----------
     everything : bool
-        True if the method works on all kernels from the start, as it does if they are few.  A
-        working set that has grown to all kernels is not one of these: its order is its own.
+        True if the method works on all kernels from the start, as it does if they are few.  False
+        for a working set that has grown to all kernels, whose kernels stand in order of joining.
     kernels : (S,) intp
         Indices of the kernels at work, in the order in which they joined.
     candidates : Candidates
@@ -58,11 +59,6 @@ class WorkingSet:
 
     def __len__(self) -> int:
         return len(self.kernels)
-
-    @property
-    def passes(self) -> int:
-        """Number of passes over all kernels."""
-        return self.candidates.passes
 
     def spread(self, weights: Floats) -> Floats:
         """Return weights (S,) of the working set as weights (M,) of all kernels."""

@@ -143,7 +143,7 @@ class BankSpec(Model):
     )
     family: Family | None = Field(
         None,
-        description="Kernels of a paper; `mkldist list kernels` shows each family. "
+        description="Kernels of a paper; `mkldist show NAME` writes a family out. "
         '`"precomputed"` takes the Gram matrices of a data set with `grams`.',
     )
     kernels: Annotated[tuple[KernelSpec, ...], Strict(False)] = Field(

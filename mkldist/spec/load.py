@@ -124,10 +124,21 @@ def _source(path: Path, overrides: Sequence[str], memory: str | None) -> _Source
     places: dict[Location, str] = {
         apply_override(document, override): f"--set {override}" for override in overrides
     }
+    for location in places:
+        _start_here(document, location)
     if memory is not None:
         document["memory"] = memory
         places["memory",] = f"--memory {memory}"
     return _Source(path, document, written, places)
+
+
+def _start_here(document: dict[str, Any], location: Location) -> None:
+    """Let the path of a data file that the command line gives start at the command's folder."""
+    if location[:1] != ("datasets",) or location[-1] not in ("file", "grams", "labels"):
+        return
+    value = item_at(document, location)
+    if isinstance(value, str) and Path(value).exists():
+        item_at(document, location[:-1])[location[-1]] = str(Path(value).absolute())
 
 
 def _document(path: Path) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from pydantic_core import ErrorDetails
 
 from mkldist.errors import SpecError, nearest
+from mkldist.spec.foreign import meant
 from mkldist.spec.kinds import SHAPES
 from mkldist.spec.model import SweepSpec
 from mkldist.spec.overrides import Location
@@ -136,7 +137,7 @@ def unknown_key(where: str, what: str, name: str, known: Sequence[str]) -> SpecE
     known : sequence of str
         Keys of the table.
     """
-    hint = nearest(name, known) or _other_case(name, known)
+    hint = _other_case(name, known) or _meant_among(name, known) or nearest(name, known)
     if name in SweepSpec.model_fields:
         hint = f"Move {name!r} to the top of the file, above the first [section]"
         if name in _SECTIONS or name in _ENTRIES:
@@ -147,7 +148,7 @@ def unknown_key(where: str, what: str, name: str, known: Sequence[str]) -> SpecE
             for section, header in _SECTIONS.items()
             if name in _model_at((section,), SweepSpec).model_fields
         ]
-        hint = f"Move {name!r} under {homes[0]}" if homes else hint
+        hint = f"Move {name!r} under {homes[0]}" if homes else meant(name)
     return SpecError(where, f"unknown {what}", f"one of {', '.join(known)}", hint)
 
 
@@ -157,11 +158,17 @@ def _other_case(name: str, known: Sequence[str]) -> str:
     return f"Did you mean {folded[name.lower()]!r}?" if name.lower() in folded else ""
 
 
+def _meant_among(word: str, known: Sequence[str]) -> str:
+    """Return a hint at the known word that a word of another package stands for."""
+    hint = meant(word)
+    return hint if any(re.search(rf"\b{re.escape(one)}\b", hint) for one in known) else ""
+
+
 def _not_among(where: str, error: ErrorDetails) -> SpecError:
     """Return the error of a text that is none of the permitted ones."""
     words = re.findall(r"'([^']*)'", str(error["ctx"]["expected"]))
     found = error["input"]
-    hint = nearest(found, words) if isinstance(found, str) else ""
+    hint = _meant_among(found, words) or nearest(found, words) if isinstance(found, str) else ""
     choice = ", ".join(map(spelled, words))
     wanted = f"one of {choice}" if len(words) > 1 else choice
     return SpecError(where, f"found {spelled(found)}", wanted, hint)

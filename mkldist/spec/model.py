@@ -12,13 +12,23 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, Strict, mode
 
 from mkldist.spec.banks import BankSpec
 from mkldist.spec.graph import GraphTable
-from mkldist.spec.kinds import ClassName, Model, Name, NameOrNumber, Option, Positive, Task, several
+from mkldist.spec.kinds import (
+    ClassName,
+    Imputation,
+    Model,
+    Name,
+    NameOrNumber,
+    Option,
+    Positive,
+    Task,
+    several,
+)
 from mkldist.spec.selection import SelectionSpec
 from mkldist.spec.splits import SplitsSpec
 
 
 class PreprocessingSpec(Model):
-    """``[preprocessing]``: scaling of features and of real-valued labels."""
+    """``[preprocessing]``: scaling of features and of real-valued labels; rows it is fitted on."""
 
     scale: Literal["zscore", "minmax", "none"] = Field(
         "zscore",
@@ -27,8 +37,9 @@ class PreprocessingSpec(Model):
     )
     fit: Literal["train", "all"] = Field(
         "train",
-        description="Rows on which the scaling is fitted: the training and unlabelled rows of "
-        "each split, with a bank for each split; or all rows, with one bank for all splits.",
+        description="Rows on which scaling and imputation are fitted: the training and unlabelled "
+        "rows of each split, with a bank for each split; or all rows, with one bank for all "
+        "splits.",
     )
     target: Literal["none", "zscore"] = Field(
         "none",
@@ -75,8 +86,21 @@ class DatasetSpec(Model):
     )
     label: NameOrNumber | None = Field(
         None,
-        description="Label column of a table, by name, or by number from 0. By default the last. "
-        "In a `.npz` file the name of the array of labels, by default `y`.",
+        description="Label column of a table, by name, or by number from 0. By default the one "
+        "that is called label, class, target, y, diagnosis, outcome or response. In a `.npz` file "
+        "the name of the array of labels, by default `y`.",
+    )
+    id: str | None = Field(
+        None, description="Column of a table that names the rows; it is no feature."
+    )
+    ignore: Annotated[tuple[str, ...], Strict(False)] = Field(
+        (), description="Columns of a table to leave out, by name."
+    )
+    categorical: Annotated[tuple[str, ...], Strict(False)] = Field(
+        (),
+        description="Columns of categories, by name. Each becomes one feature for each category, "
+        "1 where a row has it and 0 elsewhere, and a group of the column's name, which `features` "
+        "of a kernel may use. A missing value is a category of its own.",
     )
     classes: Annotated[tuple[ClassName, ...], Strict(False), BeforeValidator(several)] | None = (
         Field(
@@ -92,10 +116,11 @@ class DatasetSpec(Model):
         ge=1,
         description="Keep this many points of each class, drawn with the sweep's seed.",
     )
-    impute: Literal["median"] | None = Field(
+    impute: Imputation | None = Field(
         None,
-        description="Replace missing values by the median of their feature over all rows. "
-        "Without it missing values are an error.",
+        description="Replace missing values of a feature by the median, the mean or the most "
+        "frequent of its values on the rows that `fit` of `[preprocessing]` names: by default "
+        "those of the training part of each split. Without it missing values are an error.",
     )
     drop_constant: bool = Field(
         True, description="Drop features that are constant over the data set."

@@ -15,6 +15,8 @@ Location = tuple[int | str, ...]
 
 NAMES = ("label", "name", "family")
 """Keys that name an item of a list; the first that an item has counts."""
+NAMES_OF = {"datasets": ("name",)}  # whose label is a column
+"""The same for items of a list in which other keys name them, by the key of the list."""
 
 
 def apply_override(document: dict[str, Any], override: str) -> Location:
@@ -84,15 +86,15 @@ def _step(node: Any, part: str, where: str, path: str) -> int | str:
     if part.isdigit() and int(part) < len(node):
         return int(part)
     for called in (
-        [i for i, item in enumerate(node) if name_of(item) == part],
-        [i for i, item in enumerate(node) if isinstance(item, dict) and part in _names(item)],
+        [i for i, item in enumerate(node) if name_of(item, path) == part],
+        [i for i, item in enumerate(node) if isinstance(item, dict) and part in _names(item, path)],
     ):
         if len(called) == 1:
             return called[0]
         if called:
             items = " and ".join(f"{path}[{i}]" for i in called)
             raise SpecError(where, f"{items} are both {part!r}", "the index instead of the name")
-    names = [str(name) for item in node if (name := name_of(item))]
+    names = [str(name) for item in node if (name := name_of(item, path))]
     raise SpecError(
         where,
         f"no item {part!r} in {path}",
@@ -101,15 +103,15 @@ def _step(node: Any, part: str, where: str, path: str) -> int | str:
     )
 
 
-def _names(item: dict[str, Any]) -> list[Any]:
-    return [item.get(key) for key in NAMES]
+def _names(item: dict[str, Any], key: str) -> list[Any]:
+    return [item.get(name) for name in NAMES_OF.get(key, NAMES)]
 
 
-def name_of(item: Any) -> Any:
-    """Return the name of an item of a list, None if it has none."""
+def name_of(item: Any, key: str = "") -> Any:
+    """Return the name of an item of the list that has a key, None if it has none."""
     if not isinstance(item, dict):
         return None
-    return next((item[key] for key in NAMES if isinstance(item.get(key), str)), None)
+    return next((name for name in _names(item, key) if isinstance(name, str)), None)
 
 
 def spelled_location(location: Sequence[int | str], document: dict[str, Any]) -> str:
@@ -129,7 +131,9 @@ def spelled_location(location: Sequence[int | str], document: dict[str, Any]) ->
         if not isinstance(part, int):
             text += f".{part}" if text else part
             continue
-        names: list[Any] = [name_of(item) for item in items] if isinstance(items, list) else []
+        names: list[Any] = []
+        if isinstance(items, list):
+            names = [name_of(item, text) for item in items]
         name = names[part] if part < len(names) else None
         plain = name is not None and re.fullmatch(r"[A-Za-z0-9_-]+", name)
         text += f".{name}" if plain and names.count(name) == 1 else f"[{part}]"

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import mkldist
-
-_PACKAGE = Path(mkldist.__file__).parent
+_PACKAGE = Path(__file__).parents[1]
 FOLDERS = (_PACKAGE / "sweeps", _PACKAGE.parent / "sweeps")
 """Folders of these files: in an installation, and in a clone of the repository."""
 
@@ -23,7 +21,8 @@ def sweep_file(given: Path) -> Path:
     Parameters
     ----------
     given : Path
-        A file, which is returned unchanged, or the name of a sweep that comes with mkldist.
+        A file, which is returned unchanged, or the name of a sweep: of ``NAME.toml`` in this folder
+        or in ``sweeps/``, or of one that comes with mkldist.
 
     Examples
     --------
@@ -32,6 +31,8 @@ def sweep_file(given: Path) -> Path:
     >>> sweep_file(Path("of-my-own.toml")).name
     'of-my-own.toml'
     """
-    if given.exists() or len(given.parts) != 1:
+    if given.is_file() or len(given.parts) != 1:
         return given
-    return shipped_sweeps().get(given.name.removesuffix(".toml"), given)
+    name = f"{given.name.removesuffix('.toml')}.toml"
+    here = next((file for file in (Path(name), Path("sweeps", name)) if file.is_file()), None)
+    return here or shipped_sweeps().get(given.name.removesuffix(".toml"), given)

@@ -8,8 +8,8 @@ from typing import Any
 LONGEST = 60
 
 
-def spelled(value: Any) -> str:
-    """Return a value as TOML spells it, shortened to 60 characters.
+def spelled(value: Any, longest: int | None = LONGEST) -> str:
+    """Return a value as TOML spells it, shortened to so many characters unless that is None.
 
     Examples
     --------
@@ -19,7 +19,7 @@ def spelled(value: Any) -> str:
     '["a", 1.5]'
     """
     text = _spelled(value)
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
+    return text if longest is None or len(text) <= longest else f"{text[: longest - 3]}..."
 
 
 def _spelled(value: Any) -> str:

@@ -18,7 +18,7 @@ import numpy as np
 from mkldist.arrays import Floats, Ints
 from mkldist.data.dataset import Dataset, Split
 from mkldist.data.folds import inner_folds
-from mkldist.data.preprocessing import scaled
+from mkldist.data.preprocessing import filled, preprocessed
 from mkldist.data.snapshot import load_snapshot
 from mkldist.errors import DataError
 from mkldist.gram.layout import TileLayout
@@ -243,7 +243,7 @@ def make_bank_inputs(plan: BankPlan, dataset: Dataset, splits: Sequence[Split]) 
     kernels = kernel_list(
         plan.spec, dataset.n_features, dataset.feature_names, dataset.groups, plan.seed
     )
-    points = scaled(plan.preprocessing, dataset.x, split)
+    points = preprocessed(plan.preprocessing, dataset, split)
     rows = None if split is None else split.known
     return BankInputs(dataset, tuple(splits), rows, points, kernels, cosine, plan.seed)
 
@@ -268,9 +268,11 @@ def laplacian(ref: BankRef, graph: GraphTable, split: int) -> Any:
     (n, n) csr_array or array of float64
     """
     inputs = bank_inputs(ref)
-    points = inputs.dataset.x if graph.of_raw_features else inputs.points
+    points, divided = inputs.points, inputs.splits[split]
     if points is None:
         raise DataError(inputs.dataset.name, "Gram matrices", "features, for a graph")
-    found = cached_laplacian(points[inputs.splits[split].known], graph.graph, ref.root)
+    if graph.of_raw_features:
+        points = filled(ref.plan.preprocessing, inputs.dataset, divided)
+    found = cached_laplacian(points[divided.known], graph.graph, ref.root)
     # A power of a sparse Laplacian fills up, and a dense product is then faster than a sparse one.
     return found.toarray() if found.nnz > DENSE_SHARE * found.shape[0] ** 2 else found

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
 from mkldist.arrays import Floats
+from mkldist.durable import writing
 from mkldist.errors import UnreadableError
 from mkldist.gram.bank import Bank
 from mkldist.gram.kept_rows import MemoryBudget
 from mkldist.gram.loading import DamagedBlocksError
 from mkldist.gram.view import BankView, make_views
-from mkldist.memory import live_solvers, view_cache_bytes
+from mkldist.memory import groups_at_once, view_cache_bytes
 from mkldist.methods.registry import METHODS
+from mkldist.plan.costs import run_memory
 from mkldist.plan.model import RunPlan
 from mkldist.results.records import RecordStore, RunRecord
 from mkldist.solvers.base import Problem, Solution
 from mkldist.solvers.lockstep import Job, JobTimes, drive
+from mkldist.worker.announcements import Announce
 from mkldist.worker.bank_inputs import BankInputs, BankRef, TrainingView, bank_inputs, laplacian
 from mkldist.worker.chains import chains_of
 from mkldist.worker.scoring import Scorer, failed_record
@@ -30,8 +34,6 @@ from mkldist.worker.subproblems import (
     subproblems_of,
     values_on_bank,
 )
-
-Announce = Callable[[str, str], None]
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ class BatchSettings:
         True if records hold the rows that coefficients belong to, and the coefficients of each
         kernel where these differ.
     topic : str
-        Dask topic on which finished runs are announced; empty for none.
+        Topic on which tasks announce finished runs and what they do; empty for none.
     own_workers : bool
         True if workers end with the sweep, so that they may keep memory for their next batch.
     """
@@ -88,7 +90,7 @@ def solve_runs(
     settings : BatchSettings
         Settings of the sweep.
     announce : callable
-        Called as ``announce(run id, state)`` when a record is durable.
+        Called with the id of a run as ``"run"`` and its ``"state"`` when its record is durable.
     """
     store = RecordStore(Path(settings.records))
     unrecorded = [run for run in runs if store.read(run.id) is None]
@@ -98,18 +100,9 @@ def solve_runs(
     subproblems = {run.id: list(subproblems_of(inputs, run)) for run in unrecorded}
     views = _views(bank, ref, inputs, subproblems.values(), settings)
     scorer = Scorer(ref, inputs, views, settings.seed, settings.predictions, settings.coefficients)
-    batch = _Batch(scorer, store, announce, subproblems)
-    batch.drive(bank, _solvers_at_once(views.values(), unrecorded, settings))
-
-
-def announcer(topic: str) -> Announce:
-    """Return a function that announces a finished run on a Dask topic, or nothing without one."""
-    if not topic:
-        return lambda run_id, state: None
-    from distributed import get_worker
-
-    worker = get_worker()
-    return lambda run_id, state: worker.log_event(topic, {"run": run_id, "state": state})
+    bytes_of = _bytes_of_solvers(bank, views.values(), unrecorded, settings.memory_limit)
+    batch = _Batch(scorer, store, announce, subproblems, settings.memory_limit)
+    batch.drive(bank, bytes_of, isolated=settings.execution == "isolated")
 
 
 def _views(
@@ -134,15 +127,16 @@ def _views(
     return dict(zip(training_views, views, strict=True))
 
 
-def _solvers_at_once(
-    views: Iterable[BankView], runs: Sequence[RunPlan], settings: BatchSettings
-) -> int:
-    """Return how many solvers may be alive at once, each holding a few (n, n) matrices."""
-    if settings.execution == "isolated":
-        return 1
-    n_points = max(view.n_points for view in views)
-    on_graph = any(run.graph is not None for run in runs)
-    return live_solvers(n_points, settings.memory_limit, on_graph=on_graph)
+def _bytes_of_solvers(
+    bank: Bank, views: Iterable[BankView], runs: Sequence[RunPlan], memory_limit: int | None
+) -> dict[str, int]:
+    """Return the bytes of a solver of each run, by its id."""
+    n_points, found = max(view.n_points for view in views), dict.fromkeys((r.id for r in runs), 0)
+    for run in runs:
+        with suppress(Exception):  # parameters that no longer fit are that run's failure
+            memory = run_memory(run, n_points, bank.n_kernels)
+            found[run.id] = memory.within(memory_limit)
+    return found
 
 
 @dataclass(eq=False)
@@ -159,6 +153,8 @@ class _Batch:
         Announces each run when its record is durable.
     subproblems : mapping of str to list of Subproblem
         The subproblems of every run by its id.
+    memory_limit : int, optional
+        Bytes that the batch may take.
     solved : dict of str to dict of Subproblem to SolvedSubproblem
         The solved subproblems of every run that is not recorded yet.
     """
@@ -167,16 +163,31 @@ class _Batch:
     store: RecordStore
     announce: Announce
     subproblems: Mapping[str, list[Subproblem]]
+    memory_limit: int | None = None
     solved: dict[str, dict[Subproblem, SolvedSubproblem]] = field(init=False)
 
     def __post_init__(self) -> None:
         self.solved = {run_id: {} for run_id in self.subproblems}
 
-    def drive(self, bank: Bank, n_at_once: int) -> None:
-        """Solve all subproblems, as many chains at once as may be alive, neighbours together."""
+    def drive(self, bank: Bank, bytes_of: Mapping[str, int], *, isolated: bool) -> None:
+        """Solve all subproblems, neighbouring chains together as far as memory allows.
+
+        Parameters
+        ----------
+        bank : Bank
+            The bank.
+        bytes_of : mapping of str to int
+            Bytes of a solver of each run, by its id.
+        isolated : bool
+            True to solve one subproblem after the other.
+        """
         chains = chains_of(self.subproblems.values())
-        for start in range(0, len(chains), n_at_once):
-            self._drive_together(bank, chains[start : start + n_at_once])
+        sizes = [max(bytes_of[one.run.id] for one in chain) for chain in chains]
+        groups = groups_at_once(sizes, self.memory_limit)
+        if isolated:
+            groups = [slice(i, i + 1) for i in range(len(chains))]
+        for group in groups:
+            self._drive_together(bank, chains[group])
 
     def _drive_together(self, bank: Bank, chains: Sequence[tuple[Subproblem, ...]]) -> None:
         """Solve some chains together; the next solver of a chain takes the place of the last."""
@@ -234,11 +245,13 @@ class _Batch:
         run, scorer = subproblem.run, self.scorer
         method, ref, inputs = METHODS[run.method], scorer.ref, scorer.inputs
         view = scorer.views[subproblem.training_view]
+        memory = run_memory(run, view.n_points, ref.plan.n_kernels)
         problem = Problem(
             y=labels_of(inputs, subproblem, scorer.scale(subproblem.training_view)),
             n_kernels=ref.plan.n_kernels,
             laplacian=None if run.graph is None else laplacian(ref, run.graph, run.split),
             start=start,
+            spare_bytes=memory.spare_within(self.memory_limit),
         )
         steps = method.solve(problem, method.params(**run.params))
         after = None
@@ -272,6 +285,7 @@ class _Batch:
 
     def _commit(self, record: RunRecord) -> None:
         """Store a record, forget its run, and announce it."""
-        self.store.write(record)
+        with writing(self.store.directory):
+            self.store.write(record)
         del self.solved[record.id]
-        self.announce(record.id, str(record.state))
+        self.announce({"run": record.id, "state": str(record.state)})

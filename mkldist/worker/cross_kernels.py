@@ -15,6 +15,7 @@ from mkldist.gram.cross_values import combined, sum_of_expansions
 from mkldist.gram.predictor import RawPredictor
 from mkldist.identity import array_id
 from mkldist.kernels.evaluate import evaluate
+from mkldist.kernels.functions import inverse_lengths
 from mkldist.worker.bank_inputs import BankInputs, TrainingView
 
 
@@ -103,7 +104,6 @@ def _part_of_gram(gram: Floating, rows: Ints, columns: Ints, *, cosine: bool) ->
     """Return some rows and columns of a Gram matrix, as cosines if asked for."""
     values = np.asarray(gram[rows[:, None], columns], dtype=np.float64)
     if cosine:
-        roots = np.sqrt(np.maximum(np.diagonal(gram).astype(np.float64), 0.0))
-        inverse = np.divide(1.0, roots, out=np.zeros_like(roots), where=roots > 0)
+        inverse = inverse_lengths(np.diagonal(gram).astype(np.float64))
         values = values * inverse[rows, None] * inverse[columns]
     return values

@@ -6,28 +6,31 @@ computes is in storage before it returns.
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from typing import cast
 
 from mkldist.blas_threads import single_threaded
-from mkldist.durable import writing
 from mkldist.gram.bank import Bank
 from mkldist.gram.buffer import BankBuffer
 from mkldist.gram.build import BlockBuilder, BuildReceipt, build_blocks
 from mkldist.gram.loading import DamagedBlocksError, block_buffer, fitted, read_block
 from mkldist.gram.open import Backend, open_bank
 from mkldist.gram.recomputed import RecomputedBank
+from mkldist.gram.sources import BankSource
 from mkldist.gram.store import Block, GramStore
 from mkldist.gram.streamed import StreamedBank
 from mkldist.memory import bank_bytes, row_cache_bytes
 from mkldist.plan.model import BankPlan, RunPlan
 from mkldist.processors import n_processors
+from mkldist.worker.announcements import Event, announcer
 from mkldist.worker.bank_inputs import BankRef, bank_inputs
-from mkldist.worker.batch import BatchSettings, announcer, solve_runs
-from mkldist.worker.warm_up import warm_up
+from mkldist.worker.batch import BatchSettings, solve_runs
+from mkldist.worker.warm_up import specimens, warm_up, warm_up_source
 
 _this_thread = threading.local()
 
@@ -72,6 +75,20 @@ class BatchTask:
     n_at_once: int = 1
     builds: bool = False
 
+    @property
+    def key(self) -> str:
+        """Name of the batch among those in flight: no two of them have a run in common."""
+        return self.runs[0].id
+
+
+class Stage(Enum):
+    """What a batch is doing, or waiting for."""
+
+    READING = "reading banks"
+    BUILDING = "building banks"
+    COMPILING = "compiling"
+    SOLVING = "solving"
+
 
 @dataclass(frozen=True)
 class BatchReceipt:
@@ -111,9 +128,7 @@ def build(task: BuildTask) -> BuildReceipt:
     """
     with single_threaded():
         store = task.ref.store()
-        source = bank_inputs(task.ref).source()
-        with writing(store.location):
-            return build_blocks(source, store, [store.blocks[i] for i in task.blocks])
+        return build_blocks(_source(task.ref), store, [store.blocks[i] for i in task.blocks])
 
 
 def solve_batch(task: BatchTask) -> BatchReceipt:
@@ -129,19 +144,25 @@ def solve_batch(task: BatchTask) -> BatchReceipt:
         When the medium of the bank, the data or the records does not answer.
     """
     recorded: list[str] = []
+    announce = announcer(task.settings.topic)
+
+    def begin(stage: Stage) -> None:
+        announce({"batch": task.key, "stage": stage.value})
+
+    def on_event(event: Event) -> None:
+        recorded.append(event["run"])
+        announce(event)
+
     limit = memory_share(task.settings.memory_limit)
     settings = replace(task.settings, memory_limit=limit)
     with single_threaded():
-        warm_up(task.runs)
         try:
-            with _opened(task, limit) as (bank, builder), writing(settings.records):
-                announce = announcer(settings.topic)
-
-                def on_recorded(run_id: str, state: str) -> None:
-                    recorded.append(run_id)
-                    announce(run_id, state)
-
-                solve_runs(bank, task.ref, task.runs, settings, on_recorded)
+            begin(Stage.BUILDING if task.builds else Stage.READING)
+            with _opened(task, limit) as (bank, builder):
+                begin(Stage.COMPILING)
+                warm_up(specimens(task.runs, task.ref.plan))
+                begin(Stage.SOLVING)
+                solve_runs(bank, task.ref, task.runs, settings, on_event)
         except DamagedBlocksError as error:
             _unmark_damaged(task.ref.store(), error)
             return BatchReceipt(tuple(recorded), damaged=str(error))
@@ -162,6 +183,8 @@ def memory_share(memory_limit: int | None) -> int | None:
         Bytes that the sweep allows a worker.  The worker may have a lower limit of its own, at
         which Dask stops it.
     """
+    if "distributed" not in sys.modules:
+        return memory_limit
     from distributed import get_worker
 
     try:
@@ -200,13 +223,18 @@ def _bank(task: BatchTask, limit: int | None, stack: ExitStack) -> tuple[Bank, B
     if backend != "memory":
         buffer.clear()  # this task needs the memory for other things
     if not ref.plan.stored:
-        source = bank_inputs(ref).source()
-        return RecomputedBank(source, row_cache_bytes(limit), kernel_threads(task)), None
+        return RecomputedBank(_source(ref), row_cache_bytes(limit), kernel_threads(task)), None
     store, builder = ref.store(), None
     if task.builds:
-        stack.enter_context(writing(store.location))
-        builder = stack.enter_context(BlockBuilder(bank_inputs(ref).source(), store))
+        builder = stack.enter_context(BlockBuilder(_source(ref), store))
     return open_bank(store, backend, limit, builder=builder, buffer=buffer), builder
+
+
+def _source(ref: BankRef) -> BankSource:
+    """Return the source of a bank, whose functions are compiled."""
+    source = bank_inputs(ref).source()
+    warm_up_source(source, ref.plan.dtype)
+    return source
 
 
 def _buffer_of_thread() -> BankBuffer:

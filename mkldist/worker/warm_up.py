@@ -1,59 +1,250 @@
-"""Compilation of the solvers' inner loops before the clocks of runs start.
+"""Compilation of the functions that runs call, before the clocks of the runs start.
 
-A function is compiled when a process first calls it, which takes seconds where no compiled code is
-cached on disk yet.  Each method therefore solves a problem of a few points first; otherwise its
-first run would be charged for the compilation.
+A function is compiled when a process first calls it.  That takes seconds where no compiled code is
+cached on disk yet, and some milliseconds where it is.  Each method therefore solves a problem of a
+few points first, which calls what its runs will call; otherwise its first run would be charged for
+the compilation.
+
+The processes of a machine take turns.  The first one compiles and writes to the cache on disk, and
+the others read what it wrote instead of compiling the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from mkldist.gram.bank import MemoryBank
-from mkldist.gram.view import make_views
+from mkldist.arrays import Floats
+from mkldist.blas_threads import single_threaded
+from mkldist.gram.bank import ArrayBank, Bank, MemoryBank
+from mkldist.gram.cache import default_directory
+from mkldist.gram.kept_rows import MemoryBudget
+from mkldist.gram.layout import TileLayout
+from mkldist.gram.requests import Combine, Matvec, Quadratic, Request
+from mkldist.gram.sources import BankSource, FeatureSource
+from mkldist.gram.view import BankView, answer_views, make_views
 from mkldist.methods.registry import METHODS
-from mkldist.plan.model import RunPlan
-from mkldist.solvers.base import Problem
+from mkldist.plan.model import BankPlan, RunPlan
+from mkldist.solvers.base import Method, Problem, Solution, Steps
 from mkldist.solvers.lockstep import Job, solve_alone
 
 OWN_METHODS = "mkldist.methods."  # a method from elsewhere may do anything, at any cost
-N_POINTS = 12
+N_POINTS = 40
+WIDTHS = (0.1, 0.5, 2.0, 8.0)
+N_SOURCE_KERNELS = 4
 TOLERANCE = 1e-6  # small, so that a solver takes several steps and enters all of its branches
+COPIES_BYTES = 2**20
+LOCK_SECONDS = 300.0  # after which a process compiles for itself rather than wait for another
 
-_warm: set[tuple[str, Any]] = set()
+_warm: set[Specimen] = set()
+_warm_sources: set[str] = set()
 
 
-def warm_up(runs: Iterable[RunPlan]) -> None:
-    """Solve a small problem by every method and loss of some runs, once in this process.
+@dataclass(frozen=True)
+class Specimen:
+    """Small problem that calls the functions which some runs of a method call.
+
+    Compiled code depends on the types of arrays.  It does not depend on numbers such as C, so runs
+    that differ in numbers alone have one specimen.
 
     Parameters
     ----------
-    runs : iterable of RunPlan
-        Runs that the process is about to do.
+    method : str
+        Name of the method.
+    choices : tuple of (str, str)
+        Its parameters that are no real numbers.
+    dtype : str
+        Type of the bank's entries.
+    read_only : bool
+        True for a bank that is mapped from a file.
+    normalisations : tuple of str
+        Normalisations of the bank.
+    several_classes : bool
+        True if classes share kernel weights.
+    scored_on_bank : bool
+        True if decision values are computed at points of the bank, too.
     """
+
+    method: str
+    choices: tuple[tuple[str, str], ...]
+    dtype: str
+    read_only: bool
+    normalisations: tuple[str, ...]
+    several_classes: bool
+    scored_on_bank: bool
+
+    @classmethod
+    def of(cls, run: RunPlan, bank: BankPlan) -> Specimen:
+        """Return the specimen of a run on a bank."""
+        return cls(
+            run.method,
+            tuple(sorted((k, repr(v)) for k, v in run.params.items() if not isinstance(v, float))),
+            bank.dtype,
+            bank.backend == "mmap",
+            tuple(name for name in bank.spec.normalisations if name != "cosine"),
+            run.shared_weights,
+            run.graph is not None or run.selection is not None,
+        )
+
+
+def specimens(runs: Iterable[RunPlan], bank: BankPlan) -> dict[Specimen, dict[str, Any]]:
+    """Return the specimens of some runs on a bank, each with the parameters of one of its runs.
+
+    Methods that do not come with mkldist have none.
+    """
+    found: dict[Specimen, dict[str, Any]] = {}
     for run in runs:
-        key = (run.method, run.params.get("loss"))
-        is_own = METHODS[run.method].solve.__module__.startswith(OWN_METHODS)
-        if is_own and key not in _warm:
-            _warm.add(key)
-            with suppress(Exception):  # the run itself will meet the same error and report it
-                _solve_small(run)
+        if METHODS[run.method].solve.__module__.startswith(OWN_METHODS):
+            found.setdefault(Specimen.of(run, bank), run.params)
+    return found
 
 
-def _solve_small(run: RunPlan) -> None:
-    """Solve a problem of three Gaussian kernels with the parameters of a run."""
-    draw = np.random.default_rng(0)
-    x = draw.normal(size=(N_POINTS, 2))
-    squared = ((x[:, None] - x) ** 2).sum(axis=2)
-    bank = MemoryBank.from_grams(np.array([np.exp(-squared / s) for s in (0.5, 2.0, 8.0)]))
-    y = np.where(np.arange(N_POINTS) % 2, 1.0, -1.0)
-    method = METHODS[run.method]
-    laplacian = N_POINTS * np.eye(N_POINTS) - 1.0 if method.needs_laplacian else None
-    problem = Problem(y=y, n_kernels=3, laplacian=laplacian)
-    params = method.params(**{**run.params, "tol": TOLERANCE})
-    [view] = make_views(bank, [None], ())
-    solve_alone(bank, Job("warm-up", view, problem, method.solve(problem, params)))
+def warm_up(wanted: dict[Specimen, dict[str, Any]]) -> None:
+    """Solve specimens that this process has not solved yet.
+
+    Parameters
+    ----------
+    wanted : dict of Specimen to dict
+        Specimens, each with parameters of its method; see :func:`specimens`.
+    """
+    for specimen, params in wanted.items():
+        if specimen not in _warm:
+            with (
+                _taking_turns("solvers"),
+                suppress(Exception),
+            ):  # the run will report the same error
+                solve_specimen(specimen, params)
+            _warm.add(specimen)
+
+
+@contextmanager
+def _taking_turns(what: str) -> Iterator[None]:
+    """Hold the lock that one process of this machine has at a time while it compiles something.
+
+    A lock that cannot be had, for instance on a file system without locks, only costs time.
+    """
+    from filelock import FileLock
+
+    folder = default_directory()
+    lock = FileLock(folder / f"compiling-{what}.lock", timeout=LOCK_SECONDS)
+    with suppress(OSError, NotImplementedError):  # filelock's Timeout is an OSError
+        folder.mkdir(parents=True, exist_ok=True)
+        lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def compile_ahead(wanted: dict[Specimen, dict[str, Any]]) -> None:
+    """Solve specimens in a process that does nothing else, so that workers find compiled code."""
+    with single_threaded():
+        warm_up(wanted)
+
+
+def warm_up_source(source: BankSource, dtype: str) -> None:
+    """Compute a few values of a source of kernels, once for each type of values in this process.
+
+    Parameters
+    ----------
+    source : BankSource
+        The source.  Given Gram matrices need no compiled code.
+    dtype : str
+        Type of the bank's entries.
+    """
+    if not isinstance(source, FeatureSource) or dtype in _warm_sources:
+        return
+    few = slice(0, min(N_SOURCE_KERNELS, source.n_kernels))
+    small = FeatureSource(source.points[:N_POINTS], source.kernels.select(few), source.cosine)
+    layout = TileLayout.for_points(small.n_points)
+    shape = (small.n_kernels, layout.n_tiles, layout.tile, layout.tile)
+    with (
+        _taking_turns("kernels"),
+        suppress(Exception),
+    ):  # the bank itself will report the same error
+        small.fill(few, slice(0, layout.n_tiles), layout, np.empty(shape, dtype))
+        small.diagonals(few)
+    _warm_sources.add(dtype)
+
+
+def solve_specimen(specimen: Specimen, params: dict[str, Any]) -> None:
+    """Solve a specimen on all points of a small bank, and on some of them.
+
+    Which kernels a solver asks for depends on the data.  So each view also answers, for one kernel,
+    requests of the kinds that the solver has made.
+    """
+    method, bank = METHODS[specimen.method], _bank(specimen)
+    indices = [None, np.arange(0, N_POINTS, 2)]
+    views = make_views(bank, indices, specimen.normalisations, MemoryBudget(COPIES_BYTES))
+    kinds: set[type[Request]] = {Matvec} if specimen.scored_on_bank else set()
+    for view in views:
+        problem = _problem(method, view, specimen)
+        settings = method.params(**{**params, "tol": TOLERANCE})
+        steps = _watched(method.solve(problem, settings), kinds)
+        solve_alone(bank, Job("warm-up", view, problem, steps))
+    for view in views:
+        requests = (_of_one_kernel(kind, view) for kind in kinds)
+        answer_views([(view, request) for request in requests if request is not None])
+
+
+def _watched(steps: Steps, kinds: set[type[Request]]) -> Steps:
+    """Run a solver, and collect the kinds of its requests."""
+    reply: Any = None
+    while True:
+        try:
+            request = steps.send(reply)
+        except StopIteration as end:
+            solution: Solution = end.value
+            return solution
+        kinds.add(type(request))
+        reply = yield request
+
+
+def _of_one_kernel(kind: type[Request], view: BankView) -> Request | None:
+    """Return a request of a kind that needs one kernel, None if the kind needs all."""
+    first, vector = np.zeros(1, dtype=np.intp), np.ones(view.n_points)
+    if kind is Combine:
+        return Combine(np.ones(1), first)
+    if kind is Matvec:
+        return Matvec(first, vector)
+    return Quadratic(vector, first) if kind is Quadratic else None
+
+
+def _points() -> Floats:
+    """Return the points of all specimens."""
+    return np.random.default_rng(0).normal(size=(N_POINTS, 3))
+
+
+def _bank(specimen: Specimen) -> Bank:
+    """Return a bank of Gaussian kernels, some of them on features that tell nothing."""
+    squared = (_points()[:, None] - _points()) ** 2
+    distances = [squared.sum(axis=2), *np.moveaxis(squared, 2, 0)]
+    grams = [np.exp(-d / width) for d in distances for width in WIDTHS]
+    memory = MemoryBank.from_grams(grams, specimen.dtype)
+    if not specimen.read_only:
+        return memory
+    [rows] = memory.rows(np.arange(memory.n_kernels))
+    rows.values.flags.writeable = False
+    return ArrayBank(rows.values, memory.layout)
+
+
+def _problem(method: Method, view: BankView, specimen: Specimen) -> Problem:
+    """Return a problem on the points of a view, with labels as the method takes them."""
+    n = view.n_points
+    y = _labels(specimen) if view.index is None else _labels(specimen)[view.index]
+    laplacian = n * np.eye(n) - 1.0 if method.needs_laplacian else None
+    return Problem(y=y, n_kernels=view.n_kernels, laplacian=laplacian)
+
+
+def _labels(specimen: Specimen) -> Floats:
+    """Return labels -1 and +1, some of them wrong, in columns if classes share their weights."""
+    y = np.where(_points()[:, 0] > 0.0, 1.0, -1.0)
+    y[::7] *= -1.0
+    if not specimen.several_classes:
+        return y
+    other = np.where(_points()[:, 1] > 0.0, 1.0, -1.0)
+    return np.column_stack([y, other, -y])

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mkldist.cli import main
+from mkldist.cli import COMMANDS, main
 
 SWEEPS = sorted((Path(__file__).parents[2] / "sweeps").glob("*.toml"))
 SWEEP = """
@@ -65,6 +65,32 @@ def test_a_finished_sweep_computes_nothing_and_says_so(finished):
 
 
 @pytest.mark.slow
+def test_the_end_of_a_sweep_says_which_banks_stay_and_how_to_remove_them(finished):
+    """The sweep is of another folder, so that the other tests keep their banks."""
+    (finished / "kept.toml").write_text(SWEEP.replace('"tiny"', '"kept"'))
+    done = run(finished, "sweep", "kept", "--workers", "1", "--output", "kept/results")
+    said = "banks:   180.01 kiB of Gram matrices stay for further runs; mkldist clean kept/results"
+    assert said in done.stdout
+    assert "removed" in run(finished, "clean", "kept/results", "--yes").stdout
+    done = run(finished, "sweep", "kept/results")
+    assert "Nothing to do" in done.stdout
+    assert "banks:" not in done.stdout
+
+
+@pytest.mark.parametrize("given", ["tiny", "tiny.toml", "results/tiny"])
+def test_file_name_and_folder_of_a_sweep_are_alike(finished, given):
+    assert "6 of 6 runs in results/tiny\n" in run(finished, "plan", given).stdout
+    assert run(finished, "status", given).stdout.startswith("tiny in results/tiny\n")
+    run(finished, "export", given, "--to", "alike.csv", "--overwrite")
+    assert "Nothing to do" in run(finished, "sweep", given).stdout
+
+
+def test_plan_counts_what_is_recorded_and_what_is_not_planned(finished):
+    done = run(finished, "plan", "tiny", "--set", "methods.level.C=[1, 30]")
+    counts = "recorded:  4 of 6 runs in results/tiny, and 2 that are not in this plan"
+    assert counts in done.stdout
+
+
 def test_a_changed_value_runs_only_what_changed(finished):
     done = run(finished, "sweep", "tiny.toml", "--set", "methods.level.C=[1,10,100]",
                "--workers", "1")  # fmt: skip
@@ -143,7 +169,7 @@ def test_plan_prints_the_graphs(tmp_path):
     [
         ("datasets", ("wdbc", "two_moons", "synthetic")),
         ("kernels", ("gaussian", "suzuki2011")),
-        ("methods", ("level", "regularizer", "* C = 100.0", "Xu, Jin, King & Lyu 2008")),
+        ("methods", ("level", "Extended Level method", "mkldist show NAME")),
     ],
 )
 def test_lists(tmp_path, what, words):
@@ -155,6 +181,7 @@ def test_lists(tmp_path, what, words):
 def test_methods_by_name_are_described_in_full_on_a_screen(tmp_path):
     from mkldist.methods.registry import METHODS
 
+    assert len(run(tmp_path, "list", "methods").stdout.splitlines()) == len(METHODS) + 3
     done = run(tmp_path, "list", "methods", *METHODS)
     cards = done.stdout.rstrip().split("\n\n")
     assert [card.split()[0] for card in cards] == list(METHODS)
@@ -257,8 +284,17 @@ def test_list_of_sweeps_shows_descriptions(tmp_path):
         ),
         (("sweep", "quickstrat"), "quickstrat: no such file"),
         (("swep", "tiny.toml"), "Did you mean 'sweep'?"),
+        (("run", "tiny.toml"), "Did you mean 'sweep'?"),
+        (("report",), "Did you mean 'status'?"),
+        (("sweep", "tiny.toml", "--dry-run"), "'mkldist plan FILE' prints the work"),
+        (("sweep", "tiny.toml", "--n-jobs", "2"), "Did you mean '--workers'?"),
+        (("sweep", "tiny.toml", "--colour"), "No such option"),
         (("plan", "tiny.toml", "--set", "methods.majority.name=lapsvm"), "needs a graph"),
+        (("list", "methods", "simplmkl"), "bad input: list methods: found 'simplmkl'"),
         (("list", "methods", "simplmkl"), "Did you mean 'simplemkl'?"),
+        (("show", "simplmkl"), "Did you mean 'simplemkl'?"),
+        (("show", "rbf"), 'Write "gaussian".'),
+        (("show", "level", "--kind", "family"), "show level: nothing of this name"),
         (
             ("sweep", "tiny.toml", "--set", "datasets.two_moons.source=friedman1"),
             "data set 'two_moons' is one of regression; expected a method that learns real values",
@@ -287,5 +323,5 @@ def test_mistakes_exit_with_2_one_message_and_no_output_folder(
 
 def test_help_names_every_command(tmp_path):
     done = run(tmp_path, "--help")
-    for command in ("sweep", "plan", "bank", "status", "export", "list"):
+    for command in COMMANDS:
         assert command in done.stdout

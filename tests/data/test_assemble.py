@@ -28,7 +28,8 @@ def made(x: np.ndarray = X, **options: Any) -> Dataset:
 
 def test_rows_columns_names_and_partitions_stay_together() -> None:
     found = made(groups={"g": ["size", 0], "n": [2]})
-    np.testing.assert_array_equal(found.x, [[1, 3], [2, 2], [8, 2.5]])
+    np.testing.assert_array_equal(found.x, [[1, 3], [2, 2], [8, np.nan]])
+    assert found.impute == "median"
     assert found.y.tolist() == [-1, 1, -1]
     assert found.feature_names == ("age", "size")
     assert found.groups == {"all_of_it": (0, 1), "g": (1, 0), "n": (1,)}
@@ -43,8 +44,23 @@ def test_constant_features_may_stay() -> None:
     assert found.groups["g"] == (1,)
 
 
-def test_medians_are_of_the_rows_that_are_kept() -> None:
-    assert made(positive="a").x[3, 1] == 2.0
+def test_imputation_counts_only_where_a_value_is_missing() -> None:
+    complete = X[:, [0, 0, 0]]
+    whole, plain = made(complete), made(complete, impute=None)
+    assert whole.impute is None
+    assert whole.fingerprint == plain.fingerprint
+    prints = {made(impute=impute).fingerprint for impute in ("median", "mean", "most_frequent")}
+    assert len(prints) == 3
+
+
+def test_what_was_done_is_accounted_for() -> None:
+    account = made().account
+    assert (account.n_rows, account.missing, account.constant) == (4, (1, 1), ("flat",))
+    assert account.notes == ("class 'a' has 2 rows only", "class 'b' has 1 row only")
+
+
+def test_a_feature_whose_known_values_are_equal_is_constant() -> None:
+    assert made(np.array([[1.0, 5, 3], [2, np.nan, 2], [4, 5, 1], [8, 5, 1]])).n_features == 2
 
 
 def test_missing_and_infinite_values_are_refused() -> None:

@@ -12,6 +12,7 @@ from sklearn.utils import Bunch
 
 import mkldist.data.openml as openml
 from mkldist.data.catalogue import list_datasets, load_dataset
+from mkldist.data.columns import ColumnChoice
 from mkldist.data.dataset import Dataset
 from mkldist.data.raw import RawData
 from mkldist.errors import SpecError
@@ -93,7 +94,7 @@ def test_openml_gets_its_number_and_target(monkeypatch: pytest.MonkeyPatch) -> N
 
     monkeypatch.setattr(openml, "read_openml", read)
     assert load(name="t", openml=40, label="Class").n_points == 2
-    assert asked == [40, "Class", "data set 't' (OpenML 40)"]
+    assert asked == [40, ColumnChoice("Class"), "data set 't' (OpenML 40)"]
 
 
 def test_seeds_of_synthetic_data() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mkldist.data.columns import check_names, label_position
+from mkldist.data.columns import ColumnChoice, check_names, column_roles, label_position
 from mkldist.data.listing import first_of
 from tests.data.mistakes import mistake
 
@@ -30,11 +30,54 @@ def test_the_label_column_must_be_there() -> None:
             label_position(NAMES, position, "t")
 
 
-@pytest.mark.parametrize("name", ["class", "Label", "TARGET", "y"])
-def test_a_label_that_is_not_last_must_be_named(name: str) -> None:
-    with mistake(f"a column {name!r}", "'b' stands last", f'label = "{name}"'):
-        label_position([name, "a", "b"], None, "t")
-    assert label_position([name, "a", "y"], None, "t") == 2
+@pytest.mark.parametrize("name", ["class", "Label", "TARGET", "y", "Diagnosis"])
+def test_a_label_is_known_by_its_name_wherever_it_stands(name: str) -> None:
+    assert label_position(["a", name, "b"], None, "t") == 1
+
+
+def test_a_label_that_is_not_known_by_its_name_is_asked_for() -> None:
+    with mistake("no label, and no column that is called", "one of 'b', 'disease', 'a'"):
+        label_position(["disease", "a", "b"], None, "t")
+    with mistake("columns 'class' and 'y'", "Set label = one of 'class', 'y'"):
+        label_position(["class", "a", "y"], None, "t")
+
+
+def test_every_column_has_one_role() -> None:
+    names = ["number", "age", "sex", "note", "ill"]
+    choice = ColumnChoice("ill", "number", ("note",), ("sex",))
+    roles = column_roles(names, choice, "t")
+    assert (roles.label, roles.features, roles.categorical) == (4, (1,), (2,))
+    assert roles.feature_names == ("age",)
+    assert roles.left_out == ("'number' (names the rows)", "'note' (ignored)")
+    assert roles.label_said == "column 'ill', chosen by label = \"ill\""
+
+
+def test_a_label_that_is_ignored_is_not_chosen_by_its_name() -> None:
+    names = ["a", "class", "y"]
+    roles = column_roles(names, ColumnChoice(ignore=("class",)), "t")
+    assert (roles.label, roles.features) == (2, (0,))
+    assert roles.label_said == "column 'y', chosen by its name"
+
+
+@pytest.mark.parametrize(("choice", "words"), [
+    (ColumnChoice(ignore=("aa",)), ("ignore: no column 'aa'", "Did you mean 'a'?")),
+    (ColumnChoice(categorical=("zzz",)), ("categorical: no column 'zzz'", "a, b, label")),
+    (ColumnChoice(id="x1"), ("id: no column 'x1'",)),
+    (ColumnChoice(ignore=("a",), categorical=("a",)), ("'a' in ignore and in categorical",)),
+    (ColumnChoice(ignore=("a", "a")), ("'a' twice in ignore",)),
+    (ColumnChoice("a", id="a"), ("'a' as the label and in another role",)),
+    (ColumnChoice(ignore=("a", "b")), ("no feature column", "Ignore fewer")),
+])  # fmt: skip
+def test_roles_that_columns_cannot_have(choice: ColumnChoice, words: tuple[str, ...]) -> None:
+    with mistake(*words):
+        column_roles(NAMES, choice, "t")
+
+
+@pytest.mark.parametrize("key", ["id", "ignore", "categorical"])
+def test_sources_without_columns_take_none(key: str) -> None:
+    ColumnChoice("y").check_label_alone("t")
+    with mistake(f"{key}, but no table of columns", f"Remove {key}"):
+        ColumnChoice(**{key: ("a",)}).check_label_alone("t")
 
 
 def test_names_that_are_missing_or_twice() -> None:

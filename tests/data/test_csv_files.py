@@ -2,12 +2,14 @@
 
 import gzip
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mkldist.data.columns import ColumnChoice
 from mkldist.data.csv_files import read_csv
 from mkldist.data.raw import RawData
 from tests.data.mistakes import mistake
@@ -21,8 +23,10 @@ def write(folder: Path, text: str | bytes, name: str = "t.csv") -> Path:
     return path
 
 
-def read(folder: Path, text: str | bytes, label: str | int | None = None) -> RawData:
-    return read_csv(write(folder, text), label, "data set 't'")
+def read(
+    folder: Path, text: str | bytes, label: str | int | None = None, **columns: Any
+) -> RawData:
+    return read_csv(write(folder, text), ColumnChoice(label, **columns), "data set 't'")
 
 
 @pytest.mark.parametrize(
@@ -99,6 +103,30 @@ def test_a_first_line_of_data_is_not_lost(tmp_path: Path, row: str) -> None:
 def test_text_in_a_feature_column_is_refused_by_line_and_column(tmp_path: Path, text: str) -> None:
     with mistake("line 3", "column 'b'", repr(text), "a number"):
         read(tmp_path, f'a,b,label\n1,2,x\n1,"{text}",y\n')
+
+
+def test_truth_values_are_numbers(tmp_path: Path) -> None:
+    raw = read(tmp_path, "a,b,label\ntrue,2,x\n False,3,y\n")
+    np.testing.assert_array_equal(raw.x, [[1, 2], [0, 3]])
+
+
+def test_columns_have_the_roles_that_they_are_given(tmp_path: Path) -> None:
+    text = "id,sex,a,note,ill,b\n7,m,1,x_1,yes,2\n8,f,3,,no,4\n9,m,5,z,no,6\n"
+    raw = read(tmp_path, text, "ill", id="id", ignore=("note",), categorical=("sex",))
+    assert raw.feature_names == ("a", "b", "sex=f", "sex=m")
+    np.testing.assert_array_equal(raw.x, [[1, 2, 0, 1], [3, 4, 1, 0], [5, 6, 0, 1]])
+    assert raw.labels.tolist() == ["yes", "no", "no"]
+    only = read(tmp_path, text, "ill", ignore=("id", "note", "a", "b"), categorical=("sex",))
+    np.testing.assert_array_equal(only.x, raw.x[:, 2:])
+
+
+def test_all_mistakes_of_a_file_are_in_one_message(tmp_path: Path) -> None:
+    text = "sex,a,day,label\nm,1,2021-03-01,x\nf,?,2021-03-02,y\nf,one,2021-03-03,y\n1,2\n"
+    with mistake(
+        "column 'sex' (3 of 4 rows", "dates in column 'day' (3 of 4 rows", "column 'a' (1 of 4",
+        "'one' in line 4", "1 rows of another length", "2 fields in line 5",
+    ):  # fmt: skip
+        read(tmp_path, text)
 
 
 def test_a_decimal_comma_gets_its_own_hint(tmp_path: Path) -> None:

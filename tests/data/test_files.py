@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from mkldist.data.columns import ColumnChoice
 from mkldist.data.files import READERS, read_file
 from tests.data.mistakes import mistake
 
@@ -11,23 +12,29 @@ from tests.data.mistakes import mistake
 def test_the_extension_decides_and_the_origin_is_kept(tmp_path: Path) -> None:
     path = tmp_path / "T.CSV"
     path.write_text("a,label\n1,x\n")
-    assert read_file(path, None, "t").origin == "file T.CSV"
+    assert read_file(path, ColumnChoice(), "t").origin == "file T.CSV"
 
 
 @pytest.mark.parametrize("extension", READERS)
 def test_no_reader_takes_an_empty_file_or_a_directory(tmp_path: Path, extension: str) -> None:
     (tmp_path / f"empty{extension}").touch()
     with mistake("an empty file"):
-        read_file(tmp_path / f"empty{extension}", None, "t")
+        read_file(tmp_path / f"empty{extension}", ColumnChoice(), "t")
     (tmp_path / f"folder{extension}").mkdir()
     with mistake("a directory"):
-        read_file(tmp_path / f"folder{extension}", None, "t")
+        read_file(tmp_path / f"folder{extension}", ColumnChoice(), "t")
+
+
+@pytest.mark.parametrize("name", ["t.npz", "t.svm"])
+def test_only_tables_have_columns(tmp_path: Path, name: str) -> None:
+    with mistake("ignore, but no table of columns", ".csv or .parquet"):
+        read_file(tmp_path / name, ColumnChoice(ignore=("a",)), "t")
 
 
 def test_unknown_extensions(tmp_path: Path) -> None:
     with mistake("'.xlsx'", ".csv.gz"):
-        read_file(tmp_path / "t.xlsx", None, "t")
+        read_file(tmp_path / "t.xlsx", ColumnChoice(), "t")
     with mistake("by 'grams'"):
-        read_file(tmp_path / "t.npy", None, "t")
+        read_file(tmp_path / "t.npy", ColumnChoice(), "t")
     with mistake("a directory"):
-        read_file(tmp_path, None, "t")
+        read_file(tmp_path, ColumnChoice(), "t")

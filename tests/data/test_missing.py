@@ -1,47 +1,70 @@
-"""Missing values: medians, and a `listing` of the columns that have them."""
+"""Missing values: what fills them, and a `listing` of the columns that have them."""
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.impute import SimpleImputer
 
-from mkldist.data.missing import complete
+from mkldist.data.dataset import Dataset, Split
+from mkldist.data.missing import (
+    STRATEGIES,
+    check_known_rows,
+    check_values,
+    replacements,
+    with_replacements,
+)
+from mkldist.spec.kinds import Imputation
 from tests.data.mistakes import mistake
 
 NAMES = ("a", "b", "c")
 NAN, INF = np.nan, np.inf
 
 
-def test_complete_features_are_passed_on() -> None:
-    x = np.eye(3)
-    assert complete(x, NAMES, None, "t") is x
+def test_rows_and_columns_with_gaps_are_counted() -> None:
+    assert check_values(np.eye(3), NAMES, "median", "t") == (0, 0)
+    x = np.array([[NAN, 1, NAN], [1, 2, 3], [NAN, 2, 3]])
+    assert check_values(x, NAMES, "median", "t") == (2, 2)
 
 
 def test_missing_values_are_refused_with_columns_and_counts() -> None:
     x = np.array([[NAN, 1, NAN], [NAN, 2, 3], [4, 5, 6]])
     with mistake("'a' (2)", "'c' (1)", "of 3 rows", 'impute = "median"'):
-        complete(x, NAMES, None, "t")
+        check_values(x, NAMES, None, "t")
 
 
 def test_many_columns_are_not_all_named() -> None:
     with mistake("'f7' (2)", "12 more columns"):
-        complete(np.full((2, 20), NAN), [f"f{i}" for i in range(20)], None, "t")
+        check_values(np.full((2, 20), NAN), [f"f{i}" for i in range(20)], None, "t")
 
 
 def test_infinite_values_are_refused_even_with_imputation() -> None:
     with mistake("infinite values in 'b' (1)", "finite"):
-        complete(np.array([[1, -INF, NAN], [1, 2, 3]]), NAMES, "median", "t")
+        check_values(np.array([[1, -INF, NAN], [1, 2, 3]]), NAMES, "median", "t")
 
 
 def test_a_column_without_values_has_no_median() -> None:
     with mistake("columns without any value in 'b' (2)", "Remove"):
-        complete(np.array([[NAN, NAN, 1], [1, NAN, 3]]), NAMES, "median", "t")
+        check_values(np.array([[NAN, NAN, 1], [1, NAN, 3]]), NAMES, "median", "t")
 
 
+@pytest.mark.parametrize("impute", STRATEGIES)
 @settings(deadline=None)
-@given(arrays(np.float64, (6, 3), elements=st.one_of(st.just(NAN), st.floats(-1e6, 1e6))))
-def test_medians_agree_with_scikit_learn(x: np.ndarray) -> None:
+@given(x=arrays(np.float64, (6, 3), elements=st.one_of(st.just(NAN), st.floats(-9, 9, width=16))))
+def test_replacements_agree_with_scikit_learn(impute: Imputation, x: np.ndarray) -> None:
     x[0] = 1.0
-    expected = SimpleImputer(strategy="median").fit_transform(x)
-    np.testing.assert_allclose(complete(x, NAMES, "median", "t"), expected)
+    expected = SimpleImputer(strategy=impute).fit(x[:4])
+    found = replacements(impute, x[:4])
+    np.testing.assert_allclose(found, expected.statistics_)
+    np.testing.assert_allclose(with_replacements(x, found), expected.transform(x))
+
+
+def test_a_split_must_know_a_value_of_every_feature() -> None:
+    x = np.array([[1, NAN, 1], [2, NAN, NAN], [3, 5, 2], [4, 6, 3]])
+    whole, part = Split(np.array([1, 2]), np.array([3])), Split(np.array([0, 1]), np.array([3]))
+    unlabelled = Split(np.array([0, 1]), np.array([3]), np.array([2]))
+    dataset = Dataset("t", x, np.array([1.0, -1, 1, -1]), ("no", "yes"), NAMES, impute="mean")
+    check_known_rows(dataset, [whole, unlabelled])
+    with mistake("split 1 of 2", "no value of 'b' in its training part of 2", 'fit = "all"'):
+        check_known_rows(dataset, [whole, part])

@@ -14,6 +14,7 @@ import sklearn.datasets
 from scipy.sparse import csr_matrix
 from sklearn.utils import Bunch
 
+from mkldist.data.columns import ColumnChoice
 from mkldist.data.openml import read_openml
 from tests.data.mistakes import mistake
 
@@ -67,7 +68,7 @@ Answer = Callable[[Any], list[dict[str, Any]]]
 
 def test_dense_data(answer: Answer) -> None:
     asked = answer(GOOD)
-    found = read_openml(40, None, WHERE)
+    found = read_openml(40, ColumnChoice(), WHERE)
     np.testing.assert_array_equal(found.x, [[1, 1], [np.nan, 2], [2, 3]])
     assert found.labels.tolist() == ["Rock", "Mine", "Rock"]
     assert found.feature_names == ("a", "b")
@@ -86,24 +87,24 @@ def test_sparse_data(answer: Answer) -> None:
         details=dict(DETAILS),
     )
     answer(sparse)
-    found = read_openml(40, None, WHERE)
+    found = read_openml(40, ColumnChoice(), WHERE)
     np.testing.assert_array_equal(found.x, [[0, 1], [2, 0]])
     assert found.labels.tolist() == ["-1", ""]
 
 
 def test_categories_that_are_numbers_are_numbers(answer: Answer) -> None:
     answer(dense(a=pd.Categorical(["0", None, "2"]), Class=[1, 2, 1]))
-    np.testing.assert_array_equal(read_openml(40, None, WHERE).x, [[0], [np.nan], [2]])
+    np.testing.assert_array_equal(read_openml(40, ColumnChoice(), WHERE).x, [[0], [np.nan], [2]])
 
 
 def test_by_name_or_number_and_target(answer: Answer) -> None:
     asked = answer(GOOD)
-    read_openml("Sonar", "Class", WHERE)
-    read_openml("40", None, WHERE)
+    read_openml("Sonar", ColumnChoice("Class"), WHERE)
+    read_openml("40", ColumnChoice(), WHERE)
     assert (asked[0]["name"], asked[0]["target_column"]) == ("Sonar", "Class")
     assert asked[1]["data_id"] == 40
     with mistake("label = 3", "name of the target column"):
-        read_openml(40, 3, WHERE)
+        read_openml(40, ColumnChoice(3), WHERE)
 
 
 @pytest.mark.parametrize(
@@ -119,22 +120,22 @@ def test_by_name_or_number_and_target(answer: Answer) -> None:
 def test_a_network_that_fails(answer: Answer, failure: Exception) -> None:
     answer(failure)
     with mistake(WHERE, "cannot be reached", "www.openml.org", "by 'file'"):
-        read_openml(40, None, WHERE)
+        read_openml(40, ColumnChoice(), WHERE)
 
 
 def test_data_sets_that_are_not_there(answer: Answer) -> None:
     answer(urllib.error.HTTPError("u", 404, "Not Found", http.client.HTTPMessage(), io.BytesIO()))
     with mistake("404 (Not Found)", "'sonr'"):
-        read_openml("sonr", None, WHERE)
+        read_openml("sonr", ColumnChoice(), WHERE)
     answer(ValueError("No active dataset sonr found."))
     with mistake("No active dataset sonr found."):
-        read_openml("sonr", None, WHERE)
+        read_openml("sonr", ColumnChoice(), WHERE)
     answer(KeyError("Could not find target_column='zzz'"))
     with mistake("Could not find target_column"):
-        read_openml(40, "zzz", WHERE)
+        read_openml(40, ColumnChoice("zzz"), WHERE)
     answer(TypeError("expected string, got 'int'"))
     with mistake("that can be used: expected string"):
-        read_openml(40, None, WHERE)
+        read_openml(40, ColumnChoice(), WHERE)
 
 
 def test_targets_that_are_not_one(answer: Answer) -> None:
@@ -143,13 +144,13 @@ def test_targets_that_are_not_one(answer: Answer) -> None:
     many.update(target=GOOD.frame[["a", "b"]], target_names=["a", "b"])
     answer(none)
     with mistake("targets: none", "Set label"):
-        read_openml(40, None, WHERE)
+        read_openml(40, ColumnChoice(), WHERE)
     answer(many)
     with mistake("targets: a, b"):
-        read_openml(40, None, WHERE)
+        read_openml(40, ColumnChoice(), WHERE)
 
 
 def test_features_that_are_no_numbers(answer: Answer) -> None:
     answer(dense(colour=pd.Categorical(["red", "blue", "red"]), Class=[1, 2, 1]))
     with mistake(WHERE, "'colour' (red, blue)"):
-        read_openml(40, None, WHERE)
+        read_openml(40, ColumnChoice(), WHERE)

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from mkldist.data.columns import ColumnChoice
 from mkldist.data.parquet_files import read_parquet
 from mkldist.data.raw import RawData
 from tests.data.mistakes import mistake
@@ -26,7 +27,7 @@ FRAME = pd.DataFrame(
 
 def read(folder: Path, frame: pd.DataFrame, label: str | int | None = None) -> RawData:
     frame.to_parquet(folder / "t.parquet")
-    return read_parquet(folder / "t.parquet", label, "data set 't'")
+    return read_parquet(folder / "t.parquet", ColumnChoice(label), "data set 't'")
 
 
 def test_columns_of_all_kinds(tmp_path: Path) -> None:
@@ -35,6 +36,19 @@ def test_columns_of_all_kinds(tmp_path: Path) -> None:
     np.testing.assert_array_equal(found.x, [[1, 0.5, 1, 1], [2, nan, 0, nan], [3, -1, 1, 3]])
     assert found.labels.tolist() == ["x", "y", ""]
     assert found.feature_names == ("a", "b", "c", "d")
+
+
+def test_columns_have_the_roles_that_they_are_given(tmp_path: Path) -> None:
+    frame = FRAME.assign(sex=["m", None, "m"], day=pd.date_range("2021-03-01", periods=3))
+    frame["size"] = [2.0, None, 2.0]
+    frame.to_parquet(tmp_path / "t.parquet")
+    choice = ColumnChoice(ignore=("day",), categorical=("sex", "size"), id="a")
+    found = read_parquet(tmp_path / "t.parquet", choice, "t")
+    assert found.feature_names == ("b", "c", "d", "sex=m", "sex=?", "size=2", "size=?")
+    np.testing.assert_array_equal(found.x[:, 3:], [[1, 0, 1, 0], [0, 1, 0, 1], [1, 0, 1, 0]])
+    assert found.account.left_out == ("'a' (names the rows)", "'day' (ignored)")
+    with mistake("'sex' (m), 'day' (2021-03-01", "categorical = [names]", "ignore = [names]"):
+        read_parquet(tmp_path / "t.parquet", ColumnChoice(), "t")
 
 
 def test_an_index_of_pandas_is_no_feature(tmp_path: Path) -> None:
@@ -55,16 +69,16 @@ def test_damaged_files(tmp_path: Path) -> None:
     path = tmp_path / "t.parquet"
     path.write_bytes(path.read_bytes()[:-20])
     with mistake("cannot be read"):
-        read_parquet(path, None, "t")
+        read_parquet(path, ColumnChoice(), "t")
     path.write_text("a,b\n")
     with mistake("cannot be read"):
-        read_parquet(path, None, "t")
+        read_parquet(path, ColumnChoice(), "t")
     with mistake("a directory"):
-        read_parquet(tmp_path, None, "t")
+        read_parquet(tmp_path, ColumnChoice(), "t")
 
 
 def test_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     FRAME.to_parquet(tmp_path / "t.parquet")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with mistake("pyarrow is not installed", "pip install 'mkldist[parquet]'"):
-        read_parquet(tmp_path / "t.parquet", None, "t")
+        read_parquet(tmp_path / "t.parquet", ColumnChoice(), "t")

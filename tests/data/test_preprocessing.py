@@ -1,4 +1,4 @@
-"""Scaling of features and targets, against scikit-learn and by hand."""
+"""Imputation and scaling of features, and scaling of targets, against scikit-learn and by hand."""
 
 from typing import Any
 
@@ -7,10 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from mkldist.data.dataset import Dataset, Split
-from mkldist.data.preprocessing import TargetScale, scaled, target_scale
+from mkldist.data.preprocessing import TargetScale, filled, preprocessed, scaled, target_scale
 from mkldist.spec.model import PreprocessingSpec
 from tests.data.mistakes import mistake
 
@@ -29,6 +31,27 @@ def test_agrees_with_scikit_learn(scale: str, fit: str) -> None:
     fitted = X[SPLIT.train] if fit == "train" else X
     expected = ORACLES[scale].fit(fitted).transform(X)
     np.testing.assert_allclose(scaled(spec(scale=scale, fit=fit), X, SPLIT), expected, atol=1e-13)
+
+
+@pytest.mark.parametrize("impute", ["median", "mean", "most_frequent"])
+@pytest.mark.parametrize("fit", ["train", "all"])
+def test_imputation_and_scaling_are_fitted_on_the_same_rows(impute: str, fit: str) -> None:
+    x = np.round(np.where(X > 4, np.nan, X), 1)
+    y = np.where(np.arange(20) % 2, 1.0, -1.0)
+    dataset = Dataset("t", x, y, ("no", "yes"), tuple("abcd"), impute=impute)
+    fitted = x[SPLIT.train] if fit == "train" else x
+    steps = make_pipeline(SimpleImputer(strategy=impute), StandardScaler()).fit(fitted)
+    found = preprocessed(spec(fit=fit), dataset, SPLIT)
+    np.testing.assert_allclose(found, steps.transform(x), atol=1e-13)
+    np.testing.assert_allclose(
+        filled(spec(fit=fit), dataset, SPLIT), steps[0].transform(x), atol=1e-13
+    )
+
+
+def test_complete_features_are_passed_on() -> None:
+    dataset = Dataset("t", X, np.ones(20), None)
+    assert filled(spec(), dataset, SPLIT) is X
+    assert preprocessed(spec(scale="none"), dataset, SPLIT) is X
 
 
 @pytest.mark.parametrize("scale", ORACLES)

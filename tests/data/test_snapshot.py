@@ -24,16 +24,17 @@ DATASET = Dataset(
     "größe", X, Y, ("nein", "ja"), ("a", "b", "c"), SPLITS, {"g": (2, 0)}, origin="file t.csv"
 )
 GRAMS = Dataset("g", None, Y, ("a", "b"), grams=np.stack([X @ X.T, np.eye(6)]).astype(np.float32))
+GAPS = Dataset("m", np.where(X > 1, np.nan, X), Y, ("a", "b"), ("a", "b", "c"), impute="mean")
 VALUES = Dataset("v", X, np.linspace(0, 300, 6), None, ("a", "b", "c"))
 
 
 @pytest.mark.parametrize("mmap", [True, False])
-@pytest.mark.parametrize("dataset", [DATASET, GRAMS, VALUES])
+@pytest.mark.parametrize("dataset", [DATASET, GRAMS, GAPS, VALUES])
 def test_all_comes_back(tmp_path: Path, dataset: Dataset, mmap: bool) -> None:
     save_snapshot(tmp_path / "s", dataset, SPLITS)
     found, splits = load_snapshot(tmp_path / "s", mmap=mmap)
     assert found.fingerprint == dataset.fingerprint
-    for name in ("name", "classes", "task", "feature_names", "groups", "origin"):
+    for name in ("name", "classes", "task", "feature_names", "groups", "origin", "impute"):
         assert getattr(found, name) == getattr(dataset, name)
     assert [s.fingerprint for s in splits] == [s.fingerprint for s in SPLITS]
     large = found.x if dataset.x is not None else found.grams

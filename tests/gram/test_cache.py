@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from mkldist.durable import temporary_path
+from mkldist.durable import machine_id, temporary_path
 from mkldist.errors import OutputError
 from mkldist.gram.cache import FOOTER, NodeCache, default_directory
 from mkldist.gram.loading import DamagedBlocksError
@@ -118,25 +118,35 @@ def test_bank_larger_than_the_budget_is_not_kept(cache: NodeCache, store: GramSt
 def test_full_disk_is_no_bank_and_leaves_nothing(
     cache: NodeCache, store: GramStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(descriptor: int) -> None:
+    def full(path: Path, target: Path) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(os, "fsync", full)
+    monkeypatch.setattr(Path, "replace", full)
     assert cache.open(store) is None
     assert {path.suffix for path in cache.directory.iterdir()} <= {".lock"}
 
 
-def test_files_of_living_builders_stay_until_they_are_old(
+def test_no_file_of_the_cache_waits_for_the_device(
+    cache: NodeCache, store: GramStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flushed: list[int] = []
+    monkeypatch.setattr(os, "fsync", flushed.append)
+    assert cache.open(store) is not None
+    assert not flushed
+
+
+def test_files_of_living_builders_stay_and_those_elsewhere_until_they_are_old(
     cache: NodeCache, store: GramStore, grams: np.ndarray
 ) -> None:
     cache.directory.mkdir()
-    recent, old = temporary_path(cache.directory), temporary_path(cache.directory)
-    for path in (recent, old):
+    mine = temporary_path(cache.directory)
+    elsewhere = mine.with_name(mine.name.replace(machine_id(), "another"))
+    for path in (mine, elsewhere):
         path.write_bytes(b"half")
-    os.utime(old, (0, 0))
+        os.utime(path, (0, 0))
     np.testing.assert_allclose(total(cache.open(store)), grams.sum(axis=0))
-    assert recent.read_bytes() == b"half"
-    assert not old.exists()
+    assert mine.read_bytes() == b"half"
+    assert not elsewhere.exists()
 
 
 def test_damage_in_the_store_names_all_blocks(

@@ -181,6 +181,15 @@ def test_a_tolerance_that_was_not_reached_is_warned_of(instance):
     assert caught[0].filename == __file__
 
 
+def test_the_warning_names_what_the_tolerance_limits(instance):
+    laplacian = np.eye(len(instance.y)) - 1.0 / len(instance.y)
+    settings = {"laplacian": laplacian, "form": "shared", "max_iter": 1, "tol": 1e-12}
+    with pytest.warns(ConvergenceWarning) as caught:
+        solution = mkldist.solve("lapmkl", instance.grams, instance.y, **settings)
+    assert f"stationarity {solution.extra['stationarity']:.2g}" in str(caught[0].message)
+    assert "relative gap" not in str(caught[0].message)
+
+
 @pytest.mark.parametrize(
     ("method", "params", "said"),
     [

@@ -13,6 +13,7 @@ from mkldist.kernels.functions import (
     city_block_distances,
     inner_products,
     integer_power,
+    inverse_lengths,
     self_similarities,
     squared_distances,
 )
@@ -66,3 +67,8 @@ def test_self_similarities_are_the_diagonal():
         KernelFunction.LINEAR: [0.0, 2.0],
         KernelFunction.LAPLACIAN_RBF: [1.0, 1.0],
     }
+
+
+def test_inverse_lengths_are_zero_where_a_point_has_no_length():
+    found = inverse_lengths(np.array([[4.0, 0.0], [-1e-20, 0.25]]))
+    np.testing.assert_array_equal(found, [[0.5, 0.0], [0.0, 2.0]])

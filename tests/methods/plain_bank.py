@@ -9,6 +9,7 @@ import numpy as np
 
 from mkldist.gram.requests import Combine, Inner, Matvec, Quadratic, Radii, Request
 from mkldist.solvers.base import Problem, Solution, Steps
+from mkldist.solvers.request_count import RequestCount
 from tests.methods.balls import squared_radii
 
 
@@ -36,11 +37,13 @@ def run(
     steps: Steps, grams: np.ndarray, watch: Callable[[Request, Any], None] | None = None
 ) -> Solution:
     answer: Any = None
+    count = RequestCount(len(grams))
     while True:
         try:
             request = steps.send(answer)
         except StopIteration as end:
-            return end.value
+            return count.of(end.value) if isinstance(end.value, Solution) else end.value
+        count.count(request)
         answer = reply(grams, request)
         if watch is not None:
             watch(request, answer)

@@ -69,6 +69,21 @@ def test_a_path_has_the_optima_of_its_points(name, acceleration, make):
         assert alone.dual_objective <= solution.objective + slack
 
 
+@pytest.mark.parametrize("name", ["spicymkl", "elastmkl", "primalmkl"])
+def test_without_acceleration_too_a_path_goes_on_from_its_last_solution(name):
+    instance, parameter = instances.more_kernels_than_points(), METHODS[name].path.parameter
+    values = np.geomspace(VALUES[name][4], VALUES[name][8], 9)
+    settings = {"acceleration": "none", "tol": 1e-4}
+    path = along(name, instance.grams, instance.y, values, **settings)
+    alone = [
+        mkldist.solve(name, instance.grams, instance.y, **{parameter: float(value)}, **settings)
+        for value in values
+    ]
+    assert all(solution.converged for solution in [*path, *alone])
+    warm, cold = (sum(one.counters.newton_steps for one in found[1:]) for found in (path, alone))
+    assert warm < 0.8 * cold
+
+
 @pytest.mark.parametrize("name", ["silp", "level"])
 def test_a_leap_of_the_value_along_a_path_is_no_stall(name):
     x, flat = np.random.default_rng(3).normal(size=(16, 2)), np.ones((16, 16))

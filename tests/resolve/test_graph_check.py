@@ -23,6 +23,9 @@ def check(graph, given=None, methods=LAPSVM):
 def test_graphs_that_the_points_form_are_taken():
     for graph in ("neighbours = 4", 'kind = "epsilon"\nepsilon = 10.0'):
         check(graph)
+    gaps = dataset([-1, 1] * 3 + [1], x=np.where(np.eye(7, 2), np.nan, 1.0), impute="mean")
+    for features in ("raw", "preprocessed"):
+        check(f'kind = "epsilon"\nepsilon = 10.0\nfeatures = "{features}"', gaps)
     square = dataset([-1, 1] * 3 + [1], x=np.zeros((7, 9)))
     check('distance = "tangent"\nneighbours = 4', square)
 

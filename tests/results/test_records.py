@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mkldist.counters import Counters
-from mkldist.durable import temporary_path
+from mkldist.durable import machine_id, temporary_path
 from mkldist.plan.model import RunPlan
 from mkldist.results.record_format import decode, encode
 from mkldist.results.records import RecordStore, RunRecord
@@ -170,15 +170,24 @@ def test_thirty_thousand_records_are_listed_at_once(store):
     assert sum(state is RunState.FAILED for state in found.values()) == 3_000
 
 
+def elsewhere(path: Path) -> Path:
+    """Return a temporary path as a process of another machine would name it."""
+    return path.with_name(path.name.replace(machine_id(), 12 * "0"))
+
+
 def test_temporary_files_are_no_records_and_go_when_they_are_old(store):
     store.write(made_up_record(RUNS[0]))
-    old, new = (temporary_path(file_of(store).parent) for _ in range(2))
-    for path in (old, new):
+    folder = file_of(store).parent
+    old, new = (elsewhere(temporary_path(folder)) for _ in range(2))
+    ours = temporary_path(folder)  # of a process that lives
+    for path in (old, new, ours):
         path.write_bytes(b"half a rec")
-    os.utime(old, (0, 0))
+    for path in (old, ours):
+        os.utime(path, (0, 0))
     assert set(store.ids()) == {RUNS[0].id}
     assert store.remove_temporaries() == 1
     assert new.exists()
+    assert ours.exists()
 
 
 WRITER = """

@@ -10,6 +10,7 @@ import sys
 
 import pytest
 
+from mkldist.durable import machine_id
 from mkldist.errors import StoreError
 from mkldist.results.output import Claim, claimed
 from mkldist.results.records import RecordStore, RunRecord
@@ -54,16 +55,22 @@ def test_a_claim_says_which_process_is_at_work(folder):
     assert sweep_status(folder).claim is None
     with claimed(folder, "made-up"):
         claim = sweep_status(folder).claim
-        assert claim == Claim(os.getpid(), socket.gethostname())
+        assert claim == Claim(os.getpid(), socket.gethostname(), machine_id())
         assert claim.is_live
     assert sweep_status(folder).claim is None
 
 
 def test_the_claim_of_a_dead_process_is_not_live_and_one_elsewhere_is_unknown(folder):
+    """Containers may share a host name, and see other processes."""
     child = subprocess.Popen([sys.executable, "-c", ""])
     child.wait()
-    for host, live in ((socket.gethostname(), False), ("another-machine", None)):
-        (folder / ".owner").write_text(json.dumps({"pid": child.pid, "host": host}))
+    note = {"pid": child.pid, "host": socket.gethostname()}
+    for machine, live in (
+        ({"machine": machine_id()}, False),
+        ({"machine": "another-container"}, None),
+        ({}, None),
+    ):
+        (folder / ".owner").write_text(json.dumps(note | machine))
         claim = sweep_status(folder).claim
         assert claim is not None
         assert claim.is_live is live

@@ -18,9 +18,11 @@ import dask
 import distributed  # noqa: F401  # its defaults, before one is set and taken back
 
 from mkldist.methods.registry import METHODS
+from mkldist.plan.model import Plan
 from mkldist.results.records import RecordStore, RunRecord
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.sweep import SweepOutcome, run_sweep
+from mkldist.run.sweep_setup import planned
 from mkldist.spec.model import SweepSpec
 
 MISBEHAVING = Path(__file__).with_name("misbehaving.py")
@@ -55,6 +57,13 @@ def sweep_text(methods: dict[str, list[float]], **changes: Any) -> str:
     } | changes  # fmt: skip
     entries = "\n".join(f'[[methods]]\nname = "{m}"\nC = {values}' for m, values in methods.items())
     return SWEEP.format(methods=entries, **settings)
+
+
+def plan_of(text: str) -> Plan:
+    """Return the plan of a sweep for one worker."""
+    spec = SweepSpec.model_validate(tomllib.loads(text))
+    plan, _ = planned(spec, Path("sweep.toml"), (), ConnectOptions(n_workers=1))
+    return plan
 
 
 def run_here(text: str, output: Path, scheduler: str | None, **options: Any) -> SweepOutcome:

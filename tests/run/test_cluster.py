@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from pathlib import Path
 
 import dask
@@ -53,6 +54,21 @@ def test_a_local_cluster_is_pinned_and_a_running_scheduler_can_be_joined():
         with connect(scheduler=address) as second:
             assert second.submit(sum, (1, 2)).result(timeout=30) == 3
         assert client.submit(sum, (2, 2)).result(timeout=30) == 4
+
+
+def test_the_port_of_the_dashboard_can_be_chosen():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+        with pytest.raises(SpecError, match=f"--dashboard-port {port}: address already in use"):
+            connect(n_workers=1, dashboard_port=port).__enter__()
+    with connect(n_workers=1, dashboard_port=port) as client:
+        assert client.dashboard_link == f"http://127.0.0.1:{port}/status"
+
+
+def test_a_scheduler_of_its_own_has_its_own_port():
+    with pytest.raises(SpecError, match="Omit --dashboard-port"):
+        connect(scheduler="tcp://x:1", dashboard_port=8787).__enter__()
 
 
 def test_a_scheduler_that_does_not_answer_is_named(monkeypatch):

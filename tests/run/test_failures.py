@@ -162,6 +162,50 @@ def test_interrupting_keeps_what_is_recorded_and_says_how_to_resume(tmp_path):
     assert {name: after[name] for name in before} == before
 
 
+IN_A_THREAD = "import mkldist.run.sweep as s; s.is_small = lambda *_: True; "
+
+
+def in_a_thread(text: str, output: Path, sign: signal.Signals) -> tuple[int, str]:
+    """Do a sweep in a thread of the command, and send a signal when two runs are recorded."""
+    with start_process(text, output, setup=IN_A_THREAD) as process:
+        try:
+            wait_until(lambda: len(record_times(output)) >= 2, "two runs are recorded", process)
+            assert not psutil.Process(process.pid).children()
+            process.send_signal(sign)
+            said, _ = process.communicate(timeout=30)
+        finally:
+            end(process)
+    return process.returncode, said
+
+
+@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGKILL])
+def test_a_sweep_in_a_thread_ends_at_once_and_resumes(tmp_path, sign):
+    output = tmp_path / "small"
+    text = sweep_text({"slow": GRID}, execution="isolated", repeats=1)
+    code, said = in_a_thread(text, output, sign)
+    if sign == signal.SIGINT:
+        assert code == EXIT_INTERRUPTED
+        assert "resume with: mkldist sweep" in said
+        assert "Traceback" not in said
+    before = record_times(output)
+    assert 2 <= len(before) < len(GRID)
+    code, said = run_process(text, output)
+    assert code == 0, said
+    after = record_times(output)
+    assert len(after) == len(GRID)
+    assert {name: after[name] for name in before} == before
+
+
+def test_a_run_that_raises_in_a_thread_fails_alone(tmp_path):
+    output = tmp_path / "small"
+    with start_process(
+        sweep_text({"raising": [1.0, 10.0]}, repeats=1), output, setup=IN_A_THREAD
+    ) as process:
+        said, _ = process.communicate(timeout=60)
+    assert process.returncode == EXIT_FAILED_RUNS, said
+    assert sorted(record.state for record in records(output).values()) == ["complete", "failed"]
+
+
 @pytest.mark.parametrize("backend", ["memory", "mmap", "stream"])
 def test_a_flipped_bit_in_a_block_is_found_and_the_block_built_again(
     tmp_path, scheduler, node_cache, backend

@@ -9,8 +9,10 @@ import sys
 from multiprocessing import forkserver
 from pathlib import Path
 
+from mkldist.durable import is_alive
 from mkldist.run import fork_server
 from mkldist.run.cluster import WORKER_ENVIRON, ConnectOptions, connect
+from tests.run.sweeps import wait_until
 
 SCRIPT = """
 import os, sys
@@ -83,3 +85,39 @@ def test_workers_have_imported_their_tasks_before_they_begin():
     with connect(n_workers=1) as client:
         [modules] = client.run(lambda: sorted(sys.modules)).values()
     assert "mkldist.worker.tasks" in modules
+
+
+def leave_a_mark(path):
+    Path(path).write_text(f"{os.environ.get('MKLDIST_CACHE')} {os.getpid()}")
+
+
+def wait_for_ever(path):
+    leave_a_mark(path)
+    signal.pause()
+
+
+def test_a_process_beside_has_the_environment_of_now_and_no_part_of_the_context(
+    tmp_path, monkeypatch
+):
+    ConnectOptions(n_workers=1).prepare()
+    monkeypatch.setenv("MKLDIST_CACHE", "elsewhere")
+    mark = tmp_path / "mark"
+    with fork_server.process_beside(leave_a_mark, str(mark)):
+        wait_until(lambda: mark.exists() and mark.read_text(), "the mark is left")
+    cache, pid = mark.read_text().split()
+    assert cache == "elsewhere"
+    assert int(pid) != os.getpid()
+
+
+def test_a_process_beside_ends_with_its_context(tmp_path):
+    ConnectOptions(n_workers=1).prepare()
+    mark = tmp_path / "mark"
+    with fork_server.process_beside(wait_for_ever, str(mark)):
+        wait_until(lambda: mark.exists() and mark.read_text(), "the mark is left")
+    pid = int(mark.read_text().split()[1])
+    wait_until(lambda: not is_alive(pid), "the process has ended")
+
+
+def test_a_process_beside_that_cannot_start_costs_nothing():
+    with fork_server.process_beside(lambda: None):  # cannot be pickled
+        pass

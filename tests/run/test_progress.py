@@ -11,6 +11,7 @@ from mkldist.run.progress import (
     BarProgress,
     Counts,
     LineProgress,
+    Pace,
     SilentProgress,
     describe,
     duration,
@@ -28,11 +29,12 @@ def test_lines_are_timed_and_not_repeated():
     with LineProgress(target, every=10.0, clock=lambda: now[0]) as progress:
         for second in range(25):
             now[0] = 100.0 + second
-            progress.show(Counts(runs=50, runs_done=2 * second))
+            progress.show(Counts(runs=50, runs_done=2 * second, doing="solving"))
         progress.show(Counts(runs=50, runs_done=50, runs_failed=3))
     lines = target.file.getvalue().splitlines()
-    assert [line[:7] for line in lines] == ["[00:10]", "[00:20]", "[00:24]"]
-    assert lines[0].endswith("20 of 50 runs, 2.0 a second, 00:15 left")
+    assert [line[:7] for line in lines] == ["[00:02]", "[00:12]", "[00:22]", "[00:24]"]
+    assert lines[0].endswith("] solving: 4 of 50 runs")
+    assert lines[1].endswith("] solving: 24 of 50 runs, 2.0 a second, 00:13 left")
     assert lines[-1].endswith("3 failed")
 
 
@@ -46,14 +48,61 @@ def test_stale_numbers_are_not_what_an_interruption_leaves(terminal):
     assert "7 of 50" not in target.file.getvalue().rpartition("\x1b[2K")[2]
 
 
+def test_what_is_waited_for_is_news_that_does_not_wait_for_the_next_line():
+    now, target = [0.0], console(terminal=False)
+    doings = {0: "waiting for workers", 1: "building banks", 3: "compiling", 9: "solving"}
+    with LineProgress(target, every=100.0, clock=lambda: now[0]) as progress:
+        counts = Counts(runs=4)
+        for second in range(12):
+            now[0], counts.doing = float(second), doings.get(second, counts.doing)
+            progress.show(counts)
+        counts.runs_done = 4
+    assert target.file.getvalue().splitlines() == [
+        "[00:02] building banks: 0 of 4 runs",
+        "[00:04] compiling: 0 of 4 runs",
+        "[00:09] solving: 0 of 4 runs",
+        "[00:11] solving: 4 of 4 runs",
+    ]
+
+
+def rates(*done: int, doing: str = "solving") -> list[float | None]:
+    """Return what the pace says each second, given the runs that have ended by then."""
+    pace = Pace()
+    return [
+        pace.rate(Counts(runs=100, runs_done=n, doing=doing), float(second))
+        for second, n in enumerate(done)
+    ]
+
+
+def test_a_remaining_time_needs_some_seconds_and_runs():
+    assert rates(*range(7)) == [None] * 5 + [1.0, 1.0]
+    assert rates(*[0, 0, 0, 0, 0, 0, 0, 4]) == [None] * 8
+
+
+def test_a_remaining_time_needs_a_steady_rate():
+    assert rates(*[0, 20, 20, 20, 20, 20, 20, 20]) == [None] * 8  # a burst, then nothing
+    assert rates(*[0, 0, 0, 0, 0, 0, 0, 20]) == [None] * 8  # nothing, then a burst
+
+
+def test_time_before_the_first_run_is_solved_is_no_part_of_the_rate():
+    pace = Pace()
+    for second in range(100):
+        assert pace.rate(Counts(runs=50, doing="compiling"), float(second)) is None
+    found = [
+        pace.rate(Counts(runs=50, runs_done=2 * n, doing="solving"), 100.0 + n) for n in range(9)
+    ]
+    assert found == [None] * 5 + [2.0] * 4
+
+
 def test_banks_are_shown_while_they_are_built():
-    text = describe(Counts(runs=5, bytes=4 * 2**20, bytes_done=2**20), 1.0)
+    text = describe(Counts(runs=5, bytes=4 * 2**20, bytes_done=2**20))
     assert text == "banks 1 of 4 MiB, 0 of 5 runs"
-    assert "banks" not in describe(Counts(runs=5, bytes=10, bytes_done=10), 1.0)
+    assert "banks" not in describe(Counts(runs=5, bytes=10, bytes_done=10))
 
 
 def test_slow_runs_are_counted_by_the_minute():
-    assert "30.0 a minute" in describe(Counts(runs=10, runs_done=5), 10.0)
+    assert describe(Counts(runs=10, runs_done=5), 0.5) == "5 of 10 runs, 30.0 a minute, 00:10 left"
+    assert describe(Counts(runs=10, runs_done=10), 0.5) == "10 of 10 runs"
     assert duration(7322) == "2:02:02"
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import tomllib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ import pytest
 from mkldist.errors import GramError, StoreError, UnreadableError
 from mkldist.gram import loading
 from mkldist.gram.store import GramStore, list_banks
+from mkldist.plan.model import RunPlan
 from mkldist.results.output import OutputFolder
 from mkldist.results.records import RecordStore
 from mkldist.results.state import RunState
@@ -28,6 +31,7 @@ from mkldist.run.progress import SilentProgress
 from mkldist.run.sweep import SweepOutcome, run_sweep
 from mkldist.run.sweep_loop import SweepLoop, Work
 from mkldist.run.sweep_setup import batch_settings
+from mkldist.run.work_queue import BatchItem, BuildItem
 from mkldist.spec.model import SweepSpec
 from mkldist.worker.tasks import BatchTask
 from tests.run.sweeps import sweep_text
@@ -111,6 +115,7 @@ def sweep(text: str, output: Path, **options: Any) -> SweepOutcome:
 
 
 TEXT = sweep_text({"uniform": [1.0, 10.0]}, repeats=3)
+RUNS = tuple(RunPlan(f"r{i}", "d", "b", "b", 0, "uniform", "uniform", {}) for i in range(2))
 
 
 class Failing:
@@ -247,6 +252,71 @@ def test_an_announced_run_is_recorded_only_when_its_record_is_on_disk(tmp_path, 
     loop._take_announcements()
     assert list(consolidator._waiting) == ["abc"]
     assert not loop._is_recorded("abc")
+
+
+@pytest.mark.parametrize(
+    ("threads", "items", "stages", "doing"),
+    [
+        (0, [], {}, "waiting for workers"),
+        (2, [], {}, ""),
+        (2, [BuildItem("b", (0,))], {}, "building banks"),
+        (2, [BatchItem("b", RUNS[:1])], {"r0": "compiling"}, "compiling"),
+        (2, [BatchItem("b", RUNS[:1])], {"r0": "reading banks", "r1": "solving"}, "reading banks"),
+        (
+            3,
+            [BuildItem("b", (0,)), BatchItem("c", RUNS[:1]), BatchItem("c", RUNS[1:])],
+            {"r0": "compiling", "r1": "solving"},
+            "building banks and compiling and solving",
+        ),
+    ],
+)
+def test_the_progress_says_what_tasks_are_doing(tmp_path, client, threads, items, stages, doing):
+    folder = OutputFolder(tmp_path)
+    store = RecordStore(folder.records)
+    consolidator = Consolidator(folder.results, store)
+    work = Work({}, (), batch_settings(spec_of(TEXT), folder))
+    client.n_threads = threads
+    loop = SweepLoop(client, work, store, consolidator, SilentProgress())
+    loop._tasks._in_flight = {str(i): (item, None) for i, item in enumerate(items)}
+    for batch, stage in stages.items():
+        loop._announced.put({"batch": batch, "stage": stage})
+    loop._housekeep()
+    assert loop.counts.doing == doing
+
+
+def test_a_small_sweep_is_done_by_a_thread_and_one_with_workers_by_processes(tmp_path, monkeypatch):
+    chosen = []
+
+    def noting(options: ConnectOptions) -> Iterator[Client]:
+        chosen.append(options)
+        return nullcontext(Client())
+
+    monkeypatch.setattr(ConnectOptions, "connect", noting)
+    for number, options in enumerate((None, ConnectOptions(n_workers=1))):
+        sweep(TEXT, tmp_path / str(number), connect_options=options)
+    assert [(one.in_this_process, one.n_workers) for one in chosen] == [(True, 2), (False, 1)]
+
+
+def test_a_small_sweep_starts_no_process_and_imports_no_cluster(tmp_path):
+    file = tmp_path / "small.toml"
+    file.write_text(TEXT)
+    program = (
+        "import os, sys\n"
+        "from mkldist.cli import command\n"
+        "words = ['sweep', sys.argv[1], '--output', sys.argv[2], '--quiet']\n"
+        "command.main(words, standalone_mode=False)\n"
+        "from pathlib import Path\n"
+        "children = Path(f'/proc/self/task/{os.getpid()}/children').read_text()\n"
+        "heavy = sorted({'distributed', 'bokeh'} & set(sys.modules))\n"
+        "print('children:', children, 'imported:', *heavy)"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program, str(file), str(tmp_path / "small")],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.splitlines()[-1].split() == ["children:", "imported:"]
+    assert set(RecordStore(tmp_path / "small" / "records").ids().values()) == {RunState.COMPLETE}
 
 
 def test_two_calls_share_no_topic(tmp_path):

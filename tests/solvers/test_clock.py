@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from types import SimpleNamespace
 
+import numba
 import pytest
 
 from mkldist.solvers import clock as clock_module
@@ -32,3 +34,47 @@ def test_a_clock_counts_while_it_runs_and_what_it_is_charged(now):
     assert clock.elapsed == 3.5
     assert clock.past(3.5)
     assert not clock.past(3.6)
+
+
+def compiled_for(now, seconds, inner=0.0):
+    """Say that this thread compiles a function for some seconds, and another one within."""
+    clock_module._compiling.notify(SimpleNamespace(is_start=True))
+    now[0] += seconds
+    if inner:
+        compiled_for(now, inner)
+    clock_module._compiling.notify(SimpleNamespace(is_start=False))
+
+
+def test_a_clock_stands_still_while_its_thread_compiles(now):
+    clock = Clock()
+    now[0] += 1.0
+    compiled_for(now, 5.0, inner=3.0)
+    now[0] += 1.0
+    assert clock.elapsed == pytest.approx(2.0)
+    clock.pause()
+    compiled_for(now, 5.0)
+    clock.resume()
+    now[0] += 1.0
+    assert clock.elapsed == pytest.approx(3.0)
+
+
+def test_a_clock_goes_on_while_another_thread_compiles(now):
+    clock = Clock()
+    other = threading.Thread(target=compiled_for, args=(now, 5.0))
+    other.start()
+    other.join()
+    assert clock.elapsed == pytest.approx(5.0)
+
+
+def test_the_compiler_tells_when_it_compiles(monkeypatch):
+    before = Clock() and clock_module._compiling.seconds
+    told, notify = [], clock_module._Compiling.notify
+    monkeypatch.setattr(
+        clock_module._Compiling,
+        "notify",
+        lambda self, e: (told.append(e.is_start), notify(self, e)),
+    )
+    assert numba.njit(lambda x: x + 1)(1) == 2
+    assert told[0] is True
+    assert told[-1] is False
+    assert clock_module._compiling.seconds > before

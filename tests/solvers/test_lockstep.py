@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from mkldist.gram.bank import MemoryBank
-from mkldist.gram.requests import Quadratic
+from mkldist.gram.kept_rows import MemoryBudget
+from mkldist.gram.requests import Combine, Inner, Matvec, Quadratic, Radii
 from mkldist.gram.view import make_views
 from mkldist.methods.registry import METHODS
 from mkldist.solvers.base import Problem, Solution, StopReason
@@ -133,6 +136,56 @@ def test_a_failing_solver_is_reported_and_the_others_finish():
     assert outcomes["level"].stop_reason is StopReason.CONVERGED
     with pytest.raises(RuntimeError, match="on purpose"):
         solve_alone(bank, Job("broken", view, problem, broken()))
+
+
+MALFORMED = {
+    "vector too long": lambda n: Quadratic(np.ones(n + 1)),
+    "vectors of three axes": lambda n: Quadratic(np.ones((n, 2, 2))),
+    "vector that is a list": lambda n: Quadratic([1.0] * n),
+    "too few weights": lambda n: Combine(np.ones(3)),
+    "more weights than kernels named": lambda n: Combine(np.ones((2, 3)), np.array([0, 1])),
+    "kernel beyond the last": lambda n: Matvec(np.array([0, 99]), np.ones(n)),
+    "negative kernel": lambda n: Combine(np.ones(1), np.array([-1])),
+    "kernels that are no integers": lambda n: Quadratic(np.ones(n), np.array([0.5])),
+    "one matrix": lambda n: Inner(np.ones((n, n))),
+    "point beyond the last": lambda n: Radii(np.array([n])),
+}
+
+
+@pytest.mark.parametrize("malformed", MALFORMED.values(), ids=MALFORMED)
+@pytest.mark.parametrize("own_kernels", [False, True])
+def test_a_malformed_request_fails_its_own_job_only(malformed, own_kernels):
+    instance = instances.balanced()
+    assert instance.grams.shape == (7, 60, 60)
+    bank = MemoryBank.from_grams(instance.grams)
+    view = make_views(bank, [None], ())[0]
+    rows = np.arange(30) if own_kernels else None
+    asked = make_views(bank, [rows], (), MemoryBudget(1 << 20))[0]
+    problem = Problem(y=instance.y, n_kernels=bank.n_kernels)
+
+    def steps():
+        yield malformed(asked.n_points)
+
+    broken = Job("broken", asked, problem, steps())
+    sound = make_job(view, instance.y, bank.n_kernels, "uniform", C=1.0)
+    outcomes, _ = run_all(bank, [broken, sound])
+    assert isinstance(outcomes["broken"], Exception)
+    assert outcomes["uniform"].converged
+
+
+def test_a_malformed_request_after_the_solver_fails_its_own_job_only():
+    instance = instances.balanced()
+    bank = MemoryBank.from_grams(instance.grams)
+    view = make_views(bank, [None], ())[0]
+
+    def after(solution):
+        yield Quadratic(np.ones(5))
+
+    first = make_job(view, instance.y, bank.n_kernels, "uniform", key="broken", C=1.0)
+    sound = make_job(view, instance.y, bank.n_kernels, "uniform", C=1.0)
+    outcomes, _ = run_all(bank, [replace(first, after=after), sound])
+    assert "found shape (5,)" in str(outcomes["broken"])
+    assert outcomes["uniform"].converged
 
 
 def test_shares_of_a_pass_add_up_to_what_was_read():

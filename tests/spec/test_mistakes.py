@@ -61,8 +61,9 @@ TOP = (
     "splits, graph, selection, banks, methods, outputs"
 )
 DATASET = (
-    "one of name, source, file, openml, grams, labels, task, label, classes, positive, "
-    "per_class, impute, drop_constant, groups, options, preprocessing, splits, graph"
+    "one of name, source, file, openml, grams, labels, task, label, id, ignore, categorical, "
+    "classes, positive, per_class, impute, drop_constant, groups, options, preprocessing, "
+    "splits, graph"
 )
 SPLITS = (
     "one of kind, repeats, train_fraction, folds, labelled_per_class, labelled_fraction, labelled, "
@@ -135,9 +136,9 @@ MISTAKES = [
      ': datasets.wdbc: found classes and positive; expected one of them'),
     ('name = "wdbc"', 'name = "wdbc"\nlabel = 1.5',
      ': datasets.wdbc.label: found 1.5; expected a whole number'),
-    ('name = "wdbc"', 'name = "wdbc"\nimpute = "mean"',
-     ': datasets.wdbc.impute: found "mean"; expected "median". Did you mean '
-     "'median'?"),
+    ('name = "wdbc"', 'name = "wdbc"\nimpute = "modian"',
+     ': datasets.wdbc.impute: found "modian"; expected one of "median", "mean", "most_frequent". '
+     "Did you mean 'median'?"),
     ('name = "wdbc"', 'name = "wdbc"\ngroups = { size = "radius" }',
      ': datasets.wdbc.groups.size: found "radius"; expected a list'),
     ('name = "wdbc"', 'name = "wdbc"\noptions = { noise = [1] }',
@@ -197,7 +198,7 @@ MISTAKES = [
      ': banks.mine: found cosine after another normalisation; expected it first'),
     ('function = "gaussian"', 'function = "rbf"',
      ': banks.mine.kernels[0].function: found "rbf"; expected one of "gaussian", '
-     '"polynomial", "linear", "laplacian-rbf"'),
+     '"polynomial", "linear", "laplacian-rbf". Write "gaussian".'),
     ('function = "gaussian"', '',
      ': banks.mine.kernels[0].function: missing; expected function = ...'),
     ('widths = [1, 2.5]', 'widths = []',

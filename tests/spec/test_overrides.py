@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import tomllib
+from pathlib import Path
 
 import pytest
 
 from mkldist.errors import SpecError
 from mkldist.spec.load import load_sweep
-from mkldist.spec.overrides import apply_override
+from mkldist.spec.overrides import apply_override, spelled_location
 from tests.spec.test_load import SWEEP
 
 
@@ -87,3 +88,28 @@ def test_items_of_one_name_are_told_apart_by_index():
     with pytest.raises(SpecError, match=r"methods\[0\] and methods\[1\] are both 'level'"):
         apply_override(document, "methods.level.C=1")
     assert apply_override(document, "methods.b.C=1") == ("methods", 1, "C")
+
+
+def test_a_data_set_is_named_by_its_name_and_not_by_the_column_of_its_labels():
+    document = {
+        "datasets": [
+            {"name": "heart", "label": "disease"},
+            {"name": "lung", "label": "disease"},
+        ],
+        "methods": [{"name": "level", "label": "slow"}],
+    }
+    assert apply_override(document, "datasets.lung.positive=yes") == ("datasets", 1, "positive")
+    assert apply_override(document, "methods.slow.C=1") == ("methods", 0, "C")
+    assert spelled_location(("datasets", 1, "file"), document) == "datasets.lung.file"
+    with pytest.raises(SpecError, match="expected one of heart, lung"):
+        apply_override(document, "datasets.disease.positive=yes")
+
+
+def test_a_data_file_of_the_command_line_lies_where_the_command_runs(tmp_path, monkeypatch):
+    (tmp_path / "sweeps").mkdir()
+    (tmp_path / "sweeps" / "s.toml").write_text(SWEEP)
+    (tmp_path / "heart.csv").write_text("")
+    monkeypatch.chdir(tmp_path)
+    for given, meant in (("heart.csv", str(tmp_path / "heart.csv")), ("other.csv", "other.csv")):
+        spec = load_sweep(Path("sweeps/s.toml"), [f"datasets.wdbc.file={given}"])
+        assert spec.datasets[0].file == meant

@@ -10,18 +10,19 @@ from types import SimpleNamespace
 
 import pytest
 
-from mkldist.errors import UnreadableError
+from mkldist.errors import OutputError, UnreadableError
 from mkldist.gram import loading
 from mkldist.gram.blobs import readable
 from mkldist.gram.local_blobs import LocalBlobs
 from mkldist.gram.recomputed import RecomputedBank
 from mkldist.gram.store import GramStore
+from mkldist.plan.costs import run_memory
 from mkldist.plan.planner import make_plan
 from mkldist.resolve.resolved import resolve
 from mkldist.results.records import RecordStore
 from mkldist.run.bank_refs import bank_refs
 from mkldist.spec.model import SweepSpec
-from mkldist.worker import tasks
+from mkldist.worker import batch, tasks
 from mkldist.worker.batch import BatchSettings
 from mkldist.worker.tasks import BatchTask, BuildTask, build, solve_batch
 from tests.gram.stores import damage
@@ -88,6 +89,24 @@ def test_a_store_that_cannot_be_read_is_not_a_damaged_one(task, monkeypatch, bac
     assert recorded(task) == 2
 
 
+def test_a_forbidden_read_is_not_called_a_forbidden_write(task, monkeypatch):
+    def forbidden(*_: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", "/data/points")
+
+    monkeypatch.setattr(batch, "bank_inputs", forbidden)
+    with pytest.raises(PermissionError):
+        solve_batch(task)
+
+
+def test_a_record_that_cannot_be_written_says_what_to_do(task, monkeypatch):
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(RecordStore, "write", full)
+    with pytest.raises(OutputError, match="records: no space is left"):
+        solve_batch(task)
+
+
 def test_a_record_that_cannot_be_read_does_not_condemn_the_bank(task, monkeypatch):
     def refuse(store, run_id):
         raise UnreadableError("records", "cannot be read", "a record")
@@ -122,6 +141,23 @@ def test_a_block_that_was_mended_meanwhile_keeps_its_mark(task):
     error = loading.DamagedBlocksError("bank", "block 0 fails its checksum", blocks=(0,))
     tasks._unmark_damaged(store, error)
     assert not task.ref.store().missing()
+
+
+@pytest.mark.parametrize(("solvers", "together"), [(2.5, [2]), (1.5, [1, 1])])
+def test_only_solvers_that_fit_together_are_at_work_at_once(task, monkeypatch, solvers, together):
+    at_once, drive = [], batch.drive
+
+    def counted(bank, jobs, on_done):
+        at_once.append(len(jobs))
+        drive(bank, jobs, on_done)
+
+    monkeypatch.setattr(batch, "drive", counted)
+    plan = task.ref.plan
+    memory = run_memory(task.runs[0], plan.n_points, plan.n_kernels)
+    limit = int(4 * solvers * memory.needed)
+    solve_batch(replace(task, settings=replace(task.settings, memory_limit=limit)))
+    assert at_once == together
+    assert recorded(task) == 2
 
 
 @pytest.mark.parametrize(

@@ -1,50 +1,314 @@
-"""The warm-up compiles all that a run needs, before the clocks of runs start."""
+"""The warm-up compiles all that runs need, before their clocks start, once on a machine."""
 
 from __future__ import annotations
 
+import multiprocessing
+import os
+import signal
 import subprocess
 import sys
+from pathlib import Path
 
-SCRIPT = """
-import sys
-import numpy as np
-from mkldist.compiled import CompiledFunction
+import pytest
+
+from mkldist.methods.registry import METHODS
 from mkldist.plan.model import RunPlan
-from mkldist.worker.warm_up import warm_up
-import mkldist
+from mkldist.worker import warm_up as module
+from mkldist.worker.warm_up import Specimen, specimens, warm_up
+from tests.run.sweeps import plan_of
 
-METHOD = sys.argv[1]
-run = RunPlan("r", "d", "b", "b", 0, METHOD, METHOD, {})
+# The batches of a sweep, each in a process of its own that is forked after the imports.  Machine
+# code that a process has not loaded before is compiled or read from disk; both take time.
+CLOCKED = """
+import os, sys, tempfile, tomllib
+from pathlib import Path
+from mkldist.compiled import CompiledFunction
+from mkldist.methods.registry import METHODS
+from mkldist.run.bank_refs import BankKey, bank_refs
+from mkldist.run.cluster import ConnectOptions
+from mkldist.run.sweep_setup import planned
+from mkldist.solvers import lockstep
+from mkldist.worker import tasks
+from mkldist.spec.model import SweepSpec
+from mkldist.worker.batch import BatchSettings
+from mkldist.worker.tasks import BatchTask
+
+TEXT = '''
+name = "clocked"
+[[datasets]]
+name = "two_moons"
+options = { n = 100, noise = 0.3 }
+[preprocessing]
+fit = "%s"
+[[banks]]
+normalisation = %s
+backend = "%s"
+dtype = "%s"
+[[banks.kernels]]
+function = "gaussian"
+widths = [0.1, 0.3, 1.0, 3.0]
+features = ["all", "each"]
+'''
+ON_GRAPH = '''
+[splits]
+kind = "semi-supervised"
+labelled_per_class = 10
+[graph]
+neighbours = 6
+'''
+BANKS = [
+    ("train", '"trace"', "memory", "float64"),
+    ("all", '["centre", "variance"]', "mmap", "float32"),
+    ("train", '"none"', "recompute", "auto"),
+]
 
 
-def compiled():
-    found = {}
-    for name, module in list(sys.modules.items()):
-        if name.startswith("mkldist."):
-            for key, value in vars(module).items():
-                if isinstance(value, CompiledFunction):
-                    found[f"{value.py_func.__module__}.{key}"] = len(value.signatures)
-    return found
+def loaded():
+    return sum(
+        len(value.signatures)
+        for name, module in list(sys.modules.items()) if name.startswith("mkldist.")
+        for value in vars(module).values() if isinstance(value, CompiledFunction)
+    )
 
 
-warm_up([run])
-before = compiled()
-assert sum(before.values()) > 0, before
-draw = np.random.default_rng(1)
-x = draw.normal(size=(40, 3))
-y = np.where(x[:, 0] + 0.3 * draw.normal(size=40) > 0, 1.0, -1.0)
-grams = np.array([np.outer(x[:, j], x[:, j]) for j in range(3)])
-mkldist.solve(METHOD, grams, y, tol=0.01)
-after = compiled()
-grown = {key: n for key, n in after.items() if n > before.get(key, 0)}
-assert not grown, grown
+def watched(function):
+    def call(*arguments):
+        before = loaded()
+        answer = function(*arguments)
+        found.append(loaded() - before)
+        return answer
+    return call
+
+
+def forgetting_the_warm_up(solve_runs):
+    def call(*arguments):
+        assert loaded()
+        found.clear()
+        solve_runs(*arguments)
+    return call
+
+
+found = []
+tasks.solve_runs = forgetting_the_warm_up(tasks.solve_runs)
+lockstep._Runner._advance_solver = watched(lockstep._Runner._advance_solver)
+lockstep.answer_views = watched(lockstep.answer_views)
+folder = Path(sys.argv[1])
+for number, bank in enumerate(BANKS):
+    for method in sys.argv[2:]:
+        extra = ON_GRAPH if METHODS[method].needs_laplacian else ""
+        text = TEXT % bank + extra + f'[[methods]]\\nname = "{method}"'
+        spec = SweepSpec.model_validate(tomllib.loads(text))
+        plan, data = planned(spec, folder / "x.toml", (), ConnectOptions(n_workers=1))
+        place = folder / f"{method}-{number}"
+        refs = bank_refs(plan, data, {b.id for b in plan.banks}, str(place / "banks"), place)
+        task = BatchTask(
+            refs[BankKey.of(plan.runs[0])], plan.runs, BatchSettings(str(place / "records")),
+            builds=True,
+        )
+        if not os.fork():
+            tasks.solve_batch(task)
+            print(method, bank[2], len(found) > 0, sum(found), flush=True)
+            os._exit(0)
+        os.wait()
+"""
+
+USUAL = ("level", "spicymkl", "lapmkl")
+
+
+def compiled_in_clocks(folder: Path, *methods: str) -> list[list[str]]:
+    environ = os.environ | {"MKLDIST_CACHE": str(folder / "cache")}
+    ended = subprocess.run(
+        [sys.executable, "-c", CLOCKED, str(folder), *methods],
+        capture_output=True, text=True, check=False, timeout=550, env=environ,
+    )  # fmt: skip
+    assert not ended.returncode, ended.stderr
+    return [line.split() for line in ended.stdout.splitlines()]
+
+
+def expected(*methods: str) -> list[list[str]]:
+    backends = ("memory", "mmap", "recompute")
+    return [[m, backend, "True", "0"] for backend in backends for m in methods]
+
+
+def test_nothing_is_compiled_while_clocks_go(tmp_path):
+    assert compiled_in_clocks(tmp_path, *USUAL) == expected(*USUAL)
+
+
+@pytest.mark.slow
+def test_nothing_is_compiled_while_clocks_go_whatever_the_method(tmp_path):
+    methods = [name for name in METHODS if name not in USUAL]
+    assert compiled_in_clocks(tmp_path, *methods) == expected(*methods)
+
+
+SPECIMEN = Specimen("uniform", (), "float64", False, ("trace",), False, False)
+
+
+TWO_METHODS = """
+name = "specimens"
+[[datasets]]
+name = "two_moons"
+[[banks]]
+[[banks.kernels]]
+function = "linear"
+[[methods]]
+name = "level"
+C = [1, 2, 3]
+[[methods]]
+name = "spicymkl"
+loss = ["hinge", "logistic"]
+C = [0.1, 0.2]
 """
 
 
-def test_a_run_after_the_warm_up_compiles_nothing():
-    for method in ("level", "simplemkl"):
-        done = subprocess.run(
-            [sys.executable, "-c", SCRIPT, method],
-            capture_output=True, text=True, check=False, timeout=300,
+@pytest.fixture
+def plans():
+    plan = plan_of(TWO_METHODS)
+    runs = sorted(plan.runs, key=lambda run: (run.method, str(run.params.get("loss"))))
+    return plan.banks[0], runs
+
+
+def test_runs_that_differ_in_numbers_have_one_specimen(plans):
+    bank, runs = plans
+    found = specimens(runs, bank)
+    assert [specimen.method for specimen in found] == ["level", "spicymkl", "spicymkl"]
+    assert [params.get("loss") for params in found.values()] == [None, "hinge", "logistic"]
+
+
+def test_methods_from_elsewhere_are_left_alone(plans, monkeypatch):
+    bank, _ = plans
+    elsewhere = METHODS["uniform"]
+    monkeypatch.setitem(METHODS, "elsewhere", type(elsewhere)(**{
+        **vars(elsewhere), "name": "elsewhere", "solve": lambda problem, params: iter(()),
+    }))  # fmt: skip
+    run = RunPlan("r", "d", bank.id, "b", 0, "elsewhere", "elsewhere", {})
+    assert specimens([run], bank) == {}
+
+
+def test_a_specimen_is_solved_once_and_its_error_is_left_to_the_run(tmp_path, monkeypatch):
+    solved = []
+
+    def failing(specimen, params):
+        solved.append(specimen)
+        raise ArithmeticError
+
+    monkeypatch.setattr(module, "_warm", set())
+    monkeypatch.setattr(module, "solve_specimen", failing)
+    monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path))
+    warm_up({SPECIMEN: {}})
+    warm_up({SPECIMEN: {}})
+    assert solved == [SPECIMEN]
+
+
+def note_when_solved(folder: Path, name: str, log: multiprocessing.SimpleQueue) -> None:
+    """Warm up in a process of its own, and log when the specimen begins and ends."""
+    os.environ["MKLDIST_CACHE"] = str(folder)
+
+    def noting(specimen, params):
+        log.put(f"{name} begins")
+        if name == "killed":
+            signal.pause()
+        log.put(f"{name} ends")
+
+    module.solve_specimen = noting
+    warm_up({SPECIMEN: {}})
+
+
+def test_processes_take_turns_and_one_that_is_killed_leaves_its_turn(tmp_path):
+    context = multiprocessing.get_context("fork")
+    log = context.SimpleQueue()
+    first = context.Process(target=note_when_solved, args=(tmp_path, "killed", log))
+    first.start()
+    assert log.get() == "killed begins"
+    others = [context.Process(target=note_when_solved, args=(tmp_path, name, log)) for name in "ab"]
+    for process in others:
+        process.start()
+    others[0].join(0.5)
+    assert log.empty()
+    first.kill()
+    said = [log.get() for _ in range(4)]
+    assert said in (
+        ["a begins", "a ends", "b begins", "b ends"],
+        ["b begins", "b ends", "a begins", "a ends"],
+    )
+    for process in others:
+        process.join()
+
+
+def test_a_folder_that_cannot_be_made_only_costs_time(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    solved = []
+    monkeypatch.setattr(module, "_warm", set())
+    monkeypatch.setattr(module, "solve_specimen", lambda *given: solved.append(given))
+    monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path / "file" / "cache"))
+    warm_up({SPECIMEN: {}})
+    assert solved == [(SPECIMEN, {})]
+
+
+# Compiles one function; the number of the function's files on disk is printed.
+COMPILED = """
+import os, signal, sys
+from numba.core import event
+from doubling import twice
+
+if "kill" in sys.argv:
+    replace, left = os.replace, [int(sys.argv[2])]
+
+    def killing(source, target):
+        if not left[0]:
+            os.kill(os.getpid(), signal.SIGKILL)
+        left[0] -= 1
+        replace(source, target)
+
+    os.replace = killing
+with event.install_recorder("numba:compile") as recorder:
+    assert twice(21) == 42
+print(len(recorder.buffer), os.path.dirname(twice._cache.cache_path))
+"""
+DOUBLING = """
+from mkldist.compiled import compiled
+
+@compiled
+def twice(x):
+    return 2 * x
+"""
+
+
+@pytest.fixture
+def call_twice(tmp_path):
+    """Return a function that calls a compiled function in a new process; it returns what is said.
+
+    The folder of the module is one that machine code cannot be written to.
+    """
+    (tmp_path / "doubling.py").write_text(DOUBLING)
+    (tmp_path / "__pycache__").write_text("a file, so that no folder of this name can be made")
+    environ = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
+    environ |= {
+        "XDG_CACHE_HOME": str(tmp_path / "cache"),
+        "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path]),
+    }
+
+    def call(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-c", COMPILED, *arguments],
+            capture_output=True, text=True, check=False, env=environ,
         )  # fmt: skip
-        assert done.returncode == 0, done.stderr
+
+    return call
+
+
+def test_compiled_code_goes_to_the_users_cache_where_the_package_is_read_only(tmp_path, call_twice):
+    compilations, folder = call_twice().stdout.split()
+    assert int(compilations) > 0
+    assert Path(folder).is_relative_to(tmp_path / "cache")
+    assert call_twice().stdout.split() == ["0", folder]
+
+
+@pytest.mark.parametrize("files_before", ["0", "1"])
+def test_a_process_that_is_killed_while_it_writes_compiled_code_spoils_nothing(
+    call_twice, files_before
+):
+    assert call_twice("kill", files_before).returncode == -signal.SIGKILL
+    after = call_twice()
+    assert after.returncode == 0, after.stderr
+    assert int(after.stdout.split()[0]) > 0
+    assert int(call_twice().stdout.split()[0]) == 0

@@ -26,7 +26,6 @@ computed, the kernels with missing columns get no weight.
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import replace
 
 import numpy as np
 import scipy
@@ -36,7 +35,7 @@ from mkldist.arrays import Floats
 from mkldist.counters import Counters
 from mkldist.gram.requests import Combine, Inner, Quadratic, Request
 from mkldist.machines.inner_svm import train
-from mkldist.solvers.base import Method, Problem, SolverParams, Steps, StopReason
+from mkldist.solvers.base import Method, Problem, SolverParams, Steps
 from mkldist.solvers.single_kernels import gram_matrices
 from mkldist.solvers.svm_solution import fixed_weights_solution
 
@@ -71,22 +70,18 @@ def solve(problem: Problem, params: AlignfParams) -> Steps:
     """
     y, n_kernels, counters = problem.y, problem.n_kernels, Counters(outer_iterations=1)
     Hy = y - y.mean(axis=0)
-    counters.passes += 1
     a = np.maximum((yield Quadratic(Hy)).reshape(n_kernels, -1).sum(axis=1), 0.0)
-    M = yield from _products(problem, params.time_limit, counters)  # Combine, Inner
+    M = yield from _products(problem, params.time_limit)  # Combine, Inner
     done = len(M)  # fewer than all kernels if the time is up
     v = np.zeros(n_kernels)
     v[:done] = nonnegative_quadratic(M, a[:done])  # Proposition 9
     total = float(v.sum())
     d = v / total if total > 0.0 else np.full(n_kernels, 1.0 / n_kernels)
     K = yield Combine(d)
-    counters.combines += 1
     svm = train(K, y, problem.bound(params.C), params.tol, counters)
-    solution = fixed_weights_solution(problem, params, d, svm, counters)
-    solution.extra["alignment"] = _alignment(v[:done], M, a[:done], Hy.reshape(len(y), -1))
-    if done < n_kernels:
-        return replace(solution, stop_reason=StopReason.TIME_LIMIT)
-    return solution
+    extra = {"alignment": _alignment(v[:done], M, a[:done], Hy.reshape(len(y), -1))}
+    complete = done == n_kernels
+    return fixed_weights_solution(problem, params, d, svm, counters, extra, complete=complete)
 
 
 def _alignment(v: Floats, M: Floats, a: Floats, Hy: Floats) -> float:
@@ -96,20 +91,16 @@ def _alignment(v: Floats, M: Floats, a: Floats, Hy: Floats) -> float:
     return float(v @ a) / float(length) if length > 0.0 else 0.0
 
 
-def _products(
-    problem: Problem, time_limit: float, counters: Counters
-) -> Generator[Request, Floats, Floats]:
+def _products(problem: Problem, time_limit: float) -> Generator[Request, Floats, Floats]:
     """Return the matrix M of the first kernels: of all, unless the time limit comes first."""
     n_kernels = problem.n_kernels
     columns = np.empty((n_kernels, n_kernels))
     done = 0
-    while done < n_kernels and (done == 0 or problem.clock.elapsed <= time_limit):
+    while done < n_kernels and (done == 0 or not problem.clock.past(time_limit)):
         size = min(CHUNK, n_kernels - done)
-        grams = yield from gram_matrices(np.arange(done, done + size), n_kernels)
+        grams = yield from gram_matrices(np.arange(done, done + size))
         _centre(grams)
         columns[:, done : done + size] = yield Inner(grams)
-        counters.combines += 1
-        counters.passes += 1
         done += size
     M = columns[:done, :done]
     return np.asarray(0.5 * (M + M.T))
@@ -170,4 +161,5 @@ METHOD = Method(
     joint_classes=True,
     weighs_points=True,
     typical_passes=lambda n_kernels: 2 + -(-n_kernels // CHUNK),
+    memory=lambda size, _: size.memory(matrices=7, vectors=32 + size.n_kernels),
 )

@@ -12,6 +12,8 @@ optimistically biased.  Here the choice never uses the test part.  :mod:`.svm` c
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pydantic import Field
 
 from mkldist.methods.baselines.cross_validation import train_chosen
@@ -45,8 +47,8 @@ def solve(problem: Problem, params: BestSingleParams) -> Steps:
         ``extra`` holds ``chosen_kernel``, its index, and ``cv_error``, its cross-validation error.
     """
     solution = yield from train_chosen(problem, params, [params.C], params.folds)
-    del solution.extra["chosen_C"]  # it is always the given C
-    return solution
+    told = {name: value for name, value in solution.extra.items() if name != "chosen_C"}
+    return replace(solution, extra=told)  # C is the given one
 
 
 METHOD = Method(

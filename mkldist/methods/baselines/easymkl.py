@@ -93,7 +93,7 @@ def solve(problem: Problem, params: EasyMklParams) -> Steps:
         ``dual_variables`` are gamma.
     """
     y, M = problem.y, problem.n_kernels
-    counters = Counters(outer_iterations=1, passes=1, combines=2)
+    counters = Counters(outer_iterations=1)
     K = yield Combine(np.ones(M))  # problem 1
     gamma = _nearest(K, y, params.lam, 0.0, counters).signed
     shares = np.maximum((yield Quadratic(gamma)), 0.0)  # problem 2
@@ -134,11 +134,10 @@ def _nearest(K: Floats, y: Floats, lam: float, tol: float, counters: Counters) -
     means = np.where(y > 0, 1.0 / (y > 0).sum(), -1.0 / (y < 0).sum())
     if lam == 1.0:
         return _bounded(means, K @ means, y, lam, 0.0)
-    f = K @ means
     K *= 1.0 - lam
     ridge = lam if lam > 0.0 else HARD_RIDGE * float(np.trace(K)) / len(y)
     if ridge == 0.0:
-        return _bounded(means, f, y, lam, 0.0)
+        return _bounded(means, K @ means / (1.0 - lam), y, lam, 0.0)
     svm = solve_l2_svm(K, y, ridge, tol=tol)
     counters.count_svm(svm.iterations, svm.newton_steps)
     alpha = svm.alpha
@@ -166,7 +165,7 @@ def _bounded(signed: Floats, f: Floats, y: Floats, lam: float, lower: float) -> 
     Q = (1.0 - lam) * max(float(signed @ f), 0.0) + lam * float(signed @ signed)
     tangent = 2.0 * float(half_gradient[y > 0].min() + half_gradient[y < 0].min()) - Q
     bias = -0.5 * float(np.abs(signed) @ f)
-    return _Hulls(signed, bias, Q, min(max(lower, tangent, 0.0), Q))
+    return _Hulls(signed, bias, Q, max(lower, tangent, 0.0))
 
 
 METHOD = Method(

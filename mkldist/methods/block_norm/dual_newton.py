@@ -74,7 +74,6 @@ class DualNewton:
         point = phi.at(start.rho, start.products)
         for steps in range(STEP_LIMIT):
             self._memory = H = yield from phi.hessian(point, self._memory)
-            self._counters.combines += 1
             model = _newton_model(H, point.gradient, phi.loss.polyhedral)
             direction = model.direction
             decrement = -float(point.gradient @ direction)
@@ -111,7 +110,7 @@ def _polished(
 def _line_search(
     phi: InnerObjective, point: InnerPoint, direction: Floats, changes: Floats
 ) -> float:
-    """Return a step at which the slope of the convex phi has all but vanished.
+    """Return a step at which the slope of the convex phi is almost zero.
 
     The full Newton step is taken where phi still falls at its end: slopes show this even where
     rounding hides differences of values.

@@ -11,29 +11,22 @@ rho; for the elastic net ``||f_m|| = (||rho||_{K_m} - C (1 - mix))_+ / (C mix)``
 One minimisation settles the kernels.  Further outer iterations follow where the pass that
 certifies it asks for more accuracy or, on a working set, finds kernels that belong to it; and,
 for all losses but the squared one, until the multipliers of the loss have settled.  By default the
-iterations run on a working set (:mod:`.working_set_iteration`); with ``acceleration = "none"``
-they visit all kernels, as :func:`solve` shows.
+iterations run on a working set (:mod:`.working_set_iteration`).  With ``acceleration = "none"``
+they visit all kernels: they are SpicyMKL's (:func:`.spicymkl.outer_iterations`) without the
+proximal term, with Newton steps on Eqs. (49) and (50) and multipliers by Eq. (40).
 """
 
 from __future__ import annotations
 
 from typing import Literal
 
-import numpy as np
 from pydantic import Field, model_validator
 
-from mkldist.counters import Counters
-from mkldist.gram.requests import Quadratic
-from mkldist.methods.block_norm.bounds import BlockNormBounds, dual_value
-from mkldist.methods.block_norm.dual_newton import DualNewton
-from mkldist.methods.block_norm.inner_objective import InnerObjective, Iterate, enlarged, roots
-from mkldist.methods.block_norm.losses import Smoothing
-from mkldist.methods.block_norm.pace import Pace
-from mkldist.methods.block_norm.params import BlockNormParams
+from mkldist.methods.block_norm.params import BlockNormParams, memory_of_components
 from mkldist.methods.block_norm.regularizers import Regularizer
+from mkldist.methods.block_norm.spicymkl import outer_iterations
 from mkldist.methods.block_norm.working_set_iteration import solve_on_working_set
-from mkldist.solvers.base import Method, Path, Problem, Steps, StopReason, reason_to_stop
-from mkldist.solvers.trace import Trace
+from mkldist.solvers.base import Method, Path, Problem, Steps
 
 FIRST_GAMMA = 10.0  # penalty of the loss's multipliers
 GAMMA_GROWTH = 4.0
@@ -77,42 +70,8 @@ def solve(problem: Problem, params: ElastMKLParams) -> Steps:
     Solution
         As :func:`mkldist.methods.block_norm.spicymkl.solve` returns it.
     """
-    gamma = FIRST_GAMMA
-    if params.acceleration == "working-set":
-        fast = solve_on_working_set(problem, params, gamma, GAMMA_GROWTH, proximal=False)
-        return (yield from fast)
-    loss, psi = params.make_loss(problem.y), params.make_regularizer()
-    counters, trace = Counters(), Trace(params.trace, problem.clock)
-    newton, bounds = DualNewton(counters), BlockNormBounds(loss, psi, problem.n_kernels)
-    rho = loss.feasible(loss.start())
-    bounds.take_dual(rho, roots((yield Quadratic(rho))))
-    start = Iterate.without_kernels(loss.start())
-    iterate = yield from enlarged(start, np.arange(problem.n_kernels))  # a Matvec
-    pace = Pace(params.tol, bounds.gap)
-    for _ in range(params.max_iter):
-        # Eq. (48): rho <- argmin h(rho) + sum_m psi*(||rho||_{K_m}), by Newton steps on
-        # Eqs. (49) and (50), each with a Combine for the Hessian and a Matvec for the line search.
-        temperature = pace.cooled(bounds.upper, loss.entropy(iterate.rho))
-        dual = InnerObjective(loss, psi, iterate, Smoothing(gamma, temperature), damping=0.0)
-        accuracy = pace.accuracy(bounds.gap, bounds.upper)
-        iterate = yield from newton.minimise(dual, iterate, accuracy)
-        # ||f_m|| = psi*'(||rho||_{K_m}); multipliers of h by Eq. (40).
-        iterate = dual.proximal_step(iterate)
-        # Section 5: primal value with the best bias, dual value of rho made feasible.
-        bounds.take_primal(iterate)
-        rho = loss.feasible(iterate.rho)
-        bounds.take_dual(rho, roots((yield Quadratic(rho))))
-        counters.outer_iterations += 1
-        trace.record(bounds.upper, bounds.lower, bounds.best.kernel_weights)
-        # Stop, or let gamma grow: the multipliers of a loss that is not smooth have to settle.
-        here = dual_value(loss, psi, rho, iterate.dual_norms).value
-        pace.judge(bounds.upper, max(bounds.lower, here), counters.newton_steps)
-        stop = reason_to_stop(problem, params, bounds.gap, stalled=pace.stalled)
-        if stop is not None:
-            break
-        gamma = pace.grown(gamma, GAMMA_GROWTH, iterate.size)
-    counters.passes = counters.outer_iterations + 1
-    return bounds.solution(stop or StopReason.MAX_ITER, counters, trace)
+    run = solve_on_working_set if params.acceleration == "working-set" else outer_iterations
+    return (yield from run(problem, params, FIRST_GAMMA, GAMMA_GROWTH, proximal=False))
 
 
 METHOD = Method(
@@ -125,4 +84,5 @@ METHOD = Method(
     regularizer="C sum_m [(1 - mix) ||f_m|| + mix/2 ||f_m||^2], block q-norm, uniform, one's own",
     path=Path("C", rising=False),
     reference="Suzuki & Tomioka 2011, Section 4.3, Eqs. (43), (48)-(50)",
+    memory=memory_of_components,
 )

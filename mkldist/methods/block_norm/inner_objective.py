@@ -86,6 +86,10 @@ class Iterate:
         """``max_i |rho_i|``, at least the smallest positive number."""
         return max(float(np.abs(self.rho).max()), np.finfo(np.float64).tiny)
 
+    def scaled(self, factor: float) -> Iterate:
+        """Return the iterate with a multiple of rho, and the same components."""
+        return replace(self, rho=factor * self.rho, products=factor * self.products)
+
 
 def enlarged(iterate: Iterate, kernels: Ints) -> Generator[Request, Any, Iterate]:
     """Return the iterate with more kernels at hand, whose components are zero."""

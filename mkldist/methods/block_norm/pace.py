@@ -68,7 +68,7 @@ class Pace:
         upper : float
             Upper bound.
         entropy : float
-            Most that a factor of one lowers the inner objective by.
+            Largest decrease of the inner objective that the entropy causes at factor 1.
         """
         allowed = COOLING * min(self._gap, 1.0) ** SOONER * abs(upper)
         self._temperature = min(self._temperature, allowed / entropy if entropy > 0.0 else 0.0)

@@ -7,11 +7,16 @@ from typing import ClassVar, Literal
 from pydantic import ConfigDict, Field
 
 from mkldist.arrays import Floats
+from mkldist.memory import VECTORS_PER_SOLVER, ProblemSize, SolverMemory
 from mkldist.methods.block_norm import regularizers
 from mkldist.methods.block_norm.losses import EpsilonInsensitive, Hinge, Logistic, Loss, Squared
 from mkldist.methods.block_norm.regularizers import Regularizer
 from mkldist.solvers.base import Effects, SolverParams
 from mkldist.target import Target
+
+PRODUCTS = 4.5  # (S, n): those of rho, of the components and of a direction, and of the last
+FEW_KERNELS = 80  # on a working set that has grown once
+SMOOTH = 8  # kernels a point: smooth duals, such as the elastic net's, keep many small components
 
 _LOSSES: dict[str, type[Loss]] = {
     "logistic": Logistic,
@@ -32,13 +37,11 @@ class BlockNormParams(SolverParams):
         "C": ("regularizer", ("block1", "elastic-net", "block-q", "uniform")),
     }
 
-    C: float = Field(0.05, gt=0, allow_inf_nan=False, description="strength of the regulariser")
+    C: float = Field(0.05, gt=0, description="strength of the regulariser")
     loss: Literal["logistic", "hinge", "squared", "epsilon"] = Field(
         "logistic", description="logistic and hinge for classes, squared and epsilon for values"
     )
-    epsilon: float = Field(
-        0.1, ge=0, allow_inf_nan=False, description="half width of the tube of loss epsilon"
-    )
+    epsilon: float = Field(0.1, ge=0, description="half width of the tube of loss epsilon")
     regularizer: Literal["block1", "elastic-net", "block-q", "uniform"] | Regularizer = Field(
         "block1", description="block1, elastic-net, block-q, uniform, or a Regularizer"
     )
@@ -74,3 +77,16 @@ class BlockNormParams(SolverParams):
                 return regularizers.uniform(self.C)
             case _:
                 return self.regularizer
+
+
+def memory_of_components(size: ProblemSize, params: BlockNormParams) -> SolverMemory:
+    """Return the memory of a solver: products and images of the kernels at hand.
+
+    These are all kernels without acceleration, or if every kernel is active in the end.  Otherwise
+    as many are expected as there are points, and several times as many if the dual is smooth.
+    """
+    n, M, psi = size.n_points, size.n_kernels, params.make_regularizer()
+    expected = (SMOOTH if psi.smooth_dual else 1) * max(n, FEW_KERNELS)
+    every = params.acceleration == "none" or psi.threshold == 0.0
+    at_hand = M if every else min(M, expected)
+    return size.memory(vectors=VECTORS_PER_SOLVER + PRODUCTS * n * at_hand / M)

@@ -20,14 +20,17 @@ SimpleMKL: the solution at C is theirs at ``C_svm = sum_m ||f_m|| / C`` with wei
 ``d_m = ||f_m|| / sum_m ||f_m||``, Eq. (6).
 
 This code differs from the paper in four points.  The bias has an infinite proximal parameter, so
-that ``1'rho = 0`` holds at every iterate and the bias is the best one for the predictor.  The
+that ``1'rho = 0`` holds at every iterate and the bias is the best one for the predictor, where the
+paper's (12) moves the bias by a step.  The
 proximal parameter is in units of the kernels' size.  The corners of polyhedral losses are rounded
 off by an entropy that vanishes with the gap, which saves up to half of the Newton steps.  And by
 default the iterations run on a working set of kernels (:mod:`.working_set_iteration`); with
-``acceleration = "none"`` they visit all kernels, as :func:`solve` shows.
+``acceleration = "none"`` they visit all kernels, as :func:`outer_iterations` shows.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 from pydantic import Field
@@ -39,7 +42,7 @@ from mkldist.methods.block_norm.dual_newton import DualNewton
 from mkldist.methods.block_norm.inner_objective import InnerObjective, Iterate, enlarged, roots
 from mkldist.methods.block_norm.losses import Smoothing
 from mkldist.methods.block_norm.pace import Pace
-from mkldist.methods.block_norm.params import BlockNormParams
+from mkldist.methods.block_norm.params import BlockNormParams, memory_of_components
 from mkldist.methods.block_norm.working_set_iteration import solve_on_working_set
 from mkldist.solvers.base import Method, Path, Problem, Steps, StopReason, reason_to_stop
 from mkldist.solvers.trace import Trace
@@ -48,13 +51,10 @@ from mkldist.solvers.trace import Trace
 class SpicyMKLParams(BlockNormParams):
     """Parameters of SpicyMKL."""
 
-    gamma: float = Field(
-        10.0, gt=0, allow_inf_nan=False, description="first proximal parameter, kernels of trace 1"
-    )
+    gamma: float = Field(10.0, gt=0, description="first proximal parameter, kernels of trace 1")
     growth: float = Field(
         2.0,
         gt=1,
-        allow_inf_nan=False,
         description="its factor from one outer iteration to the next",
     )
 
@@ -79,25 +79,68 @@ def solve(problem: Problem, params: SpicyMKLParams) -> Steps:
         ``kernel_weights`` are ``||f_m|| / ||rho||_{K_m}``, normalised to sum one;
         ``dual_variables`` is rho.
     """
-    gamma = params.gamma
-    if params.acceleration == "working-set":
-        fast = solve_on_working_set(problem, params, gamma, params.growth, proximal=True)
-        return (yield from fast)
+    run = solve_on_working_set if params.acceleration == "working-set" else outer_iterations
+    return (yield from run(problem, params, params.gamma, params.growth, proximal=True))
+
+
+@dataclass(frozen=True, eq=False)
+class PlainState:
+    """Start of the next solver of a path that visits all kernels.
+
+    Parameters
+    ----------
+    strength : float
+        Strength C of the regulariser.
+    kernel_scale : float
+        Scale of the kernels, see :func:`.bounds.kernel_scale`.
+    iterate : Iterate
+        Iterate reached.
+    """
+
+    strength: float
+    kernel_scale: float
+    iterate: Iterate
+
+
+def outer_iterations(
+    problem: Problem, params: BlockNormParams, gamma: float, growth: float, *, proximal: bool
+) -> Steps:
+    """Run the paper's algorithm: every outer iteration visits all kernels.
+
+    Requests and solution are those of :func:`solve`.
+
+    Parameters
+    ----------
+    problem : Problem
+        Labels, number of kernels, and perhaps the state of another solution of the path.
+    params : BlockNormParams
+        Loss, regulariser and stopping rule.
+    gamma, growth : float
+        First penalty, and its usual factor from one outer iteration to the next.
+    proximal : bool
+        True for SpicyMKL's proximal term; False for ElastMKL, which minimises the dual itself,
+        Eq. (48): then phi is that dual, and psi*' takes the place of the soft threshold.
+    """
     loss, psi = params.make_loss(problem.y), params.make_regularizer()
     counters, trace = Counters(), Trace(params.trace, problem.clock)
     newton, bounds = DualNewton(counters), BlockNormBounds(loss, psi, problem.n_kernels)
-    # Begin with rho inside the domain of h and every alpha_m zero.
-    rho = loss.feasible(loss.start())
+    # Begin where the path's last solver ended, or inside the domain of h with every alpha_m zero.
+    if isinstance(last := problem.start, PlainState):
+        iterate = last.iterate.scaled(min(1.0, params.C / last.strength))
+    else:
+        nothing = Iterate.without_kernels(loss.start())
+        iterate = yield from enlarged(nothing, np.arange(problem.n_kernels))  # a Matvec
+    rho = loss.feasible(iterate.rho)
     norms = roots((yield Quadratic(rho)))
     bounds.take_dual(rho, norms)
-    start = Iterate.without_kernels(loss.start())
-    iterate = yield from enlarged(start, np.arange(problem.n_kernels))  # a Matvec
-    scale, pace = kernel_scale(start.rho, norms), Pace(params.tol, bounds.gap)
+    scale = last.kernel_scale if isinstance(last, PlainState) else kernel_scale(rho, norms)
+    pace = Pace(params.tol, bounds.gap)
     for _ in range(params.max_iter):
         # Eq. (10): rho <- argmin phi, Eqs. (25), (41) and (47), by Newton steps, (26) and (27),
         # each with a Combine for the Hessian and a Matvec for the line search.
         temperature = pace.cooled(bounds.upper, loss.entropy(iterate.rho))
-        phi = InnerObjective(loss, psi, iterate, Smoothing(gamma, temperature), scale / gamma)
+        damping = scale / gamma if proximal else 0.0
+        phi = InnerObjective(loss, psi, iterate, Smoothing(gamma, temperature), damping)
         accuracy = pace.accuracy(bounds.gap, bounds.upper)
         iterate = yield from newton.minimise(phi, iterate, accuracy)
         # Eq. (11): alpha_m <- ST(alpha_m + gamma rho); multipliers of h by Eqs. (39) and (40).
@@ -114,9 +157,9 @@ def solve(problem: Problem, params: SpicyMKLParams) -> Steps:
         stop = reason_to_stop(problem, params, bounds.gap, stalled=pace.stalled)
         if stop is not None:
             break
-        gamma = pace.grown(gamma, params.growth, iterate.size)
-    counters.passes = counters.outer_iterations + 1
-    return bounds.solution(stop or StopReason.MAX_ITER, counters, trace)
+        gamma = pace.grown(gamma, growth, iterate.size)
+    state = PlainState(params.C, scale, iterate)
+    return bounds.solution(stop or StopReason.MAX_ITER, counters, trace, state=state)
 
 
 METHOD = Method(
@@ -129,4 +172,5 @@ METHOD = Method(
     regularizer="C sum_m ||f_m||, elastic-net, block q-norm, uniform, or one's own",
     path=Path("C", rising=False),
     reference="Suzuki & Tomioka 2011, Tables 1 and 2, Eqs. (25)-(27), (38)-(41), (47)",
+    memory=memory_of_components,
 )

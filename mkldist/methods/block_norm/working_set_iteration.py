@@ -73,6 +73,9 @@ def solve_on_working_set(
 ) -> Steps:
     """Run the outer iterations of SpicyMKL or ElastMKL on a working set of kernels.
 
+    Requests, ``Inner`` beside those of :func:`mkldist.methods.block_norm.spicymkl.solve`, and
+    solution are as there.
+
     Parameters
     ----------
     problem : Problem
@@ -83,24 +86,13 @@ def solve_on_working_set(
         First penalty, and its usual factor from one outer iteration to the next.
     proximal : bool
         True for SpicyMKL's proximal term; False for the dual itself, as in ElastMKL.
-
-    Yields
-    ------
-    Quadratic, Matvec, Combine, Inner
-
-    Returns
-    -------
-    Solution
-        As :func:`mkldist.methods.block_norm.spicymkl.solve` returns it.
     """
     loss, psi = params.make_loss(problem.y), params.make_regularizer()
     counters, trace = Counters(), Trace(params.trace, problem.clock)
     newton, bounds = DualNewton(counters), BlockNormBounds(loss, psi, problem.n_kernels)
     bank = _Bank(problem.n_kernels, params.tol, loss, psi, bounds)
-    resumed = isinstance(problem.start, BlockNormState)
-    iterate, scale = yield from (
-        bank.resume(problem.start, params.C) if resumed else bank.first_kernels()
-    )
+    resumed = isinstance(start := problem.start, BlockNormState)
+    iterate, scale = yield from bank.resume(start, params.C) if resumed else bank.first_kernels()
     pace = Pace(params.tol, bounds.gap)
     for _ in range(params.max_iter):
         # The outer iteration of the paper, on the kernels at hand.
@@ -132,11 +124,9 @@ def solve_on_working_set(
         yield from bank.visit(loss.feasible(iterate.rho))
     if bounds.gap <= params.tol:
         stop = StopReason.CONVERGED
-    counters.passes = bank.candidates.passes
     state = BlockNormState(params.C, scale, iterate, bank.candidates)
-    return bounds.solution(
-        stop or StopReason.MAX_ITER, counters, trace, bank.candidates.report, state
-    )
+    screening = state.candidates.report
+    return bounds.solution(stop or StopReason.MAX_ITER, counters, trace, screening, state)
 
 
 class _Bank:

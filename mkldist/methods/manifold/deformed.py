@@ -38,10 +38,13 @@ import scipy
 from pydantic import Field
 
 from mkldist.arrays import Floats, Ints
+from mkldist.memory import MATRICES_PER_SOLVER, ProblemSize, SolverMemory
 from mkldist.solvers.base import SolverParams
 from mkldist.target import Target
 
 EPS = float(np.finfo(np.float64).eps)
+# Factor, product with the Laplacian, system, root, and its inverse, beside those of any solver.
+MATRICES = MATRICES_PER_SOLVER + 5
 LEAST, LARGEST = 1e-15, 1e15  # range of the weights of the two norms
 REFINEMENTS, SLOW = 6, 0.5  # a refinement that leaves a larger share of the error is the last
 Solver = Callable[[Floats], Floats]
@@ -310,3 +313,8 @@ def inverse_root(system: Floats, shift: float) -> Floats:
         inverse = (vectors / np.sqrt(np.maximum(values, 0.0) + shift)).T
     root: Floats = np.ascontiguousarray(inverse.T)
     return root
+
+
+def memory_on_graph(size: ProblemSize, params: SolverParams) -> SolverMemory:
+    """Return the memory of a solver that deforms a combined kernel by a graph Laplacian."""
+    return size.memory(matrices=MATRICES)

@@ -17,26 +17,57 @@ With ``gamma_i = 0`` they are the kernels of the bank themselves, ``K_m / gamma_
 pseudo-inverses of Laplacians, given as precomputed Gram matrices, F is then the paper's problem, up
 to the bias, which the paper does not have.
 
-The problem is that of ``lapmkl``, form ``deformed``, with the squared loss in place of the squared
-hinge, and :mod:`.lapmkl_deformed` solves both.  The paper's own algorithm adds one kernel at a
-time.  With one kernel the problem is that of :mod:`.laprls`.
+The paper's algorithm lets one kernel at a time join a mixture.  It is ``acceleration="none"``,
+:func:`_one_at_a_time`.  The problem is also that of ``lapmkl``, form ``deformed``, with the squared
+loss in place of the squared hinge; by default :mod:`.lapmkl_deformed` solves both by PrimalMKL.
+With one kernel the problem is that of :mod:`.laprls`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Literal
+
+import numpy as np
+from pydantic import Field
+
+from mkldist.arrays import Floats
+from mkldist.counters import Counters
+from mkldist.gram.requests import Combine, Quadratic
 from mkldist.methods.manifold.deformed import ManifoldParams
-from mkldist.methods.manifold.lapmkl_deformed import solve_deformed
-from mkldist.solvers.base import Method, Problem, Steps
+from mkldist.methods.manifold.lapmkl_deformed import memory_of_deformed_kernels, solve_deformed
+from mkldist.methods.manifold.rls import closed_form
+from mkldist.methods.primal import primalmkl
+from mkldist.optim.line_search import root_of_slope
+from mkldist.solvers.base import (
+    Method,
+    Problem,
+    Solution,
+    SolverParams,
+    Steps,
+    StopReason,
+    reason_to_stop,
+)
+from mkldist.solvers.bounds import Bounds
+from mkldist.solvers.trace import Trace
 
 
-def solve(problem: Problem, params: ManifoldParams) -> Steps:
+class GlksParams(ManifoldParams):
+    """Parameters of GLKS."""
+
+    acceleration: Literal["newton", "none"] = Field(
+        "newton", description="none: one kernel at a time joins the mixture, as in the paper"
+    )
+
+
+def solve(problem: Problem, params: GlksParams) -> Steps:
     """Fit the labelled points by functions of the graph kernels.
 
     Parameters
     ----------
     problem : Problem
         Labels, 0 for none, number of kernels, and graph Laplacian.
-    params : ManifoldParams
+    params : GlksParams
         Weights of the two norms and stopping rule.
 
     Yields
@@ -49,13 +80,73 @@ def solve(problem: Problem, params: ManifoldParams) -> Steps:
         ``kernel_coefficients`` are on all points; ``coefficients`` and ``dual_variables`` are the
         residuals of the labelled points, 0 elsewhere.
     """
-    return (yield from solve_deformed(problem, params, "squared"))
+    solver = _one_at_a_time if params.acceleration == "none" else primalmkl.solve
+    return (yield from solve_deformed(problem, params, "squared", solver=solver))
+
+
+def _one_at_a_time(problem: Problem, params: SolverParams) -> Steps:
+    """Run the paper's algorithm on the deformed kernels G_m between the labelled points.
+
+    Of a mixture ``G = sum_m d_m G_m``, ``c = (G + I)^-1 (y - b 1)`` are the residuals, and a kernel
+    lowers F only if its ``c'G_m c`` exceeds ``c'G c``.
+    """
+    y, M, counters = problem.y, problem.n_kernels, Counters()
+    trace = Trace(params.trace, problem.clock)
+    # Begin with a mixture, here that of equal weights.
+    d = np.full(M, 1.0 / M)
+    G = yield Combine(d)
+    c = closed_form(G, y, bias=True)
+    bounds = Bounds((d, c, 0.0))
+    for _ in range(params.max_iter):
+        # F at c, and the dual value y'c - 1/2 c'c - 1/2 max_m c'G_m c.
+        q = yield Quadratic(c)
+        f = G @ c
+        b = float((y - f).mean())
+        rest = y - f - b
+        F = 0.5 * (float(c @ f) + float(rest @ rest))
+        bounds.take((d, c, b), F, float(y @ c) - 0.5 * float(c @ c) - 0.5 * float(q.max()))
+        counters.outer_iterations += 1
+        trace.record(bounds.upper, bounds.lower, d)
+        # Stop if no kernel has a larger form than the mixture: then the bounds meet.
+        m = int(q.argmax())
+        slope = -0.5 * float(q[m] - d @ q)
+        stop = reason_to_stop(problem, params, bounds.gap, stalled=not slope < 0.0)
+        if stop is not None:
+            break
+        # Kernel m of the largest form joins: G <- (1 - p) G + p G_m with the best p in (0, 1].
+        joining = (yield Combine(np.ones(1), np.array([m]))) - G
+        p = root_of_slope(_slope_along(G, joining, y), slope, 1.0)
+        d, G = (1.0 - p) * d, G + p * joining
+        d[m] += p
+        c = closed_form(G, y, bias=True)
+    d, c, b = bounds.best
+    return Solution(
+        kernel_weights=d,
+        coefficients=c,
+        bias=b,
+        dual_variables=c,
+        objective=bounds.upper,
+        dual_objective=bounds.lower,
+        stop_reason=stop or StopReason.MAX_ITER,
+        counters=counters,
+        trace=trace.arrays(),
+    )
+
+
+def _slope_along(G: Floats, joining: Floats, y: Floats) -> Callable[[float], float]:
+    """Return the function that maps p to dF/dp at the mixture ``G + p joining``."""
+
+    def slope_at(p: float) -> float:
+        c = closed_form(G + p * joining, y, bias=True)
+        return -0.5 * float(c @ joining @ c)
+
+    return slope_at
 
 
 METHOD = Method(
     name="glks",
     solve=solve,
-    params=ManifoldParams,
+    params=GlksParams,
     title="GLKS, convex combinations of graph kernels",
     problem="semi-supervised least squares, weights in the simplex",
     loss="squared",
@@ -64,4 +155,5 @@ METHOD = Method(
     hyperparameters=("gamma_a", "gamma_i"),
     needs_laplacian=True,
     typical_passes=lambda n_kernels: 2,
+    memory=memory_of_deformed_kernels,
 )

@@ -47,7 +47,7 @@ from mkldist.arrays import Floats
 from mkldist.counters import Counters
 from mkldist.machines.squared_losses import squared_hinge
 from mkldist.methods.manifold.deformed import Deformation, ManifoldParams
-from mkldist.methods.manifold.lapmkl_deformed import solve_deformed
+from mkldist.methods.manifold.lapmkl_deformed import memory_of_deformed_kernels, solve_deformed
 from mkldist.methods.manifold.lapmkl_machine import SharedMachine, SharedPoint
 from mkldist.methods.manifold.lapmkl_weights import (
     SIMPLEX,
@@ -64,6 +64,7 @@ from mkldist.solvers.base import (
     StopReason,
     reason_to_stop,
 )
+from mkldist.solvers.bounds import Bounds
 from mkldist.solvers.trace import Trace
 
 INNER_SHARE = 1e-2  # of tol: the error of dF/dd is of the order of the root of the machine's gap
@@ -83,6 +84,11 @@ class LapMKLParams(ManifoldParams):
         True, description="let the coefficients follow in the weight step; false: the paper's step"
     )
 
+    @property
+    def criterion(self) -> str:
+        """What `tol` limits: the stationarity of the shared form, else the relative gap."""
+        return "stationarity" if self.form == "shared" else ""
+
 
 def solve(problem: Problem, params: LapMKLParams) -> Steps:
     """Run LapMKL in the form that the parameters name.
@@ -101,8 +107,10 @@ def solve(problem: Problem, params: LapMKLParams) -> Steps:
     Returns
     -------
     Solution
-        In the shared form, ``extra`` holds ``z_gradient``, the norm of dF/dz, ``frank_wolfe_gap``,
-        and ``stationarity``, which is at most tol when the run has converged.
+        In the shared form, ``objective`` is F where the alternation ended, which rounding may put
+        above the least F met, the last of the trace.  ``extra`` holds ``z_gradient``, the norm of
+        dF/dz, ``frank_wolfe_gap``, and ``stationarity``, which is at most tol when the run has
+        converged.
     """
     if params.form == "shared":
         return (yield from alternate(problem, params))
@@ -119,24 +127,25 @@ def alternate(problem: Problem, params: LapMKLParams) -> Steps:
     loss, counters = squared_hinge(problem.y[labelled]), Counters()
     machine = SharedMachine(norms, loss, (INNER_SHARE * params.tol) ** 2, counters)
     trace = Trace(params.trace, problem.clock)
-    upper, lower, stationarity, patience = np.inf, 0.0, np.inf, PATIENCE
+    stationarity, patience = np.inf, PATIENCE
     d = SIMPLEX.uniform(problem.n_kernels)
     K, R = yield from machine.matrices(d, n)  # line 4: Combine
     at = machine.minimum(d, K, R, np.zeros(len(labelled)))  # lines 5 to 10
+    bounds = Bounds(at, lower=0.0)
     for iteration in range(1, params.max_iter + 1):
         r = loss.feasible(at.r)
-        forms = yield from kernel_forms(at, r, norms, counters)  # line 11: Matvec
+        forms = yield from kernel_forms(at, r, norms)  # line 11: Matvec
         value = _objective(at, forms.columns, machine)
-        lower = max(lower, _best_multiple(r, forms.largest / params.gamma_a))
+        bounds.improve_lower(_best_multiple(r, forms.largest / params.gamma_a))
         fw_gap = max(float(forms.gradient @ at.d - forms.gradient.min()), 0.0)
-        # The digits in which the two values of F differ are as little known as a possible gain.
+        # The two values of F differ by rounding; add the difference to the possible gain.
         gain = at.z_gap + fw_gap + abs(value - at.value)
         last, stationarity = stationarity, gain / max(value, TINY)
-        better = upper - value > PROGRESS * value or stationarity < 0.5 * last
+        better = bounds.upper - value > PROGRESS * value or stationarity < 0.5 * last
         patience = PATIENCE if better else patience - 1
-        upper = min(upper, value)
+        bounds.improve_upper(at, value)
         counters.outer_iterations += 1
-        trace.record(upper, lower, at.d)
+        trace.record(bounds.upper, bounds.lower, at.d)
         stop = reason_to_stop(problem, params, stationarity, stalled=patience == 0)
         if stop is not None or iteration == params.max_iter:
             break
@@ -153,7 +162,7 @@ def alternate(problem: Problem, params: LapMKLParams) -> Steps:
         bias=at.b,
         dual_variables=on_points * problem.y,
         objective=value,
-        dual_objective=min(lower, value),
+        dual_objective=bounds.lower,
         stop_reason=stop or StopReason.MAX_ITER,
         counters=counters,
         trace=trace.arrays(),
@@ -198,4 +207,5 @@ METHOD = Method(
     reference="Hao, Yuan, Yang & Chen 2012, section 4, (16) and (18)",
     hyperparameters=("gamma_a", "gamma_i"),
     needs_laplacian=True,
+    memory=memory_of_deformed_kernels,
 )

@@ -17,26 +17,35 @@ over the kernels ``K_m (gamma_a I + gamma_i L K_m)^-1`` restricted to the labell
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
 from mkldist.arrays import Floats
-from mkldist.counters import Counters
 from mkldist.gram.bank import MemoryBank
 from mkldist.gram.layout import TileLayout
 from mkldist.gram.passes import answered
 from mkldist.gram.requests import Request
-from mkldist.machines.squared_losses import SquaredLoss
-from mkldist.methods.manifold.deformed import Deformation, ManifoldParams
+from mkldist.memory import VECTORS_PER_SOLVER, ProblemSize, SolverMemory
+from mkldist.methods.manifold.deformed import MATRICES, Deformation, ManifoldParams
 from mkldist.methods.primal import primalmkl
-from mkldist.methods.primal.params import PrimalMKLParams, squared_loss
+from mkldist.methods.primal.params import PrimalMKLParams, signed_by_class, squared_loss
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.solvers.base import Problem, Solution, Steps, StopReason
 from mkldist.solvers.single_kernels import AT_A_TIME, gram_matrices
 
+Solver = Callable[[Problem, PrimalMKLParams], Steps]
+
 INNER_SHARE = 0.9  # of tol; the rest is for rounding between the deformed kernels and the bank's
+
+
+def memory_of_deformed_kernels(size: ProblemSize, params: ManifoldParams) -> SolverMemory:
+    """Return the memory of a solver that keeps the deformed kernels between labelled points."""
+    n_entries = TileLayout.for_points(size.n_labelled).n_entries
+    columns = 2 * size.n_labelled  # of PrimalMKL's weight step
+    return size.memory(matrices=MATRICES, vectors=VECTORS_PER_SOLVER + n_entries + columns)
 
 
 def solve_deformed(
@@ -45,8 +54,9 @@ def solve_deformed(
     loss: Literal["squared-hinge", "squared"],
     *,
     coupled: bool = True,
+    solver: Solver = primalmkl.solve,
 ) -> Steps:
-    """Run PrimalMKL on the deformed kernels.
+    """Run PrimalMKL, or another solver of its problem, on the deformed kernels.
 
     Parameters
     ----------
@@ -58,6 +68,8 @@ def solve_deformed(
         Loss of the labelled points.
     coupled : bool
         True to let the coefficients follow in PrimalMKL's weight step.
+    solver : callable
+        Solver on the deformed kernels between the labelled points, with lam = 1.
 
     Yields
     ------
@@ -81,14 +93,12 @@ def solve_deformed(
         trace=params.trace,
         coupled=coupled,
     )
-    of_labels = squared_loss(inner, problem.y[labelled])
+    constant = _constant(problem, deformation, inner)
     if bank is None:
-        return _constant(problem, deformation, of_labels)
+        return constant
     on_labelled = Problem(problem.y[labelled], problem.n_kernels, problem.clock)
-    solution = answered(bank, primalmkl.solve(on_labelled, inner))
-    r = solution.dual_variables
-    r = r * on_labelled.y if loss == "squared-hinge" else r
-    return (yield from _on_all_points(problem, params, deformation, of_labels, solution, r))
+    solution = answered(bank, solver(on_labelled, inner))
+    return (yield from _on_all_points(problem, deformation, inner, solution, constant, params.tol))
 
 
 def _deformed_bank(
@@ -101,92 +111,130 @@ def _deformed_bank(
         if problem.clock.past(params.time_limit):
             return None
         kernels = np.arange(start, min(start + AT_A_TIME, problem.n_kernels))
-        matrices = yield from gram_matrices(kernels, problem.n_kernels)
+        matrices = yield from gram_matrices(kernels)
         blocks = np.array([deformation(K).block() for K in matrices])
         values[kernels] = layout.pack(blocks)
     return MemoryBank(values, layout)
 
 
-def _constant(problem: Problem, deformation: Deformation, loss: SquaredLoss) -> Solution:
+def _constant(problem: Problem, deformation: Deformation, inner: PrimalMKLParams) -> Solution:
     """Return the best constant, which needs no kernel, with the lower bound 0.
 
     It is the solution of a run whose time is up before the kernels are deformed.
     """
-    labelled = deformation.labelled
-    b = loss.best_bias(np.zeros(len(labelled)))
-    r = loss.residual(np.full(len(labelled), b))
+    y = problem.y[deformation.labelled]
+    loss = squared_loss(inner, y)
+    b = loss.best_bias(np.zeros(len(y)))
+    r = loss.residual(np.full(len(y), b))
     weights = np.zeros(problem.n_kernels)
     weights[0] = 1.0
     return Solution(
         kernel_weights=weights,
         coefficients=np.zeros(problem.n_points),
         bias=b,
-        dual_variables=deformation.spread(r * problem.y[labelled], problem.n_points),
+        dual_variables=deformation.spread(signed_by_class(inner, r, y), problem.n_points),
         objective=loss.value(r, b),
         dual_objective=0.0,
         stop_reason=StopReason.TIME_LIMIT,
     )
 
 
-def _on_all_points(
-    problem: Problem,
-    params: ManifoldParams,
-    deformation: Deformation,
-    loss: SquaredLoss,
-    inner: Solution,
-    r: Floats,
-) -> Generator[Request, Any, Solution]:
-    """Return the predictor on the bank's own kernels, and F there.
+@dataclass
+class _Components:
+    """Components ``g_m = d_m f_m`` on all points, added up kernel by kernel.
 
-    The lower bound is reduced by the most that rounding in the deformed kernels in use may have
-    added to it at the dual variables `r` (l,).
+    Parameters
+    ----------
+    coefficients : (S, n) float64
+        Coefficients of f_m of the kernels in use.
+    f : (n,) float64
+        Sum of the components.
+    norms : float
+        Weighted sum of the penalties of f_m.
+    rounding : float
+        The most that rounding may have taken off F.
+    excess : float
+        The most that rounding in a deformed kernel may have added to the quadratic form of the
+        residuals, and so to twice the lower bound.
     """
-    labelled, n = deformation.labelled, problem.n_points
+
+    coefficients: Floats
+    f: Floats
+    norms: float = 0.0
+    rounding: float = 0.0
+    excess: float = 0.0
+
+
+def _components(
+    inner: Solution, deformation: Deformation, r: Floats, n: int
+) -> Generator[Request, Any, _Components]:
+    """Ask for the kernels in use; return the components of an inner solution of residuals `r`."""
     d, c = inner.kernel_weights, inner.coefficients
     active = np.flatnonzero(d)
-    own = np.empty((len(active), n))
-    f, norms, rounding, excess = np.zeros(n), 0.0, 0.0, 0.0
+    found = _Components(np.empty((len(active), n)), np.zeros(n))
     for start in range(0, len(active), AT_A_TIME):
         kernels = active[start : start + AT_A_TIME]
-        matrices = yield from gram_matrices(kernels, problem.n_kernels)
+        matrices = yield from gram_matrices(kernels)
         for s, (m, K) in enumerate(zip(kernels, matrices, strict=True), start):
-            kernel = deformation(K)
-            own[s] = kernel.coefficients(c)
-            f_m = K @ own[s]
-            f += d[m] * f_m
-            norms += float(d[m]) * deformation.penalty(own[s], f_m)
-            reach = np.sqrt(K.diagonal())
-            rounding += float(d[m]) * deformation.rounding(reach, own[s], f_m, np.abs(c))
-            excess = max(excess, kernel.norm(r) - float(r @ kernel.block() @ r))
-    b = loss.best_bias(f[labelled])
-    objective = 0.5 * norms + loss.value(loss.residual(f[labelled] + b), b) + rounding
-    constant = _constant(problem, deformation, loss)
+            kernel, weight = deformation(K), float(d[m])
+            a = found.coefficients[s] = kernel.coefficients(c)
+            f_m = K @ a
+            found.f += weight * f_m
+            found.norms += weight * deformation.penalty(a, f_m)
+            rounding = deformation.rounding(np.sqrt(K.diagonal()), a, f_m, np.abs(c))
+            found.rounding += weight * rounding
+            found.excess = max(found.excess, kernel.norm(r) - float(r @ kernel.block() @ r))
+    return found
+
+
+def _on_all_points(
+    problem: Problem,
+    deformation: Deformation,
+    params: PrimalMKLParams,
+    inner: Solution,
+    constant: Solution,
+    tol: float,
+) -> Generator[Request, Any, Solution]:
+    """Return the predictor on the bank's own kernels, with F and a lower bound there.
+
+    Parameters
+    ----------
+    problem : Problem
+        Labels and number of kernels.
+    deformation : Deformation
+        The two norms, the graph and the labelled points.
+    params : PrimalMKLParams
+        Those of PrimalMKL on the deformed kernels.
+    inner : Solution
+        Its solution.
+    constant : Solution
+        The best constant, which replaces a predictor that rounding made worse.
+    tol : float
+        Relative gap asked for.
+    """
+    labelled, n = deformation.labelled, problem.n_points
+    y = problem.y[labelled]
+    loss, r = squared_loss(params, y), signed_by_class(params, inner.dual_variables, y)
+    own = yield from _components(inner, deformation, r, n)
+    f = own.f[labelled]
+    b = loss.best_bias(f)
+    objective = 0.5 * own.norms + loss.value(loss.residual(f + b), b) + own.rounding
+    coefficients = own.coefficients
     if objective > constant.objective:  # rounding left nothing better
-        own[:], b, objective = 0.0, float(constant.bias), constant.objective
-    lower = max(inner.dual_objective - 0.5 * excess, 0.0)
-    met = relative_gap(objective, lower) <= params.tol
+        b, objective = float(constant.bias), constant.objective
+        coefficients = np.zeros_like(coefficients)
+    lower = max(inner.dual_objective - 0.5 * own.excess, 0.0)
+    met = relative_gap(objective, lower) <= tol
     missed = StopReason.STALLED if inner.converged else inner.stop_reason
     return Solution(
-        kernel_weights=d,
-        coefficients=deformation.spread(c, n),
+        kernel_weights=inner.kernel_weights,
+        coefficients=deformation.spread(inner.coefficients, n),
         bias=b,
         dual_variables=deformation.spread(inner.dual_variables, n),
         objective=objective,
         dual_objective=lower,
         stop_reason=StopReason.CONVERGED if met else missed,
-        counters=_counted(inner.counters, problem.n_kernels, len(active)),
+        counters=inner.counters,
         trace=inner.trace,
-        kernel_coefficients=own,
-    )
-
-
-def _counted(inner: Counters, n_kernels: int, n_active: int) -> Counters:
-    """Return the work of PrimalMKL, with the requests to the bank itself."""
-    return Counters(
-        outer_iterations=inner.outer_iterations,
-        svm_solves=inner.svm_solves,
-        svm_iterations=inner.svm_iterations,
-        newton_steps=inner.newton_steps,
-        passes=1,
-        combines=n_kernels + n_active,
+        kernel_coefficients=coefficients,
     )

@@ -99,13 +99,11 @@ class SharedMachine:
         K, N = np.zeros((n, n)), np.zeros((n, n))
         for start in range(0, len(active), AT_A_TIME):
             kernels = active[start : start + AT_A_TIME]
-            for m, K_m in zip(kernels, (yield from gram_matrices(kernels, len(d))), strict=True):
+            for m, K_m in zip(kernels, (yield from gram_matrices(kernels)), strict=True):
                 self.reaches[int(m)] = np.sqrt(K_m.diagonal())
                 K += d[m] * K_m
                 if self.norms.gamma_i > 0.0:
                     N += d[m] * (K_m @ self.norms.smoothed(K_m))
-        self._counters.combines += len(active)
-        self._counters.passes += len(active) == len(d)
         return K, self.norms.gamma_a * K + 0.5 * (N + N.T)
 
     def minimum(self, d: Floats, K: Floats, R: Floats, c: Floats) -> SharedPoint:

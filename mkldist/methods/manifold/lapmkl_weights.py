@@ -5,11 +5,11 @@ With ``v_m = K_m alpha`` and ``t_m = gamma_a alpha'v_m + gamma_i v_m'L v_m``, F 
 the paper's alternation takes short steps.  By default the step therefore minimises a second-order
 model of ``J(d) = min_z F``,
 
-    J'' = B'B - W'R^+ W,   w_m = K_m (gamma_a alpha + gamma_i L v_m - J'r),
+    d2J/dd2 = B'B - W'R^+ W,   w_m = K_m (gamma_a alpha + gamma_i L v_m - S'r),
 
-where ``R = gamma_a K + gamma_i N``, K_l is the labelled rows of K, and B is that of PrimalMKL's
-model for the columns ``v_m - K_l R^+ w_m``.  The second term makes J non-convex; without it the
-model is convex.  A search along the step makes J descend.
+where ``R = gamma_a K + gamma_i N``, S selects the labelled points, ``K_l = S K``, r is the residual
+of the loss, and B is that of PrimalMKL's model for the columns ``S v_m - K_l R^+ w_m``.  The second
+term makes J non-convex; without it the model is convex.  A search along the step makes J descend.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from typing import Any
 import numpy as np
 
 from mkldist.arrays import Floats, Ints
-from mkldist.counters import Counters
 from mkldist.gram.requests import Matvec, Request
 from mkldist.machines.primal_newton import SupportSystem
 from mkldist.methods.manifold.deformed import Deformation
@@ -47,7 +46,7 @@ class SharedColumns:
     kernels : (k,) intp
         These kernels: all in use, and those whose weight would grow.
     v, Kr : (k, n) float64
-        ``K_m alpha`` and ``K_m J'r``.
+        ``K_m alpha`` and ``K_m S'r``.
     t, gradient : (k,) float64
         ``gamma_a alpha'v_m + gamma_i v_m'L v_m``, and dF/dd_m.
     """
@@ -79,9 +78,9 @@ class KernelForms:
 
 
 def kernel_forms(
-    at: SharedPoint, r: Floats, norms: Deformation, counters: Counters
+    at: SharedPoint, r: Floats, norms: Deformation
 ) -> Generator[Request, Any, KernelForms]:
-    """Ask for ``K_m alpha`` and ``K_m J'r`` of all kernels, some at a time.
+    """Ask for ``K_m alpha`` and ``K_m S'r`` of all kernels, some at a time.
 
     Parameters
     ----------
@@ -91,8 +90,6 @@ def kernel_forms(
         Its residual, made feasible for the dual.
     norms : Deformation
         The two norms, the graph and the labelled points.
-    counters : Counters
-        Counts the pass.
     """
     n, M, labelled = len(at.f), len(at.d), norms.labelled
     vectors = np.column_stack([at.alpha, norms.spread(r, n)])
@@ -106,7 +103,6 @@ def kernel_forms(
         t[kernels] = np.maximum(norms.gamma_a * (v @ at.alpha) + smooth, 0.0)
         gradient[kernels] = 0.5 * t[kernels] - v[:, labelled] @ at.r
         q[kernels] = products[:, labelled, 1] @ r
-    counters.passes += 1
     chosen = _chosen(at.d, gradient)
     kept = products[chosen] if M <= COLUMNS else (yield Matvec(chosen, vectors))
     columns = SharedColumns(chosen, kept[:, :, 0], kept[:, :, 1], t[chosen], gradient[chosen])

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mkldist.methods.manifold.deformed import Deformation, ManifoldParams
+from mkldist.methods.manifold.deformed import Deformation, ManifoldParams, memory_on_graph
 from mkldist.methods.manifold.rls import RLSParams, least_squares
 from mkldist.solvers.base import Method, Problem, Steps
 
@@ -63,4 +63,5 @@ METHOD = Method(
     hyperparameters=("gamma_a", "gamma_i"),
     needs_laplacian=True,
     typical_passes=lambda n_kernels: 1,
+    memory=memory_on_graph,
 )

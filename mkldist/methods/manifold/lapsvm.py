@@ -14,7 +14,9 @@ matrices as the paper's Newton method, and takes Newton steps on its block betwe
 points.  ``pcg`` needs products with K and L only: nonlinear conjugate gradients with the
 preconditioner K and exact line searches,
 
-    gradient in alpha = K s,   s = gamma_a alpha + gamma_i L K alpha - J'r,   r the loss's residual.
+    gradient in alpha = K s,   s = gamma_a alpha + gamma_i L K alpha - S'r,
+
+r the loss's residual and S the matrix that selects the labelled points.
 
 Certificate: the dual ``max_r y'r - 1/2 ||r||^2 - 1/2 r'Kd r``, ``y*r >= 0``, ``1'r = 0``.  At the
 best bias ``F - dual = 1/2 s'Kd s``.  As ``Kd <= K / gamma_a``, ``pcg`` has the lower bound
@@ -37,7 +39,12 @@ from mkldist.counters import Counters
 from mkldist.gram.requests import Combine
 from mkldist.machines.primal_newton import PrimalMachine
 from mkldist.machines.squared_losses import SquaredLoss, squared_hinge
-from mkldist.methods.manifold.deformed import Deformation, ManifoldParams, decision_rounding
+from mkldist.methods.manifold.deformed import (
+    Deformation,
+    ManifoldParams,
+    decision_rounding,
+    memory_on_graph,
+)
 from mkldist.solvers.base import (
     Effects,
     Method,
@@ -45,9 +52,9 @@ from mkldist.solvers.base import (
     Solution,
     Steps,
     StopReason,
+    reason_to_stop,
 )
 from mkldist.solvers.bounds import Bounds
-from mkldist.solvers.clock import Clock
 from mkldist.solvers.trace import Trace
 
 SHARE = 1e-2  # of tol, the gap left by Newton's method on the block
@@ -92,11 +99,8 @@ def solve(problem: Problem, params: LapSVMParams) -> Steps:
     y = problem.y[labelled]
     norms = Deformation(problem.laplacian, params.gamma_a, params.gamma_i, labelled)
     F = LapObjective(K, norms, squared_hinge(y), np.sqrt(K.diagonal()))
-    trace, counters = (
-        Trace(params.trace, problem.clock),
-        Counters(passes=1, combines=1, svm_solves=1),
-    )
-    run = Run(params, weights, problem.clock, Bounds(F.constant(), lower=0.0), trace, counters)
+    trace, counters = Trace(params.trace, problem.clock), Counters(svm_solves=1)
+    run = Run(params, weights, problem, Bounds(F.constant(), lower=0.0), trace, counters)
     stop = newton(F, run) if params.inner == "newton" else conjugate_gradients(F, run)
     best = run.bounds.best
     return Solution(
@@ -130,7 +134,7 @@ class LapPoint:
     value, rounding : float
         F, and the most that rounding may have taken off it.
     s, Ks : (n,) float64
-        ``gamma_a alpha + h - J'r`` and its product with K, the gradient in alpha.
+        ``gamma_a alpha + h - S'r`` and its product with K, the gradient in alpha.
     """
 
     alpha: Floats
@@ -205,8 +209,8 @@ class Run:
         Stopping rule.
     weights : (M,) float64
         Kernel weights, for the trace.
-    clock : Clock
-        The solver's time.
+    problem : Problem
+        The problem, with the solver's clock.
     bounds : Bounds
         Best bounds; their point is the best constant at first.
     trace : Trace
@@ -219,7 +223,7 @@ class Run:
 
     params: LapSVMParams
     weights: Floats
-    clock: Clock
+    problem: Problem
     bounds: Bounds[LapPoint]
     trace: Trace
     counters: Counters
@@ -231,13 +235,10 @@ class Run:
         bounds.take(z, z.value + z.rounding, lower)
         counters.outer_iterations += 1
         self.trace.record(bounds.upper, bounds.lower, self.weights)
-        if bounds.gap <= params.tol:
-            return StopReason.CONVERGED
-        if counters.outer_iterations >= params.max_iter:
+        stop = reason_to_stop(self.problem, params, bounds.gap, stalled=bounds.idle >= PATIENCE)
+        if stop is None and counters.outer_iterations >= params.max_iter:
             return StopReason.MAX_ITER
-        if self.clock.past(params.time_limit):
-            return StopReason.TIME_LIMIT
-        return StopReason.STALLED if bounds.idle >= PATIENCE else None
+        return stop
 
 
 def newton(F: LapObjective, run: Run) -> StopReason:
@@ -260,12 +261,17 @@ def newton(F: LapObjective, run: Run) -> StopReason:
 
 
 def conjugate_gradients(F: LapObjective, run: Run) -> StopReason:
-    """Take steps of nonlinear conjugate gradients (Polak & Ribiere, restarted)."""
+    """Take steps of conjugate gradients, preconditioned by K (the paper's PCG).
+
+    The gradient in alpha is K s; preconditioned it is s, so that no system is solved.
+    """
     n, z = len(F.K), run.bounds.best
+    # The first direction is minus the preconditioned gradient; the best constant has no slope in b.
     p, Kp, p_b, s_b = -z.s, -z.Ks, 0.0, 0.0
     check = max(round(0.5 * np.sqrt(n)), 1)
     signs = np.zeros(n)
     while True:
+        # Stop by the bounds at the best bias, or once the predicted classes have settled.
         best = F.point(z.alpha, z.f, z.h)
         stop = run.take(best, best.value - F.gap_bound(best))
         if stop is None and run.params.early_stop and run.counters.outer_iterations % check == 0:
@@ -274,9 +280,11 @@ def conjugate_gradients(F: LapObjective, run: Run) -> StopReason:
             stop = StopReason.STALLED if run.settled else None
         if stop is not None:
             return stop
+        # Exact line search along (p, p_b).
         moved = _line_minimum(F, z, p, Kp, p_b)
         run.counters.svm_iterations += 1
         moved_b = -float(moved.r.sum())
+        # The next direction is conjugate by Polak & Ribiere, restarted where the ratio is negative.
         rho = float(z.s @ z.Ks) + s_b**2
         change = float((moved.s - z.s) @ moved.Ks) + (moved_b - s_b) * moved_b
         ratio = max(change / rho, 0.0) if rho > 0.0 else 0.0
@@ -309,4 +317,5 @@ METHOD = Method(
     hyperparameters=("gamma_a", "gamma_i"),
     needs_laplacian=True,
     typical_passes=lambda n_kernels: 1,
+    memory=memory_on_graph,
 )

@@ -21,7 +21,7 @@ from pydantic import Field
 
 from mkldist.counters import Counters
 from mkldist.gram.requests import Combine
-from mkldist.methods.manifold.deformed import LARGEST, LEAST, ManifoldParams
+from mkldist.methods.manifold.deformed import LARGEST, LEAST, ManifoldParams, memory_on_graph
 from mkldist.methods.manifold.manifold_svm import ManifoldSvm
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.solvers.base import Method, Problem, Solution, Steps, StopReason
@@ -55,7 +55,7 @@ def solve(problem: Problem, params: LSVMParams) -> Steps:
     """
     weights = np.full(problem.n_kernels, 1.0 / problem.n_kernels)
     K = yield Combine(weights)
-    counters = Counters(outer_iterations=1, passes=1, combines=1)
+    counters = Counters(outer_iterations=1)
     machines = ManifoldSvm(problem, params.gamma_a, params.gamma_i, params.tol, counters)
     found = machines(K)
     ambient = params.gamma_a * float((found.a * (K @ found.a)).sum())
@@ -90,4 +90,5 @@ METHOD = Method(
     needs_laplacian=True,
     joint_classes=True,
     typical_passes=lambda n_kernels: 1,
+    memory=memory_on_graph,
 )

@@ -53,7 +53,7 @@ from pydantic import Field
 from mkldist.arrays import Floats
 from mkldist.counters import Counters
 from mkldist.gram.requests import Combine, Quadratic
-from mkldist.methods.manifold.deformed import LARGEST, LEAST
+from mkldist.methods.manifold.deformed import LARGEST, LEAST, memory_on_graph
 from mkldist.methods.manifold.lsvm import LSVMParams
 from mkldist.methods.manifold.manifold_svm import Machines, ManifoldSvm
 from mkldist.solvers.base import Method, Problem, Solution, Steps, StopReason, reason_to_stop
@@ -103,7 +103,7 @@ def solve(problem: Problem, params: MKLSVMParams) -> Steps:
         ``dual_variables`` is beta; ``extra`` holds ``factorisations``, the number of matrices P
         factorised, whatever the number of classes.
     """
-    counters, trace = Counters(passes=1), Trace(params.trace, problem.clock)
+    counters, trace = Counters(), Trace(params.trace, problem.clock)
     svm = ManifoldSvm(problem, params.gamma_a, params.gamma_i, params.tol, counters)
     # Step 1: weights and a lower bound from dual variables that need no machine.
     guess = svm.first_guess()
@@ -120,8 +120,6 @@ def solve(problem: Problem, params: MKLSVMParams) -> Steps:
         J = machines.value + params.gamma_sigma * float(d @ d)
         bounds.take(_Point(machines, d), J, _best_on_ray(machines, t, params.gamma_sigma).value)
         counters.outer_iterations += 1
-        counters.combines += 1
-        counters.passes += 1
         trace.record(bounds.upper, bounds.lower, d)
         stop = reason_to_stop(problem, params, bounds.gap, stalled=bounds.idle >= PATIENCE)
         if stop is not None:
@@ -172,7 +170,7 @@ def _log(x: Floats) -> Floats:
 
 
 def _within_reach(mixed: Floats, plain: Floats) -> Floats:
-    """Return mixed logarithms, each cut to the reach of the plain update's."""
+    """Return mixed logarithms, each clipped to within REACH of the plain update's."""
     cut: Floats = np.clip(mixed, plain - REACH, plain + REACH)
     return cut
 
@@ -222,4 +220,5 @@ METHOD = Method(
     needs_laplacian=True,
     joint_classes=True,
     typical_passes=lambda n_kernels: 10,
+    memory=memory_on_graph,
 )

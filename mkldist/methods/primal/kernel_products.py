@@ -15,12 +15,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mkldist.arrays import Floats, Ints
-from mkldist.counters import Counters
 from mkldist.gram.requests import Combine, Matvec, Quadratic, Request
+from mkldist.memory import VECTORS_PER_SOLVER, ProblemSize, SolverMemory
+from mkldist.methods.primal.params import PrimalMKLParams
 from mkldist.optim.lp_ball import WeightSet
 
 COLUMNS = 1000  # kernels with a column of their own, or twice as many as points if that is more
 ZERO_WEIGHT = 1e-15
+
+
+def memory_of_columns(size: ProblemSize, params: PrimalMKLParams) -> SolverMemory:
+    """Return the memory of a solver: its weight step holds columns twice, beside the products."""
+    n, M = size.n_points, size.n_kernels
+    plain = params.acceleration == "none" or params.norm > 1.0
+    columns = min(M, max(COLUMNS, 2 * n) if plain else n)
+    return size.memory(vectors=VECTORS_PER_SOLVER + 2 * n * columns / M)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +101,7 @@ class _Chosen(NamedTuple):
     shared: Ints
 
 
-def quadratic_forms(d: Floats, a: Floats, counters: Counters) -> Generator[Request, Any, Forms]:
+def quadratic_forms(d: Floats, a: Floats) -> Generator[Request, Any, Forms]:
     """Ask for the forms of all kernels by one pass over the bank.
 
     The pass asks for the products too where the weight step will need most of them.
@@ -103,10 +112,7 @@ def quadratic_forms(d: Floats, a: Floats, counters: Counters) -> Generator[Reque
         Current kernel weights.
     a : (n,) float64
         The vector.
-    counters : Counters
-        Counts the pass.
     """
-    counters.passes += 1
     if len(d) <= COLUMNS and 2 * np.count_nonzero(d) >= len(d):
         products: Floats = yield Matvec(np.arange(len(d)), a)
         return Forms.of(a, products)
@@ -115,7 +121,7 @@ def quadratic_forms(d: Floats, a: Floats, counters: Counters) -> Generator[Reque
 
 
 def weight_columns(
-    K: Floats, d: Floats, forms: Forms, weights: WeightSet, counters: Counters
+    K: Floats, d: Floats, forms: Forms, weights: WeightSet
 ) -> Generator[Request, Any, WeightColumns]:
     """Ask for the columns of a weight step (line 11 of Algorithm 1).
 
@@ -129,8 +135,6 @@ def weight_columns(
         Forms of the M kernels at the coefficients a.
     weights : WeightSet
         The feasible set.
-    counters : Counters
-        Counts combined kernels and passes.
     """
     a, q = forms.a, forms.q
     own, shared = _chosen(d, q, weights, max(COLUMNS, 2 * len(a)))
@@ -146,12 +150,8 @@ def weight_columns(
             rest[shared] = (d[shared] ** 2 * q[shared]) ** (1.0 / (1.0 + weights.norm))
         length = weights.length(rest)
         rest /= length if length > 0.0 else 1.0
-        if weights.is_simplex:
-            column = (K @ a - G @ x) / length
-        else:
-            counters.combines += 1
-            counters.passes += 1
-            column = (yield Combine(rest)) @ a
+        simplex = weights.is_simplex
+        column = (K @ a - G @ x) / length if simplex else (yield Combine(rest)) @ a
         G = np.column_stack([G, column])
         q_x = np.append(q_x, rest @ q)
         x = np.append(x, weights.length(d[shared]))

@@ -34,9 +34,7 @@ class PrimalMKLParams(SolverParams):
     loss: Literal["squared-hinge", "squared", "epsilon-squared", "one-class"] = Field(
         "squared-hinge", description="loss; squared and epsilon-squared are for real targets"
     )
-    epsilon: float = Field(
-        0.1, ge=0, allow_inf_nan=False, description="half-width of the tube of epsilon-squared"
-    )
+    epsilon: float = Field(0.1, ge=0, description="half-width of the tube of epsilon-squared")
     norm: float = Field(1.0, ge=1, le=100, description="1: simplex; p > 1: ||d||_p <= 1")
     inner: Inner = Field("truncated-newton", description="how the machine is solved")
     coupled: bool = Field(

@@ -10,8 +10,11 @@ of :mod:`mkldist.machines.squared_losses`: the paper's squared hinge ``max(0, 1 
 the extensions that the paper names: ``(y_i - u_i)^2`` (kernel ridge regression),
 ``max(0, |y_i - u_i| - epsilon)^2``, and the one-class machine ``max(0, -u_i)^2 + 2 b``, b = -rho.
 
-Errata: (9) and (10) misplace the factor 1/2, which belongs before both terms, and a parenthesis
-around the decision value.  The gradient in b reads ``1'I_sv (K alpha + b 1 - y)``.
+Errata: (9) misplaces the parenthesis, which belongs around the decision value with its bias; (10)
+leaves the loss outside the factor 1/2, which (9) has before both terms.  The gradient in b is
+``1'I_sv (K alpha + b 1 - y)``.  Algorithm 3 computes theta
+with rho and x with z where its own delta and q are meant; line 13 of Algorithm 4 evaluates the
+model at an infeasible point (:mod:`.weight_step`).
 
 F is convex in z = (alpha, b) and in d, but not in both.  Yet a stationary point is the global
 minimum of the convex ``J(d) = min_z F(z, d)``: at the minimum over z, lam alpha is the residual r
@@ -44,7 +47,11 @@ from mkldist.arrays import Floats
 from mkldist.counters import Counters
 from mkldist.gram.requests import Combine
 from mkldist.methods.primal.certificate import PATIENCE, PROGRESS, Best, dual_value
-from mkldist.methods.primal.kernel_products import quadratic_forms, weight_columns
+from mkldist.methods.primal.kernel_products import (
+    memory_of_columns,
+    quadratic_forms,
+    weight_columns,
+)
 from mkldist.methods.primal.params import PrimalMKLParams, machine_of, signed_by_class
 from mkldist.methods.primal.steps import Iterate, d_step, z_step
 from mkldist.methods.primal.working_set_descent import solve_on_working_set
@@ -116,24 +123,24 @@ def alternate(problem: Problem, params: PrimalMKLParams) -> Steps:
         d, alpha = problem.start.d, problem.start.alpha
     else:
         d, alpha = weights.uniform(problem.n_kernels), np.zeros(problem.n_points)  # lines 1, 2
-    K = yield _counted(Combine(d), counters)  # line 4
+    K = yield Combine(d)  # line 4
     now = Iterate(d, K, machine(K, alpha))  # lines 5 to 10, until the machine's own gap is small
     bounds = Bounds(Best(now.d, now.z), progress=PROGRESS)
     for iteration in range(1, params.max_iter + 1):
         # A pass: q_m at a = r / lam, which is alpha at the minimum over z, for the certificate.
         r = loss.feasible(now.z.r)
-        forms = yield from quadratic_forms(now.d, r / lam, counters)  # Quadratic or Matvec
+        forms = yield from quadratic_forms(now.d, r / lam)  # Quadratic or Matvec
         value = dual_value(machine, weights, r, now.z.b, forms.q)
         bounds.take(Best(now.d, now.z), now.z.value, value)
         counters.outer_iterations += 1
         trace.record(bounds.upper, bounds.lower, now.d)
-        stop = reason_to_stop(problem, params, bounds.gap, stalled=bounds.idle == PATIENCE)
+        stop = reason_to_stop(problem, params, bounds.gap, stalled=bounds.idle >= PATIENCE)
         if stop is not None or iteration == params.max_iter:
             break
-        columns = yield from weight_columns(now.K, now.d, forms, weights, counters)  # line 11
+        columns = yield from weight_columns(now.K, now.d, forms, weights)  # line 11
         d = d_step(machine, weights, now, columns, bounds.gap, params)  # line 12, Algorithm 4
         del columns, K  # each as large as Gram matrices, which the next request needs room for
-        K = yield _counted(Combine(d), counters)  # line 4
+        K = yield Combine(d)  # line 4
         now = z_step(machine, now, d, K, params.coupled)  # lines 5 to 10
     best_d, z = bounds.best
     return Solution(
@@ -151,13 +158,6 @@ def alternate(problem: Problem, params: PrimalMKLParams) -> Steps:
     )
 
 
-def _counted(request: Combine, counters: Counters) -> Combine:
-    """Count a combination of all kernels; it is a pass if no weight is zero."""
-    counters.combines += 1
-    counters.passes += bool((request.weights > 0.0).all())
-    return request
-
-
 METHOD = Method(
     name="primalmkl",
     solve=solve,
@@ -169,4 +169,5 @@ METHOD = Method(
     reference="Hao, Yuan, Yang & Chen 2012, Algorithm 1",
     hyperparameters=("lam",),
     path=Path("lam", rising=False),
+    memory=memory_of_columns,
 )

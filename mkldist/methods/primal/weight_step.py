@@ -27,6 +27,7 @@ def nesterov(
     """Minimise a convex function over a set of weights (Hao et al. 2012, Algorithm 4).
 
     Erratum: line 13 evaluates the model at u, which is infeasible; the projected point is meant.
+    In Algorithm 3, the projection, delta stands for the printed rho and q for z.
 
     Beyond the paper, gamma starts from the norm of the gradient: the first step is then as long as
     the set is wide, whatever the scale of f.  The momentum is dropped when it points uphill

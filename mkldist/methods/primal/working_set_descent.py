@@ -74,11 +74,8 @@ class _Passes:
         Relative gap that the last pass left.
     """
 
-    def __init__(
-        self, machine: PrimalMachine, kernels: WorkingSet, tol: float, counters: Counters
-    ) -> None:
+    def __init__(self, machine: PrimalMachine, kernels: WorkingSet, tol: float) -> None:
         self._machine, self._kernels, self._tol = machine, kernels, tol
-        self._counters = counters
         self._centre_value = -math.inf
         self.lower, self.gap = -math.inf, 1.0
 
@@ -108,7 +105,6 @@ class _Passes:
         if math.isfinite(upper) and gap > self._tol:
             self.gap = gap
             yield from self.screen(upper, left=gap / self._tol)
-        self._counters.passes = candidates.passes
         return q
 
     def screen(self, upper: float, left: float) -> Generator[Request, Any, None]:
@@ -126,9 +122,9 @@ def solve_on_working_set(problem: Problem, params: PrimalMKLParams) -> Steps:
     machine = machine_of(params, y, counters)
     loss = machine.loss
     kernels = WorkingSet(problem.n_kernels, everything=False)
-    passes = _Passes(machine, kernels, params.tol, counters)
+    passes = _Passes(machine, kernels, params.tol)
     trace = Trace(params.trace, problem.clock)
-    now = yield from _first(problem.start, machine, kernels, passes, counters)
+    now = yield from _first(problem.start, machine, kernels, passes)
     on_set = Bounds(Best(kernels.spread(now.d), now.z), progress=PROGRESS)
     for iteration in range(1, params.max_iter + 1):
         r, b = loss.feasible(now.z.r), now.z.b
@@ -146,13 +142,12 @@ def solve_on_working_set(problem: Problem, params: PrimalMKLParams) -> Steps:
         gap = relative_gap(on_set.upper, passes.lower)
         counters.outer_iterations += 1
         trace.record(on_set.upper, passes.lower, kernels.spread(now.d))
-        stop = reason_to_stop(problem, params, gap, stalled=on_set.idle == PATIENCE)
+        stop = reason_to_stop(problem, params, gap, stalled=on_set.idle >= PATIENCE)
         if stop is not None or iteration == params.max_iter:
             break
-        columns = yield from weight_columns(now.K, now.d, forms, SIMPLEX, counters)
+        columns = yield from weight_columns(now.K, now.d, forms, SIMPLEX)
         d = d_step(machine, SIMPLEX, now, columns, gap, params)
         del columns  # as large as Gram matrices, which the next request needs room for
-        counters.combines += 1
         now = z_step(machine, now, d, (yield kernels.combination(d)), params.coupled)
     best_d, z = on_set.best
     return Solution(
@@ -171,18 +166,13 @@ def solve_on_working_set(problem: Problem, params: PrimalMKLParams) -> Steps:
 
 
 def _first(
-    start: Any,
-    machine: PrimalMachine,
-    kernels: WorkingSet,
-    passes: _Passes,
-    counters: Counters,
+    start: Any, machine: PrimalMachine, kernels: WorkingSet, passes: _Passes
 ) -> Generator[Request, Any, Iterate]:
     """Return the first iterate.
 
     A pass at the residual of the best constant picks the first kernels, with equal weights.  On a
     path the first iterate is the point at which the previous solver ended.
     """
-    counters.combines += 1
     if isinstance(start, WorkingSetStart):
         kernels.take(start.kernels)
         passes.go_on(start)

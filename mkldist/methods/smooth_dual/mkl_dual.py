@@ -21,15 +21,22 @@ from mkldist.arrays import Bools, Floats, Ints
 from mkldist.counters import Counters
 from mkldist.gram.requests import Combine, Matvec, Request
 from mkldist.machines.svm import best_bias, slack_rounding
+from mkldist.memory import VECTORS_PER_SOLVER, ProblemSize, SolverMemory
 from mkldist.methods.smooth_dual.dual_penalties import Penalty
 from mkldist.methods.smooth_dual.mkl_pairs import line_maximum, mkl_pair_updates
 from mkldist.methods.smooth_dual.predictor import Predictor
-from mkldist.methods.smooth_dual.row_cache import RowCache
+from mkldist.methods.smooth_dual.row_cache import (
+    BATCH,
+    SMALLEST,
+    RowCache,
+    capacity_within,
+    rows_held,
+)
 from mkldist.optim.box_qp import newton_steps, pair_updates
+from mkldist.solvers.base import Problem
 
 Round = Generator[Request, Any, None]
 
-BATCH = 32  # points whose rows one request fetches
 VIOLATION_SHARE = 0.1  # of the largest violation, that a round of pair updates may leave
 VIOLATION_FLOOR = 1e-12
 NEAR = 1e-2  # relative gap below which Newton rounds replace rounds of pair updates
@@ -37,8 +44,27 @@ SHORT_STEP = 0.1  # a Newton step shorter than this is followed by a round of pa
 MOST_PAIR_ROUNDS = 10  # without new rows, after which a Newton round is tried at any gap
 UNSEEN_GAIN = 1e-12  # of 1'alpha: rounding hides smaller gains from a line search, not from a model
 REFRESH_AFTER = 50  # rounds of pair updates, after which the rounding errors of G have added up
+PRODUCTS = 6  # arrays (M, n): G, the answer of a Newton round, and what is computed of them
 MODEL_ROUNDS = 20
 MODEL_FIRST_VIOLATION, MODEL_VIOLATION = 1e-2, 1e-11
+
+
+def memory_of_rows(size: ProblemSize, cache_mib: float) -> SolverMemory:
+    """Return the memory of a solver on the smooth dual, most of it rows of all kernels.
+
+    Parameters
+    ----------
+    size : ProblemSize
+        Points n and kernels M.
+    cache_mib : float
+        Memory for cached rows.
+    """
+    n = size.n_points
+    least = rows_held(min(SMALLEST, n))
+    most = rows_held(capacity_within(size.n_kernels, n, cache_mib))
+    return size.memory(
+        vectors=VECTORS_PER_SOLVER + (PRODUCTS + least) * n, spare_vectors=(most - least) * n
+    )
 
 
 class MklDual:
@@ -46,13 +72,11 @@ class MklDual:
 
     Parameters
     ----------
-    y : (n,) float64
-        Labels in {-1, +1}.
+    problem : Problem
+        Labels in {-1, +1}, number M of kernels, and memory that may be spared.
     C : float
         Bound of the dual variables.
-    n_kernels : int
-        Number M of kernels.
-    budget_mib : float
+    cache_mib : float
         Memory for cached rows.
     counters : Counters
         Counters of requests and steps.
@@ -67,14 +91,14 @@ class MklDual:
         True if the last round was of Newton's method.
     """
 
-    def __init__(
-        self, y: Floats, C: float, n_kernels: int, budget_mib: float, counters: Counters
-    ) -> None:
+    def __init__(self, problem: Problem, C: float, cache_mib: float, counters: Counters) -> None:
+        y, n_kernels = problem.y, problem.n_kernels
         self.y, self._C, self._counters = y, C, counters
         self._lower, self._upper = np.minimum(y * C, 0.0), np.maximum(y * C, 0.0)
         self.beta = np.zeros(len(y))
         self.G = np.zeros((n_kernels, len(y)))
-        self._cache = RowCache(n_kernels, len(y), budget_mib)
+        capacity = capacity_within(n_kernels, len(y), cache_mib, problem.spare_bytes)
+        self._cache = RowCache(n_kernels, len(y), capacity)
         self._reach = np.zeros(len(y))  # roots of the diagonal of the last combined kernel
         self._pair_rounds, self._since_refresh, self._short = 0, 0, False
         self.newton = False
@@ -116,40 +140,53 @@ class MklDual:
         loss = self._C * (loss + slack_rounding(slack, self._reach, scale * self.beta))
         return Predictor(d, scale * self.beta, bias, self.alpha, scale, loss)
 
-    def climb(self, penalty: Penalty, gap: float) -> Round:
-        """Make one round, of pair updates far from the optimum and of Newton's method near it.
+    def newton_is_due(self, gap: float) -> bool:
+        """Return whether the next round is of Newton's method: near the optimum, not far from it.
 
-        After a short Newton step pair updates come first again.  Where many rounds on cached rows
-        have not come near the optimum, a Newton round is tried all the same.
+        After a short Newton step pair updates come first again.  Where many rounds with no more
+        rows than before have not come near the optimum, a Newton round is tried all the same.
+
+        Parameters
+        ----------
+        gap : float
+            Relative duality gap of the problem at the current point.
+        """
+        near, slow = gap <= NEAR, self._pair_rounds >= MOST_PAIR_ROUNDS
+        self.newton = slow or (near and not self._short)
+        if self.newton and near:
+            self._pair_rounds = 0
+        return self.newton
+
+    def fetch_rows(self, penalty: Penalty) -> Generator[Request, Any, float]:
+        """Fetch the rows of the points that violate optimality most; return the worst violation.
 
         Parameters
         ----------
         penalty : Penalty
             Psi.
-        gap : float
-            Relative duality gap of the problem with this penalty at the current point.
-        """
-        near = gap <= NEAR
-        slow = self._pair_rounds >= MOST_PAIR_ROUNDS
-        self.newton = slow or (near and not self._short)
-        if self.newton:
-            yield from self._newton_round(penalty)
-            if self._short or near:
-                self._pair_rounds = 0
-        else:
-            kept = len(self._cache)
-            yield from self._pair_round(penalty)
-            self._pair_rounds += len(self._cache) == kept
-            self._short = False
 
-    def _pair_round(self, penalty: Penalty) -> Round:
-        """Fetch the rows of the worst points, and update pairs among all cached ones."""
+        Yields
+        ------
+        Matvec
+        """
         slack = self.y - penalty.weights(self.q) @ self.G
         worst, candidates = self._violators(slack)
-        wanted = self._cache.missing(candidates)
+        wanted, kept = self._cache.missing(candidates), len(self._cache)
         if len(wanted):
             self._cache.store(wanted, (yield self._cache.request(wanted)))
-            self._counters.passes += 1
+        self._pair_rounds += len(self._cache) == kept
+        return worst
+
+    def update_pairs(self, penalty: Penalty, worst: float) -> None:
+        """Move pairs of dual variables, each to the maximum on its line, on the cached rows.
+
+        Parameters
+        ----------
+        penalty : Penalty
+            Psi.
+        worst : float
+            The worst violation, of which a share may be left.
+        """
         order = np.argsort(self._cache.points)
         points, slots = self._cache.points[order], self._cache.slots[order]
         G, q, beta = np.take(self.G, points, axis=1), self.q, self.beta[points]
@@ -173,10 +210,12 @@ class MklDual:
         for slot, step in zip(slots, change, strict=True):
             if step != 0.0:
                 self.G += step * self._cache.rows[slot]
-        self._since_refresh += 1
+        self._since_refresh, self._short = self._since_refresh + 1, False
+
+    def refresh(self) -> Round:
+        """Ask for the products G anew once the rounding errors of many rounds have added up."""
         if self._since_refresh >= REFRESH_AFTER:
             self.G = yield Matvec(np.arange(len(self.G)), self.beta)
-            self._counters.passes += 1
             self._since_refresh = 0
 
     def _violators(self, slack: Floats) -> tuple[float, Ints]:
@@ -190,17 +229,15 @@ class MklDual:
         rising, falling = rising[up[rising] > lowest], falling[down[falling] < highest]
         return highest - lowest, np.unique(np.concatenate([rising, falling]))
 
-    def _newton_round(self, penalty: Penalty) -> Round:
+    def newton_round(self, penalty: Penalty) -> Round:
         """Search the line to the maximiser of the second-order model over the box."""
         q = self.q
         e = penalty.weights(q)
         K = yield Combine(e)
-        self._counters.combines += 1
         self._reach = np.sqrt(np.maximum(np.diagonal(K), 0.0))
         step = self._model_maximiser(penalty.hessian(K, self.G, q), e) - self.beta
         both = np.column_stack([self.beta, step])
         products = yield Matvec(np.arange(len(self.G)), both)
-        self._counters.passes += 1
         self.G, change = products[:, :, 0], products[:, :, 1]
         u, c, linear = self.G @ step, np.maximum(change @ step, 0.0), float(self.y @ step)
         t = 1.0
@@ -209,6 +246,8 @@ class MklDual:
         self.beta = np.clip(self.beta + t * step, self._lower, self._upper)
         self.G = self.G + t * change
         self._since_refresh, self._short = 0, t < SHORT_STEP
+        if self._short:
+            self._pair_rounds = 0
 
     def _model_maximiser(self, H: Floats, e: Floats) -> Floats:
         """Maximise ``slack'step - 1/2 step' H step`` over the box; return beta + step.

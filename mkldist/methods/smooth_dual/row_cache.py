@@ -14,7 +14,36 @@ from mkldist.arrays import Floats, Ints
 from mkldist.gram.requests import Matvec
 
 MIB = 2**20
+BATCH = 32  # points whose rows one request fetches
 SMALLEST = 4  # points whose rows are kept with any budget: two pairs
+
+
+def capacity_within(
+    n_kernels: int, n_points: int, budget_mib: float, spare_bytes: int | None = None
+) -> int:
+    """Return the number of points whose rows to keep, at least four if there are as many.
+
+    Parameters
+    ----------
+    n_kernels, n_points : int
+        Size M, n of the bank.
+    budget_mib : float
+        Memory for rows, in MiB.
+    spare_bytes : int, optional
+        Memory for rows, and for answers with rows, beyond those of four points.
+    """
+    per_point = 8 * n_kernels * n_points
+    affordable = budget_mib * MIB / per_point
+    if spare_bytes is not None:
+        # A row more takes its place in the cache, and in answers up to their largest size.
+        rows = spare_bytes / per_point
+        affordable = min(affordable, SMALLEST + max(rows / 2, rows - (BATCH - SMALLEST)))
+    return min(max(int(affordable), SMALLEST), n_points)
+
+
+def rows_held(capacity: int) -> int:
+    """Return the rows in a cache of some capacity and in an answer at once."""
+    return capacity + min(BATCH, capacity)
 
 
 class RowCache:
@@ -24,13 +53,12 @@ class RowCache:
     ----------
     n_kernels, n_points : int
         Size M, n of the bank; the rows of one point take 8 M n bytes.
-    budget_mib : float
-        Memory for rows, in MiB; the rows of four points are kept even when they need more.
+    capacity : int
+        Number of points whose rows are kept.
     """
 
-    def __init__(self, n_kernels: int, n_points: int, budget_mib: float) -> None:
-        affordable = int(budget_mib * MIB / (8 * n_kernels * n_points))
-        self.capacity = min(max(affordable, SMALLEST), n_points)
+    def __init__(self, n_kernels: int, n_points: int, capacity: int) -> None:
+        self.capacity = capacity
         self.rows: Floats = np.empty((self.capacity, n_kernels, n_points))
         self._slot_of: dict[int, int] = {}  # oldest use first
 

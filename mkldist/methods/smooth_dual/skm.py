@@ -40,7 +40,7 @@ from mkldist.counters import Counters
 from mkldist.gram.requests import Combine, Quadratic, Request
 from mkldist.machines.inner_svm import InnerSvm
 from mkldist.methods.smooth_dual.dual_penalties import MOREAU_YOSIDA, Penalty
-from mkldist.methods.smooth_dual.mkl_dual import MklDual
+from mkldist.methods.smooth_dual.mkl_dual import MklDual, memory_of_rows
 from mkldist.methods.smooth_dual.predictor import Predictor, solution_of
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.solvers.base import Method, Problem, SolverParams, Steps, StopReason, reason_to_stop
@@ -58,7 +58,7 @@ PATIENCE = 4 * STAGE_PATIENCE  # rounds without a better bound after which only 
 class SkmParams(SolverParams):
     """Parameters of the support kernel machine."""
 
-    C: float = Field(100.0, gt=0, allow_inf_nan=False, description="bound of the dual variables")
+    C: float = Field(100.0, gt=0, description="bound of the dual variables")
     cache_mib: float = Field(256.0, gt=0, description="memory for rows of the kernels, MiB")
 
 
@@ -84,13 +84,20 @@ def solve(problem: Problem, params: SkmParams) -> Steps:
     """
     counters, trace = Counters(), Trace(params.trace, problem.clock)
     bounds = Bounds(Predictor.none())
-    dual = MklDual(problem.y, params.C, problem.n_kernels, params.cache_mib, counters)
+    dual = MklDual(problem, params.C, params.cache_mib, counters)
     svm_at = InnerSvm(problem.y, params.C, params.tol, counters)
     stage = _Stage(FIRST_A_SQUARED)
     for _ in range(params.max_iter):
-        # Climb the regularised dual 1'alpha - Psi(q) by pair updates or a Newton step.
+        # Climb the regularised dual 1'alpha - Psi(q).
         penalty = Penalty(MOREAU_YOSIDA, stage.a_squared)
-        yield from dual.climb(penalty, stage.gap)
+        if dual.newton_is_due(stage.gap):  # beyond the paper: the second-order model over the box
+            yield from dual.newton_round(penalty)
+        else:
+            # SMO: the rows of the points that violate optimality most; then pair after pair, by the
+            # second-order gain, to the maximum on its line.
+            worst = yield from dual.fetch_rows(penalty)
+            dual.update_pairs(penalty, worst)
+            yield from dual.refresh()
         q, height = dual.q, float(dual.alpha.sum())
         # f_m = e_m K_m (alpha*y) has the energy 1/2 (sum_m ||f_m||)^2 at weights e / sum(e).
         e, psi = penalty.weights(q), penalty.value(q)
@@ -139,7 +146,7 @@ class _Stage:
 
     @property
     def stuck(self) -> bool:
-        """True if the gap has long stopped to fall, as rounding makes it for small a."""
+        """True if rounding has kept the gap from falling for `STAGE_PATIENCE` Newton rounds."""
         return self._idle >= STAGE_PATIENCE
 
 
@@ -149,8 +156,6 @@ def _bounds_by_svm(
     """Bound the optimum from both sides by the machine at weights `d` (M,)."""
     svm = svm_at((yield Combine(d)))
     q = yield Quadratic(svm.signed)
-    counters.combines += 1
-    counters.passes += 1
     lower = float(svm.alpha.sum()) - 0.5 * float(q.max())
     predictor = Predictor(d, svm.signed, float(svm.bias), svm.alpha)
     bounds.take(predictor, svm.objective, lower)
@@ -165,4 +170,5 @@ METHOD = Method(
     loss="hinge",
     regularizer="1/2 (sum_m ||f_m||)^2",
     reference="Bach, Lanckriet & Jordan 2004, SMO on the Moreau-Yosida regularised dual",
+    memory=lambda size, params: memory_of_rows(size, params.cache_mib),
 )

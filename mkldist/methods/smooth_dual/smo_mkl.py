@@ -26,7 +26,7 @@ from pydantic import Field
 
 from mkldist.counters import Counters
 from mkldist.methods.smooth_dual.dual_penalties import P_NORM, Penalty
-from mkldist.methods.smooth_dual.mkl_dual import MklDual
+from mkldist.methods.smooth_dual.mkl_dual import MklDual, memory_of_rows
 from mkldist.methods.smooth_dual.predictor import Predictor, solution_of
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.solvers.base import Method, Problem, SolverParams, Steps, StopReason, reason_to_stop
@@ -39,11 +39,9 @@ PATIENCE = 25  # rounds without a better bound after which only rounding is left
 class SmoMklParams(SolverParams):
     """Parameters of SMO-MKL."""
 
-    C: float = Field(100.0, gt=0, allow_inf_nan=False, description="bound of the dual variables")
-    p: float = Field(2.0, gt=1, allow_inf_nan=False, description="norm of the kernel weights")
-    lam: float = Field(
-        1.0, gt=0, allow_inf_nan=False, description="penalty of the squared norm of the weights"
-    )
+    C: float = Field(100.0, gt=0, description="bound of the dual variables")
+    p: float = Field(2.0, gt=1, description="norm of the kernel weights")
+    lam: float = Field(1.0, gt=0, description="penalty of the squared norm of the weights")
     cache_mib: float = Field(256.0, gt=0, description="memory for rows of the kernels, MiB")
 
 
@@ -69,12 +67,19 @@ def solve(problem: Problem, params: SmoMklParams) -> Steps:
     """
     counters, trace = Counters(), Trace(params.trace, problem.clock)
     bounds = Bounds(Predictor.none())
-    dual = MklDual(problem.y, params.C, problem.n_kernels, params.cache_mib, counters)
+    dual = MklDual(problem, params.C, params.cache_mib, counters)
     penalty = Penalty(P_NORM, params.p / (params.p - 1.0), params.lam)
     gap = 1.0  # of the point reached
     for _ in range(params.max_iter):
-        # Climb 1'alpha - Psi(q), Psi = ||q||_{p*}^2 / (8 lam), by pair updates or a Newton step.
-        yield from dual.climb(penalty, gap)
+        # Climb 1'alpha - Psi(q), Psi = ||q||_{p*}^2 / (8 lam).
+        if dual.newton_is_due(gap):  # beyond the paper: the second-order model over the box
+            yield from dual.newton_round(penalty)
+        else:
+            # SMO: the rows of the points that violate optimality most; then pair after pair, by the
+            # second-order gain, to the maximum on its line.
+            worst = yield from dual.fetch_rows(penalty)
+            dual.update_pairs(penalty, worst)
+            yield from dual.refresh()
         q = dual.q
         d, psi = penalty.weights(q), penalty.value(q)
         # At the weights d that q implies, 1/2 sum_m d_m q_m is 2 Psi and lam/2 ||d||_p^2 is Psi.
@@ -101,4 +106,5 @@ METHOD = Method(
     regularizer="1/2 sum_m ||f_m||^2 / d_m + lam/2 ||d||_p^2",
     reference="Vishwanathan, Sun, Theera-Ampornpunt & Varma 2010, SMO on the p-norm dual",
     hyperparameters=("C", "p", "lam"),
+    memory=lambda size, params: memory_of_rows(size, params.cache_mib),
 )

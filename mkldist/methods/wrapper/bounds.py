@@ -66,10 +66,21 @@ class WrapperBounds(Bounds[WeightedMachine]):
         self, stop: StopReason, extra: dict[str, float] | None = None, state: object = None
     ) -> Solution:
         """Return the solution at the least objective, certified by the bounds."""
+        return self.solution_at(self.best, self.upper, stop, extra, state)
+
+    def solution_at(
+        self,
+        point: WeightedMachine,
+        objective: float,
+        stop: StopReason,
+        extra: dict[str, float] | None = None,
+        state: object = None,
+    ) -> Solution:
+        """Return the solution at a point with its objective, certified by the lower bound."""
         return svm_solution(
-            self.best.weights,
-            self.best.svm,
-            self.upper,
+            point.weights,
+            point.svm,
+            objective,
             self.lower,
             stop,
             self._counters,

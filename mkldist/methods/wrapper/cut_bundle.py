@@ -15,7 +15,7 @@ The accelerated algorithms differ from it in two ways, and keep a :class:`Bundle
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -27,13 +27,15 @@ from mkldist.counters import Counters
 from mkldist.gram.requests import Request
 from mkldist.machines.inner_svm import InnerSvm
 from mkldist.machines.svm import Bound, SvmSolution
+from mkldist.memory import ProblemSize, SolverMemory
 from mkldist.methods.wrapper.bounds import WeightedMachine, WrapperBounds
 from mkldist.methods.wrapper.dual_cuts import CutsMinimum, DualCuts, highest_bounds
+from mkldist.optim.duality_gap import relative_gap
 from mkldist.solvers.base import Problem, Solution, SolverParams, StopReason
 from mkldist.solvers.working_set import WorkingSet, solved
 
-GapOf = Callable[[Floats, float], float]
-"""Gap held against the tolerance, given q of the iterate's machine and a lower bound."""
+BOUNDS_FACTOR = 10.0  # by which the bounds must be tighter where the iterate's gap decides
+PLAIN_CUTS = 110  # vectors (M,) of the cuts of all kernels that a plain run is expected to keep
 
 
 class BundleParams(SolverParams):
@@ -43,6 +45,11 @@ class BundleParams(SolverParams):
     acceleration: Literal["working-set", "none"] = Field(
         "working-set", description="none: every iteration visits all kernels, as in the paper"
     )
+
+
+def memory_of_cuts(size: ProblemSize, params: BundleParams) -> SolverMemory:
+    """Return the memory of a solver, whose cuts have an entry a kernel at hand."""
+    return size.memory(vectors=8 if params.acceleration == "working-set" else PLAIN_CUTS)
 
 
 class DualPoint(NamedTuple):
@@ -71,6 +78,21 @@ class DualPoint(NamedTuple):
     def largest_multiple(self, C: Bound) -> float:
         """Return the largest factor at which the point keeps to the bound C."""
         return 1.0 / float((self.alpha.T / C).max())
+
+
+class Gap(NamedTuple):
+    """Relative gap that is held against the tolerance.
+
+    Parameters
+    ----------
+    value : float
+        The gap.
+    of_iterate : float
+        The gap of the iterate alone; infinity where only the bounds decide.
+    """
+
+    value: float
+    of_iterate: float = math.inf
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,8 +140,6 @@ class Bundle:
         Cuts on the working set.
     machine : InnerSvm
         Solves the inner problem.
-    counters : Counters
-        Work done.
     bounds : WrapperBounds
         Bounds of the optimum over all kernels.
     alphas : list of arrays shaped like `y`
@@ -138,7 +158,6 @@ class Bundle:
     kernels: WorkingSet
     cuts: DualCuts
     machine: InnerSvm
-    counters: Counters
     bounds: WrapperBounds
     alphas: list[Floats] = field(default_factory=list)
     model: CutsMinimum = field(init=False)
@@ -167,7 +186,7 @@ def begin(problem: Problem, params: BundleParams) -> Generator[Request, Any, tup
     cuts, bounds = DualCuts(len(kernels)), WrapperBounds(problem, params, counters)
     if not kernels.everything:
         bounds.improve_lower(0.0)  # before the first pass: no machine's value is negative
-    bundle = Bundle(problem.y, C, params.tol, kernels, cuts, machine, counters, bounds)
+    bundle = Bundle(problem.y, C, params.tol, kernels, cuts, machine, bounds)
     if start is None:
         return bundle, np.full(len(kernels), 1.0 / len(kernels))
     for point in start.feasible(C):
@@ -181,7 +200,6 @@ def begin(problem: Problem, params: BundleParams) -> Generator[Request, Any, tup
 def solve_machine(bundle: Bundle, K: Floats, weights: Floats) -> SvmSolution:
     """Solve the machine on the combined kernel K (n, n) of weights (M,): an upper bound."""
     svm = bundle.machine(K)
-    bundle.counters.combines += 1
     bundle.bounds.improve_upper(WeightedMachine(weights, svm), svm.objective)
     return svm
 
@@ -198,14 +216,13 @@ def certify(
     bundle: Bundle,
     svm: SvmSolution,
     q: Floats,
-    gap_of: GapOf,
     *,
-    with_iterate: bool = False,
-) -> Generator[Request, Any, float]:
+    by_iterate: bool = False,
+) -> Generator[Request, Any, Gap]:
     """Return the gap on all kernels, or infinity while the working set is not yet solved.
 
-    Once it is solved, a pass over all kernels evaluates the mixture of dual points that attains the
-    model's minimum, for its cut is at least as high as the mixture of their cuts.  The pass bounds
+    Once it is solved, a pass over all kernels evaluates the mixture of dual points at the model's
+    minimum: the cut of the mixture lies nowhere below the mixture of the cuts.  The pass bounds
     the optimum from below, and kernels that may lower the model's minimum join the working set.
 
     Parameters
@@ -216,41 +233,68 @@ def certify(
         The machine at the iterate.
     q : (S,) float64
         Its ``q_m(alpha*y)`` on the working set.
-    gap_of : callable
-        The gap held against the tolerance.
-    with_iterate : bool
-        True if `gap_of` uses q: the pass then evaluates the dual point of `svm` too.
+    by_iterate : bool
+        True if the iterate's own gap decides: the pass then evaluates the dual point of `svm` too.
     """
     kernels, bounds = bundle.kernels, bundle.bounds
-    gap = gap_of(q, bundle.restricted_lower)
+    gap = deciding_gap(bounds.upper, bundle.restricted_lower, svm, q, by_iterate=by_iterate)
     if kernels.everything:
         bounds.improve_lower(bundle.restricted_lower)
         return gap
-    if gap > solved(bundle.tol, bundle.gap_of_pass):
-        return math.inf
+    if gap.value > solved(bundle.tol, bundle.gap_of_pass):
+        return Gap(math.inf)
     shares = bundle.model.multiples * bundle.model.shares
     mixture = np.tensordot(shares, np.array(bundle.alphas), axes=1)
-    points = np.stack([mixture, svm.alpha] if with_iterate else [mixture])
+    points = np.stack([mixture, svm.alpha] if by_iterate else [mixture])
     q_all = yield from kernels.visit_all(points * bundle.y)
     heights = points.reshape(len(points), -1).sum(axis=1)
     bounds.improve_lower(float(highest_bounds(heights, q_all.max(axis=0)).max()))
-    bundle.gap_of_pass = gap_of(q_all[:, -1], bounds.lower)
+    gap = deciding_gap(bounds.upper, bounds.lower, svm, q_all[:, -1], by_iterate=by_iterate)
+    bundle.gap_of_pass = gap.value
     if bundle.gap_of_pass > bundle.tol:
         add_cut(bundle, DualPoint(mixture, q_all[kernels.kernels, 0]))
         # At the vertex of a kernel m the mixture's cut is 1'alpha - q_m/2.  Only a kernel where
         # that lies below the minimum can lower the minimum.
         height = 2.0 * (float(mixture.sum()) - bundle.restricted_lower)
         yield from _enlarge(bundle, kernels.newcomers(q_all[:, 0], height))
-    return bundle.gap_of_pass
+    return gap
 
 
-def bundle_solution(bundle: Bundle, stop: StopReason) -> Solution:
-    """Return the best weights met and their certificate."""
-    bounds, alphas, q = bundle.bounds, bundle.alphas, bundle.cuts.q
+def deciding_gap(
+    upper: float, lower: float, svm: SvmSolution, q: Floats, *, by_iterate: bool
+) -> Gap:
+    """Return the relative gap held against the tolerance: of the bounds, or of the iterate.
+
+    The gap of an iterate, ``1/2 (max_m q_m - sum_m p_m q_m)``, can stay large where the inner
+    solution is not unique, so bounds ten times tighter than the tolerance end the search too.
+
+    Parameters
+    ----------
+    upper, lower : float
+        Bounds of the optimum over some kernels.
+    svm : SvmSolution
+        The machine at the iterate.
+    q : (S,) float64
+        Its ``q_m(alpha*y)`` on these kernels.
+    by_iterate : bool
+        True if the iterate's own gap decides.
+    """
+    of_bounds = relative_gap(upper, lower)
+    if not by_iterate:
+        return Gap(of_bounds)
+    of_iterate = relative_gap(svm.objective, float(svm.alpha.sum()) - 0.5 * float(q.max()))
+    return Gap(min(of_iterate, BOUNDS_FACTOR * of_bounds), of_iterate)
+
+
+def bundle_solution(
+    bundle: Bundle, stop: StopReason, point: WeightedMachine | None = None
+) -> Solution:
+    """Return the best weights met, or those of `point`, and their certificate."""
+    best = bundle.bounds.best if point is None else point
+    alphas, q = bundle.alphas, bundle.cuts.q
     binding = [DualPoint(alphas[j], q[j].copy()) for j in np.flatnonzero(bundle.model.shares)]
-    bundle.counters.passes = bundle.kernels.passes
-    state = BundleState(bounds.best.weights, bundle.kernels.kernels, binding, bounds.best.svm.alpha)
-    return bounds.solution(stop, state=state)
+    state = BundleState(best.weights, bundle.kernels.kernels, binding, best.svm.alpha)
+    return bundle.bounds.solution_at(best, best.svm.objective, stop, state=state)
 
 
 def _append(bundle: Bundle, point: DualPoint) -> None:

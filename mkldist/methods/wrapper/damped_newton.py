@@ -18,13 +18,15 @@ import numpy as np
 from mkldist.arrays import Floats, Ints
 from mkldist.machines.inner_svm import InnerSvm
 from mkldist.methods.wrapper.segment import Iterate, Segment
-from mkldist.methods.wrapper.value_curvature import Damping
 from mkldist.optim.simplex_qp import LowRankQuadratic as Model
 from mkldist.optim.simplex_qp import minimise_over_orthant, minimise_over_simplex
 
 INNER_TOLERANCE = 0.1  # of tol: gradient and Hessian are those of the optimal alpha
 SLOPE_FLOOR = 1e-3  # of tol times the objective: a slope below says nothing
 UNTESTED_LIMIT = 5  # steps below that floor in a row
+DAMPING_FLOOR = 1e-10  # least share of the curvature in the proximal term
+LONGEST = 10.0  # multiple of the weights' size that bounds a step where the model is flat
+SHORT = 0.1  # length of a step, below which the model was wrong
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,39 @@ class WeightDomain:
 
 SIMPLEX = WeightDomain(minimise_over_simplex, lambda gradient, d: gradient - d @ gradient)
 ORTHANT = WeightDomain(minimise_over_orthant, lambda gradient, d: gradient)
+
+
+class Damping:
+    """Weight of the proximal term in a second-order model, relative to the model's curvature."""
+
+    def __init__(self) -> None:
+        self._share = DAMPING_FLOOR
+
+    def ridge(self, root: Floats, slopes: Floats, size: float) -> float:
+        """Return the weight of the proximal term.
+
+        Where the model is flat, it bounds the step by a multiple of the size of the weights.  It
+        fades with the slopes, so that the last steps are Newton's.
+
+        Parameters
+        ----------
+        root : (f, S) float64
+            Root of the Hessian.
+        slopes : (S,) float64
+            Reduced gradient, which vanishes at the optimum.
+        size : float
+            Size of the weights, positive.
+        """
+        curvature = float(np.einsum("ks,ks->s", root, root).max(initial=0.0))
+        steepest = float(np.abs(slopes).max(initial=0.0))
+        return max(self._share * curvature, steepest / (LONGEST * size))
+
+    def adapt(self, length: float) -> None:
+        """Lower the weight after a full step, and raise it after a short one."""
+        if length >= 1.0:
+            self._share = max(0.1 * self._share, DAMPING_FLOOR)
+        elif length < SHORT:
+            self._share = min(100.0 * self._share, 1.0)
 
 
 class DampedNewton:

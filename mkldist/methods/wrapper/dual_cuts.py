@@ -5,9 +5,9 @@ With ``h = 1'alpha`` and ``q_m = q_m(alpha*y)`` of a feasible alpha, every multi
 
     J(p) >= phi(p) = max_{0 <= t <= 1} { t h - t^2/2 q'p }.
 
-``phi(p) <= v`` is ``t h - t^2/2 q'p <= v`` for the one multiple ``t = min(1, 2 v / h)``.  A level
-set of all these cuts is therefore the level set of one linear cut for each alpha, and the minimum
-of their maximum is that of one linear cut for each alpha once v is known.
+``phi(p) <= v`` is ``t h - t^2/2 q'p <= v`` for the one multiple ``t = min(1, 2 v / h)``.  So each
+alpha contributes one linear cut to the level set ``{phi <= v}``, and, once v is known, to the
+minimum.
 
 Where C is large, J is nearly homogeneous: the alphas of different weights differ by factors, and
 the cut of alpha alone says little beyond the weights at which it was made.  For the same reason a

@@ -23,12 +23,12 @@ An iteration
    that the gradient promises.  The combined kernel is linear in the step, so that only the machine
    is solved again.
 
-Two things differ from the paper, neither the problem nor its optimum:
+The problem and its optimum are the paper's.  Two things differ:
 
 * Gradient steps are slow near the optimum, where q changes with d by orders of magnitude faster
   along one direction than along another.  Once the relative gap is at most ``newton``, steps
-  minimise the second-order model of F over d >= 0 (:mod:`.damped_newton`).  ``newton=0`` is the
-  paper's algorithm.
+  minimise the second-order model of F over d >= 0 (:mod:`.damped_newton`).  With ``newton=0`` all
+  steps are the paper's.
 * The paper loosens the inner machine while the projected gradient is large.  Here it is solved
   to a share of the tolerance throughout, and warm starts keep it cheap.
 
@@ -108,11 +108,9 @@ def solve(problem: Problem, params: GmklParams) -> Steps:
     last: Gradient | None = None
     d, size = np.full(M, 1.0 / M), 1.0 / M
     at = Iterate.solved(d, (yield Combine(d)), svm_at)
-    counters.combines += 1
     for _ in range(params.max_iter):
         # F(d) and its gradient, by the machine on sum_m d_m K_m.
         q = yield Quadratic(at.svm.signed)
-        counters.passes += 1
         F = at.svm.objective + sigma * float(at.d.sum())
         gradient = sigma - 0.5 * q
         bounds.update(at.d, at.svm, F, duals.lower_bound(at.svm.alpha, q))
@@ -121,22 +119,21 @@ def solve(problem: Problem, params: GmklParams) -> Steps:
             break
         recent.append(F)
         if bounds.gap > params.newton:
-            # Go towards the projection of d - lambda grad F on d >= 0, until F falls enough.
+            # 1. Go towards the projection of d - lambda grad F on d >= 0, with lambda of Barzilai
+            # and Borwein.  2. Halve the step until F falls below the largest of its last values.
             here = Gradient(at.d, gradient)
             d_end = np.maximum(at.d - spectral_length(here, last, size) * gradient, 0.0)
-            segment = Segment(svm_at, at, d_end, (yield Combine(d_end)), price=sigma)
+            segment = Segment(svm_at, at, d_end, (yield Combine(d_end)), multiplier=sigma)
             at, last = backtrack(segment, max(recent)), here
         else:
-            # Go towards the minimiser of the second-order model of F over d >= 0.
+            # In place of both: go towards the minimiser of the second-order model of F over d >= 0.
             working = np.flatnonzero((at.d > 0.0) | (gradient < 0.0))
             products = yield Matvec(working, at.svm.signed)
-            counters.passes += len(working) == M
             root = hessian_root(at.K, at.svm.alpha, params.C, products)
             d_end = newton.minimiser(at.d, working, gradient[working], root, size)
-            segment = Segment(svm_at, at, d_end, (yield Combine(d_end)), price=sigma)
+            segment = Segment(svm_at, at, d_end, (yield Combine(d_end)), multiplier=sigma)
             at, last = newton.search(segment, bounds.upper), None
         del segment  # its matrices would stay in memory while the bank answers
-        counters.combines += 1
         size = float(at.d.max()) or size
     return bounds.solution(stop or StopReason.MAX_ITER)
 
@@ -200,7 +197,7 @@ class MeanDuals:
     C : float
         Bound of the dual variables.
     sigma : float
-        Price of kernel weight.
+        Multiplier of the sum of the kernel weights.
     """
 
     def __init__(self, n_kernels: int, C: float, sigma: float) -> None:
@@ -258,4 +255,5 @@ METHOD = Method(
     regularizer="sqrt(2 sigma) sum_m ||f_m||",
     reference="Varma & Babu 2009; Jain, Vishwanathan & Varma 2012, SPG-GMKL",
     hyperparameters=("C", "sigma"),
+    memory=lambda size, _: size.memory(vectors=40 + 2 * size.n_points),  # cuts, K_m alpha
 )

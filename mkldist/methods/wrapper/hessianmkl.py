@@ -14,7 +14,7 @@ which is ``min_{f,b} C sum_i hinge(y_i (f(x_i) + b)) + 1/2 (sum_m ||f_m||)^2``. 
 
 Of several classes that share d, J, its gradient and its Hessian are sums over the classes.
 
-Four things differ from the paper, neither the problem nor its optimum:
+The problem and its optimum are the paper's.  Four things differ:
 
 * Only kernels of positive weight and kernels of ``q_m > sum_k d_k q_k`` may take part in a step.
   Once the weights are sparse, the products that the Hessian needs so visit few kernels.
@@ -90,11 +90,9 @@ def solve(problem: Problem, params: HessianMKLParams) -> Steps:
     by_newton = False
     d = np.full(M, 1.0 / M)
     at = Iterate.solved(d, (yield Combine(d)), svm_at)
-    counters.combines += 1
     for _ in range(params.max_iter):
         # 1. Gradient of J, and the minimum of all cuts 1'alpha - 1/2 sum_m d_m q_m.
         q = sum_over_classes((yield Quadratic(at.svm.signed)))
-        counters.passes += 1
         height, gradient = float(at.svm.alpha.sum()), -0.5 * q
         cuts.add(height, gradient)
         lower = max(height - 0.5 * float(q.max()), cuts.minimum().bound)
@@ -110,7 +108,6 @@ def solve(problem: Problem, params: HessianMKLParams) -> Steps:
             # 1. Hessian of J, in the kernels that may take part.
             working = np.flatnonzero((at.d > 0.0) | (q > at.d @ q))
             products = yield Matvec(working, at.svm.signed)
-            counters.passes += len(working) == M
             root = hessian_root(at.K, at.svm.alpha, C, products)
             # 2. Minimise g's + 1/2 s'Hs over the steps s that keep d in the simplex.
             d_end = newton.minimiser(at.d, working, gradient[working], root, size=1.0)
@@ -118,7 +115,6 @@ def solve(problem: Problem, params: HessianMKLParams) -> Steps:
             segment = Segment(svm_at, at, d_end, (yield Combine(d_end)))
             at, by_newton = newton.search(segment, abs(at.svm.objective)), True
             del segment  # its matrices would stay in memory while the bank answers
-        counters.combines += 1
     return bounds.solution(stop or StopReason.MAX_ITER)
 
 
@@ -138,4 +134,5 @@ METHOD = Method(
     reference="Chapelle & Rakotomamonjy 2008, the HessianMKL step",
     joint_classes=True,
     weighs_points=True,
+    memory=lambda size, _: size.memory(vectors=40 + 2 * size.n_points),  # cuts, K_m alpha
 )

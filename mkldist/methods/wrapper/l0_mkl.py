@@ -45,7 +45,6 @@ from mkldist.counters import Counters
 from mkldist.gram.requests import Quadratic, Request
 from mkldist.methods.wrapper import level
 from mkldist.methods.wrapper.cut_bundle import BundleState, DualPoint
-from mkldist.optim.duality_gap import relative_gap
 from mkldist.solvers.base import (
     Method,
     Problem,
@@ -55,6 +54,7 @@ from mkldist.solvers.base import (
     StopReason,
     reason_to_stop,
 )
+from mkldist.solvers.bounds import Bounds
 from mkldist.solvers.trace import Trace
 
 SHARE = 0.1  # of tol: gap to which a support is solved, and decrease of J that is worth a move
@@ -136,28 +136,22 @@ def solve(problem: Problem, params: L0MklParams) -> Steps:
     """
     counters, trace = Counters(), Trace(params.trace, problem.clock)
     # Step 1: the relaxation, and the first supports.
-    relaxed = yield from level.solve(problem, _level_params(params, params.tol))
-    _count(counters, relaxed)
-    counters.passes += relaxed.counters.passes
-    lower = relaxed.dual_objective
-    R = S = T = Support.of(np.arange(problem.n_kernels), relaxed)
-    if len(R) > params.k:
-        largest = R.kernels[np.argsort(-R.d, kind="stable")[: params.k]]
-        T = yield from solve_on(largest, problem, params, counters, near=R)
-        S = yield from solve_on(largest[:1], problem, params, counters)
+    R, T, S = yield from _first_supports(problem, params, counters)
+    bounds = Bounds(S, lower=R.found.dual_objective)
     for iteration in range(1, params.max_iter + 1):
         # Step 2: q at the machine on S, which bounds the relaxation from below too.
         q = (yield Quadratic(S.signed)).sum(axis=1)
-        counters.passes += 1
-        lower = max(lower, float(S.found.dual_variables.sum()) - 0.5 * float(q.max()))
+        bounds.take(S, S.value, float(S.found.dual_variables.sum()) - 0.5 * float(q.max()))
         counters.outer_iterations += 1
         d = _spread(S, problem.n_kernels)
-        trace.record(S.value, lower, d)
-        stop = reason_to_stop(problem, params, relative_gap(S.value, lower))
+        trace.record(S.value, bounds.lower, d)
+        stop = reason_to_stop(problem, params, bounds.gap)
         if stop is not None or iteration == params.max_iter:
             break
         best = S
         for m in promising(q, S, R, params.trials):
+            if problem.clock.past(params.time_limit):
+                break
             trial = yield from exchanged(S, m, problem, params, counters)
             best = min(best, trial, key=lambda support: support.value)
         # Step 3: move to the best trial, or to T, or end.
@@ -165,19 +159,38 @@ def solve(problem: Problem, params: L0MklParams) -> Steps:
         if best.value >= enough:
             best = T
         if best.value >= enough:
-            stop = StopReason.CONVERGED if S.found.gap <= params.tol else S.found.stop_reason
+            settled = StopReason.CONVERGED if S.found.gap <= params.tol else S.found.stop_reason
+            stop = StopReason.TIME_LIMIT if problem.clock.past(params.time_limit) else settled
             break
         S = best
     return replace(
         S.found,
         kernel_weights=d,
-        dual_objective=lower,
+        dual_objective=bounds.lower,
         stop_reason=stop or StopReason.MAX_ITER,
         counters=counters,
         trace=trace.arrays(),
         extra={"support_gap": S.found.gap},
         state=None,
     )
+
+
+def _first_supports(
+    problem: Problem, params: L0MklParams, counters: Counters
+) -> Generator[Request, Any, tuple[Support, Support, Support]]:
+    """Return R of the relaxation, T of its k largest weights, and S of the largest one.
+
+    All three are R if it has at most k kernels.
+    """
+    relaxed = yield from level.solve(problem, _level_params(params, params.tol))
+    _count(counters, relaxed)
+    R = Support.of(np.arange(problem.n_kernels), relaxed)
+    if len(R) <= params.k:
+        return R, R, R
+    largest = R.kernels[np.argsort(-R.d, kind="stable")[: params.k]]
+    T = yield from solve_on(largest, problem, params, counters, near=R)
+    S = yield from solve_on(largest[:1], problem, params, counters)
+    return R, T, S
 
 
 def promising(q: Floats, S: Support, R: Support, count: int) -> Ints:
@@ -268,8 +281,7 @@ def _level_params(params: L0MklParams, tol: float) -> level.LevelParams:
 
 
 def _count(counters: Counters, found: Solution) -> None:
-    """Add the work of a run of the Level method, but for its iterations and passes."""
-    counters.combines += found.counters.combines
+    """Add the work of a run of the Level method, but for its iterations."""
     counters.svm_solves += found.counters.svm_solves
     counters.svm_iterations += found.counters.svm_iterations
     counters.newton_steps += found.counters.newton_steps

@@ -18,7 +18,8 @@ machine.
 The update converges linearly, at a factor that tends to 1 as p tends to 1.  Anderson's method
 therefore mixes the logarithms of the updated weights with those of the last iterates.  If J is
 greater at a mixed point than at the best, the iteration goes back to the plain update, which
-always descends.  ``accelerate=False`` is the paper's algorithm.
+always descends.  ``accelerate=False`` is the paper's alternation; only a kernel whose weight has
+become zero may return, see :func:`updated`.
 """
 
 from __future__ import annotations
@@ -84,8 +85,6 @@ def solve(problem: Problem, params: LpMklParams) -> Steps:
         K = yield Combine(d)
         svm = svm_at(K)
         q = np.maximum((yield Quadratic(svm.signed)), 0.0)
-        counters.combines += 1
-        counters.passes += 1
 
         bounds.update(d, svm, svm.objective, float(svm.alpha.sum()) - 0.5 * dual_norm(q, p))
         stop = reason_to_stop(problem, params, bounds.gap, stalled=bounds.idle >= PATIENCE)
@@ -164,4 +163,5 @@ METHOD = Method(
     reference="Kloft, Brefeld, Sonnenburg & Zien 2011, Algorithm 1",
     hyperparameters=("C", "p"),
     weighs_points=True,
+    memory=lambda size, _: size.memory(vectors=16),
 )

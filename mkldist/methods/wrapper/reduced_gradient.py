@@ -4,13 +4,13 @@ The methods that descend (:mod:`.simplemkl`, :mod:`.rmkl`) minimise a convex J(d
 of kernel weights.  At weights d, a direction keeps the sum of the weights: the kernel of a large
 weight, the *reference*, balances the changes of the others (Rakotomamonjy et al. 2008, (12)).
 
-Four things differ from the paper's toolbox, neither the problem nor its optimum:
+The problem and its optimum are the paper's.  Four things differ from its toolbox:
 
 * A line search asks for the matrix of its direction D, ``K_D = sum_m D_m K_m``, once.  Every trial
   then costs a machine and no kernel, and its slope ``-1/2 (alpha*y)' K_D (alpha*y)`` comes free.
   The search finds the root of the slope, where golden section would sample values.
 * Limited-memory BFGS on the current face scales the reduced gradient (:class:`QuasiNewton`).  The
-  plain direction (``curvature=False``) zigzags and stalls at relative gaps near 1e-4.
+  plain direction (``curvature=False``) zigzags.
 * Kernels that reach zero on the way do not cost a machine each (:mod:`.simplex_line`).
 * J has kinks, where the machine is not unique and its reduced gradient need not descend.  From
   there the Level method finds the next weights (:class:`KinkSteps`); its cutting planes also
@@ -40,7 +40,9 @@ class ReducedGradientParams(SolverParams):
     """Parameters of every method that descends along the reduced gradient."""
 
     curvature: bool = Field(
-        True, description="scale the reduced gradient by limited-memory BFGS; false: the paper's"
+        True,
+        description="scale the reduced gradient by limited-memory BFGS, and leave kinks; "
+        "false: the paper's algorithm",
     )
 
 
@@ -63,8 +65,8 @@ def reference_kernel(d: Floats, last: int | None) -> int:
     return last
 
 
-def steepest_path(d: Floats, gradient: Floats, reference: int) -> SimplexPath:
-    """Return the path from `d` along the negative reduced gradient, the direction D of (12).
+def steepest_direction(d: Floats, gradient: Floats, reference: int) -> Floats:
+    """Return the negative reduced gradient, the direction D (M,) of (12).
 
     A kernel of weight zero stays there unless its weight would grow.
 
@@ -78,8 +80,10 @@ def steepest_path(d: Floats, gradient: Floats, reference: int) -> SimplexPath:
         The kernel that balances the others.
     """
     reduced = gradient - gradient[reference]
-    D = np.where((d > 0) | (reduced < 0), -reduced, 0.0)
-    return _path(d, D, reference)
+    D: Floats = np.where((d > 0) | (reduced < 0), -reduced, 0.0)
+    D[reference] = 0.0
+    D[reference] = -D.sum()
+    return D
 
 
 class QuasiNewton:
@@ -98,7 +102,7 @@ class QuasiNewton:
         Parameters
         ----------
         d, gradient, reference
-            As for :func:`steepest_path`.
+            As for :func:`steepest_direction`.
         """
         if reference != self._reference:
             self._reference = reference
@@ -111,16 +115,11 @@ class QuasiNewton:
         if D is not None:
             D[(d <= 0) & (D < 0)] = 0.0
             if D @ reduced < 0.0:
-                return _path(d, D, reference, newton_like=True)
+                D[reference] = 0.0
+                D[reference] = -D.sum()
+                return SimplexPath(d, D, reference, newton_like=True)
             self.forget()
-        return steepest_path(d, gradient, reference)
-
-
-def _path(d: Floats, D: Floats, reference: int, *, newton_like: bool = False) -> SimplexPath:
-    """Return the path along D, its entry of the reference set so that all sum to zero."""
-    D[reference] = 0.0
-    D[reference] = -D.sum()
-    return SimplexPath(d, D, reference, newton_like=newton_like)
+        return SimplexPath(d, steepest_direction(d, gradient, reference), reference)
 
 
 class KinkSteps:
@@ -141,7 +140,7 @@ class KinkSteps:
 
     @property
     def exhausted(self) -> bool:
-        """True once the steps have ceased to bring the bounds together, as rounding makes them."""
+        """True once PATIENCE steps have not narrowed the bounds, because of rounding."""
         return len(self._widths) > PATIENCE and self._widths[-1] > SHRINKAGE * self._widths[0]
 
     def lower_bound(self, height: float, gradient: Floats) -> float:

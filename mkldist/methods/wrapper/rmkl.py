@@ -11,16 +11,18 @@ divided by a bound of the squared radius of the ball around the points,
 where R_k is the radius of the smallest ball that encloses the points in the feature space of
 kernel k (18).  That is simplex-weighted MKL with squared slacks over ``K_k + (R_k^2/C) I``, so that
 ``dJ/dmu_k = -1/2 [q_k(alpha*y) + (R_k^2/C) alpha'alpha]``.  Any alpha met is feasible in the dual,
-whose value is ``1'alpha - 1/2 max_k`` of the brackets.  The descent along the reduced gradient is
-that of SimpleMKL, whose pieces are :mod:`.reduced_gradient` and :mod:`.simplex_line`.
+whose value is ``1'alpha - 1/2 max_k`` of the brackets.
+
+``curvature=False`` is the paper's Algorithm 1, :func:`_plain`, which stalls at kinks of J.  The
+default is the descent that SimpleMKL takes too, :mod:`.descent`.
 
 On the paper:
 
 * Erratum: Algorithm 1 prints ``mu + gamma dJ/dmu``.  J is minimised, so the step must descend.
 * In the cost (11) the true radius R_mu of the combined kernel multiplies the margin term.  (12)
   bounds that cost by ``(sum_k mu_k R_k^2) J``.  Its last inequality drops the factor, which needs
-  ``sum_k mu_k R_k^2 <= 1``, as the paper's cosine normalisation (3) guarantees.  This code takes
-  kernels as the bank gives them, and minimises J without that normalisation too.
+  ``sum_k mu_k R_k^2 <= 1``, as the paper's cosine normalisation (3) guarantees.  This code
+  minimises J for any kernels of the bank, normalised or not; without (3), J is no bound of (11).
 * A kernel of radius zero is constant on the points.  It adds nothing to the quadratic form, since
   ``y'alpha = 0``, and nothing to the ridge, and so has no weight at the optimum.  If every radius
   is zero, no function tells two points apart and J is infinite.  The slack penalty is then taken
@@ -30,7 +32,8 @@ On the paper:
 from __future__ import annotations
 
 import itertools
-from functools import partial
+from collections.abc import Generator
+from typing import Any
 
 import numpy as np
 from pydantic import Field
@@ -38,18 +41,18 @@ from pydantic import Field
 from mkldist.arrays import Floats
 from mkldist.counters import Counters
 from mkldist.gram.radii import squared_radius
-from mkldist.gram.requests import Combine, Quadratic, Radii
+from mkldist.gram.requests import Combine, Quadratic, Radii, Request
 from mkldist.machines.l2_svm import solve_l2_svm
 from mkldist.machines.svm import SvmSolution
 from mkldist.methods.wrapper.bounds import WrapperBounds
-from mkldist.methods.wrapper.reduced_gradient import (
-    KinkSteps,
-    QuasiNewton,
-    ReducedGradientParams,
-    reference_kernel,
-    steepest_path,
+from mkldist.methods.wrapper.descent import descend
+from mkldist.methods.wrapper.reduced_gradient import ReducedGradientParams, steepest_direction
+from mkldist.methods.wrapper.simplex_line import (
+    CombinedKernel,
+    normalised,
+    slope_along,
+    step_along,
 )
-from mkldist.methods.wrapper.simplex_line import CombinedKernel, LineSearch
 from mkldist.solvers.base import Method, Problem, Steps, StopReason, reason_to_stop
 
 # A relative gap of eps leaves an error of about sqrt(eps) in the quadratic forms, which are the
@@ -88,49 +91,51 @@ def solve(problem: Problem, params: RMKLParams) -> Steps:
         bound: of the dual at the alpha met and, after a kink, of their cutting planes.  ``extra``
         is the result of :func:`radius_report`.
     """
-    M, counters = problem.n_kernels, Counters()
+    counters = Counters()
     squared_radii = yield Radii()  # R_k^2 (18)
-    counters.passes += 1
     ridges = slack_ridges(squared_radii, params.C)
     l2_svm_at = InnerL2Svm(problem.y, ridges, params.tol, counters)
-    line = LineSearch(l2_svm_at, ridges, counters, partial(problem.clock.past, params.time_limit))
-    bounds, kinks, quasi_newton = (
-        WrapperBounds(problem, params, counters),
-        KinkSteps(M),
-        QuasiNewton(),
-    )
-    descent_path = quasi_newton.path if params.curvature else steepest_path
-    mu, reference = np.full(M, 1.0 / M), None
+    bounds = WrapperBounds(problem, params, counters)
+    run = descend if params.curvature else _plain
+    stop = yield from run(problem, params, l2_svm_at, ridges, bounds)
+    mu, svm = bounds.best
+    kernel = CombinedKernel((yield Combine(mu)), float(ridges @ mu))
+    return bounds.solution(stop, radius_report(mu, svm, kernel, squared_radii, params.C))
+
+
+def _plain(
+    problem: Problem,
+    params: RMKLParams,
+    l2_svm_at: InnerL2Svm,
+    ridges: Floats,
+    bounds: WrapperBounds,
+) -> Generator[Request, Any, StopReason]:
+    """Run Algorithm 1; return the reason to stop."""
+    mu = np.full(problem.n_kernels, 1.0 / problem.n_kernels)
+    moved = True
     for _ in range(params.max_iter):
-        # Set R_mu^2 = sum_k mu_k R_k^2 and compute J(mu) (17) with K = sum_k mu_k K_k.
+        # Set R_mu^2 = sum_k mu_k R_k^2, and compute J(mu) (17) with K = sum_k mu_k K_k.
         kernel = CombinedKernel((yield Combine(mu)), float(ridges @ mu))
         svm = l2_svm_at(kernel)
         # Compute dJ/dmu_k = -1/2 q_k, with q_k the quadratic form of K_k + (R_k^2/C) I.
         q = (yield Quadratic(svm.signed)) + ridges * float(svm.signed @ svm.signed)
-        counters.combines += 1
-        counters.passes += 1
-        height, gradient = float(svm.alpha.sum()), -0.5 * q
-
-        dual = height - 0.5 * float(q.max())
-        bounds.update(mu, svm, svm.objective, max(dual, kinks.lower_bound(height, gradient)))
-        if bounds.best.svm is svm:
-            best_kernel = kernel
-        stop = reason_to_stop(problem, params, bounds.gap, stalled=kinks.exhausted)
+        bounds.update(mu, svm, svm.objective, float(svm.alpha.sum()) - 0.5 * float(q.max()))
+        # Until stopCriteria is true: here, by the duality gap.
+        stop = reason_to_stop(problem, params, bounds.gap, stalled=not moved)
         if stop is not None:
-            break
-
-        # Compute the step gamma and move downhill: mu <- mu - gamma dJ/dmu, kept in the simplex.
-        reference = reference_kernel(mu, reference)
-        path = descent_path(mu, gradient, reference)
-        moved = yield from line.search(path, kernel, svm)
-        if np.array_equal(moved, mu):  # J has a kink here
-            quasi_newton.forget()
-            moved = kinks.step(mu, height, gradient, bounds)
-        mu = moved
-    report = radius_report(
-        bounds.best.weights, bounds.best.svm, best_kernel, squared_radii, params.C
-    )
-    return bounds.solution(stop or StopReason.MAX_ITER, report)
+            return stop
+        # Compute the optimal step gamma along the reduced gradient, which keeps mu in the simplex
+        # (16) up to the step at which a first weight vanishes: mu <- mu - gamma dJ/dmu.
+        D = steepest_direction(mu, -0.5 * q, int(mu.argmax()))
+        along = CombinedKernel((yield Combine(D)), float(ridges @ D))
+        slope = slope_along(svm, along)
+        moved = slope < 0.0
+        if moved:
+            shrinking = np.flatnonzero(D < 0.0)
+            largest = float((-mu[shrinking] / D[shrinking]).min())
+            gamma = step_along(l2_svm_at, kernel, along, slope, largest)
+            mu = normalised(mu + gamma * D, mu)
+    return StopReason.MAX_ITER
 
 
 def slack_ridges(squared_radii: Floats, C: float) -> Floats:
@@ -233,4 +238,5 @@ METHOD = Method(
     loss="squared hinge",
     regularizer="1/2 (sum_k ||f_k||)^2, slacks over sum_k mu_k R_k^2",
     reference="Do, Kalousis, Woznica & Hilario 2009, Algorithm 1, (13)-(17)",
+    memory=lambda size, _: size.memory(matrices=7, vectors=72),  # with quasi-Newton pairs
 )

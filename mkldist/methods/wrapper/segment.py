@@ -50,7 +50,7 @@ class Iterate:
 class Segment:
     """The segment from an iterate to other kernel weights.
 
-    The objective is ``J(d) + price sum_m d_m``.
+    The objective is ``J(d) + multiplier sum_m d_m``.
 
     Parameters
     ----------
@@ -62,8 +62,8 @@ class Segment:
         Kernel weights at its end.
     K_end : (n, n) float64
         Their combined kernel.
-    price : float
-        Price of a unit of kernel weight.
+    multiplier : float
+        Multiplier of the sum of the kernel weights.
 
     Attributes
     ----------
@@ -77,12 +77,12 @@ class Segment:
         start: Iterate,
         d_end: Floats,
         K_end: Floats,
-        price: float = 0.0,
+        multiplier: float = 0.0,
     ) -> None:
-        self._svm_at, self._start, self._price = svm_at, start, price
+        self._svm_at, self._start, self._multiplier = svm_at, start, multiplier
         self._d_end, self._K_end = d_end, K_end
-        self._d_change, self._K_change = d_end - start.d, K_end - start.K
-        self._tilt = price * float(self._d_change.sum())
+        self._K_change = K_end - start.K
+        self._tilt = multiplier * float((d_end - start.d).sum())
         self.slope = self.slope_at(start)
 
     def at(self, step: float) -> Iterate:
@@ -95,14 +95,13 @@ class Segment:
         return Iterate(d, K, self._svm_at(K), step)
 
     def slope_at(self, trial: Iterate) -> float:
-        """Return the slope, ``price 1'(d_end - d) - 1/2 beta' (K_end - K) beta``."""
+        """Return the slope, ``multiplier 1'(d_end - d) - 1/2 beta' (K_end - K) beta``."""
         beta = trial.svm.signed
         return self._tilt - 0.5 * float(np.vdot(beta.T @ self._K_change, beta.T))
 
     def objective(self, trial: Iterate) -> float:
         """Return the objective at a trial."""
-        d = self._start.d + trial.step * self._d_change
-        return trial.svm.objective + self._price * float(d.sum())
+        return trial.svm.objective + self._multiplier * float(trial.d.sum())
 
     def search(self) -> Iterate:
         """Return a trial at which the slope has shrunk; the full step is tried first."""

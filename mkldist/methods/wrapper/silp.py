@@ -22,9 +22,10 @@ The paper stops when the newest constraint is violated by little relative to the
 programme is solved.  Here the best machine met takes the place of the newest: the bounds are
 ``-theta`` and the least J, and their relative gap is a certificate.
 
-``acceleration="none"`` is the paper's algorithm.  The default differs in two ways, neither in the
-problem nor in its optimum: it solves the programme on a working set of kernels, and its
-constraints are those of all multiples of the dual points (:mod:`.dual_cuts`).
+``acceleration="none"`` is the paper's algorithm but for that stop, :func:`_plain`.  By default the
+problem and its optimum are the paper's, and two more things differ: the method solves the
+programme on a working set of kernels, and its constraints are those of all multiples of the dual
+points (:mod:`.dual_cuts`).
 """
 
 from __future__ import annotations
@@ -45,10 +46,10 @@ from mkldist.methods.wrapper.cut_bundle import (
     begin,
     bundle_solution,
     certify,
+    memory_of_cuts,
     solve_machine,
 )
 from mkldist.optim.cutting_planes import CuttingPlanes
-from mkldist.optim.duality_gap import relative_gap
 from mkldist.solvers.base import Method, Path, Problem, Steps, StopReason, reason_to_stop
 
 RISING = 0.1  # of the bounds' distance: a lower bound that rises by more is still on its way
@@ -107,8 +108,6 @@ def _plain(problem: Problem, params: SilpParams) -> Steps:
         svm = machine(K)
         forms = yield Quadratic(svm.signed.reshape(n, -1))  # (M, number of classes)
         q = forms.sum(axis=1)
-        counters.combines += 1
-        counters.passes += 1
         # (beta^{t+1}, theta^{t+1}) = argmax theta s.t. sum_m beta_m S_m(alpha^r) >= theta, r <= t.
         # The programme minimises -theta, with the constraints' signs changed too.
         points.append(DualPoint(svm.alpha, q))
@@ -139,12 +138,12 @@ def _accelerated(problem: Problem, params: SilpParams) -> Steps:
         q = yield from kernels.quadratic(svm.signed)
         # The programme on the working set, then its bounds on all kernels.
         add_cut(bundle, DualPoint(svm.alpha, q))
-        gap = yield from certify(bundle, svm, q, lambda _, lower: relative_gap(bounds.upper, lower))
+        gap = yield from certify(bundle, svm, q)
         bounds.record(weights)
         # Stop by the bounds.
         following = bundle.model.weights  # longer than beta if kernels joined the working set
         stalled = stands_still(beta, following, before, bundle.restricted_lower, bounds.upper)
-        stop = reason_to_stop(problem, params, gap, stalled=stalled)
+        stop = reason_to_stop(problem, params, gap.value, stalled=stalled)
         if stop is not None:
             break
         beta = following
@@ -182,4 +181,5 @@ METHOD = Method(
     path=Path("C", rising=True),
     joint_classes=True,
     weighs_points=True,
+    memory=memory_of_cuts,
 )

@@ -9,13 +9,12 @@ with gradient ``dJ/dd_m = -1/2 q_m``, ``q_m = (alpha*y)' K_m (alpha*y)``.  Of se
 share d, J and q are sums over the classes.  Any alpha met is feasible in the dual, whose value
 ``1'alpha - 1/2 max_m q_m`` bounds the optimum from below.
 
-Xu et al. 2008 call the method subgradient descent (SD).  With ``curvature=False`` the directions
-are the paper's; :mod:`.reduced_gradient` says where the descent differs from the paper's toolbox.
+Xu et al. 2008 call the method subgradient descent (SD).  ``curvature=False`` is the paper's
+algorithm, :func:`_plain`.  It stalls at kinks of J, where the machine is not unique.  The default
+is :mod:`.descent`; :mod:`.reduced_gradient` says what differs.
 """
 
 from __future__ import annotations
-
-from functools import partial
 
 import numpy as np
 from pydantic import Field
@@ -24,14 +23,10 @@ from mkldist.counters import Counters
 from mkldist.gram.requests import Combine, Quadratic
 from mkldist.machines.inner_svm import InnerSvm, sum_over_classes
 from mkldist.methods.wrapper.bounds import WrapperBounds
-from mkldist.methods.wrapper.reduced_gradient import (
-    KinkSteps,
-    QuasiNewton,
-    ReducedGradientParams,
-    reference_kernel,
-    steepest_path,
-)
-from mkldist.methods.wrapper.simplex_line import CombinedKernel, LineSearch
+from mkldist.methods.wrapper.descent import descend
+from mkldist.methods.wrapper.reduced_gradient import ReducedGradientParams, steepest_direction
+from mkldist.methods.wrapper.segment import Iterate, Segment
+from mkldist.methods.wrapper.simplex_line import normalised
 from mkldist.solvers.base import Method, Problem, Steps, StopReason, reason_to_stop
 
 
@@ -58,50 +53,60 @@ def solve(problem: Problem, params: SimpleMKLParams) -> Steps:
     Returns
     -------
     Solution
-        ``objective`` is the least primal value met, ``dual_objective`` the greatest lower bound:
-        of the dual at the alpha met and, after a kink, of their cutting planes.
+        ``objective`` is the least primal value met, ``dual_objective`` the greatest lower bound.
     """
-    M, counters = problem.n_kernels, Counters()
+    counters = Counters()
     svm_at = InnerSvm(problem.y, problem.bound(params.C), params.tol, counters)
-    line = LineSearch(
-        machine=lambda kernel: svm_at(kernel.matrix),
-        ridges=np.zeros(M),
-        counters=counters,
-        expired=partial(problem.clock.past, params.time_limit),
+    bounds = WrapperBounds(problem, params, counters)
+    if not params.curvature:
+        return (yield from _plain(problem, params, svm_at, bounds))
+    no_ridges = np.zeros(problem.n_kernels)
+    stop = yield from descend(
+        problem, params, lambda kernel: svm_at(kernel.matrix), no_ridges, bounds
     )
-    bounds, kinks, quasi_newton = (
-        WrapperBounds(problem, params, counters),
-        KinkSteps(M),
-        QuasiNewton(),
-    )
-    descent_path = quasi_newton.path if params.curvature else steepest_path
-    d, mu = np.full(M, 1.0 / M), None
-    for _ in range(params.max_iter):
-        # Compute J(d) and its gradient by a machine on sum_m d_m K_m.
-        K = yield Combine(d)
-        svm = svm_at(K)
-        q = sum_over_classes((yield Quadratic(svm.signed)))
-        counters.combines += 1
-        counters.passes += 1
-        height, gradient = float(svm.alpha.sum()), -0.5 * q
+    return bounds.solution(stop)
 
-        dual = height - 0.5 * float(q.max())
-        bounds.update(d, svm, svm.objective, max(dual, kinks.lower_bound(height, gradient)))
-        stop = reason_to_stop(problem, params, bounds.gap, stalled=kinks.exhausted)
+
+def _plain(
+    problem: Problem, params: SimpleMKLParams, svm_at: InnerSvm, bounds: WrapperBounds
+) -> Steps:
+    """Run Algorithm 1: drop kernels along the direction while J falls, then search the line."""
+    # Set d_m = 1/M, and compute J(d) by a machine on sum_m d_m K_m.
+    d = np.full(problem.n_kernels, 1.0 / problem.n_kernels)
+    at = Iterate.solved(d, (yield Combine(d)), svm_at)
+    moved = True
+    for _ in range(params.max_iter):
+        # Compute dJ/dd_m = -1/2 q_m, and stop by the duality gap.
+        q = sum_over_classes((yield Quadratic(at.svm.signed)))
+        dual = float(at.svm.alpha.sum()) - 0.5 * float(q.max())
+        bounds.update(at.d, at.svm, at.svm.objective, dual)
+        stop = reason_to_stop(problem, params, bounds.gap, stalled=not moved)
         if stop is not None:
             break
-
-        # Compute the descent direction D: (12), where kernel mu keeps the sum of the weights, or
-        # the same scaled by limited-memory BFGS.
-        mu = reference_kernel(d, mu)
-        path = descent_path(d, gradient, mu)
-
-        # Drop kernels along D while J falls, then search the line: d <- d + gamma D.
-        moved = yield from line.search(path, CombinedKernel(K), svm)
-        if np.array_equal(moved, d):  # J has a kink here
-            quasi_newton.forget()
-            moved = kinks.step(d, height, gradient, bounds)
-        d = moved
+        # Compute the descent direction D (12), where mu = argmax_m d_m keeps the sum of weights.
+        mu, moved = int(at.d.argmax()), False
+        D = steepest_direction(at.d, -0.5 * q, mu)
+        while (D < 0.0).any():
+            # Set nu = argmin over D_m < 0 of -d_m / D_m, gamma_max = -d_nu / D_nu, and compute J
+            # at d + gamma_max D, where the weight of kernel nu vanishes.
+            shrinking = np.flatnonzero(D < 0.0)
+            nu = int(shrinking[np.argmin(-at.d[shrinking] / D[shrinking])])
+            d_end = at.d - at.d[nu] / D[nu] * D
+            d_end[nu] = 0.0
+            d_end = normalised(d_end, at.d)
+            end = Iterate.solved(d_end, (yield Combine(d_end)), svm_at)
+            if not end.svm.objective < at.svm.objective or problem.clock.past(params.time_limit):
+                # Search the line along D for gamma in [0, gamma_max]: d <- d + gamma D.
+                segment = Segment(svm_at, at, end.d, end.K)
+                if segment.slope < 0.0:
+                    at, moved = segment.search(), True
+                break
+            # J falls: d <- d + gamma_max D, and kernel mu takes up what D_nu took.
+            at, moved = end, True
+            D[mu] += D[nu]
+            D[nu] = 0.0
+            if nu == mu:  # there is nothing left to take up
+                break
     return bounds.solution(stop or StopReason.MAX_ITER)
 
 
@@ -116,4 +121,5 @@ METHOD = Method(
     reference="Rakotomamonjy, Bach, Canu & Grandvalet 2008, Algorithm 1",
     joint_classes=True,
     weighs_points=True,
+    memory=lambda size, _: size.memory(matrices=7, vectors=72),  # with quasi-Newton pairs
 )

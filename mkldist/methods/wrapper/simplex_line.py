@@ -17,7 +17,6 @@ from typing import NamedTuple
 import numpy as np
 
 from mkldist.arrays import Floats
-from mkldist.counters import Counters
 from mkldist.gram.requests import Combine, Request
 from mkldist.machines.svm import SvmSolution
 from mkldist.optim.line_search import root_of_slope
@@ -159,21 +158,18 @@ class LineSearch:
         Solves the inner problem on a combined kernel.
     ridges : (M,) float64
         Number that is added to the diagonal of each kernel.
-    counters : Counters
-        Where combinations are counted.
     expired : callable
         Returns True once the time is up; the search then ends at the best knot so far.
     """
 
     machine: Machine
     ridges: Floats
-    counters: Counters
     expired: Callable[[], bool]
 
     def search(
         self, path: SimplexPath, kernel: CombinedKernel, svm: SvmSolution
     ) -> Generator[Request, Floats, Floats]:
-        """Return the weights where the value along a path has all but stopped to fall.
+        """Return the weights where the value along a path has almost stopped falling.
 
         They are those of the path's start when nothing descends.
 
@@ -191,19 +187,21 @@ class LineSearch:
         Combine
         """
         along = yield from self._combined(path.direction(0))
-        if not _slope(svm, along) < 0.0:
+        if not slope_along(svm, along) < 0.0:
             return path.weights(0)
         low = yield from self._last_descent(path, kernel, svm, along)
         if low.knot:
             along = yield from self._combined(path.direction(low.knot))
-        slope = _slope(low.svm, along)
+        slope = slope_along(low.svm, along)
         if low.knot == path.end or not slope < 0.0 or (low.knot and self.expired()):
             return path.weights(low.knot)
         start = float(path.knots[low.knot])
         reach, full_step = float(path.knots[low.knot + 1]) - start, 1.0 - start
         try_full = path.newton_like and 0.0 < full_step < reach and low.next_slope is None
-        step = root_of_slope(
-            lambda gamma: _slope(self.machine(low.kernel.plus(gamma, along)), along),
+        step = step_along(
+            self.machine,
+            low.kernel,
+            along,
             slope,
             reach,
             first=full_step if try_full else None,
@@ -229,7 +227,7 @@ class LineSearch:
                 before = yield from self._combined(path.direction(trial - 1))
                 there = yield from self._combined(path.weights(trial))
             found = self.machine(there)
-            slope = _slope(found, before)
+            slope = slope_along(found, before)
             # On one piece the value is convex: a slope below zero at its end says enough.  Past
             # several, it may have risen in between, as far as machines of a tolerance can tell.
             near = trial == low + 1
@@ -242,15 +240,41 @@ class LineSearch:
         return _Descent(low, kernel, svm, end_slope if known else None)
 
     def _combined(self, weights: Floats) -> Generator[Request, Floats, CombinedKernel]:
-        """Ask for the combined kernel of some weights or direction, and count it."""
+        """Ask for the combined kernel of some weights or of a direction."""
         matrix = yield Combine(weights)
-        self.counters.combines += 1
         return CombinedKernel(matrix, float(self.ridges @ weights))
 
 
-def _slope(svm: SvmSolution, along: CombinedKernel) -> float:
+def slope_along(svm: SvmSolution, along: CombinedKernel) -> float:
     """Return dJ/dgamma along D, ``-1/2 (alpha*y)' K_D (alpha*y)``."""
     return -0.5 * along.quadratic(svm.signed)
+
+
+def step_along(
+    machine: Machine,
+    kernel: CombinedKernel,
+    along: CombinedKernel,
+    slope: float,
+    reach: float,
+    first: float | None = None,
+    end_slope: float | None = None,
+) -> float:
+    """Return a step gamma at which the slope of J along D has shrunk.
+
+    Parameters
+    ----------
+    machine : callable
+        Solves the inner problem on a combined kernel.
+    kernel, along : CombinedKernel
+        The combined kernel at the start, and that of D.
+    slope, reach, first, end_slope
+        As for :func:`mkldist.optim.line_search.root_of_slope`.
+    """
+
+    def slope_at(step: float) -> float:
+        return slope_along(machine(kernel.plus(step, along)), along)
+
+    return root_of_slope(slope_at, slope, reach, first=first, end_slope=end_slope)
 
 
 def normalised(d: Floats, start: Floats) -> Floats:

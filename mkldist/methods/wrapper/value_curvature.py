@@ -23,9 +23,6 @@ from mkldist.arrays import Floats
 from mkldist.machines.svm import Bound
 
 _RIDGE_SHARE = 1e-12  # of the mean diagonal; a ridge keeps dependent columns apart
-_DAMPING_FLOOR = 1e-10  # least share of the curvature in the proximal term
-_REACH = 10.0  # multiple of the weights' size that bounds a step where the model is flat
-_SHORT = 0.1  # length of a step, below which the model was wrong
 
 
 def hessian_root(K: Floats, alpha: Floats, C: Bound, products: Floats) -> Floats:
@@ -68,36 +65,3 @@ def hessian_root(K: Floats, alpha: Floats, C: Bound, products: Floats) -> Floats
     normal = solved[:, 0] / np.linalg.norm(solved[:, 0])
     root: Floats = solved[:, 1:] - np.outer(normal, normal @ solved[:, 1:])
     return root
-
-
-class Damping:
-    """Weight of the proximal term in a second-order model, relative to the model's curvature."""
-
-    def __init__(self) -> None:
-        self._share = _DAMPING_FLOOR
-
-    def ridge(self, root: Floats, slopes: Floats, size: float) -> float:
-        """Return the weight of the proximal term.
-
-        Where the model is flat, it bounds the step by a multiple of the size of the weights.  It
-        fades with the slopes, so that the last steps are Newton's.
-
-        Parameters
-        ----------
-        root : (f, S) float64
-            Root of the Hessian.
-        slopes : (S,) float64
-            Reduced gradient, which vanishes at the optimum.
-        size : float
-            Size of the weights, positive.
-        """
-        curvature = float(np.einsum("ks,ks->s", root, root).max(initial=0.0))
-        steepest = float(np.abs(slopes).max(initial=0.0))
-        return max(self._share * curvature, steepest / (_REACH * size))
-
-    def adapt(self, length: float) -> None:
-        """Lower the weight after a full step, and raise it after a short one."""
-        if length >= 1.0:
-            self._share = max(0.1 * self._share, _DAMPING_FLOOR)
-        elif length < _SHORT:
-            self._share = min(100.0 * self._share, 1.0)

@@ -112,8 +112,8 @@ def test_columns_are_asked_for_a_few_at_a_time():
     chunks = [len(request.matrices) for request in asked if hasattr(request, "matrices")]
     assert chunks == [3, 3, 1]
     assert solution.counters.passes == 1 + len(chunks)
-    assert solution.counters.combines == len(chunks) + 1
-    assert len(asked) == solution.counters.passes + solution.counters.combines
+    assert solution.counters.combines == len(instance.grams) + 1
+    assert len(asked) == 1 + 2 * len(chunks) + 1
 
 
 def test_without_time_the_kernels_that_were_compared_are_weighted():

@@ -81,11 +81,14 @@ def test_a_choice_reads_every_kernel_once_and_the_chosen_one_again(name):
     method = METHODS[name]
     steps = method.solve(plain_bank.problem(instance.grams, instance.y), method.params())
     solution = plain_bank.run(steps, instance.grams, lambda request, _: asked.append(request))
-    weights = [np.atleast_2d(request.weights) for request in asked]
-    np.testing.assert_array_equal(np.concatenate(weights[:-1]), np.eye(len(instance.grams)))
-    np.testing.assert_array_equal(weights[-1][0], solution.kernel_weights)
-    assert max(map(len, weights)) <= 3
-    assert (solution.counters.passes, solution.counters.combines) == (1, len(asked))
+    for request in asked[:-1]:
+        np.testing.assert_array_equal(request.weights, np.eye(len(request.kernels)))
+    kernels = np.concatenate([request.kernels for request in asked[:-1]])
+    np.testing.assert_array_equal(kernels, np.arange(len(instance.grams)))
+    np.testing.assert_array_equal(asked[-1].weights, solution.kernel_weights)
+    assert max(len(request.kernels) for request in asked[:-1]) <= 3
+    counters = solution.counters
+    assert (counters.passes, counters.combines) == (1, len(instance.grams) + 1)
 
 
 def test_a_choice_without_time_is_made_among_the_kernels_scored():

@@ -167,8 +167,8 @@ def test_the_working_set_leaves_the_optimum_where_it_is(loss, tol):
     assert plain.stop_reason is fast.stop_reason is StopReason.CONVERGED
     assert max(plain.dual_objective, fast.dual_objective) <= min(plain.objective, fast.objective)
     assert fast.objective == pytest.approx(plain.objective, rel=2 * tol)
-    assert plain.counters.passes == plain.counters.outer_iterations + 1
-    assert fast.counters.passes < plain.counters.passes
+    assert plain.counters.passes > plain.counters.outer_iterations + 1  # line searches too
+    assert fast.counters.passes < plain.counters.passes / 2
 
 
 @pytest.mark.parametrize(

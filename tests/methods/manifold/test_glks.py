@@ -8,10 +8,11 @@ from scipy import sparse
 from sklearn.neighbors import kneighbors_graph
 
 import mkldist
-from mkldist.errors import SpecError
+from mkldist.errors import ConvergenceWarning, SpecError
 from mkldist.methods.registry import METHODS
 from mkldist.solvers.base import StopReason
 from mkldist.target import Target
+from tests.methods import plain_bank
 from tests.methods.manifolds import grams_between, manifold
 
 NORMS = {"gamma_a": 1e-2, "gamma_i": 0.05}
@@ -125,3 +126,47 @@ def test_labels_may_be_missing_and_a_laplacian_may_not(method):
     shape = manifold("moons", n=20)
     with pytest.raises(SpecError, match="laplacian"):
         mkldist.solve(method, shape.grams, shape.y)
+
+
+def test_at_the_time_limit_dual_variables_are_residuals_too():
+    shape = manifold("moons", per_class=6)
+    late = METHODS["glks"].params(time_limit=1e-9, **NORMS)
+    problem = plain_bank.problem(shape.grams, shape.y, shape.laplacian)
+    solution = plain_bank.run(METHODS["glks"].solve(problem, late), shape.grams)
+    assert solution.stop_reason is StopReason.TIME_LIMIT
+    residuals = np.where(shape.y == 0, 0.0, shape.y - solution.decision_function(shape.grams))
+    assert (residuals < 0).any()
+    np.testing.assert_allclose(solution.dual_variables, residuals)
+
+
+@pytest.mark.parametrize("gamma_i", [0.0, 0.05])
+def test_one_kernel_at_a_time_meets_the_fast_path(gamma_i):
+    shape = manifold("moons", per_class=6)
+    settings = {"gamma_a": 1e-2, "gamma_i": gamma_i, "tol": 1e-3, "max_iter": 5000}
+    plain = solve(shape, acceleration="none", trace=True, **settings)
+    fast = solve(shape, **settings)
+    assert plain.converged
+    assert fast.converged
+    assert max(plain.dual_objective, fast.dual_objective) <= min(plain.objective, fast.objective)
+    f = plain.decision_function(shape.grams)
+    labelled = shape.y != 0
+    np.testing.assert_allclose(f[labelled], fast.decision_function(shape.grams)[labelled], atol=0.1)
+    residuals = np.where(labelled, shape.y - f, 0.0)
+    np.testing.assert_allclose(plain.dual_variables, residuals, atol=1e-9)
+
+
+def test_each_iteration_of_the_paper_brings_one_kernel_in():
+    shape = manifold("moons", per_class=6)
+    first = solve_quietly(shape, max_iter=1).kernel_weights
+    second = solve_quietly(shape, max_iter=2).kernel_weights
+    grown = np.flatnonzero(second > first)
+    assert len(grown) == 1
+    others = np.delete(np.arange(len(first)), grown)
+    share = second[others] / first[others]
+    np.testing.assert_allclose(share, share[0])
+    assert share[0] < 1
+
+
+def solve_quietly(shape, **params):
+    with pytest.warns(ConvergenceWarning):
+        return solve(shape, acceleration="none", tol=1e-9, gamma_a=1e-2, gamma_i=0.0, **params)

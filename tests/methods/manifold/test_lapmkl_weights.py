@@ -23,7 +23,7 @@ def visited(instance, d):
     K, R = plain_bank.run(machine.matrices(d, len(y)), instance.grams)
     at = machine.minimum(d, K, R, np.zeros(len(labelled)))
     r = machine.loss.feasible(at.r)
-    return machine, at, plain_bank.run(kernel_forms(at, r, norms, Counters()), instance.grams)
+    return machine, at, plain_bank.run(kernel_forms(at, r, norms), instance.grams)
 
 
 def test_model_of_the_weights_is_the_second_derivative_of_the_value_function():

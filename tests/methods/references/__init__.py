@@ -43,7 +43,7 @@ class Case:
     params : callable
         ``params(instance)``: the method's parameters without tol.
     label : str
-        Told apart from the method's other cases by it.
+        Tells the case apart from the method's other ones.
     labels : callable
         ``labels(instance)``: by default the classes of the instance.
     extremes : tuple of dict

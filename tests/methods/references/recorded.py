@@ -3,7 +3,7 @@
 ``optima.json`` has an entry for every case at every point that the suite holds it to.  An entry
 names its parameters and carries a mark of its Gram matrices and labels, so that no number is ever
 compared with another problem than its own.  ``python -m tests.methods.references`` computes the
-entries that lack or have changed, by the independent solvers of this package; with ``--all`` it
+missing or changed entries, by the independent solvers of this package; with ``--all`` it
 computes every one anew.
 """
 
@@ -34,7 +34,7 @@ class Point:
     Parameters
     ----------
     name : str
-        Told apart from the case's other points by it.
+        Tells the point apart from the case's other ones.
     instance : Instance
         Gram matrices.
     y : (n,) array

@@ -8,7 +8,7 @@ import pytest
 
 from mkldist.counters import Counters
 from mkldist.machines.inner_svm import InnerSvm
-from mkldist.methods.wrapper.damped_newton import ORTHANT, SIMPLEX, DampedNewton
+from mkldist.methods.wrapper.damped_newton import ORTHANT, SIMPLEX, DampedNewton, Damping
 from mkldist.methods.wrapper.segment import Iterate, Segment
 from tests.methods import instances
 
@@ -71,3 +71,14 @@ def test_a_tested_step_forgives_the_untested_ones():
     assert clear.slope < 0
     steps.search(clear, 1.0)
     assert not steps.stuck
+
+
+def test_damping_grows_after_short_steps_and_fades_after_full_ones():
+    damping, root, none = Damping(), np.array([[2.0, 1.0]]), np.zeros(2)
+    first = damping.ridge(root, none, size=1.0)
+    damping.adapt(0.01)
+    assert damping.ridge(root, none, size=1.0) == pytest.approx(100 * first)
+    for _ in range(5):
+        damping.adapt(1.0)
+    assert damping.ridge(root, none, size=1.0) == pytest.approx(first)
+    assert damping.ridge(root, np.array([0.0, -7.0]), size=0.5) > first

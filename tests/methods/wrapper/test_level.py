@@ -109,14 +109,46 @@ def test_much_tighter_bounds_end_the_papers_rule_where_no_iterate_can(accelerati
     assert solution.gap <= tol / 10
 
 
+def random_problem(seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return (M, n, n) kernels of unit trace on random features, and labels."""
+    rng = np.random.default_rng(seed)
+    n, M = rng.integers(10, 40), rng.integers(3, 60)
+    y = np.where(rng.random(n) < 0.5, 1.0, -1.0)
+    y[:2] = 1.0, -1.0
+    x = rng.normal(size=(M, n, 2)) + 0.5 * y[:, None] * rng.random((M, 1, 1))
+    squares = ((x[:, :, None] - x[:, None]) ** 2).sum(axis=3)
+    grams = np.exp(-squares * rng.uniform(0.1, 5.0, size=(M, 1, 1)))
+    return grams / n, y
+
+
+@EVERY_ACCELERATION
+def test_the_papers_rule_leaves_the_bounds_sorted_and_states_the_iterates_own_value(acceleration):
+    another = 0
+    for seed in range(40):
+        grams, y = random_problem(seed)
+        settings = {"C": 50.0, "tol": 0.03, "acceleration": acceleration, "trace": True}
+        solution = solve(grams, y, stop="point", **settings)
+        upper, lower = solution.trace["objective"], solution.trace["dual_objective"]
+        assert (np.diff(upper) <= 0).all()
+        assert (np.diff(lower) >= 0).all()
+        f = np.einsum("m,mij->ij", solution.kernel_weights, grams) @ solution.coefficients
+        hinge = np.maximum(0.0, 1.0 - y * (f + solution.bias)).sum()
+        value = 0.5 * solution.coefficients @ f + 50.0 * hinge
+        assert solution.objective == pytest.approx(value, rel=1e-9)
+        assert solution.gap <= 0.03
+        another += solution.objective > upper[-1]
+    assert another  # or the instances would not tell the two values apart
+
+
 @EVERY_ACCELERATION
 def test_each_iteration_combines_and_trains_once(acceleration):
     instance = instances.more_kernels_than_points()
     settings = {"C": instance.C, "tol": 0.01, "acceleration": acceleration}
-    counters = solve(instance.grams, instance.y, **settings).counters
+    seen = []
+    counters = solve(instance.grams, instance.y, lambda r, _: seen.append(r), **settings).counters
     assert counters.svm_solves == counters.combines == counters.outer_iterations
     if acceleration == "none":
-        assert counters.passes == counters.outer_iterations
+        assert len(seen) == 2 * counters.outer_iterations
 
 
 def test_a_large_C_on_few_kernels_at_a_time_does_not_stall(data_dir):
@@ -142,10 +174,11 @@ def test_a_working_set_that_grows_to_all_kernels_is_still_right():
         x, here = (1 + m / 20) * rng.standard_normal((2, 3)), slice(2 * m, 2 * m + 2)
         grams[m, here, here] = x @ x.T + 0.1 * np.eye(2)
     y = np.where(rng.random(96) < 0.5, 1.0, -1.0)
-    solution = solve(grams, y, C=100.0, tol=1e-4)
+    seen = []
+    solution = solve(grams, y, lambda request, _: seen.append(request), C=100.0, tol=1e-4)
     plain = solve(grams, y, C=100.0, tol=1e-6, acceleration="none")
     assert (solution.kernel_weights > 0).all()
     assert solution.stop_reason is StopReason.CONVERGED
     assert solution.dual_objective <= plain.objective
     assert plain.dual_objective <= solution.objective
-    assert solution.counters.passes <= 12
+    assert sum(isinstance(r, Quadratic) and r.kernels is None for r in seen) <= 12

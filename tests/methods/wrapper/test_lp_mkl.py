@@ -112,14 +112,15 @@ def test_scaling_kernels_up_and_C_down_scales_the_objective():
     assert 100.0 * scaled.objective == pytest.approx(plain.objective, rel=1e-7)
 
 
-def test_counters_count_the_requests():
+def test_an_iteration_reads_the_bank_for_its_machine_and_for_its_forms():
     instance = instances.balanced()
     seen = []
     solution = solve(
         "lp_mkl", instance.grams, instance.y, lambda request, _: seen.append(request), C=10.0
     )
     counters = solution.counters
-    assert counters.combines == counters.passes == counters.svm_solves == len(seen) / 2
+    assert counters.combines == counters.svm_solves == counters.outer_iterations == len(seen) / 2
+    assert counters.passes == len(seen)  # no weight is zero
 
 
 def test_anderson_solves_a_linear_fixed_point_in_as_many_steps_as_dimensions():

@@ -7,7 +7,7 @@ import pytest
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 
 from mkldist.gram.bank import MemoryBank
-from mkldist.gram.requests import Combine, Radii
+from mkldist.gram.requests import Quadratic, Radii
 from mkldist.gram.view import make_views
 from mkldist.machines.l2_svm import best_bias
 from mkldist.methods.registry import METHODS
@@ -135,14 +135,13 @@ def test_margin_term_with_the_true_radius_is_below_its_bound():
     assert cost <= mean * solution.objective <= solution.objective
 
 
-def test_counters_count_the_requests():
+def test_radii_are_asked_for_once_and_forms_once_an_iteration():
     grams, y = paper_bank()
     seen = []
     solution = solve(grams, y, lambda request, _: seen.append(request), C=10.0, tol=1e-6)
-    combines = sum(isinstance(request, Combine) for request in seen)
     assert sum(isinstance(request, Radii) for request in seen) == 1
-    assert solution.counters.combines == combines
-    assert solution.counters.passes == len(seen) - combines
+    forms = sum(isinstance(request, Quadratic) for request in seen)
+    assert solution.counters.outer_iterations == forms
 
 
 def jobs_for(bank, splits, y):

@@ -73,5 +73,5 @@ def test_the_working_set_leaves_the_optimum_where_it_is_in_fewer_passes():
     assert plain.converged
     assert fast.converged
     assert max(plain.dual_objective, fast.dual_objective) <= min(plain.objective, fast.objective)
-    assert plain.counters.passes == plain.counters.outer_iterations
+    assert plain.counters.passes == plain.counters.outer_iterations + 1  # the first weights too
     assert fast.counters.passes < plain.counters.passes / 5

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.svm import SVC
 
-from mkldist.gram.requests import Combine
-from mkldist.machines.svm import solve_svm
 from mkldist.methods.registry import METHODS
 from mkldist.solvers.base import Problem, StopReason
 from mkldist.solvers.clock import Clock
@@ -93,22 +92,15 @@ def test_scaling_kernels_up_and_C_down_scales_the_objective(name):
 
 
 @every_method
-@pytest.mark.parametrize("C", [1e-8, 1e8])
-def test_extreme_regularisation_is_certified(name, C):
-    instance = instances.not_normalised()
-    solution = solve(name, instance.grams, instance.y, C=C, tol=1e-3)
-    assert np.isfinite([solution.objective, solution.dual_objective, solution.bias]).all()
-    assert np.isfinite(solution.kernel_weights).all()
-    assert solution.stop_reason is not StopReason.CONVERGED or solution.gap <= 1e-3
-
-
-@every_method
 def test_one_kernel_is_a_support_vector_machine(name):
     instance = instances.balanced()
     solution = solve(name, instance.grams[:1], instance.y, C=10.0, tol=1e-8)
-    svm = solve_svm(instance.grams[0], instance.y, 10.0, tol=1e-10)
+    svc = SVC(C=10.0, kernel="precomputed", tol=1e-10).fit(instance.grams[0], instance.y)
+    beta = np.zeros(len(instance.y))
+    beta[svc.support_] = svc.dual_coef_[0]
+    value = np.abs(beta).sum() - 0.5 * beta @ instance.grams[0] @ beta
     assert solution.kernel_weights.tolist() == [1.0]
-    assert solution.objective == pytest.approx(svm.objective, rel=1e-7)
+    assert solution.objective == pytest.approx(value, rel=1e-7)
 
 
 @every_method
@@ -123,8 +115,8 @@ def test_two_points(name):
 def test_only_zero_kernels_give_the_majority_class(name):
     y = np.array([1.0, 1.0, 1.0, -1.0])
     solution = solve(name, np.zeros((3, 4, 4)), y, C=2.0, tol=1e-6)
-    majority = solve("majority", np.zeros((3, 4, 4)), y, C=2.0)
-    assert solution.objective == pytest.approx(majority.objective)
+    # min_b 2 sum_i max(0, 1 - y_i b) is attained at b = 1: 2 x 2 for the one other point.
+    assert solution.objective == pytest.approx(4.0)
     assert solution.stop_reason is StopReason.CONVERGED
 
 
@@ -145,19 +137,6 @@ def test_time_limit_is_a_stated_reason(name):
     solution = solve(name, instance.grams, instance.y, C=instance.C, tol=1e-12, time_limit=1e-9)
     assert solution.stop_reason is StopReason.TIME_LIMIT
     assert solution.counters.outer_iterations == 1
-
-
-@every_method
-def test_counters_count_the_requests(name):
-    instance = instances.balanced()
-    seen = []
-    solution = solve(
-        name, instance.grams, instance.y, lambda request, _: seen.append(request), C=10.0
-    )
-    combines = sum(isinstance(request, Combine) for request in seen)
-    assert solution.counters.combines == combines
-    assert solution.counters.passes == len(seen) - combines
-    assert solution.counters.svm_solves >= solution.counters.outer_iterations
 
 
 def test_simplemkl_trains_more_machines_than_level():

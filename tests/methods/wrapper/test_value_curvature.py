@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mkldist.machines.svm import solve_svm
-from mkldist.methods.wrapper.value_curvature import Damping, hessian_root
+from mkldist.methods.wrapper.value_curvature import hessian_root
 from tests.methods import instances
 
 STEP = 1e-5
@@ -50,14 +50,3 @@ def test_no_free_vector_means_no_curvature():
     alpha = np.full(60, 1e-6)
     root = hessian_root(instance.grams[0], alpha, 1e-6, instance.grams @ (alpha * instance.y))
     assert root.shape == (0, len(instance.grams))
-
-
-def test_damping_grows_after_short_steps_and_fades_after_full_ones():
-    damping, root, none = Damping(), np.array([[2.0, 1.0]]), np.zeros(2)
-    first = damping.ridge(root, none, size=1.0)
-    damping.adapt(0.01)
-    assert damping.ridge(root, none, size=1.0) == pytest.approx(100 * first)
-    for _ in range(5):
-        damping.adapt(1.0)
-    assert damping.ridge(root, none, size=1.0) == pytest.approx(first)
-    assert damping.ridge(root, np.array([0.0, -7.0]), size=0.5) > first

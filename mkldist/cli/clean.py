@@ -1,0 +1,69 @@
+"""``mkldist clean``: remove stored Gram matrices, which a sweep can compute again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from mkldist.cli.completion import complete_results
+
+if TYPE_CHECKING:
+    from mkldist.run.clean import StoredBank
+
+
+@click.command("clean")
+@click.argument("path", type=click.Path(path_type=Path), shell_complete=complete_results)
+@click.option("--yes", is_flag=True, help="Remove without asking.")
+def command(path: Path, yes: bool) -> None:
+    """Remove the Gram matrices that the sweep PATH stored; print what and how much, and ask.
+
+    PATH is a folder of results, a sweep's file or name, or a folder of banks such as
+    results/banks.  Records, results and snapshots stay.  A sweep that needs the Gram matrices
+    later computes them again.  While a sweep uses a folder of banks, nothing is removed from it.
+    """
+    from mkldist.cli.plan import readable_bytes
+    from mkldist.run.clean import remove, stored_banks, total_bytes
+    from mkldist.run.places import results_of
+
+    banks = stored_banks(results_of(path))
+    if not banks:
+        click.echo(f"{path}: no Gram matrices are stored")
+        return
+    for line in _lines(banks):
+        click.echo(line)
+    words = readable_bytes(total_bytes(banks))
+    if not yes and not _agreed(f"Remove {words}?"):
+        click.echo("nothing was removed; --yes removes without asking")
+        return
+    click.echo(f"removed {readable_bytes(remove(banks))}")
+
+
+def _lines(banks: Sequence[StoredBank]) -> Iterator[str]:
+    """Yield a line for the banks of each folder and data set, and one for their copies."""
+    from mkldist.cli.plan import readable_bytes
+
+    groups: dict[tuple[Path, str], list[StoredBank]] = {}
+    for bank in banks:
+        groups.setdefault((bank.root, bank.words), []).append(bank)
+    for (root, words), those in groups.items():
+        size = readable_bytes(sum(bank.n_bytes for bank in those))
+        yield f"{root}: {len(those)} banks of {words}, {size}"
+    copies: dict[Path, list[StoredBank]] = {}
+    for bank in banks:
+        if bank.copy is not None:
+            copies.setdefault(bank.copy.parent, []).append(bank)
+    for folder, those in copies.items():
+        size = readable_bytes(sum(bank.copy_bytes for bank in those))
+        yield f"{folder}: {len(those)} copies of them, {size}"
+
+
+def _agreed(question: str) -> bool:
+    """Ask; no answer means no."""
+    try:
+        return click.confirm(question)
+    except click.Abort:
+        click.echo()
+        return False

@@ -1,0 +1,163 @@
+"""``mkldist show``: a method, kernel function, family, data set or sweep in full."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from mkldist.cli.completion import complete_shown
+from mkldist.cli.known import FUNCTIONS, KINDS, Known
+
+if TYPE_CHECKING:
+    from mkldist.data.dataset import Dataset
+
+FEATURES_SHOWN = 12
+WIDTH = 80
+
+
+@click.command("show")
+@click.argument("name", shell_complete=complete_shown)
+@click.option(
+    "--kind",
+    type=click.Choice(KINDS),
+    help="Show what has this name among these alone.  [default: among all]",
+)
+@click.option(
+    "--data-dir",
+    "data_dirs",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    envvar="MKLDIST_DATA",
+    help="Folder in which to look up data sets; may be repeated. [env: MKLDIST_DATA]",
+)
+def command(name: str, kind: str | None, data_dirs: tuple[Path, ...]) -> None:
+    """Describe what is called NAME: a method, kernel function, family, data set or sweep.
+
+    Of a sweep the file is printed, so that 'mkldist show quickstart --kind sweep > mine.toml'
+    makes a copy to change.
+    """
+    found = _called(name, kind, data_dirs)
+    for number, one in enumerate(found):
+        if len(found) > 1:
+            click.echo(click.style(f"{'' if not number else chr(10)}# {one.kind}", bold=True))
+        for line in _lines(one, data_dirs):
+            click.echo(line)
+
+
+def _called(name: str, kind: str | None, data_dirs: Sequence[Path]) -> list[Known]:
+    """Return what has a name.
+
+    Raises
+    ------
+    mkldist.errors.InputError
+        If nothing has it.
+    """
+    from mkldist.cli.known import known
+    from mkldist.errors import InputError, nearest
+    from mkldist.spec.foreign import meant
+
+    everything = [one for one in known(data_dirs) if kind in (None, one.kind)]
+    found = [one for one in everything if one.name == name]
+    if not found:
+        raise InputError(
+            f"show {name}",
+            "nothing of this name",
+            f"a {kind}" if kind else "a method, kernel function, family, data set or sweep",
+            meant(name)
+            or nearest(name, [one.name for one in everything])
+            or "'mkldist list' with methods, kernels, datasets or sweeps prints all names",
+        )
+    return found
+
+
+def _lines(one: Known, data_dirs: Sequence[Path]) -> Iterator[str]:
+    match one.kind:
+        case "method":
+            yield from method_lines(one.name)
+        case "kernel":
+            yield from _function_lines(one.name)
+        case "family":
+            yield from _family_lines(one)
+        case "dataset":
+            yield from _dataset_lines(one, data_dirs)
+        case "sweep":
+            from mkldist.spec.shipped import shipped_sweeps
+
+            yield shipped_sweeps()[one.name].read_text(encoding="utf-8").rstrip()
+
+
+def method_lines(name: str) -> Iterator[str]:
+    """Yield the description of a method."""
+    from mkldist.cli.method_card import method_card
+    from mkldist.methods.registry import METHODS
+
+    yield click.style(name, bold=True) + f"  {METHODS[name].title}"
+    yield from method_card(METHODS[name])
+
+
+def _function_lines(name: str) -> Iterator[str]:
+    """Yield formula, parameters and an example of a kernel function."""
+    from mkldist.spec.banks import KernelSpec
+
+    formula, parameters = FUNCTIONS[name]
+    yield click.style(name, bold=True) + f"  k(x, z) = {formula}"
+    fields = KernelSpec.model_fields
+    for key in (*parameters.split(", "), "features"):
+        if key:
+            text = (fields[key].description or "").replace("`", "")
+            yield from textwrap.wrap(
+                text, WIDTH, initial_indent=f"  {key:10}", subsequent_indent=" " * 12
+            )
+    examples = {"widths": "widths = [0.5, 1, 2]\n", "degrees, offset": "degrees = [1, 2, 3]\n"}
+    yield (
+        f'\n[[banks]]\nname = "mine"\n[[banks.kernels]]\nfunction = "{name}"\n'
+        f'{examples.get(parameters, "")}features = ["all", "each"]'
+    )
+
+
+def _family_lines(one: Known) -> Iterator[str]:
+    """Yield the kernels of a family, as entries of a sweep file."""
+    from mkldist.kernels.families import NAMED_FAMILIES
+    from mkldist.spec.values import spelled
+
+    yield click.style(one.name, bold=True) + f"  {one.line}"
+    if one.name not in NAMED_FAMILIES:
+        return
+    yield f'\n[[banks]]\nfamily = "{one.name}"\n'
+    yield '# the same, written out:\n[[banks]]\nname = "mine"'
+    for entry in NAMED_FAMILIES[one.name]():
+        yield "[[banks.kernels]]"
+        for key, value in entry.model_dump(exclude_defaults=True).items():
+            yield f"{key} = {spelled(value, None)}"
+
+
+def _dataset_lines(one: Known, data_dirs: Sequence[Path]) -> Iterator[str]:
+    """Yield size, classes and features of a data set."""
+    from mkldist.data.catalogue import load_dataset
+    from mkldist.spec.model import DatasetSpec
+
+    data = load_dataset(DatasetSpec(name=one.name), data_dirs, Path(), seed=0)
+    yield click.style(one.name, bold=True) + f"  {one.line}"
+    yield f"  from      {data.origin}"
+    yield f"  rows      {data.n_points}"
+    yield f"  labels    {_labels(data)}"
+    names = ", ".join(data.feature_names[:FEATURES_SHOWN])
+    more = data.n_features - FEATURES_SHOWN
+    text = f"{data.n_features}: {names}{f', and {more} more' if more > 0 else ''}"
+    yield from textwrap.wrap(text, WIDTH, initial_indent="  features  ", subsequent_indent=" " * 12)
+
+
+def _labels(data: Dataset) -> str:
+    """Return the classes with their counts, or the range of real values."""
+    import numpy as np
+
+    if data.classes is None:
+        return f"real values from {data.y.min():g} to {data.y.max():g}"
+    counts = np.bincount(data.class_numbers, minlength=len(data.classes))
+    words = ", ".join(f"{n} {name}" for name, n in zip(data.classes, counts, strict=True))
+    positive = "" if data.multiclass else f"; {data.classes[-1]} is +1"
+    return f"{len(data.classes)} classes: {words}{positive}"

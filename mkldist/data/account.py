@@ -1,0 +1,36 @@
+"""An account of how a data set was made of its source, for the user to read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Account:
+    """What was taken from a source, left out, encoded, and looks odd.
+
+    Parameters
+    ----------
+    label : str
+        The label column and how it was chosen; empty where a source has but one.
+    left_out : tuple of str
+        Columns that are no features, and why.
+    encoded : tuple of str
+        Columns of categories, and the number of their features.
+    constant : tuple of str
+        Features that were dropped because they do not vary.
+    n_rows : int
+        Rows of the source.
+    missing : (int, int)
+        Numbers of rows and of columns that miss values.
+    notes : tuple of str
+        What is legal but is often a mistake.
+    """
+
+    label: str = ""
+    left_out: tuple[str, ...] = ()
+    encoded: tuple[str, ...] = ()
+    constant: tuple[str, ...] = ()
+    n_rows: int = 0
+    missing: tuple[int, int] = (0, 0)
+    notes: tuple[str, ...] = ()

@@ -1,0 +1,68 @@
+"""A data set in words: what was taken, how its label was chosen, what was filled or left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from mkldist.data.dataset import Dataset
+from mkldist.data.listing import first_of
+from mkldist.spec.model import PreprocessingSpec
+
+SHOWN = 10
+FILLERS = {"median": "median", "mean": "mean", "most_frequent": "most frequent value"}
+
+
+def account_lines(dataset: Dataset, preprocessing: PreprocessingSpec) -> list[str]:
+    """Return lines about a data set, for the user to check before a sweep.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        The data set, with its account.
+    preprocessing : PreprocessingSpec
+        Its preprocessing, whose rows missing values are filled from.
+    """
+    account = dataset.account
+    of_all = f" of {account.n_rows}" if account.n_rows > dataset.n_points else ""
+    features = f"{dataset.n_features} features"
+    if dataset.grams is not None:
+        features = f"{len(dataset.grams)} Gram matrices"
+    lines = [f"{dataset.name}: {dataset.n_points}{of_all} rows, {features}, {dataset.task}"]
+    lines += [f"  {key + ':':<11}{said}" for key, said in _details(dataset, preprocessing) if said]
+    return lines
+
+
+def _details(dataset: Dataset, preprocessing: PreprocessingSpec) -> Iterator[tuple[str, str]]:
+    """Yield a key and its words for each line after the first; the words may be empty."""
+    account = dataset.account
+    yield "label", account.label
+    if dataset.classes is None:
+        yield "values", f"from {dataset.y.min():g} to {dataset.y.max():g}"
+    else:
+        yield "classes", _classes(dataset)
+    yield "left out", first_of(account.left_out, SHOWN)
+    yield "constant", first_of([repr(name) for name in account.constant], SHOWN)
+    yield "encoded", first_of(account.encoded, SHOWN)
+    if dataset.impute is not None:
+        rows, columns = account.missing
+        of = "all rows" if preprocessing.fit == "all" else "each training part"
+        yield (
+            "missing",
+            f"{rows} of {dataset.n_points} rows miss values in {columns} "
+            f"column{'s' * (columns > 1)}: filled with the {FILLERS[dataset.impute]} of {of}",
+        )
+    for note in account.notes:
+        yield "note", note
+
+
+def _classes(dataset: Dataset) -> str:
+    """Return the classes and their numbers of rows, and which of two is +1."""
+    names = dataset.classes or ()
+    counts = np.bincount(dataset.class_numbers, minlength=len(names)).tolist()
+    said = [f"{name} ({count} rows)" for name, count in zip(names, counts, strict=True)]
+    if dataset.multiclass:
+        return first_of(said, SHOWN)
+    negative, positive = said
+    return f"{negative} is -1, {positive} is +1"

@@ -1,0 +1,65 @@
+"""Raw data of a table whose columns have been read: what CSV files and frames have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mkldist.arrays import Floats
+from mkldist.data.account import Account
+from mkldist.data.categories import encoded
+from mkldist.data.columns import ColumnRoles
+from mkldist.data.raw import RawData
+
+FEWEST_ROWS = 10  # of a column that is taken for row numbers
+
+
+def of_table(
+    roles: ColumnRoles,
+    labels: npt.NDArray[Any],
+    x: Floats,
+    categorical: Mapping[str, Sequence[str]],
+    where: str,
+) -> RawData:
+    """Return the raw data of a table, with an account of its columns.
+
+    Parameters
+    ----------
+    roles : ColumnRoles
+        The role of each column.
+    labels : (n,) array
+        The label column.
+    x : (n, d) float64
+        Columns of numbers.
+    categorical : mapping of str to sequence of str
+        Columns of categories, (n,), by name.
+    where : str
+        The place to name in a message.
+
+    Raises
+    ------
+    DataError
+        If categories cannot be encoded.
+    """
+    features = encoded(x, roles.feature_names, categorical, where)
+    account = Account(
+        label=roles.label_said,
+        left_out=roles.left_out,
+        encoded=features.said,
+        notes=tuple(
+            f'{name!r} numbers the rows and is taken as a feature; id = "{name}" leaves it out'
+            for name, values in zip(roles.feature_names, x.T, strict=True)
+            if _numbers_rows(values)
+        ),
+    )
+    return RawData(labels, features.x, features.names, groups=features.groups, account=account)
+
+
+def _numbers_rows(values: Floats) -> bool:
+    """Return True for whole numbers that rise by one from row to row."""
+    if len(values) < FEWEST_ROWS or not float(values[0]).is_integer():
+        return False
+    return bool((np.diff(values) == 1).all())

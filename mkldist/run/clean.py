@@ -1,0 +1,108 @@
+"""Removal of what a sweep can make again: stored banks, and their copies in the node cache."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mkldist.errors import StoreError
+from mkldist.gram.bank_users import removing_banks
+from mkldist.gram.cache import NodeCache
+from mkldist.gram.store import GramStore, list_banks
+from mkldist.results.bank_note import noted_banks
+from mkldist.results.output import OutputFolder
+
+
+@dataclass(frozen=True)
+class StoredBank:
+    """A stored bank and its copy in the cache of this machine.
+
+    Parameters
+    ----------
+    store : GramStore
+        The bank.
+    root : Path
+        Folder of the banks.
+    words : str
+        Data set and kernels.
+    copy : Path or None
+        Its copy in the node cache; None if there is none.
+    """
+
+    store: GramStore
+    root: Path
+    words: str
+    copy: Path | None
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of its files."""
+        folder = Path(self.store.location)
+        return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+
+    @property
+    def copy_bytes(self) -> int:
+        """Bytes of the copy."""
+        return self.copy.stat().st_size if self.copy is not None and self.copy.exists() else 0
+
+
+def stored_banks(path: Path) -> tuple[StoredBank, ...]:
+    """Return the banks of a sweep that are stored on a file system, or all banks of a folder.
+
+    A folder that does not open as a bank is no bank.
+
+    Parameters
+    ----------
+    path : Path
+        Output folder of a sweep, or a folder of banks.
+    """
+    if OutputFolder(path).manifest.is_file():
+        places = {root: ids for root, ids in noted_banks(path).items() if "://" not in root}
+    else:
+        places = {str(path): list_banks(path) if path.is_dir() else []}
+    return tuple(
+        bank for root, ids in places.items() for i in ids if (bank := _stored(Path(root), i))
+    )
+
+
+def remove(banks: Iterable[StoredBank]) -> int:
+    """Remove banks and their copies; return the bytes that they took.
+
+    Raises
+    ------
+    mkldist.errors.OutputError
+        If a sweep at work uses banks of one of their folders; no bank of this folder is removed.
+    """
+    by_root: dict[Path, list[StoredBank]] = {}
+    for bank in banks:
+        by_root.setdefault(bank.root, []).append(bank)
+    removed = 0
+    for root, those in by_root.items():
+        with removing_banks(root):
+            removed += sum(map(_remove, those))
+    return removed
+
+
+def total_bytes(banks: Sequence[StoredBank]) -> int:
+    """Return the bytes of banks and their copies."""
+    return sum(bank.n_bytes + bank.copy_bytes for bank in banks)
+
+
+def _stored(root: Path, bank: str) -> StoredBank | None:
+    """Return a bank, None if there is none of this id."""
+    try:
+        store = GramStore.open(root, bank)
+    except StoreError:
+        return None
+    copy = NodeCache().path_of(store)
+    words = ", ".join(str(store.attrs[key]) for key in ("dataset", "label") if key in store.attrs)
+    return StoredBank(store, root, words, copy if copy.exists() else None)
+
+
+def _remove(bank: StoredBank) -> int:
+    n_bytes = total_bytes([bank])
+    bank.store.delete()
+    if bank.copy is not None:
+        bank.copy.unlink(missing_ok=True)
+    return n_bytes

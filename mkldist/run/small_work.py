@@ -1,0 +1,72 @@
+"""Sweeps so small that a thread of this process ends them before other processes would start."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from mkldist.methods.registry import METHODS
+from mkldist.plan.model import BatchPlan, Plan
+from mkldist.spec.model import SweepSpec
+from mkldist.worker.warm_up import OWN_METHODS
+
+SECONDS_OF_PROCESSES = 3.0  # that starting processes takes, with their imports
+SECONDS_OF_A_SOLVER = 0.05
+MANY_RUNS = round(SECONDS_OF_PROCESSES / SECONDS_OF_A_SOLVER)  # no sweep of so many is small
+BYTES_A_SECOND = 4e9  # of a pass over stored kernels
+RECOMPUTED_BYTES_A_SECOND = 4e8
+FLOPS_A_SECOND = 4e9
+FACTORISATIONS = 50  # of the Gram matrix, that a solver's machines are worth
+
+
+def n_settings(spec: SweepSpec) -> int:
+    """Return how many runs a sweep has on one data set and one bank, as far as its file tells."""
+    splits = spec.splits.repeats * (spec.splits.folds if spec.splits.kind == "kfold" else 1)
+    lists = (
+        [len(value) for value in method.settings.values() if isinstance(value, list | tuple)]
+        for method in spec.methods
+    )
+    return splits * sum(math.prod(lengths) for lengths in lists)
+
+
+def is_small(plan: Plan, batches: Iterable[BatchPlan]) -> bool:
+    """Return True if some batches of a plan end before processes would start.
+
+    A method that kills its process would end the sweep, and this process does other things while
+    clocks go.  So this is False for methods that do not come with mkldist, and for isolated runs,
+    whose times are to be compared.
+
+    Parameters
+    ----------
+    plan : Plan
+        The plan.
+    batches : iterable of BatchPlan
+        Its batches that are to be done.
+    """
+    batches = list(batches)
+    runs = [run for batch in batches for run in batch.runs]
+    own = all(METHODS[run.method].solve.__module__.startswith(OWN_METHODS) for run in runs)
+    if plan.spec.execution == "isolated" or not own:
+        return False
+    return expected_seconds(plan, batches) <= SECONDS_OF_PROCESSES
+
+
+def expected_seconds(plan: Plan, batches: Iterable[BatchPlan]) -> float:
+    """Return the seconds of one thread that some batches of a plan are expected to take, roughly.
+
+    Parameters
+    ----------
+    plan : Plan
+        The plan, whose passes are divided evenly among its batches.
+    batches : iterable of BatchPlan
+        Its batches that are to be done.
+    """
+    banks = {bank.id: bank for bank in plan.banks}
+    passes = plan.estimated_passes / max(1, len(plan.batches))
+    seconds = 0.0
+    for batch in batches:
+        bank, n_solvers = banks[batch.bank], sum(run.n_jobs for run in batch.runs)
+        speed = BYTES_A_SECOND if bank.stored else RECOMPUTED_BYTES_A_SECOND
+        machine = FACTORISATIONS * bank.n_points**3 / 3 / FLOPS_A_SECOND
+        seconds += passes * bank.n_bytes / speed + n_solvers * (SECONDS_OF_A_SOLVER + machine)
+    return seconds

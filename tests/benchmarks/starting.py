@@ -1,0 +1,106 @@
+"""Time until the first results: code not compiled yet, and sweeps that are small.
+
+Each command runs in a process of its own, with its own folder of compiled code.  CPU seconds are
+those of this process: processes of the fork server are not among them.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.benchmarks.measuring import Measured, named
+
+TINY = """
+name = "tiny"
+[[datasets]]
+name = "two_moons"
+options = { n = 80, noise = 0.3 }
+[splits]
+repeats = 2
+[[banks]]
+normalisation = "trace"
+[[banks.kernels]]
+function = "gaussian"
+widths = [0.1, 0.3, 1.0, 3.0]
+features = ["all", "each"]
+[[methods]]
+name = "level"
+C = [1.0, 10.0, 100.0]
+"""
+SOLVE = """
+import numpy as np, mkldist
+x = np.random.default_rng(0).normal(size=(100, 5))
+y = np.where(x[:, 0] > 0, 1.0, -1.0)
+grams = np.array([np.exp(-(f[:, None] - f) ** 2) for f in x.T])
+mkldist.solve("level", grams, y, C=10.0)
+"""
+
+
+@dataclass(frozen=True)
+class Spent:
+    """Seconds of a command.
+
+    Parameters
+    ----------
+    wall, cpu : float
+        From start to end, and of all its processors.
+    """
+
+    wall: float
+    cpu: float
+
+
+def spent(folder: Path, *arguments: str) -> Spent:
+    """Run Python with some arguments and the code compiled in a folder; return its seconds."""
+    environ = os.environ | {
+        "NUMBA_CACHE_DIR": str(folder / "compiled"),
+        "MKLDIST_CACHE": str(folder / "cache"),
+    }
+    before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    subprocess.run([sys.executable, *arguments], check=True, capture_output=True, env=environ)
+    wall, after = time.perf_counter() - started, resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return Spent(wall, cpu)
+
+
+def sweep(folder: Path, file: str | Path, output: str) -> Spent:
+    """Run a sweep in a process of its own, into a folder that does not exist."""
+    where = folder / output / "results"
+    return spent(folder, "-m", "mkldist", "sweep", str(file), "--quiet", "--output", str(where))
+
+
+def cold_start(data_dir: Path | None) -> Iterator[Measured]:
+    """Run the quickstart and one call from Python before and after code is compiled."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        cold, warm = (sweep(folder, "quickstart", output) for output in ("cold", "warm"))
+        note = f"{cold.wall:.1f} s and {warm.wall:.1f} s"
+        ratio = cold.wall / warm.wall
+        yield Measured("quickstart, not compiled / compiled", ratio, "1.3", unit="", note=note)
+        yield Measured("quickstart, compiled", warm.wall, "20 s")
+    with tempfile.TemporaryDirectory() as name:
+        for state, reach in (("not compiled", "5 s"), ("compiled", "0.8 s")):
+            took = spent(Path(name), "-c", SOLVE)
+            work = f"level, 5 kernels of 100 points, {state}: CPU"
+            yield Measured(work, took.cpu, reach, note=f"wall {took.wall:.1f} s")
+
+
+def small_sweep(data_dir: Path | None) -> Iterator[Measured]:
+    """Run six tiny runs as a command, compiled."""
+    with tempfile.TemporaryDirectory() as name:
+        file = Path(name) / "tiny.toml"
+        file.write_text(TINY)
+        sweep(Path(name), file, "first")
+        took = sweep(Path(name), file, "second")
+    yield Measured("sweep of six tiny runs", took.wall, "5 s", note=f"CPU {took.cpu:.1f} s")
+
+
+ROWS = named(cold_start, small_sweep)

@@ -1,0 +1,63 @@
+"""The command that removes stored Gram matrices asks, and removes what it printed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from mkldist.cli.clean import command
+from mkldist.errors import OutputError
+from mkldist.gram.bank_users import using_banks
+from mkldist.gram.store import list_banks
+from mkldist.results.bank_note import note_banks
+from mkldist.results.output import claimed
+from tests.gram.stores import stored
+
+
+@pytest.fixture
+def root(tmp_path, monkeypatch) -> Path:
+    """Return a folder of three banks, of which the sweep "mine" noted two."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path / "cache"))
+    root = tmp_path / "results" / "banks"
+    for name in ("one", "two", "three"):
+        stored(root, np.ones((2, 4, 4)), "float64", name)
+    with claimed(Path("results/mine"), "mine"):
+        note_banks(Path("results/mine"), str(root), ["one", "two"])
+    return root
+
+
+def clean(*words: str, typed: str | None = None) -> Result:
+    return CliRunner().invoke(command, words, input=typed, catch_exceptions=False)
+
+
+@pytest.mark.parametrize("typed", ["n\n", "", "\n"])
+def test_without_a_yes_nothing_goes(root, typed):
+    done = clean("mine", typed=typed)
+    assert done.exit_code == 0
+    assert f"{root}: 2 banks" in done.output
+    assert "nothing was removed" in done.output
+    assert len(list_banks(root)) == 3
+
+
+@pytest.mark.parametrize(("words", "typed"), [(["mine"], "y\n"), (["results/mine", "--yes"], None)])
+def test_what_was_printed_goes(root, words, typed):
+    done = clean(*words, typed=typed)
+    assert list_banks(root) == ["three"]
+    (asked,) = [line for line in done.output.splitlines() if "2 banks" in line]
+    assert done.output.rstrip().endswith(f"removed {asked.rpartition(', ')[2]}")
+    assert "no Gram matrices are stored" in clean("mine").output
+
+
+def test_a_folder_of_banks_is_emptied(root):
+    assert "3 banks" in clean("results/banks", "--yes").output
+    assert list_banks(root) == []
+
+
+def test_banks_in_use_stay(root):
+    with using_banks(str(root)), pytest.raises(OutputError, match="a sweep at work uses"):
+        clean("mine", "--yes")
+    assert len(list_banks(root)) == 3
