@@ -9,14 +9,17 @@ import numpy as np
 
 from mkldist.arrays import Floats, Ints
 from mkldist.data.account import Account
-from mkldist.data.dataset import Dataset
+from mkldist.data.dataset import Dataset, Split
 from mkldist.data.labels import class_labels, class_notes, real_values
 from mkldist.data.missing import check_values
-from mkldist.data.partitions import restricted
+from mkldist.data.partitions import partition_of_column, restricted
 from mkldist.data.raw import RawData
 from mkldist.data.sampling import drawn_per_class
 from mkldist.errors import DataError, nearest
 from mkldist.spec.model import DatasetSpec
+from mkldist.spec.splits import SplitsSpec
+
+NO_COLUMNS = SplitsSpec()
 
 Groups = dict[str, tuple[int, ...]]
 
@@ -30,7 +33,13 @@ class _Labelled:
     classes: tuple[str, ...] | None
 
 
-def assemble(spec: DatasetSpec, raw: RawData, where: str, seed: int = 0) -> Dataset:
+def assemble(
+    spec: DatasetSpec,
+    raw: RawData,
+    where: str,
+    seed: int = 0,
+    splits: SplitsSpec = NO_COLUMNS,
+) -> Dataset:
     """Return the data set that a sweep file describes, given the raw data of its source.
 
     Labels become numbers, and rows of other classes are left out; a random part of the rows is
@@ -47,6 +56,8 @@ def assemble(spec: DatasetSpec, raw: RawData, where: str, seed: int = 0) -> Data
         The place to name in a message.
     seed : int
         Seed of the sweep, for a random part of the points.
+    splits : SplitsSpec
+        How the data set is to be divided, for the columns that this takes.
 
     Raises
     ------
@@ -69,7 +80,8 @@ def assemble(spec: DatasetSpec, raw: RawData, where: str, seed: int = 0) -> Data
         y=labelled.y,
         classes=labelled.classes,
         feature_names=tuple(raw.feature_names[column] for column in kept),
-        predefined=restricted(raw.partitions, labelled.rows, len(raw.labels)),
+        predefined=restricted(_partitions(raw, splits, where), labelled.rows, len(raw.labels)),
+        row_groups=_row_groups(raw, splits, labelled.rows),
         groups=_renumbered(groups, kept, where),
         origin=raw.origin,
         impute=spec.impute if any(missing) else None,
@@ -79,6 +91,20 @@ def assemble(spec: DatasetSpec, raw: RawData, where: str, seed: int = 0) -> Data
             missing=missing,
         ),
     )
+
+
+def _partitions(raw: RawData, splits: SplitsSpec, where: str) -> tuple[Split, ...]:
+    """Return the partitions that came with the data, as arrays or as a column of a table."""
+    if splits.column is None:
+        return raw.partitions
+    return (partition_of_column(raw.of_splits[splits.column], f"{where}: {splits.column}"),)
+
+
+def _row_groups(raw: RawData, splits: SplitsSpec, rows: Ints) -> Ints | None:
+    """Return the number of each row's group; None without groups."""
+    if splits.groups is None:
+        return None
+    return np.unique(raw.of_splits[splits.groups][rows], return_inverse=True)[1]
 
 
 def _account(raw: RawData, labelled: _Labelled) -> Account:

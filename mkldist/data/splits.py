@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from mkldist.arrays import Ints
 from mkldist.data.dataset import Dataset, Split
 from mkldist.data.random_splits import holdouts, repeated_folds
 from mkldist.data.semi_supervised import draw_splits
@@ -19,7 +20,8 @@ def make_splits(spec: SplitsSpec, dataset: Dataset, seed: int) -> tuple[Split, .
     ``holdout`` is ``(Stratified)ShuffleSplit`` and ``kfold`` is ``Repeated(Stratified)KFold`` of
     scikit-learn with ``random_state=seed`` (modulo 2³²), folds of one repetition adjacent; indices
     are sorted.  Both are stratified by class unless the sweep file says otherwise, and never in
-    regression.  ``predefined`` takes the partitions that came with the data unchanged, and
+    regression.  With groups, both draw among groups, as ``GroupShuffleSplit`` and ``GroupKFold``
+    with shuffling do.  ``predefined`` takes the partitions that came with the data unchanged, and
     ``semi-supervised`` is :func:`mkldist.data.semi_supervised.draw_splits`.
 
     Parameters
@@ -45,7 +47,8 @@ def make_splits(spec: SplitsSpec, dataset: Dataset, seed: int) -> tuple[Split, .
             raise DataError(
                 where,
                 "no predefined partitions in the data",
-                "row indices in a .npz file: arrays train and test, or idx_labs and idx_unls",
+                "row indices in a .npz file: arrays train and test, or idx_labs and idx_unls; or "
+                "a column of a table, by column = …",
                 'Set kind = "holdout", "kfold" or "semi-supervised"',
             )
     elif spec.kind == "semi-supervised":
@@ -62,6 +65,8 @@ def make_splits(spec: SplitsSpec, dataset: Dataset, seed: int) -> tuple[Split, .
             )
         splits = splits[: spec.first]
     advice = "Set stratified = true, or enlarge the training part"
+    if spec.groups is not None:
+        advice = "Enlarge the training part, or set another seed"
     if spec.kind == "predefined":
         advice = "Correct this split in the data"
     for number, split in enumerate(splits):
@@ -70,6 +75,8 @@ def make_splits(spec: SplitsSpec, dataset: Dataset, seed: int) -> tuple[Split, .
 
 
 def _drawn(spec: SplitsSpec, dataset: Dataset, seed: int, where: str) -> tuple[Split, ...]:
+    if dataset.row_groups is not None:
+        return _drawn_by_group(spec, dataset.row_groups, seed, where)
     n = dataset.n_points
     stratified = _stratified(spec, dataset, where)
     labels = dataset.y if stratified else None
@@ -88,6 +95,33 @@ def _drawn(spec: SplitsSpec, dataset: Dataset, seed: int, where: str) -> tuple[S
             "Change train_fraction" + (", or set stratified = false" if stratified else ""),
         ) from error
     return tuple(Split(*(np.sort(part).astype(np.intp) for part in pair)) for pair in pairs)
+
+
+def _drawn_by_group(spec: SplitsSpec, groups: Ints, seed: int, where: str) -> tuple[Split, ...]:
+    """Return splits drawn among groups: ``GroupShuffleSplit`` and ``GroupKFold`` with shuffling."""
+    n_groups = len(np.unique(groups))
+    if spec.kind == "kfold":
+        if spec.folds > n_groups:
+            raise DataError(
+                where,
+                f"{spec.folds} folds of {n_groups} groups",
+                f"at most {n_groups} folds",
+                "Set fewer folds",
+            )
+        tests = list(repeated_folds(spec.folds, spec.repeats, seed, n_groups))
+    else:
+        n_train = int(spec.train_fraction * n_groups)
+        if not n_train:
+            raise DataError(
+                where,
+                f"{n_groups} group{'s' * (n_groups > 1)} in all, none for the training part",
+                "at least one group for each part",
+                "Raise train_fraction, or choose other groups",
+            )
+        drawn = holdouts(n_train, n_groups - n_train, spec.repeats, seed)
+        tests = [test for _, test in drawn]
+    masks = [np.isin(groups, test) for test in tests]
+    return tuple(Split(np.flatnonzero(~mask), np.flatnonzero(mask)) for mask in masks)
 
 
 def _stratified(spec: SplitsSpec, dataset: Dataset, where: str) -> bool:

@@ -14,6 +14,8 @@ _EFFECTIVE_WITH = {
     "repeats": ("holdout", "kfold", "semi-supervised"),
     "train_fraction": ("holdout",),
     "folds": ("kfold",),
+    "groups": ("holdout", "kfold"),
+    "column": ("predefined",),
     "stratified": ("holdout", "kfold", "semi-supervised"),
 } | dict.fromkeys((*AMOUNTS, "test_fraction"), ("semi-supervised",))
 
@@ -33,6 +35,17 @@ class SplitsSpec(Model):
         0.5, gt=0, lt=1, description='`"holdout"`: share of the rows in the training part.'
     )
     folds: int = Field(5, ge=2, description='`"kfold"`: number of folds.')
+    groups: str | None = Field(
+        None,
+        description='`"holdout"` and `"kfold"`: column of a table whose rows of equal value, such '
+        "as those of one patient, stay in one part. Shares and folds then count groups. The inner "
+        "folds of `[selection]` keep them together too.",
+    )
+    column: str | None = Field(
+        None,
+        description='`"predefined"`: column of a table that says `train`, `test` or `unlabelled` '
+        "in each row.",
+    )
     labelled_per_class: int | None = Field(
         None, ge=1, description='`"semi-supervised"`: labelled rows of each class.'
     )
@@ -54,9 +67,14 @@ class SplitsSpec(Model):
     stratified: bool | None = Field(
         None,
         description="Draw from each class in proportion. By default true for classes, and false "
-        'for real values; not for `"predefined"`.',
+        'for real values and with `groups`; not for `"predefined"`.',
     )
     first: int | None = Field(None, ge=1, description="Use only this many of the splits.")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns of a table by which its rows are divided."""
+        return tuple(name for name in (self.groups, self.column) if name is not None)
 
     @model_validator(mode="after")
     def _of_one_kind(self) -> SplitsSpec:
@@ -65,6 +83,8 @@ class SplitsSpec(Model):
                 raise ValueError(
                     f'found {name} with kind = "{self.kind}"; expected {self._instead(name, kinds)}'
                 )
+        if self.groups is not None and self.stratified:
+            raise ValueError("found groups with stratified = true; expected one of them")
         if self.kind != "semi-supervised":
             return self
         amounts = [name for name in AMOUNTS if getattr(self, name) is not None]

@@ -66,7 +66,8 @@ DATASET = (
     "splits, graph"
 )
 SPLITS = (
-    "one of kind, repeats, train_fraction, folds, labelled_per_class, labelled_fraction, labelled, "
+    "one of kind, repeats, train_fraction, folds, groups, column, labelled_per_class, "
+    "labelled_fraction, labelled, "
     "test_fraction, stratified, first"
 )
 OUTPUTS = "one of path, banks, keep_banks, predictions, coefficients, weights, figures"
