@@ -64,7 +64,7 @@ def assemble(
     DataError
         If labels, features or groups cannot be used as asked.
     """
-    labelled = _labelled(spec, raw, where)
+    labelled = _checked_labels(spec, raw, where)
     if spec.per_class is not None:
         labelled = _part(labelled, spec.per_class, seed, where)
     if raw.x is None:
@@ -116,6 +116,24 @@ def _account(raw: RawData, labelled: _Labelled) -> Account:
 def _others(names: Sequence[str], kept: Ints) -> tuple[str, ...]:
     """Return the names of the columns that are not kept."""
     return tuple(np.delete(np.array(names, dtype=object), kept).tolist())
+
+
+def _checked_labels(spec: DatasetSpec, raw: RawData, where: str) -> _Labelled:
+    """Return the labels; if they are refused, so are missing values, in the same message."""
+    try:
+        return _labelled(spec, raw, where)
+    except DataError as error:
+        try:
+            if raw.x is not None:
+                check_values(raw.x, raw.feature_names, spec.impute, where)
+        except DataError as other:
+            raise DataError(
+                where,
+                f"{error.found}; {other.found}",
+                f"{error.expected}; {other.expected}",
+                f"{error.hint}. {other.hint}",
+            ) from None
+        raise
 
 
 def _labelled(spec: DatasetSpec, raw: RawData, where: str) -> _Labelled:
