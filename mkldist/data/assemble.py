@@ -15,6 +15,7 @@ from mkldist.data.missing import check_values
 from mkldist.data.partitions import partition_of_column, restricted
 from mkldist.data.raw import RawData
 from mkldist.data.sampling import drawn_per_class
+from mkldist.data.times import rows_in_order
 from mkldist.errors import DataError, nearest
 from mkldist.spec.model import DatasetSpec
 from mkldist.spec.splits import SplitsSpec
@@ -82,6 +83,7 @@ def assemble(
         feature_names=tuple(raw.feature_names[column] for column in kept),
         predefined=restricted(_partitions(raw, splits, where), labelled.rows, len(raw.labels)),
         row_groups=_row_groups(raw, splits, labelled.rows),
+        row_order=_row_order(raw, splits, labelled.rows, where),
         groups=_renumbered(groups, kept, where),
         origin=raw.origin,
         impute=spec.impute if any(missing) else None,
@@ -105,6 +107,13 @@ def _row_groups(raw: RawData, splits: SplitsSpec, rows: Ints) -> Ints | None:
     if splits.groups is None:
         return None
     return np.unique(raw.of_splits[splits.groups][rows], return_inverse=True)[1]
+
+
+def _row_order(raw: RawData, splits: SplitsSpec, rows: Ints, where: str) -> Ints | None:
+    """Return the kept rows in the order of time; None if the file has them so."""
+    if splits.order is None:
+        return None
+    return rows_in_order(raw.of_splits[splits.order][rows], f"{where}, column {splits.order!r}")
 
 
 def _account(raw: RawData, labelled: _Labelled) -> Account:

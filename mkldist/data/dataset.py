@@ -82,6 +82,8 @@ class Dataset:
     row_groups : (n,) intp, or None
         Number of each row's group; the splits of a grouped data set keep the rows of a group
         together.
+    row_order : (n,) intp, or None
+        Rows in the order of time; None if they are so already.
     account : Account
         How the data set was made of its source, for the user to read.
     """
@@ -97,6 +99,7 @@ class Dataset:
     origin: str = ""
     impute: Imputation | None = None
     row_groups: Ints | None = None
+    row_order: Ints | None = None
     account: Account = field(default_factory=Account)
 
     @property

@@ -21,8 +21,9 @@ def make_splits(spec: SplitsSpec, dataset: Dataset, seed: int) -> tuple[Split, .
     scikit-learn with ``random_state=seed`` (modulo 2³²), folds of one repetition adjacent; indices
     are sorted.  Both are stratified by class unless the sweep file says otherwise, and never in
     regression.  With groups, both draw among groups, as ``GroupShuffleSplit`` and ``GroupKFold``
-    with shuffling do.  ``predefined`` takes the partitions that came with the data unchanged, and
-    ``semi-supervised`` is :func:`mkldist.data.semi_supervised.draw_splits`.
+    with shuffling do.  ``time`` is ``TimeSeriesSplit``.  ``predefined`` takes the partitions that
+    came with the data unchanged, and ``semi-supervised`` is
+    :func:`mkldist.data.semi_supervised.draw_splits`.
 
     Parameters
     ----------
@@ -51,6 +52,8 @@ def make_splits(spec: SplitsSpec, dataset: Dataset, seed: int) -> tuple[Split, .
                 "a column of a table, by column = …",
                 'Set kind = "holdout", "kfold" or "semi-supervised"',
             )
+    elif spec.kind == "time":
+        splits = _in_time(spec, dataset, where)
     elif spec.kind == "semi-supervised":
         splits = draw_splits(spec, dataset, seed, where)
     else:
@@ -64,14 +67,20 @@ def make_splits(spec: SplitsSpec, dataset: Dataset, seed: int) -> tuple[Split, .
                 "Lower or remove first",
             )
         splits = splits[: spec.first]
-    advice = "Set stratified = true, or enlarge the training part"
-    if spec.groups is not None:
-        advice = "Enlarge the training part, or set another seed"
-    if spec.kind == "predefined":
-        advice = "Correct this split in the data"
     for number, split in enumerate(splits):
-        _check(split, number, len(splits), dataset, where, advice)
+        _check(split, number, len(splits), dataset, where, _advice(spec))
     return splits
+
+
+def _advice(spec: SplitsSpec) -> str:
+    """Return what to do if a split lacks points of a class."""
+    if spec.kind == "predefined":
+        return "Correct this split in the data"
+    if spec.kind == "time":
+        return "Set fewer folds, so that the first training part is larger"
+    if spec.groups is not None:
+        return "Enlarge the training part, or set another seed"
+    return "Set stratified = true, or enlarge the training part"
 
 
 def _drawn(spec: SplitsSpec, dataset: Dataset, seed: int, where: str) -> tuple[Split, ...]:
@@ -95,6 +104,22 @@ def _drawn(spec: SplitsSpec, dataset: Dataset, seed: int, where: str) -> tuple[S
             "Change train_fraction" + (", or set stratified = false" if stratified else ""),
         ) from error
     return tuple(Split(*(np.sort(part).astype(np.intp) for part in pair)) for pair in pairs)
+
+
+def _in_time(spec: SplitsSpec, dataset: Dataset, where: str) -> tuple[Split, ...]:
+    """Return folds in the order of time, each with all rows before it as its training part."""
+    n, folds = dataset.n_points, spec.folds
+    size = n // (folds + 1)
+    if not size:
+        raise DataError(
+            where,
+            f"{folds} folds of {n} points in the order of time",
+            f"at most {n - 1} folds",
+            "Set fewer folds",
+        )
+    order = np.arange(n) if dataset.row_order is None else dataset.row_order
+    starts = range(n - folds * size, n, size)
+    return tuple(Split(np.sort(order[:s]), np.sort(order[s : s + size])) for s in starts)
 
 
 def _drawn_by_group(spec: SplitsSpec, groups: Ints, seed: int, where: str) -> tuple[Split, ...]:

@@ -13,6 +13,7 @@ from sklearn.model_selection import (
     RepeatedStratifiedKFold,
     ShuffleSplit,
     StratifiedShuffleSplit,
+    TimeSeriesSplit,
 )
 
 from mkldist.data.dataset import Dataset, Split
@@ -254,3 +255,24 @@ def test_groups_that_cannot_be_divided() -> None:
         made(grouped(np.zeros(6, np.intp)), groups="patient")
     with mistake("no point of class 'yes'", "another seed"):
         made(grouped(np.array([0, 1, 0, 1, 0, 1])), groups="patient")
+
+
+@pytest.mark.parametrize("order", [None, np.random.default_rng(1).permutation(23)])
+@pytest.mark.parametrize("folds", [2, 5, 22])
+def test_folds_in_time_are_those_of_scikit_learn(order: np.ndarray | None, folds: int) -> None:
+    x = np.arange(23.0)
+    data = Dataset("t", x[:, None], x, None, ("f",), row_order=order)
+    found = made(data, kind="time", folds=folds)
+    rows = np.arange(23) if order is None else order
+    expected = list(TimeSeriesSplit(folds).split(x))
+    assert len(found) == len(expected) == folds
+    for split, (train, test) in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(split.train, np.sort(rows[train]))
+        np.testing.assert_array_equal(split.test, np.sort(rows[test]))
+
+
+def test_points_that_cannot_be_divided_in_time() -> None:
+    with mistake("6 folds of 6 points", "at most 5 folds"):
+        made(dataset(3, 3), kind="time", folds=6)
+    with mistake("split 0 of 2", "no point of class 'yes'", "Set fewer folds"):
+        made(dataset(4, 2), kind="time", folds=2)
