@@ -9,14 +9,18 @@ import numpy as np
 
 from mkldist.arrays import Floats, Ints
 from mkldist.data.account import Account
-from mkldist.data.dataset import Dataset
+from mkldist.data.dataset import Dataset, Split
 from mkldist.data.labels import class_labels, class_notes, real_values
 from mkldist.data.missing import check_values
-from mkldist.data.partitions import restricted
+from mkldist.data.partitions import partition_of_column, restricted
 from mkldist.data.raw import RawData
 from mkldist.data.sampling import drawn_per_class
+from mkldist.data.times import rows_in_order
 from mkldist.errors import DataError, nearest
 from mkldist.spec.model import DatasetSpec
+from mkldist.spec.splits import SplitsSpec
+
+NO_COLUMNS = SplitsSpec()
 
 Groups = dict[str, tuple[int, ...]]
 
@@ -30,7 +34,13 @@ class _Labelled:
     classes: tuple[str, ...] | None
 
 
-def assemble(spec: DatasetSpec, raw: RawData, where: str, seed: int = 0) -> Dataset:
+def assemble(
+    spec: DatasetSpec,
+    raw: RawData,
+    where: str,
+    seed: int = 0,
+    splits: SplitsSpec = NO_COLUMNS,
+) -> Dataset:
     """Return the data set that a sweep file describes, given the raw data of its source.
 
     Labels become numbers, and rows of other classes are left out; a random part of the rows is
@@ -47,13 +57,15 @@ def assemble(spec: DatasetSpec, raw: RawData, where: str, seed: int = 0) -> Data
         The place to name in a message.
     seed : int
         Seed of the sweep, for a random part of the points.
+    splits : SplitsSpec
+        How the data set is to be divided, for the columns that this takes.
 
     Raises
     ------
     DataError
         If labels, features or groups cannot be used as asked.
     """
-    labelled = _labelled(spec, raw, where)
+    labelled = _checked_labels(spec, raw, where)
     if spec.per_class is not None:
         labelled = _part(labelled, spec.per_class, seed, where)
     if raw.x is None:
@@ -69,7 +81,9 @@ def assemble(spec: DatasetSpec, raw: RawData, where: str, seed: int = 0) -> Data
         y=labelled.y,
         classes=labelled.classes,
         feature_names=tuple(raw.feature_names[column] for column in kept),
-        predefined=restricted(raw.partitions, labelled.rows, len(raw.labels)),
+        predefined=restricted(_partitions(raw, splits, where), labelled.rows, len(raw.labels)),
+        row_groups=_row_groups(raw, splits, labelled.rows),
+        row_order=_row_order(raw, splits, labelled.rows, where),
         groups=_renumbered(groups, kept, where),
         origin=raw.origin,
         impute=spec.impute if any(missing) else None,
@@ -81,6 +95,27 @@ def assemble(spec: DatasetSpec, raw: RawData, where: str, seed: int = 0) -> Data
     )
 
 
+def _partitions(raw: RawData, splits: SplitsSpec, where: str) -> tuple[Split, ...]:
+    """Return the partitions that came with the data, as arrays or as a column of a table."""
+    if splits.column is None:
+        return raw.partitions
+    return (partition_of_column(raw.of_splits[splits.column], f"{where}: {splits.column}"),)
+
+
+def _row_groups(raw: RawData, splits: SplitsSpec, rows: Ints) -> Ints | None:
+    """Return the number of each row's group; None without groups."""
+    if splits.groups is None:
+        return None
+    return np.unique(raw.of_splits[splits.groups][rows], return_inverse=True)[1]
+
+
+def _row_order(raw: RawData, splits: SplitsSpec, rows: Ints, where: str) -> Ints | None:
+    """Return the kept rows in the order of time; None if the file has them so."""
+    if splits.order is None:
+        return None
+    return rows_in_order(raw.of_splits[splits.order][rows], f"{where}, column {splits.order!r}")
+
+
 def _account(raw: RawData, labelled: _Labelled) -> Account:
     """Return the account of the reader, with notes on the classes."""
     notes = (*raw.account.notes, *class_notes(labelled.y, labelled.classes))
@@ -90,6 +125,24 @@ def _account(raw: RawData, labelled: _Labelled) -> Account:
 def _others(names: Sequence[str], kept: Ints) -> tuple[str, ...]:
     """Return the names of the columns that are not kept."""
     return tuple(np.delete(np.array(names, dtype=object), kept).tolist())
+
+
+def _checked_labels(spec: DatasetSpec, raw: RawData, where: str) -> _Labelled:
+    """Return the labels; if they are refused, so are missing values, in the same message."""
+    try:
+        return _labelled(spec, raw, where)
+    except DataError as error:
+        try:
+            if raw.x is not None:
+                check_values(raw.x, raw.feature_names, spec.impute, where)
+        except DataError as other:
+            raise DataError(
+                where,
+                f"{error.found}; {other.found}",
+                f"{error.expected}; {other.expected}",
+                f"{error.hint}. {other.hint}",
+            ) from None
+        raise
 
 
 def _labelled(spec: DatasetSpec, raw: RawData, where: str) -> _Labelled:

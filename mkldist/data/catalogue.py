@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from mkldist.data.assemble import assemble
+from mkldist.data.assemble import NO_COLUMNS, assemble
 from mkldist.data.bundled import DESCRIPTIONS, load_bundled
 from mkldist.data.columns import ColumnChoice
 from mkldist.data.dataset import Dataset
@@ -17,6 +17,7 @@ from mkldist.data.raw import RawData
 from mkldist.data.synthetic import GENERATORS, generate
 from mkldist.errors import DataError, SpecError, nearest
 from mkldist.spec.model import DatasetSpec
+from mkldist.spec.splits import SplitsSpec
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,13 @@ class DatasetEntry:
     description: str
 
 
-def load_dataset(spec: DatasetSpec, data_dirs: Sequence[Path], base: Path, seed: int) -> Dataset:
+def load_dataset(
+    spec: DatasetSpec,
+    data_dirs: Sequence[Path],
+    base: Path,
+    seed: int,
+    splits: SplitsSpec = NO_COLUMNS,
+) -> Dataset:
     """Load the data set that a sweep names.
 
     If the entry gives `file`, `openml` or `grams`, the data set is read from there.  Otherwise its
@@ -46,6 +53,8 @@ def load_dataset(spec: DatasetSpec, data_dirs: Sequence[Path], base: Path, seed:
         Folder that relative paths start from.
     seed : int
         Seed of the sweep, for synthetic data sets and random parts of data sets.
+    splits : SplitsSpec
+        How the data set is to be divided, for the columns that this takes.
 
     Returns
     -------
@@ -63,9 +72,10 @@ def load_dataset(spec: DatasetSpec, data_dirs: Sequence[Path], base: Path, seed:
     """
     where = f"data set {spec.name!r}"
     _check_folders(data_dirs)
-    source = _of_source(spec, data_dirs, base, where) or _of_name(spec, data_dirs, seed, where)
-    raw, place = source
-    return assemble(spec, raw, place, seed)
+    choice = ColumnChoice.of(spec, splits)
+    source = _of_source(spec, choice, data_dirs, base, where)
+    raw, place = source or _of_name(spec, choice, data_dirs, seed, where)
+    return assemble(spec, raw, place, seed, splits)
 
 
 def list_datasets(data_dirs: Sequence[Path]) -> list[DatasetEntry]:
@@ -93,7 +103,7 @@ def list_datasets(data_dirs: Sequence[Path]) -> list[DatasetEntry]:
 
 
 def _of_source(
-    spec: DatasetSpec, data_dirs: Sequence[Path], base: Path, where: str
+    spec: DatasetSpec, choice: ColumnChoice, data_dirs: Sequence[Path], base: Path, where: str
 ) -> tuple[RawData, str] | None:
     """Return the raw data of the entry's source and its place; None if it gives only a name."""
     if spec.labels is not None and spec.grams is None:
@@ -105,7 +115,6 @@ def _of_source(
         )
     if spec.file is None and spec.openml is None and spec.grams is None:
         return None
-    choice = ColumnChoice.of(spec)
     if spec.options:
         raise DataError(where, "options", "none: they are for synthetic data", "Remove options")
     if spec.openml is not None:
@@ -136,21 +145,21 @@ def _located(file: str, data_dirs: Sequence[Path], base: Path) -> Path:
 
 
 def _of_name(
-    spec: DatasetSpec, data_dirs: Sequence[Path], seed: int, where: str
+    spec: DatasetSpec, choice: ColumnChoice, data_dirs: Sequence[Path], seed: int, where: str
 ) -> tuple[RawData, str]:
     """Return the raw data of a data set that is given by its name, and its place."""
     name = spec.source or spec.name
     path = None if spec.options else _file_named(name, data_dirs, where)
     if path is not None:
         place = f"{where} ({path})"
-        return read_file(path, ColumnChoice.of(spec), place), place
+        return read_file(path, choice, place), place
     if name not in GENERATORS and (spec.options or name not in DESCRIPTIONS):
         raise _unknown(name, spec, data_dirs, where)
     if spec.label is not None:
         raise DataError(
             where, f"label = {spec.label!r}", "none: its label is known", "Remove label"
         )
-    ColumnChoice.of(spec).check_label_alone(where)
+    choice.check_label_alone(where)
     if name in DESCRIPTIONS:
         return load_bundled(name), where
     return generate(name, spec.options, seed, where), where

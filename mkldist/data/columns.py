@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from mkldist.data.listing import first_of
 from mkldist.errors import DataError, nearest
 from mkldist.spec.model import DatasetSpec
+from mkldist.spec.splits import SplitsSpec
 
 LABEL_NAMES = frozenset(
     {"label", "labels", "class", "classes", "target", "y", "diagnosis", "outcome", "response"}
@@ -30,22 +31,25 @@ class ColumnChoice:
         Columns to leave out.
     categorical : tuple of str
         Columns of categories.
+    of_splits : tuple of str
+        Columns by which rows are divided; they are no features.
     """
 
     label: str | int | None = None
     id: str | None = None
     ignore: tuple[str, ...] = ()
     categorical: tuple[str, ...] = ()
+    of_splits: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, spec: DatasetSpec) -> ColumnChoice:
-        """Return the choice of a data set's entry."""
-        return cls(spec.label, spec.id, spec.ignore, spec.categorical)
+    def of(cls, spec: DatasetSpec, splits: SplitsSpec) -> ColumnChoice:
+        """Return the choice of a data set's entry and its splits."""
+        return cls(spec.label, spec.id, spec.ignore, spec.categorical, splits.columns)
 
     @property
     def left_out(self) -> tuple[str, ...]:
         """Columns that are neither label nor features."""
-        return (*self.ignore, *(() if self.id is None else (self.id,)))
+        return (*self.ignore, *(() if self.id is None else (self.id,)), *self.of_splits)
 
     def check_label_alone(self, where: str) -> None:
         """Refuse the choice of columns other than the label, for sources that are no tables.
@@ -63,6 +67,13 @@ class ColumnChoice:
                     f"no {key} for such a source",
                     f"Remove {key}, or give a .csv or .parquet file",
                 )
+        if self.of_splits:
+            raise DataError(
+                where,
+                f"column {self.of_splits[0]!r} for [splits], but no table of columns",
+                "a .csv or .parquet file",
+                "Give other [splits] for this data set",
+            )
 
 
 @dataclass(frozen=True)
@@ -81,8 +92,10 @@ class ColumnRoles:
         Columns of numbers.
     categorical : tuple of int
         Columns of categories.
+    of_splits : tuple of int
+        Columns by which rows are divided.
     left_out : tuple of str
-        Other columns, in words.
+        Columns that are neither label nor features, in words.
     """
 
     names: tuple[str, ...]
@@ -90,6 +103,7 @@ class ColumnRoles:
     label_said: str
     features: tuple[int, ...]
     categorical: tuple[int, ...]
+    of_splits: tuple[int, ...]
     left_out: tuple[str, ...]
 
     @property
@@ -124,14 +138,17 @@ def column_roles(names: Sequence[str], choice: ColumnChoice, where: str) -> Colu
             where, "no feature column", "at least one besides the label", "Ignore fewer columns"
         )
     chosen = "by its name" if choice.label is None else f"by label = {_spelled(choice.label)}"
-    said = tuple(f"{name!r} (ignored)" for name in choice.ignore)
+    uses = {} if choice.id is None else {choice.id: "names the rows"}
+    uses |= dict.fromkeys(choice.ignore, "ignored")
+    uses |= dict.fromkeys(choice.of_splits, "divides the rows")
     return ColumnRoles(
         names=tuple(names),
         label=label,
         label_said=f"column {names[label]!r}, chosen {chosen}",
         features=features,
         categorical=tuple(names.index(name) for name in choice.categorical),
-        left_out=said if choice.id is None else (f"{choice.id!r} (names the rows)", *said),
+        of_splits=tuple(names.index(name) for name in choice.of_splits),
+        left_out=tuple(f"{name!r} ({use})" for name, use in uses.items()),
     )
 
 
@@ -239,6 +256,10 @@ def _check_named(names: Sequence[str], choice: ColumnChoice, where: str) -> None
         *(("categorical", name) for name in choice.categorical),
         *(("id", name) for name in (choice.id,) if name is not None),
     ]
+    for name in choice.of_splits:
+        if name not in names:
+            hint = nearest(name, names) or _columns(names)
+            raise DataError(f"{where}: splits", f"no column {name!r}", "names of columns", hint)
     seen: dict[str, str] = {}
     for key, name in named:
         if name not in names:

@@ -94,8 +94,8 @@ def _read_table(reader: Iterator[list[str]], choice: ColumnChoice, where: str) -
         raise DataError(where, "a header and no rows", "at least one row of each class", REWRITE)
     problems.check(n_rows)
     x = np.frombuffer(values, dtype=np.float64).reshape(n_rows, len(features))
-    columns = {names[position]: words[position] for position in roles.categorical}
-    return of_table(roles, np.array(words[roles.label]), x, columns, where)
+    texts = {names[position]: words[position] for position in others}
+    return of_table(roles, np.array(words[roles.label]), x, texts, where)
 
 
 def _check_header(names: Sequence[str], where: str) -> None:

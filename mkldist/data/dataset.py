@@ -79,6 +79,11 @@ class Dataset:
         Where the data came from, for provenance.
     impute : {"median", "mean", "most_frequent"} or None
         Replacement of missing values; None if none is missing.
+    row_groups : (n,) intp, or None
+        Number of each row's group; the splits of a grouped data set keep the rows of a group
+        together.
+    row_order : (n,) intp, or None
+        Rows in the order of time; None if they are so already.
     account : Account
         How the data set was made of its source, for the user to read.
     """
@@ -93,6 +98,8 @@ class Dataset:
     grams: npt.NDArray[np.floating] | None = None
     origin: str = ""
     impute: Imputation | None = None
+    row_groups: Ints | None = None
+    row_order: Ints | None = None
     account: Account = field(default_factory=Account)
 
     @property
@@ -123,7 +130,8 @@ class Dataset:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Content hash of features (or Gram matrices), labels, task and imputation."""
+        """Content hash of features (or Gram matrices), labels, task, imputation and groups."""
         task = () if self.classes is not None else (np.array([self.task]),)
         impute = () if self.impute is None else (np.array([self.impute]),)
-        return array_id(self.x, self.y, self.grams, *task, *impute)
+        groups = () if self.row_groups is None else (self.row_groups,)
+        return array_id(self.x, self.y, self.grams, *task, *impute, *groups)

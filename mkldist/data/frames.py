@@ -35,8 +35,8 @@ def frame_data(frame: pd.DataFrame, roles: ColumnRoles, where: str) -> RawData:
     x = np.empty((len(frame), 0))
     if roles.features:
         x = frame_features(frame[list(roles.feature_names)], where, BY_KEYS)
-    categorical = {names[p]: _texts(frame[names[p]]) for p in roles.categorical}
-    return of_table(roles, frame_labels(frame[names[roles.label]]), x, categorical, where)
+    texts = {names[p]: _texts(frame[names[p]]) for p in roles.categorical + roles.of_splits}
+    return of_table(roles, frame_labels(frame[names[roles.label]]), x, texts, where)
 
 
 def _texts(column: pd.Series[Any]) -> list[str]:

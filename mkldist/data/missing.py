@@ -75,7 +75,7 @@ def check_known_rows(dataset: Dataset, splits: Sequence[Split]) -> None:
                 f"data set {dataset.name!r}, split {number} of {len(splits)} (from 0)",
                 f"no value of {first_of(names, SHOWN)} in its training part of {len(split.known)}",
                 "a value of every feature, to fill missing ones with",
-                'Remove these features, enlarge the training part, or set fit = "all" under '
+                'Ignore these columns, enlarge the training part, or set fit = "all" under '
                 "[preprocessing]",
             )
 

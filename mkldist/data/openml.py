@@ -78,7 +78,10 @@ def _of_frame(bunch: Any, choice: ColumnChoice, where: str) -> RawData:
     frame = bunch.data.assign(**{target: bunch.target})
     names = [str(name) for name in frame.columns]
     check_names(names, where)
-    return frame_data(frame, column_roles(names, replace(choice, label=target), where), where)
+    roles = column_roles(names, replace(choice, label=target), where)
+    if choice.label is None:
+        roles = replace(roles, label_said=f"column {target!r}, chosen by OpenML")
+    return frame_data(frame, roles, where)
 
 
 def _as_text(labels: np.ndarray[Any, np.dtype[Any]]) -> np.ndarray[Any, np.dtype[Any]]:

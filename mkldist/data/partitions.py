@@ -11,10 +11,13 @@ import numpy.typing as npt
 
 from mkldist.arrays import Ints
 from mkldist.data.dataset import Split
+from mkldist.data.listing import first_of
 from mkldist.errors import DataError
 
 # The names of mkldist, and those in files of semi-supervised benchmarks.
 ARRAY_NAMES = (("train", "unlabelled", "test"), ("idx_labs", "idx_unls", "idx_test"))
+PART_WORDS = ("train", "test", "unlabelled")
+SHOWN = 8
 INDEX_ARRAYS = tuple(name for names in ARRAY_NAMES for name in names)
 
 
@@ -55,6 +58,43 @@ def partitions_of(
             rows = {name: _rows(array, f"{where}, array {name!r}") for name, array in given.items()}
             return _partitions(rows, names, n_points, where)
     return ()
+
+
+def partition_of_column(column: npt.NDArray[np.str_], where: str) -> Split:
+    """Return the partition that a column of a table gives, a word in each row.
+
+    Parameters
+    ----------
+    column : (n,) array of str
+        ``train``, ``test`` or ``unlabelled``, in any case.
+    where : str
+        The place to name in a message.
+
+    Raises
+    ------
+    DataError
+        For another word, or if no row is for training or none is for scores.
+
+    Examples
+    --------
+    >>> partition_of_column(np.array(["train", "Test", "train"]), "t.csv").train
+    array([0, 2])
+    """
+    words, numbers = np.unique(column, return_inverse=True)
+    parts = {str(word).strip().casefold(): np.zeros(0, dtype=np.intp) for word in words}
+    unknown = [str(word) for word in words if str(word).strip().casefold() not in PART_WORDS]
+    if unknown or "train" not in parts or len(parts) < 2:
+        raise DataError(
+            where,
+            f"the word{'s' * (len(words) > 1)} {first_of([repr(str(w)) for w in words], SHOWN)}",
+            "'train' in some rows, 'test' or 'unlabelled' in the others",
+            "Correct this column, or set another kind of splits",
+        )
+    for number, word in enumerate(words):
+        part = str(word).strip().casefold()
+        parts[part] = np.union1d(parts[part], np.flatnonzero(numbers == number))
+    none = np.zeros(0, dtype=np.intp)
+    return Split(*(parts.get(word, none) for word in PART_WORDS))
 
 
 def restricted(partitions: Sequence[Split], rows: Ints, n_points: int) -> tuple[Split, ...]:

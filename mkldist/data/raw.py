@@ -42,6 +42,8 @@ class RawData:
         Where the data came from.
     task : {"classification", "regression"}
         Task of the labels unless the user sets another.
+    of_splits : dict of str to (n,) array of str
+        Columns by which rows are divided, by name.
     account : Account
         What the reader did with the columns.
     """
@@ -54,6 +56,7 @@ class RawData:
     grams: npt.NDArray[Any] | None = None
     origin: str = ""
     task: Task = "classification"
+    of_splits: dict[str, npt.NDArray[np.str_]] = field(default_factory=dict)
     account: Account = field(default_factory=Account)
 
 

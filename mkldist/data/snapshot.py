@@ -40,6 +40,7 @@ def save_snapshot(path: Path, dataset: Dataset, splits: Sequence[Split]) -> None
         "x": dataset.x,
         "y": dataset.y,
         "grams": dataset.grams,
+        "row_groups": dataset.row_groups,
         **{part: _joined(rows) for part, rows in parts.items()},
     }
     files = {key: f"{key}-{array_id(a)}.npy" for key, a in arrays.items() if a is not None}
@@ -107,6 +108,7 @@ def load_snapshot(path: Path, mmap: bool = False) -> tuple[Dataset, tuple[Split,
             grams=arrays.get("grams"),
             origin=header["origin"],
             impute=header["impute"],
+            row_groups=arrays.get("row_groups"),
         )
     except (
         OSError,

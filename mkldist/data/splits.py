@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from mkldist.arrays import Ints
 from mkldist.data.dataset import Dataset, Split
 from mkldist.data.random_splits import holdouts, repeated_folds
 from mkldist.data.semi_supervised import draw_splits
@@ -19,8 +20,10 @@ def make_splits(spec: SplitsSpec, dataset: Dataset, seed: int) -> tuple[Split, .
     ``holdout`` is ``(Stratified)ShuffleSplit`` and ``kfold`` is ``Repeated(Stratified)KFold`` of
     scikit-learn with ``random_state=seed`` (modulo 2³²), folds of one repetition adjacent; indices
     are sorted.  Both are stratified by class unless the sweep file says otherwise, and never in
-    regression.  ``predefined`` takes the partitions that came with the data unchanged, and
-    ``semi-supervised`` is :func:`mkldist.data.semi_supervised.draw_splits`.
+    regression.  With groups, both draw among groups, as ``GroupShuffleSplit`` and ``GroupKFold``
+    with shuffling do.  ``time`` is ``TimeSeriesSplit``.  ``predefined`` takes the partitions that
+    came with the data unchanged, and ``semi-supervised`` is
+    :func:`mkldist.data.semi_supervised.draw_splits`.
 
     Parameters
     ----------
@@ -45,9 +48,12 @@ def make_splits(spec: SplitsSpec, dataset: Dataset, seed: int) -> tuple[Split, .
             raise DataError(
                 where,
                 "no predefined partitions in the data",
-                "row indices in a .npz file: arrays train and test, or idx_labs and idx_unls",
+                "row indices in a .npz file: arrays train and test, or idx_labs and idx_unls; or "
+                "a column of a table, by column = …",
                 'Set kind = "holdout", "kfold" or "semi-supervised"',
             )
+    elif spec.kind == "time":
+        splits = _in_time(spec, dataset, where)
     elif spec.kind == "semi-supervised":
         splits = draw_splits(spec, dataset, seed, where)
     else:
@@ -61,15 +67,25 @@ def make_splits(spec: SplitsSpec, dataset: Dataset, seed: int) -> tuple[Split, .
                 "Lower or remove first",
             )
         splits = splits[: spec.first]
-    advice = "Set stratified = true, or enlarge the training part"
-    if spec.kind == "predefined":
-        advice = "Correct this split in the data"
     for number, split in enumerate(splits):
-        _check(split, number, len(splits), dataset, where, advice)
+        _check(split, number, len(splits), dataset, where, _advice(spec))
     return splits
 
 
+def _advice(spec: SplitsSpec) -> str:
+    """Return what to do if a split lacks points of a class."""
+    if spec.kind == "predefined":
+        return "Correct this split in the data"
+    if spec.kind == "time":
+        return "Set fewer folds, so that the first training part is larger"
+    if spec.groups is not None:
+        return "Enlarge the training part, or set another seed"
+    return "Set stratified = true, or enlarge the training part"
+
+
 def _drawn(spec: SplitsSpec, dataset: Dataset, seed: int, where: str) -> tuple[Split, ...]:
+    if dataset.row_groups is not None:
+        return _drawn_by_group(spec, dataset.row_groups, seed, where)
     n = dataset.n_points
     stratified = _stratified(spec, dataset, where)
     labels = dataset.y if stratified else None
@@ -88,6 +104,49 @@ def _drawn(spec: SplitsSpec, dataset: Dataset, seed: int, where: str) -> tuple[S
             "Change train_fraction" + (", or set stratified = false" if stratified else ""),
         ) from error
     return tuple(Split(*(np.sort(part).astype(np.intp) for part in pair)) for pair in pairs)
+
+
+def _in_time(spec: SplitsSpec, dataset: Dataset, where: str) -> tuple[Split, ...]:
+    """Return folds in the order of time, each with all rows before it as its training part."""
+    n, folds = dataset.n_points, spec.folds
+    size = n // (folds + 1)
+    if not size:
+        raise DataError(
+            where,
+            f"{folds} folds of {n} points in the order of time",
+            f"at most {n - 1} folds",
+            "Set fewer folds",
+        )
+    order = np.arange(n) if dataset.row_order is None else dataset.row_order
+    starts = range(n - folds * size, n, size)
+    return tuple(Split(np.sort(order[:s]), np.sort(order[s : s + size])) for s in starts)
+
+
+def _drawn_by_group(spec: SplitsSpec, groups: Ints, seed: int, where: str) -> tuple[Split, ...]:
+    """Return splits drawn among groups: ``GroupShuffleSplit`` and ``GroupKFold`` with shuffling."""
+    n_groups = len(np.unique(groups))
+    if spec.kind == "kfold":
+        if spec.folds > n_groups:
+            raise DataError(
+                where,
+                f"{spec.folds} folds of {n_groups} groups",
+                f"at most {n_groups} folds",
+                "Set fewer folds",
+            )
+        tests = list(repeated_folds(spec.folds, spec.repeats, seed, n_groups))
+    else:
+        n_train = int(spec.train_fraction * n_groups)
+        if not n_train:
+            raise DataError(
+                where,
+                f"{n_groups} group{'s' * (n_groups > 1)} in all, none for the training part",
+                "at least one group for each part",
+                "Raise train_fraction, or choose other groups",
+            )
+        drawn = holdouts(n_train, n_groups - n_train, spec.repeats, seed)
+        tests = [test for _, test in drawn]
+    masks = [np.isin(groups, test) for test in tests]
+    return tuple(Split(np.flatnonzero(~mask), np.flatnonzero(mask)) for mask in masks)
 
 
 def _stratified(spec: SplitsSpec, dataset: Dataset, where: str) -> bool:

@@ -21,7 +21,7 @@ def of_table(
     roles: ColumnRoles,
     labels: npt.NDArray[Any],
     x: Floats,
-    categorical: Mapping[str, Sequence[str]],
+    texts: Mapping[str, Sequence[str]],
     where: str,
 ) -> RawData:
     """Return the raw data of a table, with an account of its columns.
@@ -34,8 +34,8 @@ def of_table(
         The label column.
     x : (n, d) float64
         Columns of numbers.
-    categorical : mapping of str to sequence of str
-        Columns of categories, (n,), by name.
+    texts : mapping of str to sequence of str
+        Columns of categories and those that divide the rows, (n,), by name.
     where : str
         The place to name in a message.
 
@@ -44,6 +44,8 @@ def of_table(
     DataError
         If categories cannot be encoded.
     """
+    categorical = {name: texts[name] for name in (roles.names[p] for p in roles.categorical)}
+    of_splits = {name: np.array(texts[name]) for name in (roles.names[p] for p in roles.of_splits)}
     features = encoded(x, roles.feature_names, categorical, where)
     account = Account(
         label=roles.label_said,
@@ -55,7 +57,14 @@ def of_table(
             if _numbers_rows(values)
         ),
     )
-    return RawData(labels, features.x, features.names, groups=features.groups, account=account)
+    return RawData(
+        labels,
+        features.x,
+        features.names,
+        groups=features.groups,
+        of_splits=of_splits,
+        account=account,
+    )
 
 
 def _numbers_rows(values: Floats) -> bool:

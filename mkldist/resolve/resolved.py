@@ -144,7 +144,7 @@ def _loaded(
     base: Path,
 ) -> tuple[Dataset, tuple[Split, ...]]:
     """Load a data set, divide it, and check that the sweep's methods can learn from it."""
-    dataset = load_dataset(entry, data_dirs, base, spec.seed)
+    dataset = load_dataset(entry, data_dirs, base, spec.seed, spec.splits_of(entry))
     check_labels(grids, dataset)
     check_figures(spec.outputs, dataset)
     splits = make_splits(spec.splits_of(entry), dataset, spec.seed)
@@ -183,6 +183,7 @@ def _inner_folds(dataset: Dataset, splits: Sequence[Split], spec: SweepSpec) -> 
             split.train,
             spec.selection,
             f"selection on data set {dataset.name!r}, split {number} (from 0)",
+            spec.seed,
         )
         for number, split in enumerate(splits)
     )

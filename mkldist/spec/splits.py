@@ -13,7 +13,10 @@ AMOUNTS = ("labelled_per_class", "labelled_fraction", "labelled")
 _EFFECTIVE_WITH = {
     "repeats": ("holdout", "kfold", "semi-supervised"),
     "train_fraction": ("holdout",),
-    "folds": ("kfold",),
+    "folds": ("kfold", "time"),
+    "order": ("time",),
+    "groups": ("holdout", "kfold"),
+    "column": ("predefined",),
     "stratified": ("holdout", "kfold", "semi-supervised"),
 } | dict.fromkeys((*AMOUNTS, "test_fraction"), ("semi-supervised",))
 
@@ -21,18 +24,37 @@ _EFFECTIVE_WITH = {
 class SplitsSpec(Model):
     """``[splits]``: how rows are divided into training, unlabelled and test parts."""
 
-    kind: Literal["holdout", "kfold", "predefined", "semi-supervised"] = Field(
+    kind: Literal["holdout", "kfold", "time", "predefined", "semi-supervised"] = Field(
         "holdout",
-        description="Random training and test parts; folds that are the test part in turn; parts "
-        "that the data file holds; or a few labelled rows, the others unlabelled.",
+        description="Random training and test parts; folds that are the test part in turn; folds "
+        "in the order of time, each after a training part of all rows before it; parts that the "
+        "data file holds; or a few labelled rows, the others unlabelled.",
     )
     repeats: int = Field(
-        1, ge=1, description='Repetitions with other random draws; not for `"predefined"`.'
+        1,
+        ge=1,
+        description='Repetitions with other random draws; not for `"time"` and `"predefined"`.',
     )
     train_fraction: float = Field(
         0.5, gt=0, lt=1, description='`"holdout"`: share of the rows in the training part.'
     )
-    folds: int = Field(5, ge=2, description='`"kfold"`: number of folds.')
+    folds: int = Field(5, ge=2, description='`"kfold"` and `"time"`: number of folds.')
+    order: str | None = Field(
+        None,
+        description='`"time"`: column of a table, of numbers or of dates such as 2021-03-01, that '
+        "orders the rows. By default they are in the order of the file.",
+    )
+    groups: str | None = Field(
+        None,
+        description='`"holdout"` and `"kfold"`: column of a table whose rows of equal value, such '
+        "as those of one patient, stay in one part. Shares and folds then count groups. The inner "
+        "folds of `[selection]` keep them together too.",
+    )
+    column: str | None = Field(
+        None,
+        description='`"predefined"`: column of a table that says `train`, `test` or `unlabelled` '
+        "in each row.",
+    )
     labelled_per_class: int | None = Field(
         None, ge=1, description='`"semi-supervised"`: labelled rows of each class.'
     )
@@ -54,9 +76,15 @@ class SplitsSpec(Model):
     stratified: bool | None = Field(
         None,
         description="Draw from each class in proportion. By default true for classes, and false "
-        'for real values; not for `"predefined"`.',
+        'for real values and with `groups`; not for `"time"` and `"predefined"`.',
     )
     first: int | None = Field(None, ge=1, description="Use only this many of the splits.")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns of a table by which its rows are divided."""
+        named = (self.groups, self.order, self.column)
+        return tuple(name for name in named if name is not None)
 
     @model_validator(mode="after")
     def _of_one_kind(self) -> SplitsSpec:
@@ -65,6 +93,8 @@ class SplitsSpec(Model):
                 raise ValueError(
                     f'found {name} with kind = "{self.kind}"; expected {self._instead(name, kinds)}'
                 )
+        if self.groups is not None and self.stratified:
+            raise ValueError("found groups with stratified = true; expected one of them")
         if self.kind != "semi-supervised":
             return self
         amounts = [name for name in AMOUNTS if getattr(self, name) is not None]

@@ -8,6 +8,7 @@ import pytest
 from mkldist.data.assemble import assemble
 from mkldist.data.dataset import Dataset, Split
 from mkldist.data.raw import RawData
+from mkldist.errors import DataError
 from mkldist.spec.model import DatasetSpec
 from tests.data.mistakes import mistake
 
@@ -68,6 +69,16 @@ def test_missing_and_infinite_values_are_refused() -> None:
         made(impute=None)
     with mistake("infinite values in 'age' (4)"):
         made(X * [np.inf, 1, 1], positive="a")
+
+
+def test_mistakes_of_labels_and_of_values_are_in_one_message() -> None:
+    raw = RawData(np.array(["a", "", "b", ""]), X, NAMES)
+    words = ("no label in 2 of 4 rows", "missing values in 'size' (1)", "Remove these rows")
+    with mistake(*words, 'Set impute = "median"'):
+        assemble(DatasetSpec(name="t"), raw, "t")
+    with pytest.raises(DataError, match="no label") as caught:
+        assemble(DatasetSpec(name="t", impute="mean"), raw, "t")
+    assert "missing values" not in str(caught.value)
 
 
 def test_features_that_are_all_constant() -> None:

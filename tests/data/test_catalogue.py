@@ -17,6 +17,7 @@ from mkldist.data.dataset import Dataset
 from mkldist.data.raw import RawData
 from mkldist.errors import SpecError
 from mkldist.spec.model import DatasetSpec
+from mkldist.spec.splits import SplitsSpec
 from tests.data.mistakes import mistake
 
 TABLE = "a,b,label\n1,2,x\n2,1,y\n"
@@ -236,3 +237,32 @@ def test_data_of_few_labels(name, shape, n_classes, n_partitions, data_dir):
     for split in found.predefined:
         assert len(split.train) == 50
         assert len(split.train) + len(split.test) == len(found.y)
+
+
+def test_a_table_is_divided_by_its_columns(tmp_path: Path) -> None:
+    rows = [
+        f"{i},{'abc'[i % 3]},p{i // 4},{'train' if i < 8 else 'test'},2021-03-{30 - i}"
+        for i in range(12)
+    ]
+    (tmp_path / "t.csv").write_text("\n".join(["f,class,patient,part,day", *rows]) + "\n")
+    spec = DatasetSpec(name="t", file="t.csv", classes=("a", "b"), ignore=("part", "day"))
+    found = load_dataset(spec, [], tmp_path, 0, SplitsSpec(groups="patient"))
+    assert found.feature_names == ("f",)
+    assert found.row_groups.tolist() == [0, 0, 0, 1, 1, 1, 2, 2]
+    plain = load_dataset(
+        spec.model_copy(update={"ignore": ("part", "patient", "day")}), [], tmp_path, 0
+    )
+    assert plain.row_groups is None
+    assert plain.fingerprint != found.fingerprint
+    spec = spec.model_copy(update={"ignore": ("patient", "part")})
+    late = load_dataset(spec, [], tmp_path, 0, SplitsSpec(kind="time", order="day"))
+    np.testing.assert_array_equal(late.row_order, np.arange(8)[::-1])
+    assert late.feature_names == ("f",)
+    spec = spec.model_copy(update={"ignore": ("patient", "day")})
+    with mistake("column 'part'", "'train' in row 0", "dates such as"):
+        load_dataset(spec, [], tmp_path, 0, SplitsSpec(kind="time", order="part"))
+    [split] = load_dataset(
+        spec, [], tmp_path, 0, SplitsSpec(kind="predefined", column="part")
+    ).predefined
+    assert found.x[split.train, 0].tolist() == [0, 1, 3, 4, 6, 7]
+    assert found.x[split.test, 0].tolist() == [9, 10]

@@ -78,6 +78,8 @@ def test_sources_without_columns_take_none(key: str) -> None:
     ColumnChoice("y").check_label_alone("t")
     with mistake(f"{key}, but no table of columns", f"Remove {key}"):
         ColumnChoice(**{key: ("a",)}).check_label_alone("t")
+    with mistake("column 'a' for [splits], but no table of columns", "other [splits]"):
+        ColumnChoice(of_splits=("a",)).check_label_alone("t")
 
 
 def test_names_that_are_missing_or_twice() -> None:

@@ -120,6 +120,15 @@ def test_columns_have_the_roles_that_they_are_given(tmp_path: Path) -> None:
     np.testing.assert_array_equal(only.x, raw.x[:, 2:])
 
 
+def test_columns_that_divide_the_rows_are_no_features(tmp_path: Path) -> None:
+    text = "a,patient,label\n1,p2,x\n2,p1,y\n3,p2,x\n"
+    raw = read(tmp_path, text, of_splits=("patient",))
+    assert raw.feature_names == ("a",)
+    assert raw.of_splits["patient"].tolist() == ["p2", "p1", "p2"]
+    with mistake("splits: no column 'patiant'", "Did you mean 'patient'?"):
+        read(tmp_path, text, of_splits=("patiant",))
+
+
 def test_all_mistakes_of_a_file_are_in_one_message(tmp_path: Path) -> None:
     text = "sex,a,day,label\nm,1,2021-03-01,x\nf,?,2021-03-02,y\nf,one,2021-03-03,y\n1,2\n"
     with mistake(

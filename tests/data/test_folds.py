@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.model_selection import RepeatedKFold, RepeatedStratifiedKFold
+from sklearn.model_selection import KFold, RepeatedKFold, RepeatedStratifiedKFold
 
 from mkldist.data.dataset import Dataset
 from mkldist.data.folds import inner_folds, n_inner_folds
@@ -73,3 +74,27 @@ def test_too_few_points() -> None:
         number(values(9), np.array([3]))
     with mistake("folds = 7", "at most 6, the training points."):
         number(values(9), np.arange(6), folds=7)
+
+
+def test_folds_of_groups_keep_groups_together() -> None:
+    groups = np.array([3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9, 3, 2, 3, 8, 4, 6, 2, 6, 4, 3])
+    data = replace(values(25), row_groups=groups)
+    spec = SelectionSpec(folds=3, repeats=1)
+    found = inner_folds(data, ROWS, spec, 6)
+    present = np.unique(groups[ROWS])
+    splitter = KFold(3, shuffle=True, random_state=6)
+    for held_out, (_, test) in zip(found, splitter.split(present), strict=True):
+        np.testing.assert_array_equal(held_out, ROWS[np.isin(groups[ROWS], present[test])])
+    assert number(data, ROWS, folds=3, repeats=2) == 6
+    assert number(replace(data, row_groups=np.arange(25) % 3), ROWS) == 3
+
+
+def test_groups_that_cannot_be_folded() -> None:
+    data = replace(values(25), row_groups=np.arange(25) % 3)
+    with mistake("folds = 4", "at most 3, the groups of the training part"):
+        number(data, ROWS, folds=4)
+    with mistake("14 training points of one group", "at least two groups"):
+        number(replace(data, row_groups=np.zeros(25, np.intp)), ROWS)
+    apart = replace(classes(6, 6), row_groups=np.repeat([0, 1, 2], [6, 3, 3]))
+    with mistake("inner fold", "all 6 training points of class 'class 0'"):
+        number(apart, np.arange(12))

@@ -78,6 +78,16 @@ def test_dense_data(answer: Answer) -> None:
     assert asked[0]["target_column"] == "default-target"
 
 
+def test_columns_of_dense_data_have_roles(answer: Answer) -> None:
+    answer(dense(a=[1, 2, 3], sex=["m", "f", "m"], name=list("xyz"), Class=["p", "q", "p"]))
+    found = read_openml(40, ColumnChoice(categorical=("sex",), ignore=("name",)), WHERE)
+    assert found.feature_names == ("a", "sex=f", "sex=m")
+    np.testing.assert_array_equal(found.x, [[1, 0, 1], [2, 1, 0], [3, 0, 1]])
+    assert found.account.label == "column 'Class', chosen by OpenML"
+    with mistake("no column 'nam'", "Did you mean 'name'?"):
+        read_openml(40, ColumnChoice(ignore=("nam",)), WHERE)
+
+
 def test_sparse_data(answer: Answer) -> None:
     sparse = Bunch(
         data=csr_matrix([[0.0, 1.0], [2.0, 0.0]]),

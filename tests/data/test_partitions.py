@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mkldist.data.partitions import partitions_of, restricted
+from mkldist.data.partitions import partition_of_column, partitions_of, restricted
 from tests.data.mistakes import mistake
 
 N = 6
@@ -62,3 +62,16 @@ def test_rows_that_are_kept_stay_in_their_parts(order: list[int], cut: int, kept
     (split,) = restricted(partitions_of(pair([order[:cut]], [order[cut:]]), N, "t"), rows, N)
     assert rows[split.train].tolist() == [i for i in order[:cut] if i in kept]
     assert rows[split.test].tolist() == [i for i in order[cut:] if i in kept]
+
+
+def test_a_column_of_words_is_a_partition() -> None:
+    words = np.array(["test", "Train", "unlabelled", "train", "TEST"])
+    split = partition_of_column(words, "t")
+    assert (split.train.tolist(), split.test.tolist()) == ([1, 3], [0, 4])
+    assert split.unlabelled.tolist() == [2]
+
+
+@pytest.mark.parametrize("words", [["train", "tset"], ["train", "train"], ["test", "unlabelled"]])
+def test_a_column_of_other_words_is_none(words: list[str]) -> None:
+    with mistake("t: split", repr(words[0]), "'train' in some rows"):
+        partition_of_column(np.array(words), "t: split")

@@ -132,7 +132,10 @@ def test_values_of_regression_have_no_classes_to_draw_of() -> None:
         ({"labelled": 4, "train_fraction": 0.5}, "found train_fraction with kind"),
         ({"labelled": 4, "folds": 3}, "found folds with kind"),
         ({"kind": "holdout", "labelled": 4}, 'expected kind = "semi-supervised"'),
-        ({"kind": "holdout", "folds": 4}, 'found folds .* expected kind = "kfold", or no folds'),
+        (
+            {"kind": "holdout", "folds": 4},
+            'found folds .* expected kind = "kfold" or "time", or no folds',
+        ),
         ({"kind": "kfold", "train_fraction": 0.5}, 'expected kind = "holdout"'),
         ({"kind": "predefined", "train_fraction": 0.5}, "found train_fraction with kind"),
         ({"kind": "predefined", "folds": 5}, "found folds with kind"),

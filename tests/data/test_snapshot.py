@@ -24,7 +24,15 @@ DATASET = Dataset(
     "größe", X, Y, ("nein", "ja"), ("a", "b", "c"), SPLITS, {"g": (2, 0)}, origin="file t.csv"
 )
 GRAMS = Dataset("g", None, Y, ("a", "b"), grams=np.stack([X @ X.T, np.eye(6)]).astype(np.float32))
-GAPS = Dataset("m", np.where(X > 1, np.nan, X), Y, ("a", "b"), ("a", "b", "c"), impute="mean")
+GAPS = Dataset(
+    "m",
+    np.where(X > 1, np.nan, X),
+    Y,
+    ("a", "b"),
+    ("a", "b", "c"),
+    impute="mean",
+    row_groups=np.array([0, 1, 1, 2, 2, 0]),
+)
 VALUES = Dataset("v", X, np.linspace(0, 300, 6), None, ("a", "b", "c"))
 
 

@@ -7,10 +7,13 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from sklearn.model_selection import (
+    GroupShuffleSplit,
+    KFold,
     RepeatedKFold,
     RepeatedStratifiedKFold,
     ShuffleSplit,
     StratifiedShuffleSplit,
+    TimeSeriesSplit,
 )
 
 from mkldist.data.dataset import Dataset, Split
@@ -213,3 +216,63 @@ def test_too_few_points_of_one_of_many_classes() -> None:
     predefined = Dataset("t", data.x, data.y, data.classes, ("f",), (left_out,))
     with mistake("no point of class 'b'", "every class"):
         made(predefined, kind="predefined")
+
+
+# 24 points of eight groups of one to five, and two classes.
+GROUPS = np.repeat(np.arange(8), [1, 2, 3, 4, 5, 4, 3, 2])[np.random.default_rng(4).permutation(24)]
+
+
+def grouped(groups: np.ndarray = GROUPS) -> Dataset:
+    y = np.where(np.arange(len(groups)) % 2, 1.0, -1.0)
+    x = np.arange(len(groups))[:, None] * 1.0
+    return Dataset("t", x, y, ("no", "yes"), ("f",), row_groups=groups)
+
+
+@pytest.mark.parametrize("seed", [0, 7])
+def test_holdouts_of_groups_are_those_of_scikit_learn(seed: int) -> None:
+    found = made(grouped(), seed, groups="patient", repeats=3, train_fraction=0.5)
+    splitter = GroupShuffleSplit(n_splits=3, train_size=4, test_size=4, random_state=seed)
+    expected = list(splitter.split(GROUPS, groups=GROUPS))
+    assert len(found) == len(expected) == 3
+    for split, (train, test) in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(split.train, np.sort(train))
+        np.testing.assert_array_equal(split.test, np.sort(test))
+
+
+def test_folds_of_groups_divide_the_groups() -> None:
+    found = made(grouped(), 5, kind="kfold", folds=4, groups="patient")
+    folds = KFold(4, shuffle=True, random_state=5).split(np.arange(8))
+    assert len(found) == 4
+    for split, (_, test) in zip(found, folds, strict=True):
+        np.testing.assert_array_equal(split.test, np.flatnonzero(np.isin(GROUPS, test)))
+        np.testing.assert_array_equal(split.train, np.setdiff1d(np.arange(24), split.test))
+
+
+def test_groups_that_cannot_be_divided() -> None:
+    with mistake("9 folds of 8 groups", "at most 8 folds"):
+        made(grouped(), kind="kfold", folds=9, groups="patient")
+    with mistake("1 group in all, none for the training part"):
+        made(grouped(np.zeros(6, np.intp)), groups="patient")
+    with mistake("no point of class 'yes'", "another seed"):
+        made(grouped(np.array([0, 1, 0, 1, 0, 1])), groups="patient")
+
+
+@pytest.mark.parametrize("order", [None, np.random.default_rng(1).permutation(23)])
+@pytest.mark.parametrize("folds", [2, 5, 22])
+def test_folds_in_time_are_those_of_scikit_learn(order: np.ndarray | None, folds: int) -> None:
+    x = np.arange(23.0)
+    data = Dataset("t", x[:, None], x, None, ("f",), row_order=order)
+    found = made(data, kind="time", folds=folds)
+    rows = np.arange(23) if order is None else order
+    expected = list(TimeSeriesSplit(folds).split(x))
+    assert len(found) == len(expected) == folds
+    for split, (train, test) in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(split.train, np.sort(rows[train]))
+        np.testing.assert_array_equal(split.test, np.sort(rows[test]))
+
+
+def test_points_that_cannot_be_divided_in_time() -> None:
+    with mistake("6 folds of 6 points", "at most 5 folds"):
+        made(dataset(3, 3), kind="time", folds=6)
+    with mistake("split 0 of 2", "no point of class 'yes'", "Set fewer folds"):
+        made(dataset(4, 2), kind="time", folds=2)

@@ -66,7 +66,8 @@ DATASET = (
     "splits, graph"
 )
 SPLITS = (
-    "one of kind, repeats, train_fraction, folds, labelled_per_class, labelled_fraction, labelled, "
+    "one of kind, repeats, train_fraction, folds, order, groups, column, labelled_per_class, "
+    "labelled_fraction, labelled, "
     "test_fraction, stratified, first"
 )
 OUTPUTS = "one of path, banks, keep_banks, predictions, coefficients, weights, figures"
@@ -157,7 +158,7 @@ MISTAKES = [
      ': preprocessing.scale: found "z-score"; expected one of "zscore", "minmax", '
      '"none". Did you mean \'zscore\'?'),
     ('kind = "holdout"', 'kind = "k-fold"',
-     ': splits.kind: found "k-fold"; expected one of "holdout", "kfold", '
+     ': splits.kind: found "k-fold"; expected one of "holdout", "kfold", "time", '
      '"predefined", "semi-supervised". Did you mean \'kfold\'?'),
     ('repeats = 5', 'repeats = 0',
      ': splits.repeats: found 0; expected a number of at least 1'),

@@ -58,8 +58,8 @@ MISTAKES = [
      '{start, stop, num}, {base, exponents}, or "chi2"'),
     ("methods=5", "found 5; expected at least one [[methods]] entry"),
     ("splits.repeets=5", "unknown key; expected one of kind, repeats, train_fraction, folds, "
-     "labelled_per_class, labelled_fraction, labelled, test_fraction, stratified, first. "
-     "Did you mean 'repeats'?"),
+     "order, groups, column, labelled_per_class, labelled_fraction, labelled, test_fraction, "
+     "stratified, first. Did you mean 'repeats'?"),
     ("split.repeats=5", "unknown key; expected one of name, description, seed, tol, execution, "
      "memory, datasets, preprocessing, splits, graph, selection, banks, methods, outputs. "
      "Did you mean 'splits'?"),

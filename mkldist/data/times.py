@@ -1,0 +1,68 @@
+"""The order in time of the rows of a table, by a column of numbers or of dates."""
+
+from __future__ import annotations
+
+import math
+from datetime import datetime
+
+import numpy as np
+import numpy.typing as npt
+
+from mkldist.arrays import Ints
+from mkldist.errors import DataError
+
+
+def rows_in_order(column: npt.NDArray[np.str_], where: str) -> Ints:
+    """Return the rows in ascending order of a column; equal ones stay in the order of the table.
+
+    Parameters
+    ----------
+    column : (n,) array of str
+        Numbers, or dates and times such as ``2021-03-01`` and ``2021-03-01T12:30``.
+    where : str
+        The place to name in a message.
+
+    Returns
+    -------
+    (n,) intp
+
+    Raises
+    ------
+    DataError
+        For a value that is neither, and for a mix of both.
+
+    Examples
+    --------
+    >>> rows_in_order(np.array(["2021-03-01", "1999-12-31"]), "t.csv")
+    array([1, 0])
+    """
+    texts = [str(text).strip() for text in column]
+    numbers = [_number(text) for text in texts]
+    if all(number is not None for number in numbers):
+        return np.argsort(np.array(numbers, dtype=np.float64), kind="stable")
+    dates = [_date(text) for text in texts]
+    wrong = [row for row, date in enumerate(dates) if date is None]
+    if wrong:
+        raise DataError(
+            where,
+            f"{texts[wrong[0]]!r} in row {wrong[0]} (from 0)",
+            "numbers, or dates such as 2021-03-01, in every row",
+            "Correct this column",
+        )
+    return np.argsort(np.array(dates, dtype="datetime64[us]"), kind="stable")
+
+
+def _number(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) and "_" not in text else None
+
+
+def _date(text: str) -> datetime | None:
+    try:
+        date = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return date if date.tzinfo is None else None

@@ -1,0 +1,31 @@
+"""The order of rows in time, against sorting by Python."""
+
+from datetime import datetime
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mkldist.data.times import rows_in_order
+from tests.data.mistakes import mistake
+
+
+@settings(deadline=None)
+@given(st.lists(st.datetimes(), min_size=1, max_size=9))
+def test_dates_are_in_the_order_of_time(dates: list[datetime]) -> None:
+    found = rows_in_order(np.array([date.isoformat() for date in dates]), "t")
+    assert found.tolist() == sorted(range(len(dates)), key=dates.__getitem__)
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(-200, 200), min_size=1, max_size=9))
+def test_numbers_are_in_the_order_of_numbers(numbers: list[int]) -> None:
+    found = rows_in_order(np.array([str(number) for number in numbers]), "t")
+    assert found.tolist() == sorted(range(len(numbers)), key=numbers.__getitem__)
+
+
+@pytest.mark.parametrize("text", ["", "soon", "01.03.2021", "2021-03-01T12:00+02:00", "7"])
+def test_a_value_without_an_order_is_refused(text: str) -> None:
+    with mistake("row 1 (from 0)", repr(text), "such as 2021-03-01"):
+        rows_in_order(np.array(["2021-02-28", text]), "t")
