@@ -71,7 +71,7 @@ def quadratic_forms(layout: TileLayout, values: Floating, lines: Ints, vectors: 
     forms = np.empty((len(lines), len(padded)))
     for start in range(0, len(padded), FEW):
         some = padded[start : start + FEW]
-        _outer_products(layout, some, outer)
+        _outer_products(some, layout.side, layout.tile, outer)
         _dots(values, lines, outer[: len(some)], forms, start)
     return forms[:, 0] if vectors.ndim == 1 else forms
 
@@ -84,13 +84,19 @@ def _padded(layout: TileLayout, vectors: Floats) -> Floats:
     return padded
 
 
-def _outer_products(layout: TileLayout, vectors: Floats, outer: Floats) -> None:
+@compiled
+def _outer_products(vectors: Floats, side: int, edge: int, outer: Floats) -> None:
     """Write the upper tiles of ``v v'``, those off the diagonal twice as large, (R, E)."""
-    rows, cols = layout.coordinates
-    shape = (layout.n_tiles, layout.tile, layout.tile)
-    for vector, out in zip(vectors.reshape(len(vectors), layout.side, -1), outer, strict=False):
-        left = layout.tile_weights[:, None] * vector[rows]
-        np.multiply(left[:, :, None], vector[cols][:, None, :], out=out.reshape(shape))
+    for r in range(len(vectors)):
+        vector, e = vectors[r], 0
+        for row in range(side):
+            for col in range(row, side):
+                weight = 1.0 if row == col else 2.0
+                for i in range(edge):
+                    factor = weight * vector[row * edge + i]
+                    for j in range(edge):
+                        outer[r, e] = factor * vector[col * edge + j]
+                        e += 1
 
 
 @compiled(fastmath={"reassoc", "contract", "nsz"})

@@ -3,28 +3,28 @@
 This is the fast path of :mod:`mkldist.kernels.evaluate` for the Gram matrix of one set of points.
 The loop takes one row of the matrix at a time.  The base of a feature subset (inner products,
 distances) on this row stays in the processor's first cache while every kernel of the subset is
-applied to it.  For many features, the BLAS computes the inner products and, from those of centred
-points, the squared distances, before the loop.
+applied to it.  For many features, the BLAS computes the inner products
+of a row of tiles before the loop, which takes squared distances from those of centred points.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from mkldist.arrays import Floats, Ints
 from mkldist.compiled import compiled
-from mkldist.kernels.functions import Base, KernelFunction, integer_power
+from mkldist.kernels.functions import Base, KernelFunction
 from mkldist.kernels.kernel_list import KernelList
 
 BASES = (Base.INNER_PRODUCT, Base.SQUARED_DISTANCE, Base.CITY_BLOCK)
 INNER, SQUARED, CITY = range(3)
 LINE = 8  # float64 entries of a cache line
-VALUES, EXPONENTS = 3, 4  # rows of the scratch, after those of the bases
+VALUES, EXPONENTS, ZEROS = 3, 4, 5  # rows of the scratch, after those of the bases
 BASE_OF = np.array([BASES.index(function.base) for function in KernelFunction])
 
 WIDE = 64  # number of features beyond which the BLAS multiplies faster than loops
@@ -32,6 +32,7 @@ SMALLEST_EXPONENT = -708.0  # below it, the exponential is subnormal
 LOG2_E = 1.4426950408889634
 LN2_HIGH, LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
 ROUND = 6755399441055744.0  # 1.5 · 2^52: adding it leaves the nearest integer in the last bits
+NO_PRODUCTS = np.empty((0, 0, 0)), np.empty(0)
 TAYLOR = tuple(1.0 / math.factorial(k) for k in range(13, -1, -1))
 
 
@@ -62,16 +63,15 @@ def evaluate_gram_tiles(
     cosine : bool
         Divide by ``sqrt(k(x, x) k(z, z))``; values of points with ``k(x, x) = 0`` become 0.
     """
-    base = BASE_OF[kernels.function]
-    number, degree = _numbers(kernels, base)
-    factors = _inverse_lengths(kernels, columns) if cosine else np.empty((0, columns.shape[1]))
-    scratch = _aligned_rows(EXPONENTS + 1, columns.shape[1])
+    divided = cosine and bool((BASE_OF[kernels.function] == INNER).any())
+    factors = _inverse_lengths(kernels, columns) if divided else np.empty((0, 0))
+    scratch = _aligned_rows(ZEROS + 1, columns.shape[1])
     bits = scratch[EXPONENTS].view(np.int64)
-    bands = _bands(rows, cols, out.shape[2], columns.shape[1])
-    for share in _shares(kernels, base, columns, bands, out.shape[2]):
+    for some, tiles, products, norms in _shares(kernels, columns, rows, cols, out.shape[2]):
         _fill(
-            columns, kernels.subset_indices, share.groups, share.bands, share.given,
-            base, number, degree, factors, scratch, bits, out,
+            columns, kernels.function, kernels.parameter, kernels.offset, kernels.subset,
+            kernels.subset_indptr, kernels.subset_indices, some.start, some.stop,
+            rows, cols, tiles.start, tiles.stop, products, norms, factors, scratch, bits, out,
         )  # fmt: skip
 
 
@@ -90,30 +90,14 @@ def evaluate_diagonals(kernels: KernelList, columns: Floats, *, cosine: bool = F
     cosine : bool
         Divide by ``k(x, x)``; zeros stay zero.
     """
-    out = np.ones((len(kernels), columns.shape[1]))
-    squares, of_products = columns * columns, BASE_OF[kernels.function] == INNER
-    for run in kernels.runs():
-        if of_products[run].any():
-            out[run] = squares[kernels.features_of(run.start)].sum(axis=0)
-    out[~of_products] = 1.0
-    polynomial = kernels.function == KernelFunction.POLYNOMIAL
-    for degree in np.unique(kernels.parameter[polynomial]).tolist():
-        some = np.flatnonzero(polynomial & (kernels.parameter == degree))
-        values = out[some] + kernels.offset[some, None]
-        with np.errstate(over="ignore", under="ignore"):
-            integer_power(values, int(degree))
-        out[some] = values
+    out = np.empty((len(kernels), columns.shape[1]))
+    _self_similarities(
+        columns, kernels.function, kernels.parameter, kernels.offset, kernels.subset,
+        kernels.subset_indptr, kernels.subset_indices, np.empty(columns.shape[1]), out,
+    )  # fmt: skip
     if cosine:
         out[...] = (out > 0.0) & (out < np.inf)
     return out
-
-
-def _numbers(kernels: KernelList, base: Ints) -> tuple[Floats, Ints]:
-    """Return the factor of the exponent or the offset of each kernel, and its degree, (M,)."""
-    p = kernels.parameter
-    of_exponent = np.where(base == SQUARED, -0.5 / p**2, -1.0 / p)
-    degree = np.where(kernels.function == KernelFunction.POLYNOMIAL, p, 1.0).astype(np.intp)
-    return np.where(base == INNER, kernels.offset, of_exponent), degree
 
 
 def _inverse_lengths(kernels: KernelList, columns: Floats) -> Floats:
@@ -123,140 +107,156 @@ def _inverse_lengths(kernels: KernelList, columns: Floats) -> Floats:
 
 
 def _aligned_rows(count: int, length: int) -> Floats:
-    """Return rows that start where cache lines do: loops over others take a tenth longer."""
+    """Return rows of zeros that start where cache lines do, which saves loops a tenth of time."""
     stride = -(-length // LINE) * LINE
-    memory = np.empty(count * stride + LINE)
-    first = -memory.ctypes.data // memory.itemsize % LINE
+    memory = np.zeros(count * stride + LINE)
+    first = -memory.__array_interface__["data"][0] // memory.itemsize % LINE
     return memory[first : first + count * stride].reshape(count, stride)
 
 
-@dataclass(frozen=True, eq=False)
-class _Share:
-    """Some kernels on some tiles.
-
-    Parameters
-    ----------
-    groups : (g, 5) intp
-        Each a run of kernels on the same features: the first kernel and the one behind the last,
-        the places of their features, and the bases to compute, a bit each.
-    bands : (w, 5) intp
-        Each the tiles of one row of tiles: the first tile and the one behind the last, the first
-        row and column of the matrix, and the number of its columns.
-    given : (2, r, c) float64
-        Inner products and squared distances by the BLAS for the points of one band; r = c = 0
-        where all bases are computed.
-    """
-
-    groups: Ints
-    bands: Ints
-    given: Floats
-
-
-def _bands(rows: Ints, cols: Ints, edge: int, n_points: int) -> Ints:
-    """Return the bands of some tiles."""
-    starts, stops = _runs(rows)
-    bands = np.empty((len(starts), 5), dtype=np.intp)
-    bands[:, 0], bands[:, 1] = starts, stops
-    bands[:, 2], bands[:, 3] = rows[starts] * edge, cols[starts] * edge
-    bands[:, 4] = np.minimum((cols[stops - 1] + 1) * edge, n_points) - bands[:, 3]
-    return bands
-
-
-def _runs(keys: npt.NDArray[np.integer]) -> tuple[Ints, Ints]:
-    """Return where each run of equal keys starts, and where it stops."""
-    changes = np.flatnonzero(keys[1:] != keys[:-1]) + 1
-    ends = np.concatenate([[0], changes, [len(keys)]])
-    return ends[:-1], ends[1:]
-
-
 def _shares(
-    kernels: KernelList, base: Ints, columns: Floats, bands: Ints, edge: int
-) -> Iterator[_Share]:
-    """Yield the whole work, in one share unless some subset has many features."""
-    starts, stops = _runs(kernels.subset)
-    subset = kernels.subset[starts]
-    groups = np.empty((len(starts), 5), dtype=np.intp)
-    groups[:, 0], groups[:, 1] = starts, stops
-    begin, end, needed = groups.T[2:]
-    begin[:], end[:] = kernels.subset_indptr[subset], kernels.subset_indptr[subset + 1]
-    needed[:] = np.bitwise_or.reduceat(1 << base, starts)
-    wide = (end - begin > WIDE) & (needed & (1 << INNER | 1 << SQUARED) != 0)
-    yield _Share(groups[~wide], bands, np.empty((2, 0, 0)))
-    for g in np.flatnonzero(wide).tolist():
-        points = columns[kernels.subset_indices[begin[g] : end[g]]]
-        others = groups[g : g + 1] & [-1, -1, -1, -1, 1 << CITY]
-        for w, given in enumerate(_products(points, int(needed[g]), bands, edge)):
-            yield _Share(others, bands[w : w + 1], given)
+    kernels: KernelList, columns: Floats, rows: Ints, cols: Ints, edge: int
+) -> Iterator[tuple[slice, slice, Floats, Floats]]:
+    """Yield some kernels, some tiles, and what :func:`_products` yields for both.
 
-
-def _products(points: Floats, needed: int, bands: Ints, edge: int) -> Iterator[Floats]:
-    """Yield the needed ones of the inner products and squared distances of each band.
-
-    Inner products of centred features give distances with few digits lost.  Both are exactly
-    symmetric where rows and columns are the same points.
+    Only the kernels of a subset of many features come with products, the others with empty arrays.
     """
-    if needed & 1 << SQUARED:
-        centred = points - points.mean(axis=1, keepdims=True)
+    first, whole = 0, slice(0, len(rows))
+    for run in _wide_runs(kernels):
+        if first < run.start:
+            yield slice(first, run.start), whole, *NO_PRODUCTS
+        points = columns[kernels.features_of(run.start)]
+        bases = set(BASE_OF[kernels.function[run]].tolist())
+        for tiles, products, norms in _products(points, bases, rows, cols, edge):
+            yield run, tiles, products, norms
+        first = run.stop
+    if first < len(kernels):
+        yield slice(first, len(kernels)), whole, *NO_PRODUCTS
+
+
+def _wide_runs(kernels: KernelList) -> Iterator[slice]:
+    """Yield the kernels of each subset of many features that need products."""
+    if len(kernels.subset_indices) > WIDE:  # else no subset has many
+        wide = np.diff(kernels.subset_indptr) > WIDE
+        for run in kernels.runs() if wide.any() else ():
+            if wide[kernels.subset[run.start]] and (BASE_OF[kernels.function[run]] != CITY).any():
+                yield run
+
+
+def _products(
+    points: Floats, bases: set[int], rows: Ints, cols: Ints, edge: int
+) -> Iterator[tuple[slice, Floats, Floats]]:
+    """Yield the tiles of a row of tiles, inner products, (2, r, c), and squared lengths, (n,).
+
+    The products are those of the points and those of centred points, which give distances with few
+    digits lost; those that no base needs are not computed.  The lengths are those of all centred
+    points.
+    """
+    norms = NO_PRODUCTS[1]
+    if SQUARED in bases:
+        centred = points - (points.sum(axis=1) / points.shape[1])[:, None]
         norms = np.einsum("si,si->i", centred, centred)
-    for _, _, top, left, width in bands.tolist():
-        own, others = slice(top, min(top + edge, points.shape[1])), slice(left, left + width)
-        given = np.empty((2, own.stop - own.start, width))
-        inner, squared = given
-        if needed & 1 << INNER:
-            np.matmul(points[:, own].T, points[:, others], out=inner)
-        if needed & 1 << SQUARED:
-            np.matmul(centred[:, own].T, centred[:, others], out=squared)
-            squared *= -2.0
-            squared += norms[own, None]
-            squared += norms[others]
-            np.maximum(squared, 0.0, out=squared)
-        if top == left:
-            below = np.tril_indices(len(inner), -1)
-            given[:, *below] = given[:, *below[::-1]]
-            np.fill_diagonal(squared, 0.0)
-        yield given
+    starts = [0, *(np.flatnonzero(rows[1:] != rows[:-1]) + 1).tolist(), len(rows)]
+    for start, stop in itertools.pairwise(starts):
+        top, left, right = int(rows[start]), int(cols[start]), int(cols[stop - 1]) + 1
+        own, others = slice(top * edge, (top + 1) * edge), slice(left * edge, right * edge)
+        products = np.empty((2, points[0, own].size, points[0, others].size))
+        if INNER in bases:
+            np.matmul(points[:, own].T, points[:, others], out=products[INNER])
+        if SQUARED in bases:
+            np.matmul(centred[:, own].T, centred[:, others], out=products[SQUARED])
+        yield slice(start, stop), products, norms
 
 
 @compiled
 def _fill(
     columns: Floats,
+    function: npt.NDArray[np.uint8],
+    parameter: Floats,
+    offset: Floats,
+    subset: npt.NDArray[np.int32],
+    indptr: npt.NDArray[np.int64],
     indices: npt.NDArray[np.int32],
-    groups: Ints,
-    bands: Ints,
-    given: Floats,
-    base: Ints,
-    number: Floats,
-    degree: Ints,
+    first: int,
+    behind: int,
+    rows: Ints,
+    cols: Ints,
+    tile: int,
+    behind_tiles: int,
+    products: Floats,
+    norms: Floats,
     factors: Floats,
     scratch: Floats,
     bits: npt.NDArray[np.int64],
     out: npt.NDArray[np.floating],
 ) -> None:
-    """Write the kernels of all groups on the tiles of all bands, row by row of the matrices.
+    """Write kernels from `first` on, subset by subset, row by row of the matrices.
 
     The scratch has the rows of the bases, the values, and the exponents, whose bits are `bits`.
     """
     n_points, edge = columns.shape[1], out.shape[2]
-    for g in range(len(groups)):
-        features, needed = indices[groups[g, 2] : groups[g, 3]], groups[g, 4]
-        for w in range(len(bands)):
-            top, left, width = bands[w, 2], bands[w, 3], bands[w, 4]
-            for r in range(edge):
-                if top + r < n_points:
-                    for j in range(given.shape[2]):
-                        scratch[INNER, j] = given[INNER, r, j]
-                        scratch[SQUARED, j] = given[SQUARED, r, j]
-                    _add_features(columns, features, needed, top + r, left, width, scratch)
-                else:
+    while first < behind:
+        last, needed = first, 0
+        while last < behind and subset[last] == subset[first]:
+            needed |= 1 << BASE_OF[function[last]]
+            last += 1
+        features = indices[indptr[subset[first]] : indptr[subset[first] + 1]]
+        start = tile
+        while start < behind_tiles:
+            stop = start + 1
+            while stop < behind_tiles and rows[stop] == rows[start]:
+                stop += 1
+            top, left = rows[start] * edge, cols[start] * edge
+            width = min((cols[stop - 1] + 1) * edge, n_points) - left
+            for i in range(top, top + edge):
+                if i >= n_points:
                     width = 0  # zeros only
-                for m in range(groups[g, 0], groups[g, 1]):
-                    if base[m] == INNER:
-                        _powers(number[m], degree[m], width, scratch)
+                else:
+                    _take_products(products, norms, needed, top, i, left, width, scratch)
+                    of_loops = needed >> len(products) << len(products)
+                    _add_features(columns, features, of_loops, i, left, width, scratch)
+                for m in range(first, last):
+                    base, p = BASE_OF[function[m]], parameter[m]
+                    if base == INNER:
+                        _powers(offset[m], int(p), width, scratch)
                         if len(factors) > 0:
-                            _divide_by_lengths(factors, m, top + r, left, width, scratch)
+                            _divide_by_lengths(factors, m, i, left, width, scratch)
                     else:
-                        _exponentials(base[m], number[m], width, scratch, bits)
-                    _scatter(scratch, width, bands[w, 0], bands[w, 1], r, m, out)
+                        factor = -0.5 / (p * p) if base == SQUARED else -1.0 / p
+                        _exponentials(base, factor, width, scratch, bits)
+                    _scatter(scratch, width, start, stop, i - top, m, out)
+            start = stop
+        first = last
+
+
+@compiled
+def _take_products(
+    products: Floats,
+    norms: Floats,
+    needed: int,
+    top: int,
+    i: int,
+    left: int,
+    width: int,
+    bases: Floats,
+) -> None:
+    """Write inner products and squared distances of point i and the points from `left` on.
+
+    They are exactly symmetric where rows and columns are the same points.
+    """
+    for base in range(len(products)):
+        if needed >> base & 1:
+            row = products[base, i - top]
+            for j in range(max(top, left), min(i, left + width)):
+                row[j - left] = products[base, j - top, i - left]
+            if base == INNER:
+                for j in range(width):
+                    bases[INNER, j] = row[j]
+            else:
+                for j in range(width):
+                    bases[SQUARED, j] = max(norms[i] + norms[left + j] - 2.0 * row[j], 0.0)
+                if left <= i < left + width:
+                    bases[SQUARED, i - left] = 0.0
 
 
 @compiled(fastmath={"contract"})
@@ -275,17 +275,20 @@ def _add_features(
             row = bases[base, :width]
             for j in range(len(row)):
                 row[j] = 0.0
-            for feature in features:
-                own, others = columns[feature, i], columns[feature, left : left + width]
+            for s in range(0, len(features), 2):
+                x, z = columns[features[s], i], columns[features[s], left : left + width]
+                t = features[s + 1] if s + 1 < len(features) else -1
+                own = columns[t, i] if t >= 0 else 0.0
+                others = columns[t, left : left + width] if t >= 0 else bases[ZEROS, :width]
                 if base == INNER:
                     for j in range(len(row)):
-                        row[j] += own * others[j]
+                        row[j] = row[j] + x * z[j] + own * others[j]
                 elif base == SQUARED:
                     for j in range(len(row)):
-                        row[j] += (own - others[j]) ** 2
+                        row[j] = row[j] + (x - z[j]) ** 2 + (own - others[j]) ** 2
                 else:
                     for j in range(len(row)):
-                        row[j] += abs(own - others[j])
+                        row[j] = row[j] + abs(x - z[j]) + abs(own - others[j])
 
 
 @compiled(fastmath={"contract"})
@@ -321,15 +324,43 @@ def _powers(offset: float, degree: int, width: int, scratch: Floats) -> None:
     row, values, factor = scratch[INNER], scratch[VALUES], scratch[EXPONENTS]
     for j in range(width):
         factor[j] = row[j] + offset
-        values[j] = 1.0
+        values[j] = factor[j] if degree & 1 else 1.0
+    degree >>= 1
     while degree > 0:
+        for j in range(width):
+            factor[j] *= factor[j]
         if degree & 1:
             for j in range(width):
                 values[j] *= factor[j]
         degree >>= 1
-        if degree > 0:
-            for j in range(width):
-                factor[j] *= factor[j]
+
+
+@compiled
+def _self_similarities(
+    columns: Floats,
+    function: npt.NDArray[np.uint8],
+    parameter: Floats,
+    offset: Floats,
+    subset: npt.NDArray[np.int32],
+    indptr: npt.NDArray[np.int64],
+    indices: npt.NDArray[np.int32],
+    squares: Floats,
+    out: Floats,
+) -> None:
+    """Write ``k(x, x)`` of all kernels and points; `squares` (n,) is scratch."""
+    for m in range(len(function)):
+        if m == 0 or subset[m] != subset[m - 1]:
+            for j in range(len(squares)):
+                squares[j] = 0.0
+            for s in range(indptr[subset[m]], indptr[subset[m] + 1]):
+                for j in range(len(squares)):
+                    squares[j] += columns[indices[s], j] * columns[indices[s], j]
+        degree = int(parameter[m]) if BASE_OF[function[m]] == INNER else 0
+        for j in range(len(squares)):
+            value = 1.0
+            for _ in range(degree):
+                value *= squares[j] + offset[m]
+            out[m, j] = value
 
 
 @compiled
@@ -348,15 +379,18 @@ def _divide_by_lengths(
 def _scatter(
     scratch: Floats,
     width: int,
-    tile: int,
-    behind: int,
+    start: int,
+    stop: int,
     r: int,
     m: int,
     out: npt.NDArray[np.floating],
 ) -> None:
     """Write the values to row r of some tiles of kernel m, and zeros behind their end."""
     edge, values = out.shape[2], scratch[VALUES]
-    for t in range(tile, behind):
-        start = (t - tile) * edge
-        for j in range(edge):
-            out[m, t, r, j] = values[start + j] if start + j < width else 0.0
+    for t in range(start, stop):
+        part, place = out[m, t, r], (t - start) * edge
+        here = min(edge, width - place)
+        for j in range(here):
+            part[j] = values[place + j]
+        for j in range(max(here, 0), edge):
+            part[j] = 0.0

@@ -26,10 +26,7 @@ lower end is infinite non-positive.
 
 from __future__ import annotations
 
-import math
-from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 
@@ -163,43 +160,69 @@ def _derivatives(
     return first, second
 
 
-def _sorted_kinks(u: Floats, change: Floats, lower: Floats, upper: Floats) -> Floats:
-    """Return the steps, in order, at which a decision value meets an end of its interval."""
-    kinks = []
-    for end in (lower, upper):
-        met = np.isfinite(end) & (change != 0.0)
-        with np.errstate(over="ignore"):
-            kinks.append((end[met] - u[met]) / change[met])
-    return np.sort(np.concatenate(kinks))
-
-
 def root_on_line(
     u: Floats, change: Floats, lower: Floats, upper: Floats, constant: float, curvature: float
 ) -> float:
     """Return where ``constant + curvature s - sum_i r_i(u + s change) change_i`` vanishes.
 
-    The function is piecewise linear and does not decrease.  Bisection of the sorted kinks finds the
+    The function is piecewise linear and does not decrease.  Halving the set of kinks finds the
     piece on which the sign changes, and its straight line gives the root.  Of many roots it is the
     middle one.
     """
-    kinks: list[float] = _sorted_kinks(u, change, lower, upper).tolist()
-    if not kinks:
+    u, change = np.ascontiguousarray(u), np.ascontiguousarray(change)
+    kinks = np.empty(2 * len(u))
+    root: float = _root(u, change, lower, upper, float(constant), float(curvature), kinks)
+    return root
+
+
+@compiled
+def _write_kinks(u: Floats, change: Floats, lower: Floats, upper: Floats, kinks: Floats) -> int:
+    """Write the steps at which decision values meet ends of intervals; return how many there are.
+
+    They come in no order.
+    """
+    count = 0
+    for i in range(len(u)):
+        if change[i] != 0.0:
+            for end in (lower[i], upper[i]):
+                if -np.inf < end < np.inf:
+                    kinks[count] = (end - u[i]) / change[i]
+                    count += 1
+    return count
+
+
+@compiled
+def _root(
+    u: Floats,
+    change: Floats,
+    lower: Floats,
+    upper: Floats,
+    constant: float,
+    curvature: float,
+    kinks: Floats,
+) -> float:
+    """Return the root of :func:`root_on_line`; `kinks` (2 n,) is scratch."""
+    count = _write_kinks(u, change, lower, upper, kinks)
+    if count == 0:
         return -constant / curvature if curvature > 0.0 else 0.0
-    u, change, lower, upper = map(np.ascontiguousarray, (u, change, lower, upper))
-
-    @cache
-    def derivatives(s: float) -> tuple[float, float]:
-        return _derivatives(s, u, change, lower, upper, float(constant), float(curvature))
-
-    def value(s: float) -> float:
-        return derivatives(s)[0]
-
-    first = bisect_left(kinks, 0.0, key=value)  # of value >= 0
-    behind = bisect_right(kinks, 0.0, key=value)  # the first of value > 0, on the same path
-    roots: list[float] = []
-    for place in (first, behind):
-        left = kinks[place - 1] if place > 0 else -math.inf
-        right = kinks[place] if place < len(kinks) else math.inf
+    roots, above = 0.0, 0.0
+    for side in range(2):  # right of the piece is a kink of value >= 0, then one of value > 0
+        if above > 0.0:
+            return roots  # it is the same piece
+        left, right, low, high, above = -np.inf, np.inf, 0, count, np.inf
+        while low < high:  # all kinks between left and right are kinks[low:high]
+            kink = kinks[(low + high) // 2]
+            at = _derivatives(kink, u, change, lower, upper, constant, curvature)[0]
+            is_right = at > 0.0 or (at == 0.0 and side == 0)
+            place = low
+            for k in range(low, high):
+                if (kinks[k] < kink) if is_right else not kinks[k] > kink:
+                    kinks[place], kinks[k] = kinks[k], kinks[place]
+                    place += 1
+            if is_right:
+                right, high, above = kink, place, at
+            else:
+                left, low = kink, place
         # Kinks of a change at rounding level lie so far off that the line is lost there.
         if left < 0.0 < right:
             inside = 0.0
@@ -207,8 +230,9 @@ def root_on_line(
             inside = left + 0.5 * min(right - left, 1.0 + left)
         else:
             inside = right - 0.5 * min(right - left, 1.0 - right)
-        at, slope = derivatives(inside)
-        flat = min(right, kinks[-1]) if not roots else max(left, kinks[0])
+        at, slope = _derivatives(inside, u, change, lower, upper, constant, curvature)
+        flat = right if left == -np.inf or (side == 0 and right < np.inf) else left
         root = inside - at / slope if slope > 0.0 else flat
-        roots.append(min(max(root, left), right))
-    return 0.5 * (roots[0] + roots[1])
+        root = min(max(root, left), right)
+        roots = 0.5 * (roots + root) if side else root
+    return roots

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from mkldist.machines.squared_losses import SquaredLoss
+from mkldist.machines.squared_losses import SquaredLoss, root_on_line
 from tests.methods import instances
 from tests.methods.primal_machines import (
     every_loss,
@@ -36,6 +36,30 @@ def test_best_bias_and_best_step_minimise_on_their_lines(name, seed):
 
     found = along(loss.best_step(u, change, 0.3, 0.2))
     assert found <= minimize_scalar(along, bracket=(-1, 1), tol=1e-12).fun + 1e-9
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_roots_lie_in_the_middle_of_those_by_sorting_equal_kinks(seed):
+    rng = np.random.default_rng(seed)
+    u, change = rng.integers(-3, 4, size=(2, 12)).astype(float)
+    lower = np.where(rng.random(12) < 0.7, rng.integers(-2, 1, 12), -np.inf)
+    upper = np.where(rng.random(12) < 0.7, rng.integers(0, 3, 12), np.inf)
+    constant = float(rng.integers(-2, 3))
+
+    def value(s: float) -> float:
+        at = u + s * change
+        return constant - float((np.clip(at, lower, upper) - at) @ change)
+
+    moving = change != 0
+    ends = np.concatenate([(end - u)[moving] / change[moving] for end in (lower, upper)])
+    kinks = np.unique(ends[np.isfinite(ends)])
+    values = np.array([value(s) for s in kinks])
+    found = root_on_line(u, change, lower, upper, constant, 0.0)
+    if np.any(values == 0.0) and values[0] < 0.0 < values[-1]:
+        flat = kinks[values == 0.0]
+        assert found == pytest.approx(0.5 * (flat[0] + flat[-1]))
+    elif values[0] < 0.0 < values[-1]:
+        assert value(found) == pytest.approx(0.0, abs=1e-12)
 
 
 def test_a_flat_loss_takes_the_middle_bias():
