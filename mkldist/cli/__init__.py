@@ -10,6 +10,7 @@ import click
 from mkldist.cli.failures import reporting
 
 COMMANDS = {
+    "init": "mkldist.cli.init",
     "sweep": "mkldist.cli.sweep",
     "plan": "mkldist.cli.plan",
     "status": "mkldist.cli.status",
@@ -27,6 +28,7 @@ MEANT = {
     **dict.fromkeys(("ls", "methods", "kernels", "datasets", "sweeps"), "list"),
     **dict.fromkeys(("info", "describe", "explain", "help", "cat"), "show"),
     **dict.fromkeys(("rm", "remove", "delete", "purge", "clear"), "clean"),
+    **dict.fromkeys(("new", "create", "setup", "start-project"), "init"),
     **dict.fromkeys(("save", "convert", "csv", "to-csv"), "export"),
 }
 """Words of other programs, and the command that is meant."""

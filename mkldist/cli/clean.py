@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 def command(path: Path, yes: bool) -> None:
     """Remove the Gram matrices that the sweep PATH stored; print what and how much, and ask.
 
-    PATH is a folder of results, a sweep's file or name, or a folder of banks such as
-    results/banks.  Records, results and snapshots stay.  A sweep that needs the Gram matrices
-    later computes them again.  While a sweep uses a folder of banks, nothing is removed from it.
+    PATH is the folder of a sweep's results, its file or its name; or a folder of many sweeps
+    such as results, for all that they stored.  Records, results and snapshots stay.  A sweep that
+    needs the Gram matrices later computes them again.  While a sweep uses a folder of banks,
+    nothing is removed from it.
     """
     from mkldist.cli.plan import readable_bytes
     from mkldist.run.clean import remove, stored_banks, total_bytes

@@ -16,6 +16,7 @@ def command() -> None:
 
 
 @command.command("datasets")
+@click.argument("names", nargs=-1)
 @click.option(
     "--data-dir",
     "data_dirs",
@@ -24,19 +25,26 @@ def command() -> None:
     envvar="MKLDIST_DATA",
     help="Folder of data sets; may be repeated. [env: MKLDIST_DATA]",
 )
-def datasets(data_dirs: tuple[Path, ...]) -> None:
-    """List data sets by name: files, data sets of scikit-learn, and synthetic ones."""
+def datasets(names: tuple[str, ...], data_dirs: tuple[Path, ...]) -> None:
+    """List data sets: files, those of scikit-learn, synthetic ones; or describe NAMES."""
     from mkldist.data.catalogue import list_datasets
 
+    if names:
+        _describe(names, "dataset", data_dirs=data_dirs)
+        return
     entries = list_datasets(data_dirs)
     _print(("name", "kind", "description"), ((e.name, e.kind, e.description) for e in entries))
 
 
 @command.command("kernels")
-def kernels() -> None:
-    """List kernel functions and named families."""
+@click.argument("names", nargs=-1)
+def kernels(names: tuple[str, ...]) -> None:
+    """List kernel functions and named families, or describe NAMES."""
     from mkldist.cli.known import FUNCTIONS, known_of
 
+    if names:
+        _describe(names, "kernel", "family")
+        return
     functions = ((name, *words) for name, words in FUNCTIONS.items())
     _print(("function", "k(x, z)", "parameters"), functions)
     click.echo()
@@ -48,21 +56,12 @@ def kernels() -> None:
 def methods(names: tuple[str, ...]) -> None:
     """List all methods in a line each, or describe NAMES as 'mkldist show' does."""
     from mkldist.cli.known import known_of
-    from mkldist.errors import InputError, nearest
 
-    lines = {one.name: one.line for one in known_of("method")}
-    for name in names:
-        if name not in lines:
-            wanted = f"one of {', '.join(lines)}"
-            raise InputError("list methods", f"found {name!r}", wanted, nearest(name, lines))
-    if not names:
-        _print(("method", "finds"), lines.items())
-        click.echo("\nmkldist show NAME describes one in full")
+    if names:
+        _describe(names, "method")
         return
-    from mkldist.cli.show import method_lines
-
-    for name in names:
-        click.echo("\n".join([*method_lines(name), ""]))
+    _print(("method", "finds"), ((one.name, one.line) for one in known_of("method")))
+    click.echo("\nmkldist show NAME describes one in full")
 
 
 @command.command("sweeps")
@@ -88,6 +87,15 @@ def sweeps(folders: tuple[Path, ...]) -> None:
     _print(("sweep", "description"), ((name, described(files[name])) for name in files))
     if not folders and shipped:
         click.echo("\nmkldist sweep NAME runs one. To change it: mkldist show NAME > mine.toml")
+
+
+def _describe(names: Sequence[str], *kinds: str, data_dirs: Sequence[Path] = ()) -> None:
+    """Print what 'mkldist show' prints of each name."""
+    from mkldist.cli.show import describe
+
+    for name in names:
+        describe(name, kinds, data_dirs)
+        click.echo()
 
 
 def _print(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

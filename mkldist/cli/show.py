@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 FEATURES_SHOWN = 12
 WIDTH = 80
+_WORDS = {"kernel": "kernel function", "dataset": "data set"} | {
+    kind: kind for kind in ("method", "family", "sweep")
+}
 
 
 @click.command("show")
@@ -40,7 +43,18 @@ def command(name: str, kind: str | None, data_dirs: tuple[Path, ...]) -> None:
     Of a sweep the file is printed, so that 'mkldist show quickstart --kind sweep > mine.toml'
     makes a copy to change.
     """
-    found = _called(name, kind, data_dirs)
+    describe(name, KINDS if kind is None else (kind,), data_dirs)
+
+
+def describe(name: str, kinds: Sequence[str], data_dirs: Sequence[Path] = ()) -> None:
+    """Print what has a name, of each of the kinds that know it.
+
+    Raises
+    ------
+    mkldist.errors.InputError
+        If none does.
+    """
+    found = _called(name, kinds, data_dirs)
     for number, one in enumerate(found):
         if len(found) > 1:
             click.echo(click.style(f"{'' if not number else chr(10)}# {one.kind}", bold=True))
@@ -48,7 +62,7 @@ def command(name: str, kind: str | None, data_dirs: tuple[Path, ...]) -> None:
             click.echo(line)
 
 
-def _called(name: str, kind: str | None, data_dirs: Sequence[Path]) -> list[Known]:
+def _called(name: str, kinds: Sequence[str], data_dirs: Sequence[Path]) -> list[Known]:
     """Return what has a name.
 
     Raises
@@ -60,13 +74,13 @@ def _called(name: str, kind: str | None, data_dirs: Sequence[Path]) -> list[Know
     from mkldist.errors import InputError, nearest
     from mkldist.spec.foreign import meant
 
-    everything = [one for one in known(data_dirs) if kind in (None, one.kind)]
+    everything = [one for one in known(data_dirs) if one.kind in kinds]
     found = [one for one in everything if one.name == name]
     if not found:
         raise InputError(
-            f"show {name}",
+            name,
             "nothing of this name",
-            f"a {kind}" if kind else "a method, kernel function, family, data set or sweep",
+            f"a {' or '.join(_WORDS[kind] for kind in kinds)}",
             meant(name)
             or nearest(name, [one.name for one in everything])
             or "'mkldist list' with methods, kernels, datasets or sweeps prints all names",

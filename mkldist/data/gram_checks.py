@@ -84,9 +84,20 @@ def check_stack(grams: npt.NDArray[Any], where: str) -> None:
     if grams.dtype.kind not in "fiub":
         raise GramError(where, f"an array of {grams.dtype}", "real numbers")
     if grams.ndim != 3 or grams.shape[1] != grams.shape[2]:
-        raise GramError(where, f"shape {grams.shape}", "(M, n, n): M square matrices")
+        raise GramError(
+            where, f"shape {grams.shape}", "(M, n, n): M square matrices", _instead_of(grams.shape)
+        )
     if not grams.size:
         raise GramError(where, f"shape {grams.shape}", "at least one matrix of one point")
+
+
+def _instead_of(shape: tuple[int, ...]) -> str:
+    """Return how to make a stack of matrices of an array that is one matrix."""
+    if len(shape) != 2:
+        return ""
+    if shape[0] == shape[1]:
+        return "Give one matrix as grams[None]"
+    return 'Make kernels of features first: mkldist.KernelBank(X, "xu2008")'
 
 
 def check_finite(matrix: Floats, where: str) -> None:

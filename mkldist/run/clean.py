@@ -12,6 +12,7 @@ from mkldist.gram.cache import NodeCache
 from mkldist.gram.store import GramStore, list_banks
 from mkldist.results.bank_note import noted_banks
 from mkldist.results.output import OutputFolder
+from mkldist.run.places import BANKS
 
 
 @dataclass(frozen=True)
@@ -55,12 +56,13 @@ def stored_banks(path: Path) -> tuple[StoredBank, ...]:
     Parameters
     ----------
     path : Path
-        Output folder of a sweep, or a folder of banks.
+        Output folder of a sweep, a folder of banks, or a folder that has one called ``banks``.
     """
     if OutputFolder(path).manifest.is_file():
         places = {root: ids for root, ids in noted_banks(path).items() if "://" not in root}
     else:
-        places = {str(path): list_banks(path) if path.is_dir() else []}
+        folder = path / BANKS if (path / BANKS).is_dir() else path
+        places = {str(folder): list_banks(folder) if folder.is_dir() else []}
     return tuple(
         bank for root, ids in places.items() for i in ids if (bank := _stored(Path(root), i))
     )

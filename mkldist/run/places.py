@@ -11,6 +11,7 @@ from mkldist.spec.model import SweepSpec
 from mkldist.spec.shipped import sweep_file
 
 RESULTS = Path("results")
+BANKS = "banks"
 
 
 def output_path(spec: SweepSpec, output: Path | None = None) -> Path:
@@ -25,7 +26,7 @@ def banks_root(spec: SweepSpec, output: Path) -> str:
     them in its own output.
     """
     parent = output.parent if spec.outputs.keep_banks else output
-    given = spec.outputs.banks or str(parent / "banks")
+    given = spec.outputs.banks or str(parent / BANKS)
     return given if "://" in given else str(Path(given).absolute())
 
 

@@ -52,8 +52,9 @@ def test_what_was_printed_goes(root, words, typed):
     assert "no Gram matrices are stored" in clean("mine").output
 
 
-def test_a_folder_of_banks_is_emptied(root):
-    assert "3 banks" in clean("results/banks", "--yes").output
+@pytest.mark.parametrize("folder", ["results/banks", "results"])
+def test_a_folder_of_banks_is_emptied(root, folder):
+    assert "3 banks" in clean(folder, "--yes").output
     assert list_banks(root) == []
 
 

@@ -170,10 +170,12 @@ def test_plan_prints_the_graphs(tmp_path):
         ("datasets", ("wdbc", "two_moons", "synthetic")),
         ("kernels", ("gaussian", "suzuki2011")),
         ("methods", ("level", "Extended Level method", "mkldist show NAME")),
+        ("kernels gaussian do2009", ("k(x, z) = exp", 'family = "do2009"')),
+        ("datasets iris", ("3 classes: 50 setosa",)),
     ],
 )
 def test_lists(tmp_path, what, words):
-    done = run(tmp_path, "list", what)
+    done = run(tmp_path, "list", *what.split())
     for word in words:
         assert word in done.stdout
 
@@ -290,11 +292,12 @@ def test_list_of_sweeps_shows_descriptions(tmp_path):
         (("sweep", "tiny.toml", "--n-jobs", "2"), "Did you mean '--workers'?"),
         (("sweep", "tiny.toml", "--colour"), "No such option"),
         (("plan", "tiny.toml", "--set", "methods.majority.name=lapsvm"), "needs a graph"),
-        (("list", "methods", "simplmkl"), "bad input: list methods: found 'simplmkl'"),
+        (("list", "methods", "simplmkl"), "bad input: simplmkl: nothing of this name"),
         (("list", "methods", "simplmkl"), "Did you mean 'simplemkl'?"),
         (("show", "simplmkl"), "Did you mean 'simplemkl'?"),
+        (("list", "kernels", "rbf"), "expected a kernel function or family. Write"),
         (("show", "rbf"), 'Write "gaussian".'),
-        (("show", "level", "--kind", "family"), "show level: nothing of this name"),
+        (("show", "level", "--kind", "family"), "level: nothing of this name"),
         (
             ("sweep", "tiny.toml", "--set", "datasets.two_moons.source=friedman1"),
             "data set 'two_moons' is one of regression; expected a method that learns real values",

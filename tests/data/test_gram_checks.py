@@ -36,7 +36,8 @@ def test_zero_and_integer_and_boolean_matrices_pass():
 @pytest.mark.parametrize(
     ("array", "y", "words"),
     [
-        (np.ones((3, 4)), None, ["shape (3, 4)", "(M, n, n)"]),
+        (np.ones((3, 4)), None, ["shape (3, 4)", "(M, n, n)", "mkldist.KernelBank(X"]),
+        (np.ones((3, 3)), None, ["shape (3, 3)", "grams[None]"]),
         (np.ones((2, 3, 4)), None, ["shape (2, 3, 4)"]),
         (np.ones((0, 3, 3)), None, ["at least one"]),
         (np.ones((2, 0, 0)), None, ["at least one"]),

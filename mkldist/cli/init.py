@@ -1,0 +1,94 @@
+"""``mkldist init``: a first sweep file for a user's data."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from mkldist.data.first_look import Column
+    from mkldist.run.first_sweep import Facts
+
+
+@click.command("init")
+@click.argument("data", type=click.Path(path_type=Path))
+@click.option("--label", metavar="COLUMN", help="Label column.  [default: by its name, else asked]")
+@click.option(
+    "--to",
+    "file",
+    type=click.Path(path_type=Path),
+    help="Sweep file to write.  [default: NAME.toml here]",
+)
+@click.option("--overwrite", is_flag=True, help="Replace a file that is there.")
+@click.pass_context
+def command(
+    context: click.Context, data: Path, label: str | None, file: Path | None, overwrite: bool
+) -> None:
+    """Look at the file DATA, write a commented sweep for it, and print the plan of that sweep."""
+    from mkldist.cli.plan import command as plan
+    from mkldist.durable import write_file, writing
+    from mkldist.errors import OutputError
+    from mkldist.run.first_sweep import first_sweep, sweep_name
+
+    target = file or Path(f"{sweep_name(data)}.toml")
+    if target.exists() and not overwrite:
+        raise OutputError(
+            str(target), "a file", "no file", "Give --overwrite, or another name by --to"
+        )
+    text = first_sweep(data, target, _facts(data, label))
+    with writing(target):
+        write_file(target, [text.encode()])
+    click.echo(f"wrote {target}; its plan:\n")
+    context.invoke(plan, file=target, overrides=(), memory=None, data_dirs=(), workers=None)
+    click.echo(f"\nmkldist sweep {quote(str(target))} runs it")
+
+
+def _facts(data: Path, label: str | None) -> Facts:
+    """Return what the data are like: of a table by its columns, of others by the data set."""
+    from mkldist.data.catalogue import load_dataset
+    from mkldist.data.first_look import TABLES, FirstLook, check_label, read_columns
+    from mkldist.run.first_sweep import Facts, sweep_name
+    from mkldist.spec.model import DatasetSpec
+
+    if not data.name.casefold().endswith(TABLES):
+        spec = DatasetSpec(name=sweep_name(data), file=str(data.absolute()), label=label)
+        found = load_dataset(spec, (), Path(), seed=0)
+        return Facts(found.n_points, found.n_features, found.classes is None, label)
+    columns = read_columns(data)
+    if label is not None:
+        check_label(columns, label, "--label")
+    return Facts.of(FirstLook(columns, label or _label(columns, data)))
+
+
+def _label(columns: dict[str, Column], data: Path) -> str:
+    """Return the label column by its name, or ask for it.
+
+    Raises
+    ------
+    mkldist.errors.DataError
+        If nobody is there to answer.
+    """
+    from mkldist.data.first_look import likely_label, possible_labels
+    from mkldist.errors import DataError
+
+    likely = likely_label(columns)
+    if likely is not None:
+        return likely
+    possible = possible_labels(columns) or list(columns)
+    if not sys.stdin.isatty():
+        raise DataError(
+            str(data),
+            "no column that is called label, class, target, y or diagnosis",
+            "the name of the label column",
+            f"Give --label, one of {', '.join(map(repr, possible))}",
+        )
+    for name in possible:
+        values = columns[name].counts
+        shown = ", ".join(list(values)[:5])
+        click.echo(f"  {name}: {len(values)} values ({shown}{', …' if len(values) > 5 else ''})")
+    choice = click.Choice(possible)
+    return str(click.prompt("Which column holds the labels?", type=choice, show_choices=False))

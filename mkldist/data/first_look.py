@@ -1,0 +1,251 @@
+"""A first look at a table: the kind of each column, and the role that it most likely has."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain, pairwise
+from pathlib import Path
+
+from mkldist.data.columns import LABEL_NAMES, check_names
+from mkldist.data.csv_files import BOOLEANS, SEPARATORS
+from mkldist.data.missing import MISSING_VALUES
+from mkldist.data.opening import REWRITE, opened
+from mkldist.errors import DataError, nearest
+
+TABLES = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
+MOST_CLASSES = 20  # distinct numbers of a label that are taken for classes
+MOST_CATEGORIES = 30
+FEWEST_ROWS = 10  # of a column that is taken for the numbers of the rows
+_DATE = re.compile(r"\d{4}-\d\d?-\d\d?([ T].*)?|\d\d?[./]\d\d?[./]\d{2,4}")
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a table.
+
+    Parameters
+    ----------
+    name : str
+        Its name in the header.
+    values : tuple of str
+        Its fields, without blanks around them.
+    """
+
+    name: str
+    values: tuple[str, ...]
+
+    @cached_property
+    def counts(self) -> Counter[str]:
+        """Rows by value, without missing values."""
+        return Counter(v for v in self.values if v.casefold() not in MISSING_VALUES)
+
+    @property
+    def n_missing(self) -> int:
+        """Number of missing values."""
+        return len(self.values) - self.counts.total()
+
+    @cached_property
+    def is_numeric(self) -> bool:
+        """True if all values are numbers, or true and false."""
+        return all(_number(v) is not None or v.casefold() in BOOLEANS for v in self.counts)
+
+    @cached_property
+    def holds_dates(self) -> bool:
+        """True if all values look like dates."""
+        return bool(self.counts) and all(_DATE.fullmatch(value) for value in self.counts)
+
+    @cached_property
+    def is_number_of_row(self) -> bool:
+        """True if the values are whole numbers that rise by one from row to row."""
+        if len(self.values) < FEWEST_ROWS or not all(v.isdecimal() for v in self.values):
+            return False
+        numbers = list(map(int, self.values))
+        return all(b - a == 1 for a, b in pairwise(numbers))
+
+    @property
+    def names_rows(self) -> bool:
+        """True if the column most likely names the rows."""
+        if self.is_number_of_row:
+            return True
+        called = re.search(r"(^|[_ -])id$|^id([_ -]|$)", self.name.casefold()) is not None
+        all_differ = len(self.counts) == len(self.values) > 1
+        return all_differ and (called or not self.is_numeric) and not self.holds_dates
+
+    @property
+    def is_categorical(self) -> bool:
+        """True if the column holds few different texts."""
+        few = len(self.counts) <= min(MOST_CATEGORIES, len(self.values) // 2)
+        return not self.is_numeric and few and not self.holds_dates
+
+    @property
+    def is_regression(self) -> bool:
+        """True if the column, as a label, most likely holds real values."""
+        numbers = [_number(value) for value in self.counts]
+        return None not in numbers and len(numbers) > MOST_CLASSES
+
+    @property
+    def alike(self) -> list[tuple[str, ...]]:
+        """Values that differ in capitals alone."""
+        folded: dict[str, list[str]] = {}
+        for value in self.counts:
+            folded.setdefault(value.casefold(), []).append(value)
+        return [tuple(values) for values in folded.values() if len(values) > 1]
+
+
+@dataclass(frozen=True)
+class FirstLook:
+    """Columns of a table and their roles.
+
+    Parameters
+    ----------
+    columns : mapping of str to Column
+        All columns by name.
+    label : str
+        The label column.
+    """
+
+    columns: Mapping[str, Column]
+    label: str
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.columns[self.label].values)
+
+    @property
+    def others(self) -> list[Column]:
+        """Columns other than the label."""
+        return [column for column in self.columns.values() if column.name != self.label]
+
+    @cached_property
+    def id(self) -> str | None:
+        """The first column that names the rows, None if there is none."""
+        return next((column.name for column in self.others if column.names_rows), None)
+
+    @cached_property
+    def categorical(self) -> list[Column]:
+        """Columns of few different texts."""
+        return [c for c in self.others if c.is_categorical and c.name != self.id]
+
+    @cached_property
+    def ignored(self) -> list[Column]:
+        """Columns of which no feature can be made: dates, texts, further names of rows."""
+        return [
+            c for c in self.others
+            if c.name != self.id and not c.is_categorical and (c.names_rows or not c.is_numeric)
+        ]  # fmt: skip
+
+    @cached_property
+    def features(self) -> list[Column]:
+        """Columns of numbers."""
+        left_out = {self.id, *(c.name for c in self.ignored), *(c.name for c in self.categorical)}
+        return [c for c in self.others if c.name not in left_out]
+
+    @property
+    def n_features(self) -> int:
+        """Number of features that columns of numbers and of categories make."""
+        of_categories = sum(len(c.counts) + (c.n_missing > 0) for c in self.categorical)
+        return len(self.features) + of_categories
+
+    @property
+    def missing(self) -> tuple[int, int]:
+        """Numbers of rows and of columns of numbers that miss values."""
+        columns = [c for c in self.features if c.n_missing]
+        rows = {row for c in columns for row, value in enumerate(c.values) if value not in c.counts}
+        return len(rows), len(columns)
+
+
+def read_columns(path: Path) -> dict[str, Column]:
+    """Read the columns of a CSV file as texts.
+
+    Raises
+    ------
+    mkldist.errors.DataError
+        If the file is no table that can be read.
+    """
+    where = str(path)
+    names, rows = _csv(path, where)
+    if not rows:
+        raise DataError(where, "a header and no rows", "at least one row of each class", REWRITE)
+    values = zip(*rows, strict=True)
+    return {
+        name: Column(name, tuple(text.strip() for text in column))
+        for name, column in zip(names, values, strict=True)
+    }
+
+
+def likely_label(columns: Mapping[str, Column]) -> str | None:
+    """Return the one column that is called as label columns are, None if there is none."""
+    likely = [name for name in columns if name.casefold() in LABEL_NAMES]
+    return likely[0] if len(likely) == 1 else None
+
+
+def possible_labels(columns: Mapping[str, Column]) -> list[str]:
+    """Return the columns whose values may be labels, those of fewest different values first."""
+    possible = [c for c in columns.values() if len(c.counts) > 1 and not c.names_rows]
+    return [c.name for c in sorted(possible, key=lambda c: len(c.counts)) if not c.holds_dates]
+
+
+def check_label(columns: Mapping[str, Column], label: str, where: str) -> None:
+    """Refuse a label column that the table does not have.
+
+    Raises
+    ------
+    mkldist.errors.DataError
+        Naming the nearest.
+    """
+    if label not in columns:
+        raise DataError(
+            where,
+            f"no column {label!r}",
+            "the name of the label column",
+            nearest(label, columns) or f"Choose one of {', '.join(possible_labels(columns))}",
+        )
+
+
+def _csv(path: Path, where: str) -> tuple[Sequence[str], list[list[str]]]:
+    with opened(path, where) as stream:
+        text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
+        first = text.readline()
+        separator = max(SEPARATORS, key=first.count)
+        reader = csv.reader(chain([first], text), delimiter=separator, strict=True)
+        try:
+            names = [name.strip() for name in next(reader, [])]
+            rows = list(_whole(reader, names, where))
+        except csv.Error as error:
+            raise DataError(
+                f"{where}, line {reader.line_num}",
+                f"not a row of a table ({error})",
+                "fields separated by one separator, quotes closed",
+            ) from error
+    check_names(names, where)
+    return names, rows
+
+
+def _whole(reader: Iterator[list[str]], names: Sequence[str], where: str) -> Iterator[list[str]]:
+    """Yield the rows of a table; refuse one of another length."""
+    for number, fields in enumerate(reader, 2):
+        if fields and len(fields) != len(names):
+            raise DataError(
+                f"{where}, row {number}",
+                f"{len(fields)} fields",
+                f"{len(names)}, as in the header",
+                "Look for a missing or extra separator, or for unquoted text with a separator",
+            )
+        if fields:
+            yield fields
+
+
+def _number(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) and "_" not in text else None

@@ -1,0 +1,198 @@
+"""The text of a first sweep file for a user's data: kernels and methods that suit them."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from shlex import quote
+
+from mkldist.data.first_look import Column, FirstLook
+from mkldist.spec.values import spelled
+
+COLUMN = 34  # of comments beside a key
+SINGLE_FEATURES = 60  # up to so many features, each has kernels of its own
+MANY_ROWS = 5000
+PART_ROWS = 2000
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the file depends on.
+
+    Parameters
+    ----------
+    n_rows, n_features : int
+        Size of the data.
+    regression : bool
+        True if labels are real values.
+    label : str or None
+        The label column; None where the source has but one.
+    look : FirstLook or None
+        Columns of a table.
+    """
+
+    n_rows: int
+    n_features: int
+    regression: bool
+    label: str | None = None
+    look: FirstLook | None = None
+
+    @classmethod
+    def of(cls, look: FirstLook) -> Facts:
+        """Return the facts of a table."""
+        label = look.columns[look.label]
+        return cls(look.n_rows, look.n_features, label.is_regression, look.label, look)
+
+
+def sweep_name(path: Path) -> str:
+    """Return the name of a file without endings, as a sweep may be called.
+
+    Examples
+    --------
+    >>> sweep_name(Path("data/heart disease (2).csv.gz"))
+    'heart_disease_2'
+    """
+    stem = path.name.split(".")[0]
+    return re.sub(r"[^A-Za-z0-9]+", "_", stem).strip("_")[:100] or "mine"
+
+
+def first_sweep(data: Path, file: Path, facts: Facts) -> str:
+    """Return the text of the sweep file.
+
+    Parameters
+    ----------
+    data : Path
+        The user's data.
+    file : Path
+        The sweep file, from whose folder the path of the data starts.
+    facts : Facts
+        What the data are like.
+    """
+    return "\n".join(
+        [*_head(data, file, facts), *_dataset(data, file, facts), *_splits(facts),
+         *_bank(facts), *_methods(facts), ""]
+    )  # fmt: skip
+
+
+def _head(data: Path, file: Path, facts: Facts) -> Iterator[str]:
+    yield f"# A first sweep on {data.name}: {facts.n_rows} rows, {facts.n_features} features."
+    yield "#"
+    yield f"#     mkldist plan  {quote(str(file))}        print the work"
+    yield f"#     mkldist sweep {quote(str(file))}        run it, or the rest of it"
+    yield "#"
+    yield "# Change what you like: a sweep runs only what it has not run before."
+    yield f'\nname = "{sweep_name(data)}"'
+    yield "seed = 0"
+    yield _said("tol = 0.01", "relative duality gap at which every method stops")
+
+
+def _dataset(data: Path, file: Path, facts: Facts) -> Iterator[str]:
+    yield f'\n[[datasets]]\nname = "{sweep_name(data)}"'
+    place = os.path.relpath(data.absolute(), file.absolute().parent)
+    yield f"file = {spelled(Path(place).as_posix(), None)}"
+    if facts.label is not None:
+        yield _said(f"label = {spelled(facts.label, None)}", _values(facts))
+    if facts.regression:
+        yield _said('task = "regression"', "remove it if the labels are classes")
+    if facts.look is not None:
+        yield from _roles(facts.look)
+    if facts.n_rows > MANY_ROWS and not facts.regression:
+        yield _said(
+            f"per_class = {PART_ROWS // 2}", "a random part, to begin with; remove it later"
+        )
+
+
+def _values(facts: Facts) -> str:
+    """Return the values of the label column in words."""
+    if facts.look is None or facts.regression:
+        return ""
+    counts = facts.look.columns[facts.look.label].counts
+    words = [f"{count} {value}" for value, count in counts.most_common(4)]
+    return ", ".join([*words, "…"] if len(counts) > len(words) else words)
+
+
+def _roles(look: FirstLook) -> Iterator[str]:
+    """Yield the keys of columns that are no plain features, and notes on what looks odd."""
+    if look.id is not None:
+        yield _said(f"id = {spelled(look.id, None)}", "names the rows, so it is no feature")
+    if look.ignored:
+        reasons = {_reason(column): None for column in look.ignored}
+        names = [column.name for column in look.ignored]
+        yield _said(f"ignore = {spelled(names, None)}", ", ".join(reasons))
+    if look.categorical:
+        names = [column.name for column in look.categorical]
+        yield _said(f"categorical = {spelled(names, None)}", "a feature for each value")
+    rows, columns = look.missing
+    if rows:
+        where = f"{rows} of {look.n_rows} rows, {columns} column{'s' * (columns > 1)}"
+        yield _said('impute = "median"', f"of each training part; {where} miss values")
+    for group in look.columns[look.label].alike:
+        yield f"# NOTE: the classes {' and '.join(map(repr, group))} differ in capitals alone"
+
+
+def _reason(column: Column) -> str:
+    if column.holds_dates:
+        return "dates"
+    return "another name of the rows" if column.names_rows else "texts that differ in most rows"
+
+
+def _splits(facts: Facts) -> Iterator[str]:
+    yield "\n[preprocessing]"
+    yield _said('scale = "zscore"', "fitted on each training part")
+    if facts.regression:
+        yield _said('target = "zscore"', "so that C does not depend on the units of the labels")
+    yield "\n[splits]"
+    yield _said('kind = "holdout"', 'or "kfold" with folds = 5')
+    yield "train_fraction = 0.7\nrepeats = 5"
+    yield "\n# Choose C on each training part alone, by inner folds; six times the work:"
+    yield "# [selection]\n# folds = 5"
+
+
+def _bank(facts: Facts) -> Iterator[str]:
+    d = max(facts.n_features, 1)
+    low, high = (f"{factor * math.sqrt(d):.2g}" for factor in (0.25, 4))
+    yield "\n# Widths around the distance of points in all features, and around 1 in single ones."
+    yield '[[banks]]\nname = "kernels"\nnormalisation = "trace"'
+    yield '[[banks.kernels]]\nfunction = "gaussian"'
+    yield f'widths = {{ start = {low}, stop = {high}, num = 9, scale = "log" }}'
+    yield '[[banks.kernels]]\nfunction = "polynomial"\ndegrees = [1, 2, 3]'
+    if d == 1:
+        return
+    yield '[[banks.kernels]]\nfunction = "gaussian"\nwidths = [0.25, 0.5, 1, 2, 4]'
+    if d <= SINGLE_FEATURES:
+        yield _said('features = "each"', "a kernel on every single feature")
+    else:
+        size = round(math.sqrt(d))
+        yield _said(f"features = {{ count = 50, size = {size} }}", "50 random sets of features")
+
+
+def _methods(facts: Facts) -> Iterator[str]:
+    if facts.regression:
+        yield _method("spicymkl", 'loss = "squared"', "C = [0.3, 1, 3, 10]")
+        yield _method("primalmkl", 'loss = "squared"', "lam = [0.03, 0.1, 0.3]")
+        return
+    yield "\n# Kernels of unit trace have entries near 1/n, so C grows with the number of rows."
+    series = f"C = {spelled(_regularisation(facts.n_rows))}"
+    yield _method("level", series).removeprefix("\n")
+    yield _method("uniform", series)
+    yield _method("best_single", series)
+    yield _method("majority")
+
+
+def _regularisation(n_rows: int) -> Sequence[int]:
+    """Return values of C around the one that suits so many rows."""
+    n_train = 0.7 * min(n_rows, PART_ROWS)
+    first = 10 ** max(0, round(math.log10(n_train / 10)))
+    return [first, 10 * first, 100 * first]
+
+
+def _method(name: str, *lines: str) -> str:
+    return "\n".join(["\n[[methods]]", f'name = "{name}"', *lines])
+
+
+def _said(line: str, comment: str) -> str:
+    return f"{line:{COLUMN - 1}} # {comment}" if comment else line

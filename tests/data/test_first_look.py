@@ -1,0 +1,129 @@
+"""The kinds of columns at a first look, and the roles that follow."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mkldist.data.catalogue import load_dataset
+from mkldist.data.first_look import (
+    Column,
+    FirstLook,
+    check_label,
+    likely_label,
+    possible_labels,
+    read_columns,
+)
+from mkldist.errors import DataError
+from mkldist.spec.model import DatasetSpec
+
+PATIENTS = ["patient_id,age,smoker,site,admitted,note,pulse,disease"] + [
+    f"P{i:02d},{30 + i * 7 % 50},{'true' if i % 3 else 'false'},{('Bern', 'Genf', 'Basel')[i % 3]},"
+    f"2024-01-{i + 1:02d},seen at {i} o'clock,{'' if i == 4 else 60 + i},{'yes' if i % 2 else 'no'}"
+    for i in range(12)
+]
+
+
+@pytest.fixture
+def patients(tmp_path) -> Path:
+    path = tmp_path / "patients.csv"
+    path.write_text("\n".join(PATIENTS))
+    return path
+
+
+def column(*values: str, name: str = "c") -> Column:
+    return Column(name, values)
+
+
+def test_every_column_of_a_table_has_its_role(patients):
+    look = FirstLook(read_columns(patients), "disease")
+    assert look.n_rows == 12
+    assert look.id == "patient_id"
+    assert [c.name for c in look.features] == ["age", "smoker", "pulse"]
+    assert [c.name for c in look.categorical] == ["site"]
+    assert [c.name for c in look.ignored] == ["admitted", "note"]
+    assert look.missing == (1, 1)
+
+
+def test_the_roles_make_the_data_set_that_was_foreseen(patients):
+    look = FirstLook(read_columns(patients), "disease")
+    spec = DatasetSpec(
+        name="patients",
+        file=str(patients),
+        label="disease",
+        id=look.id,
+        ignore=tuple(c.name for c in look.ignored),
+        categorical=tuple(c.name for c in look.categorical),
+        impute="median",
+    )
+    found = load_dataset(spec, (), patients.parent, seed=0)
+    assert (found.n_points, found.n_features) == (look.n_rows, look.n_features) == (12, 6)
+
+
+@pytest.mark.parametrize(
+    ("one", "names_rows"),
+    [
+        (column(*map(str, range(3, 15))), True),
+        (column("3", "4", "5"), False),  # too few to tell
+        (column("10", "20", "35", name="customer_id"), True),
+        (column("10", "20", "35", name="width"), False),
+        (column("10", "20", "20", name="id"), False),
+        (column("a", "b", "c"), True),
+        (column("2024-01-01", "2024-01-02"), False),
+    ],
+)
+def test_columns_that_name_rows_are_told_from_features(one, names_rows):
+    assert one.names_rows is names_rows
+
+
+@pytest.mark.parametrize(
+    ("one", "regression"),
+    [
+        (column(*(f"{i / 7}" for i in range(30))), True),
+        (column(*(str(i % 10) for i in range(300))), False),
+        (column(*(f"class {i}" for i in range(30))), False),
+    ],
+)
+def test_many_different_numbers_are_no_classes(one, regression):
+    assert one.is_regression is regression
+
+
+def test_spellings_that_differ_in_capitals_alone_are_told():
+    assert column("Yes", "no", "yes", "no").alike == [("Yes", "yes")]
+    assert column("yes", "no").alike == []
+
+
+def test_the_label_is_the_one_column_that_is_called_so(patients):
+    columns = read_columns(patients)
+    assert likely_label(columns) is None
+    assert possible_labels(columns)[0] in ("smoker", "disease")
+    assert {"patient_id", "admitted"}.isdisjoint(possible_labels(columns))
+    assert likely_label({"x": column("1"), "Diagnosis": column("a")}) == "Diagnosis"
+    assert likely_label({"y": column("1"), "label": column("a")}) is None
+    with pytest.raises(DataError, match="Did you mean 'disease'"):
+        check_label(columns, "desease", "--label")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a,b\n1,2\n3", "row 3: 1 fields; expected 2"),
+        ("a,b\n", "a header and no rows"),
+        ("a,a\n1,2", "have the same name 'a'"),
+        ('a,b\n1,"2', "not a row of a table"),
+    ],
+)
+def test_what_is_no_table_is_refused(tmp_path, text, said):
+    path = tmp_path / "t.csv"
+    path.write_text(text)
+    with pytest.raises(DataError, match=said):
+        read_columns(path)
+
+
+def test_separators_and_blanks_are_those_of_the_reader(tmp_path):
+    path = tmp_path / "t.tsv"
+    path.write_text("a \tclass\n 1\tyes \n\n2\tno\n")
+    columns = read_columns(path)
+    assert columns["a"].values == ("1", "2")
+    assert columns["class"].values == ("yes", "no")
