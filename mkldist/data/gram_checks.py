@@ -23,6 +23,8 @@ from mkldist.lapack import has_cholesky_factor
 
 TOLERANCE = 1e-8
 SINGLE_PRECISION_TOLERANCE = 1e-6
+LARGEST = 1e100
+LARGEST_SINGLE = 1e37  # as float32
 
 
 def usable_grams(
@@ -100,11 +102,22 @@ def _instead_of(shape: tuple[int, ...]) -> str:
     return 'Make kernels of features first: mkldist.KernelBank(X, "xu2008")'
 
 
-def check_finite(matrix: Floats, where: str) -> None:
-    """Raise GramError if an (n, n) matrix has an entry that is not finite."""
+def check_finite(matrix: Floats, where: str, largest: float = LARGEST) -> None:
+    """Raise GramError if an (n, n) matrix has an entry that is not finite, or one too large.
+
+    The largest entry of a positive semi-definite matrix stands on its diagonal.
+    """
     with np.errstate(over="ignore", invalid="ignore"):
         total = matrix.sum()
     if np.isfinite(total) or np.isfinite(matrix).all():
+        greatest = float(matrix.diagonal().max())
+        if greatest > largest:
+            raise GramError(
+                where,
+                f"values up to {greatest:.1e}",
+                f"at most {largest:.0e}, so that sums of squares are finite",
+                "Divide the matrix by a number; it then needs C times that number",
+            )
         return
     i, j = np.argwhere(~np.isfinite(matrix))[0]
     raise GramError(where, f"entry ({i}, {j}) is {matrix[i, j]}", "finite numbers")

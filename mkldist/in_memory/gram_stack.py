@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from mkldist.arrays import Array, Floating, Floats
 from mkldist.data.gram_checks import (
+    LARGEST_SINGLE,
     check_diagonal,
     check_finite,
     check_stack,
@@ -137,6 +138,8 @@ def packed_bank(
     def work(kernels: slice) -> None:
         for m in range(kernels.start, kernels.stop):
             matrix = np.asarray(stack[m], dtype=np.float64)
+            if values.dtype == np.float32:
+                check_finite(matrix, f"{inspection.where}: kernel {m}", LARGEST_SINGLE)
             layout.pack(inspection.inspected(matrix, m), out=values[m])
 
     side_by_side(work, len(stack), stack.shape[1] ** 2)

@@ -12,7 +12,8 @@ sizes occur in practice, and a general solver, HiGHS, takes over where the pivot
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -23,6 +24,7 @@ from mkldist.compiled import compiled
 
 Numbers = TypeVar("Numbers", Floats, Ints)
 
+USUAL = (1e-8, 1e8)  # sizes of payoffs that are not scaled
 _PIVOT_LIMIT = 1000
 _WEIGHT_TOLERANCE = 1e-12
 _PAYOFF_TOLERANCE = 64.0 * float(np.finfo(np.float64).eps)
@@ -67,17 +69,32 @@ def solve_game(payoff: Floats, active: Ints, support: Ints) -> GameSolution:
     -------
     GameSolution
     """
-    found = _dual_simplex(payoff, active, support) if len(active) else None
+    scale = _scale(payoff)
+    scaled = payoff if scale == 1.0 else payoff / scale
+    found = _dual_simplex(scaled, active, support) if len(active) else None
     if found is None:  # no basis, or one that does not fit
-        best_reply = np.array([payoff[0].argmin()])
-        found = _dual_simplex(payoff, np.zeros(1, dtype=np.intp), best_reply)
-    return _solve_by_general_solver(payoff) if found is None else found
+        best_reply = np.array([scaled[0].argmin()])
+        found = _dual_simplex(scaled, np.zeros(1, dtype=np.intp), best_reply)
+    if found is None:
+        return _solve_by_general_solver(payoff)
+    return found if scale == 1.0 else replace(found, bound=scale * found.bound)
+
+
+def _scale(payoff: Floats) -> float:
+    """Return the power of two by which to divide payoffs, whose pivots have absolute tolerances.
+
+    It is one for payoffs of usual size.
+    """
+    largest = max(float(payoff.max()), -float(payoff.min()))
+    if largest == 0.0 or USUAL[0] <= largest <= USUAL[1]:
+        return 1.0
+    return math.ldexp(1.0, math.frexp(largest)[1])
 
 
 def _solve_by_general_solver(payoff: Floats) -> GameSolution:
     """Solve a game on which the warm start broke down, by HiGHS."""
     n_rows, n_columns = payoff.shape
-    scale = max(float(np.abs(payoff).max()), float(np.finfo(np.float64).tiny))
+    scale = max(float(np.abs(payoff).max()), _TINY)
     result = scipy.optimize.linprog(
         np.r_[np.zeros(n_columns), 1.0],
         A_ub=np.column_stack([payoff / scale, -np.ones(n_rows)]),

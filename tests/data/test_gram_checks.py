@@ -136,7 +136,7 @@ def test_the_largest_asymmetry_is_found_wherever_it_is(n):
 
 
 def test_entries_whose_sum_alone_is_infinite_are_finite():
-    check_finite(np.full((2, 2), 1.7e308), "here")
+    check_finite(np.full((2, 2), 1.7e308), "here", np.inf)
 
 
 def test_negative_entries_of_the_diagonal_are_named():
@@ -169,3 +169,8 @@ def test_negative_eigenvalues_become_zero_and_others_stay():
     assert before[0] < -4e-4
     assert abs(after[0]) < 1e-10
     np.testing.assert_allclose(after[1:], before[1:], rtol=1e-12)
+
+
+def test_values_whose_squares_overflow_are_refused():
+    with pytest.raises(GramError, match=r"kernel 1.*values up to 1\.0e\+120.*Divide the matrix"):
+        usable_grams(np.stack([np.eye(3), 1e120 * np.eye(3)]))

@@ -122,3 +122,10 @@ def test_a_kernel_of_positive_weight_must_need_no_change():
 def test_an_unknown_check_is_refused():
     with pytest.raises(SpecError, match="check: found 'some'; expected 'full', 'active' or 'none'"):
         Inspection.of("some", np.dtype(float))
+
+
+def test_values_beyond_single_precision_are_refused():
+    stack = np.stack([np.eye(3), 1e38 * np.eye(3)])
+    with pytest.raises(GramError, match=r"kernel 1.*at most 1e\+37"):
+        packed_bank(stack, Inspection.of("full", stack.dtype), np.float32)
+    packed_bank(stack, Inspection.of("full", stack.dtype))

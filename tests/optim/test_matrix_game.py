@@ -86,3 +86,19 @@ def test_columns_that_differ_by_many_digits(n_rows, n_columns, seed):
         terms = 1 + np.abs(payoff[:used] * game.columns)[active].sum(axis=1).max()
         assert len(active)
         assert highest - game.bound <= 1e-9 * terms
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e-30, 1e13, 1e30, 1e200])
+@pytest.mark.parametrize("seed", range(20))
+def test_games_of_any_scale(scale, seed):
+    payoff = np.random.default_rng(seed).normal(size=(3, 4))
+    none = np.empty(0, dtype=np.intp)
+    expected = linprog(
+        np.r_[np.zeros(4), 1.0],
+        A_ub=np.column_stack([payoff, -np.ones(3)]),
+        b_ub=np.zeros(3),
+        A_eq=[[1.0, 1.0, 1.0, 1.0, 0.0]],
+        b_eq=[1.0],
+        bounds=[(0, None)] * 4 + [(None, None)],
+    ).fun
+    assert solve_game(payoff * scale, none, none).bound / scale == pytest.approx(expected, abs=1e-9)
