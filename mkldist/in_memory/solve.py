@@ -46,9 +46,8 @@ def solve(
     grams : (M, n, n) array-like or KernelBank
         Symmetric positive semi-definite matrices, not normalised; or a bank, made for many calls.
     y : (n,) or (n, k) array-like
-        Labels in {-1, +1}, or real values; 0 marks points without a label for semi-supervised
-        methods.  One-class methods describe points of +1; those of -1, known outliers, take no
-        part.  k columns, one a class, share kernel weights.
+        Labels in {-1, +1}, or real values; 0 for points without a label.  One-class methods leave
+        out points of -1, known outliers.  k columns, one a class, share kernel weights.
     laplacian : (n, n) array-like or sparse array, optional
         Graph Laplacian of the points, symmetric, for semi-supervised methods.
     weights : (n,) array-like, optional
@@ -79,8 +78,7 @@ def solve(
     --------
     >>> import numpy as np, mkldist
     >>> x = np.linspace(-2, 2, 20)
-    >>> y, products = np.where(np.abs(x) < 1, 1.0, -1.0), np.outer(x, x)
-    >>> grams = np.array([products, products**2])
+    >>> y, grams = np.sign(1.0 - np.abs(x)), np.array([np.outer(x, x), np.outer(x, x) ** 2])
     >>> bool(mkldist.solve("level", grams, y, C=10.0).gap <= 0.01)
     True
     """
