@@ -53,7 +53,7 @@ class MKLRegressor(RegressorMixin, KernelEstimator):  # type: ignore[misc]
     --------
     >>> from sklearn.datasets import make_friedman1
     >>> X, y = make_friedman1(150, random_state=0)
-    >>> bool(MKLRegressor().fit(X[:100], y[:100]).score(X[100:], y[100:]) > 0.9)
+    >>> bool(MKLRegressor().fit(X[:100], y[:100]).score(X[100:], y[100:]) > 0.85)
     True
     """
 

@@ -73,13 +73,12 @@ def check_method(
     has_laplacian : bool
         True if a graph Laplacian was given.
     weighted : bool
-        True if weights of the points were given.
+        True if points have weights.
 
     Raises
     ------
     mkldist.errors.SpecError
-        For a Laplacian that is missing or unused, for columns of labels where the method cannot
-        share kernel weights, and for weights of points that it does not take.
+        For a Laplacian, columns of labels or weights of points that the method does not take.
     mkldist.errors.GramError
         For labels of another kind.
     """
@@ -107,9 +106,8 @@ def check_method(
         case Part.WEIGHTS:
             able = methods_for(replace(problem, targets=None))
             found = f"weights for {method.name}, which {refusal.reason}"
-            raise SpecError(
-                "weights", found, f"{refusal.expected}, or {refusal.others}: {one_of(able)}"
-            )
+            expected = f"{refusal.expected}, or {refusal.others}: {one_of(able)}"
+            raise SpecError("weights", found, expected)
         case Part.LABELS:
             distinct = next(column for column in columns if not _fits(column, target))
             found = f"found labels {{{', '.join(f'{value:g}' for value in distinct[:5])}}}"

@@ -46,14 +46,12 @@ def solve(
     grams : (M, n, n) array-like or KernelBank
         Symmetric positive semi-definite matrices, not normalised; or a bank, made for many calls.
     y : (n,) or (n, k) array-like
-        Labels in {-1, +1}, or real values for regression; 0 marks points without a label for
-        semi-supervised methods.  One-class methods describe the points of label +1; points of
-        label -1, known outliers, take no part.  k columns, one a class, share kernel weights.
+        Labels in {-1, +1}, or real values; 0 for points without a label.  One-class methods leave
+        out points of -1, known outliers.  k columns, one a class, share kernel weights.
     laplacian : (n, n) array-like or sparse array, optional
         Graph Laplacian of the points, symmetric, for semi-supervised methods.
     weights : (n,) array-like, optional
-        Positive weights of the points: C is multiplied by them, point by point.  The bounds are
-        those of the weighted objective.  Methods that weigh all points alike refuse them.
+        Positive weights of the points, by which C is multiplied; bounds are of that objective.
     check : {"full", "active", "none"}, optional
         Check of Gram matrices, see :meth:`mkldist.KernelBank.from_grams`; by default ``"full"``.
     **params
@@ -67,9 +65,7 @@ def solve(
     Raises
     ------
     mkldist.errors.SpecError
-        For an unknown method, parameter or check, a parameter without effect, a Laplacian that is
-        missing or unused, columns of labels where the method cannot share weights, and weights of
-        points where it does not take them.
+        For unknown methods, parameters and checks, and for what the method does not take.
     mkldist.errors.GramError
         For Gram matrices, labels, weights or a Laplacian that cannot be used.
 
@@ -82,18 +78,15 @@ def solve(
     --------
     >>> import numpy as np, mkldist
     >>> x = np.linspace(-2, 2, 20)
-    >>> y, products = np.where(np.abs(x) < 1, 1.0, -1.0), np.outer(x, x)
-    >>> grams = np.array([products, products**2])
-    >>> solution = mkldist.solve("level", grams, y, C=10.0)
-    >>> bool(solution.gap <= 0.01), bool((solution.decision_function(grams) * y > 0).all())
-    (True, True)
+    >>> y, grams = np.sign(1.0 - np.abs(x)), np.array([np.outer(x, x), np.outer(x, x) ** 2])
+    >>> bool(mkldist.solve("level", grams, y, C=10.0).gap <= 0.01)
+    True
     """
     chosen = known_method(method)
     settings = validate(chosen.params, method, params)
     check_effect(method, params, [settings])
-    return _Instance.of(chosen, settings, _Given(grams, y, laplacian, weights, check)).solve(
-        settings
-    )
+    given = _Given(grams, y, laplacian, weights, check)
+    return _Instance.of(chosen, settings, given).solve(settings)
 
 
 def solve_path(

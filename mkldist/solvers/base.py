@@ -108,7 +108,7 @@ class Problem:
         return len(self.y)
 
     def bound(self, C: float) -> float | Floats:
-        """Return the bound of the dual variables: C, or (n,) C times the weights of the points."""
+        """Return the bound of dual variables: C, or (n,) C times the weights of the points."""
         return C if self.weights is None else C * self.weights
 
 
@@ -344,10 +344,9 @@ class Method:
         True if the solver takes the graph Laplacian of the points; False if it takes none.
     path : Path, optional
         Parameter along which a solver can start from another's solution.
-    joint_classes : bool
-        True if the solver takes labels of k columns, whose classes share kernel weights.
-    weighs_points : bool
-        True if the solver takes weights of the points, ``Problem.weights``.
+    joint_classes, weighs_points : bool
+        True if the solver takes labels of k columns, whose classes share kernel weights; and
+        weights of the points, ``Problem.weights``.
     typical_passes : callable
         Passes that a plan expects of a solver over a bank of M kernels, by M.
     memory : callable
