@@ -45,6 +45,8 @@ def _details(dataset: Dataset, preprocessing: PreprocessingSpec) -> Iterator[tup
     yield "left out", first_of(account.left_out, SHOWN)
     yield "constant", first_of([repr(name) for name in account.constant], SHOWN)
     yield "encoded", first_of(account.encoded, SHOWN)
+    if dataset.row_groups is not None:
+        yield "groups", f"{len(np.unique(dataset.row_groups))}, whose rows stay in one part"
     if dataset.impute is not None:
         rows, columns = account.missing
         of = "all rows" if preprocessing.fit == "all" else "each training part"

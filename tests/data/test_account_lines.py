@@ -64,3 +64,12 @@ def test_values_and_gram_matrices() -> None:
     grams = Dataset("g", None, np.sign(y - 50), ("no", "yes"), grams=np.ones((7, 3, 3)))
     first, *_ = account_lines(grams, PreprocessingSpec())
     assert first == "g: 3 rows, 7 Gram matrices, classification"
+
+
+def test_groups_are_counted() -> None:
+    y = np.array([1.0, -1, 1, -1])
+    groups = np.array([0, 1, 1, 0])
+    dataset = Dataset("t", np.eye(4), y, ("no", "yes"), tuple("abcd"), row_groups=groups)
+    assert "  groups:    2, whose rows stay in one part" in account_lines(
+        dataset, PreprocessingSpec()
+    )
