@@ -63,11 +63,11 @@ def encoded(
 
     Examples
     --------
-    >>> found = encoded(np.zeros((3, 1)), ["age"], {"size": ["10", "", "9"]}, "t.csv")
+    >>> found = encoded(np.zeros((4, 1)), ["age"], {"size": ["10", "", "9", "9"]}, "t.csv")
     >>> found.names
     ('age', 'size=9', 'size=10', 'size=?')
     >>> found.x[:, 1:].tolist()
-    [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]
+    [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [1.0, 0.0, 0.0]]
     """
     blocks, all_names = [x], list(names)
     groups, said = {}, []
