@@ -81,7 +81,10 @@ def main() -> None:
     style = {"font.size": 8, "axes.titlesize": 9, "svg.hashsalt": "quickstart"}
     metadata = {"Date": None} if given.figure.endswith(".svg") else {}
     with mpl.rc_context(style):
-        figure = draw(mkldist.open_results(given.results)["wdbc"])
+        results = mkldist.open_results(given.results)["wdbc"]
+        if "convergence" not in results["level"]:
+            parser.error("these results have no traces; see the commands at the top of this file")
+        figure = draw(results)
         figure.savefig(given.figure, dpi=150, facecolor="white", metadata=metadata)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from mkldist.cli.completion import complete_results
+from mkldist.results.state import RunState
 
 if TYPE_CHECKING:
     from mkldist.results.status import SweepStatus
@@ -25,7 +26,6 @@ def command(path: Path) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from mkldist.results.state import RunState
     from mkldist.results.status import sweep_status
     from mkldist.run.places import results_of
 
@@ -48,6 +48,9 @@ def command(path: Path) -> None:
 
         console.print()
         console.print(recorded_table(path))
+        if status.counts.get(RunState.WAITING, 0):
+            console.print("The table holds the results as last written; a sweep writes them anew")
+            console.print("from time to time and at its end.", highlight=False)
     for failure in status.failed:
         settings = "".join(f", {name} = {value}" for name, value in failure.params.items())
         console.print(
@@ -61,7 +64,11 @@ def _activity(status: SweepStatus) -> str:
     """Return a phrase that says if a process is at work on the sweep."""
     claim = status.claim
     if claim is None or claim.is_live is False:
-        return "not at work"
+        waiting = status.counts.get(RunState.WAITING, 0)
+        if not waiting:
+            return "not at work; every run has an outcome"
+        runs = f"{waiting} of {status.n_runs} runs to do"
+        return f"stopped with {runs}; the same mkldist sweep command resumes"
     if claim.is_live:
         return f"at work: {claim}"
     return f"claimed by {claim}; only that machine can tell whether it is still at work"
