@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from mkldist.errors import ClusterError, SpecError, nearest
 from mkldist.processors import n_processors
 from mkldist.run import fork_server
-from mkldist.run.interrupts import delayed_interrupts
+from mkldist.run.interrupts import delayed_interrupts, own_handlers
 from mkldist.run.thread_worker import thread_worker
 
 if TYPE_CHECKING:
@@ -281,7 +281,8 @@ def cluster_class(description: ClusterFile) -> Any:
     """
     module, _, name = description.cls.rpartition(".")
     try:
-        return getattr(importlib.import_module(module), name)
+        with own_handlers():
+            return getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError, ValueError) as error:
         hint = "Install it with: pip install 'mkldist[cluster]'" if "jobqueue" in module else ""
         raise SpecError(

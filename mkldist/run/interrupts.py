@@ -7,6 +7,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+HANDLED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
 
 @contextmanager
 def delayed_interrupts() -> Iterator[None]:
@@ -43,8 +45,25 @@ def delayed_interrupts() -> Iterator[None]:
 
 
 @contextmanager
+def own_handlers() -> Iterator[None]:
+    """Restore the handlers of signals at the end of the context.
+
+    Modules of others may set handlers when they are imported, as dask-jobqueue does for Ctrl-C.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {each: signal.getsignal(each) for each in HANDLED}
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+
+
+@contextmanager
 def children_without_interrupts() -> Iterator[None]:
-    """Start processes, within the context, that Ctrl-C reaches no more than their own children.
+    """Shield processes that are started in this context, and their children, from Ctrl-C.
 
     They share the terminal with this process.  Ctrl-C would end them with a traceback before this
     process tells them to stop.

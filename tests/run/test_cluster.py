@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 from mkldist.errors import ClusterError, SpecError
 from mkldist.run.cluster import (
     DASK_CONFIG,
+    ClusterFile,
     ConnectOptions,
     cluster_class,
     connect,
@@ -197,3 +199,13 @@ def test_the_settings_for_ones_own_scheduler_are_those_of_a_local_cluster():
         expected = {key: dask.config.get(key) for key in DASK_CONFIG}
     given = dask.config.collect(paths=[str(ROOT / "cluster" / "dask.yaml")], env={})
     assert {key: dask.config.get(key, config=given) for key in DASK_CONFIG} == expected
+
+
+def test_a_cluster_class_leaves_the_handlers_of_signals(tmp_path, monkeypatch):
+    lines = "import signal", "signal.signal(signal.SIGINT, signal.SIG_IGN)", "class Mine: pass"
+    (tmp_path / "sets_a_handler.py").write_text("\n".join(lines))
+    monkeypatch.syspath_prepend(tmp_path)
+    before = signal.getsignal(signal.SIGINT)
+    found = cluster_class(ClusterFile("mine.yaml", "sets_a_handler.Mine", None, {}))
+    assert found.__name__ == "Mine"
+    assert signal.getsignal(signal.SIGINT) is before
