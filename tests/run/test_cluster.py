@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import socket
+from importlib.util import find_spec
 from pathlib import Path
 
 import dask
@@ -101,8 +102,8 @@ def test_the_cluster_files_of_the_project_are_sound(name):
         assert cluster_class(description).__name__ == "LocalCluster"
 
 
+@pytest.mark.skipif(find_spec("dask_jobqueue") is None, reason="dask-jobqueue is not installed")
 def test_the_slurm_file_makes_the_job_that_it_describes():
-    pytest.importorskip("dask_jobqueue")
     description = read_cluster_file(ROOT / "cluster" / "slurm.yaml")
     with cluster_class(description)(**description.options) as cluster:
         script = cluster.job_script()
