@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -24,3 +25,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def data_dir(request: pytest.FixtureRequest) -> Path | None:
     given = request.config.getoption("--data-dir")
     return Path(given) if given else None
+
+
+def pytest_configure() -> None:
+    """Let processes of tests hear Ctrl-C, which a shell's background jobs ignore."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
