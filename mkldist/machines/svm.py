@@ -153,8 +153,10 @@ def solve_svm(
     lower, upper = np.minimum(y * C, 0.0), np.maximum(y * C, 0.0)
     reach = np.sqrt(np.maximum(np.diagonal(K), 0.0))
 
+    equal, weights = not isinstance(C, np.ndarray), np.broadcast_to(C, len(y)).copy()
+
     def certify(beta: Floats, f: Floats) -> Certificate:
-        return _evaluate(beta, f, y, C, reach)
+        return _evaluate(beta, f, y, weights, equal, reach)
 
     return maximise_dual(K, y, lower, upper, beta, certify, tol, max_rounds)
 
@@ -224,21 +226,33 @@ def _feasible(alpha: Floats, y: Floats, C: Bound) -> Floats:
     return alpha * y
 
 
-def _evaluate(beta: Floats, f: Floats, y: Floats, C: Bound, reach: Floats) -> Certificate:
-    """Return the bounds at `beta`, with ``f = K beta``.
+def _evaluate(
+    beta: Floats, f: Floats, y: Floats, weights: Floats, equal: bool, reach: Floats
+) -> Certificate:
+    """Return the bounds at `beta`, with ``f = K beta`` and C of each point as `weights`.
 
     C magnifies the rounding errors of slacks that should be zero.  They are added to the primal
     value, so that it stays an upper bound; see :func:`slack_rounding`.
     """
-    norm = float(beta @ f)
-    weights = C if isinstance(C, np.ndarray) else None
-    bias = best_bias(f, y, weights)
-    slack = 1.0 - y * (f + bias)
-    rounding = float(np.max(C)) * slack_rounding(slack, reach, beta)
-    hinge = np.maximum(0.0, slack)
-    loss = float((C * hinge).sum())
-    primal = 0.5 * norm + loss + rounding
-    return Certificate(primal, float(np.abs(beta).sum()) - 0.5 * norm, bias, rounding)
+    bias = best_bias(f, y, None if equal else weights)
+    half_norm, total, loss, rounding = _terms(beta, f, y, weights, bias, reach)
+    return Certificate(half_norm + loss + rounding, total - half_norm, bias, rounding)
+
+
+@compiled
+def _terms(
+    beta: Floats, f: Floats, y: Floats, weights: Floats, bias: float, reach: Floats
+) -> tuple[float, float, float, float]:
+    """Return ``1/2 beta'f``, ``sum |beta|``, the weighted hinge loss and its rounding."""
+    norm = total = loss = largest = 0.0
+    slack = np.empty(len(f))
+    for i in range(len(f)):
+        slack[i] = 1.0 - y[i] * (f[i] + bias)
+        norm += beta[i] * f[i]
+        total += abs(beta[i])
+        loss += weights[i] * max(slack[i], 0.0)
+        largest = max(largest, weights[i])
+    return 0.5 * norm, total, loss, largest * slack_rounding(slack, reach, beta)
 
 
 @compiled

@@ -14,15 +14,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import NamedTuple, TypeVar
 
 import numpy as np
 import scipy
 
 from mkldist.arrays import Floats, Ints
 from mkldist.compiled import compiled
-
-Numbers = TypeVar("Numbers", Floats, Ints)
 
 USUAL = (1e-8, 1e8)  # sizes of payoffs that are not scaled
 _PIVOT_LIMIT = 1000
@@ -128,56 +125,50 @@ def _dual_simplex(payoff: Floats, active: Ints, support: Ints) -> GameSolution |
     """
     for number in range(_PIVOT_LIMIT):
         k = len(active)
-        primal_system = _System.of(payoff, active, support, False)
-        dual_system = _System.of(payoff, active, support, True)
-        if primal_system is None or dual_system is None:
-            return None
-        unit = _unit(k + 1, k)
-        primal, dual = _solved(*primal_system, unit), _solved(*dual_system, unit)
-        p, w = primal[:k], dual[:k]
-        excess, size = _excess(payoff, active, support, dual)
-        if number == 0 and not _feasible(w, excess, size):
-            return None
+        rights = np.zeros((2, k + 1))  # of the dual solution w, v, and of its change
+        rights[0, k] = 1.0
+        primal = _solve_basis(payoff, active, support, False, rights[:1])[0]
         row = _worst_row(payoff, active, support, primal)
-        leaving = _negative_weight(payoff[active][:, support], p) if row < 0 else -1
+        leaving = _negative_weight(payoff, active, support, primal) if row < 0 else -1
+        if row >= 0:
+            rights[1, :k], rights[1, k] = -payoff[row, support], -1.0
+        elif leaving >= 0:
+            rights[1, leaving] = 1.0
+        dual = _solve_basis(payoff, active, support, True, rights)
+        if math.isnan(primal[k]) or math.isnan(dual[0, k]):
+            return None
+        feasible, blocking_row, blocking_column = _blocking(payoff, active, support, dual, row)
+        if number == 0 and not feasible:
+            return None
         if row < 0 and leaving < 0:
             columns, rows = np.zeros(payoff.shape[1]), np.zeros(len(payoff))
-            columns[support] = np.maximum(p, 0.0)
-            rows[active] = np.maximum(w, 0.0)
+            columns[support] = np.maximum(primal[:k], 0.0)
+            rows[active] = np.maximum(dual[0, :k], 0.0)
             return _certified(payoff, columns, rows, active, support)
-        right = _with(-payoff[row, support], -1.0) if row >= 0 else _unit(k + 1, leaving)
-        change = _solved(*dual_system, right)
-        drift, size = _excess(payoff, active, support, change)
-        if row >= 0:
-            drift += payoff[row]
-            size += np.abs(payoff[row])
-            drift[support] = 0.0
-        blocking_row, blocking_column = _ratio_test(w, change, excess, drift, size)
         if blocking_row < 0 and blocking_column < 0:
             return None
-        if row >= 0 and blocking_column >= 0:
-            active, support = _with(active, row), _with(support, blocking_column)
-        elif row >= 0:
-            active = _with(active, row, blocking_row)
-        elif blocking_column >= 0:
-            support = _with(support, blocking_column, leaving)
-        else:
-            active, support = _without(active, blocking_row), _without(support, leaving)
+        active, support = _exchanged(active, support, row, leaving, blocking_row, blocking_column)
     return None
 
 
-def _unit(size: int, position: int) -> Floats:
-    """Return the unit vector of this size with its one at `position`."""
-    unit = np.zeros(size)
-    unit[position] = 1.0
-    return unit
+def _exchanged(
+    active: Ints, support: Ints, row: int, leaving: int, blocking_row: int, blocking_column: int
+) -> tuple[Ints, Ints]:
+    """Return the basis after a pivot: `row` enters or `leaving` leaves, against what blocks."""
+    if row >= 0 and blocking_column >= 0:
+        return _with(active, row), _with(support, blocking_column)
+    if row >= 0:
+        return _with(active, row, blocking_row), support
+    if blocking_column >= 0:
+        return active, _with(support, blocking_column, leaving)
+    return _without(active, blocking_row), _without(support, leaving)
 
 
-def _with(values: Numbers, value: float, position: int | None = None) -> Numbers:
-    """Return `values` with another one at `position`, or at the end."""
-    size = len(values)
-    changed = np.empty(size + (position is None), values.dtype)
-    changed[:size] = values
+def _with(indices: Ints, value: int, position: int | None = None) -> Ints:
+    """Return `indices` with another one at `position`, or at the end."""
+    size = len(indices)
+    changed = np.empty(size + (position is None), indices.dtype)
+    changed[:size] = indices
     changed[size if position is None else position] = value
     return changed
 
@@ -187,32 +178,42 @@ def _without(indices: Ints, position: int) -> Ints:
     return np.concatenate((indices[:position], indices[position + 1 :]))
 
 
-class _System(NamedTuple):
-    """``[[B, -1], [1', 0]]`` for the payoff B of a basis, or its transpose, and its LU factors.
+@compiled
+def _solve_basis(
+    payoff: Floats, active: Ints, support: Ints, transposed: bool, rights: Floats
+) -> Floats:
+    """Solve ``[[B, -1], [1', 0]] x = r`` for the payoff B of a basis, or its transpose.
+
+    One step of refinement keeps the residual so small that a column like one of the basis never
+    seems to differ from it.
 
     Parameters
     ----------
-    scaled, factors : (k + 1, k + 1) float64
-        The system, each row divided by its size, and its factors.
-    order : (k + 1,) intp
-        Which row was exchanged with each.
-    sizes : (k + 1,) float64
-        Largest absolute entries of the rows, which may differ by more than the range of digits.
+    rights : (q, k + 1) float64
+        Right sides.
+
+    Returns
+    -------
+    (q, k + 1) float64
+        Solutions; NaN if the system is singular.
     """
-
-    scaled: Floats
-    factors: Floats
-    order: Ints
-    sizes: Floats
-
-    @classmethod
-    def of(cls, payoff: Floats, active: Ints, support: Ints, transposed: bool) -> _System | None:
-        """Return the factorised system of a basis; None if it is singular."""
-        n = len(active) + 1
-        system = cls(np.empty((n, n)), np.empty((n, n)), np.empty(n, np.intp), np.empty(n))
-        scaled, factors, order, sizes = system
-        _write_system(payoff, active, support, transposed, scaled, factors, sizes)
-        return system if _factorise(factors, order) else None
+    q, n = rights.shape
+    scaled, factors, solutions = np.empty((n, n)), np.empty((n, n)), np.empty((q, n))
+    sizes, residual, order = np.empty(n), np.empty(n), np.empty(n, np.intp)
+    _write_system(payoff, active, support, transposed, scaled, factors, sizes)
+    regular = _factorise(factors, order)
+    for right in range(q):
+        for a in range(n):
+            solutions[right, a] = 0.0 if regular else np.nan
+        for _ in range(2 if regular else 0):
+            for a in range(n):
+                residual[a] = rights[right, a] / sizes[a]
+                for s in range(n):
+                    residual[a] -= scaled[a, s] * solutions[right, s]
+            _eliminate(factors, order, residual)
+            for a in range(n):
+                solutions[right, a] += residual[a]
+    return solutions
 
 
 @compiled
@@ -225,7 +226,10 @@ def _write_system(
     copy: Floats,
     sizes: Floats,
 ) -> None:
-    """Write the scaled matrix of a :class:`_System`, twice, and the sizes of its rows."""
+    """Write the system of a basis twice, each row divided by its largest absolute entry.
+
+    `sizes` become these entries, which may differ by more than the range of digits.
+    """
     k = len(active)
     for a in range(k):
         scaled[a, k], scaled[k, a] = -1.0, 1.0
@@ -269,73 +273,33 @@ def _factorise(matrix: Floats, order: Ints) -> bool:
 
 
 @compiled
-def _solved(scaled: Floats, factors: Floats, order: Ints, sizes: Floats, right: Floats) -> Floats:
-    """Solve a factorised system.
-
-    One step of refinement keeps the residual so small that a column like one of the basis never
-    seems to differ from it.
-    """
-    n = len(right)
-    solution, residual = np.empty(n), np.empty(n)
+def _eliminate(factors: Floats, order: Ints, right: Floats) -> None:
+    """Overwrite a right side by the solution of a factorised system."""
+    n = len(order)
     for a in range(n):
-        solution[a] = 0.0
-    for _ in range(2):
-        for a in range(n):
-            residual[a] = right[a] / sizes[a]
-            for s in range(n):
-                residual[a] -= scaled[a, s] * solution[s]
-        for a in range(n):
-            residual[a], residual[order[a]] = residual[order[a]], residual[a]
-        for a in range(n):
-            for s in range(a):
-                residual[a] -= factors[a, s] * residual[s]
-        for a in range(n - 1, -1, -1):
-            for s in range(a + 1, n):
-                residual[a] -= factors[a, s] * residual[s]
-            residual[a] /= factors[a, a]
-            solution[a] += residual[a]
-    return solution
+        right[a], right[order[a]] = right[order[a]], right[a]
+    for a in range(n):
+        for s in range(a):
+            right[a] -= factors[a, s] * right[s]
+    for a in range(n - 1, -1, -1):
+        for s in range(a + 1, n):
+            right[a] -= factors[a, s] * right[s]
+        right[a] /= factors[a, a]
 
 
 @compiled
-def _excess(payoff: Floats, active: Ints, support: Ints, solution: Floats) -> tuple[Floats, Floats]:
-    """Return ``payoff_R' w - v 1``, (M,), and the sum of its terms' sizes, for rounding errors.
-
-    `solution` is w and v.  The excess is zero on the support.
-    """
-    k, n_columns = len(active), payoff.shape[1]
-    v = solution[k]
-    excess, size = np.empty(n_columns), np.empty(n_columns)
-    for m in range(n_columns):
-        excess[m], size[m] = -v, abs(v)
-    for a in range(k):
-        for m in range(n_columns):
-            term = solution[a] * payoff[active[a], m]
-            excess[m] += term
-            size[m] += abs(term)
-    for s in range(k):
-        excess[support[s]] = 0.0
-    return excess, size
-
-
-def _feasible(w: Floats, excess: Floats, size: Floats) -> bool:
-    """Return whether no weight and no excess is negative beyond rounding."""
-    return bool(w.min() >= -_WEIGHT_TOLERANCE and (excess >= -_PAYOFF_TOLERANCE * size).all())
-
-
-@compiled
-def _worst_row(payoff: Floats, active: Ints, support: Ints, solution: Floats) -> int:
+def _worst_row(payoff: Floats, active: Ints, support: Ints, primal: Floats) -> int:
     """Return the row that most exceeds v at the weights p on `support`, or -1.
 
-    `solution` is p and v.  A row counts only if its excess is more than rounding of the row's own
+    `primal` is p and v.  A row counts only if its excess is more than rounding of the row's own
     terms, because the sizes of rows may differ by more than the range of digits.
     """
-    v = solution[len(support)]
+    v = primal[len(support)]
     worst, largest = -1, 0.0
     for j in range(len(payoff)):
         value, size = -v, abs(v)
         for s in range(len(support)):
-            term = payoff[j, support[s]] * solution[s]
+            term = payoff[j, support[s]] * primal[s]
             value += term
             size += abs(term)
         if value > largest and value > _PAYOFF_TOLERANCE * size:
@@ -347,34 +311,67 @@ def _worst_row(payoff: Floats, active: Ints, support: Ints, solution: Floats) ->
     return worst
 
 
-def _negative_weight(block: Floats, p: Floats) -> int:
-    """Return the position of the weight that is negative beyond rounding, or -1.
+@compiled
+def _negative_weight(payoff: Floats, active: Ints, support: Ints, primal: Floats) -> int:
+    """Return the position in p of the weight that is negative beyond rounding, or -1.
 
     The effect of a weight on the rows, its size times that of its column, is held to rounding.
     """
-    effects = p * np.maximum(np.abs(block).max(axis=0), _TINY)
-    leaving = int(effects.argmin())
-    return leaving if effects[leaving] < -_WEIGHT_TOLERANCE * np.abs(effects).max() else -1
+    leaving, least, strongest = -1, 0.0, 0.0
+    for s in range(len(support)):
+        size = _TINY
+        for a in range(len(active)):
+            size = max(size, abs(payoff[active[a], support[s]]))
+        effect = primal[s] * size
+        strongest = max(strongest, abs(effect))
+        if effect < least:
+            leaving, least = s, effect
+    return leaving if least < -_WEIGHT_TOLERANCE * strongest else -1
 
 
 @compiled
-def _ratio_test(
-    w: Floats, change: Floats, excess: Floats, drift: Floats, size: Floats
-) -> tuple[int, int]:
-    """Return the entry that turns dual infeasible first along the drift.
+def _blocking(
+    payoff: Floats, active: Ints, support: Ints, dual: Floats, row: int
+) -> tuple[bool, int, int]:
+    """Return whether the dual is feasible, and the entry that its change turns infeasible first.
 
-    It is a position in w, and -1; or -1, and a column; or -1 twice if none does.  Of several at
-    once, that of the largest drift is the best pivot.
+    The entry is a position in w, and -1; or -1, and a column; or -1 twice if none does.  Of several
+    at once, that of the largest change is the best pivot.
+
+    Parameters
+    ----------
+    dual : (2, k + 1) float64
+        The dual solution w and v, and its change.
+    row : int
+        The row that enters, with weight one in the change; -1 for none.
     """
-    step, row, column, pivot = np.inf, -1, -1, 0.0
-    for a in range(len(w)):
-        if change[a] < -_WEIGHT_TOLERANCE:
-            ratio = max(w[a], 0.0) / -change[a]
-            if ratio < step or (ratio == step and -change[a] > pivot):
-                step, row, pivot = ratio, a, -change[a]
-    for m in range(len(excess)):
-        if drift[m] < -_PAYOFF_TOLERANCE * size[m]:
-            ratio = max(excess[m], 0.0) / -drift[m]
-            if ratio < step or (column >= 0 and ratio == step and -drift[m] > pivot):
-                step, row, column, pivot = ratio, -1, m, -drift[m]
-    return row, column
+    k, n_columns = len(active), payoff.shape[1]
+    feasible, step, blocking_row, blocking_column, pivot = True, np.inf, -1, -1, 0.0
+    for a in range(k):
+        w, change = dual[0, a], dual[1, a]
+        feasible = feasible and w >= -_WEIGHT_TOLERANCE
+        if change < -_WEIGHT_TOLERANCE:
+            ratio = max(w, 0.0) / -change
+            if ratio < step or (ratio == step and -change > pivot):
+                step, blocking_row, pivot = ratio, a, -change
+    for m in range(n_columns):
+        inside = False
+        for s in range(k):
+            inside = inside or support[s] == m
+        if inside:
+            continue  # w' payoff = v there, whatever w
+        excess, size = -dual[0, k], abs(dual[0, k])
+        entering = payoff[row, m] if row >= 0 else 0.0
+        drift, drift_size = entering - dual[1, k], abs(entering) + abs(dual[1, k])
+        for a in range(k):
+            term, moved = dual[0, a] * payoff[active[a], m], dual[1, a] * payoff[active[a], m]
+            excess += term
+            size += abs(term)
+            drift += moved
+            drift_size += abs(moved)
+        feasible = feasible and excess >= -_PAYOFF_TOLERANCE * size
+        if drift < -_PAYOFF_TOLERANCE * drift_size:
+            ratio = max(excess, 0.0) / -drift
+            if ratio < step or (blocking_column >= 0 and ratio == step and -drift > pivot):
+                step, blocking_row, blocking_column, pivot = ratio, -1, m, -drift
+    return feasible, blocking_row, blocking_column
