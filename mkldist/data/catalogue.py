@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -13,6 +14,7 @@ from mkldist.data.columns import ColumnChoice
 from mkldist.data.dataset import Dataset
 from mkldist.data.files import READERS, extension_of, read_file
 from mkldist.data.grams import read_grams
+from mkldist.data.opening import exists
 from mkldist.data.raw import RawData
 from mkldist.data.synthetic import GENERATORS, generate
 from mkldist.errors import DataError, SpecError, nearest
@@ -139,9 +141,11 @@ def _of_source(
 
 def _located(file: str, data_dirs: Sequence[Path], base: Path) -> Path:
     """Return the path of a file: under `base`, else the first data directory that has it."""
-    given = Path(file).expanduser()
+    given = Path(file)
+    with suppress(RuntimeError):  # ~name where no user has this name
+        given = given.expanduser()
     candidates = [base / given, *(folder / given for folder in data_dirs)]
-    return next((path for path in candidates if path.exists()), candidates[0])
+    return next((path for path in candidates if exists(path)), candidates[0])
 
 
 def _of_name(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import zlib
 from collections.abc import Iterator
@@ -67,17 +68,27 @@ def check_file(path: Path, where: str) -> None:
         If it is absent, a directory or empty.  The message about an absent file suggests the one of
         its folder with the most similar name.
     """
+    if not exists(path):
+        near = sorted(p.name for p in path.parent.iterdir()) if exists(path.parent) else []
+        hint = nearest(path.name, near) or "Give the path relative to the sweep file"
+        raise DataError(where, "no such file", "an existing file", hint)
     if path.is_dir():
         raise DataError(
             where, "a directory", "a file", "Name a file in it, or give it as --data-dir"
         )
-    if not path.exists():
-        near = sorted(p.name for p in path.parent.iterdir()) if path.parent.is_dir() else []
-        hint = nearest(path.name, near) or "Give the path relative to the sweep file"
-        raise DataError(where, "no such file", "an existing file", hint)
     if not path.is_file():
         raise DataError(
             where, "neither a file nor a directory", "a regular file", "Copy it to a file"
         )
     if path.stat().st_size == 0:
         raise DataError(where, "an empty file", "a file of data", REWRITE)
+
+
+def exists(path: Path) -> bool:
+    """Return True if there is such a file or folder; False too if no path can be so long."""
+    try:
+        return path.exists()
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            return False
+        raise

@@ -23,7 +23,7 @@ def parse_memory(text: str | None) -> int | None:
 
     try:
         n_bytes = int(parse_bytes(text))
-    except ValueError:
+    except (ValueError, OverflowError):
         n_bytes = 0
     if n_bytes <= 0:
         raise SpecError("memory", f"found {text!r}", "a number of bytes such as '2GiB'")

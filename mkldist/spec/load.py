@@ -156,6 +156,12 @@ def _document(path: Path) -> dict[str, Any]:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise _not_toml(path, text, str(error)) from None
+    except RecursionError:
+        raise SpecError(str(path), "lists or tables in each other too deep to read") from None
+    except ValueError:  # Python bounds the digits of whole numbers
+        raise SpecError(
+            str(path), "a whole number of more than 4000 digits", "a number that a computer holds"
+        ) from None
 
 
 def _not_toml(path: Path, text: str, message: str) -> SpecError:

@@ -22,6 +22,11 @@ def test_an_absent_file_gets_the_nearest_name(tmp_path: Path) -> None:
         read(tmp_path / "absent" / "x.csv")
 
 
+def test_a_name_that_no_file_system_takes(tmp_path: Path) -> None:
+    with mistake("no such file", "an existing file"):
+        read(tmp_path / ("x" * 5000))
+
+
 def test_a_directory_in_place_of_a_file(tmp_path: Path) -> None:
     with mistake(str(tmp_path), "a directory", "a file"):
         read(tmp_path)

@@ -80,6 +80,9 @@ def test_a_file_that_is_not_there_names_the_one_that_was_meant(tmp_path):
         (b"[[x]\n", "s.toml, line 1: not TOML: expected ']]' at the end of an array declaration, "
          "in '[[x]'"),
         (b"x = [1", "s.toml: not TOML: Unclosed array (at end of document)"),
+        (b"x = " + 4000 * b"[", "s.toml: lists or tables in each other too deep to read"),
+        (b"x = " + 5000 * b"1", "s.toml: a whole number of more than 4000 digits; "
+         "expected a number that a computer holds"),
     ],
 )  # fmt: skip
 def test_what_is_not_toml_is_said_so(tmp_path, content, message):
