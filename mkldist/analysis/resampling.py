@@ -1,0 +1,154 @@
+"""Inference from errors on resampled splits, whose training parts overlap.
+
+The errors of a method on overlapping splits are correlated, so their plain standard error is too
+small.  Nadeau and Bengio (2003) correct the variance of the mean of J errors by the ratio of the
+sizes of the test and training parts::
+
+    Var(mean) ~ (1 / J + n_test / n_train) s²
+
+Benavoli, Corani, Demšar & Zaffalon (2017) take the correlation ``rho = n_test / (n_train +
+n_test)`` into the posterior of the mean difference, a Student distribution of the same scale.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import scipy
+
+from mkldist.arrays import Floats
+
+
+class Interval(NamedTuple):
+    """A mean and its confidence interval."""
+
+    mean: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """How far the splits of an experiment share their training points.
+
+    Parameters
+    ----------
+    n_train, n_test : float
+        Points in a training and in a test part; means where they differ between splits.
+    independent : bool
+        True if no point is in the training parts, or in the test parts, of two splits.
+    """
+
+    n_train: float
+    n_test: float
+    independent: bool = False
+
+    def variance_factor(self, n_splits: int) -> float:
+        """Return the variance of the mean of one value a split, in units of that of a value."""
+        correction = 0.0 if self.independent else self.n_test / self.n_train
+        return 1.0 / n_splits + correction
+
+
+def corrected_interval(values: Floats, overlap: Overlap, level: float = 0.95) -> Interval:
+    """Return the mean of one value a split, and its corrected confidence interval.
+
+    Parameters
+    ----------
+    values : (J,) float64
+        A score on each of J >= 2 splits.
+    overlap : Overlap
+        Sizes of the parts.
+    level : float
+        Confidence level, between 0 and 1.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two values.
+    """
+    mean, scale, freedom = _student(values, overlap)
+    half = scale * float(scipy.stats.t.ppf(0.5 + 0.5 * level, freedom))
+    return Interval(mean, mean - half, mean + half)
+
+
+class TTest(NamedTuple):
+    """A paired t-test: the mean difference, its statistic and two-sided p-value."""
+
+    mean: float
+    statistic: float
+    p_value: float
+
+
+def corrected_t_test(differences: Floats, overlap: Overlap) -> TTest:
+    """Test by Nadeau & Bengio's corrected resampled t-test that the mean difference is zero.
+
+    Parameters
+    ----------
+    differences : (J,) float64
+        Difference of two methods' scores on each of J >= 2 splits.
+    overlap : Overlap
+        Sizes of the parts.
+
+    Returns
+    -------
+    TTest
+        If all differences are equal, the statistic is infinite, or zero where they are zero.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two differences.
+    """
+    mean, scale, freedom = _student(differences, overlap)
+    if scale == 0.0:
+        return TTest(mean, math.copysign(math.inf, mean) if mean else 0.0, 0.0 if mean else 1.0)
+    statistic = mean / scale
+    return TTest(mean, statistic, 2.0 * float(scipy.stats.t.sf(abs(statistic), freedom)))
+
+
+class Posterior(NamedTuple):
+    """Probabilities that a mean difference lies below, in and above a region of equivalence."""
+
+    below: float
+    equivalent: float
+    above: float
+
+
+def correlated_posterior(differences: Floats, overlap: Overlap, rope: float) -> Posterior:
+    """Return the posterior of the mean difference by the Bayesian correlated t-test.
+
+    Parameters
+    ----------
+    differences : (J,) float64
+        Difference of two methods' scores on each of J >= 2 splits.
+    overlap : Overlap
+        Sizes of the parts.
+    rope : float
+        Half the width of the region of practical equivalence, in the units of the scores.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two differences, or `rope` is negative.
+    """
+    if rope < 0.0:
+        raise ValueError(f"found rope = {rope}; expected a number of at least 0")
+    mean, scale, freedom = _student(differences, overlap)
+    if scale == 0.0:
+        return Posterior(float(mean < -rope), float(abs(mean) <= rope), float(mean > rope))
+    below = float(scipy.stats.t.cdf((-rope - mean) / scale, freedom))
+    above = float(scipy.stats.t.sf((rope - mean) / scale, freedom))
+    return Posterior(below, max(1.0 - below - above, 0.0), above)
+
+
+def _student(values: Floats, overlap: Overlap) -> tuple[float, float, int]:
+    """Return the mean of the values, its corrected standard error, and the degrees of freedom."""
+    values = np.asarray(values, dtype=np.float64)
+    n_splits = len(values)
+    if n_splits < 2:
+        raise ValueError(f"found {n_splits} split; expected at least two, to tell a variance")
+    spread = float(values.std(ddof=1)) if np.ptp(values) > 0.0 else 0.0
+    return float(values.mean()), spread * math.sqrt(overlap.variance_factor(n_splits)), n_splits - 1
