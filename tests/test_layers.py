@@ -24,7 +24,7 @@ LAYERS = (
     "methods.baselines methods.block_norm methods.primal methods.smooth_dual methods.wrapper",
     "methods.manifold",
     "methods.registry",
-    "in_memory plan",
+    "in_memory planning",
     "estimators resolve results",
     "analysis worker",
     "figures",

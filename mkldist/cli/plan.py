@@ -11,7 +11,7 @@ from mkldist.cli.options import GivenSweep, sweep_options
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from mkldist.plan.model import Plan
+    from mkldist.planning.model import Plan
     from mkldist.results.recorded import Recorded
     from mkldist.spec.graph import GraphTable
 

@@ -21,7 +21,7 @@ from mkldist.identity import array_id
 from mkldist.kernels.families import kernel_list
 from mkldist.kernels.kernel_list import KernelList
 from mkldist.methods.registry import METHODS
-from mkldist.plan.facts import BankFacts, DatasetFacts
+from mkldist.planning.facts import BankFacts, DatasetFacts
 from mkldist.resolve.figure_check import check_figures
 from mkldist.resolve.graph_check import check_graph
 from mkldist.resolve.method_check import (

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from mkldist.durable import writing
 from mkldist.figures.sweep_figures import draw_figures, undrawable_runs
 from mkldist.gram.bank_users import using_banks
-from mkldist.plan.model import BatchPlan, Plan
+from mkldist.planning.model import BatchPlan, Plan
 from mkldist.resolve.resolved import Resolved
 from mkldist.results.bank_note import note_banks
 from mkldist.results.layout import TreeFacts

@@ -18,7 +18,7 @@ from mkldist.durable import refused_write, writing
 from mkldist.errors import DataError, GramError, SpecError
 from mkldist.gram.build import BuildReceipt
 from mkldist.gram.loading import retried
-from mkldist.plan.model import BatchPlan
+from mkldist.planning.model import BatchPlan
 from mkldist.results.records import RecordStore
 from mkldist.results.state import RunState
 from mkldist.run.bank_refs import BankKey

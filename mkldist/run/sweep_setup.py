@@ -6,8 +6,8 @@ import uuid
 from collections.abc import Sequence
 from pathlib import Path
 
-from mkldist.plan.model import Plan
-from mkldist.plan.planner import make_plan
+from mkldist.planning.model import Plan
+from mkldist.planning.planner import make_plan
 from mkldist.resolve.memory_limit import check_memory, parse_memory
 from mkldist.resolve.resolved import Resolved, resolve
 from mkldist.results.layout import check_names
