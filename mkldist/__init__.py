@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from mkldist.estimators.one_class import OneClassMKL
     from mkldist.estimators.regressor import MKLRegressor
     from mkldist.estimators.semi_supervised import SemiSupervisedMKLClassifier
+    from mkldist.from_python.sweeps import sweep
     from mkldist.in_memory.kernel_bank import KernelBank
     from mkldist.in_memory.solve import solve, solve_path
     from mkldist.results.selected import selected
@@ -30,6 +31,7 @@ _EXPORTS = {
     "open_results": "mkldist.results.tree",
     "selected": "mkldist.results.selected",
     "solve": "mkldist.in_memory.solve",
+    "sweep": "mkldist.from_python.sweeps",
     "solve_path": "mkldist.in_memory.solve",
 }
 
@@ -45,6 +47,7 @@ __all__ = [
     "selected",
     "solve",
     "solve_path",
+    "sweep",
 ]
 
 

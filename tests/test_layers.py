@@ -29,6 +29,7 @@ LAYERS = (
     "analysis worker",
     "figures",
     "run",
+    "from_python",
     "cli",
     "mkldist __main__",
 )

@@ -128,7 +128,7 @@ class ConnectOptions:
 
     def prepare(self) -> None:
         """Start the process that workers of this machine are forked from; return at once."""
-        if self.are_local:
+        if self.are_local and not self.in_this_process:
             fork_server.start_fork_server(WORKER_ENVIRON)
 
     def connect(self) -> Any:
@@ -213,6 +213,7 @@ def connect(
             stack.enter_context(dask.config.set(KEEP_LOST_WORKERS))
         if not scheduler and not description:
             stack.enter_context(dask.config.set(LOCAL))
+            stack.enter_context(fork_server.without_main_module())
         # The coordinator reports lost workers and schedulers itself; Dask's log would repeat it.
         stack.enter_context(silence_logging_cmgr(logging.CRITICAL))
         target: Any = scheduler
@@ -313,7 +314,7 @@ def _start(
 ) -> Any:
     """Start the cluster of a file, or workers of this machine."""
     where, what, expected = "workers", "worker processes of this machine", "processes that stay"
-    hint = "Put the call under if __name__ == '__main__' in a script, because workers import it"
+    hint = "In Python, workers=0 needs no other process"
     if description is not None:
         where, what, expected = description.where, description.cls, "a cluster that starts"
         hint = "Check its options"
