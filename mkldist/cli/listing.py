@@ -71,8 +71,8 @@ def sweeps(folders: tuple[Path, ...]) -> None:
 
     'mkldist sweep NAME' runs a sweep that comes with mkldist, in any folder.
     """
-    from mkldist.from_python.known import described
     from mkldist.errors import InputError
+    from mkldist.from_python.known import described
     from mkldist.spec.shipped import shipped_sweeps
 
     files: dict[str, Path] = {}

@@ -70,8 +70,8 @@ def _called(name: str, kinds: Sequence[str], data_dirs: Sequence[Path]) -> list[
     mkldist.errors.InputError
         If nothing has it.
     """
-    from mkldist.from_python.known import known
     from mkldist.errors import InputError, nearest
+    from mkldist.from_python.known import known
     from mkldist.spec.foreign import meant
 
     everything = [one for one in known(data_dirs) if one.kind in kinds]

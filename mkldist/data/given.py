@@ -119,7 +119,8 @@ def _with_labels(
 
 def _table(frame: pd.DataFrame, where: str) -> dict[str, npt.NDArray[Any]]:
     """Return the columns of a frame as arrays of numbers, or of texts and where they miss."""
-    arrays = {COLUMNS: np.array([str(name).strip() for name in frame.columns], dtype=np.str_)}
+    names = [str(name).strip() for name in frame.columns]
+    arrays: dict[str, npt.NDArray[Any]] = {COLUMNS: np.array(names, dtype=np.str_)}
     for place in range(frame.shape[1]):
         values, missing = _column(frame.iloc[:, place])
         arrays[f"column {place}"] = values

@@ -166,6 +166,7 @@ def _frame(names: list[str], arrays: Arrays) -> pd.DataFrame:
     for place, name in enumerate(names):
         column = arrays[f"column {place}"]
         if f"missing {place}" in arrays:
-            column = np.where(arrays[f"missing {place}"], None, column.astype(object))
+            column = column.astype(object)
+            column[arrays[f"missing {place}"]] = None
         columns[name] = column
     return pd.DataFrame(columns)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 
 from mkldist.data.given import given_data
 from mkldist.data.given_files import SUFFIX, GivenData
-from mkldist.errors import MkldistError, SpecError, nearest
+from mkldist.errors import SpecError, nearest
 from mkldist.in_memory.given_kernels import plain
 from mkldist.results.output import OutputFolder
 from mkldist.run.kept_sweep import FROM_FILES, KeptSweep, file_name
@@ -95,18 +94,6 @@ class GivenSweep:
         return naming(self.words)
 
 
-@contextmanager
-def own_errors() -> Iterator[None]:
-    """Raise errors of mkldist and interrupts without the calls within mkldist.
-
-    Their message says all that a user can act on.
-    """
-    try:
-        yield
-    except (MkldistError, KeyboardInterrupt) as error:
-        raise error.with_traceback(None) from None
-
-
 def _file_of(spec: Any) -> tuple[Path | None, Path | None]:
     """Return the sweep file that is meant, and the folder of results if that was given."""
     if not isinstance(spec, str | Path):
@@ -127,7 +114,8 @@ def _document(spec: Any) -> dict[str, Any]:
             f"found {type(spec).__name__}",
             "a sweep file, the name of a sweep, or a mapping with the keys of a sweep file",
         )
-    return _without_none(plain(deepcopy(dict(spec))))
+    words: dict[str, Any] = _without_none(plain(deepcopy(dict(spec))))
+    return words
 
 
 def _without_none(value: Any) -> Any:
@@ -180,7 +168,7 @@ def _given(data: Any) -> dict[str, GivenData]:
 
 
 def _name_in(document: dict[str, Any], name: str, data: GivenData) -> None:
-    """Let the entry of a data set name the file that is to keep it, and the columns of its splits."""
+    """Let the entry of a data set name the file that keeps it, and the columns of its splits."""
     entry = _entry(document, name)
     there = [key for key in SOURCES if key in entry]
     if there and not str(entry[there[0]]).endswith(SUFFIX):

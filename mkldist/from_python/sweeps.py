@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mkldist.errors import FailedRunsWarning, SpecError
+from mkldist.from_python.short_errors import with_short_errors
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from mkldist.spec.model import SweepSpec
 
 
+@with_short_errors
 def sweep(
     spec: str | Path | Mapping[str, Any] | SweepSpec,
     data: Mapping[str, Any] | None = None,
@@ -100,14 +102,13 @@ def sweep(
     ... )  # doctest: +SKIP
     >>> tree["mine/level"].test_error.mean("split")  # doctest: +SKIP
     """
-    from mkldist.from_python.given_sweep import GivenSweep, own_errors
+    from mkldist.from_python.given_sweep import GivenSweep
     from mkldist.results.tree import open_results
 
-    with own_errors():
-        given = GivenSweep.of(spec, data, changes, output)
-        options = _options(workers, threads_per_worker, scheduler, cluster)
-        outcome = _run(given, options, data_dirs, retry_failed=retry_failed, progress=progress)
-        tree = open_results(outcome.path)
+    given = GivenSweep.of(spec, data, changes, output)
+    options = _options(workers, threads_per_worker, scheduler, cluster)
+    outcome = _run(given, options, data_dirs, retry_failed=retry_failed, progress=progress)
+    tree = open_results(outcome.path)
     _warn_of_failures(outcome)
     return tree
 
@@ -150,7 +151,8 @@ def _options(
             raise SpecError(name, f"found {value!r:.60}", "a whole number")
         if value is not None and value < least:
             raise SpecError(name, f"found {value}", f"a number of at least {least}")
-    options = ConnectOptions(scheduler, cluster and Path(cluster), workers or None, threads)
+    file = None if cluster is None else Path(cluster)
+    options = ConnectOptions(scheduler, file, workers or None, threads)
     return replace(options, in_this_process=True) if workers == 0 else options
 
 
@@ -164,11 +166,11 @@ def _warn_of_failures(outcome: SweepOutcome) -> None:
             f"{outcome.failed} of {len(outcome.plan.runs)} runs failed, such as {first.node}, "
             f"split {first.split}: {first.error}. retry_failed=True repeats them.",
             FailedRunsWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
     if outcome.waiting:
         warnings.warn(
             f"{outcome.waiting} runs have no record that can be read. Repeat the call.",
             FailedRunsWarning,
-            stacklevel=3,
+            stacklevel=4,
         )

@@ -113,9 +113,7 @@ def resolve(
     check_graph_has_use(spec)
     datasets, facts, banks, kernels = {}, {}, {}, {}
     for entry in spec.datasets:
-        dataset, splits = _loaded(
-            spec, entry, grids, data_dirs, base, given.get(entry.name)
-        )
+        dataset, splits = _loaded(spec, entry, grids, data_dirs, base, given.get(entry.name))
         datasets[entry.name] = dataset, splits
         facts[entry.name] = _dataset_facts(entry, dataset, splits, spec)
         for bank in spec.banks:

@@ -22,12 +22,12 @@ from mkldist.errors import ClusterError, SpecError, nearest
 from mkldist.processors import n_processors
 from mkldist.run import fork_server
 from mkldist.run.interrupts import delayed_interrupts, own_handlers
+from mkldist.run.scheduler_address import CONNECT_SECONDS, check_answers, no_scheduler
 from mkldist.run.thread_worker import thread_worker
 
 if TYPE_CHECKING:
     from distributed import Client
 
-CONNECT_SECONDS = 15
 CLOSE_SECONDS = 10
 LOCAL_HOST = "127.0.0.1"
 CLUSTER_FILE_KEYS = ("class", "options", "workers")
@@ -217,19 +217,16 @@ def connect(
         # The coordinator reports lost workers and schedulers itself; Dask's log would repeat it.
         stack.enter_context(silence_logging_cmgr(logging.CRITICAL))
         target: Any = scheduler
-        if scheduler is None:
+        if scheduler is not None:
+            check_answers(scheduler)
+        else:
             with delayed_interrupts():  # a cluster that has half started could not be closed
                 target = _start(description, n_workers, threads_per_worker, dashboard_port or 0)
                 stack.callback(_close_quietly, target)
         try:
             client = Client(target, timeout=CONNECT_SECONDS, set_as_default=False)
-        except (OSError, ValueError) as error:
-            raise ClusterError(
-                f"scheduler {scheduler}",
-                f"no answer within {CONNECT_SECONDS} s ({error})",
-                "a running Dask scheduler",
-                "Check the address, or omit --scheduler to use this machine",
-            ) from error
+        except (OSError, ValueError, MemoryError) as error:  # the last by lengths of other programs
+            raise no_scheduler(scheduler, str(error)) from error
         stack.callback(_close_quietly, client)
         _prepare_workers(client, interruptible=target is scheduler or description is not None)
         yield client

@@ -136,6 +136,9 @@ class SolverParams(BaseModel):
     The name of such a parameter maps to the name of the other one and these values.
     """
 
+    weigh_regularizer: ClassVar[tuple[str, ...]] = ()
+    """Parameters that multiply the regulariser, where those of most methods multiply the loss."""
+
     tol: float = Field(0.01, gt=0, description="relative duality gap at which to stop")
     max_iter: int = Field(500, ge=1, description="limit on outer iterations")
     time_limit: float = Field(

@@ -23,7 +23,12 @@ from mkldist.solvers.base import Method, Problem, SolverParams, Steps
 class BestSingleParams(SolverParams):
     """Parameters of the best single kernel."""
 
-    C: float = Field(100.0, gt=0, allow_inf_nan=False, description="bound of the dual variables")
+    C: float = Field(
+        100.0,
+        gt=0,
+        allow_inf_nan=False,
+        description="weight of the loss: bound of the dual variables",
+    )
     folds: int = Field(5, ge=2, description="folds of the inner cross-validation")
 
 
