@@ -55,8 +55,9 @@ def given_data(given: Any, where: str) -> GivenData:
     parts = _parts(given, where)
     labels = _labels(parts.pop(Y), f"{where}: y")
     points = parts.pop(X, None)
-    _check_lengths({**parts, X: points}, len(labels), where)
+    _check_lengths(parts, len(labels), where)
     if points is not None and _is_frame(points):
+        check_rows(len(points), len(labels), where)
         return GivenData(_with_labels(points, labels, parts, where))
     arrays = {Y: labels}
     if points is not None:
@@ -87,11 +88,9 @@ def _parts(given: Any, where: str) -> dict[str, Any]:
 
 def _check_lengths(parts: Mapping[str, Any], n: int, where: str) -> None:
     """Refuse columns that have another length than the labels."""
-    for name in (X, *OF_SPLITS):
-        values = parts.get(name)
-        if values is not None and (name != X or np.ndim(values) == 2):
-            rows = values.shape[0] if hasattr(values, "shape") else len(values)
-            check_rows(rows, n, where if name == X else f"{where}: {name}")
+    for name in OF_SPLITS:
+        if name in parts and len(parts[name]) != n:
+            raise DataError(f"{where}: {name}", f"found {len(parts[name])}", f"{n}, one a point")
 
 
 def _with_labels(
@@ -148,17 +147,17 @@ def _labels(given: Any, where: str) -> npt.NDArray[Any]:
     """Return labels as numbers, bools or texts, (n,)."""
     import pandas as pd
 
+    if isinstance(given, pd.Series):
+        return frame_labels(given)
     try:
-        series = given if isinstance(given, pd.Series) else pd.Series(_ravelled(given))
-    except (TypeError, ValueError) as error:
+        array = np.asarray(given)
+    except ValueError as error:
         raise DataError(where, f"found {_described(given)}: {error}", "one label a point") from None
-    return frame_labels(series)
-
-
-def _ravelled(given: Any) -> Any:
-    """Return labels as a list or array of one dimension; (n, 1) counts as one."""
-    array = np.asarray(given)
-    return array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else given
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise DataError(where, f"found {_described(given)} of shape {array.shape}", "one dimension")
+    return frame_labels(pd.Series(array))
 
 
 def _array(given: Any, where: str) -> npt.NDArray[Any]:
@@ -182,10 +181,10 @@ def _array(given: Any, where: str) -> npt.NDArray[Any]:
 
 def _texts(given: Sequence[Any], where: str) -> npt.NDArray[np.str_]:
     """Return names or groups, one a row, as texts."""
-    array = np.asarray(given)
-    if array.ndim != 1:
-        raise DataError(where, f"found an array of shape {array.shape}", "one dimension")
-    return np.array([_text(value) for value in array.tolist()], dtype=np.str_)
+    values = list(given)
+    if any(np.ndim(value) for value in values):
+        raise DataError(where, f"found {_described(given)} of lists", "one value a row")
+    return np.array([_text(value) for value in values], dtype=np.str_)
 
 
 def _text(value: Any) -> str:

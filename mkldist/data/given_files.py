@@ -110,7 +110,9 @@ def _raw(arrays: Arrays, choice: ColumnChoice, where: str, origin: str) -> RawDa
         names = arrays[COLUMNS].tolist()
         check_names(names, where)
         roles = column_roles(names, _with_label(choice, arrays, where), where)
-        return frame_data(_frame(names, arrays), roles, where)
+        raw = frame_data(_frame(names, arrays), roles, where)
+        said = "given beside the features" if LABEL in arrays else roles.label_said
+        return replace(raw, origin=origin, account=replace(raw.account, label=said))
     _check_choice(choice, arrays, where)
     of_splits = {name: arrays[name].astype(str) for name in choice.of_splits}
     y = arrays[Y]

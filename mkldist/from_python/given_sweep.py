@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from mkldist.data.given import given_data
 from mkldist.data.given_files import SUFFIX, GivenData
@@ -75,8 +75,8 @@ class GivenSweep:
         _make_absolute(document, file.absolute().parent if file is not None else Path.cwd())
         _change(document, changes or {})
         given = _given(data)
-        if given and "datasets" not in document:
-            document["datasets"] = [{"name": name} for name in given]
+        if "datasets" not in document:
+            document["datasets"] = [{"name": name} for name in given] or _missing()
         for name, one in given.items():
             _name_in(document, name, one)
         model = load_sweep(document)
@@ -215,3 +215,12 @@ def _divide_by(document: dict[str, Any], entry: dict[str, Any], column: str) -> 
             f"Omit {column}, or set splits.kind",
         )
     entry["splits"] = {**splits, column: column}
+
+
+def _missing() -> NoReturn:
+    raise SpecError(
+        "datasets",
+        "missing",
+        "at least one data set",
+        'Give data={"mine": (X, y)}, or an entry such as {"name": "wdbc"}',
+    )

@@ -16,11 +16,11 @@ from dataclasses import replace
 
 from pydantic import Field
 
-from mkldist.methods.baselines.cross_validation import train_chosen
-from mkldist.solvers.base import Method, Problem, SolverParams, Steps
+from mkldist.methods.baselines.cross_validation import CrossValidatedParams, train_chosen
+from mkldist.solvers.base import Method, Problem, Steps
 
 
-class BestSingleParams(SolverParams):
+class BestSingleParams(CrossValidatedParams):
     """Parameters of the best single kernel."""
 
     C: float = Field(
@@ -29,7 +29,6 @@ class BestSingleParams(SolverParams):
         allow_inf_nan=False,
         description="weight of the loss: bound of the dual variables",
     )
-    folds: int = Field(5, ge=2, description="folds of the inner cross-validation")
 
 
 def solve(problem: Problem, params: BestSingleParams) -> Steps:
