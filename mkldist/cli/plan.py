@@ -21,4 +21,4 @@ def command(sweep: GivenSweep, workers: int | None) -> None:
     with sweep.naming():
         output = sweep.results or output_path(spec)
         plan = SweepPlan.make(spec, sweep.file, sweep.data_dirs, output, workers)
-    Console().print(plan)
+    Console().print(plan, crop=False)

@@ -18,7 +18,6 @@ import numpy.typing as npt
 from mkldist.data.archives import opened_npz
 from mkldist.data.columns import ColumnChoice, check_names, column_roles
 from mkldist.data.frames import frame_data
-from mkldist.data.gram_checks import usable_grams
 from mkldist.data.partitions import INDEX_ARRAYS, partitions_of
 from mkldist.data.raw import RawData, as_features, check_rows, numbered_features
 from mkldist.durable import replacing
@@ -118,6 +117,8 @@ def _raw(arrays: Arrays, choice: ColumnChoice, where: str, origin: str) -> RawDa
     y = arrays[Y]
     partitions = partitions_of({n: arrays[n] for n in INDEX_ARRAYS if n in arrays}, len(y), where)
     if GRAMS in arrays:
+        from mkldist.data.gram_checks import usable_grams  # with scipy.linalg
+
         grams = usable_grams(arrays[GRAMS], y, where)
         return RawData(y, None, (), partitions, grams=grams, origin=origin, of_splits=of_splits)
     x = as_features(arrays[X], f"{where}: X")

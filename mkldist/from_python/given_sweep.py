@@ -94,6 +94,14 @@ class GivenSweep:
         return naming(self.words)
 
 
+def check_count(name: str, value: object, least: int) -> None:
+    """Refuse anything but None and whole numbers of at least `least`."""
+    if value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise SpecError(name, f"found {value!r:.60}", f"a whole number of at least {least}")
+
+
 def _file_of(spec: Any) -> tuple[Path | None, Path | None]:
     """Return the sweep file that is meant, and the folder of results if that was given."""
     if not isinstance(spec, str | Path):

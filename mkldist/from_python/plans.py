@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mkldist.errors import SpecError
 from mkldist.from_python.short_errors import with_short_errors
 from mkldist.memory import readable_bytes
 from mkldist.methods.registry import METHODS
@@ -160,7 +159,7 @@ class SweepPlan:
         from rich.console import Console
 
         console = Console(file=io.StringIO(), width=WIDTH, force_jupyter=False)
-        console.print(self)
+        console.print(self, crop=False)
         text: str = console.file.getvalue()  # type: ignore[attr-defined]  # a StringIO
         return text.rstrip("\n")
 
@@ -267,10 +266,9 @@ def plan(
     >>> work.n_runs, work.n_kernels
     (26, 806)
     """
-    from mkldist.from_python.given_sweep import GivenSweep
+    from mkldist.from_python.given_sweep import GivenSweep, check_count
 
-    if workers is not None and (isinstance(workers, bool) or workers < 1):
-        raise SpecError("workers", f"found {workers!r}", "a number of at least 1")
+    check_count("workers", workers, 1)
     given = GivenSweep.of(spec, data, changes, output)
     folders = [Path(folder) for folder in data_dirs]
     with given.naming():

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mkldist.errors import FailedRunsWarning, SpecError
+from mkldist.errors import FailedRunsWarning
 from mkldist.from_python.short_errors import with_short_errors
 
 if TYPE_CHECKING:
@@ -144,13 +144,11 @@ def _options(
     workers: int | None, threads: int, scheduler: str | None, cluster: str | Path | None
 ) -> ConnectOptions:
     """Return the choice of workers."""
+    from mkldist.from_python.given_sweep import check_count
     from mkldist.run.cluster import ConnectOptions
 
-    for name, value, least in (("workers", workers, 0), ("threads_per_worker", threads, 1)):
-        if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
-            raise SpecError(name, f"found {value!r:.60}", "a whole number")
-        if value is not None and value < least:
-            raise SpecError(name, f"found {value}", f"a number of at least {least}")
+    check_count("workers", workers, 0)
+    check_count("threads_per_worker", threads, 1)
     file = None if cluster is None else Path(cluster)
     options = ConnectOptions(scheduler, file, workers or None, threads)
     return replace(options, in_this_process=True) if workers == 0 else options

@@ -38,7 +38,7 @@ class AtWork:
     doing: str
     since: float
     n_runs: int = 0
-    splits: Sequence[int] = ()
+    splits: tuple[int, ...] = ()
     params: Mapping[str, Sequence[Any]] | None = None
 
 
@@ -65,9 +65,9 @@ def read_work_note(folder: Path) -> list[AtWork]:
     folder : Path
         The output folder.
     """
-    with suppress(OSError, ValueError, TypeError):
-        found = [AtWork(**one) for one in json.loads((folder / NOTE).read_bytes())]
-        return put_together(found)
+    with suppress(OSError, ValueError, TypeError, KeyError):
+        note = json.loads((folder / NOTE).read_bytes())
+        return put_together(AtWork(**{**one, "splits": tuple(one["splits"])}) for one in note)
     return []
 
 
@@ -85,7 +85,7 @@ def put_together(at_work: Iterable[AtWork]) -> list[AtWork]:
             *key,
             min(one.since, other.since),
             one.n_runs + other.n_runs,
-            sorted({*one.splits, *other.splits}),
+            tuple(sorted({*one.splits, *other.splits})),
             {
                 name: _union((other.params or {}).get(name, ()), (one.params or {}).get(name, ()))
                 for name in names

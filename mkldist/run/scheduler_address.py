@@ -22,6 +22,8 @@ def check_answers(address: str) -> None:
         Naming the address and the reason.
     """
     parts = urlsplit(address if "://" in address else f"tcp://{address}")
+    if parts.scheme not in ("tcp", "tls"):
+        return
     try:
         place = parts.hostname, parts.port
     except ValueError as error:
@@ -30,8 +32,6 @@ def check_answers(address: str) -> None:
         raise no_scheduler(
             address, "no host and port", example="an address such as tcp://host:8786"
         )
-    if parts.scheme not in ("tcp", "tls"):
-        return
     deadline = time.monotonic() + CONNECT_SECONDS
     while True:
         try:
