@@ -50,6 +50,11 @@ def command(path: Path) -> None:
         console.print(line, highlight=False, soft_wrap=True, markup=False)
     console.print()
     console.print(table)
+    if status.counts.get(RunState.COMPLETE, 0):
+        from mkldist.analysis.tables import recorded_table
+
+        console.print()
+        console.print(recorded_table(path))
     if status.others:
         console.print(
             f"\n{status.others} more runs are recorded that are not in the plan of the last call. "
@@ -57,11 +62,6 @@ def command(path: Path) -> None:
             highlight=False,
             soft_wrap=True,
         )
-    if status.counts.get(RunState.COMPLETE, 0):
-        from mkldist.analysis.tables import recorded_table
-
-        console.print()
-        console.print(recorded_table(path))
     for failure in status.failed:
         settings = "".join(f", {name} = {value}" for name, value in failure.params.items())
         console.print(

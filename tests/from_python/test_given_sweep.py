@@ -70,7 +70,11 @@ def test_data_replace_those_of_the_last_call():
     ("splits", "key", "expected"),
     [
         ({}, "groups", {"groups": "groups"}),
-        ({"kind": "kfold", "folds": 2}, "groups", {"kind": "kfold", "folds": 2, "groups": "groups"}),
+        (
+            {"kind": "kfold", "folds": 2},
+            "groups",
+            {"kind": "kfold", "folds": 2, "groups": "groups"},
+        ),
         ({"kind": "time", "folds": 2}, "order", {"kind": "time", "folds": 2, "order": "order"}),
     ],
 )

@@ -110,7 +110,9 @@ def test_mistakes_are_raised_before_anything_is_written():
         mkldist.sweep({**SPEC, "methods": [{"name": "levl"}]}, {"mine": (X, Y)})
     assert caught.traceback[-1].path.name == "short_errors.py"
     assert len(caught.traceback) == 2
-    with pytest.raises(SpecError, match=r"^workers: found -1; expected a whole number of at least 0"):
+    with pytest.raises(
+        SpecError, match=r"^workers: found -1; expected a whole number of at least 0"
+    ):
         mkldist.sweep(SPEC, {"mine": (X, Y)}, workers=-1)
     assert not list(Path().iterdir())
 
