@@ -15,7 +15,7 @@ import mkldist
 ROOT = Path(mkldist.__file__).parent
 LAYERS = (
     "arrays blas_threads compiled counters errors identity memory processors target",
-    "durable lapack",
+    "durable lapack methods.names",
     "spec",
     "data kernels optim scores",
     "gram",

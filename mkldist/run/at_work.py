@@ -70,7 +70,7 @@ class WorkTeller:
     ) -> Iterator[AtWork]:
         """Yield what a task is at work on."""
         if isinstance(item, BuildItem):
-            yield AtWork(self._banks[item.bank], "building the bank", since)
+            yield AtWork(self._banks.get(item.bank, item.bank), "building the bank", since)
             return
         yield from self._of_batch(item, since, stages.get(item.key, "starting"), recorded)
 
