@@ -14,7 +14,7 @@ from mkldist.analysis.summary import (
     summary_rows,
 )
 from mkldist.results import node_arrays
-from mkldist.results.newest import with_newest
+from mkldist.results.newest import n_behind, with_newest
 from mkldist.results.output import OutputFolder
 from mkldist.results.records import RecordStore
 from mkldist.results.selected import is_validated
@@ -147,9 +147,11 @@ def recorded_table(path: Path) -> SummaryTable:
         If there are no results or they are damaged.
     """
     index = TreeIndex(current(path))
-    if node_arrays.is_validated(index):
-        return results_table(open_results(path))
     store = RecordStore(OutputFolder(index.path.parent).records)
+    if node_arrays.is_validated(index):
+        table, behind = results_table(open_results(path)), n_behind(index, store)
+        said = f"{table.note}\n{behind} runs were recorded after the results were last written."
+        return replace(table, note=said) if behind else table
     return table_of(summary_rows(with_newest(node_arrays.nodes_in(index, INPUTS), index, store)))
 
 

@@ -18,6 +18,12 @@ from mkldist.results.tree_index import Place, TreeIndex
 OF_TEXT = {STATE.name, *(variable.name for variable in TEXTS)}
 
 
+def n_behind(index: TreeIndex, store: RecordStore) -> int:
+    """Return the number of recorded runs whose state the tree does not hold yet."""
+    known = index.states()
+    return sum(known.get(run_id, state) is not state for run_id, state in store.ids().items())
+
+
 def with_newest(
     nodes: Sequence[NodeArrays], index: TreeIndex, store: RecordStore
 ) -> list[NodeArrays]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mkldist.analysis.summary import INPUTS
-from mkldist.results.newest import with_newest
+from mkldist.results.newest import n_behind, with_newest
 from mkldist.results.node_arrays import nodes_in
 from mkldist.results.records import RecordStore, RunRecord
 from mkldist.results.tree import prepare
@@ -29,6 +29,7 @@ def test_records_are_read_as_the_tree_would_hold_them(tmp_path, plan):
     store.write(RunRecord.failed(plan.runs[9], "worker lost"))
     prepare(tmp_path / "current.zarr", plan, facts, store)
     behind, current = TreeIndex(tmp_path / "behind.zarr"), TreeIndex(tmp_path / "current.zarr")
+    assert (n_behind(behind, store), n_behind(current, store)) == (7, 0)
     found = with_newest(nodes_in(behind, INPUTS), behind, store)
     expected = nodes_in(current, INPUTS)
     assert len(found) == len(expected)
