@@ -79,6 +79,8 @@ class GivenSweep:
             document["datasets"] = [{"name": name} for name in given] or _missing()
         for name, one in given.items():
             _name_in(document, name, one)
+        if output is not None and isinstance(document.setdefault("outputs", {}), dict):
+            document["outputs"]["path"] = str(Path(output).absolute())  # for the kept sweep file
         model = load_sweep(document)
         path = output_path(model, place)
         return cls(

@@ -30,7 +30,7 @@ def test_a_file_alone_is_the_file_of_the_commands():
     assert given.spec == load_sweep(given.origin)
 
 
-def test_words_are_kept_as_a_sweep_file_that_says_the_same():
+def test_words_are_kept_as_a_sweep_file_that_says_the_same(tmp_path):
     spec = SPEC | {"tol": np.float64(0.1), "description": None, "seed": np.int64(3)}
     given = GivenSweep.of(spec, {"d": (X, Y)}, {"methods.level.C": range(1, 4)}, "there")
     assert (given.output, given.origin) == (Path("there"), Path("there/sweep.toml"))
@@ -41,6 +41,7 @@ def test_words_are_kept_as_a_sweep_file_that_says_the_same():
         "tol": 0.1,
         "seed": 3,
         "methods": [{"name": "level", "C": [1, 2, 3]}],
+        "outputs": {"path": str(tmp_path / "there")},
     }
     assert GivenSweep.of(given.spec).spec == given.spec
 

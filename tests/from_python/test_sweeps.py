@@ -79,6 +79,16 @@ def test_the_folder_keeps_words_and_data_for_the_commands():
     assert spec.banks[0].kernels[0].widths == [0.5, 2.0]
 
 
+def test_the_sweep_file_in_a_folder_of_ones_choice_means_that_folder():
+    mkldist.sweep(SPEC, {"mine": (X, Y)}, output="there", progress=False)
+    before = record_times(Path("there"))
+    for given in ("there", "there/sweep.toml"):
+        assert mkldist.plan(given).n_recorded == 6
+        command.main(["sweep", given, "--quiet"], standalone_mode=False)
+    assert record_times(Path("there")) == before
+    assert not Path("results").exists()
+
+
 def test_changed_data_are_told_and_computed_anew(capsys):
     mkldist.sweep(SPEC, {"mine": (X, Y)}, progress=False)
     old = ids()
