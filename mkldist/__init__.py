@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from mkldist.estimators.one_class import OneClassMKL
     from mkldist.estimators.regressor import MKLRegressor
     from mkldist.estimators.semi_supervised import SemiSupervisedMKLClassifier
+    from mkldist.from_python.listings import list_kernels, list_methods
+    from mkldist.from_python.plans import plan
+    from mkldist.from_python.sweeps import sweep
     from mkldist.in_memory.kernel_bank import KernelBank
     from mkldist.in_memory.solve import solve, solve_path
     from mkldist.results.selected import selected
@@ -27,9 +30,13 @@ _EXPORTS = {
     "OneClassMKL": "mkldist.estimators.one_class",
     "SemiSupervisedMKLClassifier": "mkldist.estimators.semi_supervised",
     "Solution": "mkldist.solvers.base",
+    "list_kernels": "mkldist.from_python.listings",
+    "list_methods": "mkldist.from_python.listings",
     "open_results": "mkldist.results.tree",
+    "plan": "mkldist.from_python.plans",
     "selected": "mkldist.results.selected",
     "solve": "mkldist.in_memory.solve",
+    "sweep": "mkldist.from_python.sweeps",
     "solve_path": "mkldist.in_memory.solve",
 }
 
@@ -41,10 +48,14 @@ __all__ = [
     "SemiSupervisedMKLClassifier",
     "Solution",
     "kernels",
+    "list_kernels",
+    "list_methods",
     "open_results",
+    "plan",
     "selected",
     "solve",
     "solve_path",
+    "sweep",
 ]
 
 

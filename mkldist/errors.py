@@ -105,6 +105,10 @@ class ConvergenceWarning(UserWarning):
     """A solver stopped before its tolerance; its bounds and gap hold all the same."""
 
 
+class FailedRunsWarning(UserWarning):
+    """Runs of a sweep failed; the results of the others hold all the same."""
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return ``"Did you mean 'x'?"`` for the known name nearest to `name`, or ``""``.
 

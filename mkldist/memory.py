@@ -158,3 +158,17 @@ def groups_at_once(bytes_of_each: Sequence[int], memory_limit: int | None) -> li
 def _solver_share(memory_limit: int | None) -> int:
     """Return the bytes that all solvers of a task may take together."""
     return SOLVER_BYTES if memory_limit is None else memory_limit // SOLVER_DIVISOR
+
+
+def readable_bytes(n_bytes: int) -> str:
+    """Return bytes with a unit.
+
+    Examples
+    --------
+    >>> readable_bytes(900), readable_bytes(75_000), readable_bytes(3 * 2**30)
+    ('900 B', '73.24 kiB', '3.00 GiB')
+    """
+    for power, unit in reversed(list(enumerate(("kiB", "MiB", "GiB", "TiB", "PiB"), 1))):
+        if n_bytes >= 0.9 * 1024**power:
+            return f"{n_bytes / 1024**power:.2f} {unit}"
+    return f"{n_bytes} B"

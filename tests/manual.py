@@ -1,11 +1,12 @@
-"""Tables of ``sweeps/README.md``, written from the models of the sweep file and of the results.
+"""Tables of ``sweeps/README.md``, and the names of methods, written from the code.
 
 Run ``python -m tests.manual`` after a change of a key, its type, default or description, of a
-variable of the results, or of the description of a sweep file.
+variable of the results, of the description of a sweep file, or of a method's name or title.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -16,6 +17,8 @@ from pydantic import BaseModel, Discriminator
 from pydantic.fields import FieldInfo
 
 from mkldist.counters import Counters
+from mkldist.methods import names
+from mkldist.methods.registry import METHODS
 from mkldist.results import schema
 from mkldist.solvers.base import SolverParams
 from mkldist.spec.banks import BankSpec, KernelSpec, RandomSubsets, Range
@@ -32,6 +35,7 @@ from mkldist.spec.selection import SelectionSpec
 from mkldist.spec.splits import SplitsSpec
 from mkldist.spec.values import spelled
 
+NAMES = Path(names.__file__)
 SWEEPS = Path(__file__).parents[1] / "sweeps"
 MANUAL = SWEEPS / "README.md"
 TABLE = re.compile(r"(<!-- table (?P<name>[\w ]+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -184,8 +188,16 @@ def _lines(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     return [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in cells]
 
 
+def names_module() -> str:
+    """Return the module of the names of methods."""
+    head, _, _ = NAMES.read_text(encoding="utf-8").partition("\nTITLES = ")
+    rows = (f'    "{name}": {json.dumps(method.title)},\n' for name, method in METHODS.items())
+    return f"{head}\nTITLES = {{\n{''.join(rows)}}}\n"
+
+
 def main() -> None:
-    """Write the tables of the manual."""
+    """Write the tables of the manual and the names of methods."""
+    NAMES.write_text(names_module(), encoding="utf-8")
     MANUAL.write_text(generated(MANUAL.read_text(encoding="utf-8")), encoding="utf-8")
 
 

@@ -15,7 +15,7 @@ import mkldist
 ROOT = Path(mkldist.__file__).parent
 LAYERS = (
     "arrays blas_threads compiled counters errors identity memory processors target",
-    "durable lapack",
+    "durable lapack methods.names",
     "spec",
     "data kernels optim scores",
     "gram",
@@ -24,11 +24,12 @@ LAYERS = (
     "methods.baselines methods.block_norm methods.primal methods.smooth_dual methods.wrapper",
     "methods.manifold",
     "methods.registry",
-    "in_memory plan",
+    "in_memory planning",
     "estimators resolve results",
     "analysis worker",
     "figures",
     "run",
+    "from_python",
     "cli",
     "mkldist __main__",
 )

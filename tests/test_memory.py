@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from dask.utils import format_bytes
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,6 +13,7 @@ from mkldist.memory import (
     SolverMemory,
     bank_bytes,
     groups_at_once,
+    readable_bytes,
     row_cache_bytes,
     view_cache_bytes,
 )
@@ -78,3 +80,8 @@ def test_shares_together_stay_within_the_limit_unless_one_solver_exceeds_it(limi
     assert (n_at_once == 1 and taken == needed) or others + n_at_once * taken <= limit
     assert others <= limit
     assert row_cache_bytes(limit) <= bank_bytes(limit)  # a streamed bank has rows in its place
+
+
+@pytest.mark.parametrize("n_bytes", [0, 921, 922, 75_000, 943_718, 943_719, 7 * 10**9, 2**60])
+def test_bytes_are_written_as_dask_writes_them(n_bytes):
+    assert readable_bytes(n_bytes) == format_bytes(n_bytes)

@@ -99,7 +99,7 @@ def test_its_table_names_every_method():
 
 def test_its_python_and_that_of_the_manual_solve_problems():
     (_, on_arrays) = blocks("python")
-    (on_a_graph, _, with_estimators, on_a_bank) = blocks("python", MANUAL)
+    (on_a_graph, _, _, with_estimators, on_a_bank) = blocks("python", MANUAL)
     x = np.random.default_rng(0).normal(size=(40, 2))
     x[:20] += 3
     y = np.repeat([-1.0, 1.0], 20)
@@ -122,6 +122,17 @@ def test_its_python_and_that_of_the_manual_solve_problems():
     exec(on_a_graph, names)
     values = names["solution"].decision_function(names["grams"])
     assert np.mean(values * y > 0) > 0.9
+
+
+def test_the_sweep_from_python_of_the_manual_runs(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    [program] = [block for block in blocks("python", MANUAL) if "mkldist.sweep(" in block]
+    x = np.random.default_rng(0).normal(size=(40, 2))
+    names: dict[str, Any] = {"mkldist": mkldist, "X": x, "y": x[:, 0] > 0}
+    exec(program, names)
+    assert names["tree"]["heart/level"].sizes["split"] == 5
+    assert "mine: 20 runs in 5 batches" in capsys.readouterr().out
+    assert mkldist.plan("mine").n_recorded == 20
 
 
 def test_its_python_and_that_of_the_manual_read_results(tmp_path, monkeypatch):

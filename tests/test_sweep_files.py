@@ -12,7 +12,7 @@ import xarray as xr
 import mkldist
 from mkldist.data.catalogue import list_datasets
 from mkldist.methods.registry import METHODS
-from mkldist.plan.planner import make_plan
+from mkldist.planning.planner import make_plan
 from mkldist.resolve.resolved import resolve, resolve_methods
 from mkldist.results.rows import method_nodes
 from mkldist.results.tree import open_results

@@ -14,6 +14,9 @@ from mkldist.analysis.summary import (
     summary_rows,
 )
 from mkldist.results import node_arrays
+from mkldist.results.newest import n_behind, with_newest
+from mkldist.results.output import OutputFolder
+from mkldist.results.records import RecordStore
 from mkldist.results.selected import is_validated
 from mkldist.results.tree import current, open_results
 from mkldist.results.tree_index import TreeIndex
@@ -130,7 +133,8 @@ def results_table(tree: xr.DataTree) -> SummaryTable:
 def recorded_table(path: Path) -> SummaryTable:
     """Return the results in a sweep's output folder for a terminal, as :func:`results_table` does.
 
-    They are read without pandas and xarray, unless the sweep selects settings.
+    They are read without pandas and xarray, and with the records that the tree does not hold yet,
+    unless the sweep selects settings.
 
     Parameters
     ----------
@@ -143,9 +147,12 @@ def recorded_table(path: Path) -> SummaryTable:
         If there are no results or they are damaged.
     """
     index = TreeIndex(current(path))
+    store = RecordStore(OutputFolder(index.path.parent).records)
     if node_arrays.is_validated(index):
-        return results_table(open_results(path))
-    return table_of(summary_rows(node_arrays.nodes_in(index, INPUTS)))
+        table, behind = results_table(open_results(path)), n_behind(index, store)
+        said = f"{table.note}\n{behind} runs were recorded after the results were last written."
+        return replace(table, note=said) if behind else table
+    return table_of(summary_rows(with_newest(node_arrays.nodes_in(index, INPUTS), index, store)))
 
 
 def summary_table(summary: pd.DataFrame, *, row_limit: int = ROW_LIMIT) -> SummaryTable:

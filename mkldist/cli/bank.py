@@ -27,7 +27,7 @@ def build(sweep: GivenSweep, output: Path | None, connect_options: ConnectOption
     """Compute the Gram matrices of sweep FILE that are missing or damaged."""
     from rich.console import Console
 
-    from mkldist.cli.plan import readable_bytes
+    from mkldist.memory import readable_bytes
     from mkldist.run.build_banks import build_banks
 
     with sweep.naming():
@@ -53,9 +53,9 @@ def show(folder: str) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from mkldist.cli.plan import readable_bytes
     from mkldist.errors import StoreError
     from mkldist.gram.store import GramStore
+    from mkldist.memory import readable_bytes
 
     table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
     table.add_column("bank", no_wrap=True)

@@ -25,7 +25,7 @@ def command(path: Path, yes: bool) -> None:
     needs the Gram matrices later computes them again.  While a sweep uses a folder of banks,
     nothing is removed from it.
     """
-    from mkldist.cli.plan import readable_bytes
+    from mkldist.memory import readable_bytes
     from mkldist.run.clean import remove, stored_banks, total_bytes
     from mkldist.run.places import results_of
 
@@ -44,7 +44,7 @@ def command(path: Path, yes: bool) -> None:
 
 def _lines(banks: Sequence[StoredBank]) -> Iterator[str]:
     """Yield a line for the banks of each folder and data set, and one for their copies."""
-    from mkldist.cli.plan import readable_bytes
+    from mkldist.memory import readable_bytes
 
     groups: dict[tuple[Path, str], list[StoredBank]] = {}
     for bank in banks:

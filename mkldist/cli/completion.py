@@ -23,14 +23,14 @@ def complete_results(context: Context, parameter: Parameter, typed: str) -> list
 
 def complete_methods(context: Context, parameter: Parameter, typed: str) -> list[CompletionItem]:
     """Return the names of methods."""
-    from mkldist.methods.registry import METHODS
+    from mkldist.methods.names import TITLES
 
-    return _beginning(typed, METHODS)
+    return _beginning(typed, TITLES)
 
 
 def complete_shown(context: Context, parameter: Parameter, typed: str) -> list[CompletionItem]:
     """Return the names that ``mkldist show`` knows."""
-    from mkldist.cli.known import known
+    from mkldist.from_python.known import known
 
     return _beginning(typed, (one.name for one in known()))
 

@@ -33,6 +33,7 @@ def command(path: Path, kind: str | None, destination: Path | None, overwrite: b
     """
     from mkldist.errors import InputError
     from mkldist.results.export import export
+    from mkldist.results.status import sweep_status
     from mkldist.run.places import results_of
 
     if kind is None:
@@ -45,3 +46,10 @@ def command(path: Path, kind: str | None, destination: Path | None, overwrite: b
     target = destination or Path(path.resolve().name + ENDINGS[kind])
     for file in export(path, kind, target, overwrite=overwrite):
         click.echo(str(file))
+    others = sweep_status(path).others
+    if others:
+        click.echo(
+            f"{others} more runs are recorded that are not in the plan of the last call, and are "
+            "not exported",
+            err=True,
+        )

@@ -40,7 +40,7 @@ def datasets(names: tuple[str, ...], data_dirs: tuple[Path, ...]) -> None:
 @click.argument("names", nargs=-1)
 def kernels(names: tuple[str, ...]) -> None:
     """List kernel functions and named families, or describe NAMES."""
-    from mkldist.cli.known import FUNCTIONS, known_of
+    from mkldist.from_python.known import FUNCTIONS, known_of
 
     if names:
         _describe(names, "kernel", "family")
@@ -55,7 +55,7 @@ def kernels(names: tuple[str, ...]) -> None:
 @click.argument("names", nargs=-1, shell_complete=complete_methods)
 def methods(names: tuple[str, ...]) -> None:
     """List all methods in a line each, or describe NAMES as 'mkldist show' does."""
-    from mkldist.cli.known import known_of
+    from mkldist.from_python.known import known_of
 
     if names:
         _describe(names, "method")
@@ -71,8 +71,8 @@ def sweeps(folders: tuple[Path, ...]) -> None:
 
     'mkldist sweep NAME' runs a sweep that comes with mkldist, in any folder.
     """
-    from mkldist.cli.known import described
     from mkldist.errors import InputError
+    from mkldist.from_python.known import described
     from mkldist.spec.shipped import shipped_sweeps
 
     files: dict[str, Path] = {}

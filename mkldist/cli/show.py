@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from mkldist.cli.completion import complete_shown
-from mkldist.cli.known import FUNCTIONS, KINDS, Known
+from mkldist.from_python.known import FUNCTIONS, KINDS, Known
 
 if TYPE_CHECKING:
     from mkldist.data.dataset import Dataset
@@ -70,8 +70,8 @@ def _called(name: str, kinds: Sequence[str], data_dirs: Sequence[Path]) -> list[
     mkldist.errors.InputError
         If nothing has it.
     """
-    from mkldist.cli.known import known
     from mkldist.errors import InputError, nearest
+    from mkldist.from_python.known import known
     from mkldist.spec.foreign import meant
 
     everything = [one for one in known(data_dirs) if one.kind in kinds]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +15,8 @@ from mkldist.results.state import RunState
 if TYPE_CHECKING:
     from mkldist.results.status import SweepStatus
 
+MOST_LINES = 12  # on what is being done
+
 
 @click.command("status")
 @click.argument("path", type=click.Path(path_type=Path), shell_complete=complete_results)
@@ -20,7 +24,8 @@ def command(path: Path) -> None:
     """Print the progress, summary so far and errors of the sweep PATH.
 
     PATH is the folder of its results, its file or its name.
-    A run counts as waiting until its outcome is recorded.
+    While the sweep is at work, it names the runs that are being done.  A run counts as waiting
+    until its outcome is recorded.
     """
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
@@ -40,17 +45,23 @@ def command(path: Path) -> None:
         table.add_row(node, *(str(counts.get(state, 0)) for state in RunState))
     table.add_section()
     table.add_row("all", *(str(status.counts.get(state, 0)) for state in RunState))
-    console.print(f"{status.name} in {status.path}", highlight=False, soft_wrap=True)
-    console.print(f"{_activity(status)}\n", highlight=False, soft_wrap=True)
+    lines = [f"{status.name} in {status.path}", _activity(status), *_at_work(status)]
+    for line in lines:
+        console.print(line, highlight=False, soft_wrap=True, markup=False)
+    console.print()
     console.print(table)
     if status.counts.get(RunState.COMPLETE, 0):
         from mkldist.analysis.tables import recorded_table
 
         console.print()
         console.print(recorded_table(path))
-        if status.counts.get(RunState.WAITING, 0):
-            console.print("The table holds the results as last written; a sweep writes them anew")
-            console.print("from time to time and at its end.", highlight=False)
+    if status.others:
+        console.print(
+            f"\n{status.others} more runs are recorded that are not in the plan of the last call. "
+            "They\nappear again if the sweep file and --set ask for them.",
+            highlight=False,
+            soft_wrap=True,
+        )
     for failure in status.failed:
         settings = "".join(f", {name} = {value}" for name, value in failure.params.items())
         console.print(
@@ -72,3 +83,27 @@ def _activity(status: SweepStatus) -> str:
     if claim.is_live:
         return f"at work: {claim}"
     return f"claimed by {claim}; only that machine can tell whether it is still at work"
+
+
+def _at_work(status: SweepStatus) -> Iterator[str]:
+    """Yield lines on the runs that are being done and the banks that are being built."""
+    for one in status.at_work[:MOST_LINES]:
+        since = time.strftime("%H:%M:%S", time.localtime(one.since))
+        if not one.n_runs:
+            yield f"  {one.place}: {one.doing}, since {since}"
+            continue
+        settings = "".join(
+            f", {name} = {', '.join(map(_short, values))}"
+            for name, values in (one.params or {}).items()
+        )
+        splits = f"split{'s' * (len(one.splits) > 1)} {', '.join(map(str, one.splits))}"
+        runs = f"{one.n_runs} run{'s' * (one.n_runs > 1)}"
+        yield f"  {one.place}: {runs} {one.doing}, since {since}: {splits}{settings}"
+    more = len(status.at_work) - MOST_LINES
+    if more > 0:
+        yield f"  and {more} more methods and banks"
+
+
+def _short(value: object) -> str:
+    """Return the value of a hyperparameter."""
+    return f"{value:g}" if isinstance(value, float) else str(value)

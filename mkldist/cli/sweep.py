@@ -105,7 +105,7 @@ def _show(outcome: SweepOutcome, console: Console) -> None:
 
 def _kept(path: Path) -> Iterator[str]:
     """Yield a line on the Gram matrices that stay, if there are any."""
-    from mkldist.cli.plan import readable_bytes
+    from mkldist.memory import readable_bytes
     from mkldist.run.clean import stored_banks
 
     banks = stored_banks(path)

@@ -13,6 +13,7 @@ from mkldist.data.bundled import DESCRIPTIONS, load_bundled
 from mkldist.data.columns import ColumnChoice
 from mkldist.data.dataset import Dataset
 from mkldist.data.files import READERS, extension_of, read_file
+from mkldist.data.given_files import GivenData
 from mkldist.data.grams import read_grams
 from mkldist.data.opening import exists
 from mkldist.data.raw import RawData
@@ -37,6 +38,7 @@ def load_dataset(
     base: Path,
     seed: int,
     splits: SplitsSpec = NO_COLUMNS,
+    given: GivenData | None = None,
 ) -> Dataset:
     """Load the data set that a sweep names.
 
@@ -57,6 +59,8 @@ def load_dataset(
         Seed of the sweep, for synthetic data sets and random parts of data sets.
     splits : SplitsSpec
         How the data set is to be divided, for the columns that this takes.
+    given : GivenData, optional
+        The data, if they are in memory; `file` then names where they are to be kept.
 
     Returns
     -------
@@ -75,6 +79,8 @@ def load_dataset(
     where = f"data set {spec.name!r}"
     _check_folders(data_dirs)
     choice = ColumnChoice.of(spec, splits)
+    if given is not None:
+        return assemble(spec, given.raw_data(choice, where), where, seed, splits)
     source = _of_source(spec, choice, data_dirs, base, where)
     raw, place = source or _of_name(spec, choice, data_dirs, seed, where)
     return assemble(spec, raw, place, seed, splits)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mkldist.data.listing import first_of
 from mkldist.errors import DataError, nearest
@@ -50,6 +50,10 @@ class ColumnChoice:
     def left_out(self) -> tuple[str, ...]:
         """Columns that are neither label nor features."""
         return (*self.ignore, *(() if self.id is None else (self.id,)), *self.of_splits)
+
+    def without_splits(self) -> ColumnChoice:
+        """Return the choice without the columns by which rows are divided."""
+        return replace(self, of_splits=())
 
     def check_label_alone(self, where: str) -> None:
         """Refuse the choice of columns other than the label, for sources that are no tables.

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from mkldist.data.columns import ColumnChoice
 from mkldist.data.csv_files import read_csv
+from mkldist.data.given_files import SUFFIX, read_given
 from mkldist.data.npz_files import read_npz
 from mkldist.data.parquet_files import read_parquet
 from mkldist.data.raw import RawData
@@ -40,6 +41,8 @@ def read_file(path: Path, choice: ColumnChoice, where: str) -> RawData:
         If the extension is unknown, the reader refuses the file, or it is no table and `choice`
         names columns.
     """
+    if path.name.endswith(SUFFIX):
+        return read_given(path, choice, where)
     extension = extension_of(path.name, READERS)
     if not extension:
         raise DataError(

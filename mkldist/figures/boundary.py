@@ -15,7 +15,7 @@ from mkldist.gram.recomputed import RecomputedBank
 from mkldist.gram.view import make_views
 from mkldist.kernels.evaluate import evaluate
 from mkldist.kernels.kernel_list import KernelList
-from mkldist.plan.model import BankPlan
+from mkldist.planning.model import BankPlan
 from mkldist.results.run_record import RunRecord
 from mkldist.worker.bank_inputs import BankInputs, make_bank_inputs
 

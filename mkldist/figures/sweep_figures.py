@@ -11,7 +11,7 @@ from typing import Any
 from mkldist.durable import remove_temporaries
 from mkldist.figures.files import keep_figure
 from mkldist.identity import content_id
-from mkldist.plan.model import BankPlan, Plan, RunPlan
+from mkldist.planning.model import BankPlan, Plan, RunPlan
 from mkldist.resolve.resolved import Resolved
 from mkldist.results.records import RecordStore, RunRecord
 from mkldist.results.state import RunState

@@ -59,8 +59,9 @@ def check_method(
     *,
     has_laplacian: bool,
     weighted: bool = False,
+    folds: int = 0,
 ) -> None:
-    """Refuse labels, weights of points or a Laplacian that a method cannot use.
+    """Refuse labels, weights of points, folds or a Laplacian that a method cannot use.
 
     Parameters
     ----------
@@ -74,11 +75,14 @@ def check_method(
         True if a graph Laplacian was given.
     weighted : bool
         True if points have weights.
+    folds : int
+        Folds that its settings choose, ``params.chosen_folds``.
 
     Raises
     ------
     mkldist.errors.SpecError
-        For a Laplacian, columns of labels or weights of points that the method does not take.
+        For a Laplacian, columns of labels or weights of points that the method does not take, and
+        for more folds than a class has points.
     mkldist.errors.GramError
         For labels of another kind.
     """
@@ -88,8 +92,9 @@ def check_method(
         shared_weights=labels.ndim > 1,
         weighted=weighted,
         targets=[one for one in Target if all(_fits(column, one) for column in columns)],
+        smallest_class=int(min((labels > 0).sum(axis=0).min(), (labels < 0).sum(axis=0).min())),
     )
-    refusal = method.refuses(problem, target)
+    refusal = method.refuses(problem, target, folds)
     if refusal is None:
         return
     match refusal.part:
@@ -108,6 +113,8 @@ def check_method(
             found = f"weights for {method.name}, which {refusal.reason}"
             expected = f"{refusal.expected}, or {refusal.others}: {one_of(able)}"
             raise SpecError("weights", found, expected)
+        case Part.FOLDS:
+            raise SpecError("folds", f"found {folds}", refusal.expected, "Lower it, or omit it")
         case Part.LABELS:
             distinct = next(column for column in columns if not _fits(column, target))
             found = f"found labels {{{', '.join(f'{value:g}' for value in distinct[:5])}}}"

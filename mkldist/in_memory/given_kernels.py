@@ -38,7 +38,7 @@ def bank_spec(kernels: Any, **settings: Any) -> BankSpec:
     mkldist.errors.SpecError
         For an unknown family, key or value, in the words of sweep files.
     """
-    document = {name: _plain(value) for name, value in settings.items()}
+    document = {name: plain(value) for name, value in settings.items()}
     if isinstance(kernels, str):
         document["family"] = kernels
     elif isinstance(kernels, Mapping) or not isinstance(kernels, Sequence) or not len(kernels):
@@ -49,7 +49,7 @@ def bank_spec(kernels: Any, **settings: Any) -> BankSpec:
             f"the name of a family, such as {next(iter(NAMED_FAMILIES))!r}, or {EXAMPLE}",
         )
     else:
-        document["kernels"] = _plain(kernels)
+        document["kernels"] = plain(kernels)
     try:
         return BankSpec.model_validate(document)
     except ValidationError as error:
@@ -89,14 +89,14 @@ def kernels_on(
         raise SpecError(where, error.found, error.expected, error.hint) from None
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """Return kernels, arrays, ranges and numbers of numpy within a value as plain Python."""
     if isinstance(value, Kernel):
-        return _plain(value.entry())
+        return plain(value.entry())
     if isinstance(value, Mapping):
-        return {key: _plain(item) for key, item in value.items()}
+        return {key: plain(item) for key, item in value.items()}
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
     if isinstance(value, list | tuple | range):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     return value

@@ -218,6 +218,7 @@ class _Instance:
             labels,
             has_laplacian=given.laplacian is not None,
             weighted=given.weights is not None,
+            folds=settings.chosen_folds,
         )
         if len(labels) != n_points:
             raise GramError("y", f"{len(labels)} labels for {n_points} points", "one label a point")

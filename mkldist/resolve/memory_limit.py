@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from mkldist.errors import SpecError
-from mkldist.plan.costs import least_memory
-from mkldist.plan.model import Plan
+from mkldist.planning.costs import least_memory
+from mkldist.planning.model import Plan
 
 
 def parse_memory(text: str | None) -> int | None:

@@ -14,6 +14,7 @@ from mkldist.data.account_lines import account_lines
 from mkldist.data.catalogue import load_dataset
 from mkldist.data.dataset import Dataset, Split
 from mkldist.data.folds import n_inner_folds
+from mkldist.data.given_files import GivenData
 from mkldist.data.missing import check_known_rows
 from mkldist.data.splits import make_splits
 from mkldist.errors import SpecError, nearest
@@ -21,7 +22,7 @@ from mkldist.identity import array_id
 from mkldist.kernels.families import kernel_list
 from mkldist.kernels.kernel_list import KernelList
 from mkldist.methods.registry import METHODS
-from mkldist.plan.facts import BankFacts, DatasetFacts
+from mkldist.planning.facts import BankFacts, DatasetFacts
 from mkldist.resolve.figure_check import check_figures
 from mkldist.resolve.graph_check import check_graph
 from mkldist.resolve.method_check import (
@@ -35,6 +36,8 @@ from mkldist.solvers.parameters import MethodGrid, expand
 from mkldist.spec.banks import BankSpec
 from mkldist.spec.foreign import meant
 from mkldist.spec.model import DatasetSpec, SweepSpec
+
+NOTHING: Mapping[str, GivenData] = {}
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +85,12 @@ class Resolved:
         return kernels.names(self.datasets[dataset][0].feature_names)
 
 
-def resolve(spec: SweepSpec, data_dirs: Sequence[Path], base: Path) -> Resolved:
+def resolve(
+    spec: SweepSpec,
+    data_dirs: Sequence[Path],
+    base: Path,
+    given: Mapping[str, GivenData] = NOTHING,
+) -> Resolved:
     """Load the data of a sweep and check everything that it names.
 
     Parameters
@@ -93,6 +101,8 @@ def resolve(spec: SweepSpec, data_dirs: Sequence[Path], base: Path) -> Resolved:
         Folders in which data sets are searched by name.
     base : Path
         Folder to which relative paths of the sweep file refer.
+    given : mapping of str to GivenData
+        Data sets that are in memory, by name.
 
     Raises
     ------
@@ -103,7 +113,7 @@ def resolve(spec: SweepSpec, data_dirs: Sequence[Path], base: Path) -> Resolved:
     check_graph_has_use(spec)
     datasets, facts, banks, kernels = {}, {}, {}, {}
     for entry in spec.datasets:
-        dataset, splits = _loaded(spec, entry, grids, data_dirs, base)
+        dataset, splits = _loaded(spec, entry, grids, data_dirs, base, given.get(entry.name))
         datasets[entry.name] = dataset, splits
         facts[entry.name] = _dataset_facts(entry, dataset, splits, spec)
         for bank in spec.banks:
@@ -142,9 +152,10 @@ def _loaded(
     grids: Mapping[str, MethodGrid],
     data_dirs: Sequence[Path],
     base: Path,
+    given: GivenData | None,
 ) -> tuple[Dataset, tuple[Split, ...]]:
     """Load a data set, divide it, and check that the sweep's methods can learn from it."""
-    dataset = load_dataset(entry, data_dirs, base, spec.seed, spec.splits_of(entry))
+    dataset = load_dataset(entry, data_dirs, base, spec.seed, spec.splits_of(entry), given)
     check_labels(grids, dataset)
     check_figures(spec.outputs, dataset)
     splits = make_splits(spec.splits_of(entry), dataset, spec.seed)

@@ -9,6 +9,7 @@ import numpy as np
 from mkldist.data.dataset import Dataset, Split
 from mkldist.errors import SpecError
 from mkldist.solvers.parameters import MethodGrid
+from mkldist.solvers.refusals import ProblemFacts
 from mkldist.spec.model import DatasetSpec
 
 
@@ -66,13 +67,13 @@ def check_folds(grids: Mapping[str, MethodGrid], dataset: Dataset, splits: Seque
     if dataset.task != "classification":
         return
     smallest = min(int(np.bincount(dataset.class_numbers[split.train]).min()) for split in splits)
+    facts = ProblemFacts(smallest_class=smallest)
     for key, grid in grids.items():
         for params in grid.points:
-            folds = getattr(params, "folds", 0) if "folds" in params.model_fields_set else 0
-            if folds > smallest:
+            if grid.method.refuses(facts, folds=params.chosen_folds) is not None:
                 raise SpecError(
                     f"methods.{key}.folds",
-                    f"found {folds}",
+                    f"found {params.chosen_folds}",
                     f"at most {smallest}, the labelled points of the smallest class in a training "
                     f"part of {dataset.name!r}",
                     "Lower it, or omit it",

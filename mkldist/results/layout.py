@@ -12,7 +12,7 @@ import numpy as np
 from mkldist.arrays import Array
 from mkldist.errors import SpecError
 from mkldist.identity import content_id
-from mkldist.plan.model import Plan, RunPlan
+from mkldist.planning.model import Plan, RunPlan
 from mkldist.results.node_variables import NodeKind, node_variables
 from mkldist.results.schema import (
     CLASS,

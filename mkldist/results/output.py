@@ -53,6 +53,16 @@ class OutputFolder:
         return self.path / "snapshots"
 
     @property
+    def data(self) -> Path:
+        """Folder of the data sets that were given in Python."""
+        return self.path / "data"
+
+    @property
+    def sweep_file(self) -> Path:
+        """The sweep file of a sweep that was given in Python."""
+        return self.path / "sweep.toml"
+
+    @property
     def figures(self) -> Path:
         """Folder of pictures."""
         return self.path / "figures"

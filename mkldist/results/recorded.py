@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from mkldist.plan.model import Plan
+from mkldist.planning.model import Plan
 from mkldist.results.output import OutputFolder
 from mkldist.results.records import RecordStore
 from mkldist.results.state import RunState

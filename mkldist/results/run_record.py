@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mkldist.arrays import Floats, Ints
-from mkldist.plan.model import RunPlan
+from mkldist.planning.model import RunPlan
 from mkldist.results.solution_fields import solution_fields
 from mkldist.results.state import RunState
 from mkldist.solvers.base import Solution
@@ -41,7 +41,8 @@ class RunRecord:
     Parameters
     ----------
     id, dataset, bank, split, method, key, params
-        Identity of the run, as in :class:`mkldist.plan.model.RunPlan`; `bank` is the bank's label.
+        Identity of the run, as in :class:`mkldist.planning.model.RunPlan`; `bank` is the bank's
+        label.
     state : RunState
         ``COMPLETE`` or ``FAILED``.
     error : str

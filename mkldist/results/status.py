@@ -20,6 +20,7 @@ from mkldist.results.records import RecordStore, RunRecord
 from mkldist.results.state import RunState
 from mkldist.results.tree import RESULTS, locate
 from mkldist.results.tree_index import TreeIndex
+from mkldist.results.work_note import AtWork, read_work_note
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,11 @@ class SweepStatus:
         The failed runs.
     claim : Claim or None
         The process that claimed the folder, which may have ended since.
+    at_work : tuple of AtWork
+        Runs that are being done, and banks that are being built, as that process last said; empty
+        if it has ended.
+    others : int
+        Recorded runs that are not in the plan of the last call.
     """
 
     name: str
@@ -73,6 +79,8 @@ class SweepStatus:
     by_node: Mapping[str, Mapping[RunState, int]]
     failed: tuple[FailedRun, ...]
     claim: Claim | None
+    at_work: tuple[AtWork, ...] = ()
+    others: int = 0
 
     @property
     def n_runs(self) -> int:
@@ -117,13 +125,17 @@ def sweep_status(path: str | Path) -> SweepStatus:
             error, params = _failure(records.read(run_id), dims[node])
             failed.append(FailedRun(run_id, node, place[0], params, error))
     total: Counter[RunState] = sum(by_node.values(), Counter())
+    claim = claim_on(folder.path)
+    ended = claim is None or claim.is_live is False
     return SweepStatus(
         name=manifest_name(folder.path),
         path=folder.path,
         counts=dict(total),
         by_node={node: dict(counts) for node, counts in sorted(by_node.items())},
         failed=tuple(sorted(failed, key=lambda run: (run.node, run.split, run.id))),
-        claim=claim_on(folder.path),
+        claim=claim,
+        at_work=() if ended else tuple(read_work_note(folder.path)),
+        others=len(recorded.keys() - places.keys()) if index else 0,
     )
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from mkldist.arrays import Array
 from mkldist.durable import flush_folder, remove_temporaries, temporary_path
 from mkldist.errors import StoreError
-from mkldist.plan.model import Plan
+from mkldist.planning.model import Plan
 from mkldist.results.convergence import convergence_documents
 from mkldist.results.layout import TreeFacts, TreeLayout, tree_layout
 from mkldist.results.node_variables import check

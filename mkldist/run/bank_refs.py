@@ -9,7 +9,7 @@ from typing import NamedTuple
 from mkldist.data.snapshot import save_snapshot
 from mkldist.durable import writing
 from mkldist.identity import content_id
-from mkldist.plan.model import Plan, RunPlan
+from mkldist.planning.model import Plan, RunPlan
 from mkldist.resolve.resolved import Resolved
 from mkldist.worker.bank_inputs import BankRef
 

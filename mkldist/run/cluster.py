@@ -22,12 +22,12 @@ from mkldist.errors import ClusterError, SpecError, nearest
 from mkldist.processors import n_processors
 from mkldist.run import fork_server
 from mkldist.run.interrupts import delayed_interrupts, own_handlers
+from mkldist.run.scheduler_address import CONNECT_SECONDS, check_answers, no_scheduler
 from mkldist.run.thread_worker import thread_worker
 
 if TYPE_CHECKING:
     from distributed import Client
 
-CONNECT_SECONDS = 15
 CLOSE_SECONDS = 10
 LOCAL_HOST = "127.0.0.1"
 CLUSTER_FILE_KEYS = ("class", "options", "workers")
@@ -128,7 +128,7 @@ class ConnectOptions:
 
     def prepare(self) -> None:
         """Start the process that workers of this machine are forked from; return at once."""
-        if self.are_local:
+        if self.are_local and not self.in_this_process:
             fork_server.start_fork_server(WORKER_ENVIRON)
 
     def connect(self) -> Any:
@@ -213,22 +213,20 @@ def connect(
             stack.enter_context(dask.config.set(KEEP_LOST_WORKERS))
         if not scheduler and not description:
             stack.enter_context(dask.config.set(LOCAL))
+            stack.enter_context(fork_server.without_main_module())
         # The coordinator reports lost workers and schedulers itself; Dask's log would repeat it.
         stack.enter_context(silence_logging_cmgr(logging.CRITICAL))
         target: Any = scheduler
-        if scheduler is None:
+        if scheduler is not None:
+            check_answers(scheduler)
+        else:
             with delayed_interrupts():  # a cluster that has half started could not be closed
                 target = _start(description, n_workers, threads_per_worker, dashboard_port or 0)
                 stack.callback(_close_quietly, target)
         try:
             client = Client(target, timeout=CONNECT_SECONDS, set_as_default=False)
-        except (OSError, ValueError) as error:
-            raise ClusterError(
-                f"scheduler {scheduler}",
-                f"no answer within {CONNECT_SECONDS} s ({error})",
-                "a running Dask scheduler",
-                "Check the address, or omit --scheduler to use this machine",
-            ) from error
+        except (OSError, ValueError, MemoryError) as error:  # the last by lengths of other programs
+            raise no_scheduler(scheduler, str(error)) from error
         stack.callback(_close_quietly, client)
         _prepare_workers(client, interruptible=target is scheduler or description is not None)
         yield client
@@ -313,7 +311,7 @@ def _start(
 ) -> Any:
     """Start the cluster of a file, or workers of this machine."""
     where, what, expected = "workers", "worker processes of this machine", "processes that stay"
-    hint = "Put the call under if __name__ == '__main__' in a script, because workers import it"
+    hint = "In Python, workers=0 needs no other process"
     if description is not None:
         where, what, expected = description.where, description.cls, "a cluster that starts"
         hint = "Check its options"

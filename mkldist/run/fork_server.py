@@ -8,6 +8,7 @@ its workers share the memory of them.
 from __future__ import annotations
 
 import multiprocessing
+import multiprocessing.spawn
 import os
 import sys
 import threading
@@ -24,6 +25,11 @@ METHOD = "forkserver" if sys.platform == "linux" else "spawn"
 PRELOADED = ["distributed", "mkldist.worker.tasks", "numba", "scipy.linalg", "google_crc32c"]
 START_SECONDS = 10.0  # that the end of a context waits for a process that has not started yet
 PATHS = ("PYTHONPATH", "PYTHONSAFEPATH")
+BESIDE = "mkldist process beside"
+OWN_PROCESSES = (BESIDE, "Dask Worker process")  # the names of processes that run our tasks alone
+MAIN_MODULE = ("init_main_from_name", "init_main_from_path")
+_lock = threading.Lock()
+_contexts_without_main = 0
 
 
 def start_fork_server(environ: Mapping[str, object]) -> None:
@@ -52,6 +58,38 @@ def start_fork_server(environ: Mapping[str, object]) -> None:
 
 
 @contextmanager
+def without_main_module() -> Iterator[None]:
+    """Let workers that start in this context leave the main module of this program alone.
+
+    Python has every new process import it.  A script without ``if __name__ == "__main__"`` would
+    then run again in each worker, and a program from standard input has no file to import.  Tasks
+    need neither, because all that they name stands in modules.
+    """
+    global _contexts_without_main
+    with _lock:
+        _contexts_without_main += 1
+        if _contexts_without_main == 1:
+            multiprocessing.spawn.get_preparation_data = _preparation_data
+    try:
+        yield
+    finally:
+        with _lock:
+            _contexts_without_main -= 1
+            if not _contexts_without_main:
+                multiprocessing.spawn.get_preparation_data = _get_preparation_data
+
+
+_get_preparation_data = multiprocessing.spawn.get_preparation_data
+
+
+def _preparation_data(name: str) -> dict[str, Any]:
+    """Return what a new process is told before it begins; of ours, no main module to import."""
+    told = _get_preparation_data(name)
+    left_out = MAIN_MODULE if name.startswith(OWN_PROCESSES) else ()
+    return {key: value for key, value in told.items() if key not in left_out}
+
+
+@contextmanager
 def process_beside(function: Callable[..., Any], *arguments: Any) -> Iterator[None]:
     """Run a function in a process forked from the server, at most as long as the context lasts.
 
@@ -67,11 +105,14 @@ def process_beside(function: Callable[..., Any], *arguments: Any) -> Iterator[No
     """
     context: Any = multiprocessing.get_context(METHOD)
     process = context.Process(
-        target=_with_environment, args=(workers_environment(), function, arguments), daemon=True
+        target=_with_environment,
+        args=(workers_environment(), function, arguments),
+        name=BESIDE,
+        daemon=True,
     )
 
     def start() -> None:
-        with suppress(Exception), children_without_interrupts():
+        with suppress(Exception), children_without_interrupts(), without_main_module():
             process.start()
 
     starting = threading.Thread(target=start, name="mkldist-process-beside", daemon=True)

@@ -59,7 +59,7 @@ class TasksInFlight:
     def __init__(self, client: Client | ThreadWorker) -> None:
         self._client: Any = client
         self._ended: queue.SimpleQueue[Future[Any] | ThreadTask] = queue.SimpleQueue()
-        self._in_flight: dict[str, tuple[Item, Future[Any] | ThreadTask]] = {}
+        self._in_flight: dict[str, tuple[Item, Future[Any] | ThreadTask, float]] = {}
         self._threads: dict[str, int] = {}
         self._refreshed = float("-inf")
 
@@ -95,7 +95,12 @@ class TasksInFlight:
     @property
     def items(self) -> list[Item]:
         """The work of the tasks in flight."""
-        return [item for item, _ in self._in_flight.values()]
+        return [item for item, *_ in self._in_flight.values()]
+
+    @property
+    def begun(self) -> list[tuple[Item, float]]:
+        """The work of the tasks in flight, and when each was submitted, in Unix time."""
+        return [(item, at) for item, _, at in self._in_flight.values()]
 
     def __len__(self) -> int:
         return len(self._in_flight)
@@ -104,7 +109,7 @@ class TasksInFlight:
         """Submit ``function(task)``, the work of an item."""
         key = f"{function.__name__}-{uuid.uuid4().hex}"
         future = self._client.submit(function, task, key=key, pure=False)
-        self._in_flight[key] = (item, future)
+        self._in_flight[key] = (item, future, time.time())
         future.add_done_callback(self._ended.put)
 
     def wait(self, seconds: float) -> Outcome | None:
@@ -121,7 +126,7 @@ class TasksInFlight:
             if self._client.status in ("closed", "closing"):
                 raise _lost() from None
             return None
-        item, _ = self._in_flight.pop(str(future.key))
+        item, *_ = self._in_flight.pop(str(future.key))
         try:
             if future.status == "finished":
                 return self._taken(item, future)
@@ -145,7 +150,7 @@ class TasksInFlight:
 
     def cancel(self) -> None:
         """Cancel all tasks in flight that workers have not begun."""
-        futures = [future for _, future in self._in_flight.values()]
+        futures = [future for _, future, _ in self._in_flight.values()]
         self._in_flight.clear()
         if futures and self._client.status == "running":
             self._client.cancel(futures, force=True)

@@ -1,7 +1,8 @@
-"""Progress of a sweep: bars with rates and remaining times on a terminal, timed lines elsewhere."""
+"""Progress of a sweep: bars on a terminal, a line that changes in a notebook, lines elsewhere."""
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 LINE_EVERY_SECONDS = 10.0
+UPDATE_SECONDS = 1.0  # least time between two changes of a line in a notebook
 SOLVING = "solving"
 NEWS_AFTER_SECONDS = 2.0  # since the last line, for a line that says what is done now
 # A remaining time is shown when so many seconds and runs are behind it, and the rate of the later
@@ -19,7 +21,6 @@ NEWS_AFTER_SECONDS = 2.0  # since the last line, for a line that says what is do
 PACE_SECONDS = 5.0
 PACE_RUNS = 5
 PACE_FACTOR = 1.5
-MIB = 2**20
 
 
 @dataclass
@@ -32,6 +33,10 @@ class Counts:
         Runs of this call, recorded runs (including failed ones), and failed runs.
     bytes, bytes_done : int
         Bytes of Gram matrices found to be missing so far, and bytes built.
+    banks : int
+        Stored banks that the runs need.
+    built : set of str
+        Those of them that are known to be complete.
     blocks_done : int
         Blocks of Gram matrices built.
     doing : str
@@ -45,6 +50,12 @@ class Counts:
     bytes_done: int = 0
     blocks_done: int = 0
     doing: str = ""
+    banks: int = 0
+    built: set[str] = field(default_factory=set)
+
+    def note_bank(self, bank: str, *, complete: bool) -> None:
+        """Count a bank as complete, or as damaged again."""
+        (self.built.add if complete else self.built.discard)(bank)
 
 
 class Progress(Protocol):
@@ -104,10 +115,21 @@ class Pace:
 
 
 def make_progress(console: Console | None) -> Progress:
-    """Return bars for a terminal, lines for any other console, silence for none."""
+    """Return bars for a terminal, a line that changes for a notebook, lines for any other console.
+
+    None shows nothing.
+    """
     if console is None:
         return SilentProgress()
+    if in_notebook():
+        return NotebookProgress()
     return BarProgress(console) if console.is_terminal else LineProgress(console)
+
+
+def in_notebook() -> bool:
+    """Return True in the process of a notebook, which shows what is displayed below a cell."""
+    shell = sys.modules.get("IPython")
+    return shell is not None and hasattr(shell.get_ipython(), "kernel")
 
 
 class SilentProgress:
@@ -179,6 +201,52 @@ class LineProgress:
         self._shown = line
 
 
+@dataclass
+class NotebookProgress:
+    """Show notes below the cell of a notebook, and under them one line that changes in place."""
+
+    clock: Callable[[], float] = time.monotonic
+    _start: float = field(init=False, default=0.0)
+    _last: float = field(init=False, default=float("-inf"))
+    _counts: Counts = field(init=False, default_factory=Counts)
+    _pace: Pace = field(init=False, default_factory=Pace)
+    _notes: list[str] = field(init=False, default_factory=list)
+    _shown: str = field(init=False, default="")
+    _place: Any = field(init=False, default=None)
+
+    def __enter__(self) -> NotebookProgress:
+        self._start = self.clock()
+        return self
+
+    def __exit__(self, *details: object) -> None:
+        self._display(describe(self._counts))
+
+    def note(self, text: str) -> None:
+        """See :meth:`Progress.note`."""
+        self._notes.append(text)
+        self._display(self._shown)
+
+    def show(self, counts: Counts) -> None:
+        """See :meth:`Progress.show`."""
+        self._counts, now = counts, self.clock()
+        rate = self._pace.rate(counts, now)
+        if now - self._last >= UPDATE_SECONDS:
+            self._last = now
+            self._display(describe(counts, rate))
+
+    def _display(self, line: str) -> None:
+        """Show the notes and a line, in the place of what was shown before."""
+        from IPython.display import display
+
+        self._shown = line
+        time_line = [f"[{duration(self.clock() - self._start)}] {line}"] if line else []
+        content = {"text/plain": "\n".join([*self._notes, *time_line])}
+        if self._place is None:
+            self._place = display(content, raw=True, display_id=True)
+        else:
+            self._place.update(content, raw=True)
+
+
 def describe(counts: Counts, rate: float | None = None) -> str:
     """Return counts as text, with what is being done, and the rate and remaining time if known.
 
@@ -188,8 +256,8 @@ def describe(counts: Counts, rate: float | None = None) -> str:
     'solving: 20 of 80 runs, 2.0 a second, 00:30 left, 1 failed'
     """
     parts = []
-    if counts.bytes_done < counts.bytes:
-        parts.append(f"banks {counts.bytes_done / MIB:.0f} of {counts.bytes / MIB:.0f} MiB")
+    if counts.bytes and len(counts.built) < counts.banks:
+        parts.append(f"{len(counts.built)} of {counts.banks} banks built")
     if counts.runs:
         parts.append(f"{counts.runs_done} of {counts.runs} runs")
     left = counts.runs - counts.runs_done
@@ -216,7 +284,7 @@ def duration(seconds: float) -> str:
 
 
 class BarProgress:
-    """Show two bars: one of the banks' bytes, one of runs.
+    """Show two bars: one of banks, one of runs.
 
     Parameters
     ----------
@@ -253,12 +321,12 @@ class BarProgress:
 
     def show(self, counts: Counts) -> None:
         """See :meth:`Progress.show`."""
+        built = len(counts.built)
         if counts.bytes:
-            status = f"{counts.bytes_done / MIB:.0f}/{counts.bytes / MIB:.0f} MiB"
-            self._update("banks", counts.bytes, counts.bytes_done, status)
+            self._update("banks", counts.banks, built, f"{built} of {counts.banks} built")
         if counts.runs:
             rate = self._pace.rate(counts, time.monotonic())
-            status = describe(replace(counts, bytes=0, bytes_done=0), rate)
+            status = describe(replace(counts, bytes=0), rate)
             self._update("runs", counts.runs, counts.runs_done, status)
 
     def _update(self, name: str, total: int, done: int, status: str) -> None:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 
 from mkldist.methods.registry import METHODS
-from mkldist.plan.model import BatchPlan, Plan
+from mkldist.planning.model import BatchPlan, Plan
 from mkldist.spec.model import SweepSpec
 from mkldist.worker.warm_up import OWN_METHODS
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from mkldist.durable import writing
 from mkldist.figures.sweep_figures import draw_figures, undrawable_runs
 from mkldist.gram.bank_users import using_banks
-from mkldist.plan.model import BatchPlan, Plan
+from mkldist.planning.model import BatchPlan, Plan
 from mkldist.resolve.resolved import Resolved
 from mkldist.results.bank_note import note_banks
 from mkldist.results.layout import TreeFacts
@@ -31,6 +31,7 @@ from mkldist.run.cluster import ConnectOptions
 from mkldist.run.consolidate import Consolidator
 from mkldist.run.dashboard import dashboard_line
 from mkldist.run.fork_server import process_beside
+from mkldist.run.kept_sweep import FROM_FILES, KeptSweep
 from mkldist.run.places import banks_root, output_path
 from mkldist.run.progress import Counts, Progress, make_progress
 from mkldist.run.small_work import MANY_RUNS, is_small, n_settings
@@ -96,6 +97,7 @@ def run_sweep(
     retry_failed: bool = False,
     console: Console | None = None,
     resume_command: str = "",
+    kept: KeptSweep = FROM_FILES,
 ) -> SweepOutcome:
     """Do the runs of a sweep that have no record yet.
 
@@ -117,6 +119,8 @@ def run_sweep(
         Console for the progress; without one no progress is shown.
     resume_command : str
         Command that resumes the sweep, for the message after an interruption.
+    kept : KeptSweep
+        What the output folder is to keep of a sweep that was given in Python.
 
     Raises
     ------
@@ -133,12 +137,15 @@ def run_sweep(
     # start only if they are needed.  A sweep of few runs may be done without other processes.
     if not path.exists() and (not options.are_default or n_settings(spec) >= MANY_RUNS):
         options.prepare()
-    plan, resolved = planned(spec, origin, data_dirs, options)
+    plan, resolved = planned(spec, origin, data_dirs, options, kept.data)
     with claimed(path, spec.name, origin) as folder:
+        changed = kept.write(folder)
         sweep = _Sweep(plan, resolved, folder)
         before = sweep.open(retry_failed=retry_failed)
         if len(before) < len(plan.runs):
             with using_banks(sweep.noted_root()), make_progress(console) as progress:
+                for line in changed:
+                    progress.note(line)
                 sweep.work(before, options, progress, resume_command or f"mkldist sweep {origin}")
         after = sweep.recorded()
         figures, others = sweep.draw(), sweep.others()
@@ -233,7 +240,7 @@ class _Sweep:
 
         n_runs = len(self.plan.runs) - len(before)
         batches = _open_batches(self.plan, before)
-        small = options.are_default and is_small(self.plan, batches)
+        small = options.in_this_process or (options.are_default and is_small(self.plan, batches))
         options = replace(options.limited_to(n_runs), in_this_process=small)
         consolidator = Consolidator(self.folder.results, self.store)
         try:

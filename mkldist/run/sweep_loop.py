@@ -12,15 +12,17 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mkldist.durable import refused_write, writing
 from mkldist.errors import DataError, GramError, SpecError
 from mkldist.gram.build import BuildReceipt
 from mkldist.gram.loading import retried
-from mkldist.plan.model import BatchPlan
+from mkldist.planning.model import BatchPlan
 from mkldist.results.records import RecordStore
 from mkldist.results.state import RunState
+from mkldist.run.at_work import WorkTeller
 from mkldist.run.bank_refs import BankKey
 from mkldist.run.consolidate import Consolidator
 from mkldist.run.in_flight import Outcome, TasksInFlight
@@ -73,6 +75,10 @@ class Work:
         """Banks by id, one of those that share it."""
         return {key.id: ref for key, ref in self.banks.items()}
 
+    def teller(self) -> WorkTeller:
+        """Return the one who tells other processes what is being done."""
+        return WorkTeller(Path(self.settings.records).parent, self.banks)
+
 
 class SweepLoop:
     """Loop that does the work of a sweep on a cluster.
@@ -116,7 +122,11 @@ class SweepLoop:
         self._unbuilt: Counter[str] = Counter()  # bytes by bank
         self._build_errors: dict[str, BaseException] = {}
         self._noted_streaming = False
-        self.counts = Counts(runs=sum(len(batch.runs) for batch in work.batches))
+        self._teller = work.teller()
+        self.counts = Counts(
+            runs=sum(len(batch.runs) for batch in work.batches),
+            banks=sum(ref.plan.stored for ref in self._banks.values()),
+        )
         self._queue = WorkQueue(
             list(self._banks),
             work.batches,
@@ -151,6 +161,7 @@ class SweepLoop:
                 self._housekeep()
         finally:
             self._tasks.cancel()
+            self._teller.end()
             if topic:
                 self._client.unsubscribe_topic(topic)
             self._take_announcements()
@@ -230,6 +241,7 @@ class SweepLoop:
         self.counts.blocks_done += receipt.blocks
         self.counts.bytes_done += receipt.bytes
         self._unbuilt[bank] -= receipt.bytes
+        self.counts.note_bank(bank, complete=self._unbuilt[bank] <= 0)
         self._built.add(bank)
 
     def _settle_batch(
@@ -288,6 +300,8 @@ class SweepLoop:
         self.counts.runs_failed = sum(state == RunState.FAILED for state in self._states.values())
         self.counts.doing = self._doing()
         self._progress.show(self.counts)
+        stages = {key: stage.value for key, stage in self._stages.items()}
+        self._teller.tell(self._tasks.begun, stages, self._states)
         now = time.monotonic()
         if self._tasks.n_threads:
             self._workers_seen = now
@@ -300,10 +314,18 @@ class SweepLoop:
         while not self._announced.empty():
             event = self._announced.get()
             if "stage" in event:
-                self._stages[event["batch"]] = Stage(event["stage"])
+                self._take_stage(event["batch"], Stage(event["stage"]))
                 continue
             self._states[event["run"]] = event["state"]
             self._consolidator.add([event["run"]])
+
+    def _take_stage(self, batch: str, stage: Stage) -> None:
+        """Note what a batch is doing; one that builds its bank has built it when it solves."""
+        self._stages[batch] = stage
+        if stage is Stage.SOLVING:
+            for item in self._tasks.items:
+                if isinstance(item, BatchItem) and item.key == batch and item.builds:
+                    self.counts.note_bank(item.bank, complete=True)
 
     def _doing(self) -> str:
         """Return what the tasks in flight are doing, for the progress."""
@@ -324,6 +346,7 @@ class SweepLoop:
         n_bytes = sum(block.shape[0] * block.shape[1] * store.dtype.itemsize for block in missing)
         self.counts.bytes += n_bytes
         self._unbuilt[bank] += n_bytes
+        self.counts.note_bank(bank, complete=not missing)
         return [block.index for block in missing]
 
     def _is_recorded(self, run_id: str) -> bool:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from mkldist.plan.model import Plan
-from mkldist.plan.planner import make_plan
+from mkldist.data.given_files import GivenData
+from mkldist.planning.model import Plan
+from mkldist.planning.planner import make_plan
 from mkldist.resolve.memory_limit import check_memory, parse_memory
-from mkldist.resolve.resolved import Resolved, resolve
+from mkldist.resolve.resolved import NOTHING, Resolved, resolve
 from mkldist.results.layout import check_names
 from mkldist.results.output import OutputFolder
 from mkldist.run.cluster import ConnectOptions, default_workers
@@ -20,7 +21,11 @@ TOPIC = "mkldist-runs"
 
 
 def planned(
-    spec: SweepSpec, origin: Path, data_dirs: Sequence[Path], options: ConnectOptions
+    spec: SweepSpec,
+    origin: Path,
+    data_dirs: Sequence[Path],
+    options: ConnectOptions,
+    given: Mapping[str, GivenData] = NOTHING,
 ) -> tuple[Plan, Resolved]:
     """Return the plan of a sweep for the workers that the options ask for, and its data.
 
@@ -30,6 +35,8 @@ def planned(
         As for :func:`mkldist.run.sweep.run_sweep`.
     options : ConnectOptions
         Workers of the sweep.
+    given : mapping of str to GivenData
+        Data sets that are in memory, by name.
 
     Raises
     ------
@@ -40,7 +47,7 @@ def planned(
     memory_limit = parse_memory(spec.memory)
     if memory_limit is not None:
         memory_limit //= options.threads_per_worker
-    resolved = resolve(spec, data_dirs, origin.parent)
+    resolved = resolve(spec, data_dirs, origin.parent, given)
     n_threads = options.expected_threads() or default_workers()
     plan = make_plan(spec, resolved.facts, resolved.banks, resolved.grids, n_threads, memory_limit)
     check_memory(plan, options.threads_per_worker)

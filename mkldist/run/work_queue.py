@@ -20,8 +20,8 @@ from collections import deque
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from mkldist.plan.batches import divided, shares_of
-from mkldist.plan.model import BatchPlan, RunPlan
+from mkldist.planning.batches import divided, shares_of
+from mkldist.planning.model import BatchPlan, RunPlan
 
 MAX_ATTEMPTS = 3
 MAX_BLOCKS_PER_TASK = 8

@@ -59,6 +59,7 @@ from mkldist.solvers.refusals import (
     ProblemFacts,
     Refusal,
     refused_labels,
+    too_many_folds,
 )
 from mkldist.solvers.trace import ACTIVE_THRESHOLD
 from mkldist.target import Target
@@ -136,6 +137,9 @@ class SolverParams(BaseModel):
     The name of such a parameter maps to the name of the other one and these values.
     """
 
+    weigh_regularizer: ClassVar[tuple[str, ...]] = ()
+    """Parameters that multiply the regulariser, where those of most methods multiply the loss."""
+
     tol: float = Field(0.01, gt=0, description="relative duality gap at which to stop")
     max_iter: int = Field(500, ge=1, description="limit on outer iterations")
     time_limit: float = Field(
@@ -150,6 +154,14 @@ class SolverParams(BaseModel):
     def target(self) -> Target:
         """Kind of labels that the method learns; a method with several losses overrides it."""
         return Target.CLASSES
+
+    @property
+    def chosen_folds(self) -> int:
+        """Folds of the method's own cross-validation that the user chose; 0 if none were chosen.
+
+        A method that has folds cuts their default number to the data.
+        """
+        return 0
 
     @property
     def criterion(self) -> str:
@@ -370,7 +382,9 @@ class Method:
     typical_passes: Callable[[int], int] = usual_passes
     memory: Callable[[ProblemSize, Any], SolverMemory] = usual_memory
 
-    def refuses(self, problem: ProblemFacts, target: Target | None = None) -> Refusal | None:
+    def refuses(
+        self, problem: ProblemFacts, target: Target | None = None, folds: int = 0
+    ) -> Refusal | None:
         """Return the reason why this method cannot solve a problem; None if it can.
 
         Parameters
@@ -379,6 +393,8 @@ class Method:
             Facts of the problem; those left out refuse nothing.
         target : Target, optional
             Labels that the method learns with its settings, ``params.target``.
+        folds : int
+            Folds that its settings choose, ``params.chosen_folds``.
         """
         if problem.laplacian is False and self.needs_laplacian:
             return NEEDS_GRAPH
@@ -388,9 +404,11 @@ class Method:
             return LEARNS_CLASSES_APART
         if problem.weighted and not self.weighs_points:
             return WEIGHS_POINTS_ALIKE
-        if target is None or problem.targets is None or target in problem.targets:
-            return None
-        return refused_labels(target, problem.targets)
+        if not (target is None or problem.targets is None or target in problem.targets):
+            return refused_labels(target, problem.targets)
+        if problem.smallest_class is not None and folds > problem.smallest_class:
+            return too_many_folds(folds, problem.smallest_class)
+        return None
 
     def along_path(self, points: Iterable[Params]) -> list[Params]:
         """Return settings by decreasing regularisation; as they are where there is no path."""

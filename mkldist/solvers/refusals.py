@@ -22,6 +22,7 @@ class Part(enum.StrEnum):
     CLASSES = "classes"
     LABELS = "labels"
     WEIGHTS = "weights"
+    FOLDS = "folds"
 
 
 @dataclass(frozen=True)
@@ -38,12 +39,15 @@ class ProblemFacts:
         True if points have weights, which multiply their losses.
     targets : collection of Target, optional
         All targets that the labels fit.
+    smallest_class : int, optional
+        Number of points of the smallest class.
     """
 
     laplacian: bool | None = None
     shared_weights: bool = False
     weighted: bool = False
     targets: Collection[Target] | None = None
+    smallest_class: int | None = None
 
 
 @dataclass(frozen=True)
@@ -83,6 +87,13 @@ WEIGHS_POINTS_ALIKE = Refusal(
     "no weights of points",
     "a method that multiplies C by them",
 )
+
+
+def too_many_folds(folds: int, smallest_class: int) -> Refusal:
+    """Return the refusal of a class that has fewer points than a method is to make folds."""
+    return Refusal(
+        Part.FOLDS, f"is to make {folds} folds", f"at most {smallest_class}, the points of a class"
+    )
 
 
 def refused_labels(target: Target, targets: Collection[Target]) -> Refusal:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
@@ -26,17 +26,17 @@ class _Source:
 
     Parameters
     ----------
-    path : Path
-        The file.
+    path : Path or None
+        The file; None for words that were given in Python.
     document : dict
         Its content, overrides applied.
     written : dict
         Its content without overrides.
     places : dict of tuple to str
-        Options of the command line, by the location of the value that each gave.
+        Options, by the location of the value that each gave.
     """
 
-    path: Path
+    path: Path | None
     document: dict[str, Any]
     written: dict[str, Any]
     places: dict[Location, str]
@@ -46,7 +46,9 @@ class _Source:
         given = [said for place, said in self.places.items() if self._gave(place, location)]
         if given:
             return given[-1]
-        return f"{self.path}: {self.spelled(location)}" if location else str(self.path)
+        if not location:
+            return str(self.path or "spec")
+        return f"{self.path}: {self.spelled(location)}" if self.path else self.spelled(location)
 
     def _gave(self, place: Location, location: Location) -> bool:
         """Return True if an option for `place` gave the value at `location` or made its table."""
@@ -65,17 +67,19 @@ class _Source:
             path = self.spelled(place)
             if where == path or where.startswith((f"{path}.", f"{path}[")):
                 return said
-        outside = where.startswith(("--", str(self.path)))
+        outside = self.path is None or where.startswith(("--", str(self.path)))
         return where if outside else f"{self.path}: {where}"
 
 
-def load_sweep(path: Path, overrides: Sequence[str] = (), memory: str | None = None) -> SweepSpec:
+def load_sweep(
+    path: Path | Mapping[str, Any], overrides: Sequence[str] = (), memory: str | None = None
+) -> SweepSpec:
     """Read a sweep file.
 
     Parameters
     ----------
-    path : Path
-        A TOML file.
+    path : Path or mapping
+        A TOML file, or the content of one.
     overrides : sequence of str
         Values that replace those of the file, as ``path.to.key=value``.  A path names items of
         lists by their name or index, as in ``methods.level.C=[1, 10]``.
@@ -96,7 +100,9 @@ def load_sweep(path: Path, overrides: Sequence[str] = (), memory: str | None = N
 
 
 @contextmanager
-def naming(path: Path, overrides: Sequence[str] = (), memory: str | None = None) -> Iterator[None]:
+def naming(
+    path: Path | Mapping[str, Any], overrides: Sequence[str] = (), memory: str | None = None
+) -> Iterator[None]:
     """Add the file or the option to the place that errors raised in this context name.
 
     Some mistakes in a sweep file show only when its data are read.
@@ -118,8 +124,10 @@ def naming(path: Path, overrides: Sequence[str] = (), memory: str | None = None)
         raise type(error)(where, error.found, error.expected, error.hint) from error.__cause__
 
 
-def _source(path: Path, overrides: Sequence[str], memory: str | None) -> _Source:
-    written = _document(path)
+def _source(
+    path: Path | Mapping[str, Any], overrides: Sequence[str], memory: str | None
+) -> _Source:
+    written = dict(path) if isinstance(path, Mapping) else document_of(path)
     document = deepcopy(written)
     places: dict[Location, str] = {
         apply_override(document, override): f"--set {override}" for override in overrides
@@ -129,7 +137,7 @@ def _source(path: Path, overrides: Sequence[str], memory: str | None) -> _Source
     if memory is not None:
         document["memory"] = memory
         places["memory",] = f"--memory {memory}"
-    return _Source(path, document, written, places)
+    return _Source(None if isinstance(path, Mapping) else path, document, written, places)
 
 
 def _start_here(document: dict[str, Any], location: Location) -> None:
@@ -141,8 +149,14 @@ def _start_here(document: dict[str, Any], location: Location) -> None:
         item_at(document, location[:-1])[location[-1]] = str(Path(value).absolute())
 
 
-def _document(path: Path) -> dict[str, Any]:
-    """Return the content of a TOML file."""
+def document_of(path: Path) -> dict[str, Any]:
+    """Return the content of a TOML file.
+
+    Raises
+    ------
+    mkldist.errors.SpecError
+        If the file is missing or is not TOML.
+    """
     try:
         text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:

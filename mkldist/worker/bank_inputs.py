@@ -26,7 +26,7 @@ from mkldist.gram.sources import ArraySource, BankSource, FeatureSource
 from mkldist.gram.store import GramStore
 from mkldist.kernels.families import kernel_list
 from mkldist.kernels.kernel_list import KernelList
-from mkldist.plan.model import BankPlan
+from mkldist.planning.model import BankPlan
 from mkldist.spec.graph import GraphTable
 from mkldist.spec.selection import SelectionSpec
 from mkldist.worker.laplacian_cache import cached_laplacian

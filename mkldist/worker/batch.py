@@ -17,8 +17,8 @@ from mkldist.gram.loading import DamagedBlocksError
 from mkldist.gram.view import BankView, make_views
 from mkldist.memory import groups_at_once, view_cache_bytes
 from mkldist.methods.registry import METHODS
-from mkldist.plan.costs import run_memory
-from mkldist.plan.model import RunPlan
+from mkldist.planning.costs import run_memory
+from mkldist.planning.model import RunPlan
 from mkldist.results.records import RecordStore, RunRecord
 from mkldist.solvers.base import Problem, Solution
 from mkldist.solvers.lockstep import Job, JobTimes, drive

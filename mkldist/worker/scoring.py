@@ -13,7 +13,7 @@ from mkldist.arrays import Floats, Ints
 from mkldist.data.dataset import Split
 from mkldist.data.preprocessing import TargetScale, target_scale
 from mkldist.gram.view import BankView
-from mkldist.plan.model import RunPlan
+from mkldist.planning.model import RunPlan
 from mkldist.results.run_record import RunRecord
 from mkldist.scores import (
     multiclass_scores,

@@ -23,7 +23,7 @@ from mkldist.gram.predictor import raw_predictors as predictors_of
 from mkldist.gram.requests import Request
 from mkldist.gram.view import BankView
 from mkldist.methods.registry import METHODS
-from mkldist.plan.model import RunPlan
+from mkldist.planning.model import RunPlan
 from mkldist.solvers.base import Solution
 from mkldist.solvers.lockstep import JobTimes
 from mkldist.solvers.targets import learns_unlabelled

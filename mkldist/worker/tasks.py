@@ -25,7 +25,7 @@ from mkldist.gram.sources import BankSource
 from mkldist.gram.store import Block, GramStore
 from mkldist.gram.streamed import StreamedBank
 from mkldist.memory import bank_bytes, row_cache_bytes
-from mkldist.plan.model import BankPlan, RunPlan
+from mkldist.planning.model import BankPlan, RunPlan
 from mkldist.processors import n_processors
 from mkldist.worker.announcements import Event, announcer
 from mkldist.worker.bank_inputs import BankRef, bank_inputs

@@ -28,7 +28,7 @@ from mkldist.gram.requests import Combine, Matvec, Quadratic, Request
 from mkldist.gram.sources import BankSource, FeatureSource
 from mkldist.gram.view import BankView, answer_views, make_views
 from mkldist.methods.registry import METHODS
-from mkldist.plan.model import BankPlan, RunPlan
+from mkldist.planning.model import BankPlan, RunPlan
 from mkldist.solvers.base import Method, Problem, Solution, Steps
 from mkldist.solvers.lockstep import Job, solve_alone
 

@@ -98,6 +98,9 @@ def test_a_changed_value_runs_only_what_changed(finished):
     assert "not part of this plan" not in done.stdout
     fewer = run(finished, "sweep", "tiny.toml", "--set", "methods.level.C=[1]")
     assert "4 more runs are recorded in results/tiny that are not part of this plan" in fewer.stdout
+    said = "4 more runs are recorded that are not in the plan of the last call"
+    assert said in run(finished, "status", "tiny").stdout
+    assert said in run(finished, "export", "tiny", "--to", "fewer.csv", "--overwrite").stderr
 
 
 def test_status_counts_runs(finished):

@@ -1,15 +1,12 @@
-"""What `plan` says of data, and bytes with a unit, against Dask's words for them."""
+"""What `plan` says of data."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from click.testing import CliRunner
-from dask.utils import format_bytes
 
 from mkldist.cli import command
-from mkldist.cli.plan import readable_bytes
 
 SWEEP = """
 name = "s"
@@ -22,11 +19,6 @@ family = "do2009"
 [[methods]]
 name = "level"
 """
-
-
-@pytest.mark.parametrize("n_bytes", [0, 921, 922, 75_000, 943_718, 943_719, 7 * 10**9, 2**60])
-def test_bytes_are_written_as_dask_writes_them(n_bytes: int):
-    assert readable_bytes(n_bytes) == format_bytes(n_bytes)
 
 
 def test_a_plan_begins_with_an_account_of_the_data(tmp_path: Path):

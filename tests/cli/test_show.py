@@ -7,8 +7,8 @@ import tomllib
 import pytest
 from click.testing import CliRunner
 
-from mkldist.cli.known import FUNCTIONS, known, known_of
 from mkldist.cli.show import command
+from mkldist.from_python.known import FUNCTIONS, known, known_of
 from mkldist.kernels.families import NAMED_FAMILIES, kernel_list
 from mkldist.methods.registry import METHODS
 from mkldist.spec.banks import BankSpec, KernelSpec

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mkldist.data.dataset import Dataset, Split
-from mkldist.plan.model import BankPlan
+from mkldist.planning.model import BankPlan
 from mkldist.results.records import RecordStore, RunRecord
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.sweep import SweepOutcome, run_sweep

@@ -6,7 +6,7 @@ import pytest
 
 from mkldist.errors import SpecError
 from mkldist.resolve.memory_limit import check_memory, parse_memory
-from tests.plan.plans import dataset, grid, plan_of
+from tests.planning.plans import dataset, grid, plan_of
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from mkldist.counters import Counters
 from mkldist.durable import machine_id, temporary_path
-from mkldist.plan.model import RunPlan
+from mkldist.planning.model import RunPlan
 from mkldist.results.record_format import decode, encode
 from mkldist.results.records import RecordStore, RunRecord
 from mkldist.results.state import RunState

@@ -17,6 +17,7 @@ from mkldist.results.records import RecordStore, RunRecord
 from mkldist.results.state import RunState
 from mkldist.results.status import sweep_status
 from mkldist.results.tree import open_results, prepare
+from mkldist.results.work_note import AtWork, write_work_note
 from tests.results.sweeps import made_up_facts, made_up_plan, made_up_record
 
 
@@ -108,3 +109,24 @@ def test_a_damaged_record_of_a_failed_run_is_said_to_be(folder):
     [path] = records.directory.glob("*/*")
     path.write_bytes(b"")
     assert "damaged" in sweep_status(folder).failed[0].error
+
+
+def test_runs_at_work_are_those_that_a_living_process_noted(folder):
+    at_work = AtWork("heart/level", "solving", 1.0, 2, (0,), {"C": [1.0]})
+    with claimed(folder, "made-up"):
+        assert sweep_status(folder).at_work == ()
+        write_work_note(folder, [at_work])
+        assert sweep_status(folder).at_work == (at_work,)
+    assert sweep_status(folder).at_work == ()  # as after a kill, which leaves the note
+
+
+def test_recorded_runs_outside_the_plan_are_counted(folder):
+    plan = made_up_plan()
+    records = RecordStore(folder / "records")
+    prepare(folder / "results.zarr", plan, made_up_facts(plan), records)
+    records.write(made_up_record(plan.runs[0]))
+    assert sweep_status(folder).others == 0
+    for run in made_up_plan(datasets=["wdbc"]).runs[:3]:
+        records.write(made_up_record(run))
+    assert sweep_status(folder).others == 3
+    assert sweep_status(folder).counts[RunState.COMPLETE] == 1

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from mkldist.data.dataset import Dataset, Split
-from mkldist.plan.model import Plan
-from mkldist.plan.planner import make_plan
+from mkldist.planning.model import Plan
+from mkldist.planning.planner import make_plan
 from mkldist.resolve.resolved import resolve
 from mkldist.results.records import RecordStore, RunRecord
 from mkldist.run.bank_refs import BankKey, bank_refs

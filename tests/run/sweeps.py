@@ -18,7 +18,7 @@ import dask
 import distributed  # noqa: F401  # its defaults, before one is set and taken back
 
 from mkldist.methods.registry import METHODS
-from mkldist.plan.model import Plan
+from mkldist.planning.model import Plan
 from mkldist.results.records import RecordStore, RunRecord
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.sweep import SweepOutcome, run_sweep

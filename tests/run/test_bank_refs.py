@@ -10,7 +10,7 @@ import pytest
 
 from mkldist.data.snapshot import load_snapshot
 from mkldist.errors import OutputError
-from mkldist.plan.planner import make_plan
+from mkldist.planning.planner import make_plan
 from mkldist.resolve.resolved import resolve
 from mkldist.run.bank_refs import BankKey, bank_refs
 from mkldist.spec.model import SweepSpec

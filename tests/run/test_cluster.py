@@ -157,7 +157,7 @@ def test_workers_that_die_while_they_start_are_an_error_of_the_cluster(monkeypat
         "workers",
         "this machine did not start",
         "of 3",
-        "if __name__ ==",
+        "workers=0",
         "Repeat the command",
     ):
         assert word in str(caught.value)

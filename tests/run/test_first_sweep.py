@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mkldist.data.first_look import FirstLook, read_columns
-from mkldist.plan.model import Plan
+from mkldist.planning.model import Plan
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.first_sweep import Facts, first_sweep, sweep_name
 from mkldist.run.sweep_setup import planned

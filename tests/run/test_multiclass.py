@@ -12,7 +12,7 @@ from sklearn.datasets import load_digits, load_iris
 import mkldist
 from mkldist.errors import SpecError
 from mkldist.methods.registry import METHODS, MODULES
-from mkldist.plan.planner import make_plan
+from mkldist.planning.planner import make_plan
 from mkldist.resolve.resolved import resolve
 from mkldist.results.export import export
 from mkldist.results.record_format import decode, encode

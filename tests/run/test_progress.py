@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import sys
+from types import ModuleType, SimpleNamespace
 
 import pytest
 from rich.console import Console
@@ -11,6 +13,7 @@ from mkldist.run.progress import (
     BarProgress,
     Counts,
     LineProgress,
+    NotebookProgress,
     Pace,
     SilentProgress,
     describe,
@@ -95,9 +98,10 @@ def test_time_before_the_first_run_is_solved_is_no_part_of_the_rate():
 
 
 def test_banks_are_shown_while_they_are_built():
-    text = describe(Counts(runs=5, bytes=4 * 2**20, bytes_done=2**20))
-    assert text == "banks 1 of 4 MiB, 0 of 5 runs"
-    assert "banks" not in describe(Counts(runs=5, bytes=10, bytes_done=10))
+    text = describe(Counts(runs=5, bytes=4 * 2**20, bytes_done=2**20, banks=4, built={"a"}))
+    assert text == "1 of 4 banks built, 0 of 5 runs"
+    assert "banks" not in describe(Counts(runs=5, bytes=10, banks=1, built={"a"}))
+    assert "banks" not in describe(Counts(runs=5, banks=1))
 
 
 def test_slow_runs_are_counted_by_the_minute():
@@ -113,8 +117,42 @@ def test_a_terminal_gets_bars_and_a_pipe_lines():
     with make_progress(target) as progress:
         assert isinstance(progress, BarProgress)
         progress.note("[not markup]")
-        progress.show(Counts(runs=8, runs_done=8, bytes=2**20, bytes_done=2**20))
+        progress.show(Counts(runs=8, runs_done=8, bytes=2**20, banks=2, built={"a"}))
     shown = target.file.getvalue()
     assert "[not markup]" in shown
     assert "8 of 8 runs" in shown
-    assert "1/1 MiB" in shown
+    assert "1 of 2 built" in shown
+
+
+def test_a_notebook_gets_one_display_that_changes_in_place(monkeypatch):
+    """A stand-in for IPython, which the tests do not need."""
+    shown: list[str] = []
+
+    class Place:
+        def update(self, content, *, raw):
+            shown[-1] = content["text/plain"]
+
+    def display(content, *, raw, display_id):
+        shown.append(content["text/plain"])
+        return Place()
+
+    shell = ModuleType("IPython")
+    shell.get_ipython = lambda: SimpleNamespace(kernel=object())
+    shell.display = ModuleType("IPython.display")
+    shell.display.display = display
+    monkeypatch.setitem(sys.modules, "IPython", shell)
+    monkeypatch.setitem(sys.modules, "IPython.display", shell.display)
+    assert isinstance(make_progress(console(terminal=False)), NotebookProgress)
+    now = [10.0]
+    with NotebookProgress(clock=lambda: now[0]) as progress:
+        progress.note("some: 4 runs to do")
+        now[0] = 14.0
+        progress.show(Counts(runs=4, runs_done=1, doing="solving"))
+        progress.show(Counts(runs=4, runs_done=2, doing="solving"))  # too soon to be shown
+        assert shown == ["some: 4 runs to do\n[00:04] solving: 1 of 4 runs"]
+        progress.note("a second note")
+        now[0] = 90.0
+        progress.show(Counts(runs=4, runs_done=4))
+    assert shown == ["some: 4 runs to do\na second note\n[01:20] 4 of 4 runs"]
+    shell.get_ipython = lambda: None  # a program that has imported IPython
+    assert isinstance(make_progress(console(terminal=False)), LineProgress)

@@ -16,7 +16,7 @@ import pytest
 from mkldist.errors import GramError, StoreError, UnreadableError
 from mkldist.gram import loading
 from mkldist.gram.store import GramStore, list_banks
-from mkldist.plan.model import RunPlan
+from mkldist.planning.model import RunPlan
 from mkldist.results.output import OutputFolder
 from mkldist.results.records import RecordStore
 from mkldist.results.state import RunState
@@ -33,8 +33,8 @@ from mkldist.run.sweep_loop import SweepLoop, Work
 from mkldist.run.sweep_setup import batch_settings
 from mkldist.run.work_queue import BatchItem, BuildItem
 from mkldist.spec.model import SweepSpec
-from mkldist.worker.tasks import BatchTask
-from tests.run.sweeps import sweep_text
+from mkldist.worker.tasks import BatchTask, Stage
+from tests.run.sweeps import run_here, sweep_text
 
 
 class Future:
@@ -277,7 +277,7 @@ def test_the_progress_says_what_tasks_are_doing(tmp_path, client, threads, items
     work = Work({}, (), batch_settings(spec_of(TEXT), folder))
     client.n_threads = threads
     loop = SweepLoop(client, work, store, consolidator, SilentProgress())
-    loop._tasks._in_flight = {str(i): (item, None) for i, item in enumerate(items)}
+    loop._tasks._in_flight = {str(i): (item, None, 0.0) for i, item in enumerate(items)}
     for batch, stage in stages.items():
         loop._announced.put({"batch": batch, "stage": stage})
     loop._housekeep()
@@ -478,3 +478,26 @@ def test_a_bank_that_cannot_be_built_is_reported_and_the_others_are_built(
     with pytest.raises(StoreError, match="ZeroDivisionError: by nought"):
         built(TEXT, tmp_path / "small")
     assert len(kept(tmp_path / "banks")) == 2
+
+
+def test_a_sweep_at_work_is_told_and_banks_are_counted_as_they_are_built(tmp_path, monkeypatch):
+    """A bank that its batch builds is complete when the batch begins to solve."""
+    told, counted = [], []
+    monkeypatch.setattr("mkldist.run.at_work.EVERY_SECONDS", 0.0)
+    monkeypatch.setattr(
+        "mkldist.run.at_work.write_work_note", lambda folder, at_work: told.extend(at_work)
+    )
+
+    class Watching(SilentProgress):
+        def show(self, counts):
+            counted.append((counts.runs_done, len(counts.built), counts.banks))
+
+    monkeypatch.setattr("mkldist.run.sweep.make_progress", lambda console: Watching())
+    outcome = run_here(sweep_text({"level": [1.0, 100.0]}, repeats=3), tmp_path / "out", None)
+    assert outcome.computed == 6
+    assert {one.place for one in told} >= {"two_moons/level"}
+    assert {one.doing for one in told} <= {"starting", *(stage.value for stage in Stage)}
+    assert all(set(one.params["C"]) <= {1.0, 100.0} for one in told)
+    assert counted[-1] == (6, 3, 3)
+    assert all(n_built >= runs_done / 2 for runs_done, n_built, _ in counted)
+    assert not (tmp_path / "out" / ".work.json").exists()

@@ -7,8 +7,8 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mkldist.plan.batches import shares_of
-from mkldist.plan.model import BatchPlan, RunPlan
+from mkldist.planning.batches import shares_of
+from mkldist.planning.model import BatchPlan, RunPlan
 from mkldist.run.work_queue import MAX_ATTEMPTS, BatchItem, BuildItem, WorkQueue
 from mkldist.solvers.base import Path
 

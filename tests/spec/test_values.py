@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mkldist.spec.values import spelled
+from mkldist.spec.values import spelled, toml_text
 
 WORDS = st.text("abc äß'\"\\\t#=", max_size=4)
 PLAIN = st.booleans() | st.integers(-(10**6), 10**6) | st.floats(allow_nan=False) | WORDS
@@ -36,3 +36,11 @@ def test_long_values_are_cut(length, ending):
     text = spelled("a" * length)
     assert len(text) == 60
     assert text.endswith(ending)
+
+
+TABLE = st.dictionaries(WORDS, NESTED | st.lists(st.dictionaries(WORDS, NESTED, max_size=2)))
+
+
+@given(st.dictionaries(WORDS, NESTED | TABLE | st.lists(TABLE, max_size=2), max_size=4))
+def test_toml_reads_a_document_that_is_written(document):
+    assert tomllib.loads(toml_text(document)) == document

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mkldist.plan.model import RunPlan
+from mkldist.planning.model import RunPlan
 from mkldist.solvers.base import Path
 from mkldist.spec.selection import SelectionSpec
 from mkldist.worker.bank_inputs import TrainingView

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn import metrics
 
-from mkldist.plan.model import RunPlan
+from mkldist.planning.model import RunPlan
 from mkldist.results.state import RunState
 from mkldist.worker.scoring import failed_record
 from tests.run.few_labels import do, save_npz, text

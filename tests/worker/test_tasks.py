@@ -16,8 +16,8 @@ from mkldist.gram.blobs import readable
 from mkldist.gram.local_blobs import LocalBlobs
 from mkldist.gram.recomputed import RecomputedBank
 from mkldist.gram.store import GramStore
-from mkldist.plan.costs import run_memory
-from mkldist.plan.planner import make_plan
+from mkldist.planning.costs import run_memory
+from mkldist.planning.planner import make_plan
 from mkldist.resolve.resolved import resolve
 from mkldist.results.records import RecordStore
 from mkldist.run.bank_refs import bank_refs

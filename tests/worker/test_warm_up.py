@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from mkldist.methods.registry import METHODS
-from mkldist.plan.model import RunPlan
+from mkldist.planning.model import RunPlan
 from mkldist.worker import warm_up as module
 from mkldist.worker.warm_up import Specimen, specimens, warm_up
 from tests.run.sweeps import plan_of

@@ -46,7 +46,12 @@ RANK_TOL = 1e-15  # of the largest eigenvalue, below which an eigenvalue is roun
 class AlignfParams(SolverParams):
     """Parameters of centred alignment."""
 
-    C: float = Field(100.0, gt=0, allow_inf_nan=False, description="bound of the dual variables")
+    C: float = Field(
+        100.0,
+        gt=0,
+        allow_inf_nan=False,
+        description="weight of the loss: bound of the dual variables",
+    )
 
 
 def solve(problem: Problem, params: AlignfParams) -> Steps:

@@ -16,15 +16,19 @@ from dataclasses import replace
 
 from pydantic import Field
 
-from mkldist.methods.baselines.cross_validation import train_chosen
-from mkldist.solvers.base import Method, Problem, SolverParams, Steps
+from mkldist.methods.baselines.cross_validation import CrossValidatedParams, train_chosen
+from mkldist.solvers.base import Method, Problem, Steps
 
 
-class BestSingleParams(SolverParams):
+class BestSingleParams(CrossValidatedParams):
     """Parameters of the best single kernel."""
 
-    C: float = Field(100.0, gt=0, allow_inf_nan=False, description="bound of the dual variables")
-    folds: int = Field(5, ge=2, description="folds of the inner cross-validation")
+    C: float = Field(
+        100.0,
+        gt=0,
+        allow_inf_nan=False,
+        description="weight of the loss: bound of the dual variables",
+    )
 
 
 def solve(problem: Problem, params: BestSingleParams) -> Steps:

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import Field
 
 from mkldist.arrays import Floats
 from mkldist.counters import Counters
@@ -32,6 +33,17 @@ Masks = list[npt.NDArray[np.bool_]]
 CHUNK = 3  # kernels held at once; with the rows of a fold, four matrices
 SELECTION_TOL = 1e-3  # largest duality gap of the machines that are compared
 HINGE_DECIMALS = 4  # further digits depend on how exactly the machines are solved
+
+
+class CrossValidatedParams(SolverParams):
+    """Parameters of methods that choose by cross-validation."""
+
+    folds: int = Field(5, ge=2, description="folds of the inner cross-validation")
+
+    @property
+    def chosen_folds(self) -> int:
+        """Folds that the user chose; 0 for the default, which is cut to the smaller class."""
+        return self.folds if "folds" in self.model_fields_set else 0
 
 
 @dataclass(frozen=True)

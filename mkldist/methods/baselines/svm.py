@@ -16,11 +16,11 @@ from __future__ import annotations
 import numpy as np
 from pydantic import Field
 
-from mkldist.methods.baselines.cross_validation import train_chosen
-from mkldist.solvers.base import Method, Problem, SolverParams, Steps
+from mkldist.methods.baselines.cross_validation import CrossValidatedParams, train_chosen
+from mkldist.solvers.base import Method, Problem, Steps
 
 
-class SvmParams(SolverParams):
+class SvmParams(CrossValidatedParams):
     """Parameters of the cross-validated machine."""
 
     C_min: float = Field(0.01, gt=0, allow_inf_nan=False, description="one end of the C tried")
@@ -28,7 +28,6 @@ class SvmParams(SolverParams):
     C_num: int = Field(
         7, ge=1, description="number of C tried, from C_min to C_max by equal ratios"
     )
-    folds: int = Field(5, ge=2, description="folds of the inner cross-validation")
 
     @property
     def Cs(self) -> list[float]:

@@ -20,7 +20,12 @@ from mkldist.solvers.svm_solution import fixed_weights_solution
 class UniformParams(SolverParams):
     """Parameters of the machine with uniform weights."""
 
-    C: float = Field(100.0, gt=0, allow_inf_nan=False, description="bound of the dual variables")
+    C: float = Field(
+        100.0,
+        gt=0,
+        allow_inf_nan=False,
+        description="weight of the loss: bound of the dual variables",
+    )
 
 
 def solve(problem: Problem, params: UniformParams) -> Steps:

@@ -37,7 +37,13 @@ class BlockNormParams(SolverParams):
         "C": ("regularizer", ("block1", "elastic-net", "block-q", "uniform")),
     }
 
-    C: float = Field(0.05, gt=0, description="strength of the regulariser")
+    weigh_regularizer: ClassVar[tuple[str, ...]] = ("C",)
+
+    C: float = Field(
+        0.05,
+        gt=0,
+        description="weight of the regulariser; unlike that of level, larger is smoother",
+    )
     loss: Literal["logistic", "hinge", "squared", "epsilon"] = Field(
         "logistic", description="logistic and hinge for classes, squared and epsilon for values"
     )

@@ -58,7 +58,7 @@ PATIENCE = 4 * STAGE_PATIENCE  # rounds without a better bound after which only 
 class SkmParams(SolverParams):
     """Parameters of the support kernel machine."""
 
-    C: float = Field(100.0, gt=0, description="bound of the dual variables")
+    C: float = Field(100.0, gt=0, description="weight of the loss: bound of the dual variables")
     cache_mib: float = Field(256.0, gt=0, description="memory for rows of the kernels, MiB")
 
 

@@ -39,7 +39,7 @@ PATIENCE = 25  # rounds without a better bound after which only rounding is left
 class SmoMklParams(SolverParams):
     """Parameters of SMO-MKL."""
 
-    C: float = Field(100.0, gt=0, description="bound of the dual variables")
+    C: float = Field(100.0, gt=0, description="weight of the loss: bound of the dual variables")
     p: float = Field(2.0, gt=1, description="norm of the kernel weights")
     lam: float = Field(1.0, gt=0, description="penalty of the squared norm of the weights")
     cache_mib: float = Field(256.0, gt=0, description="memory for rows of the kernels, MiB")

@@ -41,7 +41,12 @@ PLAIN_CUTS = 110  # vectors (M,) of the cuts of all kernels that a plain run is 
 class BundleParams(SolverParams):
     """Parameters that the cutting-plane methods share."""
 
-    C: float = Field(100.0, gt=0, allow_inf_nan=False, description="bound of the dual variables")
+    C: float = Field(
+        100.0,
+        gt=0,
+        allow_inf_nan=False,
+        description="weight of the loss: bound of the dual variables",
+    )
     acceleration: Literal["working-set", "none"] = Field(
         "working-set", description="none: every iteration visits all kernels, as in the paper"
     )

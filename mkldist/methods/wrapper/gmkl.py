@@ -72,7 +72,12 @@ HALVINGS = 40  # trials of a step
 class GmklParams(SolverParams):
     """Parameters of GMKL."""
 
-    C: float = Field(100.0, gt=0, allow_inf_nan=False, description="bound of the dual variables")
+    C: float = Field(
+        100.0,
+        gt=0,
+        allow_inf_nan=False,
+        description="weight of the loss: bound of the dual variables",
+    )
     sigma: float = Field(1.0, gt=0, allow_inf_nan=False, description="price of kernel weight")
     max_iter: int = Field(2000, ge=1, description="limit on outer iterations")
     newton: float = Field(

@@ -58,7 +58,12 @@ PATIENCE = 4  # iterations in which the distance of the bounds should halve
 class HessianMKLParams(SolverParams):
     """Parameters of HessianMKL."""
 
-    C: float = Field(100.0, gt=0, allow_inf_nan=False, description="bound of the dual variables")
+    C: float = Field(
+        100.0,
+        gt=0,
+        allow_inf_nan=False,
+        description="weight of the loss: bound of the dual variables",
+    )
 
 
 def solve(problem: Problem, params: HessianMKLParams) -> Steps:

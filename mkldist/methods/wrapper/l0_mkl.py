@@ -66,7 +66,12 @@ class L0MklParams(SolverParams):
     tol: float = Field(
         0.01, gt=0, description="relative gap on the kernels selected; decrease of J worth a move"
     )
-    C: float = Field(100.0, gt=0, allow_inf_nan=False, description="bound of the dual variables")
+    C: float = Field(
+        100.0,
+        gt=0,
+        allow_inf_nan=False,
+        description="weight of the loss: bound of the dual variables",
+    )
     k: int = Field(10, ge=1, description="largest number of kernels with a weight")
     trials: int = Field(
         5, ge=1, description="kernels tried before each move, and as many of the relaxation's"

@@ -48,7 +48,12 @@ PATIENCE = 25  # iterations without a better bound, after which only rounding is
 class LpMklParams(SolverParams):
     """Parameters of lp-norm MKL."""
 
-    C: float = Field(100.0, gt=0, allow_inf_nan=False, description="bound of the dual variables")
+    C: float = Field(
+        100.0,
+        gt=0,
+        allow_inf_nan=False,
+        description="weight of the loss: bound of the dual variables",
+    )
     p: float = Field(2.0, gt=1, allow_inf_nan=False, description="norm of the kernel weights")
     accelerate: bool = Field(
         True, description="mix the last iterates by Anderson's method; false: the paper's"

@@ -67,7 +67,12 @@ RELATIVE_ROUNDING = 1e-9  # of squared radii, each of which is known to a relati
 class RMKLParams(ReducedGradientParams):
     """Parameters of R-MKL."""
 
-    C: float = Field(100.0, gt=0, allow_inf_nan=False, description="penalty of squared slacks")
+    C: float = Field(
+        100.0,
+        gt=0,
+        allow_inf_nan=False,
+        description="weight of the loss: penalty of squared slacks",
+    )
 
 
 def solve(problem: Problem, params: RMKLParams) -> Steps:

@@ -33,7 +33,12 @@ from mkldist.solvers.base import Method, Problem, Steps, StopReason, reason_to_s
 class SimpleMKLParams(ReducedGradientParams):
     """Parameters of SimpleMKL."""
 
-    C: float = Field(100.0, gt=0, allow_inf_nan=False, description="bound of the dual variables")
+    C: float = Field(
+        100.0,
+        gt=0,
+        allow_inf_nan=False,
+        description="weight of the loss: bound of the dual variables",
+    )
 
 
 def solve(problem: Problem, params: SimpleMKLParams) -> Steps:

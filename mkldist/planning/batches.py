@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from mkldist.plan.model import RunPlan
+from mkldist.planning.model import RunPlan
 
 BATCHES_PER_THREAD = 2
 

@@ -56,9 +56,9 @@ def known_of(kind: Kind, data_dirs: Sequence[Path] = ()) -> list[Known]:
 
 
 def _methods() -> Iterator[tuple[str, str]]:
-    from mkldist.methods.registry import METHODS
+    from mkldist.methods.names import TITLES
 
-    return ((name, method.title) for name, method in METHODS.items())
+    yield from TITLES.items()
 
 
 def _functions() -> Iterator[tuple[str, str]]:

@@ -1,12 +1,12 @@
 """Runs along a path, and bytes of banks, as a plan states them.
 
-tests/plan/test_planner.py and tests/plan/test_ids.py hold how plans are made.
+tests/planning/test_planner.py and tests/planning/test_ids.py hold how plans are made.
 """
 
 from __future__ import annotations
 
 from mkldist.methods.registry import METHODS
-from tests.plan.plans import dataset, grid, plan_of
+from tests.planning.plans import dataset, grid, plan_of
 
 DATA = {"a": dataset("a", n_splits=1)}
 

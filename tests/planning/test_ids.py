@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from mkldist.spec.graph import GraphTable
-from tests.plan.plans import dataset, grid, ids, plan_of
+from tests.planning.plans import dataset, grid, ids, plan_of
 
 
 def test_ids_are_those_of_stored_results():

@@ -14,7 +14,7 @@ from mkldist.memory import (
     view_cache_bytes,
 )
 from mkldist.methods.registry import METHODS
-from mkldist.plan.model import BankPlan, BatchPlan, RunPlan
+from mkldist.planning.model import BankPlan, BatchPlan, RunPlan
 from mkldist.solvers.parameters import MethodGrid
 from mkldist.spec.graph import GraphTable
 

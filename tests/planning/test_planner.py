@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mkldist.gram.layout import TileLayout
-from mkldist.plan.facts import BankFacts, DatasetFacts
-from mkldist.plan.planner import make_plan
+from mkldist.planning.facts import BankFacts, DatasetFacts
+from mkldist.planning.planner import make_plan
 from mkldist.spec.model import SweepSpec
-from tests.plan.plans import grid
+from tests.planning.plans import grid
 
 
 def spec_of(n_datasets=1, fit="train", **more):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mkldist.plan.batches import divided, shares_of, split_groups
-from tests.plan.plans import dataset, grid, plan_of
+from mkldist.planning.batches import divided, shares_of, split_groups
+from tests.planning.plans import dataset, grid, plan_of
 
 
 @given(st.lists(st.integers(0, 99), min_size=1, max_size=40, unique=True), st.integers(0, 9))

@@ -16,12 +16,12 @@ from mkldist.gram.streamed import StreamedBank
 from mkldist.gram.view import make_views
 from mkldist.memory import ProblemSize
 from mkldist.methods.registry import METHODS
-from mkldist.plan.costs import BUFFER_BYTES, FURTHER_PASSES, least_memory
+from mkldist.planning.costs import BUFFER_BYTES, FURTHER_PASSES, least_memory
 from mkldist.solvers.base import Problem
 from mkldist.solvers.lockstep import Job, drive, solve_alone
 from mkldist.spec.graph import GraphTable
 from tests.gram.stores import stored
-from tests.plan.plans import dataset, grid, plan_of
+from tests.planning.plans import dataset, grid, plan_of
 
 PLAIN = [{"family": "xu2008", "normalisation": "none"}]
 

@@ -18,10 +18,10 @@ import numpy as np
 from mkldist.gram.layout import LAYOUT_VERSION, TileLayout
 from mkldist.identity import content_id
 from mkldist.memory import bank_bytes
-from mkldist.plan.batches import split_groups
-from mkldist.plan.costs import peak_memory, typical_passes
-from mkldist.plan.facts import BankFacts, DatasetFacts
-from mkldist.plan.model import BankPlan, BatchPlan, Place, Plan, RunPlan
+from mkldist.planning.batches import split_groups
+from mkldist.planning.costs import peak_memory, typical_passes
+from mkldist.planning.facts import BankFacts, DatasetFacts
+from mkldist.planning.model import BankPlan, BatchPlan, Place, Plan, RunPlan
 from mkldist.solvers.parameters import MethodGrid
 from mkldist.spec.banks import BankSpec
 from mkldist.spec.model import DatasetSpec, SweepSpec

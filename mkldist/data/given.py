@@ -1,0 +1,205 @@
+"""Turn what a user gives in Python into a data set: arrays, frames, Gram matrices, labels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import time
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mkldist.data.frames import frame_labels
+from mkldist.data.given_files import (
+    BESIDE,
+    COLUMNS,
+    GRAMS,
+    LABEL,
+    NAMES,
+    OF_SPLITS,
+    GivenData,
+    X,
+    Y,
+)
+from mkldist.data.raw import check_fits, check_rows
+from mkldist.errors import DataError, nearest
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PARTS = ("train", "test", "unlabelled")
+KEYS = (X, GRAMS, Y, *OF_SPLITS, NAMES, *PARTS)
+EXPECTED = "(X, y), (X, y, groups), a DataFrame, or a mapping with x or grams, and y"
+
+
+def given_data(given: Any, where: str) -> GivenData:
+    """Return a data set that a user gives.
+
+    Parameters
+    ----------
+    given : DataFrame, tuple or mapping
+        A DataFrame that holds the label column; ``(X, y)`` or ``(X, y, groups)``; or a mapping
+        with ``x`` or ``grams``, ``y``, and perhaps ``groups``, ``order``, ``feature_names`` and the
+        indices ``train``, ``test`` and ``unlabelled``.  X is (n, d): an array, a sparse matrix or a
+        DataFrame; of shape (M, n, n) it holds Gram matrices.
+    where : str
+        The place to name in a message.
+
+    Raises
+    ------
+    mkldist.errors.DataError
+        For anything else, and for parts of different lengths.
+    """
+    if _is_frame(given):
+        return GivenData(_table(given, where))
+    parts = _parts(given, where)
+    labels = _labels(parts.pop(Y), f"{where}: y")
+    points = parts.pop(X, None)
+    _check_lengths(parts, len(labels), where)
+    if points is not None and _is_frame(points):
+        check_rows(len(points), len(labels), where)
+        return GivenData(_with_labels(points, labels, parts, where))
+    arrays = {Y: labels}
+    if points is not None:
+        array = _array(points, f"{where}: X")
+        arrays[GRAMS if array.ndim == 3 else X] = array
+    for name, values in parts.items():
+        texts = name in (*OF_SPLITS, NAMES)
+        arrays[name] = _texts(values, f"{where}: {name}") if texts else _array(values, where)
+    return GivenData(arrays)
+
+
+def _parts(given: Any, where: str) -> dict[str, Any]:
+    """Return the parts of a data set by name, y and x or grams among them."""
+    if isinstance(given, tuple) and len(given) in (2, 3):
+        return dict(zip((X, Y, "groups"), given, strict=False))
+    if not isinstance(given, Mapping):
+        raise DataError(where, f"found {_described(given)}", EXPECTED)
+    parts = {X if key == "X" else key: value for key, value in given.items() if value is not None}
+    for key in parts:
+        if key not in KEYS:
+            hint = nearest(str(key), KEYS)
+            raise DataError(where, f"unknown key {key!r}", f"keys {', '.join(KEYS)}", hint)
+    if Y not in parts or (X in parts) == (GRAMS in parts):
+        found = f"keys {', '.join(map(str, parts)) or 'none'}"
+        raise DataError(where, found, "x or grams, and y")
+    return parts
+
+
+def _check_lengths(parts: Mapping[str, Any], n: int, where: str) -> None:
+    """Refuse columns that have another length than the labels."""
+    for name in OF_SPLITS:
+        if name in parts and len(parts[name]) != n:
+            raise DataError(f"{where}: {name}", f"found {len(parts[name])}", f"{n}, one a point")
+
+
+def _with_labels(
+    points: pd.DataFrame, labels: npt.NDArray[Any], parts: Mapping[str, Any], where: str
+) -> dict[str, npt.NDArray[Any]]:
+    """Return the arrays of a table whose labels, and perhaps groups, were given beside it."""
+    frame = points.set_axis(list(map(str, points.columns)), axis="columns").reset_index(drop=True)
+    beside = {LABEL: labels, **{name: parts[name] for name in OF_SPLITS if name in parts}}
+    for name in beside:
+        if name in frame.columns:
+            raise DataError(
+                where,
+                f"a column {name!r} in X, beside {'y' if name == LABEL else name}",
+                "features alone",
+                f"Drop it: X.drop(columns={name!r})",
+            )
+    others = [name for name in parts if name not in beside]
+    if others:
+        raise DataError(where, f"{others[0]} beside a DataFrame", "none", "Give X.to_numpy()")
+    for name, values in beside.items():
+        frame[name] = np.asarray(values)
+    columns = np.array([name for name in beside if name != LABEL], dtype=np.str_)
+    return {**_table(frame, where), LABEL: np.array(LABEL), BESIDE: columns}
+
+
+def _table(frame: pd.DataFrame, where: str) -> dict[str, npt.NDArray[Any]]:
+    """Return the columns of a frame as arrays of numbers, or of texts and where they miss."""
+    names = [str(name).strip() for name in frame.columns]
+    arrays: dict[str, npt.NDArray[Any]] = {COLUMNS: np.array(names, dtype=np.str_)}
+    for place in range(frame.shape[1]):
+        values, missing = _column(frame.iloc[:, place])
+        arrays[f"column {place}"] = values
+        if missing is not None:
+            arrays[f"missing {place}"] = missing
+    return arrays
+
+
+def _column(column: pd.Series[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
+    """Return the values of a column; of texts also where they are missing."""
+    from pandas.api.types import is_bool_dtype, is_integer_dtype, is_numeric_dtype
+
+    missing = column.isna().to_numpy()
+    if is_bool_dtype(column.dtype) and not missing.any():
+        return column.to_numpy(dtype=bool), None
+    if is_numeric_dtype(column.dtype) and not is_bool_dtype(column.dtype):
+        if is_integer_dtype(column.dtype) and not missing.any():
+            return column.to_numpy(dtype=np.int64), None
+        return column.to_numpy(dtype=np.float64, na_value=np.nan), None
+    texts = ["" if gone else _text(v) for v, gone in zip(column.tolist(), missing, strict=True)]
+    return np.array(texts, dtype=np.str_), missing
+
+
+def _labels(given: Any, where: str) -> npt.NDArray[Any]:
+    """Return labels as numbers, bools or texts, (n,)."""
+    import pandas as pd
+
+    if isinstance(given, pd.Series):
+        return frame_labels(given)
+    try:
+        array = np.asarray(given)
+    except ValueError as error:
+        raise DataError(where, f"found {_described(given)}: {error}", "one label a point") from None
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise DataError(where, f"found {_described(given)} of shape {array.shape}", "one dimension")
+    return frame_labels(pd.Series(array))
+
+
+def _array(given: Any, where: str) -> npt.NDArray[Any]:
+    """Return numbers as an array; a sparse matrix as a dense one."""
+    if hasattr(given, "toarray"):
+        check_fits(8 * given.shape[0] * given.shape[1], where, "Select or combine features first")
+        return np.asarray(given.toarray())
+    try:
+        array = np.asarray(given)
+    except ValueError as error:
+        raise DataError(where, f"found {_described(given)}: {error}", "an array") from None
+    if array.dtype.kind != "O":
+        return array
+    try:
+        return array.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(
+            where, f"values that are no numbers ({error})", "numbers", "Give texts in a DataFrame"
+        ) from None
+
+
+def _texts(given: Sequence[Any], where: str) -> npt.NDArray[np.str_]:
+    """Return names or groups, one a row, as texts."""
+    values = list(given)
+    if any(np.ndim(value) for value in values):
+        raise DataError(where, f"found {_described(given)} of lists", "one value a row")
+    return np.array([_text(value) for value in values], dtype=np.str_)
+
+
+def _text(value: Any) -> str:
+    """Return a value as text; 1.0 counts as 1, and a day without a time as a day."""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    if hasattr(value, "isoformat"):
+        day = hasattr(value, "time") and value.time() == time()
+        return str(value.date().isoformat() if day else value.isoformat())
+    return str(value)
+
+
+def _is_frame(given: Any) -> bool:
+    return hasattr(given, "columns") and hasattr(given, "iloc")
+
+
+def _described(given: Any) -> str:
+    return f"{type(given).__module__}.{type(given).__qualname__}".removeprefix("builtins.")

@@ -1,0 +1,1 @@
+"""Sweeps, plans and lists as functions of Python; the commands share what they print."""

@@ -1,0 +1,312 @@
+"""The plan of a sweep as an object: numbers to read, and the text that ``mkldist plan`` prints."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mkldist.from_python.short_errors import with_short_errors
+from mkldist.memory import readable_bytes
+from mkldist.methods.registry import METHODS
+from mkldist.planning.model import Plan
+from mkldist.results.recorded import Recorded, recorded_runs
+from mkldist.run.cluster import ConnectOptions, default_workers
+from mkldist.run.sweep_setup import planned
+from mkldist.spec.graph import GraphTable
+from mkldist.spec.model import SweepSpec
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from rich.console import Console, ConsoleOptions, RenderableType
+
+    from mkldist.data.given_files import GivenData
+
+WIDTH = 100  # of the text of a plan
+BANK_HEADINGS = ("banks", "points", "kernels", "dtype", "backend", "disk", "runs")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SweepPlan:
+    """Work of a sweep, before it is done.
+
+    Printed, it is the text of ``mkldist plan``.
+
+    Parameters
+    ----------
+    plan : Plan
+        Every run, bank and batch.
+    data : tuple of str
+        Lines about the data sets: what was taken, and how.
+    recorded : Recorded
+        How many of the runs are recorded already.
+    n_workers : int
+        Workers that the plan is for.
+
+    Attributes
+    ----------
+    n_runs, n_recorded, n_failed : int
+        Runs, and those of them that are recorded, and recorded as failed.
+    n_batches, n_banks, n_kernels, n_solvers : int
+        Batches, banks, Gram matrices in all banks, and solvers of all runs.
+    disk_bytes, memory_per_worker : int
+        Bytes of stored Gram matrices, and of a worker at its peak.
+    passes : int
+        Passes over banks that are expected.
+    banks : pandas.DataFrame
+        Banks, a row for each data set and bank of the sweep.
+    """
+
+    plan: Plan
+    data: tuple[str, ...]
+    recorded: Recorded
+    n_workers: int
+
+    @classmethod
+    def make(
+        cls,
+        spec: SweepSpec,
+        origin: Path,
+        data_dirs: Sequence[Path],
+        output: Path,
+        n_workers: int | None = None,
+        given: Mapping[str, GivenData] | None = None,
+    ) -> SweepPlan:
+        """Plan a sweep; read its data and write nothing.
+
+        Parameters
+        ----------
+        spec, origin, data_dirs, output
+            As for :func:`mkldist.run.sweep.run_sweep`.
+        n_workers : int, optional
+            Workers; by default one for each processor.
+        given : mapping of str to GivenData, optional
+            Data sets that are in memory, by name.
+
+        Raises
+        ------
+        mkldist.errors.InputError
+            For input that cannot be used.
+        """
+        n_workers = n_workers or default_workers()
+        options = ConnectOptions(n_workers=n_workers)
+        plan, resolved = planned(spec, origin, data_dirs, options, given or {})
+        recorded = recorded_runs(plan, output)
+        return cls(plan, tuple(resolved.account_lines(spec)), recorded, n_workers)
+
+    @property
+    def n_runs(self) -> int:
+        """Number of runs."""
+        return len(self.plan.runs)
+
+    @property
+    def n_recorded(self) -> int:
+        """Number of runs that are recorded already."""
+        return self.recorded.total
+
+    @property
+    def n_failed(self) -> int:
+        """Number of runs that are recorded as failed."""
+        return self.recorded.failed
+
+    @property
+    def n_batches(self) -> int:
+        """Number of batches."""
+        return len(self.plan.batches)
+
+    @property
+    def n_banks(self) -> int:
+        """Number of banks."""
+        return len(self.plan.banks)
+
+    @property
+    def n_kernels(self) -> int:
+        """Number of Gram matrices in all banks."""
+        return sum(bank.n_kernels for bank in self.plan.banks)
+
+    @property
+    def n_solvers(self) -> int:
+        """Number of solvers of all runs: one for each class and inner fold of a run."""
+        return sum(run.n_jobs for run in self.plan.runs)
+
+    @property
+    def disk_bytes(self) -> int:
+        """Bytes of stored Gram matrices."""
+        return self.plan.bank_bytes
+
+    @property
+    def memory_per_worker(self) -> int:
+        """Bytes that a worker of one thread is expected to take at its peak."""
+        return self.plan.memory_per_worker
+
+    @property
+    def passes(self) -> int:
+        """Passes over banks that are expected."""
+        return self.plan.estimated_passes
+
+    @property
+    def banks(self) -> pd.DataFrame:
+        """Banks, a row for each data set and bank of the sweep."""
+        import pandas as pd
+
+        columns = ["dataset", "bank", *BANK_HEADINGS]
+        return pd.DataFrame(list(self._banks()), columns=columns)
+
+    def __str__(self) -> str:
+        """Return the text that ``mkldist plan`` prints."""
+        from rich.console import Console
+
+        console = Console(file=io.StringIO(), width=WIDTH, force_jupyter=False)
+        console.print(self, crop=False)
+        text: str = console.file.getvalue()  # type: ignore[attr-defined]  # a StringIO
+        return text.rstrip("\n")
+
+    __repr__ = __str__
+
+    def __rich_console__(
+        self, console: Console, options: ConsoleOptions
+    ) -> Iterator[RenderableType]:
+        """Yield the data sets, the table of banks, and the lines on the work."""
+        from rich.text import Text
+
+        unbroken: dict[str, Any] = {"no_wrap": True, "overflow": "ignore"}
+        yield Text("\n".join((*self.data, "")), **unbroken)
+        yield self._table()
+        yield Text("\n".join(("", *self._lines())), **unbroken)
+
+    def _table(self) -> RenderableType:
+        from rich.box import SIMPLE_HEAD
+        from rich.table import Table
+
+        table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+        table.add_column("data set", overflow="fold")
+        table.add_column("bank", overflow="fold")
+        for heading in BANK_HEADINGS:
+            table.add_column(heading, justify="right", no_wrap=True)
+        for *cells, disk, n_runs in self._banks():
+            table.add_row(*map(str, cells), readable_bytes(disk), str(n_runs))
+        return table
+
+    def _banks(self) -> Iterator[tuple[Any, ...]]:
+        """Yield a row for each data set and bank of the sweep, in the order of the runs."""
+        runs: dict[tuple[str, str], int] = {}
+        for run in self.plan.runs:
+            place = run.dataset, run.bank_label
+            runs[place] = runs.get(place, 0) + 1
+        for place, n_runs in runs.items():
+            banks = [b for b in self.plan.banks if (b.dataset, b.spec.label) == place]
+            yield (
+                *place,
+                len(banks),
+                max(bank.n_points for bank in banks),
+                banks[0].n_kernels,
+                banks[0].dtype,
+                banks[0].backend,
+                sum(bank.n_bytes for bank in banks if bank.stored),
+                n_runs,
+            )
+
+    def _lines(self) -> Iterator[str]:
+        spec = self.plan.spec
+        kept = ", each bank deleted when its runs are recorded"
+        yield f"{spec.name}: {self.n_runs} runs in {self.n_batches} batches"
+        yield self._recorded()
+        if self.n_solvers > self.n_runs:
+            yield f"solvers:   {self.n_solvers}: a run has one for each class and inner fold"
+        yield f"kernels:   {self.n_kernels} Gram matrices in {self.n_banks} banks"
+        yield from _graphs(self.plan)
+        disk = f"disk:      {readable_bytes(self.disk_bytes)} of Gram matrices"
+        yield disk + ("" if spec.outputs.keep_banks else kept)
+        yield (
+            f"memory:    {readable_bytes(self.memory_per_worker)} per worker at its peak, "
+            f"{self.n_workers} workers"
+        )
+        yield f"passes:    about {self.passes} over a bank, {spec.execution} execution"
+        yield from _opposites(self.plan)
+
+    def _recorded(self) -> str:
+        """Return a line on the runs that need not be done any more."""
+        one = self.recorded
+        failed = f", {one.failed} of them failed" if one.failed else ""
+        place = f" in {one.path}" if one.total or one.others else ""
+        others = f", and {one.others} that are not in this plan" if one.others else ""
+        return f"recorded:  {one.total} of {self.n_runs} runs{place}{failed}{others}"
+
+
+@with_short_errors
+def plan(
+    spec: str | Path | Mapping[str, Any] | SweepSpec,
+    data: Mapping[str, Any] | None = None,
+    *,
+    changes: Mapping[str, Any] | None = None,
+    output: str | Path | None = None,
+    data_dirs: Sequence[str | Path] = (),
+    workers: int | None = None,
+) -> SweepPlan:
+    """Return the work of a sweep without doing it; write nothing.
+
+    Parameters
+    ----------
+    spec, data, changes, output, data_dirs
+        As for :func:`mkldist.sweep`.
+    workers : int, optional
+        Workers to plan for; by default one for each processor.
+
+    Raises
+    ------
+    mkldist.errors.InputError
+        For words or data that cannot be used.
+
+    Examples
+    --------
+    >>> import mkldist
+    >>> work = mkldist.plan("quickstart", changes={"splits.repeats": 2})
+    >>> work.n_runs, work.n_kernels
+    (26, 806)
+    """
+    from mkldist.from_python.given_sweep import GivenSweep, check_count
+
+    check_count("workers", workers, 1)
+    given = GivenSweep.of(spec, data, changes, output)
+    folders = [Path(folder) for folder in data_dirs]
+    with given.naming():
+        return SweepPlan.make(
+            given.spec, given.origin, folders, given.output, workers, given.kept.data
+        )
+
+
+def _graphs(plan: Plan) -> list[str]:
+    """Return a line on the graphs, if there are any."""
+    graphs = {(run.dataset, run.split) for run in plan.runs if run.graph is not None}
+    if not graphs:
+        return []
+    words = {_words(run.graph) for run in plan.runs if run.graph is not None}
+    return [f"graphs:    {len(graphs)} Laplacians, one for each split: {'; '.join(sorted(words))}"]
+
+
+def _words(graph: GraphTable) -> str:
+    """Return a graph in words."""
+    joined = f"{graph.neighbours} neighbours"
+    if graph.kind == "epsilon":
+        joined = f"all within {graph.epsilon:g}"
+    features = "raw" if graph.of_raw_features else "preprocessed"
+    power = f" to the power {graph.power}" if graph.power > 1 else ""
+    return f"{joined}, {graph.distance}, {features} features, {graph.laplacian}{power}"
+
+
+def _opposites(plan: Plan) -> Iterator[str]:
+    """Yield a note if a C that weighs the loss and one that weighs the regulariser share values."""
+    values: dict[bool, set[float]] = {True: set(), False: set()}
+    names: dict[bool, dict[str, None]] = {True: {}, False: {}}
+    for run in plan.runs:
+        if "C" in run.params:
+            smooths = "C" in METHODS[run.method].params.weigh_regularizer
+            values[smooths].add(run.params["C"])
+            names[smooths][run.key] = None
+    if values[True] & values[False]:
+        yield (
+            f"note:      C of {', '.join(names[True])} weighs the regulariser, so that a larger C "
+            f"is smoother; C of {', '.join(names[False])} weighs the loss, so that it fits closer"
+        )

@@ -1,0 +1,174 @@
+"""Sweeps from Python: :func:`sweep` does what ``mkldist sweep`` does and returns the results."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mkldist.errors import FailedRunsWarning
+from mkldist.from_python.short_errors import with_short_errors
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from mkldist.run.cluster import ConnectOptions
+    from mkldist.run.sweep import SweepOutcome
+    from mkldist.spec.model import SweepSpec
+
+
+@with_short_errors
+def sweep(
+    spec: str | Path | Mapping[str, Any] | SweepSpec,
+    data: Mapping[str, Any] | None = None,
+    *,
+    changes: Mapping[str, Any] | None = None,
+    output: str | Path | None = None,
+    data_dirs: Sequence[str | Path] = (),
+    workers: int | None = None,
+    threads_per_worker: int = 1,
+    scheduler: str | None = None,
+    cluster: str | Path | None = None,
+    retry_failed: bool = False,
+    progress: bool = True,
+) -> xr.DataTree:
+    """Do all runs of a sweep that are not recorded yet, and return its results.
+
+    After any interruption the same call resumes: a run that is recorded in the output folder is
+    never repeated.  The folder keeps the words and data of a sweep that did not come from a file,
+    so that the commands (``mkldist status``, ``mkldist sweep``) read and resume it too.
+
+    Parameters
+    ----------
+    spec : str, Path or mapping
+        A sweep file, the name of a sweep or the folder of its results; or a mapping with the keys
+        of a sweep file, whose lists of kernels may hold ``mkldist.kernels.Gaussian(...)``.
+    data : mapping of str to data, optional
+        Data sets by name: ``(X, y)``, ``(X, y, groups)``, a DataFrame that holds the label column,
+        or a mapping with ``x`` (n, d) or ``grams`` (M, n, n), ``y`` (n,), and perhaps ``groups``,
+        ``order``, ``feature_names``, ``train``, ``test`` and ``unlabelled``.  The sweep needs no
+        entry in ``datasets`` for them, unless it sets other keys such as ``task``.
+    changes : mapping of str to object, optional
+        Values that replace those of the sweep, as ``--set`` does: ``{"methods.level.C": [1, 10]}``.
+    output : str or Path, optional
+        Folder of the results; by default ``results/NAME``.
+    data_dirs : sequence of str or Path
+        Folders in which to look up data sets.
+    workers : int, optional
+        Worker processes; by default one for each processor.  0 has a thread of this process do
+        everything, as a small sweep does by itself.
+    threads_per_worker : int
+        Tasks that each worker does at the same time.
+    scheduler : str, optional
+        Address of a running Dask scheduler to join.
+    cluster : str or Path, optional
+        YAML file of a cluster to start.
+    retry_failed : bool
+        True to repeat runs that are recorded as failed.
+    progress : bool
+        True to show the progress on standard error, or below the cell of a notebook.
+
+    Returns
+    -------
+    xarray.DataTree
+        As :func:`mkldist.open_results` returns it.
+
+    Warns
+    -----
+    mkldist.errors.FailedRunsWarning
+        If runs failed; their error is in the results and in ``mkldist status``.
+
+    Raises
+    ------
+    mkldist.errors.InputError
+        For words, data or an output folder that cannot be used.
+    mkldist.errors.ClusterError
+        When workers cannot be started or the scheduler is lost.
+    KeyboardInterrupt
+        After Ctrl-C or the interruption of a cell; it says how to resume.
+
+    Examples
+    --------
+    >>> import mkldist
+    >>> tree = mkldist.sweep(
+    ...     {
+    ...         "name": "mine",
+    ...         "banks": [{"family": "xu2008"}],
+    ...         "methods": [{"name": "level", "C": [1, 10, 100]}],
+    ...     },
+    ...     data={"mine": (X, y)},
+    ... )  # doctest: +SKIP
+    >>> tree["mine/level"].test_error.mean("split")  # doctest: +SKIP
+    """
+    from mkldist.from_python.given_sweep import GivenSweep
+    from mkldist.results.tree import open_results
+
+    given = GivenSweep.of(spec, data, changes, output)
+    options = _options(workers, threads_per_worker, scheduler, cluster)
+    outcome = _run(given, options, data_dirs, retry_failed=retry_failed, progress=progress)
+    tree = open_results(outcome.path)
+    _warn_of_failures(outcome)
+    return tree
+
+
+def _run(
+    given: Any,
+    options: ConnectOptions,
+    data_dirs: Sequence[str | Path],
+    *,
+    retry_failed: bool,
+    progress: bool,
+) -> SweepOutcome:
+    """Run the sweep, and say at its end where the results are."""
+    from rich.console import Console
+
+    from mkldist.run.sweep import run_sweep
+
+    with given.naming():
+        return run_sweep(
+            given.spec,
+            origin=given.origin,
+            data_dirs=[Path(folder) for folder in data_dirs],
+            output=given.output,
+            connect_options=options,
+            retry_failed=retry_failed,
+            console=Console(stderr=True) if progress else None,
+            resume_command=f"the same call of mkldist.sweep, or mkldist sweep {given.output}",
+            kept=given.kept,
+        )
+
+
+def _options(
+    workers: int | None, threads: int, scheduler: str | None, cluster: str | Path | None
+) -> ConnectOptions:
+    """Return the choice of workers."""
+    from mkldist.from_python.given_sweep import check_count
+    from mkldist.run.cluster import ConnectOptions
+
+    check_count("workers", workers, 0)
+    check_count("threads_per_worker", threads, 1)
+    file = None if cluster is None else Path(cluster)
+    options = ConnectOptions(scheduler, file, workers or None, threads)
+    return replace(options, in_this_process=True) if workers == 0 else options
+
+
+def _warn_of_failures(outcome: SweepOutcome) -> None:
+    """Warn if runs failed or have lost their records."""
+    if outcome.failed:
+        from mkldist.results.status import sweep_status
+
+        first = sweep_status(outcome.path).failed[0]
+        warnings.warn(
+            f"{outcome.failed} of {len(outcome.plan.runs)} runs failed, such as {first.node}, "
+            f"split {first.split}: {first.error}. retry_failed=True repeats them.",
+            FailedRunsWarning,
+            stacklevel=4,
+        )
+    if outcome.waiting:
+        warnings.warn(
+            f"{outcome.waiting} runs have no record that can be read. Repeat the call.",
+            FailedRunsWarning,
+            stacklevel=4,
+        )

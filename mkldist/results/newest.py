@@ -1,0 +1,67 @@
+"""Runs of each method with the records that the tree of results does not hold yet."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from mkldist.results.node_arrays import NodeArrays
+from mkldist.results.records import RecordStore
+from mkldist.results.run_record import RunRecord
+from mkldist.results.schema import STATE, TEXTS, scalars
+from mkldist.results.tree_index import Place, TreeIndex
+
+OF_TEXT = {STATE.name, *(variable.name for variable in TEXTS)}
+
+
+def n_behind(index: TreeIndex, store: RecordStore) -> int:
+    """Return the number of recorded runs whose state the tree does not hold yet."""
+    known = index.states()
+    return sum(known.get(run_id, state) is not state for run_id, state in store.ids().items())
+
+
+def with_newest(
+    nodes: Sequence[NodeArrays], index: TreeIndex, store: RecordStore
+) -> list[NodeArrays]:
+    """Return the runs of a tree, those that were recorded since included; change no file.
+
+    Parameters
+    ----------
+    nodes : sequence of NodeArrays
+        The nodes of the tree in the order of `index`, with their states.
+    index : TreeIndex
+        The tree.
+    store : RecordStore
+        The records.  Those of runs that the tree holds are not read.
+    """
+    behind: dict[str, dict[Place, RunRecord]] = defaultdict(dict)
+    by_path = dict(zip(index.nodes, nodes, strict=True))
+    for run_id, state in store.ids().items():
+        path, place = index.places.get(run_id, ("", ()))
+        if path and by_path[path].values[STATE.name][place] != state.value:
+            record = store.read(run_id)
+            if record is not None:
+                behind[path][place] = record
+    return [
+        _updated(node, behind[path], index.nodes[path]) if path in behind else node
+        for path, node in by_path.items()
+    ]
+
+
+def _updated(
+    node: NodeArrays, records: dict[Place, RunRecord], dims: Collection[str]
+) -> NodeArrays:
+    """Return a node with the values of some records."""
+    values = {name: array.copy() for name, array in node.values.items()}
+    for place, record in records.items():
+        numbers: dict[str, Any] = scalars(record, dims)
+        for name, array in values.items():
+            if name in OF_TEXT:
+                array[place] = str(getattr(record, name))
+            else:
+                array[place] = numbers.get(name, np.nan)
+    return replace(node, values=values)

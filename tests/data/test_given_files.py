@@ -1,0 +1,123 @@
+"""Data sets given in Python, from memory and from the files that keep them: one and the same."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from mkldist.data.catalogue import load_dataset
+from mkldist.data.columns import ColumnChoice
+from mkldist.data.given import given_data
+from mkldist.data.given_files import SUFFIX, GivenData, read_given
+from mkldist.errors import DataError
+from mkldist.spec.model import DatasetSpec
+from mkldist.spec.splits import SplitsSpec
+
+N = 12
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(N, 3))
+Y = np.where(np.arange(N) % 3 == 0, "well", "ill")
+GRAMS = np.array([X @ X.T, (1 + X @ X.T) ** 2])
+FRAME = pd.DataFrame(
+    {
+        "age": np.arange(N),
+        "dose": np.where(np.arange(N) == 4, np.nan, X[:, 0]),
+        "smokes": np.arange(N) % 2 == 0,
+        "sex": pd.Categorical(["f", "m", None, "f"] * 3),
+        "ward": pd.array([1, 2, None] * 4, dtype="Int64"),
+        "day": pd.date_range("2021-03-01", periods=N),
+        "disease": Y,
+    }
+)
+ENTRIES = {
+    "arrays": ((X, Y), {}, {}),
+    "numbers": ((X, np.arange(N) % 2), {}, {}),
+    "groups": ((X, Y, np.repeat(range(6), 2)), {}, {"groups": "groups"}),
+    "grams": ((GRAMS, Y), {}, {}),
+    "parts": ({"X": X, "y": Y, "train": range(8), "test": range(8, N)}, {}, {}),
+    "values": ((X, X[:, 0]), {"task": "regression"}, {}),
+    "frame": (
+        FRAME,
+        {"label": "disease", "categorical": ["sex"], "impute": "median"},
+        {"kind": "time", "order": "day"},
+    ),
+    "frame beside labels": (
+        (FRAME[["age", "smokes"]], FRAME["disease"], [f"p{i % 4}" for i in range(N)]),
+        {},
+        {"groups": "groups"},
+    ),
+}
+
+
+def loaded(given: GivenData | None, entry: dict[str, object], splits: SplitsSpec, folder):
+    spec = DatasetSpec.model_validate({"name": "mine", **entry})
+    return load_dataset(spec, (), folder, 0, splits, given)
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_a_kept_data_set_is_the_one_that_was_given(name, tmp_path):
+    given, entry, split_words = ENTRIES[name]
+    data, splits = given_data(given, "data['mine']"), SplitsSpec.model_validate(split_words)
+    data.save(tmp_path / f"mine{SUFFIX}")
+    here = loaded(data, entry, splits, tmp_path)
+    there = loaded(None, {**entry, "file": f"mine{SUFFIX}"}, splits, tmp_path)
+    assert here.fingerprint == there.fingerprint
+    assert (here.classes, here.feature_names, here.groups) == (
+        there.classes,
+        there.feature_names,
+        there.groups,
+    )
+    for part in ("row_groups", "row_order"):
+        np.testing.assert_array_equal(getattr(here, part), getattr(there, part))
+    assert [split.fingerprint for split in here.predefined] == [
+        split.fingerprint for split in there.predefined
+    ]
+
+
+def test_columns_of_a_frame_are_taken_as_from_a_csv_file(tmp_path):
+    """The file is written by pandas and read without it."""
+    FRAME.to_csv(tmp_path / "mine.csv", index=False)
+    entry = {"label": "disease", "categorical": ["sex"], "ignore": ["day"], "impute": "median"}
+    of_file = loaded(None, {**entry, "file": "mine.csv"}, SplitsSpec(), tmp_path)
+    given = loaded(given_data(FRAME, "data"), entry, SplitsSpec(), tmp_path)
+    assert given.fingerprint == of_file.fingerprint
+    assert given.feature_names == of_file.feature_names
+
+
+def test_the_id_tells_contents_apart():
+    same = given_data((X, Y), "data").id
+    assert given_data((X.copy(), Y.tolist()), "data").id == same
+    other = X.copy()
+    other[3, 1] = np.nextafter(other[3, 1], 1.0)
+    assert given_data((other, Y), "data").id != same
+    assert given_data((X, Y, Y), "data").id != same
+
+
+def test_a_damaged_file_is_told(tmp_path):
+    path = tmp_path / f"mine{SUFFIX}"
+    given_data((X, Y), "data").save(path)
+    content = bytearray(path.read_bytes())
+    content[content.find(X.tobytes()) + 5] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(DataError, match="array 'x': cut short or damaged"):
+        read_given(path, ColumnChoice(), "mine")
+
+
+@pytest.mark.parametrize(
+    ("choice", "said"),
+    [
+        (ColumnChoice(label="y"), "label = 'y' beside given labels"),
+        (ColumnChoice(id="f0"), "id, but no table of columns"),
+        (ColumnChoice(of_splits=("patient",)), "splits: no column 'patient'"),
+    ],
+)
+def test_arrays_have_no_columns_to_choose(choice, said):
+    with pytest.raises(DataError, match=said):
+        given_data((X, Y), "data").raw_data(choice, "data")
+
+
+def test_labels_are_given_once():
+    given = given_data((FRAME[["age"]], Y), "data")
+    with pytest.raises(DataError, match="label = 'age' beside given labels"):
+        given.raw_data(ColumnChoice(label="age"), "data")

@@ -1,0 +1,45 @@
+"""Addresses of schedulers: those at which nobody answers are told at once and by their reason."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+
+import pytest
+
+from mkldist.errors import ClusterError
+from mkldist.run import scheduler_address
+from mkldist.run.scheduler_address import check_answers
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("nonsense", "scheduler nonsense: no host and port; expected an address such as tcp://"),
+        ("tcp://host:port", "scheduler tcp://host:port: Port could not be cast"),
+        ("tcp://127.0.0.1:1", r"no answer within 0\.3 s: connection refused"),
+        ("tcp://a-name-of-no-host.invalid:8786", r"no answer within 0\.3 s: .*name"),
+    ],
+)
+def test_an_address_without_a_scheduler_is_told(monkeypatch, address, said):
+    monkeypatch.setattr(scheduler_address, "CONNECT_SECONDS", 0.3)
+    with pytest.raises(ClusterError, match=said):
+        check_answers(address)
+
+
+def test_a_scheduler_that_is_about_to_start_is_waited_for():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+
+    def listen():
+        time.sleep(0.3)
+        with socket.create_server(("127.0.0.1", port)) as server:
+            server.accept()[0].close()
+
+    starting = threading.Thread(target=listen, daemon=True)
+    starting.start()
+    check_answers(f"tcp://127.0.0.1:{port}")
+    check_answers("inproc://is/not/tried:1")
+    starting.join()
