@@ -96,6 +96,10 @@ class ColumnRoles:
         Columns by which rows are divided.
     left_out : tuple of str
         Columns that are neither label nor features, in words.
+    others : tuple of str
+        The names of these.
+    id : str
+        The one of them that names the rows; empty for none.
     """
 
     names: tuple[str, ...]
@@ -105,6 +109,8 @@ class ColumnRoles:
     categorical: tuple[int, ...]
     of_splits: tuple[int, ...]
     left_out: tuple[str, ...]
+    others: tuple[str, ...] = ()
+    id: str = ""
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -149,6 +155,8 @@ def column_roles(names: Sequence[str], choice: ColumnChoice, where: str) -> Colu
         categorical=tuple(names.index(name) for name in choice.categorical),
         of_splits=tuple(names.index(name) for name in choice.of_splits),
         left_out=tuple(f"{name!r} ({use})" for name, use in uses.items()),
+        others=tuple(uses),
+        id=choice.id or "",
     )
 
 
