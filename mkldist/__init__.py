@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from mkldist.estimators.semi_supervised import SemiSupervisedMKLClassifier
     from mkldist.in_memory.kernel_bank import KernelBank
     from mkldist.in_memory.solve import solve, solve_path
+    from mkldist.models.model import Model, load_model
     from mkldist.results.selected import selected
     from mkldist.results.tree import open_results
     from mkldist.solvers.base import Solution
@@ -24,9 +25,11 @@ _EXPORTS = {
     "KernelBank": "mkldist.in_memory.kernel_bank",
     "MKLClassifier": "mkldist.estimators.classifier",
     "MKLRegressor": "mkldist.estimators.regressor",
+    "Model": "mkldist.models.model",
     "OneClassMKL": "mkldist.estimators.one_class",
     "SemiSupervisedMKLClassifier": "mkldist.estimators.semi_supervised",
     "Solution": "mkldist.solvers.base",
+    "load_model": "mkldist.models.model",
     "open_results": "mkldist.results.tree",
     "selected": "mkldist.results.selected",
     "solve": "mkldist.in_memory.solve",
@@ -37,10 +40,12 @@ __all__ = [
     "KernelBank",
     "MKLClassifier",
     "MKLRegressor",
+    "Model",
     "OneClassMKL",
     "SemiSupervisedMKLClassifier",
     "Solution",
     "kernels",
+    "load_model",
     "open_results",
     "selected",
     "solve",

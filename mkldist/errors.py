@@ -105,6 +105,10 @@ class ConvergenceWarning(UserWarning):
     """A solver stopped before its tolerance; its bounds and gap hold all the same."""
 
 
+class UnknownCategoryWarning(UserWarning):
+    """New rows have categories that a model was not fitted on; they count as none of the known."""
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return ``"Did you mean 'x'?"`` for the known name nearest to `name`, or ``""``.
 

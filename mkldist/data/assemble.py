@@ -100,7 +100,9 @@ def assemble(
 def _columns(raw: RawData, kept: Ints) -> SourceColumns:
     """Return the columns of the source, and which of their features are kept."""
     columns = raw.columns or SourceColumns.of_features(raw.feature_names)
-    return columns if len(kept) == columns.n_features else replace(columns, kept=tuple(kept.tolist()))
+    return (
+        columns if len(kept) == columns.n_features else replace(columns, kept=tuple(kept.tolist()))
+    )
 
 
 def _partitions(raw: RawData, splits: SplitsSpec, where: str) -> tuple[Split, ...]:
