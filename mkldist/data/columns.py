@@ -160,15 +160,24 @@ def column_roles(names: Sequence[str], choice: ColumnChoice, where: str) -> Colu
     )
 
 
-def check_names(names: Sequence[str], where: str) -> None:
-    """Raise unless a table has at least two columns, each with a name of its own.
+def check_names(names: Sequence[str], where: str, fewest: int = 2) -> None:
+    """Raise unless a table has enough columns, each with a name of its own.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The columns.
+    where : str
+        The place to name in a message.
+    fewest : int
+        Columns that it must have: a label and a feature, or, of new rows, a feature.
 
     Raises
     ------
     DataError
         For fewer columns, a column without a name, or a name that occurs twice.
     """
-    if len(names) < 2:
+    if len(names) < fewest:
         raise DataError(
             where,
             f"{len(names)} column ({', '.join(names)})",

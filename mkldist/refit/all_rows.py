@@ -147,7 +147,7 @@ class _Solved:
             stack.callback(bank.close)
             steps = [name for name in source.bank.normalisations if name != "cosine"]
             [view] = make_views(bank, [inputs.view_index(training_view)], steps)
-            scale = _target_scale(source, inputs, training_view)
+            scale = _units(source, inputs, training_view)
             laplacian = None if run.graph is None else _laplacian(source, inputs, run)
             solutions = _solutions(inputs, subproblems, view, scale, laplacian)
             functions = [
@@ -159,9 +159,7 @@ class _Solved:
         return cls(inputs.splits[0], tuple(solutions), tuple(functions))
 
 
-def _target_scale(
-    source: FittedFrom, inputs: BankInputs, training_view: TrainingView
-) -> TargetScale:
+def _units(source: FittedFrom, inputs: BankInputs, training_view: TrainingView) -> TargetScale:
     labelled = Split(inputs.labelled_rows(training_view), np.zeros(0, dtype=np.intp))
     return target_scale(source.preprocessing, inputs.dataset, labelled)
 
