@@ -101,16 +101,21 @@ def _run(source: FittedFrom, params: dict[str, Any]) -> RunPlan:
 
 
 def _inputs(source: FittedFrom, divided: Split) -> BankInputs:
-    """Return points and kernels, preprocessed as the sweep does for a split."""
+    """Return points and kernels as the sweep has them for a split.
+
+    Where preprocessing is fitted on all rows, the bank is of all rows too: otherwise sums would be
+    rounded in another way, and a solver would stop at another point within its tolerance.
+    """
     dataset, bank = source.dataset, source.bank
     kernels = kernel_list(
         bank, dataset.n_features, dataset.feature_names, dataset.groups, source.spec.seed
     )
-    points = preprocessed(source.preprocessing, dataset, divided)
+    fitted_on = None if source.preprocessing.fit == "all" else divided
+    points = preprocessed(source.preprocessing, dataset, fitted_on)
     return BankInputs(
         dataset,
         (divided,),
-        divided.known,
+        None if fitted_on is None else divided.known,
         points,
         kernels,
         "cosine" in bank.normalisations,
@@ -141,8 +146,9 @@ class _Solved:
         """Solve all subproblems of a run together, on a bank in memory or computed in passes."""
         subproblems = list(subproblems_of(inputs, run))
         training_view = subproblems[0].training_view
-        size = BankSize(len(inputs.kernels or ()), len(inputs.splits[0].known), np.dtype("float64"))
-        bank = loaded(inputs.source(), size.dtype) if size.fits else recomputed(inputs.source())
+        kernels = inputs.source()
+        size = BankSize(kernels.n_kernels, kernels.n_points, np.dtype("float64"))
+        bank = loaded(kernels, size.dtype) if size.fits else recomputed(kernels)
         with ExitStack() as stack:
             stack.callback(bank.close)
             steps = [name for name in source.bank.normalisations if name != "cosine"]
