@@ -119,14 +119,16 @@ def choose(results: Path, wanted: Wanted) -> Choice:
     level = 0 if is_validated(index) else 1
     if level and not any(_has_score(node, 1) for node in nodes):
         level = 2
-    found = [one for node in nodes for one in _candidates(node, level, settings)]
+    varied = {name for node in nodes for name in node.dims}
+    _check_names(settings, varied, nodes)
+    able = [node for node in nodes if all(n in node.dims for n in settings if n in varied)]
+    asked = {name: value for name, value in settings.items() if _was_run(able, name, value)}
+    found = [one for node in able for one in _candidates(node, level, asked)]
     if not found:
         raise _nothing(nodes, settings, results)
     whole = [one for one in found if not one.missing] or found
     known = [one for one in whole if not np.isnan(one.score)] or whole
     best = min(known, key=lambda one: np.nan_to_num(one.score, nan=np.inf))
-    names = {name for node in nodes for name in node.dims}
-    _check_names(settings, names, nodes)
     changed = {name: value for name, value in settings.items() if best.settings.get(name) != value}
     kept = {name: value for name, value in best.settings.items() if name not in changed}
     said = _said(best, len(found), len(found) - len(whole), level, nodes[0].task)
@@ -157,25 +159,20 @@ def _of_places(nodes: Sequence[NodeArrays], wanted: Wanted, results: Path) -> Se
     return nodes
 
 
-def _candidates(node: NodeArrays, level: int, settings: Mapping[str, Any]) -> Iterator[_Candidate]:
+def _candidates(node: NodeArrays, level: int, asked: Mapping[str, Any]) -> Iterator[_Candidate]:
     """Yield the settings of a node that have a complete run and the values that are asked for."""
     n_splits, *grid = node.planned.shape
     planned = node.planned.reshape(n_splits, -1)
     run_ids = node.values[RUN_ID.name].reshape(n_splits, -1)
     complete = planned & (_flat(node, STATE.name) == RunState.COMPLETE.value)
     errors = _flat(node, ERRORS[node.task][level])
-    restricted = {
-        name: value
-        for name, value in settings.items()
-        if name in node.dims and value in node.dims[name].tolist()
-    }
     for number in np.flatnonzero(complete.any(axis=0)).tolist():
         place = np.unravel_index(number, grid) if grid else ()
         own = {
             name: values[at].item() if hasattr(values[at], "item") else values[at]
             for (name, values), at in zip(node.dims.items(), place, strict=True)
         }
-        if any(own[name] != value for name, value in restricted.items()):
+        if any(own[name] != value for name, value in asked.items()):
             continue
         done = complete[:, number]
         of_runs = errors[done, number].astype(float)
@@ -186,6 +183,11 @@ def _candidates(node: NodeArrays, level: int, settings: Mapping[str, Any]) -> It
             int((planned[:, number] & ~done).sum()),
             float(of_runs.mean()),
         )
+
+
+def _was_run(nodes: Sequence[NodeArrays], name: str, value: Any) -> bool:
+    """Return True if a node has runs at this value of a parameter."""
+    return any(name in node.dims and value in node.dims[name].tolist() for node in nodes)
 
 
 def _flat(node: NodeArrays, name: str) -> Array:

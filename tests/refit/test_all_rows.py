@@ -84,7 +84,7 @@ def test_more_classes_are_predicted_as_in_the_sweep(tmp_path):
 
 @pytest.mark.parametrize("target", ["none", "zscore"])
 def test_real_values_are_predicted_as_in_the_sweep(target, tmp_path):
-    methods = entry("primalmkl", loss='"squared"', lam=1.0) + entry(
+    methods = entry("primalmkl", loss='"squared"', lam=0.1) + entry(
         "spicymkl", loss='"epsilon"', C=0.1
     )
     changes = {"dataset": 'task = "regression"', "target": target}
@@ -116,6 +116,13 @@ def test_a_selected_setting_is_fitted_without_its_inner_folds(tmp_path):
     splits = "[splits]\nrepeats = 2\n[selection]\nfolds = 3"
     results = swept(tmp_path, entry("level", C=[1.0, 100.0]), splits=splits)
     assert_predicts_as_recorded(results, tmp_path)
+    validation = {
+        C: np.mean([r.scores["validation_error"] for r in recorded(results) if r.params["C"] == C])
+        for C in (1.0, 100.0)
+    }
+    choice = choose(results, Wanted())
+    assert choice.settings == {"C": min(validation, key=validation.get)}
+    assert "the best of 2 settings by cross-validation" in choice.said
 
 
 @pytest.fixture(scope="module")
