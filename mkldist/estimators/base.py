@@ -90,6 +90,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
                 for y in problems
             ]
             self._kept = FittedKernels.of(bank, solutions)
+        self._settings = dict(settings)
         self.solutions_ = self._kept.solutions
         self.objective_, self.gap_ = self._kept.objective, self._kept.gap
         self.n_iter_, self.stop_reason_ = self._kept.n_iter, self._kept.stop_reason
@@ -216,6 +217,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             {
                 "dataset": "an estimator's data",
                 "method": self.method,
+                "params": self._settings,
                 "objective": float(self.objective_),
                 "gap": float(self.gap_),
                 "stop_reason": self.stop_reason_,
