@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,9 @@ from mkldist.cli.completion import complete_results
 if TYPE_CHECKING:
     from mkldist.models.model import Model
     from mkldist.refit.choice import Choice
+
+
+SHOWN = 10
 
 
 @click.command("fit")
@@ -102,16 +106,26 @@ def _lines(model: Model, file: Path) -> list[str]:
     """Return lines about a model that was written."""
     from mkldist.cli.plan import readable_bytes
 
-    facts = model.facts
+    facts, classes = model.facts, model.outcome.classes
     rows = f"{facts['rows']} rows, {len(model.feature_names)} features"
     if facts["split"] is not None:
         rows += f", the training part of split {facts['split']}"
     size = readable_bytes(file.stat().st_size)
-    kernels = f"{model.n_kernels} active kernels, {model.n_support} support vectors"
+    kernels = f"active kernels: {model.n_kernels}, support vectors: {model.n_support}"
     bounds = f"objective {facts['objective']:.6g}, at least {facts['dual_objective']:.6g}"
     return [
+        *([] if classes is None else [f"classes:  {_classes(classes.tolist())}"]),
         f"fitted:   {rows}; {kernels}",
         f"proven:   {bounds}, gap {facts['gap']:.1e} ({facts['stop_reason']})",
         f"model:    {file}, {size}",
         f"predict:  mkldist predict {file} DATA -o predictions.csv",
     ]
+
+
+def _classes(classes: Sequence[object]) -> str:
+    """Return the classes in words; of two, which one positive decision values predict."""
+    from mkldist.data.listing import first_of
+
+    if len(classes) == 2:
+        return f"{classes[0]} is -1, {classes[1]} is +1"
+    return first_of([str(name) for name in classes], SHOWN)

@@ -42,10 +42,10 @@ def command(
 ) -> None:
     """Predict the rows of DATA by the file MODEL, and write a CSV file.
 
-    DATA is a .csv, .tsv, .parquet or .npz file with the columns that the model was fitted on, in
-    any order; a label column may be there and is not used.  Tables of any length take little
-    memory.  The output has a row for each row of DATA: the name of the row if the sweep set id, the
-    prediction, and for classes the decision values.
+    DATA is a .csv, .tsv, .parquet, .npz or .svm file with the columns that the model was fitted
+    on, in any order; a label column may be there and is not used.  Tables of any length take
+    little memory.  The output has a row for each row of DATA: the name of the row if the sweep set
+    id, the prediction, and for classes the decision values.
     """
     from mkldist.models.model import load_model
     from mkldist.models.predictions import write_predictions

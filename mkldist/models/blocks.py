@@ -14,16 +14,15 @@ from mkldist.arrays import Floats
 from mkldist.data.archives import opened_npz
 from mkldist.data.columns import check_names
 from mkldist.data.csv_files import Rows, numbers, opened_csv
-from mkldist.data.files import TABLES, extension_of
+from mkldist.data.files import ARRAYS, READERS, extension_of
 from mkldist.data.frames import frame_texts
 from mkldist.data.npz_files import npz_features
 from mkldist.data.parquet_files import opened_parquet
 from mkldist.data.source_columns import SourceColumns
+from mkldist.data.svmlight_files import read_svmlight
 from mkldist.data.table_problems import TableProblems
 from mkldist.errors import DataError
 from mkldist.models.rows import AS_NUMBERS, NewRows, array_rows, frame_block
-
-READ = (*TABLES, ".npz")
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +63,10 @@ class NewFile:
 def opened_rows(
     path: Path, columns: SourceColumns, rows_at_once: int, ignored: Collection[str] = ()
 ) -> AbstractContextManager[NewFile]:
-    """Open a file of new rows: ``.csv``, ``.tsv``, ``.parquet``, or ``.npz`` with an array ``x``.
+    """Open a file of new rows: ``.csv``, ``.tsv``, ``.parquet``, ``.npz`` or ``.svm``.
+
+    An ``.npz`` file has an array ``x``; the lines of an ``.svm`` file begin with a label, which is
+    not used.  Both are read at once.
 
     Parameters
     ----------
@@ -82,12 +84,12 @@ def opened_rows(
     mkldist.errors.DataError
         If the file cannot be read or its columns differ; also while blocks are read.
     """
-    extension = extension_of(path.name, READ)
+    extension = extension_of(path.name, READERS)
     if not extension:
         found = f"a file ending in {path.suffix or 'nothing'!r}"
-        raise DataError(str(path), found, f"a file ending in one of {', '.join(READ)}")
-    if extension == ".npz":
-        return _opened_npz(path, columns, rows_at_once)
+        raise DataError(str(path), found, f"a file ending in one of {', '.join(READERS)}")
+    if extension in ARRAYS:
+        return _opened_arrays(path, columns, rows_at_once)
     opened = _opened_parquet if extension == ".parquet" else _opened_csv
     return opened(path, columns, rows_at_once, ignored)
 
@@ -163,10 +165,20 @@ def _opened_parquet(
 
 
 @contextmanager
-def _opened_npz(path: Path, columns: SourceColumns, rows_at_once: int) -> Iterator[NewFile]:
-    with opened_npz(path, str(path)) as archive:
-        given = npz_features(archive, str(path))
-    x = array_rows(columns, given, f"{path}, array 'x'")
+def _opened_arrays(path: Path, columns: SourceColumns, rows_at_once: int) -> Iterator[NewFile]:
+    if path.suffix == ".npz":
+        with opened_npz(path, str(path)) as archive:
+            given = npz_features(archive, str(path))
+        x = array_rows(columns, given, f"{path}, array 'x'")
+    else:
+        sparse = _padded(read_svmlight(path, None, str(path)).x, len(columns.numbers))
+        x = array_rows(columns, sparse, str(path))
     starts: Sequence[int] = range(0, len(x), rows_at_once)
     blocks = (Block(x[start : start + rows_at_once], start) for start in starts)
     yield NewFile(NewRows(columns, columns.numbers, str(path)), blocks)
+
+
+def _padded(x: Floats | None, width: int) -> Floats:
+    """Return sparse rows with zeros for the features behind the last one that occurs."""
+    given = np.empty((0, 0)) if x is None else x
+    return np.pad(given, ((0, 0), (0, max(0, width - given.shape[1]))))

@@ -57,7 +57,8 @@ def write_predictions(
     model : Model
         The model.
     data : Path
-        A ``.csv``, ``.tsv``, ``.parquet`` or ``.npz`` file.  Tables are read a block at a time.
+        A ``.csv``, ``.tsv``, ``.parquet``, ``.npz`` or ``.svm`` file.  Tables are read a block at
+        a time.
     target : Path
         The file to write, which ends in ``.csv``.
     ignored : collection of str
@@ -83,7 +84,10 @@ def write_predictions(
         single_threaded(),
     ):
         remove_temporaries(target.parent)
-        with replacing(target) as temporary, temporary.open("x", newline="") as stream:
+        with (
+            replacing(target) as temporary,
+            temporary.open("x", newline="", encoding="utf-8") as stream,
+        ):
             writer = csv.writer(stream)
             writer.writerow(_header(model, file.rows))
             for block, values in _predicted(model, data, file.blocks, n_threads):

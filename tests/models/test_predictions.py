@@ -76,6 +76,21 @@ def test_arrays_of_a_file_are_predicted(tmp_path):
     np.testing.assert_array_equal(np.concatenate([block.x for block in blocks]), x)
 
 
+def test_sparse_rows_are_predicted(tmp_path):
+    (tmp_path / "new.svm").write_text("0 1:0.5 2:2\n0 2:1.5\n")
+    with opened_rows(
+        tmp_path / "new.svm", SourceColumns.of_features(["f0", "f1", "f2"]), 4
+    ) as file:
+        [block] = file.blocks
+    assert block.x.tolist() == [[0.5, 2.0, 0.0], [0.0, 1.5, 0.0]]
+    columns = SourceColumns.of_features(["f0"])
+    with (
+        pytest.raises(DataError, match=r"new\.svm: 2 columns; expected 1"),
+        opened_rows(tmp_path / "new.svm", columns, 4),
+    ):
+        pass
+
+
 def test_unknown_categories_are_counted_over_all_blocks(tmp_path, monkeypatch):
     monkeypatch.setattr(model_module, "MOST_ROWS", 7)
     monkeypatch.setattr(model_module, "FEWEST_ROWS", 1)
@@ -108,8 +123,8 @@ def test_a_file_that_does_not_fit_leaves_nothing(change, said, tmp_path):
 
 def test_a_file_of_another_kind_or_place_is_refused(tmp_path):
     model, data = made_up_model(), write(TABLE, tmp_path / "new.csv")
-    with pytest.raises(DataError, match=r"ending in '\.svm'; expected a file ending in one of"):
-        write_predictions(model, tmp_path / "new.svm", tmp_path / "out.csv")
+    with pytest.raises(DataError, match=r"ending in '\.txt'; expected a file ending in one of"):
+        write_predictions(model, tmp_path / "new.txt", tmp_path / "out.csv")
     with pytest.raises(DataError, match=r"nex\.csv: no such file.*Did you mean 'new\.csv'"):
         write_predictions(model, tmp_path / "nex.csv", tmp_path / "out.csv")
     with pytest.raises(OutputError, match=r"a name ending in '\.txt'"):
