@@ -11,10 +11,12 @@ from mkldist.arrays import Floats, Ints
 from mkldist.gram.cross_values import GROUP_BYTES
 from mkldist.gram.predictor import RawPredictor
 from mkldist.kernels.evaluate import evaluate
+from mkldist.kernels.expansion_sums import expansion_sums, takes
 from mkldist.kernels.kernel_list import KernelList
 
 PART_BYTES = 2**20  # of the values of one kernel that are computed together
 KERNELS_AT_ONCE = 16
+MANY_VALUES = 2**26  # of kernels, beyond which loading compiled code costs less than it saves
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,12 +116,16 @@ class Expansion:
     def values(self, X: Floats) -> Floats:
         """Return the functions at points (t, d), as (t, k).
 
-        Points are taken a few at a time, so that the kernels of one feature subset stay in the
-        processor's cache between their evaluation and their products with the coefficients.
+        Many values are computed by a compiled loop.  Otherwise points are taken a few at a time, so
+        that the kernels of one feature subset stay in the processor's cache between their
+        evaluation and their products with the coefficients.
         """
         found = np.tile(self.bias, (len(X), 1))
         support = len(self.points)
         if not len(self.kernels) or not support:
+            return found
+        if len(X) * support * len(self.kernels) >= MANY_VALUES and self._suits_loop(X):
+            found += expansion_sums(self.kernels, self.points, self.weights, self.coefficients, X)
             return found
         parts = self._parts
         largest = max(part.stop - part.start for part, _ in parts)
@@ -133,6 +139,11 @@ class Expansion:
                 for m, of_kernel in zip(range(part.start, part.stop), values, strict=True):
                     found[rows] += self.weights[m] * (of_kernel @ self._coefficients(m))
         return found
+
+    def _suits_loop(self, X: Floats) -> bool:
+        """Return True if the compiled loop evaluates these kernels at these points."""
+        finite = bool(np.isfinite(X).all() and np.isfinite(self.points).all())
+        return finite and not self.cosine and takes(self.kernels)
 
     @cached_property
     def _parts(self) -> tuple[tuple[slice, KernelList], ...]:
