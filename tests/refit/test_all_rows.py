@@ -202,3 +202,18 @@ def test_snapshots_of_before_there_were_columns_are_read(results, tmp_path):
     header.write_text(json.dumps(fields))
     model = refit(older, choose(older, Wanted(method="level")))
     assert model.columns.numbers == ("a", "b", "c", "size=L", "size=M", "size=S")
+
+
+@pytest.mark.slow
+def test_every_method_is_predicted_as_in_the_sweep(tmp_path):
+    file = Path(__file__).parents[2] / "sweeps" / "wdbc_all_methods.toml"
+    changes = ("splits.repeats=1", "datasets.wdbc.per_class=25", "outputs.predictions=true")
+    results = tmp_path / "results"
+    run_sweep(load_sweep(file, changes), origin=file, output=results)
+    records = recorded(results)
+    assert {record.state for record in records} == {RunState.COMPLETE}
+    x = source_of(results, chosen(records[0])).dataset.x
+    for record in records:
+        model = refit(results, chosen(record), record.split)
+        found = model.decision_function(x[record.test_rows])
+        np.testing.assert_allclose(found, record.decision_values, rtol=0, atol=1e-10)
