@@ -71,7 +71,7 @@ def command(
         hint = "Choose another name with -o, or replace the file by --overwrite"
         raise OutputError(str(file), "a file of that name", "a new file", hint)
     choice = choose(results, wanted)
-    click.echo(f"setting:  {choice.words} on {choice.dataset}")
+    click.echo(f"setting:  {choice.words} on {choice.dataset}, kernels of {choice.bank}")
     click.echo(f"chosen:   {_chosen(choice)}")
     model = refit(results, choice, split)
     model.save(file)

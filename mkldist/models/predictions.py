@@ -75,7 +75,7 @@ def write_predictions(
     mkldist.errors.OutputError
         If the file cannot be written or is there already.
     """
-    _check_target(target, overwrite=overwrite)
+    _check_target(target, data, overwrite=overwrite)
     counts: Counter[Any] = Counter()
     n_rows = 0
     with (
@@ -101,10 +101,12 @@ def write_predictions(
     return Predicted(n_rows, counts, file.rows.unseen)
 
 
-def _check_target(target: Path, *, overwrite: bool) -> None:
+def _check_target(target: Path, data: Path, *, overwrite: bool) -> None:
     if target.suffix != ".csv":
         ending = f"a name ending in {target.suffix or 'nothing'!r}"
         raise OutputError(str(target), ending, "a name ending in '.csv'")
+    if target.resolve() == data.resolve():
+        raise OutputError(str(target), "the file of the rows", "another file for predictions")
     if target.exists() and not overwrite:
         hint = "Choose another name, or replace the file by --overwrite"
         raise OutputError(str(target), "a file of that name", "a new file", hint)

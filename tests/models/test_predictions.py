@@ -129,6 +129,8 @@ def test_a_file_of_another_kind_or_place_is_refused(tmp_path):
         write_predictions(model, tmp_path / "nex.csv", tmp_path / "out.csv")
     with pytest.raises(OutputError, match=r"a name ending in '\.txt'"):
         write_predictions(model, data, tmp_path / "out.txt")
+    with pytest.raises(OutputError, match=r"new\.csv: the file of the rows"):
+        write_predictions(model, data, tmp_path / "new.csv", overwrite=True)
     write_predictions(model, data, tmp_path / "out.csv")
     with pytest.raises(OutputError, match=r"a file of that name.*--overwrite"):
         write_predictions(model, data, tmp_path / "out.csv")
