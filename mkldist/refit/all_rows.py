@@ -72,8 +72,7 @@ def refit(results: Path, choice: Choice, split: int | None = None) -> Model:
     params = validate(method.params, choice.method, {**source.record.params, **choice.changed})
     run = _run(source, plain_settings(params))
     inputs = _inputs(source, _divided(source, split))
-    with ExitStack() as stack:
-        stack.enter_context(threads_for(len(inputs.splits[0].known)))
+    with threads_for(len(inputs.splits[0].known)):
         solved = _Solved.of(source, inputs, run)
     return _model(source, solved, choice, run, split)
 
