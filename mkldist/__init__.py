@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from mkldist.from_python.sweeps import sweep
     from mkldist.in_memory.kernel_bank import KernelBank
     from mkldist.in_memory.solve import solve, solve_path
+    from mkldist.models.model import Model, load_model
     from mkldist.results.selected import selected
     from mkldist.results.tree import open_results
     from mkldist.solvers.base import Solution
@@ -27,11 +28,13 @@ _EXPORTS = {
     "KernelBank": "mkldist.in_memory.kernel_bank",
     "MKLClassifier": "mkldist.estimators.classifier",
     "MKLRegressor": "mkldist.estimators.regressor",
+    "Model": "mkldist.models.model",
     "OneClassMKL": "mkldist.estimators.one_class",
     "SemiSupervisedMKLClassifier": "mkldist.estimators.semi_supervised",
     "Solution": "mkldist.solvers.base",
     "list_kernels": "mkldist.from_python.listings",
     "list_methods": "mkldist.from_python.listings",
+    "load_model": "mkldist.models.model",
     "open_results": "mkldist.results.tree",
     "plan": "mkldist.from_python.plans",
     "selected": "mkldist.results.selected",
@@ -44,12 +47,14 @@ __all__ = [
     "KernelBank",
     "MKLClassifier",
     "MKLRegressor",
+    "Model",
     "OneClassMKL",
     "SemiSupervisedMKLClassifier",
     "Solution",
     "kernels",
     "list_kernels",
     "list_methods",
+    "load_model",
     "open_results",
     "plan",
     "selected",

@@ -109,6 +109,10 @@ class FailedRunsWarning(UserWarning):
     """Runs of a sweep failed; the results of the others hold all the same."""
 
 
+class UnknownCategoryWarning(UserWarning):
+    """New rows have categories that a model was not fitted on; they count as none of the known."""
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return ``"Did you mean 'x'?"`` for the known name nearest to `name`, or ``""``.
 

@@ -15,7 +15,7 @@ import mkldist
 ROOT = Path(mkldist.__file__).parent
 LAYERS = (
     "arrays blas_threads compiled counters errors identity memory processors target",
-    "durable lapack methods.names",
+    "durable lapack methods.names sealed",
     "spec",
     "data kernels optim scores",
     "gram",
@@ -25,9 +25,10 @@ LAYERS = (
     "methods.manifold",
     "methods.registry",
     "in_memory planning",
+    "models",
     "estimators resolve results",
     "analysis worker",
-    "figures",
+    "figures refit",
     "run",
     "from_python",
     "cli",

@@ -97,9 +97,9 @@ def test_its_table_names_every_method():
     assert set(re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE)) == set(METHODS)
 
 
-def test_its_python_and_that_of_the_manual_solve_problems():
+def test_its_python_and_that_of_the_manual_solve_problems(tmp_path, monkeypatch):
     (_, on_arrays) = blocks("python")
-    (on_a_graph, _, _, with_estimators, on_a_bank) = blocks("python", MANUAL)
+    (on_a_graph, _, of_a_model, _, with_estimators, on_a_bank) = blocks("python", MANUAL)
     x = np.random.default_rng(0).normal(size=(40, 2))
     x[:20] += 3
     y = np.repeat([-1.0, 1.0], 20)
@@ -116,6 +116,9 @@ def test_its_python_and_that_of_the_manual_solve_problems():
     assert [one.converged for one in names["path"]] == [True] * 3
     exec(with_estimators, names)
     assert names["search"].score(x, y) > 0.9
+    monkeypatch.chdir(tmp_path)
+    names["best"].to_model().save("my.model")
+    exec(of_a_model, names | {"table": x})
     exec(on_a_bank, names)
     assert np.mean(names["values"] * y > 0) > 0.9
     assert len(names["strong"]) == (names["table"].weight > 0).sum()
@@ -132,7 +135,7 @@ def test_the_sweep_from_python_of_the_manual_runs(tmp_path, monkeypatch, capsys)
     exec(program, names)
     assert names["tree"]["heart/level"].sizes["split"] == 5
     assert "mine: 20 runs in 5 batches" in capsys.readouterr().out
-    assert mkldist.plan("mine").n_recorded == 20
+    assert mkldist.planning("mine").n_recorded == 20
 
 
 def test_its_python_and_that_of_the_manual_read_results(tmp_path, monkeypatch):

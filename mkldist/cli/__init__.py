@@ -15,6 +15,8 @@ COMMANDS = {
     "plan": "mkldist.cli.plan",
     "status": "mkldist.cli.status",
     "export": "mkldist.cli.export",
+    "fit": "mkldist.cli.fit",
+    "predict": "mkldist.cli.predict",
     "list": "mkldist.cli.listing",
     "show": "mkldist.cli.show",
     "bank": "mkldist.cli.bank",
@@ -30,6 +32,8 @@ MEANT = {
     **dict.fromkeys(("rm", "remove", "delete", "purge", "clear"), "clean"),
     **dict.fromkeys(("new", "create", "setup", "start-project"), "init"),
     **dict.fromkeys(("save", "convert", "csv", "to-csv"), "export"),
+    **dict.fromkeys(("refit", "model", "final"), "fit"),
+    **dict.fromkeys(("apply", "infer", "score", "classify"), "predict"),
 }
 """Words of other programs, and the command that is meant."""
 OPTIONS = {

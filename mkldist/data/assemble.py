@@ -15,6 +15,7 @@ from mkldist.data.missing import check_values
 from mkldist.data.partitions import partition_of_column, restricted
 from mkldist.data.raw import RawData
 from mkldist.data.sampling import drawn_per_class
+from mkldist.data.source_columns import SourceColumns
 from mkldist.data.times import rows_in_order
 from mkldist.errors import DataError, nearest
 from mkldist.spec.model import DatasetSpec
@@ -92,6 +93,15 @@ def assemble(
             constant=_others(raw.feature_names, kept),
             missing=missing,
         ),
+        columns=_columns(raw, kept),
+    )
+
+
+def _columns(raw: RawData, kept: Ints) -> SourceColumns:
+    """Return the columns of the source, and which of their features are kept."""
+    columns = raw.columns or SourceColumns.of_features(raw.feature_names)
+    return (
+        columns if len(kept) == columns.n_features else replace(columns, kept=tuple(kept.tolist()))
     )
 
 

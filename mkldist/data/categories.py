@@ -29,12 +29,15 @@ class Encoded:
         The features of each column of categories, by the column's name.
     said : tuple of str
         The columns of categories and their numbers of features, in words.
+    categories : dict of str to tuple of str
+        The categories of each column, in the order of their features.
     """
 
     x: Floats
     names: tuple[str, ...]
     groups: dict[str, tuple[int, ...]]
     said: tuple[str, ...]
+    categories: dict[str, tuple[str, ...]]
 
 
 def encoded(
@@ -70,22 +73,33 @@ def encoded(
     [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [1.0, 0.0, 0.0]]
     """
     blocks, all_names = [x], list(names)
-    groups, said = {}, []
+    groups, said, known = {}, [], {}
     for name, texts in columns.items():
         block, categories = _indicators(name, texts, where)
         first = len(all_names)
         all_names += [f"{name}={category}" for category in categories]
         groups[name] = tuple(range(first, len(all_names)))
         blocks.append(block)
+        known[name] = tuple(categories)
         said.append(f"{name!r} as {len(categories)} features")
     joined = x if len(blocks) == 1 else np.column_stack(blocks)
-    return Encoded(joined, tuple(all_names), groups, tuple(said))
+    return Encoded(joined, tuple(all_names), groups, tuple(said), known)
+
+
+def as_categories(texts: Sequence[str]) -> list[str]:
+    """Return texts as names of categories: ``?`` for a missing value.
+
+    Examples
+    --------
+    >>> as_categories(["red", "", "NA"])
+    ['red', '?', '?']
+    """
+    return [MISSING if text.casefold() in MISSING_VALUES else text for text in texts]
 
 
 def _indicators(name: str, texts: Sequence[str], where: str) -> tuple[Floats, list[str]]:
     """Return the indicators of a column, (n, k), and its k categories."""
-    known = [MISSING if text.casefold() in MISSING_VALUES else text for text in texts]
-    found, numbers = np.unique(np.array(known), return_inverse=True)
+    found, numbers = np.unique(np.array(as_categories(texts)), return_inverse=True)
     categories = [str(category) for category in found]
     if len(categories) == len(texts) > 1:
         raise DataError(

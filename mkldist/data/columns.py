@@ -100,6 +100,10 @@ class ColumnRoles:
         Columns by which rows are divided.
     left_out : tuple of str
         Columns that are neither label nor features, in words.
+    others : tuple of str
+        The names of these.
+    id : str
+        The one of them that names the rows; empty for none.
     """
 
     names: tuple[str, ...]
@@ -109,6 +113,8 @@ class ColumnRoles:
     categorical: tuple[int, ...]
     of_splits: tuple[int, ...]
     left_out: tuple[str, ...]
+    others: tuple[str, ...] = ()
+    id: str = ""
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -153,18 +159,29 @@ def column_roles(names: Sequence[str], choice: ColumnChoice, where: str) -> Colu
         categorical=tuple(names.index(name) for name in choice.categorical),
         of_splits=tuple(names.index(name) for name in choice.of_splits),
         left_out=tuple(f"{name!r} ({use})" for name, use in uses.items()),
+        others=tuple(uses),
+        id=choice.id or "",
     )
 
 
-def check_names(names: Sequence[str], where: str) -> None:
-    """Raise unless a table has at least two columns, each with a name of its own.
+def check_names(names: Sequence[str], where: str, fewest: int = 2) -> None:
+    """Raise unless a table has enough columns, each with a name of its own.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The columns.
+    where : str
+        The place to name in a message.
+    fewest : int
+        Columns that it must have: a label and a feature, or, of new rows, a feature.
 
     Raises
     ------
     DataError
         For fewer columns, a column without a name, or a name that occurs twice.
     """
-    if len(names) < 2:
+    if len(names) < fewest:
         raise DataError(
             where,
             f"{len(names)} column ({', '.join(names)})",

@@ -7,6 +7,7 @@ import io
 import math
 from array import array
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 
@@ -22,6 +23,8 @@ from mkldist.errors import DataError
 
 SEPARATORS = (",", ";", "\t")
 BOOLEANS = {"true": 1.0, "false": 0.0}
+
+Rows = Iterator[tuple[int, list[str]]]
 
 
 def read_csv(path: Path, choice: ColumnChoice, where: str) -> RawData:
@@ -45,6 +48,21 @@ def read_csv(path: Path, choice: ColumnChoice, where: str) -> RawData:
         If the file is empty or damaged, lacks a header or a label column, or has rows of another
         length or text in feature columns; one message names all of these and their lines.
     """
+    with opened_csv(path, where) as (names, rows):
+        return _read_table(names, rows, choice, where)
+
+
+@contextmanager
+def opened_csv(path: Path, where: str) -> Iterator[tuple[list[str], Rows]]:
+    """Open a CSV file; yield the names of its columns, and its rows with their lines.
+
+    Rows have the fields that stand in the file, blank lines none.
+
+    Raises
+    ------
+    DataError
+        If the file is absent, empty or damaged or lacks a header; also inside the ``with`` block.
+    """
     with opened(path, where) as stream:
         text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
         first = text.readline()
@@ -52,7 +70,13 @@ def read_csv(path: Path, choice: ColumnChoice, where: str) -> RawData:
             raise DataError(where, "an empty file", "a table with a header and rows", REWRITE)
         reader = csv.reader(chain([first], text), delimiter=_separator(first), strict=True)
         try:
-            return _read_table(reader, choice, where)
+            names = [name.strip() for name in next(reader, [])]
+            if not any(names):
+                raise DataError(
+                    where, "a blank first line", "a header of column names", "Remove the blank line"
+                )
+            _check_header(names, where)
+            yield names, ((reader.line_num, fields) for fields in reader)
         except csv.Error as error:
             raise DataError(
                 f"{where}, line {reader.line_num}",
@@ -66,30 +90,23 @@ def _separator(header: str) -> str:
     return max(SEPARATORS, key=header.count)
 
 
-def _read_table(reader: Iterator[list[str]], choice: ColumnChoice, where: str) -> RawData:
-    names = [name.strip() for name in next(reader, [])]
-    if not any(names):
-        raise DataError(
-            where, "a blank first line", "a header of column names", "Remove the blank line"
-        )
-    _check_header(names, where)
+def _read_table(names: Sequence[str], rows: Rows, choice: ColumnChoice, where: str) -> RawData:
     check_names(names, where)
     roles = column_roles(names, choice, where)
     others = sorted(set(range(len(names))) - set(roles.features), reverse=True)
     words: dict[int, list[str]] = {position: [] for position in others}
     features, values, n_rows = roles.feature_names, array("d"), 0
     problems = TableProblems(where, len(names))
-    for fields in reader:
+    for line, fields in rows:
         if not fields:
             continue
         n_rows += 1
-        line: int = reader.line_num  # type: ignore[attr-defined]
         if len(fields) != len(names):
             problems.ragged(line, len(fields))
             continue
         for position in others:
             words[position].append(fields.pop(position).strip())
-        values.fromlist(_numbers(fields, features, line, problems))
+        values.fromlist(numbers(fields, features, line, problems))
     if not n_rows:
         raise DataError(where, "a header and no rows", "at least one row of each class", REWRITE)
     problems.check(n_rows)
@@ -118,8 +135,8 @@ def _check_header(names: Sequence[str], where: str) -> None:
         )
 
 
-def _numbers(
-    fields: list[str], features: Sequence[str], line: int, problems: TableProblems
+def numbers(
+    fields: Sequence[str], features: Sequence[str], line: int, problems: TableProblems
 ) -> list[float]:
     """Return the features of a row, with NaN for missing values; keep what is no number."""
     try:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from mkldist.arrays import Floats, Ints
 from mkldist.data.account import Account
+from mkldist.data.source_columns import SourceColumns
 from mkldist.identity import array_id
 from mkldist.spec.kinds import Imputation, Task
 
@@ -86,6 +87,8 @@ class Dataset:
         Rows in the order of time; None if they are so already.
     account : Account
         How the data set was made of its source, for the user to read.
+    columns : SourceColumns, optional
+        The columns of the source that features are made of; None if each feature is a column.
     """
 
     name: str
@@ -101,6 +104,7 @@ class Dataset:
     row_groups: Ints | None = None
     row_order: Ints | None = None
     account: Account = field(default_factory=Account)
+    columns: SourceColumns | None = None
 
     @property
     def task(self) -> Task:

@@ -35,11 +35,11 @@ def frame_data(frame: pd.DataFrame, roles: ColumnRoles, where: str) -> RawData:
     x = np.empty((len(frame), 0))
     if roles.features:
         x = frame_features(frame[list(roles.feature_names)], where, BY_KEYS)
-    texts = {names[p]: _texts(frame[names[p]]) for p in roles.categorical + roles.of_splits}
+    texts = {names[p]: frame_texts(frame[names[p]]) for p in roles.categorical + roles.of_splits}
     return of_table(roles, frame_labels(frame[names[roles.label]]), x, texts, where)
 
 
-def _texts(column: pd.Series[Any]) -> list[str]:
+def frame_texts(column: pd.Series[Any]) -> list[str]:
     """Return values as text, ``""`` where missing; 1.0 counts as 1."""
     values = [
         int(value) if isinstance(value, float) and value.is_integer() else value

@@ -50,7 +50,7 @@ def read_npz(path: Path, label: str | int | None, where: str) -> RawData:
         )
     with opened_npz(path, where) as archive:
         y = archive.required(label or "y", "labels", SET_LABEL)
-        x = _features(archive, where)
+        x = npz_features(archive, where)
         check_rows(len(x), len(np.atleast_1d(y)), where)
         names = _feature_names(archive, x.shape[1], where)
         index_arrays = {name: archive[name] for name in INDEX_ARRAYS if name in archive}
@@ -63,7 +63,8 @@ def column(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
 
 
-def _features(archive: Archive, where: str) -> Floats:
+def npz_features(archive: Archive, where: str) -> Floats:
+    """Return the features of an archive: ``x``, or the parts of a sparse matrix, made dense."""
     if "x" not in archive and all(part in archive for part in SPARSE_PARTS):
         return _dense(archive, where)
     return as_features(archive.required("x", "features"), f"{where}, array 'x'")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from mkldist.data.columns import ColumnChoice, check_names, column_roles
 from mkldist.data.frames import frame_data
@@ -28,6 +31,27 @@ def read_parquet(path: Path, choice: ColumnChoice, where: str) -> RawData:
     DataError
         If pyarrow is not installed, the file is damaged, or a feature column holds no numbers.
     """
+    with opened_parquet(path, where) as file:
+        # pyarrow.parquet.read_table would make columns of folder names like a=1.
+        table = file.read()
+    names = [str(name) for name in table.column_names if name != "__index_level_0__"]
+    check_names(names, where)
+    roles = column_roles(names, choice, where)
+    if not table.num_rows:
+        raise DataError(where, "no rows", "at least one row of each class", REWRITE)
+    frame = table.to_pandas(ignore_metadata=True)
+    return frame_data(frame, roles, where)
+
+
+@contextmanager
+def opened_parquet(path: Path, where: str) -> Iterator[Any]:
+    """Open a Parquet file as pyarrow does.
+
+    Raises
+    ------
+    DataError
+        If pyarrow is not installed or the file is damaged; also inside the ``with`` block.
+    """
     check_file(path, where)
     try:
         import pyarrow
@@ -40,8 +64,8 @@ def read_parquet(path: Path, choice: ColumnChoice, where: str) -> RawData:
             "Run: pip install 'mkldist[parquet]'",
         ) from error
     try:
-        # pyarrow.parquet.read_table would make columns of folder names like a=1.
-        table = parquet.ParquetFile(path).read()
+        with parquet.ParquetFile(path) as file:
+            yield file
     except (pyarrow.ArrowException, OSError) as error:
         raise DataError(
             where,
@@ -49,10 +73,3 @@ def read_parquet(path: Path, choice: ColumnChoice, where: str) -> RawData:
             "a complete Parquet file",
             REWRITE,
         ) from error
-    names = [str(name) for name in table.column_names if name != "__index_level_0__"]
-    check_names(names, where)
-    roles = column_roles(names, choice, where)
-    if not table.num_rows:
-        raise DataError(where, "no rows", "at least one row of each class", REWRITE)
-    frame = table.to_pandas(ignore_metadata=True)
-    return frame_data(frame, roles, where)

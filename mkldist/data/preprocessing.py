@@ -10,6 +10,7 @@ from mkldist.arrays import Floats
 from mkldist.data.dataset import Dataset, Split
 from mkldist.data.missing import replacements, with_replacements
 from mkldist.errors import DataError
+from mkldist.spec.kinds import Imputation
 from mkldist.spec.model import PreprocessingSpec
 
 
@@ -144,6 +145,44 @@ def feature_scale(spec: PreprocessingSpec, x: Floats, split: Split | None = None
     # Rounding can give a constant feature a tiny spread, and a mean next to its value.
     constant = (low == high) | (spread == 0)
     return FeatureScale(np.where(constant, low, centre), np.where(constant, 1.0, spread))
+
+
+@dataclass(frozen=True, eq=False)
+class FittedPreprocessing:
+    """Imputation and scaling with the statistics of fitted rows, apart from these rows.
+
+    Parameters
+    ----------
+    fill : (d,) float64, or None
+        Value of each feature where it is missing; None if missing values are not filled.
+    scale : FeatureScale
+        The scaling.
+    """
+
+    fill: Floats | None
+    scale: FeatureScale
+
+    def applied(self, x: Floats) -> Floats:
+        """Return rows (r, d) as kernels take them; values that are missing and not filled stay."""
+        return self.scale.scaled(x if self.fill is None else with_replacements(x, self.fill))
+
+
+def fitted_preprocessing(
+    spec: PreprocessingSpec, dataset: Dataset, impute: Imputation | None, split: Split | None = None
+) -> FittedPreprocessing:
+    """Return the preprocessing that :func:`preprocessed` applies, for new rows.
+
+    Parameters
+    ----------
+    spec, dataset, split
+        As for :func:`preprocessed`.
+    impute : {"median", "mean", "most_frequent"} or None
+        Replacement of values that new rows miss; the data set itself may miss none.
+    """
+    if dataset.x is None:
+        raise ValueError(f"{dataset.name}: no features")
+    fill = None if impute is None else replacements(impute, _fitted_rows(spec, dataset.x, split))
+    return FittedPreprocessing(fill, feature_scale(spec, filled(spec, dataset, split), split))
 
 
 @dataclass(frozen=True)

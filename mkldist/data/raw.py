@@ -12,6 +12,7 @@ import numpy.typing as npt
 from mkldist.arrays import Floats
 from mkldist.data.account import Account
 from mkldist.data.dataset import Split
+from mkldist.data.source_columns import SourceColumns
 from mkldist.errors import DataError
 from mkldist.spec.kinds import Task
 
@@ -46,6 +47,8 @@ class RawData:
         Columns by which rows are divided, by name.
     account : Account
         What the reader did with the columns.
+    columns : SourceColumns, optional
+        The columns that features are made of; None if each feature is a column.
     """
 
     labels: npt.NDArray[Any]
@@ -58,6 +61,7 @@ class RawData:
     task: Task = "classification"
     of_splits: dict[str, npt.NDArray[np.str_]] = field(default_factory=dict)
     account: Account = field(default_factory=Account)
+    columns: SourceColumns | None = None
 
 
 def numbered_features(n_features: int) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ names these files.  It is written last, so that a reader sees one whole snapshot
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mkldist.data.dataset import Dataset, Split
+from mkldist.data.source_columns import SourceColumns
 from mkldist.durable import make_folder, output_error, remove_temporaries, replacing, write_file
 from mkldist.errors import StoreError
 from mkldist.identity import array_id
@@ -52,6 +53,7 @@ def save_snapshot(path: Path, dataset: Dataset, splits: Sequence[Split]) -> None
         "groups": {name: list(members) for name, members in dataset.groups.items()},
         "origin": dataset.origin,
         "impute": dataset.impute,
+        "columns": None if dataset.columns is None else dataset.columns.as_dict(),
         "files": files,
         **{f"{part}_sizes": [len(one) for one in rows] for part, rows in parts.items()},
     }
@@ -109,6 +111,7 @@ def load_snapshot(path: Path, mmap: bool = False) -> tuple[Dataset, tuple[Split,
             origin=header["origin"],
             impute=header["impute"],
             row_groups=arrays.get("row_groups"),
+            columns=_columns(header.get("columns")),
         )
     except (
         OSError,
@@ -126,6 +129,11 @@ def load_snapshot(path: Path, mmap: bool = False) -> tuple[Dataset, tuple[Split,
             "Run the sweep again",
         ) from error
     return dataset, splits
+
+
+def _columns(fields: Mapping[str, Any] | None) -> SourceColumns | None:
+    """Return the columns of a header; None for those of gram matrices and of older snapshots."""
+    return None if fields is None else SourceColumns.from_dict(fields)
 
 
 def _joined(parts: Sequence[npt.NDArray[np.intp]]) -> npt.NDArray[np.int64]:

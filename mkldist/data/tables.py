@@ -13,6 +13,7 @@ from mkldist.data.account import Account
 from mkldist.data.categories import encoded
 from mkldist.data.columns import ColumnRoles
 from mkldist.data.raw import RawData
+from mkldist.data.source_columns import SourceColumns
 
 FEWEST_ROWS = 10  # of a column that is taken for row numbers
 
@@ -64,6 +65,13 @@ def of_table(
         groups=features.groups,
         of_splits=of_splits,
         account=account,
+        columns=SourceColumns(
+            roles.feature_names,
+            features.categories,
+            roles.names[roles.label],
+            roles.others,
+            roles.id,
+        ),
     )
 
 

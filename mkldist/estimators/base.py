@@ -6,13 +6,16 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mkldist.arrays import Floats
+from mkldist.data.source_columns import SourceColumns
 from mkldist.errors import DataError, SpecError, nearest
 from mkldist.estimators.bank_cache import BANKS, BankRequest
+from mkldist.estimators.exported import exported_preparation
 from mkldist.estimators.fitted import FittedKernels
 from mkldist.estimators.kernel_choice import default_kernels
 from mkldist.estimators.preparation import preparation
@@ -20,6 +23,8 @@ from mkldist.in_memory.solve import solve
 from mkldist.kernels.families import NAMED_FAMILIES
 from mkldist.kernels.graph import graph_laplacian, graph_spec
 from mkldist.kernels.words import Kernel
+from mkldist.models.model import Model
+from mkldist.models.outcome import Outcome
 
 
 class KernelEstimator(BaseEstimator):  # type: ignore[misc]
@@ -35,6 +40,8 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
     random_state: int
 
     n_features_in_: int
+    classes_: npt.NDArray[Any]
+    _precedence: Any
     feature_names_in_: Any
 
     def __sklearn_tags__(self) -> Any:
@@ -83,6 +90,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
                 for y in problems
             ]
             self._kept = FittedKernels.of(bank, solutions)
+        self._settings = dict(settings)
         self.solutions_ = self._kept.solutions
         self.objective_, self.gap_ = self._kept.objective, self._kept.gap
         self.n_iter_, self.stop_reason_ = self._kept.n_iter, self._kept.stop_reason
@@ -180,6 +188,50 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         rows = self._new_rows(X)
         shares = self._kept.by_kernel(rows, self._function_names())
         return shares.set_index(X.index) if isinstance(X, pd.DataFrame) else shares
+
+    def to_model(self) -> Model:
+        """Return the fitted model apart from scikit-learn, to be saved to one file.
+
+        It predicts and decides as the estimator does; probabilities stay with the estimator.
+
+        Raises
+        ------
+        mkldist.errors.SpecError
+            For an imputer or a scaler of the user's, and for classes that are neither numbers nor
+            text.
+        """
+        check_is_fitted(self)
+        names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])
+        features = tuple(str(name) for name in names)
+        weights = tuple(
+            solution.kernel_weights[function.index]
+            for solution, function in zip(self._kept.solutions, self._kept.expansions, strict=True)
+        )
+        return Model(
+            SourceColumns.of_features(features),
+            features,
+            exported_preparation(self.preparation_, self.n_features_in_),
+            self._kept.expansions,
+            weights,
+            self._outcome(),
+            {
+                "dataset": "an estimator's data",
+                "method": self.method,
+                "params": self._settings,
+                "objective": float(self.objective_),
+                "gap": float(self.gap_),
+                "stop_reason": self.stop_reason_,
+            },
+        )
+
+    def _outcome(self) -> Outcome:
+        """Return the step from decision values to predictions; that of classes by default."""
+        classes = self.classes_
+        if not all(isinstance(one, str | int | float) for one in classes.tolist()):
+            found = f"found {classes.tolist()[0]!r:.60}"
+            raise SpecError("classes", found, "numbers, text or truth values, for a file")
+        order = tuple(self._precedence.tolist()) if len(classes) > 2 else ()
+        return Outcome(classes, order, positive_at_zero=False)
 
     @property
     def intercept_(self) -> float | Floats:

@@ -68,15 +68,8 @@ class FittedKernels:
 
     def in_units(self, centre: float, spread: float) -> FittedKernels:
         """Return the same with functions in other units: ``centre + spread * f``."""
-        changed = [
-            replace(
-                expansion,
-                coefficients=spread * expansion.coefficients,
-                bias=centre + spread * expansion.bias,
-            )
-            for expansion in self.expansions
-        ]
-        return replace(self, expansions=tuple(changed))
+        changed = tuple(expansion.in_units(centre, spread) for expansion in self.expansions)
+        return replace(self, expansions=changed)
 
     def values(self, X: Floats) -> Floats:
         """Return the decision functions at points (t, d), as (t, k)."""

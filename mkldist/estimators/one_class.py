@@ -15,6 +15,7 @@ from mkldist.estimators.kernel_choice import gaussians
 from mkldist.estimators.method_settings import method_settings, regularised
 from mkldist.in_memory.solve import known_method
 from mkldist.kernels.words import Kernel
+from mkldist.models.outcome import Outcome
 from mkldist.target import Target
 
 
@@ -116,6 +117,9 @@ class OneClassMKL(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         self.objective_ *= n
         self.offset_ = -float(self._kept.bias[0])
         return self
+
+    def _outcome(self) -> Outcome:
+        return Outcome(np.array([-1, 1]))
 
     def _default_kernels(self) -> list[Kernel]:
         return [gaussians(self.n_features_in_)]

@@ -12,6 +12,7 @@ from mkldist.arrays import Floats
 from mkldist.estimators.base import KernelEstimator
 from mkldist.estimators.method_settings import method_settings, regularised
 from mkldist.in_memory.solve import known_method
+from mkldist.models.outcome import Outcome
 from mkldist.target import Target
 
 
@@ -115,6 +116,9 @@ class MKLRegressor(RegressorMixin, KernelEstimator):  # type: ignore[misc]
         self._fit_problems(rows, [(values - centre) / spread], settings)
         self._kept = self._kept.in_units(centre, spread)
         return self
+
+    def _outcome(self) -> Outcome:
+        return Outcome(None)
 
     def predict(self, X: Any) -> Floats:
         """Return the values of rows.

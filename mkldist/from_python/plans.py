@@ -262,7 +262,7 @@ def plan(
     Examples
     --------
     >>> import mkldist
-    >>> work = mkldist.plan("quickstart", changes={"splits.repeats": 2})
+    >>> work = mkldist.planning("quickstart", changes={"splits.repeats": 2})
     >>> work.n_runs, work.n_kernels
     (26, 806)
     """

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -10,7 +11,12 @@ from mkldist.arrays import Floats, Ints
 from mkldist.gram.cross_values import GROUP_BYTES
 from mkldist.gram.predictor import RawPredictor
 from mkldist.kernels.evaluate import evaluate
+from mkldist.kernels.expansion_sums import expansion_sums, takes
 from mkldist.kernels.kernel_list import KernelList
+
+PART_BYTES = 2**20  # of the values of one kernel that are computed together
+KERNELS_AT_ONCE = 16
+MANY_VALUES = 2**26  # of kernels, beyond which loading compiled code costs less than it saves
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +108,53 @@ class Expansion:
             found[rows] = shares.transpose(1, 0, 2)
         return found
 
+    def in_units(self, centre: float, spread: float) -> Expansion:
+        """Return the functions in other units: ``centre + spread * f``."""
+        bias = centre + spread * self.bias
+        return replace(self, coefficients=spread * self.coefficients, bias=bias)
+
     def values(self, X: Floats) -> Floats:
-        """Return the functions at points (t, d), as (t, k)."""
-        values: Floats = self.by_kernel(X).sum(axis=1) + self.bias
-        return values
+        """Return the functions at points (t, d), as (t, k).
+
+        Many values are computed by a compiled loop.  Otherwise points are taken a few at a time, so
+        that the kernels of one feature subset stay in the processor's cache between their
+        evaluation and their products with the coefficients.
+        """
+        found = np.tile(self.bias, (len(X), 1))
+        support = len(self.points)
+        if not len(self.kernels) or not support:
+            return found
+        if len(X) * support * len(self.kernels) >= MANY_VALUES and self._suits_loop(X):
+            found += expansion_sums(self.kernels, self.points, self.weights, self.coefficients, X)
+            return found
+        parts = self._parts
+        largest = max(part.stop - part.start for part, _ in parts)
+        rows_at_once = min(len(X), max(1, PART_BYTES // (8 * support)))
+        memory = np.empty((largest, rows_at_once, support))
+        for start in range(0, len(X), rows_at_once):
+            rows = slice(start, min(start + rows_at_once, len(X)))
+            for part, kernels in parts:
+                out = memory[: len(kernels), : rows.stop - rows.start]
+                values = evaluate(kernels, X[rows], self.points, cosine=self.cosine, out=out)
+                for m, of_kernel in zip(range(part.start, part.stop), values, strict=True):
+                    found[rows] += self.weights[m] * (of_kernel @ self._coefficients(m))
+        return found
+
+    def _suits_loop(self, X: Floats) -> bool:
+        """Return True if the compiled loop evaluates these kernels at these points."""
+        finite = bool(np.isfinite(X).all() and np.isfinite(self.points).all())
+        return finite and not self.cosine and takes(self.kernels)
+
+    @cached_property
+    def _parts(self) -> tuple[tuple[slice, KernelList], ...]:
+        """Kernels of one feature subset, which share their distances, a few at a time."""
+        cut = [
+            slice(start, min(start + KERNELS_AT_ONCE, run.stop))
+            for run in self.kernels.runs()
+            for start in range(run.start, run.stop, KERNELS_AT_ONCE)
+        ]
+        return tuple((part, self.kernels.select(part)) for part in cut)
+
+    def _coefficients(self, kernel: int) -> Floats:
+        """Return the coefficients (s, k) of a kernel."""
+        return self.coefficients if self.coefficients.ndim == 2 else self.coefficients[kernel]

@@ -65,7 +65,7 @@ def evaluate_gram_tiles(
     """
     divided = cosine and bool((BASE_OF[kernels.function] == INNER).any())
     factors = _inverse_lengths(kernels, columns) if divided else np.empty((0, 0))
-    scratch = _aligned_rows(ZEROS + 1, columns.shape[1])
+    scratch = aligned_rows(ZEROS + 1, columns.shape[1])
     bits = scratch[EXPONENTS].view(np.int64)
     for some, tiles, products, norms in _shares(kernels, columns, rows, cols, out.shape[2]):
         _fill(
@@ -106,7 +106,7 @@ def _inverse_lengths(kernels: KernelList, columns: Floats) -> Floats:
     return np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0.0)
 
 
-def _aligned_rows(count: int, length: int) -> Floats:
+def aligned_rows(count: int, length: int) -> Floats:
     """Return rows of zeros that start where cache lines do, which saves loops a tenth of time."""
     stride = -(-length // LINE) * LINE
     memory = np.zeros(count * stride + LINE)
@@ -214,16 +214,16 @@ def _fill(
                 else:
                     _take_products(products, norms, needed, top, i, left, width, scratch)
                     of_loops = needed >> len(products) << len(products)
-                    _add_features(columns, features, of_loops, i, left, width, scratch)
+                    add_features(columns, features, of_loops, i, left, width, scratch)
                 for m in range(first, last):
                     base, p = BASE_OF[function[m]], parameter[m]
                     if base == INNER:
-                        _powers(offset[m], int(p), width, scratch)
+                        powers(offset[m], int(p), width, scratch)
                         if len(factors) > 0:
                             _divide_by_lengths(factors, m, i, left, width, scratch)
                     else:
                         factor = -0.5 / (p * p) if base == SQUARED else -1.0 / p
-                        _exponentials(base, factor, width, scratch, bits)
+                        exponentials(base, factor, width, scratch, bits)
                     _scatter(scratch, width, start, stop, i - top, m, out)
             start = stop
         first = last
@@ -260,7 +260,7 @@ def _take_products(
 
 
 @compiled(fastmath={"contract"})
-def _add_features(
+def add_features(
     columns: Floats,
     features: npt.NDArray[np.int32],
     needed: int,
@@ -292,7 +292,7 @@ def _add_features(
 
 
 @compiled(fastmath={"contract"})
-def _exponentials(
+def exponentials(
     base: int, factor: float, width: int, scratch: Floats, bits: npt.NDArray[np.int64]
 ) -> None:
     """Write ``exp(factor base)`` for non-positive arguments, to about one unit in the last place.
@@ -319,7 +319,7 @@ def _exponentials(
 
 
 @compiled
-def _powers(offset: float, degree: int, width: int, scratch: Floats) -> None:
+def powers(offset: float, degree: int, width: int, scratch: Floats) -> None:
     """Write ``(offset + x'z)^degree``, by squaring."""
     row, values, factor = scratch[INNER], scratch[VALUES], scratch[EXPONENTS]
     for j in range(width):

@@ -10,10 +10,17 @@ from rich.console import Console
 from rich.table import Table
 from threadpoolctl import threadpool_limits
 
-from tests.benchmarks import commands, python_call, reach, reach_sizes, starting
+from tests.benchmarks import commands, predicting, python_call, reach, reach_sizes, starting
 from tests.benchmarks.measuring import Measured
 
-ROWS = reach.ROWS | reach_sizes.ROWS | commands.ROWS | python_call.ROWS | starting.ROWS
+ROWS = (
+    reach.ROWS
+    | reach_sizes.ROWS
+    | commands.ROWS
+    | python_call.ROWS
+    | predicting.ROWS
+    | starting.ROWS
+)
 SLOW = ("million", "larger-than-memory")
 
 

@@ -12,7 +12,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from mkldist.data.dataset import Dataset, Split
-from mkldist.data.preprocessing import TargetScale, filled, preprocessed, scaled, target_scale
+from mkldist.data.preprocessing import (
+    TargetScale,
+    filled,
+    fitted_preprocessing,
+    preprocessed,
+    scaled,
+    target_scale,
+)
 from mkldist.spec.model import PreprocessingSpec
 from tests.data.mistakes import mistake
 
@@ -113,3 +120,27 @@ def test_targets_that_do_not_vary_are_only_shifted(constant: float) -> None:
     y[0] = -1.0
     scale = target_scale(spec(target="zscore"), Dataset("t", X, y, None), SPLIT)
     assert scale == TargetScale(constant, 1.0)
+
+
+@pytest.mark.parametrize("scale", ["zscore", "minmax", "none"])
+@pytest.mark.parametrize("impute", ["median", "mean", "most_frequent", None])
+@pytest.mark.parametrize("fit", ["train", "all"])
+def test_fitted_preprocessing_does_to_rows_what_a_sweep_does(scale, impute, fit):
+    draw = np.random.default_rng(0)
+    x = draw.integers(0, 5, size=(20, 3)).astype(float)
+    if impute is not None:
+        x[::4, 1] = np.nan
+    dataset = Dataset("d", x, np.ones(20), ("a", "b"), impute=impute)
+    split, spec = (
+        Split(np.arange(3, 12), np.arange(12, 20)),
+        PreprocessingSpec(scale=scale, fit=fit),
+    )
+    fitted = fitted_preprocessing(spec, dataset, impute, split)
+    np.testing.assert_array_equal(fitted.applied(x), preprocessed(spec, dataset, split))
+
+
+def test_new_rows_may_miss_values_where_the_data_miss_none():
+    x = np.array([[1.0, 2.0], [3.0, 6.0]])
+    dataset = Dataset("d", x, np.ones(2), ("a", "b"))
+    fitted = fitted_preprocessing(PreprocessingSpec(scale="none"), dataset, "mean")
+    assert fitted.applied(np.array([[np.nan, np.nan]])).tolist() == [[2.0, 4.0]]

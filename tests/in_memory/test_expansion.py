@@ -62,3 +62,26 @@ def test_gram_matrices_have_no_points():
     bank = KernelBank.from_grams(grams)
     with pytest.raises(GramError, match="a bank of Gram matrices; expected a bank of features"):
         bank.expansion(mkldist.solve("uniform", bank, Y))
+
+
+@pytest.mark.parametrize("method", ["level", "spicymkl"])
+def test_many_values_come_from_the_compiled_loop(method, monkeypatch):
+    bank = KernelBank(X, KERNELS)
+    solution = mkldist.solve(method, bank, Y, C=1000.0 if method == "level" else 0.01)
+    expansion = bank.expansion(solution)
+    plain = expansion.values(NEW)
+    calls = []
+    sums = expansion_module.expansion_sums
+
+    def counted(*given):
+        calls.append(len(given[-1]))
+        return sums(*given)
+
+    monkeypatch.setattr(expansion_module, "expansion_sums", counted)
+    monkeypatch.setattr(expansion_module, "MANY_VALUES", 0)
+    np.testing.assert_allclose(expansion.values(NEW), plain, rtol=0, atol=1e-12)
+    assert calls == [len(NEW)]
+    cosines = KernelBank(X, KERNELS, normalisation="cosine")
+    of_cosines = cosines.expansion(mkldist.solve("uniform", cosines, Y))
+    of_cosines.values(NEW)
+    assert calls == [len(NEW)]  # cosines are left to products of matrices

@@ -1,0 +1,131 @@
+"""``mkldist fit``: from the results of a sweep to a model."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mkldist.cli.completion import complete_results
+
+if TYPE_CHECKING:
+    from mkldist.models.model import Model
+    from mkldist.refit.choice import Choice
+
+
+SHOWN = 10
+
+
+@click.command("fit")
+@click.argument("path", type=click.Path(path_type=Path), shell_complete=complete_results)
+@click.option("--dataset", help="Data set, where the sweep has several.")
+@click.option("--bank", help="Bank of kernels.  [default: any]")
+@click.option("--method", help="Method, by its name in the results.  [default: any]")
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Value of a parameter, e.g. C=10; may be repeated.  [default: the best]",
+)
+@click.option(
+    "--split",
+    type=click.IntRange(min=0),
+    help="Fit on the training part of this split, to check predictions.  [default: all rows]",
+)
+@click.option(
+    "-o",
+    "--output",
+    "target",
+    type=click.Path(path_type=Path),
+    help="File of the model.  [default: NAME.model here]",
+)
+@click.option("--overwrite", is_flag=True, help="Replace a file that is there.")
+def command(
+    path: Path,
+    dataset: str | None,
+    bank: str | None,
+    method: str | None,
+    settings: tuple[str, ...],
+    split: int | None,
+    target: Path | None,
+    overwrite: bool,
+) -> None:
+    """Fit the best setting of the sweep PATH on all rows, and write the model to a file.
+
+    PATH is the folder of its results, its file or its name.  Cross-validation chooses the setting
+    where the sweep has [selection], else the mean error on the test parts.
+    """
+    from mkldist.errors import OutputError
+    from mkldist.refit.all_rows import refit
+    from mkldist.refit.choice import Wanted, choose
+    from mkldist.run.places import results_of
+
+    wanted = Wanted(dataset, bank, method, dict(_setting(text) for text in settings))
+    results = results_of(path)
+    file = target or Path(f"{results.resolve().name}.model")
+    if file.exists() and not overwrite:
+        hint = "Choose another name with -o, or replace the file by --overwrite"
+        raise OutputError(str(file), "a file of that name", "a new file", hint)
+    choice = choose(results, wanted)
+    click.echo(f"setting:  {choice.words} on {choice.dataset}, kernels of {choice.bank}")
+    click.echo(f"chosen:   {_chosen(choice)}")
+    model = refit(results, choice, split)
+    model.save(file)
+    for line in _lines(model, file):
+        click.echo(line)
+
+
+def _setting(text: str) -> tuple[str, Any]:
+    """Return the name and the value of ``NAME=VALUE``; a value that is not TOML is a text."""
+    from mkldist.errors import InputError
+
+    name, equals, value = text.partition("=")
+    if not equals or not name.strip():
+        raise InputError(f"--set {text}", "no name and value", "NAME=VALUE, such as C=10")
+    try:
+        return name.strip(), tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        return name.strip(), value.strip()
+
+
+def _chosen(choice: Choice) -> str:
+    """Return how a setting was chosen, and what to think of it."""
+    said = choice.said
+    if " on the " in said:
+        said += "; new rows may have a larger error than the parts that chose it"
+    if choice.changed:
+        said += f"; the sweep did not run {', '.join(choice.changed)} at this value"
+    return said
+
+
+def _lines(model: Model, file: Path) -> list[str]:
+    """Return lines about a model that was written."""
+    from mkldist.cli.plan import readable_bytes
+
+    facts, classes = model.facts, model.outcome.classes
+    rows = f"{facts['rows']} rows, {len(model.feature_names)} features"
+    if facts["split"] is not None:
+        rows += f", the training part of split {facts['split']}"
+    size = readable_bytes(file.stat().st_size)
+    kernels = f"active kernels: {model.n_kernels}, support vectors: {model.n_support}"
+    bounds = f"objective {facts['objective']:.6g}, at least {facts['dual_objective']:.6g}"
+    return [
+        *([] if classes is None else [f"classes:  {_classes(classes.tolist())}"]),
+        f"fitted:   {rows}; {kernels}",
+        f"proven:   {bounds}, gap {facts['gap']:.1e} ({facts['stop_reason']})",
+        f"model:    {file}, {size}",
+        f"predict:  mkldist predict {file} DATA -o predictions.csv",
+    ]
+
+
+def _classes(classes: Sequence[object]) -> str:
+    """Return the classes in words; of two, which one positive decision values predict."""
+    from mkldist.data.listing import first_of
+
+    if len(classes) == 2:
+        return f"{classes[0]} is -1, {classes[1]} is +1"
+    return first_of([str(name) for name in classes], SHOWN)

@@ -1,0 +1,63 @@
+"""``mkldist predict``: predictions of a model for the rows of a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+@click.command("predict")
+@click.argument("model", type=click.Path(path_type=Path))
+@click.argument("data", type=click.Path(path_type=Path))
+@click.option(
+    "-o",
+    "--output",
+    "target",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="CSV file to write.",
+)
+@click.option(
+    "--ignore",
+    "ignored",
+    multiple=True,
+    metavar="COLUMN",
+    help="Column of DATA that the model does not know, to be left out; may be repeated.",
+)
+@click.option(
+    "--threads",
+    "n_threads",
+    type=click.IntRange(min=1),
+    help="Threads that predict.  [default: one per processor]",
+)
+@click.option("--overwrite", is_flag=True, help="Replace a file that is there.")
+def command(
+    model: Path,
+    data: Path,
+    target: Path,
+    ignored: tuple[str, ...],
+    n_threads: int | None,
+    overwrite: bool,
+) -> None:
+    """Predict the rows of DATA by the file MODEL, and write a CSV file.
+
+    DATA is a .csv, .tsv, .parquet, .npz or .svm file with the columns that the model was fitted
+    on, in any order; a label column may be there and is not used.  Tables of any length take
+    little memory.  The output has a row for each row of DATA: the name of the row if the sweep set
+    id, the prediction, and for classes the decision values.
+    """
+    from mkldist.models.model import load_model
+    from mkldist.models.predictions import write_predictions
+    from mkldist.models.rows import unseen_lines
+
+    fitted = load_model(model)
+    done = write_predictions(
+        fitted, data, target, ignored=ignored, overwrite=overwrite, n_threads=n_threads
+    )
+    classes = fitted.outcome.classes
+    names = [] if classes is None else classes.tolist()
+    counts = "".join(f", {name}: {done.counts[name]}" for name in names)
+    click.echo(f"{target}: {done.n_rows} rows{counts}")
+    for line in unseen_lines(done.unseen):
+        click.echo(f"note: {line}", err=True)

@@ -1,0 +1,189 @@
+"""Files of models: one sealed archive of arrays and JSON, without code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mkldist.data.preprocessing import FeatureScale, FittedPreprocessing
+from mkldist.data.source_columns import SourceColumns
+from mkldist.durable import remove_temporaries, write_file, writing
+from mkldist.errors import StoreError, nearest
+from mkldist.in_memory.expansion import Expansion
+from mkldist.kernels.functions import KernelFunction
+from mkldist.kernels.kernel_list import KernelList
+from mkldist.models.content import ModelContent
+from mkldist.models.outcome import Outcome
+from mkldist.sealed import Arrays, sealed, unsealed
+
+FORMAT = 1  # raised when a file can no longer be read by the versions before
+KIND = "mkldist model"
+
+
+def write_content(model: ModelContent, path: Path) -> None:
+    """Write a model to a file, which appears whole or not at all.
+
+    Raises
+    ------
+    mkldist.errors.OutputError
+        If the file cannot be written.
+    """
+    content = encoded(model)
+    with writing(path):
+        remove_temporaries(path.parent)
+        write_file(path, [content])
+
+
+def read_content(file: Path) -> ModelContent:
+    """Read the content of a model; see :func:`mkldist.load_model`.
+
+    Raises
+    ------
+    mkldist.errors.StoreError
+        If the file is missing, is no model, is damaged, or has a newer format.
+    """
+    try:
+        content = file.read_bytes()
+    except FileNotFoundError as error:
+        near = [other.name for other in file.parent.iterdir()] if file.parent.is_dir() else []
+        hint = nearest(file.name, near) or "Fit one: mkldist fit RESULTS -o MODEL"
+        raise StoreError(str(file), "no such file", "a model", hint) from error
+    except OSError as error:
+        found = "a folder" if file.is_dir() else f"cannot be read ({error.strerror})"
+        raise StoreError(str(file), found, "the file of a model") from error
+    return decoded(content, str(file))
+
+
+def encoded(model: ModelContent) -> bytes:
+    """Return a model as bytes, which :func:`decoded` checks."""
+    points = [function.points for function in model.functions]
+    stacked = np.concatenate(points)
+    together, place = np.unique(stacked, axis=0, return_inverse=True)
+    parts = np.split(place.reshape(-1), np.cumsum([len(part) for part in points])[:-1])
+    scale = model.preprocessing.scale
+    arrays: Arrays = {"points": together, "centre": scale.centre, "spread": scale.spread}
+    if model.preprocessing.fill is not None:
+        arrays["fill"] = model.preprocessing.fill
+    for number, (function, weights) in enumerate(zip(model.functions, model.weights, strict=True)):
+        arrays |= {
+            f"{number}.support": parts[number].astype(np.int64),
+            f"{number}.index": function.index.astype(np.int64),
+            f"{number}.weights": function.weights,
+            f"{number}.coefficients": function.coefficients,
+            f"{number}.bias": function.bias,
+            f"{number}.kernel_weights": weights,
+        }
+    header = {
+        "kind": KIND,
+        "format": FORMAT,
+        "mkldist": metadata.version("mkldist"),
+        "columns": model.columns.as_dict(),
+        "features": list(model.feature_names),
+        "outcome": model.outcome.as_dict(),
+        "functions": [
+            {"cosine": function.cosine, "kernels": described(function.kernels)}
+            for function in model.functions
+        ],
+        "facts": dict(model.facts),
+    }
+    return sealed(header, arrays)
+
+
+def decoded(content: bytes, where: str) -> ModelContent:
+    """Return the model of a file's content.
+
+    Parameters
+    ----------
+    content : bytes
+        Content of the file.
+    where : str
+        The file, to name in a message.
+
+    Raises
+    ------
+    mkldist.errors.StoreError
+        If it is no model, damaged, or of a newer format.
+    """
+    expected = "a model that mkldist wrote"
+    found = unsealed(content)
+    if found is None:
+        is_archive = content[:2] == b"PK"
+        fault = "damaged or cut short" if is_archive else "no model"
+        hint = "Copy it again, or fit it again" if is_archive else "Fit one: mkldist fit RESULTS"
+        raise StoreError(where, fault, expected, hint)
+    header, arrays = found
+    if header.get("kind") != KIND:
+        raise StoreError(where, "another file of mkldist", expected, "Name the file of a model")
+    if header["format"] > FORMAT:
+        raise StoreError(
+            where,
+            f"format {header['format']}, written by mkldist {header['mkldist']}",
+            f"format {FORMAT} or before",
+            f"Install mkldist {header['mkldist']} or later",
+        )
+    return _model(header, arrays)
+
+
+def _model(header: Mapping[str, Any], arrays: Arrays) -> ModelContent:
+    """Return the model of a header and arrays whose digest is right."""
+    functions = [
+        Expansion(
+            kernels=kernel_list(fields["kernels"]),
+            index=arrays[f"{number}.index"].astype(np.intp),
+            cosine=bool(fields["cosine"]),
+            points=np.ascontiguousarray(arrays["points"][arrays[f"{number}.support"]]),
+            weights=arrays[f"{number}.weights"],
+            coefficients=arrays[f"{number}.coefficients"],
+            bias=arrays[f"{number}.bias"],
+        )
+        for number, fields in enumerate(header["functions"])
+    ]
+    scale = FeatureScale(arrays["centre"], arrays["spread"])
+    return ModelContent(
+        SourceColumns.from_dict(header["columns"]),
+        tuple(header["features"]),
+        FittedPreprocessing(arrays.get("fill"), scale),
+        tuple(functions),
+        tuple(arrays[f"{number}.kernel_weights"] for number in range(len(functions))),
+        Outcome.from_dict(header["outcome"]),
+        {**header["facts"], "mkldist": header["mkldist"]},
+    )
+
+
+def described(kernels: KernelList) -> list[dict[str, Any]]:
+    """Return kernels as JSON takes them: function, parameters, features and their label."""
+    return [
+        {
+            "function": kernels.function_of(m).label,
+            "parameter": float(kernels.parameter[m]),
+            "offset": float(kernels.offset[m]),
+            "features": kernels.features_of(m).tolist(),
+            "label": kernels.subset_labels.get(int(kernels.subset[m])),
+        }
+        for m in range(len(kernels))
+    ]
+
+
+def kernel_list(described: list[dict[str, Any]]) -> KernelList:
+    """Return the kernels that :func:`described` describes."""
+    codes = {function.label: int(function) for function in KernelFunction}
+    subsets: dict[tuple[int, ...], int] = {}
+    labels: dict[int, str] = {}
+    for kernel in described:
+        number = subsets.setdefault(tuple(kernel["features"]), len(subsets))
+        if kernel["label"] is not None:
+            labels[number] = kernel["label"]
+    sizes = [len(features) for features in subsets]
+    return KernelList(
+        function=np.array([codes[kernel["function"]] for kernel in described], dtype=np.uint8),
+        parameter=np.array([kernel["parameter"] for kernel in described]),
+        offset=np.array([kernel["offset"] for kernel in described]),
+        subset=np.array([subsets[tuple(kernel["features"])] for kernel in described]),
+        subset_indptr=np.cumsum([0, *sizes]),
+        subset_indices=np.array([column for features in subsets for column in features]),
+        subset_labels=labels,
+    )

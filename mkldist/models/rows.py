@@ -1,0 +1,250 @@
+"""New rows for a model: their columns matched by name, and their features."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mkldist.arrays import Floats, Ints
+from mkldist.data.categories import as_categories
+from mkldist.data.columns import LABEL_NAMES
+from mkldist.data.frames import frame_features, frame_texts
+from mkldist.data.listing import first_of
+from mkldist.data.raw import as_features
+from mkldist.data.source_columns import SourceColumns
+from mkldist.errors import DataError, nearest
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SHOWN = 8
+
+
+@dataclass(eq=False)
+class NewRows:
+    """A table of new rows whose columns are those of a model.
+
+    Parameters
+    ----------
+    columns : SourceColumns
+        Columns that the model was fitted on.
+    names : tuple of str
+        Columns of the table, in any order.
+    where : str
+        The place to name in a message.
+    unseen : Counter of (str, str)
+        Rows met so far whose category the model does not know, by column and category.
+    """
+
+    columns: SourceColumns
+    names: tuple[str, ...]
+    where: str
+    unseen: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    @classmethod
+    def of(
+        cls,
+        columns: SourceColumns,
+        names: Sequence[str],
+        where: str,
+        ignored: Collection[str] = (),
+    ) -> NewRows:
+        """Match the columns of a table.
+
+        The label column and others that were no features may be there or not, and so may features
+        that do not vary in the data of the model.
+
+        Raises
+        ------
+        mkldist.errors.DataError
+            For columns that are missing, and for others that the model does not know unless they
+            are among the `ignored`.
+        """
+        there = set(names)
+        unknown = [name for name in ignored if name not in there]
+        if unknown:
+            hint = nearest(unknown[0], names)
+            raise DataError(where, f"no column {unknown[0]!r} to ignore", "its columns", hint)
+        missing = [name for name in columns.required if name not in there]
+        known = {*columns.names, *columns.others, columns.label, *ignored}
+        extra = [name for name in names if name not in known and not _is_label(columns, name)]
+        if missing or extra:
+            raise _other_columns(columns, missing, extra, where)
+        return cls(columns, tuple(names), where)
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """Columns of numbers that the table has, in the order of the model."""
+        there = set(self.names)
+        return tuple(name for name in self.columns.numbers if name in there)
+
+    @property
+    def id(self) -> str:
+        """Column that names the rows; empty if the model knows none or the table has none."""
+        return self.columns.id if self.columns.id in self.names else ""
+
+    def features(self, numbers: Floats, texts: Mapping[str, Sequence[str]]) -> Floats:
+        """Return the features of some rows, (r, d), missing values as NaN.
+
+        A row of an unknown category has 0 in all features of the column, and is counted.
+
+        Parameters
+        ----------
+        numbers : (r, m) float64
+            The columns :attr:`numbers`.
+        texts : mapping of str to sequence of str
+            r texts of each column of categories.
+        """
+        x = np.zeros((len(numbers), self.columns.n_features))
+        place = {name: position for position, name in enumerate(self.columns.numbers)}
+        x[:, [place[name] for name in self.numbers]] = numbers
+        first = len(place)
+        for name, categories in self.columns.categories.items():
+            self._encode(name, categories, texts[name], x[:, first : first + len(categories)])
+            first += len(categories)
+        kept = self.columns.kept
+        return x if kept is None else np.ascontiguousarray(x[:, np.array(kept, dtype=np.intp)])
+
+    def _encode(
+        self, column: str, categories: Sequence[str], texts: Sequence[str], out: Floats
+    ) -> None:
+        """Write the indicators of a column of categories to `out`, (r, k)."""
+        place = {category: position for position, category in enumerate(categories)}
+        known = as_categories(texts)
+        places: Ints = np.array([place.get(text, -1) for text in known], dtype=np.intp)
+        seen = np.flatnonzero(places >= 0)
+        out[seen, places[seen]] = 1.0
+        if len(seen) < len(known):
+            self.unseen.update((column, text) for text in known if text not in place)
+
+
+def frame_rows(columns: SourceColumns, frame: pd.DataFrame, where: str) -> tuple[NewRows, Floats]:
+    """Return the rows of a frame and their features, (t, d).
+
+    Raises
+    ------
+    mkldist.errors.DataError
+        For other columns, and for text where numbers should be.
+    """
+    rows = NewRows.of(columns, tuple(map(str, frame.columns)), where)
+    named = frame.set_axis(list(rows.names), axis=1)
+    return rows, frame_block(rows, named)
+
+
+def frame_block(rows: NewRows, frame: pd.DataFrame) -> Floats:
+    """Return the features of some rows as a frame has them, whose columns are named by text."""
+    numbers = np.empty((len(frame), 0))
+    if rows.numbers:
+        numbers = frame_features(frame[list(rows.numbers)], rows.where, AS_NUMBERS)
+    texts = {name: frame_texts(frame[name]) for name in rows.columns.categories}
+    return rows.features(numbers, texts)
+
+
+AS_NUMBERS = "The model takes numbers there: write numbers, and leave missing values empty"
+
+
+def array_rows(columns: SourceColumns, given: Any, where: str) -> Floats:
+    """Return the features (t, d) of an array-like whose columns stand in the order of the model.
+
+    Raises
+    ------
+    mkldist.errors.DataError
+        For another number of columns, and where the model has columns of categories.
+    """
+    if columns.categories:
+        names = first_of([repr(name) for name in columns.categories], SHOWN)
+        raise DataError(
+            where, "an array", f"a DataFrame, for columns of categories ({names})", "Name columns"
+        )
+    x = as_features(np.asarray(given), where)
+    if x.shape[1] != len(columns.numbers):
+        names = first_of(columns.numbers, SHOWN)
+        raise DataError(
+            where, f"{x.shape[1]} columns", f"{len(columns.numbers)}, as the model has: {names}"
+        )
+    return x if columns.kept is None else np.ascontiguousarray(x[:, list(columns.kept)])
+
+
+def check_rows(
+    x: Floats, feature_names: Sequence[str], where: str, *, filled: bool, first: int = 0
+) -> None:
+    """Refuse infinite values, and missing ones that the model does not fill.
+
+    Parameters
+    ----------
+    x : (r, d) float64
+        Features of some rows.
+    feature_names : sequence of str
+        d names.
+    where : str
+        The place to name in a message.
+    filled : bool
+        True if the model fills missing values.
+    first : int
+        Number of the first of these rows, from 0.
+
+    Raises
+    ------
+    mkldist.errors.DataError
+        Naming the first such value.
+    """
+    bad = np.isinf(x) if filled else ~np.isfinite(x)
+    if not bad.any():
+        return
+    row, column = (int(place) for place in np.argwhere(bad)[0])
+    infinite = bool(np.isinf(x[row, column]))
+    hint = "Correct it" if infinite else "Fill it, or fit a sweep whose data set sets impute"
+    raise DataError(
+        f"{where}, row {first + row} (from 0), column {feature_names[column]!r}",
+        "an infinite value" if infinite else "no value",
+        "a finite number" if infinite else "a number: the model fills no missing values",
+        hint,
+    )
+
+
+def unseen_lines(unseen: Counter[tuple[str, str]]) -> list[str]:
+    """Return a line for each column with categories that a model does not know.
+
+    Examples
+    --------
+    >>> unseen_lines(Counter({("size", "XL"): 2}))
+    ["column 'size': 2 rows of unknown categories ('XL' in 2), taken as none of the known ones"]
+    """
+    lines = []
+    for column in dict.fromkeys(name for name, _ in unseen):
+        of_column = {text: count for (name, text), count in unseen.items() if name == column}
+        said = first_of([f"{text!r} in {count}" for text, count in of_column.items()], SHOWN)
+        total = sum(of_column.values())
+        rows = f"{total} row{'s' * (total > 1)} of unknown categories"
+        lines.append(f"column {column!r}: {rows} ({said}), taken as none of the known ones")
+    return lines
+
+
+def _is_label(columns: SourceColumns, name: str) -> bool:
+    """Return True for a column that looks like a label, where that of the model has no name."""
+    return not columns.label and name.casefold() in LABEL_NAMES
+
+
+def _other_columns(
+    columns: SourceColumns, missing: Sequence[str], extra: Sequence[str], where: str
+) -> DataError:
+    """Return the error of a table whose columns differ."""
+    found = []
+    if missing:
+        found.append(f"no column {first_of([repr(name) for name in missing], SHOWN)}")
+    if extra:
+        listed = first_of([repr(name) for name in extra], SHOWN)
+        found.append(f"column{'s' * (len(extra) > 1)} {listed}, unknown to the model")
+    hints = [hint for name in missing[:1] if (hint := nearest(name, extra))]
+    if extra and not hints:
+        hints.append(f"Leave out what is no feature: --ignore {extra[0]}")
+    return DataError(
+        where,
+        "; ".join(found),
+        f"the {len(columns.required)} columns that the model was fitted on, in any order",
+        " ".join(hints),
+    )

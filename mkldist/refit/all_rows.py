@@ -1,0 +1,277 @@
+"""The fit of a setting on all rows of a data set, or on the training part of one split."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mkldist.arrays import Floats
+from mkldist.data.dataset import Split
+from mkldist.data.preprocessing import (
+    TargetScale,
+    filled,
+    fitted_preprocessing,
+    preprocessed,
+    target_scale,
+)
+from mkldist.data.source_columns import SourceColumns
+from mkldist.errors import InputError
+from mkldist.gram.view import BankView, make_views
+from mkldist.in_memory.expansion import Expansion
+from mkldist.in_memory.making import threads_for
+from mkldist.in_memory.opened_bank import BankSize, loaded, recomputed
+from mkldist.kernels.families import kernel_list
+from mkldist.kernels.graph import graph_laplacian
+from mkldist.methods.registry import METHODS
+from mkldist.models.model import Model
+from mkldist.models.outcome import Outcome
+from mkldist.optim.duality_gap import relative_gap
+from mkldist.planning.model import RunPlan
+from mkldist.refit.choice import Choice
+from mkldist.refit.source import FittedFrom, source_of
+from mkldist.solvers.base import Problem, Solution, StopReason
+from mkldist.solvers.lockstep import Job, JobTimes, drive
+from mkldist.solvers.parameters import validate
+from mkldist.solvers.settings import plain_settings
+from mkldist.worker.bank_inputs import BankInputs, TrainingView
+from mkldist.worker.subproblems import Subproblem, labels_of, raw_predictors, subproblems_of
+from mkldist.worker.telemetry import environment
+
+
+def refit(results: Path, choice: Choice, split: int | None = None) -> Model:
+    """Fit a chosen setting on all rows of its data set.
+
+    The data are those that the sweep kept in its output folder, so that a model is of the same data
+    as the results.  All labels count, those that the splits of a sweep of few labels hid among
+    them.
+
+    Parameters
+    ----------
+    results : Path
+        Output folder of the sweep.
+    choice : Choice
+        The setting.
+    split : int, optional
+        Fit on the training part of this split instead, and on its unlabelled part if the method
+        learns from that: the model then predicts as the sweep did.
+
+    Raises
+    ------
+    mkldist.errors.InputError
+        For data without features, and for parameters that the method does not take.
+    mkldist.errors.StoreError
+        If the folder lacks what the sweep kept.
+    """
+    source = source_of(results, choice)
+    method = METHODS[source.record.method]
+    params = validate(method.params, choice.method, {**source.record.params, **choice.changed})
+    run = _run(source, plain_settings(params))
+    inputs = _inputs(source, _divided(source, split))
+    with threads_for(len(inputs.splits[0].known)):
+        solved = _Solved.of(source, inputs, run)
+    return _model(source, solved, choice, run, split)
+
+
+def _divided(source: FittedFrom, split: int | None) -> Split:
+    """Return the rows to fit on as the training part of a split."""
+    if split is None:
+        return Split(np.arange(source.dataset.n_points), np.zeros(0, dtype=np.intp))
+    if not 0 <= split < len(source.splits):
+        last = len(source.splits) - 1
+        raise InputError(f"--split {split}", "no such split", f"a number from 0 to {last}")
+    return source.splits[split]
+
+
+def _run(source: FittedFrom, params: dict[str, Any]) -> RunPlan:
+    """Return the run that fits the setting, apart from the plan of the sweep."""
+    spec, record = source.spec, source.record
+    entry = next(method for method in spec.methods if method.key == record.key)
+    graph = spec.graph_of(source.entry) if METHODS[record.method].needs_laplacian else None
+    shared = entry.kernel_weights == "shared" and bool(source.dataset.multiclass)
+    return RunPlan(
+        "", record.dataset, "", record.bank, 0, record.method, record.key, params,
+        graph=graph, shared_weights=shared,
+    )  # fmt: skip
+
+
+def _inputs(source: FittedFrom, divided: Split) -> BankInputs:
+    """Return points and kernels as the sweep has them for a split.
+
+    Where preprocessing is fitted on all rows, the bank is of all rows too: otherwise sums would be
+    rounded in another way, and a solver would stop at another point within its tolerance.
+    """
+    dataset, bank = source.dataset, source.bank
+    kernels = kernel_list(
+        bank, dataset.n_features, dataset.feature_names, dataset.groups, source.spec.seed
+    )
+    fitted_on = None if source.preprocessing.fit == "all" else divided
+    points = preprocessed(source.preprocessing, dataset, fitted_on)
+    return BankInputs(
+        dataset,
+        (divided,),
+        None if fitted_on is None else divided.known,
+        points,
+        kernels,
+        "cosine" in bank.normalisations,
+        source.spec.seed,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Solved:
+    """Solutions of a run, one for each subproblem, and their decision functions.
+
+    Parameters
+    ----------
+    rows : Split
+        Rows that were fitted on.
+    solutions : tuple of Solution
+        In the units of the solvers.
+    functions : tuple of Expansion
+        In the units of the labels.
+    """
+
+    rows: Split
+    solutions: tuple[Solution, ...]
+    functions: tuple[Expansion, ...]
+
+    @classmethod
+    def of(cls, source: FittedFrom, inputs: BankInputs, run: RunPlan) -> _Solved:
+        """Solve all subproblems of a run together, on a bank in memory or computed in passes."""
+        subproblems = list(subproblems_of(inputs, run))
+        training_view = subproblems[0].training_view
+        kernels = inputs.source()
+        size = BankSize(kernels.n_kernels, kernels.n_points, np.dtype("float64"))
+        bank = loaded(kernels, size.dtype) if size.fits else recomputed(kernels)
+        with ExitStack() as stack:
+            stack.callback(bank.close)
+            steps = [name for name in source.bank.normalisations if name != "cosine"]
+            [view] = make_views(bank, [inputs.view_index(training_view)], steps)
+            scale = _units(source, inputs, training_view)
+            laplacian = None if run.graph is None else _laplacian(source, inputs, run)
+            solutions = _solutions(inputs, subproblems, view, scale, laplacian)
+            functions = [
+                _expansion(inputs, view, training_view, solution).in_units(
+                    scale.centre, scale.spread
+                )
+                for solution in solutions
+            ]
+        return cls(inputs.splits[0], tuple(solutions), tuple(functions))
+
+
+def _units(source: FittedFrom, inputs: BankInputs, training_view: TrainingView) -> TargetScale:
+    labelled = Split(inputs.labelled_rows(training_view), np.zeros(0, dtype=np.intp))
+    return target_scale(source.preprocessing, inputs.dataset, labelled)
+
+
+def _laplacian(source: FittedFrom, inputs: BankInputs, run: RunPlan) -> Any:
+    """Return the graph Laplacian of the rows that are fitted on."""
+    if run.graph is None or inputs.points is None:
+        raise ValueError("a Laplacian needs a graph and points")
+    points, divided = inputs.points, inputs.splits[0]
+    if run.graph.of_raw_features:
+        points = filled(source.preprocessing, inputs.dataset, divided)
+    return graph_laplacian(points[divided.known], run.graph.graph)
+
+
+def _solutions(
+    inputs: BankInputs,
+    subproblems: Sequence[Subproblem],
+    view: BankView,
+    scale: TargetScale,
+    laplacian: Any,
+) -> list[Solution]:
+    """Return the solutions of subproblems in their order; raise what a solver raises."""
+    outcomes: dict[str, Solution | Exception] = {}
+
+    def job(subproblem: Subproblem) -> Job:
+        method = METHODS[subproblem.run.method]
+        labels = labels_of(inputs, subproblem, scale)
+        problem = Problem(labels, view.n_kernels, laplacian=laplacian)
+        steps = method.solve(problem, method.params(**subproblem.run.params))
+        return Job(subproblem.key, view, problem, steps)
+
+    def on_done(key: str, outcome: Solution | Exception, times: JobTimes) -> None:
+        outcomes[key] = outcome
+
+    drive(view.bank, [job(subproblem) for subproblem in subproblems], on_done)
+    solutions = []
+    for subproblem in subproblems:
+        outcome = outcomes[subproblem.key]
+        if not isinstance(outcome, Solution):
+            raise outcome
+        solutions.append(replace(outcome, state=None))
+    return solutions
+
+
+def _expansion(
+    inputs: BankInputs, view: BankView, training_view: TrainingView, solution: Solution
+) -> Expansion:
+    """Return the decision functions of a solution apart from its bank."""
+    if inputs.points is None or inputs.kernels is None:
+        raise ValueError("an expansion needs points")
+    points: Floats = inputs.points[inputs.training_rows(training_view)]
+    predictors = raw_predictors(view, solution)
+    return Expansion.of(inputs.kernels, inputs.cosine, points, predictors)
+
+
+def _model(
+    source: FittedFrom, solved: _Solved, choice: Choice, run: RunPlan, split: int | None
+) -> Model:
+    """Return the model of solutions, with the facts of its origin."""
+    dataset = source.dataset
+    fitted = fitted_preprocessing(source.preprocessing, dataset, source.entry.impute, solved.rows)
+    numbers = np.zeros(0, dtype=np.intp)
+    if dataset.classes is not None:
+        numbers = dataset.class_numbers[solved.rows.train]
+    weights = tuple(
+        solution.kernel_weights[function.index]
+        for solution, function in zip(solved.solutions, solved.functions, strict=True)
+    )
+    return Model(
+        dataset.columns or SourceColumns.of_features(dataset.feature_names),
+        dataset.feature_names,
+        fitted,
+        solved.functions,
+        weights,
+        Outcome.of_dataset(dataset, numbers),
+        _facts(source, solved.solutions, choice, run, split) | {"rows": len(solved.rows.known)},
+    )
+
+
+def _facts(
+    source: FittedFrom,
+    solutions: Sequence[Solution],
+    choice: Choice,
+    run: RunPlan,
+    split: int | None,
+) -> dict[str, Any]:
+    """Return the origin of a model, JSON-serialisable."""
+    objective = float(sum(solution.objective for solution in solutions))
+    bound = float(sum(solution.dual_objective for solution in solutions))
+    reasons = [str(solution.stop_reason) for solution in solutions]
+    early = [reason for reason in reasons if reason != StopReason.CONVERGED]
+    machine = environment()
+    return {
+        "sweep": source.spec.name,
+        "dataset": source.dataset.name,
+        "origin": source.dataset.origin,
+        "data_fingerprint": source.dataset.fingerprint,
+        "split": split,
+        "bank": run.bank_label,
+        "normalisation": list(source.bank.normalisations),
+        "method": choice.method,
+        "params": run.params,
+        "chosen": choice.said,
+        "objective": objective,
+        "dual_objective": bound,
+        "gap": relative_gap(objective, bound),
+        "stop_reason": (early or reasons)[0],
+        "versions": machine["versions"],
+        "python": machine["python"],
+    }

@@ -1,0 +1,247 @@
+"""The setting of a sweep that a model is fitted with: the best one, or one that is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mkldist.arrays import Array
+from mkldist.errors import InputError, nearest
+from mkldist.results.node_arrays import NodeArrays, is_validated, nodes_in
+from mkldist.results.schema import RUN_ID, STATE
+from mkldist.results.state import RunState
+from mkldist.results.tree import current
+from mkldist.results.tree_index import TreeIndex
+
+ERRORS = {
+    "classification": ("validation_error", "test_error", "unlabelled_error"),
+    "regression": ("validation_rmse", "rmse", "unlabelled_rmse"),
+}
+"""Scores that choose a setting, by task: on inner folds, on test parts, on unlabelled parts."""
+PARTS = ("by cross-validation", "on the test parts", "on the unlabelled parts")
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a user asks for; None and empty where any will do.
+
+    Parameters
+    ----------
+    dataset, bank, method : str, optional
+        Names in the results.
+    settings : mapping of str to object
+        Values of parameters.
+    """
+
+    dataset: str | None = None
+    bank: str | None = None
+    method: str | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A setting of a sweep.
+
+    Parameters
+    ----------
+    dataset, bank, method : str
+        Names in the results.
+    settings : dict of str to object
+        Values of the parameters that vary.
+    changed : dict of str to object
+        Parameters that the user asks for and the sweep did not run.
+    run_ids : tuple of str
+        Its complete runs, in the order of the splits.
+    score : float
+        Mean over the splits of the score that chose it; NaN if there is none.
+    said : str
+        How it was chosen, in words.
+    """
+
+    dataset: str
+    bank: str
+    method: str
+    settings: dict[str, Any]
+    changed: dict[str, Any]
+    run_ids: tuple[str, ...]
+    score: float
+    said: str
+
+    @property
+    def words(self) -> str:
+        """Method and parameters in words."""
+        values = {**self.settings, **self.changed}
+        listed = [f"{name} = {_spelled(value)}" for name, value in values.items()]
+        return ", ".join([self.method, *listed])
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """A setting with a complete run at least."""
+
+    place: Mapping[str, str]
+    settings: dict[str, Any]
+    run_ids: tuple[str, ...]
+    missing: int
+    score: float
+
+
+def choose(results: Path, wanted: Wanted) -> Choice:
+    """Choose the setting of least mean error over the splits among those that the user allows.
+
+    The error is that of inner folds where the sweep has a selection, else that of the test parts,
+    or of the unlabelled parts if there are no test parts.  Settings with runs that are not complete
+    take part only if no other has all.  Of equal settings the first counts.
+
+    Parameters
+    ----------
+    results : Path
+        Output folder of the sweep.
+    wanted : Wanted
+        What the user asks for.
+
+    Raises
+    ------
+    mkldist.errors.InputError
+        If the results have several data sets and none is asked for, or nothing fits.
+    mkldist.errors.StoreError
+        If there are no results or they are damaged.
+    """
+    index = TreeIndex(current(results))
+    scores = {name for names in ERRORS.values() for name in names}
+    nodes = _of_places(nodes_in(index, (RUN_ID.name, STATE.name, *scores)), wanted, results)
+    settings = dict(wanted.settings)
+    level = 0 if is_validated(index) else 1
+    if level and not any(_has_score(node, 1) for node in nodes):
+        level = 2
+    varied = {name for node in nodes for name in node.dims}
+    _check_names(settings, varied, nodes)
+    able = [node for node in nodes if all(n in node.dims for n in settings if n in varied)]
+    asked = {name: value for name, value in settings.items() if _was_run(able, name, value)}
+    found = [one for node in able for one in _candidates(node, level, asked)]
+    if not found:
+        raise _nothing(nodes, settings, results)
+    whole = [one for one in found if not one.missing] or found
+    known = [one for one in whole if not np.isnan(one.score)] or whole
+    best = min(known, key=lambda one: np.nan_to_num(one.score, nan=np.inf))
+    changed = {name: value for name, value in settings.items() if best.settings.get(name) != value}
+    kept = {name: value for name, value in best.settings.items() if name not in changed}
+    said = _said(best, len(found), len(found) - len(whole), level, nodes[0].task)
+    return Choice(
+        best.place["dataset"], best.place["bank"], best.place["method"], kept, changed,
+        best.run_ids, best.score, said,
+    )  # fmt: skip
+
+
+def _of_places(nodes: Sequence[NodeArrays], wanted: Wanted, results: Path) -> Sequence[NodeArrays]:
+    """Return the nodes of the data set, bank and method that are asked for; refuse several data."""
+    if not nodes:
+        raise InputError(str(results), "results without runs", "a sweep with runs")
+    for key in ("dataset", "bank", "method"):
+        asked, known = getattr(wanted, key), list(dict.fromkeys(n.place[key] for n in nodes))
+        if asked is not None and asked not in known:
+            hint = nearest(asked, known)
+            raise InputError(f"--{key} {asked}", "not in the results", " or ".join(known), hint)
+        if asked is not None:
+            nodes = [node for node in nodes if node.place[key] == asked]
+        elif key == "dataset" and len(known) > 1:
+            raise InputError(
+                str(results),
+                f"{len(known)} data sets: {', '.join(known)}",
+                "one, for a model is of one data set",
+                f"Choose it: --dataset {known[0]}",
+            )
+    return nodes
+
+
+def _candidates(node: NodeArrays, level: int, asked: Mapping[str, Any]) -> Iterator[_Candidate]:
+    """Yield the settings of a node that have a complete run and the values that are asked for."""
+    n_splits, *grid = node.planned.shape
+    planned = node.planned.reshape(n_splits, -1)
+    run_ids = node.values[RUN_ID.name].reshape(n_splits, -1)
+    complete = planned & (_flat(node, STATE.name) == RunState.COMPLETE.value)
+    errors = _flat(node, ERRORS[node.task][level])
+    for number in np.flatnonzero(complete.any(axis=0)).tolist():
+        place = np.unravel_index(number, grid) if grid else ()
+        own = {
+            name: values[at].item() if hasattr(values[at], "item") else values[at]
+            for (name, values), at in zip(node.dims.items(), place, strict=True)
+        }
+        if any(own[name] != value for name, value in asked.items()):
+            continue
+        done = complete[:, number]
+        of_runs = errors[done, number].astype(float)
+        yield _Candidate(
+            node.place,
+            own,
+            tuple(str(run_id) for run_id in run_ids[done, number]),
+            int((planned[:, number] & ~done).sum()),
+            float(of_runs.mean()),
+        )
+
+
+def _was_run(nodes: Sequence[NodeArrays], name: str, value: Any) -> bool:
+    """Return True if a node has runs at this value of a parameter."""
+    return any(name in node.dims and value in node.dims[name].tolist() for node in nodes)
+
+
+def _flat(node: NodeArrays, name: str) -> Array:
+    """Return a variable as (n_splits, n_settings); NaN where the node lacks it."""
+    shape = node.planned.shape
+    values = node.values.get(name, np.full(shape, np.nan))
+    flat: Array = values.reshape(shape[0], -1)
+    return flat
+
+
+def _has_score(node: NodeArrays, level: int) -> bool:
+    values = node.values.get(ERRORS[node.task][level])
+    return values is not None and not np.isnan(values.astype(float)).all()
+
+
+def _check_names(settings: Mapping[str, Any], names: set[str], nodes: Sequence[NodeArrays]) -> None:
+    """Refuse several methods if a parameter is asked for that none of them varied."""
+    others = [name for name in settings if name not in names]
+    methods = list(dict.fromkeys(node.place["method"] for node in nodes))
+    if others and len(methods) > 1:
+        known = sorted(names)
+        raise InputError(
+            f"--set {others[0]}",
+            f"a parameter that no method of {', '.join(methods)} varied",
+            f"one of {', '.join(known)}" if known else "no parameter",
+            nearest(others[0], known) or "Choose a method by --method to change its parameters",
+        )
+
+
+def _nothing(nodes: Sequence[NodeArrays], settings: Mapping[str, Any], results: Path) -> InputError:
+    """Return the error of results in which no setting can be chosen."""
+    if not settings:
+        return InputError(
+            str(results), "no complete run", "a complete run", "Run or resume the sweep first"
+        )
+    asked = ", ".join(f"{name} = {_spelled(value)}" for name, value in settings.items())
+    values = {name: v.tolist() for node in nodes for name, v in node.dims.items()}
+    ran = "; ".join(f"{name} = {', '.join(map(_spelled, v))}" for name, v in values.items())
+    return InputError(f"--set {asked}", "no complete run of this setting", f"one of {ran}")
+
+
+def _said(best: _Candidate, n_settings: int, n_partial: int, level: int, task: str) -> str:
+    """Return how a setting was chosen, in words."""
+    if n_settings == 1 or np.isnan(best.score):
+        return "the only setting" if n_settings == 1 else "the first setting: none has a score"
+    score = f"{100 * best.score:.2f} %" if task == "classification" else f"{best.score:.4g}"
+    what = "error" if task == "classification" else "RMSE"
+    splits = len(best.run_ids)
+    over = f", mean of {splits} splits" if splits > 1 else ""
+    said = f"the best of {n_settings} settings {PARTS[level]} ({what} {score}{over})"
+    if n_partial:
+        said += f"; {n_partial} settings with runs that are not complete were left out"
+    return said
+
+
+def _spelled(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)

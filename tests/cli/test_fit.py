@@ -1,0 +1,103 @@
+"""The commands `fit` and `predict`: from the results of a sweep to predictions, and mistakes."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import mkldist
+from mkldist.cli.fit import command as fit
+from mkldist.cli.predict import command as predict
+from tests.cli.test_cli import run
+from tests.refit.sweeps import entry, recorded, rows, swept, table
+from tests.test_lazy_import import HEAVY, modules_of
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    """Return a folder with a finished sweep, a model and rows of another order."""
+    folder = tmp_path_factory.mktemp("fit")
+    swept(folder, entry("level", C=[1.0, 100.0]) + entry("uniform", C=100.0))
+    rows().to_csv(folder / "new.csv", index=False)
+    done = run(folder, "fit", "results", "-o", "mine.model")
+    assert "chosen:   the best of 3 settings on the test parts" in done.stdout
+    assert "new rows may have a larger error than the parts that chose it" in done.stdout
+    assert "(converged)" in done.stdout
+    assert "mkldist predict mine.model DATA -o predictions.csv" in done.stdout
+    return folder
+
+
+def test_a_model_predicts_the_rows_of_a_file(folder):
+    done = run(folder, "predict", "mine.model", "new.csv", "-o", "out.csv")
+    found = pd.read_csv(folder / "out.csv")
+    assert found["row"].tolist() == table()["row"].tolist()
+    assert (found["prediction"] == table()["two"]).mean() > 0.9
+    counts = found["prediction"].value_counts()
+    assert f"out.csv: 72 rows, ill: {counts['ill']}, well: {counts['well']}" in done.stdout
+    model = mkldist.load_model(folder / "mine.model")
+    np.testing.assert_array_equal(found["decision"], model.decision_function(rows()))
+
+
+def test_a_split_predicts_as_the_sweep_did(folder):
+    words = ("--method", "uniform", "--split", "1", "-o", "split.model")
+    assert "the training part of split 1" in run(folder, "fit", "results", *words).stdout
+    [record] = [
+        one for one in recorded(folder / "results") if (one.key, one.split) == ("uniform", 1)
+    ]
+    model = mkldist.load_model(folder / "split.model")
+    found = model.decision_function(rows().iloc[record.test_rows])
+    np.testing.assert_allclose(found, record.decision_values, rtol=0, atol=1e-10)
+
+
+def test_a_setting_may_be_chosen_and_changed(folder):
+    words = ("--method", "level", "--set", "C=5", "--set", "tol=1e-4", "-o", "c.model")
+    done = run(folder, "fit", "results", *words)
+    assert "level, C = 5, tol = 0.0001" in done.stdout
+    assert "the sweep did not run C, tol at this value" in done.stdout
+    assert mkldist.load_model(folder / "c.model").facts["params"]["C"] == 5.0
+
+
+def test_unknown_categories_are_noted(folder):
+    rows().replace({"size": {"S": "XL"}}).to_csv(folder / "xl.csv", index=False)
+    done = run(folder, "predict", "mine.model", "xl.csv", "-o", "xl-out.csv")
+    assert "note: column 'size': " in done.stderr
+    assert "'XL' in " in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("fit", "results", "-o", "mine.model"), "a file of that name.*--overwrite"),
+        (("fit", "nothing", "-o", "x.model"), "no such folder, sweep file or name"),
+        (("fit", "results", "--method", "levl", "-o", "x.model"), "Did you mean 'level'"),
+        (("fit", "results", "--set", "C", "-o", "x.model"), "expected NAME=VALUE"),
+        (
+            ("fit", "results", "--method", "level", "--set", "C=x", "-o", "x.model"),
+            "level.C: found",
+        ),
+        (("predict", "mine.mode", "new.csv", "-o", "x.csv"), "Did you mean 'mine.model'"),
+        (("predict", "new.csv", "new.csv", "-o", "x.csv"), "new.csv: no model"),
+        (("predict", "mine.model", "nex.csv", "-o", "x.csv"), "Did you mean 'new.csv'"),
+        (("predict", "mine.model", "small.toml", "-o", "x.csv"), "a file ending in '.toml'"),
+        (("predict", "mine.model", "new.csv"), "Missing option '-o'"),
+    ],
+)
+def test_mistakes_are_met_by_one_message(folder, words, said):
+    done = run(folder, *words, code=2)
+    assert re.search(said, done.stderr), done.stderr
+    assert not (folder / "x.model").exists()
+    assert not (folder / "x.csv").exists()
+
+
+def test_commands_are_described():
+    assert "best setting" in fit.get_short_help_str(200)
+    assert "Predict the rows" in predict.get_short_help_str(200)
+
+
+def test_predicting_a_table_imports_nothing_heavy(folder):
+    words = ("predict", "mine.model", "new.csv", "-o", "light.csv")
+    assert not modules_of(*words, cwd=folder) & (HEAVY | {"rich"})

@@ -1,0 +1,99 @@
+"""Models and tables made up for the tests of this folder."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import mkldist
+from mkldist.data.preprocessing import FeatureScale, FittedPreprocessing
+from mkldist.data.source_columns import SourceColumns
+from mkldist.in_memory.expansion import Expansion
+from mkldist.kernels import Gaussian, Polynomial
+from mkldist.models.model import Model
+from mkldist.models.outcome import Outcome
+
+COLUMNS = SourceColumns(
+    numbers=("a", "constant", "b"),
+    categories={"size": ("L", "S", "?")},
+    label="answer",
+    others=("row", "note"),
+    id="row",
+    kept=(0, 2, 3, 4),
+)
+FEATURES = ("a", "b", "size=L", "size=S")  # the rows that were fitted on miss no size
+FILL = np.array([0.5, -1.0, 0.0, 0.0])
+SCALE = FeatureScale(np.array([1.0, 2.0, 0.0, 0.0]), np.array([2.0, 0.5, 1.0, 1.0]))
+
+
+def expansions(n_functions: int = 1) -> tuple[Expansion, ...]:
+    """Return decision functions of kernels that are not all on the same features."""
+    draw = np.random.default_rng(0)
+    found = []
+    for _ in range(n_functions):
+        points = draw.normal(size=(40, len(FEATURES)))
+        kernels = [Gaussian(width=[0.7, 2.0], features=["all", "each"]), Polynomial(degree=2)]
+        bank = mkldist.KernelBank(points, kernels)
+        y = np.sign(points[:, 0] * points[:, 1])
+        found.append(bank.expansion(mkldist.solve("level", bank, y, C=100.0)))
+    return tuple(found)
+
+
+def made_up_model(classes: Any = ("ill", "well"), *, filled: bool = True) -> Model:
+    """Return a model of these classes, or of real values for None."""
+    multiclass = classes is not None and len(classes) > 2
+    functions = expansions(len(classes) if multiclass else 1)
+    return Model(
+        COLUMNS,
+        FEATURES,
+        FittedPreprocessing(FILL if filled else None, SCALE),
+        functions,
+        tuple(np.arange(1.0, len(function.kernels) + 1) for function in functions),
+        Outcome(
+            None if classes is None else np.array(classes),
+            tuple(range(len(classes))) if multiclass else (),
+        ),
+        {"method": "level", "dataset": "made up", "gap": 0.001},
+    )
+
+
+def made_up_table(n: int = 50) -> pd.DataFrame:
+    """Return new rows, with row names, missing values, and a column that was no feature."""
+    draw = np.random.default_rng(1)
+    frame = pd.DataFrame(
+        {
+            "b": draw.normal(size=n),
+            "row": [f"r{i}" for i in range(n)],
+            "size": draw.choice(["S", "L"], n),
+            "note": "x, y",
+            "a": draw.normal(size=n),
+        }
+    )
+    frame.loc[::9, "a"] = np.nan
+    return frame
+
+
+def plain_values(model: Model, frame: pd.DataFrame) -> np.ndarray:
+    """Return decision values (t, k) of a table by the formulas, kernel by kernel."""
+    x = np.column_stack(
+        [frame["a"], frame["b"], frame["size"] == "L", frame["size"] == "S"]
+    ).astype(float)
+    x = np.where(np.isnan(x), FILL, x)
+    x = (x - SCALE.centre) / SCALE.spread
+    return np.column_stack([_plain(function, x) for function in model.functions])
+
+
+def _plain(function: Expansion, x: np.ndarray) -> np.ndarray:
+    total = np.full(len(x), function.bias[0])
+    kernels = function.kernels
+    for m in range(len(kernels)):
+        columns = kernels.features_of(m)
+        left, right = x[:, None, columns], function.points[None, :, columns]
+        if kernels.function_of(m).label == "gaussian":
+            values = np.exp(-((left - right) ** 2).sum(axis=2) / (2 * kernels.parameter[m] ** 2))
+        else:
+            values = (kernels.offset[m] + (left * right).sum(axis=2)) ** kernels.parameter[m]
+        total += function.weights[m] * values @ function.coefficients[:, 0]
+    return total

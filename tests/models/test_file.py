@@ -1,0 +1,131 @@
+"""Files of models: they read back unchanged, are whole or absent, and refuse what they are not."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import mkldist
+from mkldist.errors import OutputError, StoreError
+from mkldist.models.file import FORMAT, decoded, described, encoded, kernel_list
+from mkldist.sealed import sealed, unsealed
+from tests.models.made_up import expansions, made_up_model, made_up_table
+
+TABLE = made_up_table()
+
+
+@pytest.mark.parametrize("classes", [("ill", "well"), (3, 1, 2), (False, True), None], ids=str)
+@pytest.mark.parametrize("filled", [True, False])
+def test_a_model_reads_back_to_the_last_bit(classes, filled, tmp_path):
+    model = made_up_model(classes, filled=filled)
+    model.save(tmp_path / "a.model")
+    again = mkldist.load_model(tmp_path / "a.model")
+    table = TABLE.fillna(0.0)
+    np.testing.assert_array_equal(again.decision_function(table), model.decision_function(table))
+    np.testing.assert_array_equal(again.predict(table), model.predict(table))
+    assert again.predict(table).dtype == model.predict(table).dtype
+    assert again.columns == model.columns
+    assert again.facts.items() >= model.facts.items()
+    assert repr(again) == repr(model)
+    assert again.kernel_weights.equals(model.kernel_weights)
+
+
+def test_support_vectors_that_functions_share_are_kept_once():
+    model = made_up_model((1, 2, 3))
+    doubled = type(model)(**{**vars(model), "functions": (model.functions[0],) * 3})
+    _, arrays = unsealed(encoded(doubled))
+    assert len(arrays["points"]) == len(model.functions[0].points)
+
+
+def test_kernels_are_described_in_words():
+    kernels = expansions()[0].kernels
+    again = kernel_list(described(kernels))
+    assert again.names() == kernels.names()
+    np.testing.assert_array_equal(again.parameter, kernels.parameter)
+    assert [len(again.features_of(m)) for m in range(len(again))] == [
+        len(kernels.features_of(m)) for m in range(len(kernels))
+    ]
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.37, 0.5, 0.81, 0.9999])
+def test_a_flipped_bit_is_refused_by_name(share, tmp_path):
+    made_up_model().save(tmp_path / "a.model")
+    content = bytearray((tmp_path / "a.model").read_bytes())
+    content[int(share * len(content))] ^= 16
+    (tmp_path / "a.model").write_bytes(content)
+    fault = "no model" if share == 0.0 else "damaged or cut short"
+    with pytest.raises(StoreError, match=f"a.model: {fault}"):
+        mkldist.load_model(tmp_path / "a.model")
+
+
+def test_a_newer_format_is_refused_by_name():
+    header, arrays = unsealed(encoded(made_up_model()))
+    newer = sealed({**header, "format": FORMAT + 1, "mkldist": "9.1.0"}, arrays)
+    said = "a.model: format 2, written by mkldist 9.1.0; expected format 1 or before. Install"
+    with pytest.raises(StoreError, match=said):
+        decoded(newer, "a.model")
+
+
+def test_other_versions_of_this_format_are_read():
+    header, arrays = unsealed(encoded(made_up_model()))
+    other = decoded(sealed({**header, "mkldist": "0.1.99"}, arrays), "a.model")
+    assert other.facts["mkldist"] == "0.1.99"
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "no model"),
+        (b"a,b\n1,2\n", "no model.*Fit one"),
+        (sealed({"format": 1}, {}), "another file of mkldist"),
+    ],
+)
+def test_another_file_is_refused_by_name(content, said, tmp_path):
+    (tmp_path / "table.csv").write_bytes(content)
+    with pytest.raises(StoreError, match=rf"table\.csv: {said}"):
+        mkldist.load_model(tmp_path / "table.csv")
+
+
+def test_a_missing_file_is_told_with_the_nearest_name(tmp_path):
+    made_up_model().save(tmp_path / "wdbc.model")
+    with pytest.raises(StoreError, match=r"no such file.*Did you mean 'wdbc\.model'"):
+        mkldist.load_model(tmp_path / "wdbc.modell")
+    with pytest.raises(StoreError, match="a folder; expected the file of a model"):
+        mkldist.load_model(tmp_path)
+
+
+def test_a_folder_that_cannot_be_written_is_told(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OutputError, match="Move that file away"):
+        made_up_model().save(tmp_path / "file" / "a.model")
+
+
+def test_a_killed_writer_leaves_the_former_model_and_the_next_one_tidies_up(tmp_path):
+    script = """
+import os, sys
+from pathlib import Path
+import mkldist.durable as durable
+from tests.models.made_up import made_up_model
+durable._flush = lambda path: os.kill(os.getpid(), 9)
+made_up_model(None).save(Path(sys.argv[1]))
+"""
+    path = tmp_path / "a.model"
+    made_up_model().save(path)
+    before = path.read_bytes()
+    killed = subprocess.run(
+        [sys.executable, "-c", script, str(path)],
+        cwd=Path(__file__).parents[2],
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
+        check=False,
+    )
+    assert killed.returncode == -9
+    assert path.read_bytes() == before
+    assert len(list(tmp_path.iterdir())) == 2
+    made_up_model(None).save(path)
+    assert [file.name for file in tmp_path.iterdir()] == ["a.model"]
+    assert mkldist.load_model(path).outcome.classes is None

@@ -1,0 +1,117 @@
+"""Predictions of models, `content` and `outcome` with them, against plain formulas."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import mkldist
+from mkldist.data.dataset import Dataset
+from mkldist.errors import DataError, UnknownCategoryWarning
+from mkldist.models import model as model_module
+from mkldist.models.content import ModelContent
+from mkldist.models.outcome import Outcome
+from tests.models.made_up import FEATURES, made_up_model, made_up_table, plain_values
+
+TABLE = made_up_table()
+
+
+@pytest.mark.parametrize("rows_at_once", [1, 7, 10_000])
+def test_decision_values_are_those_of_the_formulas(rows_at_once, monkeypatch):
+    model = made_up_model()
+    monkeypatch.setattr(model_module, "MOST_ROWS", rows_at_once)
+    monkeypatch.setattr(model_module, "FEWEST_ROWS", 1)
+    expected = plain_values(model, TABLE)[:, 0]
+    np.testing.assert_allclose(model.decision_function(TABLE), expected, rtol=0, atol=1e-10)
+    labels = np.where(expected >= 0, "well", "ill")
+    np.testing.assert_array_equal(model.predict(TABLE), labels)
+
+
+def test_the_greatest_of_several_functions_decides():
+    model = made_up_model((30, 10, 20))
+    expected = plain_values(model, TABLE)
+    np.testing.assert_allclose(model.decision_function(TABLE), expected, rtol=0, atol=1e-10)
+    classes = np.array([30, 10, 20])[expected.argmax(axis=1)]
+    np.testing.assert_array_equal(model.predict(TABLE), classes)
+
+
+def test_real_values_are_predictions():
+    model = made_up_model(None)
+    np.testing.assert_array_equal(model.predict(TABLE), model.decision_function(TABLE))
+
+
+def test_no_rows_have_no_predictions():
+    assert made_up_model().predict(TABLE.iloc[:0]).shape == (0,)
+    assert made_up_model((1, 2, 3)).decision_function(TABLE.iloc[:0]).shape == (0, 3)
+
+
+def test_the_order_of_columns_and_others_than_features_do_not_matter():
+    model = made_up_model()
+    expected = model.decision_function(TABLE)
+    others = TABLE.iloc[:, ::-1].assign(constant=4.0, answer="ill").drop(columns=["note", "row"])
+    np.testing.assert_array_equal(model.decision_function(others), expected)
+
+
+def test_an_unknown_category_is_none_of_the_known_ones_and_told():
+    model = made_up_model()
+    with pytest.warns(UnknownCategoryWarning, match="'size': 2 rows of unknown .*'XL' in 2"):
+        found = model.decision_function(TABLE.iloc[:2].assign(size="XL"))
+    neither = plain_values(model, TABLE.iloc[:2].assign(size="XL"))[:, 0]
+    np.testing.assert_allclose(found, neither, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("change", "filled", "said"),
+    [
+        (lambda t: t.drop(columns="a"), True, "no column 'a'; expected the 3 columns"),
+        (lambda t: t.assign(age=1), True, "column 'age', unknown to the model.*--ignore age"),
+        (lambda t: t.rename(columns={"size": "Size"}), True, "Did you mean 'Size'"),
+        (lambda t: t.assign(a="tall"), True, r"no numbers in 'a' \(tall\).*model takes numbers"),
+        (lambda t: t.assign(b=np.inf), True, r"row 0 \(from 0\), column 'b': an infinite value"),
+        (lambda t: t, False, r"row 0 \(from 0\), column 'a': no value.*fills no missing values"),
+        (lambda t: t.to_numpy(), True, "an array; expected a DataFrame"),
+    ],
+    ids=["missing", "extra", "renamed", "text", "infinite", "gap", "array"],
+)
+def test_rows_that_do_not_fit_are_refused(change, filled, said):
+    with pytest.raises(DataError, match=f"X.*{said}"):
+        made_up_model(filled=filled).predict(change(TABLE))
+
+
+def test_an_array_has_its_columns_in_order():
+    x = np.random.default_rng(0).normal(size=(30, 3))
+    y = x[:, 0] > 0
+    estimator = mkldist.MKLClassifier(kernels=[mkldist.kernels.Gaussian(width=1.0)]).fit(x, y)
+    model = estimator.to_model()
+    frame = pd.DataFrame(x, columns=["x0", "x1", "x2"]).iloc[:, ::-1]
+    np.testing.assert_array_equal(model.decision_function(x), model.decision_function(frame))
+    with pytest.raises(DataError, match="X: 2 columns; expected 3, as the model has: x0, x1, x2"):
+        model.predict(x[:, :2])
+
+
+def test_it_says_what_it_is():
+    model = made_up_model()
+    assert isinstance(model, ModelContent)
+    assert repr(model).startswith("<Model: level on made up, classes ill, well, ")
+    weights = model.kernel_weights
+    assert list(weights.columns) == ["kernel", "weight"]
+    assert len(weights) == model.n_kernels
+    assert weights["kernel"].str.contains("|".join([*FEATURES, "all"])).all()
+
+
+def test_ties_go_to_the_most_frequent_class():
+    data = Dataset("d", np.zeros((4, 1)), np.array([2.0, 1.0, 1.0, 0.0]), ("a", "b", "c"))
+    outcome = Outcome.of_dataset(data, data.class_numbers)
+    assert outcome.predictions(np.zeros((1, 3))).tolist() == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("names", "kind"), [(("-1", "1"), "i"), (("0.5", "1"), "f"), (("rest", "1"), "U")]
+)
+def test_classes_have_the_type_of_the_labels(names, kind):
+    data = Dataset("d", np.zeros((2, 1)), np.array([-1.0, 1.0]), names)
+    outcome = Outcome.of_dataset(data, data.class_numbers)
+    assert outcome.classes.dtype.kind == kind
+    again = Outcome.from_dict(outcome.as_dict())
+    assert again.predictions(np.array([[-1.0], [0.0]])).tolist() == outcome.classes.tolist()

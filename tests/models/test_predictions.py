@@ -1,0 +1,191 @@
+"""Predictions for files, `blocks` of their rows, in bounded memory, whole or absent."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from mkldist.data.source_columns import SourceColumns
+from mkldist.errors import DataError, OutputError
+from mkldist.models import model as model_module
+from mkldist.models.blocks import opened_rows
+from mkldist.models.predictions import write_predictions
+from tests.models.made_up import COLUMNS, made_up_model, made_up_table, plain_values
+
+TABLE = made_up_table()
+
+
+def write(frame: pd.DataFrame, path: Path) -> Path:
+    """Write a table in the format of its ending."""
+    if path.name.endswith(".parquet"):
+        frame.to_parquet(path)
+    else:
+        separator = "\t" if ".tsv" in path.name else ","
+        frame.to_csv(path, index=False, sep=separator)
+    return path
+
+
+@pytest.mark.parametrize("ending", ["csv", "csv.gz", "tsv", "parquet"])
+@pytest.mark.parametrize("rows_at_once", [7, 10_000])
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_a_file_has_the_predictions_of_its_rows(
+    ending, rows_at_once, n_threads, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(model_module, "MOST_ROWS", rows_at_once)
+    monkeypatch.setattr(model_module, "FEWEST_ROWS", 1)
+    data = write(TABLE, tmp_path / f"new.{ending}")
+    model = made_up_model()
+    done = write_predictions(model, data, tmp_path / "out.csv", n_threads=n_threads)
+    found = pd.read_csv(tmp_path / "out.csv")
+    assert list(found.columns) == ["row", "prediction", "decision"]
+    assert found["row"].tolist() == TABLE["row"].tolist()
+    expected = plain_values(model, TABLE)[:, 0]
+    np.testing.assert_allclose(found["decision"], expected, rtol=0, atol=1e-10)
+    assert found["prediction"].tolist() == np.where(expected >= 0, "well", "ill").tolist()
+    assert done.n_rows == len(TABLE)
+    assert done.counts == found["prediction"].value_counts().to_dict()
+
+
+def test_several_classes_have_decisions_by_name_and_real_values_none(tmp_path):
+    data = write(TABLE, tmp_path / "new.csv")
+    model = made_up_model(("p", "q", "r"))
+    write_predictions(model, data, tmp_path / "out.csv")
+    found = pd.read_csv(tmp_path / "out.csv")
+    assert list(found.columns)[1:] == ["prediction", "decision[p]", "decision[q]", "decision[r]"]
+    np.testing.assert_allclose(found.iloc[:, 2:], plain_values(model, TABLE), rtol=0, atol=1e-10)
+    values = made_up_model(None)
+    done = write_predictions(values, data, tmp_path / "values.csv")
+    assert list(pd.read_csv(tmp_path / "values.csv").columns) == ["row", "prediction"]
+    assert not done.counts
+
+
+def test_arrays_of_a_file_are_predicted(tmp_path):
+    x = np.random.default_rng(0).normal(size=(9, 3))
+    np.savez(tmp_path / "new.npz", x=x)
+    columns = SourceColumns.of_features(["f0", "f1", "f2"])
+    with opened_rows(tmp_path / "new.npz", columns, 4) as file:
+        blocks = list(file.blocks)
+    assert [block.first for block in blocks] == [0, 4, 8]
+    np.testing.assert_array_equal(np.concatenate([block.x for block in blocks]), x)
+
+
+def test_sparse_rows_are_predicted(tmp_path):
+    (tmp_path / "new.svm").write_text("0 1:0.5 2:2\n0 2:1.5\n")
+    with opened_rows(
+        tmp_path / "new.svm", SourceColumns.of_features(["f0", "f1", "f2"]), 4
+    ) as file:
+        [block] = file.blocks
+    assert block.x.tolist() == [[0.5, 2.0, 0.0], [0.0, 1.5, 0.0]]
+    columns = SourceColumns.of_features(["f0"])
+    with (
+        pytest.raises(DataError, match=r"new\.svm: 2 columns; expected 1"),
+        opened_rows(tmp_path / "new.svm", columns, 4),
+    ):
+        pass
+
+
+def test_unknown_categories_are_counted_over_all_blocks(tmp_path, monkeypatch):
+    monkeypatch.setattr(model_module, "MOST_ROWS", 7)
+    monkeypatch.setattr(model_module, "FEWEST_ROWS", 1)
+    data = write(TABLE.assign(size=["XL", *TABLE["size"][1:-1], "XL"]), tmp_path / "new.csv")
+    done = write_predictions(made_up_model(), data, tmp_path / "out.csv")
+    assert done.unseen == {("size", "XL"): 2}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda text: text.replace("row,", "name,"), "column 'name', unknown to the model"),
+        (lambda text: text.replace("\n", ",\n", 5), "column 6 of 6 has no name"),
+        (lambda text: text + "1,2\n", "line 52: 2 fields; expected 5, as in the header"),
+        (lambda text: text + "tall,r,S,n,1\n", "line 52, column 'b': text 'tall'.*takes numbers"),
+        (lambda text: text + "inf,r,S,n,1\n", r"row 50 \(from 0\), column 'b': an infinite value"),
+        (lambda text: text + '1,r,S,"n,1\n', "line 52: not a row of a table"),
+        (lambda text: text.split("\n")[0] + "\n", "no rows"),
+        (lambda text: "", "an empty file"),
+    ],
+    ids=["column", "nameless", "short", "text", "infinite", "quote", "no rows", "empty"],
+)
+def test_a_file_that_does_not_fit_leaves_nothing(change, said, tmp_path):
+    data = tmp_path / "new.csv"
+    data.write_text(change(TABLE.to_csv(index=False)))
+    with pytest.raises(DataError, match=rf"new\.csv.*({said})"):
+        write_predictions(made_up_model(), data, tmp_path / "out.csv")
+    assert [path.name for path in tmp_path.iterdir()] == ["new.csv"]
+
+
+def test_a_file_of_another_kind_or_place_is_refused(tmp_path):
+    model, data = made_up_model(), write(TABLE, tmp_path / "new.csv")
+    with pytest.raises(DataError, match=r"ending in '\.txt'; expected a file ending in one of"):
+        write_predictions(model, tmp_path / "new.txt", tmp_path / "out.csv")
+    with pytest.raises(DataError, match=r"nex\.csv: no such file.*Did you mean 'new\.csv'"):
+        write_predictions(model, tmp_path / "nex.csv", tmp_path / "out.csv")
+    with pytest.raises(OutputError, match=r"a name ending in '\.txt'"):
+        write_predictions(model, data, tmp_path / "out.txt")
+    with pytest.raises(OutputError, match=r"new\.csv: the file of the rows"):
+        write_predictions(model, data, tmp_path / "new.csv", overwrite=True)
+    write_predictions(model, data, tmp_path / "out.csv")
+    with pytest.raises(OutputError, match=r"a file of that name.*--overwrite"):
+        write_predictions(model, data, tmp_path / "out.csv")
+    write_predictions(model, data, tmp_path / "out.csv", overwrite=True)
+
+
+def test_memory_does_not_grow_with_the_rows(tmp_path, monkeypatch):
+    monkeypatch.setattr(model_module, "MOST_ROWS", 64)
+    model = made_up_model()
+    peaks = []
+    for n in (1000, 8000):
+        data = write(made_up_table(n), tmp_path / f"{n}.csv")
+        tracemalloc.start()
+        write_predictions(model, data, tmp_path / "out.csv", overwrite=True, n_threads=2)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 1.3 * peaks[0]
+
+
+def test_a_kill_while_writing_leaves_no_file_of_that_name(tmp_path):
+    data = write(made_up_table(3000), tmp_path / "new.csv")
+    script = """
+import os, sys
+from pathlib import Path
+import mkldist.models.predictions as predictions
+from tests.models.made_up import made_up_model
+lines, calls = predictions._lines, []
+def killed(*given):
+    calls.append(1)
+    if len(calls) == 3:
+        os.kill(os.getpid(), 9)
+    return lines(*given)
+predictions._lines = killed
+import mkldist.models.model as model
+model.MOST_ROWS = 64
+predictions.write_predictions(made_up_model(), Path(sys.argv[1]), Path(sys.argv[2]))
+"""
+    out = tmp_path / "out.csv"
+    root = Path(__file__).parents[2]
+    killed = subprocess.run(
+        [sys.executable, "-c", script, str(data), str(out)],
+        cwd=root,
+        env=os.environ | {"PYTHONPATH": str(root)},
+        check=False,
+    )
+    assert killed.returncode == -9
+    assert not out.exists()
+    assert len(list(tmp_path.iterdir())) == 2  # the table, and what the killed process left
+    write_predictions(made_up_model(), data, out)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["new.csv", "out.csv"]
+
+
+def test_the_columns_that_are_read_are_those_of_the_model(tmp_path):
+    data = write(TABLE, tmp_path / "new.csv")
+    with opened_rows(data, COLUMNS, 20) as file:
+        blocks = list(file.blocks)
+    assert [len(block.x) for block in blocks] == [20, 20, 10]
+    assert blocks[1].ids == TABLE["row"][20:40].tolist()

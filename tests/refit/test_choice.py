@@ -1,0 +1,142 @@
+"""The choice of a setting: by the right score, among those that are asked for, said aloud."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mkldist.errors import InputError, StoreError
+from mkldist.planning.model import Plan
+from mkldist.refit.choice import Wanted, choose
+from mkldist.results.records import RecordStore, RunRecord
+from mkldist.results.tree import prepare
+from tests.results.sweeps import GRIDS, made_up_facts, made_up_plan, made_up_record
+
+
+def results_of(
+    folder: Path, plan: Plan, change: Any = lambda record: record, grids: Any = GRIDS
+) -> Path:
+    """Write the tree of made-up records, each changed or left out (None); return its folder."""
+    store = RecordStore(folder / "records")
+    for run in plan.runs:
+        record = change(made_up_record(run))
+        if record is not None:
+            store.write(record)
+    prepare(folder / "results.zarr", plan, made_up_facts(plan, grids), store)
+    return folder
+
+
+def with_errors(errors: dict[tuple[str, float], list[float]], score: str = "test_error") -> Any:
+    """Return a change that sets the error of each method, C and split."""
+
+    def change(record: RunRecord) -> RunRecord:
+        of_splits = errors.get((record.key, record.params.get("C", 0.0)), [0.5, 0.5, 0.5])
+        record.scores.clear()
+        record.scores[score] = of_splits[record.split]
+        return record
+
+    return change
+
+
+def test_the_least_mean_error_over_the_splits_is_chosen_and_said(tmp_path):
+    errors = {("level", 1.0): [0.3, 0.0, 0.0], ("level", 100.0): [0.15, 0.15, 0.15]}
+    found = choose(results_of(tmp_path, made_up_plan(), with_errors(errors)), Wanted())
+    assert (found.dataset, found.bank, found.method) == ("heart", "xu2008", "level")
+    assert found.settings == {"C": 1.0}
+    assert found.score == pytest.approx(0.1)
+    assert found.words == "level, C = 1"
+    assert found.said == (
+        "the best of 8 settings on the test parts (error 10.00 %, mean of 3 splits)"
+    )
+    assert len(found.run_ids) == 3
+
+
+def test_of_equal_settings_the_first_counts(tmp_path):
+    found = choose(results_of(tmp_path, made_up_plan(), with_errors({})), Wanted())
+    assert (found.method, found.settings) == ("level", {"C": 0.1})
+
+
+def test_without_test_parts_the_unlabelled_parts_choose(tmp_path):
+    grids = {"level": {"C": [1.0, 100.0]}}
+    plan = made_up_plan(grids)
+    errors = {("level", 100.0): [0.1, 0.1, 0.1]}
+    change = with_errors(errors, "unlabelled_error")
+    facts = made_up_facts(plan, grids)
+    store = RecordStore(tmp_path / "records")
+    for run in plan.runs:
+        store.write(change(made_up_record(run)))
+    unlabelled = type(facts)(**{**vars(facts), "unlabelled": {"heart"}})
+    prepare(tmp_path / "results.zarr", plan, unlabelled, store)
+    found = choose(tmp_path, Wanted())
+    assert found.settings == {"C": 100.0}
+    assert "on the unlabelled parts (error 10.00 %" in found.said
+
+
+@pytest.mark.parametrize(
+    ("wanted", "method", "settings", "changed"),
+    [
+        (Wanted(method="uniform"), "uniform", {}, {}),
+        (Wanted(method="level", settings={"C": 100}), "level", {"C": 100.0}, {}),
+        (Wanted(settings={"C": 100.0, "variant": "newton"}), "simplemkl",
+         {"C": 100.0, "variant": "newton"}, {}),
+        (Wanted(method="level", settings={"C": 3.0}), "level", {}, {"C": 3.0}),
+        (Wanted(method="level", settings={"tol": 1e-6}), "level", {"C": 0.1}, {"tol": 1e-6}),
+    ],
+)  # fmt: skip
+def test_what_is_asked_for_is_chosen(wanted, method, settings, changed, tmp_path):
+    found = choose(results_of(tmp_path, made_up_plan(), with_errors({})), wanted)
+    assert (found.method, found.settings, found.changed) == (method, settings, changed)
+
+
+def test_the_only_setting_is_no_choice(tmp_path):
+    found = choose(results_of(tmp_path, made_up_plan()), Wanted(method="uniform"))
+    assert found.said == "the only setting"
+
+
+def test_settings_whose_runs_are_not_complete_come_last(tmp_path):
+    errors = with_errors({("level", 1.0): [0.1] * 3, ("level", 100.0): [0.2] * 3})
+
+    def change(record: RunRecord) -> RunRecord | None:
+        lacking = record.key == "level" and record.params["C"] == 1.0 and record.split == 2
+        return None if lacking else errors(record)
+
+    found = choose(results_of(tmp_path, made_up_plan(), change), Wanted())
+    assert found.settings == {"C": 100.0}
+    assert "1 settings with runs that are not complete were left out" in found.said
+
+
+@pytest.mark.parametrize(
+    ("wanted", "said"),
+    [
+        (Wanted(), "2 data sets: heart, liver; expected one.*--dataset heart"),
+        (Wanted("hart"), "--dataset hart: not in the results.*Did you mean 'heart'"),
+        (Wanted("heart", method="levl"), "--method levl: not in the results.*'level'"),
+        (Wanted("heart", bank="x"), "--bank x: not in the results; expected xu2008"),
+        (Wanted("heart", settings={"c": 1.0}), "--set c: .*expected one of C, variant"),
+    ],
+)
+def test_what_is_not_there_is_told(wanted, said, tmp_path):
+    plan = made_up_plan(datasets=("heart", "liver"))
+    with pytest.raises(InputError, match=said):
+        choose(results_of(tmp_path, plan), wanted)
+
+
+def test_results_without_a_complete_run_are_told(tmp_path):
+    with pytest.raises(InputError, match="no complete run; expected a complete run"):
+        choose(results_of(tmp_path, made_up_plan(), lambda record: None), Wanted())
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(StoreError, match="no results here"):
+        choose(tmp_path / "empty", Wanted())
+
+
+def test_a_setting_without_a_score_is_told(tmp_path):
+    def change(record: RunRecord) -> RunRecord:
+        record.scores.clear()
+        return record
+
+    found = choose(results_of(tmp_path, made_up_plan(), change), Wanted())
+    assert np.isnan(found.score)
+    assert found.said == "the first setting: none has a score"
