@@ -104,7 +104,7 @@ def _chosen(choice: Choice) -> str:
 
 def _lines(model: Model, file: Path) -> list[str]:
     """Return lines about a model that was written."""
-    from mkldist.cli.plan import readable_bytes
+    from mkldist.memory import readable_bytes
 
     facts, classes = model.facts, model.outcome.classes
     rows = f"{facts['rows']} rows, {len(model.feature_names)} features"
