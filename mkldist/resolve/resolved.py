@@ -20,6 +20,7 @@ from mkldist.errors import SpecError, nearest
 from mkldist.identity import array_id
 from mkldist.kernels.families import kernel_list
 from mkldist.kernels.kernel_list import KernelList
+from mkldist.kernels.point_checks import check_points, check_scale
 from mkldist.methods.registry import METHODS
 from mkldist.plan.facts import BankFacts, DatasetFacts
 from mkldist.resolve.figure_check import check_figures
@@ -53,6 +54,8 @@ class Resolved:
         Settings of each method by its key.
     kernels : dict of (str, str) to KernelList
         Kernels of each bank on each data set; none for precomputed matrices.
+    code : str
+        Folder in which workers find the user's kernel functions; empty if there are none.
     """
 
     datasets: dict[str, tuple[Dataset, tuple[Split, ...]]]
@@ -60,6 +63,7 @@ class Resolved:
     banks: dict[tuple[str, str], BankFacts]
     grids: dict[str, MethodGrid]
     kernels: dict[tuple[str, str], KernelList] = field(default_factory=dict)
+    code: str = ""
 
     @property
     def dims(self) -> dict[str, dict[str, list[Any]]]:
@@ -114,6 +118,9 @@ def resolve(spec: SweepSpec, data_dirs: Sequence[Path], base: Path) -> Resolved:
             kernels[place] = kernel_list(
                 bank, dataset.n_features, dataset.feature_names, dataset.groups, spec.seed
             )
+            check_scale(bank, kernels[place], spec.preprocessing_of(entry).scale)
+            if dataset.x is not None:
+                check_points(kernels[place], dataset.x, dataset.feature_names, dataset.name)
             banks[place] = BankFacts(len(kernels[place]), kernels[place].fingerprint)
     check_sharing_has_use(spec.methods, [dataset for dataset, _ in datasets.values()])
     return Resolved(datasets, facts, banks, grids, kernels)
