@@ -1,8 +1,10 @@
 """Kernel functions of the user: a Python function, named by ``"package.module:function"``.
 
 The function is called as ``function(left, right, **parameters)`` with points (r, s) and (c, s),
-read-only, and returns their kernel values (r, c).  It must be symmetric and positive semi-definite.
-Shape, finite values and symmetry are checked on every tile.
+read-only, and returns their kernel values (r, c).  Shape and finite values are checked on every
+tile, symmetry and positive semi-definiteness on those of the diagonal and, before anything else, on
+a hundred points.  A function that is semi-definite on these alone passes, and a certificate is then
+void.
 
 An installed package may name such a function by an entry point of the group ``mkldist.kernels``;
 its name is then that of the kernel function.
@@ -38,6 +40,8 @@ from mkldist.kernel_functions.tile import Tile, mirror
 GROUP = ".".join(("mkldist", "kernels"))  # of entry points, not the module of this name
 CUSTOM_CODE = 255  # of all functions of the user in lists of kernels
 SYMMETRY = 1e-8  # of the largest value, by which k(x, z) and k(z, x) may differ
+NEGATIVE = 1e-8  # of the trace, to which an eigenvalue may be negative by rounding
+CHECKED_POINTS = 100  # of a tile of the diagonal, whose kernel values have no negative eigenvalue
 DIAGONAL_POINTS = 64  # whose kernel values are computed together for k(x, x)
 
 Argument = float | int | str | bool
@@ -159,6 +163,7 @@ class CustomKernel:
         if tile.symmetric:
             self._check_symmetry(out)
             mirror(out)
+            self._check_definiteness(out[:CHECKED_POINTS, :CHECKED_POINTS])
 
     def _diagonal(self, points: Any, first: float, second: float) -> Floats:
         """Return ``k(x, x)``, (n,), from blocks of the diagonal."""
@@ -203,6 +208,15 @@ class CustomKernel:
                 f"kernel function {self.head}",
                 f"k(x, z) = {values[i, j]:.6g} but k(z, x) = {values[j, i]:.6g} for two points",
                 "a symmetric function",
+            )
+
+    def _check_definiteness(self, values: Floats) -> None:
+        least, trace = np.linalg.eigvalsh(values).min(initial=0.0), np.trace(values)
+        if least < -NEGATIVE * abs(trace):
+            raise GramError(
+                f"kernel function {self.head}",
+                f"an eigenvalue of {least:.3g} between {len(values)} points, trace {trace:.3g}",
+                "a positive semi-definite function",
             )
 
 

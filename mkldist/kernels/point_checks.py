@@ -1,4 +1,4 @@
-"""Check of points against the kernel functions that are to be evaluated on them."""
+"""Checks of points and kernel functions against each other, before a bank is made of them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ import numpy as np
 
 from mkldist.arrays import Floats
 from mkldist.errors import DataError, SpecError
+from mkldist.kernel_functions.custom import CHECKED_POINTS, CUSTOM_CODE
 from mkldist.kernel_functions.definition import Takes
 from mkldist.kernel_functions.registry import FUNCTIONS
+from mkldist.kernels.evaluate import evaluate
 from mkldist.kernels.kernel_list import KernelList
 from mkldist.spec.banks import BankSpec
 
@@ -51,6 +53,27 @@ def check_points(
         function.takes.value,
         UNSCALED,
     )
+
+
+def check_custom(kernels: KernelList, points: Floats) -> None:
+    """Call every function of the user on some of the points, to find its mistakes at once.
+
+    Parameters
+    ----------
+    kernels : KernelList
+        The kernels.
+    points : (n, d) float64
+        Points as kernels see them; a hundred are taken, in equal steps.
+
+    Raises
+    ------
+    mkldist.errors.GramError
+        If a function fails, or returns what is no kernel.
+    """
+    own = np.flatnonzero(kernels.function == CUSTOM_CODE)
+    some = points[:: max(1, len(points) // CHECKED_POINTS)][:CHECKED_POINTS]
+    for m in own.tolist():
+        evaluate(kernels.select([m]), some, some)
 
 
 def check_scale(bank: BankSpec, kernels: KernelList, scale: str) -> None:

@@ -72,6 +72,8 @@ def test_names_say_function_and_parameters():
         (lambda x, z: "no", r"raised ValueError: could not convert"),
         (lambda x, z: np.full((6, 6), np.nan), "returned nan in row 0, column 0"),
         (lambda x, z: x @ np.array([[0, 1], [0, 0]]) @ z.T, r"k\(x, z\) = .* but k\(z, x\) = "),
+        (lambda x, z: -x @ z.T, r"an eigenvalue of -.* between 6 points, trace -"),
+        (lambda x, z: np.tanh(x @ z.T - 1), r"an eigenvalue of -.* between 6 points"),
         (lambda x, z: np.multiply(x, 2, out=x), "raised ValueError: output array is read-only"),
     ],
 )

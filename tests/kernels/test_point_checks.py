@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mkldist.errors import DataError, SpecError
+from mkldist.errors import DataError, GramError, SpecError
 from mkldist.kernels.evaluate import evaluate
 from mkldist.kernels.families import kernel_list
 from mkldist.kernels.kernel_list import KernelList
-from mkldist.kernels.point_checks import check_points, check_scale
+from mkldist.kernels.point_checks import check_custom, check_points, check_scale
 from mkldist.spec.banks import BankSpec
 
 SPEC = BankSpec(
@@ -48,6 +48,23 @@ def test_evaluation_refuses_them_too():
     assert evaluate(kernels(), points, points).shape == (3, 3, 3)
     with pytest.raises(DataError, match="a jaccard kernel: a feature of -1; expected numbers of"):
         evaluate(kernels(), points, -points)
+
+
+def test_functions_of_the_user_are_tried_on_a_hundred_points_at_most():
+    sizes = []
+
+    def products(left, right):
+        sizes.append((len(left), len(right)))
+        return left @ right.T
+
+    spec = BankSpec(kernels=[{"function": "linear"}, {"function": products, "features": "each"}])
+    points = np.random.default_rng(0).normal(size=(270, 3))
+    check_custom(kernels(spec), points)
+    check_custom(kernels(spec), points[:7])
+    assert sizes == [(100, 100)] * 3 + [(7, 7)] * 3
+    distances = BankSpec(kernels=[{"function": lambda x, z: -((x[:, None] - z) ** 2).sum(-1)}])
+    with pytest.raises(GramError, match="<lambda>: an eigenvalue of -"):
+        check_custom(kernels(distances), points)
 
 
 def test_scaling_is_refused_where_kernels_take_no_negative_values():
