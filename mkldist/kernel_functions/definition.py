@@ -157,3 +157,9 @@ class KernelFunction:
     def settings(self, first: float, second: float) -> Sequence[tuple[Parameter, float]]:
         """Return the parameters with their values."""
         return list(zip(self.parameters, (first, second), strict=False))
+
+
+def kernel_words(label: str) -> str:
+    """Return "a gaussian kernel" or "an intersection kernel" for messages."""
+    article = "an" if label[:1].lower() in "aeiou" else "a"
+    return f"{article} {label} kernel"

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from mkldist.arrays import Floats
 from mkldist.errors import DataError
-from mkldist.kernel_functions.definition import Takes
+from mkldist.kernel_functions.definition import Takes, kernel_words
 from mkldist.kernel_functions.lengths import inverse_lengths
 from mkldist.kernel_functions.tile import Tile
 from mkldist.kernels.kernel_list import KernelList
@@ -113,4 +113,4 @@ def _check_not_negative(label: str, tile: Tile) -> None:
     """Raise DataError if a point of a tile has a negative value."""
     least = min((float(side.min()) for side in (tile.left, tile.right) if side.size), default=0.0)
     if least < 0.0:
-        raise DataError(f"a {label} kernel", f"a feature of {least:g}", Takes.NON_NEGATIVE.value)
+        raise DataError(kernel_words(label), f"a feature of {least:g}", Takes.NON_NEGATIVE.value)

@@ -9,7 +9,7 @@ import numpy as np
 from mkldist.arrays import Floats
 from mkldist.errors import DataError, SpecError
 from mkldist.kernel_functions.custom import CHECKED_POINTS, CUSTOM_CODE
-from mkldist.kernel_functions.definition import Takes
+from mkldist.kernel_functions.definition import Takes, kernel_words
 from mkldist.kernel_functions.registry import FUNCTIONS
 from mkldist.kernels.evaluate import evaluate
 from mkldist.kernels.kernel_list import KernelList
@@ -46,10 +46,11 @@ def check_points(
     column = int(columns[place])
     seen_by = [m for m in restricted.tolist() if column in kernels.features_of(m)]
     function = kernels.function_of(seen_by[0])
+    name = f"x{column}" if names is None else repr(names[column])
     raise DataError(
         where,
-        f"{points[row, column]:g} in row {row} (from 0), column "
-        f"{f'x{column}' if names is None else repr(names[column])}, for a {function.label} kernel",
+        f"{points[row, column]:g} in row {row} (from 0), column {name}, "
+        f"for {kernel_words(function.label)}",
         function.takes.value,
         UNSCALED,
     )
@@ -94,7 +95,7 @@ def check_scale(bank: BankSpec, kernels: KernelList, scale: str) -> None:
     label = kernels.function_of(int(restricted[0])).label
     raise SpecError(
         f"banks.{bank.label}",
-        f'a {label} kernel of features that scale = "{scale}" makes negative',
+        f'{kernel_words(label)} of features that scale = "{scale}" makes negative',
         "features of at least 0",
         'Set scale = "none" under [preprocessing]',
     )

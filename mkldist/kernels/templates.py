@@ -11,7 +11,7 @@ import numpy as np
 from mkldist.arrays import Floats
 from mkldist.errors import SpecError
 from mkldist.kernel_functions.custom import CUSTOM_CODE, CustomFunction, CustomKernel
-from mkldist.kernel_functions.definition import KernelFunction, Parameter, Takes
+from mkldist.kernel_functions.definition import KernelFunction, Parameter, Takes, kernel_words
 from mkldist.kernel_functions.registry import FUNCTIONS, PARAMETERS
 from mkldist.kernels.feature_subsets import WIDTH_STREAM, FeatureSubsets
 from mkldist.spec.banks import KernelSpec, Range
@@ -53,19 +53,19 @@ def check_entry(entry: KernelSpec, place: str) -> None:
     function = FUNCTIONS.get(entry.function) if isinstance(entry.function, str) else None
     taken = () if function is None else function.parameters
     keys = [parameter.key for parameter in taken] if function else ["parameters"]
-    label = entry.label
+    words = kernel_words(entry.label)
     for key in (*PARAMETERS, "parameters"):
         if getattr(entry, key) is not None and key not in keys:
             wanted = f"{' and '.join(keys)} alone" if keys else "none"
-            raise SpecError(f"{place}.{key}", f"{key} of a {label} kernel", wanted)
+            raise SpecError(f"{place}.{key}", f"{key} of {words}", wanted)
     for parameter in taken:
         if parameter.default is None and getattr(entry, parameter.key) is None:
             wanted = f"{parameter.key} = …"
-            raise SpecError(place, f"a {label} kernel without {parameter.key}", wanted)
+            raise SpecError(place, f"{words} without {parameter.key}", wanted)
     if function is not None and function.takes is Takes.TEXTS:
         raise SpecError(
             f"{place}.function",
-            f"a {label} kernel of features, which are numbers",
+            f"{words} of features, which are numbers",
             "a kernel function of numbers",
             "Give Gram matrices of texts as grams; mkldist.kernels.spectrum_gram computes them",
         )
