@@ -20,9 +20,9 @@ import functools
 import hashlib
 import importlib
 import inspect
+import os
 import pickle
 import sys
-import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -263,7 +263,7 @@ def _content(call: Callable[..., Any]) -> str:
     try:
         state = pickle.dumps(held)
     except Exception:  # the content cannot be told: a bank of it is never found again
-        state = uuid.uuid4().bytes
+        state = os.urandom(16)
     return hashlib.blake2b(source + name.encode() + state, digest_size=10).hexdigest()
 
 

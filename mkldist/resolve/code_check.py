@@ -47,11 +47,14 @@ def check_code(spec: SweepSpec, folder: Path, *, allowed: bool) -> str:
 
 
 def code_of(spec: SweepSpec) -> Iterator[tuple[str, str]]:
-    """Yield place and name of every kernel function of a sweep that is not mkldist's own."""
+    """Yield place and name of every kernel function that a sweep would import.
+
+    Functions that Python code puts into a sweep itself are at hand already.
+    """
     for bank in spec.banks:
         for number, entry in enumerate(bank.kernels):
-            if entry.label not in FUNCTIONS:
-                yield f"banks.{bank.label}.kernels[{number}]", entry.label
+            if isinstance(entry.function, str) and entry.function not in FUNCTIONS:
+                yield f"banks.{bank.label}.kernels[{number}]", entry.function
 
 
 def code_lines(spec: SweepSpec) -> Iterator[str]:

@@ -21,6 +21,7 @@ OWN = PLAIN.model_copy(
                 name="mine",
                 kernels=[
                     {"function": "linear"},
+                    {"function": max},
                     {"function": "mine:k", "parameters": {"a": 1}},
                     {"function": "mine:k"},
                 ],
@@ -31,7 +32,7 @@ OWN = PLAIN.model_copy(
 
 
 def test_code_is_told_by_place_and_said_once():
-    places = [("banks.mine.kernels[1]", "mine:k"), ("banks.mine.kernels[2]", "mine:k")]
+    places = [("banks.mine.kernels[2]", "mine:k"), ("banks.mine.kernels[3]", "mine:k")]
     assert list(code_of(OWN)) == places
     assert list(code_lines(OWN)) == ["runs code that is not mkldist's: mine:k"]
     assert list(code_lines(PLAIN)) == []
@@ -43,7 +44,7 @@ def test_code_is_refused_unless_it_is_asked_for(monkeypatch):
     with pytest.raises(SpecError) as caught:
         check_code(OWN, Path("some"), allowed=False)
     assert str(caught.value) == (
-        "banks.mine.kernels[1].function: 'mine:k', code that would run on this machine and on all "
+        "banks.mine.kernels[2].function: 'mine:k', code that would run on this machine and on all "
         "workers; expected a kernel function of mkldist, or --allow-code. Repeat the command with "
         "--allow-code if you trust this code."
     )
