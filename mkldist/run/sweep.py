@@ -112,14 +112,12 @@ def run_sweep(
         Output folder; by default ``outputs.path`` of the sweep, else ``results/<name>``.
     connect_options : ConnectOptions, optional
         Choice of the workers; by default all processors of this machine.
-    retry_failed : bool
-        True to do runs again that are recorded as failed.
+    retry_failed, allow_code : bool
+        True to do failed runs again; True to import and call kernel functions that are not mkldist's.
     console : Console, optional
         Console for the progress; without one no progress is shown.
     resume_command : str
         Command that resumes the sweep, for the message after an interruption.
-    allow_code : bool
-        True to import and call kernel functions that are not mkldist's.
 
     Raises
     ------
@@ -131,9 +129,8 @@ def run_sweep(
         After the cluster is closed; it says how many runs are recorded and how to resume.
     """
     options, path = connect_options or ConnectOptions(), output_path(spec, output)
-    # Workers' imports take seconds, so they begin while this process plans.  Where the folder
-    # exists, nothing may be left to do, and a finished sweep is to answer at once: workers then
-    # start only if they are needed.  A sweep of few runs may be done without other processes.
+    # Workers' imports take seconds, so they begin while this process plans, unless the sweep may be
+    # finished, since its folder exists, or be so small that it needs no other processes.
     if not path.exists() and (not options.are_default or n_settings(spec) >= MANY_RUNS):
         options.prepare()
     plan, resolved = planned(spec, origin, data_dirs, options, allow_code=allow_code)
