@@ -113,7 +113,7 @@ def run_sweep(
     connect_options : ConnectOptions, optional
         Choice of the workers; by default all processors of this machine.
     retry_failed, allow_code : bool
-        True to do failed runs again; True to import and call kernel functions that are not mkldist's.
+        True to do failed runs again, and to call kernel functions that are not mkldist's.
     console : Console, optional
         Console for the progress; without one no progress is shown.
     resume_command : str
