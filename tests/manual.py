@@ -17,6 +17,7 @@ from pydantic import BaseModel, Discriminator
 from pydantic.fields import FieldInfo
 
 from mkldist.counters import Counters
+from mkldist.kernel_functions.registry import FUNCTIONS
 from mkldist.methods import names
 from mkldist.methods.registry import METHODS
 from mkldist.results import schema
@@ -99,6 +100,8 @@ def table(name: str) -> Sequence[str]:
     if name == "files":
         rows = ((f"`{file.stem}`", load_sweep(file).description) for file in _sweep_files())
         return _lines(("sweep", "contents"), rows)
+    if name == "kernel functions":
+        return _lines(("function", "k(x, z)", "parameters", "points"), _kernel_functions())
     if name in KEYS:
         fields = KEYS[name].model_fields.items()
         return _lines(
@@ -176,6 +179,13 @@ def _type(annotation: Any, metadata: Iterable[Any] = ()) -> str:
 
 def _plural(words: str) -> str:
     return words if words.startswith("`") else re.sub(r"^(table|text|name|number)", r"\1s", words)
+
+
+def _kernel_functions() -> Iterable[Sequence[str]]:
+    for name, function in FUNCTIONS.items():
+        keys = ", ".join(f"`{parameter.key}`" for parameter in function.parameters)
+        points = f"{function.takes.value}. {function.note}".rstrip()
+        yield f"`{name}`", f"`{function.formula}`", keys, sentence(points)
 
 
 def _sweep_files() -> list[Path]:

@@ -99,7 +99,9 @@ def test_its_table_names_every_method():
 
 def test_its_python_and_that_of_the_manual_solve_problems(tmp_path, monkeypatch):
     (_, on_arrays) = blocks("python")
-    (on_a_graph, _, of_a_model, _, with_estimators, on_a_bank) = blocks("python", MANUAL)
+    (of_ones_own, on_a_graph, _, of_a_model, _, with_estimators, on_a_bank) = blocks(
+        "python", MANUAL
+    )
     x = np.random.default_rng(0).normal(size=(40, 2))
     x[:20] += 3
     y = np.repeat([-1.0, 1.0], 20)
@@ -122,6 +124,9 @@ def test_its_python_and_that_of_the_manual_solve_problems(tmp_path, monkeypatch)
     exec(on_a_bank, names)
     assert np.mean(names["values"] * y > 0) > 0.9
     assert len(names["strong"]) == (names["table"].weight > 0).sum()
+    exec(of_ones_own, names)
+    own = mkldist.KernelBank(np.abs(x), [names["hellinger"]])
+    assert mkldist.solve("level", own, y, C=10.0).converged
     exec(on_a_graph, names)
     values = names["solution"].decision_function(names["grams"])
     assert np.mean(values * y > 0) > 0.9
@@ -135,7 +140,7 @@ def test_the_sweep_from_python_of_the_manual_runs(tmp_path, monkeypatch, capsys)
     exec(program, names)
     assert names["tree"]["heart/level"].sizes["split"] == 5
     assert "mine: 20 runs in 5 batches" in capsys.readouterr().out
-    assert mkldist.planning("mine").n_recorded == 20
+    assert mkldist.plan("mine").n_recorded == 20
 
 
 def test_its_python_and_that_of_the_manual_read_results(tmp_path, monkeypatch):
@@ -143,7 +148,7 @@ def test_its_python_and_that_of_the_manual_read_results(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     file = ROOT / "sweeps" / "quickstart.toml"
     run_sweep(load_sweep(file, SMALL), origin=file, connect_options=ConnectOptions(n_workers=1))
-    (reading, _), (_, tracing, *_) = blocks("python"), blocks("python", MANUAL)
+    (reading, _), (_, _, tracing, *_) = blocks("python"), blocks("python", MANUAL)
     names: dict[str, Any] = {}
     exec(reading, names)
     names["tree"].close()

@@ -20,5 +20,7 @@ def command(sweep: GivenSweep, workers: int | None) -> None:
     spec = sweep.load()
     with sweep.naming():
         output = sweep.results or output_path(spec)
-        plan = SweepPlan.make(spec, sweep.file, sweep.data_dirs, output, workers)
+        plan = SweepPlan.make(
+            spec, sweep.file, sweep.data_dirs, output, workers, allow_code=sweep.allow_code
+        )
     Console().print(plan, crop=False)

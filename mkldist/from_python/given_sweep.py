@@ -59,7 +59,7 @@ class GivenSweep:
         changes: Mapping[str, Any] | None = None,
         output: str | Path | None = None,
     ) -> GivenSweep:
-        """Understand the arguments of :func:`mkldist.sweep` and :func:`mkldist.planning`.
+        """Understand the arguments of :func:`mkldist.sweep` and :func:`mkldist.plan`.
 
         Raises
         ------

@@ -65,10 +65,14 @@ def list_kernels() -> pd.DataFrame:
     """
     import pandas as pd
 
-    from mkldist.from_python.known import FUNCTIONS, known_of
+    from mkldist.from_python.known import known_of
+    from mkldist.kernel_functions.registry import FUNCTIONS
 
     rows = [
-        *((name, "function", formula, words) for name, (formula, words) in FUNCTIONS.items()),
+        *(
+            (name, "function", one.formula, ", ".join(given.key for given in one.parameters))
+            for name, one in FUNCTIONS.items()
+        ),
         *((one.name, "family", one.line, "") for one in known_of("family")),
     ]
     return pd.DataFrame(rows, columns=["kernel", "kind", "formula", "parameters"]).set_index(

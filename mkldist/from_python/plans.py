@@ -73,6 +73,8 @@ class SweepPlan:
         output: Path,
         n_workers: int | None = None,
         given: Mapping[str, GivenData] | None = None,
+        *,
+        allow_code: bool = False,
     ) -> SweepPlan:
         """Plan a sweep; read its data and write nothing.
 
@@ -84,6 +86,8 @@ class SweepPlan:
             Workers; by default one for each processor.
         given : mapping of str to GivenData, optional
             Data sets that are in memory, by name.
+        allow_code : bool
+            True if kernel functions that are not mkldist's may be imported and called.
 
         Raises
         ------
@@ -92,7 +96,9 @@ class SweepPlan:
         """
         n_workers = n_workers or default_workers()
         options = ConnectOptions(n_workers=n_workers)
-        plan, resolved = planned(spec, origin, data_dirs, options, given or {})
+        plan, resolved = planned(
+            spec, origin, data_dirs, options, given or {}, allow_code=allow_code
+        )
         recorded = recorded_runs(plan, output)
         return cls(plan, tuple(resolved.account_lines(spec)), recorded, n_workers)
 
@@ -244,6 +250,7 @@ def plan(
     output: str | Path | None = None,
     data_dirs: Sequence[str | Path] = (),
     workers: int | None = None,
+    allow_code: bool = False,
 ) -> SweepPlan:
     """Return the work of a sweep without doing it; write nothing.
 
@@ -253,6 +260,8 @@ def plan(
         As for :func:`mkldist.sweep`.
     workers : int, optional
         Workers to plan for; by default one for each processor.
+    allow_code : bool
+        As for :func:`mkldist.sweep`.
 
     Raises
     ------
@@ -262,7 +271,7 @@ def plan(
     Examples
     --------
     >>> import mkldist
-    >>> work = mkldist.planning("quickstart", changes={"splits.repeats": 2})
+    >>> work = mkldist.plan("quickstart", changes={"splits.repeats": 2})
     >>> work.n_runs, work.n_kernels
     (26, 806)
     """
@@ -273,8 +282,9 @@ def plan(
     folders = [Path(folder) for folder in data_dirs]
     with given.naming():
         return SweepPlan.make(
-            given.spec, given.origin, folders, given.output, workers, given.kept.data
-        )
+            given.spec, given.origin, folders, given.output, workers, given.kept.data,
+            allow_code=allow_code,
+        )  # fmt: skip
 
 
 def _graphs(plan: Plan) -> list[str]:

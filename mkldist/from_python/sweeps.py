@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +34,7 @@ def sweep(
     cluster: str | Path | None = None,
     retry_failed: bool = False,
     progress: bool = True,
+    allow_code: bool = False,
 ) -> xr.DataTree:
     """Do all runs of a sweep that are not recorded yet, and return its results.
 
@@ -69,6 +71,9 @@ def sweep(
         True to repeat runs that are recorded as failed.
     progress : bool
         True to show the progress on standard error, or below the cell of a notebook.
+    allow_code : bool
+        True if kernel functions that the sweep names as ``"module:function"`` may be imported and
+        called.
 
     Returns
     -------
@@ -107,7 +112,8 @@ def sweep(
 
     given = GivenSweep.of(spec, data, changes, output)
     options = _options(workers, threads_per_worker, scheduler, cluster)
-    outcome = _run(given, options, data_dirs, retry_failed=retry_failed, progress=progress)
+    run = partial(_run, retry_failed=retry_failed, progress=progress, allow_code=allow_code)
+    outcome = run(given, options, data_dirs)
     tree = open_results(outcome.path)
     _warn_of_failures(outcome)
     return tree
@@ -120,6 +126,7 @@ def _run(
     *,
     retry_failed: bool,
     progress: bool,
+    allow_code: bool,
 ) -> SweepOutcome:
     """Run the sweep, and say at its end where the results are."""
     from rich.console import Console
@@ -137,6 +144,7 @@ def _run(
             console=Console(stderr=True) if progress else None,
             resume_command=f"the same call of mkldist.sweep, or mkldist sweep {given.output}",
             kept=given.kept,
+            allow_code=allow_code,
         )
 
 

@@ -13,9 +13,9 @@ import numpy.typing as npt
 from mkldist.arrays import Floating, Floats
 from mkldist.errors import GramError
 from mkldist.gram.layout import TileLayout
-from mkldist.kernels.functions import inverse_lengths
-from mkldist.kernels.gram_tiles import evaluate_diagonals, evaluate_gram_tiles
+from mkldist.kernel_functions.lengths import inverse_lengths
 from mkldist.kernels.kernel_list import KernelList
+from mkldist.kernels.tile_values import fill_diagonals, fill_tiles
 
 
 class BankSource(Protocol):
@@ -75,12 +75,12 @@ class FeatureSource:
         """See :meth:`BankSource.fill`."""
         rows, cols = (index[tiles] for index in layout.coordinates)
         columns, chosen = self._columns, self.kernels.select(kernels)
-        evaluate_gram_tiles(chosen, columns, rows, cols, out, cosine=self.cosine)
+        fill_tiles(chosen, columns, rows, cols, out, cosine=self.cosine)
 
     def diagonals(self, kernels: slice) -> Floats:
         """See :meth:`BankSource.diagonals`."""
         chosen = self.kernels.select(kernels)
-        return evaluate_diagonals(chosen, self._columns, cosine=self.cosine)
+        return fill_diagonals(chosen, self._columns, cosine=self.cosine)
 
     def name(self, kernel: int) -> str:
         """See :meth:`BankSource.name`."""

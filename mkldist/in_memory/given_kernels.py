@@ -28,8 +28,8 @@ def bank_spec(kernels: Any, **settings: Any) -> BankSpec:
     Parameters
     ----------
     kernels : str or sequence of mappings and kernels
-        Name of a family; or entries with the keys of ``[[banks.kernels]]``, and objects such as
-        ``mkldist.kernels.Gaussian``.
+        Name of a family; or entries with the keys of ``[[banks.kernels]]``, objects such as
+        ``mkldist.kernels.Gaussian``, and functions of two sets of points.
     **settings
         Other keys of ``[[banks]]``.
 
@@ -49,7 +49,9 @@ def bank_spec(kernels: Any, **settings: Any) -> BankSpec:
             f"the name of a family, such as {next(iter(NAMED_FAMILIES))!r}, or {EXAMPLE}",
         )
     else:
-        document["kernels"] = plain(kernels)
+        document["kernels"] = [
+            {"function": kernel} if callable(kernel) else plain(kernel) for kernel in kernels
+        ]
     try:
         return BankSpec.model_validate(document)
     except ValidationError as error:
@@ -93,6 +95,8 @@ def plain(value: Any) -> Any:
     """Return kernels, arrays, ranges and numbers of numpy within a value as plain Python."""
     if isinstance(value, Kernel):
         return plain(value.entry())
+    if callable(value):
+        return value
     if isinstance(value, Mapping):
         return {key: plain(item) for key, item in value.items()}
     if isinstance(value, np.ndarray | np.generic):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -49,9 +49,10 @@ class KernelBank:
         Features of the training points, finite.
     kernels : str or list of dict and kernels
         Name of a family, see ``mkldist list kernels``; or entries with the keys of
-        ``[[banks.kernels]]`` in a sweep file (``function``, ``widths``, ``degrees``, ``offset``
-        and ``features``) and objects such as ``mkldist.kernels.Gaussian(width=0.5)``.  The columns
-        of a DataFrame are features by name, those of an array are ``x0``, ``x1`` and so on.
+        ``[[banks.kernels]]`` in a sweep file (such as ``function``, ``widths`` and ``features``),
+        objects such as ``mkldist.kernels.Gaussian(width=0.5)``, and functions of one's own, see
+        ``mkldist.kernels.Custom``.  The columns of a DataFrame are features by name, those of an
+        array are ``x0``, ``x1`` and so on.
     normalisation : str or list of str
         As in a sweep file: ``"trace"``, ``"cosine"``, ``"centre"``, ``"variance"``, ``"none"``, or
         several in order.
@@ -98,7 +99,7 @@ class KernelBank:
     def __init__(
         self,
         X: Any,
-        kernels: str | Sequence[Mapping[str, Any] | Kernel],
+        kernels: str | Sequence[Mapping[str, Any] | Kernel | Callable[..., Any]],
         *,
         normalisation: str | Sequence[str] = "trace",
         backend: str = "auto",
@@ -233,8 +234,8 @@ class KernelBank:
     def kernels(self) -> pd.DataFrame:
         """Description of the kernels, one row a kernel.
 
-        The columns are function, width, degree, offset, features and name; for Gram matrices the
-        name alone.
+        The columns are function, width, degree, offset, other parameters that kernels have,
+        features and name; for Gram matrices the name alone.
         """
         return self._content.origin.table()
 

@@ -29,6 +29,7 @@ from mkldist.in_memory.opened_bank import (
     stored,
 )
 from mkldist.in_memory.origins import FeatureOrigin, GramOrigin, Origin, given_names
+from mkldist.kernels.point_checks import check_custom, check_points
 from mkldist.spec.banks import BankSpec
 
 if TYPE_CHECKING:
@@ -83,6 +84,8 @@ def bank_of_features(
         hint = "Or call KernelBank.from_grams for Gram matrices"
         raise SpecError("kernels", "'precomputed' for features", "another family", hint)
     kernels = kernels_on(features, spec, groups, seed)
+    check_points(kernels, features.points, features.names, "X")
+    check_custom(kernels, features.points)
     cosine = "cosine" in spec.normalisations
     origin = FeatureOrigin(features, kernels, cosine)
     size = BankSize(len(kernels), len(features.points), _stored_type(spec))

@@ -6,16 +6,16 @@ takes one or two passes over a base.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import cast
 
 import numpy as np
 import numpy.typing as npt
 
 from mkldist.arrays import Floats
-from mkldist.kernels import functions
-from mkldist.kernels.functions import Base
+from mkldist.errors import DataError
+from mkldist.kernel_functions.definition import Takes, kernel_words
+from mkldist.kernel_functions.lengths import inverse_lengths
+from mkldist.kernel_functions.tile import Tile
 from mkldist.kernels.kernel_list import KernelList
 
 
@@ -26,7 +26,7 @@ def evaluate(
     *,
     cosine: bool = False,
     symmetric: bool = False,
-    out: Floats | None = None,
+    out: npt.NDArray[np.floating] | None = None,
 ) -> Floats:
     """Return ``k_m(x, z)`` for every kernel, row and column.
 
@@ -42,7 +42,8 @@ def evaluate(
         Divide by ``sqrt(k(x, x) k(z, z))``; values of points with ``k(x, x) = 0`` become 0.
     symmetric : bool
         True if `rows` and `cols` are equal: the result is then exactly symmetric, and exactly 1 on
-        the diagonal of gaussian, laplacian-rbf and cosine kernels.  Implied by ``rows is cols``.
+        the diagonal of cosine kernels and of those with ``k(x, x) = 1``.  Implied by ``rows is
+        cols``.
     out : (M, r, c) float array, optional
         Array to write to; float64 values are rounded if it is float32.
 
@@ -50,111 +51,66 @@ def evaluate(
     -------
     (M, r, c) float64, or `out`
     """
-    result = np.empty((len(kernels), len(rows), len(cols))) if out is None else out
-    workspace = _Workspace(rows, cols, symmetric or rows is cols)
+    shape = len(rows), len(cols)
+    result = np.empty((len(kernels), *shape)) if out is None else out
+    tile = Tile(shape, symmetric or rows is cols)
+    scratch = None if result.dtype == np.float64 else np.empty(shape)
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         for run in kernels.runs():
-            workspace.enter(kernels.features_of(run.start))
+            columns = kernels.features_of(run.start)
+            left, right = rows[:, columns], cols[:, columns]
+            tile.enter(np.ascontiguousarray(left), np.ascontiguousarray(right))
             for m in range(run.start, run.stop):
-                _evaluate_kernel(kernels, m, workspace, result[m], cosine=cosine)
-    return result
+                target = cast("Floats", result[m]) if scratch is None else scratch
+                _evaluate_kernel(kernels, m, tile, target, cosine=cosine)
+                if scratch is not None:
+                    result[m] = scratch
+    return cast("Floats", result)
 
 
-@dataclass(eq=False)
-class _Workspace:
-    """Points restricted to one feature subset at a time, and the bases computed so far."""
+def diagonals(kernels: KernelList, points: Floats, *, cosine: bool = False) -> Floats:
+    """Return ``k_m(x, x)`` of M kernels and n points, (M, n).
 
-    rows: Floats
-    cols: Floats
-    symmetric: bool
-    left: Floats = field(init=False)
-    right: Floats = field(init=False)
-    centre: Floats = field(init=False)
-    known: set[Base] = field(default_factory=set)
-    buffers: dict[Base, Floats] = field(default_factory=dict)
-    scratch: Floats | None = None
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """The shape (r, c) of one kernel's values."""
-        return len(self.rows), len(self.cols)
-
-    def enter(self, columns: npt.NDArray[np.int32]) -> None:
-        """Restrict the points to the features of `columns`, and forget the bases."""
-        rows, cols = self.rows[:, columns], self.cols[:, columns]
-        self.centre = cols.mean(axis=0) if len(cols) else np.zeros(len(columns))
-        self.left, self.right = np.ascontiguousarray(rows), np.ascontiguousarray(cols)
-        self.known.clear()
-
-    def base(self, base: Base) -> Floats:
-        """Return one base of the current features, (r, c); the first call computes it."""
-        if base not in self.buffers:
-            self.buffers[base] = np.empty(self.shape)
-        out = self.buffers[base]
-        if base not in self.known:
-            self._compute(base, out)
-            self.known.add(base)
-        return out
-
-    def target(self, out: npt.NDArray[np.floating]) -> Floats:
-        """Return `out` if it is float64, else a float64 scratch array of its shape."""
-        if out.dtype == np.float64:
-            return cast("Floats", out)
-        if self.scratch is None:
-            self.scratch = np.empty(self.shape)
-        return self.scratch
-
-    def _compute(self, base: Base, out: Floats) -> None:
-        if base is Base.INNER_PRODUCT:
-            functions.inner_products(self.left, self.right, out)
-        elif base is Base.SQUARED_DISTANCE:
-            functions.squared_distances(self.left, self.right, self.centre, out)
-        else:
-            functions.city_block_distances(self.left, self.right, out)
-        if self.symmetric:
-            _mirror(out)
-            if base is not Base.INNER_PRODUCT:
-                np.fill_diagonal(out, 0.0)
+    Parameters
+    ----------
+    kernels : KernelList
+        M kernels.
+    points : (n, d) float64
+        Points.
+    cosine : bool
+        Divide by ``k(x, x)``; zeros stay zero.
+    """
+    out = np.ones((len(kernels), len(points)))
+    for run in kernels.runs():
+        seen = np.ascontiguousarray(points[:, kernels.features_of(run.start)])
+        for m in range(run.start, run.stop):
+            diagonal = kernels.function_of(m).diagonal
+            if diagonal is not None:
+                out[m] = diagonal(seen, float(kernels.parameter[m]), float(kernels.offset[m]))
+    if cosine:
+        out[...] = (out > 0.0) & (out < np.inf)
+    return out
 
 
-def _evaluate_kernel(
-    kernels: KernelList,
-    m: int,
-    workspace: _Workspace,
-    out: npt.NDArray[np.floating],
-    *,
-    cosine: bool,
-) -> None:
+def _evaluate_kernel(kernels: KernelList, m: int, tile: Tile, out: Floats, *, cosine: bool) -> None:
     """Write one kernel's values, (r, c), to `out`."""
     function = kernels.function_of(m)
-    parameter, offset = float(kernels.parameter[m]), float(kernels.offset[m])
-    target = workspace.target(out)
-    functions.apply(function, workspace.base(function.base), parameter, offset, target)
-    if cosine and function.base is Base.INNER_PRODUCT:
-
-        def lengths(points: Floats) -> Floats:
-            norms = np.einsum("rs,rs->r", points, points)
-            return functions.self_similarities(function, norms, parameter, offset)
-
-        _divide_by_lengths(target, workspace, lengths)
-    if target is not out:
-        out[...] = target
-
-
-def _divide_by_lengths(
-    values: Floats, workspace: _Workspace, squared_lengths: Callable[[Floats], Floats]
-) -> None:
-    """Turn inner products in feature space into cosines, in place."""
-    left = functions.inverse_lengths(squared_lengths(workspace.left))
-    right = functions.inverse_lengths(squared_lengths(workspace.right))
-    # The product of both factors comes first: it is the same number for (x, z) and (z, x), so that
-    # the result is exactly symmetric.
-    values *= left[:, None] * right
-    if workspace.symmetric:
-        np.fill_diagonal(values, np.where(left > 0, 1.0, 0.0))
+    if function.takes is Takes.NON_NEGATIVE:
+        _check_not_negative(function.label, tile)
+    first, second = float(kernels.parameter[m]), float(kernels.offset[m])
+    function.values(tile, first, second, out)
+    if cosine and function.diagonal is not None:
+        squares = (function.diagonal(points, first, second) for points in (tile.left, tile.right))
+        left, right = map(inverse_lengths, squares)
+        # The product of both factors comes first: it is the same number for (x, z) and (z, x), so
+        # that the result is exactly symmetric.
+        out *= left[:, None] * right
+        if tile.symmetric:
+            np.fill_diagonal(out, np.where(left > 0, 1.0, 0.0))
 
 
-def _mirror(square: Floats) -> None:
-    """Copy the upper triangle of a square matrix to the lower, in place."""
-    upper = np.triu(square, 1)
-    np.copyto(square, upper.T, where=np.tri(len(square), k=-1, dtype=bool))
+def _check_not_negative(label: str, tile: Tile) -> None:
+    """Raise DataError if a point of a tile has a negative value."""
+    least = min((float(side.min()) for side in (tile.left, tile.right) if side.size), default=0.0)
+    if least < 0.0:
+        raise DataError(kernel_words(label), f"a feature of {least:g}", Takes.NON_NEGATIVE.value)

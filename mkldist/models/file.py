@@ -12,9 +12,9 @@ import numpy as np
 from mkldist.data.preprocessing import FeatureScale, FittedPreprocessing
 from mkldist.data.source_columns import SourceColumns
 from mkldist.durable import remove_temporaries, write_file, writing
-from mkldist.errors import StoreError, nearest
+from mkldist.errors import SpecError, StoreError, nearest
 from mkldist.in_memory.expansion import Expansion
-from mkldist.kernels.functions import KernelFunction
+from mkldist.kernel_functions.registry import FUNCTIONS
 from mkldist.kernels.kernel_list import KernelList
 from mkldist.models.content import ModelContent
 from mkldist.models.outcome import Outcome
@@ -155,7 +155,21 @@ def _model(header: Mapping[str, Any], arrays: Arrays) -> ModelContent:
 
 
 def described(kernels: KernelList) -> list[dict[str, Any]]:
-    """Return kernels as JSON takes them: function, parameters, features and their label."""
+    """Return kernels as JSON takes them: function, parameters, features and their label.
+
+    Raises
+    ------
+    mkldist.errors.SpecError
+        For a function of the user: a model holds no code.
+    """
+    for m in range(len(kernels)):
+        if kernels.custom_of(m) is not None:
+            raise SpecError(
+                "model",
+                f"kernel function {kernels.function_of(m).label!r} of the user",
+                "functions of mkldist: the file of a model holds no code",
+                "Keep the bank and its decision_function, or save Gram matrices of new points",
+            )
     return [
         {
             "function": kernels.function_of(m).label,
@@ -170,7 +184,6 @@ def described(kernels: KernelList) -> list[dict[str, Any]]:
 
 def kernel_list(described: list[dict[str, Any]]) -> KernelList:
     """Return the kernels that :func:`described` describes."""
-    codes = {function.label: int(function) for function in KernelFunction}
     subsets: dict[tuple[int, ...], int] = {}
     labels: dict[int, str] = {}
     for kernel in described:
@@ -179,7 +192,9 @@ def kernel_list(described: list[dict[str, Any]]) -> KernelList:
             labels[number] = kernel["label"]
     sizes = [len(features) for features in subsets]
     return KernelList(
-        function=np.array([codes[kernel["function"]] for kernel in described], dtype=np.uint8),
+        function=np.array(
+            [FUNCTIONS[kernel["function"]].code for kernel in described], dtype=np.uint8
+        ),
         parameter=np.array([kernel["parameter"] for kernel in described]),
         offset=np.array([kernel["offset"] for kernel in described]),
         subset=np.array([subsets[tuple(kernel["features"])] for kernel in described]),

@@ -16,11 +16,13 @@ from mkldist.data.dataset import Dataset, Split
 from mkldist.data.folds import n_inner_folds
 from mkldist.data.given_files import GivenData
 from mkldist.data.missing import check_known_rows
+from mkldist.data.preprocessing import preprocessed
 from mkldist.data.splits import make_splits
 from mkldist.errors import SpecError, nearest
 from mkldist.identity import array_id
 from mkldist.kernels.families import kernel_list
 from mkldist.kernels.kernel_list import KernelList
+from mkldist.kernels.point_checks import check_custom, check_points, check_scale
 from mkldist.methods.registry import METHODS
 from mkldist.planning.facts import BankFacts, DatasetFacts
 from mkldist.resolve.figure_check import check_figures
@@ -35,7 +37,7 @@ from mkldist.resolve.split_check import check_folds, check_unlabelled
 from mkldist.solvers.parameters import MethodGrid, expand
 from mkldist.spec.banks import BankSpec
 from mkldist.spec.foreign import meant
-from mkldist.spec.model import DatasetSpec, SweepSpec
+from mkldist.spec.model import DatasetSpec, PreprocessingSpec, SweepSpec
 
 NOTHING: Mapping[str, GivenData] = {}
 
@@ -56,6 +58,8 @@ class Resolved:
         Settings of each method by its key.
     kernels : dict of (str, str) to KernelList
         Kernels of each bank on each data set; none for precomputed matrices.
+    code : str
+        Folder in which workers find the user's kernel functions; empty if there are none.
     """
 
     datasets: dict[str, tuple[Dataset, tuple[Split, ...]]]
@@ -63,6 +67,7 @@ class Resolved:
     banks: dict[tuple[str, str], BankFacts]
     grids: dict[str, MethodGrid]
     kernels: dict[tuple[str, str], KernelList] = field(default_factory=dict)
+    code: str = ""
 
     @property
     def dims(self) -> dict[str, dict[str, list[Any]]]:
@@ -124,6 +129,7 @@ def resolve(
             kernels[place] = kernel_list(
                 bank, dataset.n_features, dataset.feature_names, dataset.groups, spec.seed
             )
+            _check_kernels(bank, kernels[place], spec.preprocessing_of(entry), dataset, splits)
             banks[place] = BankFacts(len(kernels[place]), kernels[place].fingerprint)
     check_sharing_has_use(spec.methods, [dataset for dataset, _ in datasets.values()])
     return Resolved(datasets, facts, banks, grids, kernels)
@@ -165,6 +171,22 @@ def _loaded(
     check_folds(grids, dataset, splits)
     check_graph(spec, entry, dataset, splits, grids.values())
     return dataset, splits
+
+
+def _check_kernels(
+    bank: BankSpec,
+    kernels: KernelList,
+    preprocessing: PreprocessingSpec,
+    dataset: Dataset,
+    splits: Sequence[Split],
+) -> None:
+    """Check that kernel functions take the features, and that those of the user work on them."""
+    check_scale(bank, kernels, preprocessing.scale)
+    if dataset.x is not None:
+        check_points(kernels, dataset.x, dataset.feature_names, dataset.name)
+    if kernels.custom:
+        points = preprocessed(preprocessing, dataset, splits[0])
+        check_custom(kernels, points[splits[0].known])
 
 
 def _dataset_facts(

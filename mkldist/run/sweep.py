@@ -98,6 +98,7 @@ def run_sweep(
     console: Console | None = None,
     resume_command: str = "",
     kept: KeptSweep = FROM_FILES,
+    allow_code: bool = False,
 ) -> SweepOutcome:
     """Do the runs of a sweep that have no record yet.
 
@@ -113,8 +114,8 @@ def run_sweep(
         Output folder; by default ``outputs.path`` of the sweep, else ``results/<name>``.
     connect_options : ConnectOptions, optional
         Choice of the workers; by default all processors of this machine.
-    retry_failed : bool
-        True to do runs again that are recorded as failed.
+    retry_failed, allow_code : bool
+        True to do failed runs again, and to call kernel functions that are not mkldist's.
     console : Console, optional
         Console for the progress; without one no progress is shown.
     resume_command : str
@@ -132,12 +133,11 @@ def run_sweep(
         After the cluster is closed; it says how many runs are recorded and how to resume.
     """
     options, path = connect_options or ConnectOptions(), output_path(spec, output)
-    # Workers' imports take seconds, so they begin while this process plans.  Where the folder
-    # exists, nothing may be left to do, and a finished sweep is to answer at once: workers then
-    # start only if they are needed.  A sweep of few runs may be done without other processes.
+    # Workers' imports take seconds, so they begin while this process plans, unless the sweep may be
+    # finished, since its folder exists, or be so small that it needs no other processes.
     if not path.exists() and (not options.are_default or n_settings(spec) >= MANY_RUNS):
         options.prepare()
-    plan, resolved = planned(spec, origin, data_dirs, options, kept.data)
+    plan, resolved = planned(spec, origin, data_dirs, options, kept.data, allow_code=allow_code)
     with claimed(path, spec.name, origin) as folder:
         changed = kept.write(folder)
         sweep = _Sweep(plan, resolved, folder)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from mkldist.data.given_files import GivenData
 from mkldist.planning.model import Plan
 from mkldist.planning.planner import make_plan
+from mkldist.resolve.code_check import check_code
 from mkldist.resolve.memory_limit import check_memory, parse_memory
 from mkldist.resolve.resolved import NOTHING, Resolved, resolve
 from mkldist.results.layout import check_names
@@ -26,6 +28,8 @@ def planned(
     data_dirs: Sequence[Path],
     options: ConnectOptions,
     given: Mapping[str, GivenData] = NOTHING,
+    *,
+    allow_code: bool = False,
 ) -> tuple[Plan, Resolved]:
     """Return the plan of a sweep for the workers that the options ask for, and its data.
 
@@ -37,6 +41,8 @@ def planned(
         Workers of the sweep.
     given : mapping of str to GivenData
         Data sets that are in memory, by name.
+    allow_code : bool
+        True if kernel functions that are not mkldist's may be imported and called.
 
     Raises
     ------
@@ -47,7 +53,8 @@ def planned(
     memory_limit = parse_memory(spec.memory)
     if memory_limit is not None:
         memory_limit //= options.threads_per_worker
-    resolved = resolve(spec, data_dirs, origin.parent, given)
+    code = check_code(spec, origin.parent, allowed=allow_code)
+    resolved = replace(resolve(spec, data_dirs, origin.parent, given), code=code)
     n_threads = options.expected_threads() or default_workers()
     plan = make_plan(spec, resolved.facts, resolved.banks, resolved.grids, n_threads, memory_limit)
     check_memory(plan, options.threads_per_worker)

@@ -14,8 +14,8 @@ from mkldist.arrays import Floating, Floats, Ints
 from mkldist.gram.cross_values import combined, sum_of_expansions
 from mkldist.gram.predictor import RawPredictor
 from mkldist.identity import array_id
+from mkldist.kernel_functions.lengths import inverse_lengths
 from mkldist.kernels.evaluate import evaluate
-from mkldist.kernels.functions import inverse_lengths
 from mkldist.worker.bank_inputs import BankInputs, TrainingView
 
 

@@ -21,7 +21,7 @@ SPEC = {
 
 def test_a_plan_counts_the_work_and_writes_nothing(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    plan = mkldist.planning(SPEC, {"d": (X, Y)}, workers=3)
+    plan = mkldist.plan(SPEC, {"d": (X, Y)}, workers=3)
     assert not list(tmp_path.iterdir())
     assert plan.n_runs == 4 * 2 * (2 + 1)
     assert (plan.n_banks, plan.n_batches, plan.n_solvers) == (8, 8, plan.n_runs)
@@ -35,18 +35,18 @@ def test_a_plan_counts_the_work_and_writes_nothing(tmp_path, monkeypatch):
 
 def test_a_plan_prints_as_the_command_does():
     done = CliRunner().invoke(command, ["plan", "quickstart", "--workers", "2"])
-    text = str(mkldist.planning("quickstart", workers=2))
+    text = str(mkldist.plan("quickstart", workers=2))
     assert [line.rstrip() for line in done.output.splitlines()] == [
         line.rstrip() for line in text.splitlines()
     ]
-    assert repr(mkldist.planning("quickstart", workers=2)) == text
+    assert repr(mkldist.plan("quickstart", workers=2)) == text
 
 
 def test_a_plan_counts_what_is_recorded(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     mkldist.sweep(SPEC, {"d": (X, Y)}, progress=False)
-    assert mkldist.planning(SPEC, {"d": (X, Y)}).n_recorded == 24
-    more = mkldist.planning(SPEC, {"d": (X, Y)}, changes={"methods.level.C": [1, 2]})
+    assert mkldist.plan(SPEC, {"d": (X, Y)}).n_recorded == 24
+    more = mkldist.plan(SPEC, {"d": (X, Y)}, changes={"methods.level.C": [1, 2]})
     assert (more.n_recorded, more.recorded.others) == (16, 8)
     assert "recorded:  16 of 24 runs in results/p, and 8 that are not in this plan" in str(more)
 
@@ -54,7 +54,7 @@ def test_a_plan_counts_what_is_recorded(tmp_path, monkeypatch):
 @pytest.mark.parametrize(("values", "noted"), [([1.0, 30.0], True), ([0.01, 0.1], False)])
 def test_c_of_opposite_meanings_is_noted_where_values_are_shared(values, noted):
     methods = [{"name": "level", "C": [1.0, 10.0]}, {"name": "spicymkl", "C": values}]
-    text = str(mkldist.planning({**SPEC, "methods": methods}, {"d": (X, Y)}))
+    text = str(mkldist.plan({**SPEC, "methods": methods}, {"d": (X, Y)}))
     said = "C of spicymkl weighs the regulariser, so that a larger C is smoother; C of level weighs"
     assert (said in text) == noted
 
@@ -62,4 +62,4 @@ def test_c_of_opposite_meanings_is_noted_where_values_are_shared(values, noted):
 def test_workers_are_a_number():
     for workers in (0, True, "two"):
         with pytest.raises(ValueError, match="workers: found"):
-            mkldist.planning(SPEC, {"d": (X, Y)}, workers=workers)
+            mkldist.plan(SPEC, {"d": (X, Y)}, workers=workers)

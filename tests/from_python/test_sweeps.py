@@ -70,7 +70,7 @@ def test_the_folder_keeps_words_and_data_for_the_commands():
     for given in ("mine", "results/mine", "results/mine/sweep.toml"):
         command.main(["sweep", given, "--quiet"], standalone_mode=False)
     assert record_times(Path("results/mine")) == before
-    assert mkldist.planning("results/mine").n_recorded == 6
+    assert mkldist.plan("results/mine").n_recorded == 6
     by_path = mkldist.sweep("results/mine", changes={"splits.repeats": 3}, progress=False)
     assert by_path["mine/level"].sizes["split"] == 3
     assert before.items() < record_times(Path("results/mine")).items()
@@ -83,7 +83,7 @@ def test_the_sweep_file_in_a_folder_of_ones_choice_means_that_folder():
     mkldist.sweep(SPEC, {"mine": (X, Y)}, output="there", progress=False)
     before = record_times(Path("there"))
     for given in ("there", "there/sweep.toml"):
-        assert mkldist.planning(given).n_recorded == 6
+        assert mkldist.plan(given).n_recorded == 6
         command.main(["sweep", given, "--quiet"], standalone_mode=False)
     assert record_times(Path("there")) == before
     assert not Path("results").exists()

@@ -5,22 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from mkldist.kernel_functions.registry import FUNCTIONS
 from mkldist.kernels.evaluate import evaluate
 from mkldist.kernels.expansion_sums import expansion_sums, takes
-from mkldist.kernels.functions import KernelFunction
 from mkldist.kernels.gram_tiles import WIDE
 from mkldist.kernels.kernel_list import KernelList
 
 RNG = np.random.default_rng(0)
 G, P, L, R = (
-    KernelFunction.GAUSSIAN,
-    KernelFunction.POLYNOMIAL,
-    KernelFunction.LINEAR,
-    KernelFunction.LAPLACIAN_RBF,
+    FUNCTIONS[name].code for name in ("gaussian", "polynomial", "linear", "laplacian-rbf")
 )
 
 
-def kernel_list(functions: list[KernelFunction], subsets: list[list[int]]) -> KernelList:
+def kernel_list(functions: list[int], subsets: list[list[int]]) -> KernelList:
     """Return every function on every subset, with parameters of its own."""
     n = len(functions) * len(subsets)
     function = np.tile(functions, len(subsets))
