@@ -23,6 +23,8 @@ class Account:
         Rows of the source.
     missing : (int, int)
         Numbers of rows and of columns that miss values.
+    views : tuple of str
+        Views, their sizes, and how many points lack them.
     notes : tuple of str
         What is legal but is often a mistake.
     """
@@ -33,4 +35,5 @@ class Account:
     constant: tuple[str, ...] = ()
     n_rows: int = 0
     missing: tuple[int, int] = (0, 0)
+    views: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()

@@ -9,13 +9,14 @@ import numpy as np
 
 from mkldist.arrays import Floats, Ints
 from mkldist.data.account import Account
-from mkldist.data.dataset import Dataset, Split
+from mkldist.data.dataset import Dataset, Split, View, absent_of
 from mkldist.data.labels import class_labels, class_notes, real_values
 from mkldist.data.missing import check_values
 from mkldist.data.partitions import partition_of_column, restricted
 from mkldist.data.raw import RawData
 from mkldist.data.sampling import drawn_per_class
 from mkldist.data.times import rows_in_order
+from mkldist.data.view_checks import check_views, view_lines
 from mkldist.errors import DataError, nearest
 from mkldist.spec.model import DatasetSpec
 from mkldist.spec.splits import SplitsSpec
@@ -72,27 +73,42 @@ def assemble(
         return _of_grams(spec, raw, labelled, where)
     whole = len(labelled.rows) == len(raw.x)
     x = raw.x if whole else raw.x[labelled.rows]
-    missing = check_values(x, raw.feature_names, spec.impute, where)
+    given = {name: one if whole else one.of(labelled.rows) for name, one in raw.given.items()}
+    ids = None if raw.ids is None else raw.ids[labelled.rows]
+    check_views(x, raw.views, given, ids, where)
+    absent = absent_of(x, raw.views)
+    missing = check_values(x, raw.feature_names, spec.impute, where, absent)
     groups = {**raw.groups, **group_columns(spec.groups, raw.feature_names, where)}
-    kept = _varying(x, where) if spec.drop_constant else np.arange(x.shape[1])
+    kept = _varying(x, where) if spec.drop_constant and x.shape[1] else np.arange(x.shape[1])
+    views = _renumbered({name: view.columns for name, view in raw.views.items()}, kept, where)
     return Dataset(
         name=spec.name,
-        x=np.ascontiguousarray(x if len(kept) == x.shape[1] else x.take(kept, axis=1)),
+        x=_columns(x, kept),
         y=labelled.y,
         classes=labelled.classes,
         feature_names=tuple(raw.feature_names[column] for column in kept),
         predefined=restricted(_partitions(raw, splits, where), labelled.rows, len(raw.labels)),
         row_groups=_row_groups(raw, splits, labelled.rows),
         row_order=_row_order(raw, splits, labelled.rows, where),
-        groups=_renumbered(groups, kept, where),
+        groups={**_renumbered(groups, kept, where), **_left(raw.file_groups, kept)},
+        views={name: View(columns, raw.views[name].missing) for name, columns in views.items()},
+        given=given,
         origin=raw.origin,
         impute=spec.impute if any(missing) else None,
         account=replace(
             _account(raw, labelled),
             constant=_others(raw.feature_names, kept),
             missing=missing,
+            views=view_lines(x, raw.views, given),
         ),
     )
+
+
+def _columns(x: Floats, kept: Ints) -> Floats | None:
+    """Return the kept columns; None if there is none, since views hold Gram matrices alone."""
+    if not len(kept):
+        return None
+    return np.ascontiguousarray(x if len(kept) == x.shape[1] else x.take(kept, axis=1))
 
 
 def _partitions(raw: RawData, splits: SplitsSpec, where: str) -> tuple[Split, ...]:
@@ -134,7 +150,8 @@ def _checked_labels(spec: DatasetSpec, raw: RawData, where: str) -> _Labelled:
     except DataError as error:
         try:
             if raw.x is not None:
-                check_values(raw.x, raw.feature_names, spec.impute, where)
+                absent = absent_of(raw.x, raw.views)
+                check_values(raw.x, raw.feature_names, spec.impute, where, absent)
         except DataError as other:
             raise DataError(
                 where,
@@ -216,12 +233,19 @@ def group_columns(
     """Return groups as column indices among all features; the label column does not count."""
     positions = {name: position for position, name in enumerate(names)}
     return {
-        group: tuple(_position(m, positions, f"{where}: groups.{group}") for m in members)
+        group: tuple(feature_position(m, positions, f"{where}: groups.{group}") for m in members)
         for group, members in groups.items()
     }
 
 
-def _position(member: int | str, positions: Mapping[str, int], where: str) -> int:
+def feature_position(member: int | str, positions: Mapping[str, int], where: str) -> int:
+    """Return the column of a feature that is named, or numbered from 0.
+
+    Raises
+    ------
+    DataError
+        If there is no such feature.
+    """
     if isinstance(member, int):
         if not 0 <= member < len(positions):
             raise DataError(
@@ -258,3 +282,12 @@ def _renumbered(groups: Groups, kept: Ints, where: str) -> Groups:
             )
         renumbered[group] = left
     return renumbered
+
+
+def _left(groups: Groups, kept: Ints) -> Groups:
+    """Return the groups of files as positions among the `kept` features, without empty ones."""
+    place = {int(column): position for position, column in enumerate(kept)}
+    left = {
+        group: tuple(place[m] for m in members if m in place) for group, members in groups.items()
+    }
+    return {group: members for group, members in left.items() if members}

@@ -22,13 +22,13 @@ TABLES: dict[str, Callable[[Path, ColumnChoice, str], RawData]] = {
     ".parquet": read_parquet,
 }
 ARRAYS: dict[str, Callable[[Path, str | int | None, str], RawData]] = {
-    ".npz": read_npz,
     ".svm": read_svmlight,
     ".svm.gz": read_svmlight,
     ".svmlight": read_svmlight,
     ".libsvm": read_svmlight,
 }
-READERS = (*TABLES, *ARRAYS)
+ARCHIVE = ".npz"
+READERS = (*TABLES, ARCHIVE, *ARRAYS)
 
 
 def read_file(path: Path, choice: ColumnChoice, where: str) -> RawData:
@@ -52,6 +52,9 @@ def read_file(path: Path, choice: ColumnChoice, where: str) -> RawData:
         )
     if extension in TABLES:
         raw = TABLES[extension](path, choice, where)
+    elif extension == ARCHIVE:
+        choice.check_label_alone(where, ids=True)
+        raw = read_npz(path, choice.label, where, id=choice.id, labelled=choice.labelled)
     else:
         choice.check_label_alone(where)
         raw = ARRAYS[extension](path, choice.label, where)

@@ -16,10 +16,18 @@ from mkldist.data.raw import RawData, as_features, check_fits, check_rows, numbe
 from mkldist.errors import DataError
 
 SPARSE_PARTS = ("data", "indices", "indptr", "shape")
+IDS = "ids"
 SET_LABEL = "Set label = the name of the array of labels, or write one: np.savez(file, y=…)"
 
 
-def read_npz(path: Path, label: str | int | None, where: str) -> RawData:
+def read_npz(
+    path: Path,
+    label: str | int | None,
+    where: str,
+    *,
+    id: str | None = None,
+    labelled: bool = True,
+) -> RawData:
     """Read features, labels and partitions from a ``.npz`` file.
 
     The arrays are ``x (n, d)``, or ``data``, ``indices``, ``indptr`` and ``shape`` of a matrix in
@@ -35,6 +43,10 @@ def read_npz(path: Path, label: str | int | None, where: str) -> RawData:
         Name of the array of labels; None means ``y``.
     where : str
         The place to name in a message.
+    id : str, optional
+        Name of an array that names the rows, (n,); by default ``ids`` if there is one.
+    labelled : bool
+        False for a file of features without labels, the file of a view.
 
     Raises
     ------
@@ -49,13 +61,46 @@ def read_npz(path: Path, label: str | int | None, where: str) -> RawData:
             'Set label = "y"',
         )
     with opened_npz(path, where) as archive:
-        y = archive.required(label or "y", "labels", SET_LABEL)
         x = _features(archive, where)
+        y: npt.NDArray[Any] = np.full(len(x), "")
+        if labelled:
+            y = archive.required(label or "y", "labels", SET_LABEL)
         check_rows(len(x), len(np.atleast_1d(y)), where)
+        ids = row_names(archive, id, len(x))
         names = _feature_names(archive, x.shape[1], where)
         index_arrays = {name: archive[name] for name in INDEX_ARRAYS if name in archive}
         partitions = partitions_of(index_arrays, len(x), where)
-    return RawData(column(y), x, names, partitions)
+    return RawData(column(y), x, names, partitions, ids=ids)
+
+
+def row_names(archive: Archive, id: str | None, n_rows: int) -> npt.NDArray[np.str_] | None:
+    """Return the names of the rows of an archive; None if it has none.
+
+    Parameters
+    ----------
+    archive : Archive
+        The archive.
+    id : str or None
+        Name of the array; None for ``ids``, which may be absent.
+    n_rows : int
+        Number of rows.
+
+    Raises
+    ------
+    DataError
+        If the named array is absent, or has another length.
+    """
+    if id is None and IDS not in archive:
+        return None
+    names = column(archive.required(id or IDS, "names of the rows")).astype(str)
+    if names.shape != (n_rows,):
+        raise DataError(
+            f"{archive.where}, array {id or IDS!r}",
+            f"shape {names.shape}",
+            f"one name for each of {n_rows} rows",
+            "Write the array again",
+        )
+    return names
 
 
 def column(y: npt.NDArray[Any]) -> npt.NDArray[Any]:

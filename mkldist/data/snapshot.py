@@ -14,14 +14,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.data.dataset import Dataset, Split
+from mkldist.data.dataset import Dataset, GivenGrams, Split, View
 from mkldist.durable import make_folder, output_error, remove_temporaries, replacing, write_file
 from mkldist.errors import StoreError
 from mkldist.identity import array_id
 
 HEADER = "snapshot.json"
-VERSION = 3
+VERSION = 4
 PARTS = ("train", "test", "unlabelled")
+MAPPED = ("x", "grams", "given-")  # beginnings of keys of arrays that workers may map
 
 
 def save_snapshot(path: Path, dataset: Dataset, splits: Sequence[Split]) -> None:
@@ -42,6 +43,7 @@ def save_snapshot(path: Path, dataset: Dataset, splits: Sequence[Split]) -> None
         "grams": dataset.grams,
         "row_groups": dataset.row_groups,
         **{part: _joined(rows) for part, rows in parts.items()},
+        **_given_arrays(dataset),
     }
     files = {key: f"{key}-{array_id(a)}.npy" for key, a in arrays.items() if a is not None}
     header = {
@@ -50,6 +52,8 @@ def save_snapshot(path: Path, dataset: Dataset, splits: Sequence[Split]) -> None
         "classes": None if dataset.classes is None else list(dataset.classes),
         "feature_names": list(dataset.feature_names),
         "groups": {name: list(members) for name, members in dataset.groups.items()},
+        "views": {name: [list(v.columns), v.missing] for name, v in dataset.views.items()},
+        "given": {name: one.missing for name, one in dataset.given.items()},
         "origin": dataset.origin,
         "impute": dataset.impute,
         "files": files,
@@ -93,7 +97,7 @@ def load_snapshot(path: Path, mmap: bool = False) -> tuple[Dataset, tuple[Split,
                 where, f"version {header['version']}", f"version {VERSION}", "Run the sweep again"
             )
         arrays = {
-            key: _read_array(path / file, mmap=mmap and key in ("x", "grams"))
+            key: _read_array(path / file, mmap=mmap and key.startswith(MAPPED))
             for key, file in header["files"].items()
         }
         parts = [_parted(arrays[part], header[f"{part}_sizes"]) for part in PARTS]
@@ -106,6 +110,14 @@ def load_snapshot(path: Path, mmap: bool = False) -> tuple[Dataset, tuple[Split,
             feature_names=tuple(header["feature_names"]),
             groups={name: tuple(members) for name, members in header["groups"].items()},
             grams=arrays.get("grams"),
+            views={
+                name: View(tuple(columns), missing)
+                for name, (columns, missing) in header["views"].items()
+            },
+            given={
+                name: GivenGrams(arrays[f"given-{i}"], arrays[f"present-{i}"], missing)
+                for i, (name, missing) in enumerate(header["given"].items())
+            },
             origin=header["origin"],
             impute=header["impute"],
             row_groups=arrays.get("row_groups"),
@@ -126,6 +138,14 @@ def load_snapshot(path: Path, mmap: bool = False) -> tuple[Dataset, tuple[Split,
             "Run the sweep again",
         ) from error
     return dataset, splits
+
+
+def _given_arrays(dataset: Dataset) -> dict[str, npt.NDArray[Any]]:
+    """Return the arrays of the views that are Gram matrices, by the beginnings of their files."""
+    found: dict[str, npt.NDArray[Any]] = {}
+    for i, one in enumerate(dataset.given.values()):
+        found |= {f"given-{i}": one.grams, f"present-{i}": one.present}
+    return found
 
 
 def _joined(parts: Sequence[npt.NDArray[np.intp]]) -> npt.NDArray[np.int64]:

@@ -29,6 +29,7 @@ from mkldist.in_memory.opened_bank import (
     stored,
 )
 from mkldist.in_memory.origins import FeatureOrigin, GramOrigin, Origin, given_names
+from mkldist.kernels.gaps import Presence
 from mkldist.spec.banks import BankSpec
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def bank_of_features(
         points = array_id(features.points)
         identity = content_id(points=points, kernels=kernels.fingerprint, cosine=cosine)
         opened = stored(lambda: origin.source, identity, size, kept, folder)
-    view = _normalised(opened.bank, spec)
+    view = _normalised(opened.bank, spec, origin.source.presence)
     return BankContent(view, origin, kept, _spelled(spec), opened.temporary)
 
 
@@ -143,9 +144,10 @@ def _stored_type(spec: BankSpec) -> np.dtype[np.floating]:
     return np.dtype("float64" if spec.dtype == "auto" else spec.dtype)
 
 
-def _normalised(bank: Bank, spec: BankSpec) -> BankView:
+def _normalised(bank: Bank, spec: BankSpec, presence: Presence | None = None) -> BankView:
     """Return a bank with its kernels normalised on all points; their source has made cosines."""
-    [view] = make_views(bank, [None], [name for name in spec.normalisations if name != "cosine"])
+    others = [name for name in spec.normalisations if name != "cosine"]
+    [view] = make_views(bank, [None], others, presence=presence)
     return view
 
 

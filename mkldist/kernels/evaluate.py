@@ -16,6 +16,7 @@ import numpy.typing as npt
 from mkldist.arrays import Floats
 from mkldist.kernels import functions
 from mkldist.kernels.functions import Base
+from mkldist.kernels.gaps import gaps_of, without_gaps, zero_gaps
 from mkldist.kernels.kernel_list import KernelList
 
 
@@ -35,7 +36,7 @@ def evaluate(
     kernels : KernelList
         M kernels.
     rows : (r, d) float64
-        Points x.
+        Points x.  A kernel is zero where a point lacks one of its features, which is then NaN.
     cols : (c, d) float64
         Points z.
     cosine : bool
@@ -51,6 +52,12 @@ def evaluate(
     (M, r, c) float64, or `out`
     """
     result = np.empty((len(kernels), len(rows), len(cols))) if out is None else out
+    if gaps_of(rows) is not None or gaps_of(cols) is not None:
+        filled = without_gaps(rows)
+        others = filled if symmetric or rows is cols else without_gaps(cols)
+        evaluate(kernels, filled, others, cosine=cosine, out=result)
+        zero_gaps(kernels, rows, cols, result)
+        return result
     workspace = _Workspace(rows, cols, symmetric or rows is cols)
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         for run in kernels.runs():

@@ -7,7 +7,7 @@ build computes the distances of a subset once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +18,6 @@ from mkldist.kernels.feature_subsets import (
     WIDTH_STREAM,
     FeatureSubsets,
     SubsetWords,
-    feature_sets,
 )
 from mkldist.kernels.functions import KernelFunction
 from mkldist.kernels.kernel_list import KernelList
@@ -96,6 +95,7 @@ def kernel_list(
     feature_names: Sequence[str],
     groups: Mapping[str, tuple[int, ...]],
     seed: int,
+    views: Collection[str] = (),
 ) -> KernelList:
     """Return the kernels of a bank over a data set's features.
 
@@ -112,6 +112,8 @@ def kernel_list(
     seed : int
         Seed of random subsets and random widths.  A larger number of them begins with the same
         ones.  Entries with the same number and size of random subsets share them.
+    views : collection of str
+        The groups that are views.
 
     Raises
     ------
@@ -131,11 +133,13 @@ def kernel_list(
             f"one of {', '.join(NAMED_FAMILIES)} or [[banks.kernels]]",
         )
     entries = spec.kernels if spec.family is None else NAMED_FAMILIES[spec.family]()
-    words = SubsetWords(n_features, tuple(feature_names), groups, seed)
+    words = SubsetWords(n_features, tuple(feature_names), groups, seed, tuple(views))
     parts: dict[tuple[int, str], _Part] = {}
     for i, entry in enumerate(entries):
+        if entry.function == "precomputed":
+            continue
         place = f"{where}.kernels[{i}]"
-        for feature_set in feature_sets(entry):
+        for feature_set in words.feature_sets(entry, place):
             subsets = words.resolve(feature_set, place)
             part = parts.setdefault((subsets.rank, subsets.key), _Part(subsets, []))
             part.templates.append(_templates(entry, subsets, place, seed, i))

@@ -42,6 +42,8 @@ def check_figures(outputs: OutputsSpec, dataset: Dataset) -> None:
         found = f"{dataset.name!r}, a data set of regression"
     elif dataset.n_features != 2:
         found = f"{dataset.name!r}, which has {dataset.n_features} features"
+    elif dataset.given or dataset.absent is not None:
+        found = f"{dataset.name!r}, which has views of Gram matrices or points that lack a view"
     else:
         return
     raise SpecError(

@@ -17,9 +17,8 @@ from mkldist.data.folds import n_inner_folds
 from mkldist.data.missing import check_known_rows
 from mkldist.data.splits import make_splits
 from mkldist.errors import SpecError, nearest
+from mkldist.gram.bank_kernels import BankKernels
 from mkldist.identity import array_id
-from mkldist.kernels.families import kernel_list
-from mkldist.kernels.kernel_list import KernelList
 from mkldist.methods.registry import METHODS
 from mkldist.plan.facts import BankFacts, DatasetFacts
 from mkldist.resolve.figure_check import check_figures
@@ -30,6 +29,7 @@ from mkldist.resolve.method_check import (
     check_method,
     check_sharing_has_use,
 )
+from mkldist.resolve.presence_check import check_presence
 from mkldist.resolve.split_check import check_folds, check_unlabelled
 from mkldist.solvers.parameters import MethodGrid, expand
 from mkldist.spec.banks import BankSpec
@@ -51,15 +51,15 @@ class Resolved:
         The same of each bank, by data set and bank label.
     grids : dict of str to MethodGrid
         Settings of each method by its key.
-    kernels : dict of (str, str) to KernelList
-        Kernels of each bank on each data set; none for precomputed matrices.
+    kernels : dict of (str, str) to BankKernels
+        Kernels of each bank on each data set; none for data sets of Gram matrices alone.
     """
 
     datasets: dict[str, tuple[Dataset, tuple[Split, ...]]]
     facts: dict[str, DatasetFacts]
     banks: dict[tuple[str, str], BankFacts]
     grids: dict[str, MethodGrid]
-    kernels: dict[tuple[str, str], KernelList] = field(default_factory=dict)
+    kernels: dict[tuple[str, str], BankKernels] = field(default_factory=dict)
 
     @property
     def dims(self) -> dict[str, dict[str, list[Any]]]:
@@ -111,9 +111,8 @@ def resolve(spec: SweepSpec, data_dirs: Sequence[Path], base: Path) -> Resolved:
             if dataset.grams is not None:
                 banks[place] = _given_bank(bank, dataset.name, dataset.grams)
                 continue
-            kernels[place] = kernel_list(
-                bank, dataset.n_features, dataset.feature_names, dataset.groups, spec.seed
-            )
+            kernels[place] = BankKernels.of(bank, dataset, spec.seed)
+            check_presence(bank, dataset, kernels[place])
             banks[place] = BankFacts(len(kernels[place]), kernels[place].fingerprint)
     check_sharing_has_use(spec.methods, [dataset for dataset, _ in datasets.values()])
     return Resolved(datasets, facts, banks, grids, kernels)

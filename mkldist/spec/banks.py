@@ -103,9 +103,10 @@ class KernelSpec(Model):
     The entry stands for one kernel for each pair of a parameter value and a feature subset.
     """
 
-    function: Literal["gaussian", "polynomial", "linear", "laplacian-rbf"] = Field(
+    function: Literal["gaussian", "polynomial", "linear", "laplacian-rbf", "precomputed"] = Field(
         description="Kernel function: exp(-‖x-z‖²/(2s²)), (offset + x'z)^degree, x'z, or "
-        "exp(-‖x-z‖₁/s), of width s."
+        'exp(-‖x-z‖₁/s), of width s; or `"precomputed"`, the Gram matrices of a view with '
+        "`grams`, which `features` names."
     )
     widths: Series | None = Field(
         None,
@@ -120,8 +121,9 @@ class KernelSpec(Model):
     )
     features: FeatureSets = Field(
         "all",
-        description="Feature subsets: all features together, each feature alone, a feature or a "
-        "group of `groups` by its name, random subsets, or a list of these.",
+        description="Feature subsets: all features together, each feature alone, a feature, a "
+        'group or a view by its name, each of the `"views"` or of the `"groups"`, random subsets, '
+        "or a list of these.",
     )
 
 

@@ -62,8 +62,8 @@ TOP = (
 )
 DATASET = (
     "one of name, source, file, openml, grams, labels, task, label, id, ignore, categorical, "
-    "classes, positive, per_class, impute, drop_constant, groups, options, preprocessing, "
-    "splits, graph"
+    "classes, positive, per_class, impute, drop_constant, groups, group_file, views, options, "
+    "preprocessing, splits, graph"
 )
 SPLITS = (
     "one of kind, repeats, train_fraction, folds, order, groups, column, labelled_per_class, "
@@ -199,7 +199,7 @@ MISTAKES = [
      ': banks.mine: found cosine after another normalisation; expected it first'),
     ('function = "gaussian"', 'function = "rbf"',
      ': banks.mine.kernels[0].function: found "rbf"; expected one of "gaussian", '
-     '"polynomial", "linear", "laplacian-rbf". Write "gaussian".'),
+     '"polynomial", "linear", "laplacian-rbf", "precomputed". Write "gaussian".'),
     ('function = "gaussian"', '',
      ': banks.mine.kernels[0].function: missing; expected function = ...'),
     ('widths = [1, 2.5]', 'widths = []',

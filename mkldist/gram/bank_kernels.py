@@ -1,0 +1,219 @@
+"""The kernels of a bank on a data set: functions of its features, then given Gram matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from mkldist.arrays import Floating, Floats, Ints
+from mkldist.data.dataset import Dataset
+from mkldist.errors import SpecError, nearest
+from mkldist.gram.sources import ArraySource, BankSource, FeatureSource, JoinedSource
+from mkldist.identity import content_id
+from mkldist.kernels.evaluate import evaluate
+from mkldist.kernels.families import kernel_list
+from mkldist.kernels.functions import inverse_lengths
+from mkldist.kernels.gaps import Presence
+from mkldist.kernels.kernel_list import KernelList
+from mkldist.spec.banks import BankSpec, KernelSpec
+
+PRECOMPUTED = "precomputed"
+
+
+@dataclass(frozen=True)
+class GivenKernel:
+    """A Gram matrix of a view.
+
+    Parameters
+    ----------
+    view : str
+        The view.
+    number : int
+        The matrix among those of the view.
+    alone : bool
+        True if the view has no other.
+    """
+
+    view: str
+    number: int
+    alone: bool
+
+    @property
+    def name(self) -> str:
+        """The name in results.
+
+        Examples
+        --------
+        >>> GivenKernel("strings", 0, True).name, GivenKernel("strings", 2, False).name
+        ('precomputed[strings]', 'precomputed(2)[strings]')
+        """
+        return f"{PRECOMPUTED}{'' if self.alone else f'({self.number})'}[{self.view}]"
+
+
+@dataclass(frozen=True, eq=False)
+class BankKernels:
+    """The kernels of a bank.
+
+    Parameters
+    ----------
+    of_features : KernelList or None
+        Kernel functions on features, the first of the bank.
+    given : tuple of GivenKernel
+        Gram matrices of views, the others.
+    """
+
+    of_features: KernelList | None
+    given: tuple[GivenKernel, ...] = ()
+
+    @classmethod
+    def of(cls, spec: BankSpec, dataset: Dataset, seed: int) -> BankKernels:
+        """Return the kernels of a bank on a data set of features, of views, or of both.
+
+        Parameters
+        ----------
+        spec : BankSpec
+            The bank.
+        dataset : Dataset
+            The data set.
+        seed : int
+            Seed of random subsets and widths.
+
+        Raises
+        ------
+        SpecError
+            For kernels that do not fit the features or the views.
+        """
+        given: dict[GivenKernel, None] = {}
+        for i, entry in enumerate(spec.kernels):
+            if entry.function == PRECOMPUTED:
+                place = f"banks.{spec.label}.kernels[{i}]"
+                given |= dict.fromkeys(_given(entry, dataset, place))
+        if spec.kernels and all(entry.function == PRECOMPUTED for entry in spec.kernels):
+            return cls(None, tuple(given))
+        of_features = kernel_list(
+            spec, dataset.n_features, dataset.feature_names, dataset.groups, seed, dataset.views
+        )
+        return cls(of_features, tuple(given))
+
+    def __len__(self) -> int:
+        return len(self.given) + (0 if self.of_features is None else len(self.of_features))
+
+    @property
+    def fingerprint(self) -> str:
+        """Content hash of the kernels."""
+        given = [[kernel.view, kernel.number] for kernel in self.given]
+        own = None if self.of_features is None else self.of_features.fingerprint
+        return own if own is not None and not given else content_id(of_features=own, given=given)
+
+    def names(self, feature_names: Sequence[str]) -> list[str]:
+        """Return one name per kernel."""
+        own = [] if self.of_features is None else self.of_features.names(feature_names)
+        return own + [kernel.name for kernel in self.given]
+
+    def source(
+        self, dataset: Dataset, points: Floats | None, rows: Ints | None, *, cosine: bool
+    ) -> BankSource:
+        """Return the source of the bank's values.
+
+        Parameters
+        ----------
+        dataset : Dataset
+            The data set.
+        points : (N, d) float64 or None
+            All of its rows, preprocessed; None without kernels of features.
+        rows : (n,) intp or None
+            Rows that are the bank's points; None for all of them.
+        cosine : bool
+            True if kernels are scaled to unit self-similarities.
+        """
+        parts: list[BankSource] = []
+        if self.of_features is not None and points is not None:
+            own = points if rows is None else points[rows]
+            parts.append(FeatureSource(own, self.of_features, cosine))
+        for view, first in self._runs():
+            one = dataset.given[view]
+            numbers = [kernel.number for kernel in self.given[first]]
+            whole = numbers == list(range(len(one.grams)))
+            present = one.present if rows is None else one.present[rows]
+            presence = None
+            if not present.all():
+                presence = Presence(present[None], np.zeros(len(numbers), dtype=np.intp))
+            names = tuple(kernel.name for kernel in self.given[first])
+            grams = one.grams if whole else one.grams[numbers]
+            parts.append(ArraySource(grams, cosine, rows, presence, names))
+        return parts[0] if len(parts) == 1 else JoinedSource(tuple(parts))
+
+    def cross_values(
+        self,
+        dataset: Dataset,
+        points: Floats | None,
+        kernels: Ints,
+        rows: Ints,
+        cols: Ints,
+        *,
+        cosine: bool,
+    ) -> Iterator[Floats]:
+        """Yield the values of each of some kernels between two sets of rows of the data set.
+
+        Parameters
+        ----------
+        dataset, points, cosine
+            As for :meth:`source`.
+        kernels : (S,) intp
+            The kernels, at least one.
+        rows, cols : (r,), (c,) intp
+            Rows of the data set.
+        """
+        first = 0 if self.of_features is None else len(self.of_features)
+        ends = np.flatnonzero(np.diff(kernels < first)) + 1
+        for some in np.split(kernels, ends):
+            if self.of_features is not None and points is not None and some[0] < first:
+                chosen = self.of_features.select(some)
+                yield from evaluate(chosen, points[rows], points[cols], cosine=cosine)
+                continue
+            for kernel in some.tolist():
+                given = self.given[kernel - first]
+                gram = dataset.given[given.view].grams[given.number]
+                yield part_of_gram(gram, rows, cols, cosine=cosine)
+
+    def _runs(self) -> Iterator[tuple[str, slice]]:
+        """Yield each view with the slice of its matrices among the given ones."""
+        start = 0
+        for stop in range(1, len(self.given) + 1):
+            if stop == len(self.given) or self.given[stop].view != self.given[start].view:
+                yield self.given[start].view, slice(start, stop)
+                start = stop
+
+
+def part_of_gram(gram: Floating, rows: Ints, columns: Ints, *, cosine: bool) -> Floats:
+    """Return some rows and columns of a Gram matrix, as cosines if asked for."""
+    values = np.asarray(gram[rows[:, None], columns], dtype=np.float64)
+    if cosine:
+        inverse = inverse_lengths(np.diagonal(gram).astype(np.float64))
+        values = values * inverse[rows, None] * inverse[columns]
+    return values
+
+
+def _given(entry: KernelSpec, dataset: Dataset, place: str) -> Iterator[GivenKernel]:
+    """Yield the matrices that an entry names."""
+    for key in ("widths", "degrees", "offset"):
+        if key in entry.model_fields_set and getattr(entry, key) is not None:
+            raise SpecError(f"{place}.{key}", f"{key} of a {PRECOMPUTED} kernel", "none")
+    words = entry.features if isinstance(entry.features, list) else [entry.features]
+    known = list(dataset.given)
+    listed = f"one of {', '.join(map(repr, known))}" if known else "a view with grams = a file"
+    for word in words:
+        if not isinstance(word, str) or word not in dataset.given:
+            found = "no view" if "features" not in entry.model_fields_set else f"{word!r}"
+            hint = nearest(word, known) if isinstance(word, str) else ""
+            raise SpecError(
+                f"{place}.features",
+                f"found {found} for a {PRECOMPUTED} kernel on data set {dataset.name!r}",
+                f"the name of a view of Gram matrices: {listed}",
+                hint,
+            )
+        count = len(dataset.given[word].grams)
+        for number in range(count):
+            yield GivenKernel(word, number, count == 1)
