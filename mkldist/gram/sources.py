@@ -163,7 +163,7 @@ class ArraySource:
 
     def name(self, kernel: int) -> str:
         """See :meth:`BankSource.name`."""
-        return f"kernel {kernel}, {self.names[kernel]}" if self.names else f"kernel {kernel}"
+        return self.names[kernel] if self.names else f"kernel {kernel}"
 
     def _part(self, grams: Floating, rows: slice, cols: slice) -> Floating:
         """Return some rows and columns of the bank's points."""
