@@ -31,6 +31,7 @@ from mkldist.spec.model import (
 from mkldist.spec.selection import SelectionSpec
 from mkldist.spec.splits import SplitsSpec
 from mkldist.spec.values import spelled
+from mkldist.spec.views import ViewSpec
 
 SWEEPS = Path(__file__).parents[1] / "sweeps"
 MANUAL = SWEEPS / "README.md"
@@ -39,6 +40,7 @@ TABLE = re.compile(r"(<!-- table (?P<name>[\w ]+) -->\n).*?(<!-- end -->)", re.D
 KEYS: dict[str, type[BaseModel]] = {
     "sweep": SweepSpec,
     "dataset": DatasetSpec,
+    "view": ViewSpec,
     "preprocessing": PreprocessingSpec,
     "splits": SplitsSpec,
     "graph": GraphTable,

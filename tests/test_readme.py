@@ -99,7 +99,7 @@ def test_its_table_names_every_method():
 
 def test_its_python_and_that_of_the_manual_solve_problems():
     (_, on_arrays) = blocks("python")
-    (on_a_graph, _, with_estimators, on_a_bank) = blocks("python", MANUAL)
+    (on_a_graph, _, with_estimators, on_a_bank, on_views) = blocks("python", MANUAL)
     x = np.random.default_rng(0).normal(size=(40, 2))
     x[:20] += 3
     y = np.repeat([-1.0, 1.0], 20)
@@ -119,6 +119,10 @@ def test_its_python_and_that_of_the_manual_solve_problems():
     exec(on_a_bank, names)
     assert np.mean(names["values"] * y > 0) > 0.9
     assert len(names["strong"]) == (names["table"].weight > 0).sum()
+    genes = np.where(np.arange(40)[:, None] % 5 == 0, np.nan, x)
+    names |= {"expression": genes, "expression_test": genes, "K": x @ x.T, "K_test": x @ x.T}
+    exec(on_views, names)
+    assert np.mean(names["values"] * y > 0) > 0.9
     exec(on_a_graph, names)
     values = names["solution"].decision_function(names["grams"])
     assert np.mean(values * y > 0) > 0.9

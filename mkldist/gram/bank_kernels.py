@@ -17,9 +17,8 @@ from mkldist.kernels.families import kernel_list
 from mkldist.kernels.functions import inverse_lengths
 from mkldist.kernels.gaps import Presence
 from mkldist.kernels.kernel_list import KernelList
+from mkldist.kernels.precomputed import PRECOMPUTED
 from mkldist.spec.banks import BankSpec, KernelSpec
-
-PRECOMPUTED = "precomputed"
 
 
 @dataclass(frozen=True)

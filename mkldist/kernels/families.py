@@ -21,6 +21,7 @@ from mkldist.kernels.feature_subsets import (
 )
 from mkldist.kernels.functions import KernelFunction
 from mkldist.kernels.kernel_list import KernelList
+from mkldist.kernels.precomputed import PRECOMPUTED
 from mkldist.spec.banks import BankSpec, KernelSpec, Range
 
 # Beyond these limits the square of a width leaves the range of float64.
@@ -136,7 +137,7 @@ def kernel_list(
     words = SubsetWords(n_features, tuple(feature_names), groups, seed, tuple(views))
     parts: dict[tuple[int, str], _Part] = {}
     for i, entry in enumerate(entries):
-        if entry.function == "precomputed":
+        if entry.function == PRECOMPUTED:
             continue
         place = f"{where}.kernels[{i}]"
         for feature_set in words.feature_sets(entry, place):
