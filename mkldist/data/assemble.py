@@ -15,6 +15,7 @@ from mkldist.data.missing import check_values
 from mkldist.data.partitions import partition_of_column, restricted
 from mkldist.data.raw import RawData
 from mkldist.data.sampling import drawn_per_class
+from mkldist.data.sparse_features import check_sparse, sparse_said, varying
 from mkldist.data.times import rows_in_order
 from mkldist.data.view_checks import check_views, view_lines
 from mkldist.errors import DataError, nearest
@@ -69,6 +70,8 @@ def assemble(
     labelled = _checked_labels(spec, raw, where)
     if spec.per_class is not None:
         labelled = _part(labelled, spec.per_class, seed, where)
+    if raw.sparse is not None:
+        return _of_sparse(spec, raw, labelled, where)
     if raw.x is None:
         return _of_grams(spec, raw, labelled, where)
     whole = len(labelled.rows) == len(raw.x)
@@ -189,6 +192,34 @@ def _part(labelled: _Labelled, count: int, seed: int, where: str) -> _Labelled:
     return _Labelled(labelled.rows[drawn], labelled.y[drawn], labelled.classes)
 
 
+def _of_sparse(spec: DatasetSpec, raw: RawData, labelled: _Labelled, where: str) -> Dataset:
+    """Return a data set of sparse features, restricted to the kept rows."""
+    check_sparse(raw.sparse, where)
+    whole = len(labelled.rows) == raw.sparse.shape[0]
+    matrix = raw.sparse if whole else raw.sparse[labelled.rows]
+    kept = np.arange(matrix.shape[1])
+    if spec.drop_constant:
+        kept = varying(matrix)
+        if not len(kept):
+            raise _all_constant(matrix.shape[1], where)
+        matrix = matrix if len(kept) == matrix.shape[1] else matrix[:, kept]
+    groups = group_columns(spec.groups, raw.feature_names, where)
+    account = _account(raw, labelled)
+    constant = _others(raw.feature_names, kept)
+    return Dataset(
+        name=spec.name,
+        x=None,
+        y=labelled.y,
+        classes=labelled.classes,
+        feature_names=tuple(raw.feature_names[column] for column in kept),
+        predefined=restricted(raw.partitions, labelled.rows, len(raw.labels)),
+        groups=_renumbered(groups, kept, where),
+        origin=raw.origin,
+        sparse=matrix,
+        account=replace(account, constant=constant, sparse=sparse_said(matrix)),
+    )
+
+
 def _of_grams(spec: DatasetSpec, raw: RawData, labelled: _Labelled, where: str) -> Dataset:
     """Return a data set of precomputed Gram matrices, restricted to the kept rows."""
     for option, given in (("groups", spec.groups), ("impute", spec.impute)):
@@ -218,13 +249,17 @@ def _varying(x: Floats, where: str) -> Ints:
     """Return the columns whose known values are not all the same."""
     kept = np.flatnonzero(np.fmin.reduce(x) != np.fmax.reduce(x))
     if not len(kept):
-        raise DataError(
-            where,
-            f"{x.shape[1]} features, all of them constant",
-            "at least one feature that varies",
-            "Check that the label column is the right one (label = …)",
-        )
+        raise _all_constant(x.shape[1], where)
     return kept
+
+
+def _all_constant(n_features: int, where: str) -> DataError:
+    return DataError(
+        where,
+        f"{n_features} features, all of them constant",
+        "at least one feature that varies",
+        "Check that the label column is the right one (label = …)",
+    )
 
 
 def group_columns(

@@ -38,6 +38,8 @@ class ColumnChoice:
         False for the table of a view, which has no label column.
     bare : bool
         True if the table may hold no features, since views hold them.
+    sparse : bool
+        True to keep the features of a sparse file sparse.
     """
 
     label: str | int | None = None
@@ -47,12 +49,21 @@ class ColumnChoice:
     of_splits: tuple[str, ...] = ()
     labelled: bool = True
     bare: bool = False
+    sparse: bool = False
 
     @classmethod
     def of(cls, spec: DatasetSpec, splits: SplitsSpec) -> ColumnChoice:
         """Return the choice of a data set's entry and its splits."""
         bare = any(view.file is not None or view.grams is not None for view in spec.views)
-        return cls(spec.label, spec.id, spec.ignore, spec.categorical, splits.columns, bare=bare)
+        return cls(
+            spec.label,
+            spec.id,
+            spec.ignore,
+            spec.categorical,
+            splits.columns,
+            bare=bare,
+            sparse=spec.sparse,
+        )
 
     @classmethod
     def of_view(cls, view: ViewSpec, id: str | None) -> ColumnChoice:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -132,6 +133,8 @@ class Dataset:
         Blocks of the features; those of no view belong to the data set's own file.
     given : dict of str to GivenGrams
         Views that are Gram matrices, beside the features.
+    sparse : (n, d) csr_array, or None
+        Features in compressed sparse rows instead of `x`.
     account : Account
         How the data set was made of its source, for the user to read.
     """
@@ -150,6 +153,7 @@ class Dataset:
     row_order: Ints | None = None
     views: dict[str, View] = field(default_factory=dict)
     given: dict[str, GivenGrams] = field(default_factory=dict)
+    sparse: Any = None
     account: Account = field(default_factory=Account)
 
     @property
@@ -176,6 +180,8 @@ class Dataset:
     @property
     def n_features(self) -> int:
         """Number of features d; 0 for precomputed Gram matrices."""
+        if self.sparse is not None:
+            return int(self.sparse.shape[1])
         return 0 if self.x is None else self.x.shape[1]
 
     @cached_property
@@ -185,8 +191,11 @@ class Dataset:
         impute = () if self.impute is None else (np.array([self.impute]),)
         groups = () if self.row_groups is None else (self.row_groups,)
         optional = () if self.absent is None else (self.absent,)
+        sparse = () if self.sparse is None else sparse_parts(self.sparse)
         given = [a for one in self.given.values() for a in (one.grams, one.present)]
-        return array_id(self.x, self.y, self.grams, *task, *impute, *groups, *optional, *given)
+        return array_id(
+            self.x, self.y, self.grams, *task, *impute, *groups, *optional, *given, *sparse
+        )
 
     @cached_property
     def absent(self) -> Bools | None:
@@ -210,3 +219,8 @@ def absent_of(x: Floats, views: Mapping[str, View]) -> Bools | None:
             found = np.zeros(x.shape, dtype=bool) if found is None else found
             found[lacking[:, None], np.array(view.columns)] = True
     return found
+
+
+def sparse_parts(matrix: Any) -> tuple[npt.NDArray[Any], ...]:
+    """Return data, indices, row pointers and shape of a matrix in compressed sparse rows."""
+    return matrix.data, matrix.indices, matrix.indptr, np.array(matrix.shape)

@@ -54,6 +54,8 @@ class RawData:
         Blocks of the features.
     given : dict of str to GivenGrams
         Views that are Gram matrices.
+    sparse : (n, d) csr_array, or None
+        Features in compressed sparse rows; `x` is then None.
     file_groups : dict of str to tuple of int
         Feature groups of files of groups, whose other members are left out.
     """
@@ -72,6 +74,7 @@ class RawData:
     ids: npt.NDArray[np.str_] | None = None
     views: dict[str, View] = field(default_factory=dict)
     given: dict[str, GivenGrams] = field(default_factory=dict)
+    sparse: Any = None
     file_groups: dict[str, tuple[int, ...]] = field(default_factory=dict)
 
 

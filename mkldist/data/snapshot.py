@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.data.dataset import Dataset, GivenGrams, Split, View
+from mkldist.data.dataset import Dataset, GivenGrams, Split, View, sparse_parts
 from mkldist.durable import make_folder, output_error, remove_temporaries, replacing, write_file
 from mkldist.errors import StoreError
 from mkldist.identity import array_id
@@ -22,6 +22,7 @@ from mkldist.identity import array_id
 HEADER = "snapshot.json"
 VERSION = 4
 PARTS = ("train", "test", "unlabelled")
+SPARSE = ("sparse-data", "sparse-indices", "sparse-indptr", "sparse-shape")
 MAPPED = ("x", "grams", "given-")  # beginnings of keys of arrays that workers may map
 
 
@@ -44,6 +45,7 @@ def save_snapshot(path: Path, dataset: Dataset, splits: Sequence[Split]) -> None
         "row_groups": dataset.row_groups,
         **{part: _joined(rows) for part, rows in parts.items()},
         **_given_arrays(dataset),
+        **_sparse_arrays(dataset),
     }
     files = {key: f"{key}-{array_id(a)}.npy" for key, a in arrays.items() if a is not None}
     header = {
@@ -114,6 +116,7 @@ def load_snapshot(path: Path, mmap: bool = False) -> tuple[Dataset, tuple[Split,
                 name: View(tuple(columns), missing)
                 for name, (columns, missing) in header["views"].items()
             },
+            sparse=_sparse_of(arrays),
             given={
                 name: GivenGrams(arrays[f"given-{i}"], arrays[f"present-{i}"], missing)
                 for i, (name, missing) in enumerate(header["given"].items())
@@ -146,6 +149,23 @@ def _given_arrays(dataset: Dataset) -> dict[str, npt.NDArray[Any]]:
     for i, one in enumerate(dataset.given.values()):
         found |= {f"given-{i}": one.grams, f"present-{i}": one.present}
     return found
+
+
+def _sparse_arrays(dataset: Dataset) -> dict[str, npt.NDArray[Any]]:
+    """Return the arrays of sparse features, by the beginnings of their files."""
+    if dataset.sparse is None:
+        return {}
+    return dict(zip(SPARSE, sparse_parts(dataset.sparse), strict=True))
+
+
+def _sparse_of(arrays: dict[str, Any]) -> Any:
+    """Return sparse features of their arrays; None if there are none."""
+    if not set(SPARSE) <= arrays.keys():
+        return None
+    from scipy.sparse import csr_array
+
+    data, indices, indptr, shape = (arrays[part] for part in SPARSE)
+    return csr_array((data, indices, indptr), shape=tuple(shape.tolist()))
 
 
 def _joined(parts: Sequence[npt.NDArray[np.intp]]) -> npt.NDArray[np.int64]:

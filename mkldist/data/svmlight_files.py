@@ -9,14 +9,17 @@ import numpy as np
 
 from mkldist.data.opening import REWRITE, opened
 from mkldist.data.raw import RawData, check_fits, numbered_features
+from mkldist.data.sparse_features import SPARSE_HINT, canonical
 from mkldist.errors import DataError
 
 MAX_INDEX = 2**31
 CORRECT = "Correct this line; scikit-learn's dump_svmlight_file writes such files"
 
 
-def read_svmlight(path: Path, label: str | int | None, where: str) -> RawData:
-    """Read a file of sparse rows, plain or gzipped, into a dense array.
+def read_svmlight(
+    path: Path, label: str | int | None, where: str, *, sparse: bool = False
+) -> RawData:
+    """Read a file of sparse rows, plain or gzipped, into a dense array or a sparse one.
 
     Indices start at 1, or at 0 if an index 0 occurs.  ``qid:`` entries are ignored.
 
@@ -28,6 +31,8 @@ def read_svmlight(path: Path, label: str | int | None, where: str) -> RawData:
         Always None, for the label stands first in every line.
     where : str
         The place to name in a message.
+    sparse : bool
+        True for an array in compressed sparse rows.
 
     Raises
     ------
@@ -59,9 +64,15 @@ def read_svmlight(path: Path, label: str | int | None, where: str) -> RawData:
     index = np.frombuffer(columns, dtype=np.int64)
     index = index - (1 if index.min() else 0)
     shape = (len(labels), int(index.max()) + 1)
-    check_fits(8 * shape[0] * shape[1], where, "Select or combine features first")
+    row, value = np.frombuffer(rows, dtype=np.int64), np.frombuffer(values, dtype=np.float64)
+    if sparse:
+        from scipy.sparse import coo_array
+
+        kept = canonical(coo_array((value, (row, index)), shape=shape))
+        return RawData(np.array(labels), None, numbered_features(shape[1]), sparse=kept)
+    check_fits(8 * shape[0] * shape[1], where, SPARSE_HINT)
     x = np.zeros(shape)
-    x[np.frombuffer(rows, dtype=np.int64), index] = np.frombuffer(values, dtype=np.float64)
+    x[row, index] = value
     return RawData(np.array(labels), x, numbered_features(shape[1]))
 
 

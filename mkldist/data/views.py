@@ -59,6 +59,10 @@ def with_views(
     """
     if not spec.views and spec.group_file is None:
         return raw
+    if raw.sparse is not None and spec.group_file is not None:
+        raise DataError(
+            where, "group_file for sparse features", "groups in the sweep file", "Remove group_file"
+        )
     if raw.x is None:
         raise DataError(
             where, "views or group_file for Gram matrices alone", "features", "Remove them"

@@ -11,13 +11,15 @@ from mkldist.arrays import Floating, Floats, Ints
 from mkldist.data.dataset import Dataset
 from mkldist.errors import SpecError, nearest
 from mkldist.gram.sources import ArraySource, BankSource, FeatureSource, JoinedSource
+from mkldist.gram.sparse_source import SparseSource
 from mkldist.identity import content_id
 from mkldist.kernels.evaluate import evaluate
 from mkldist.kernels.families import kernel_list
-from mkldist.kernels.functions import inverse_lengths
+from mkldist.kernels.functions import Base, inverse_lengths
 from mkldist.kernels.gaps import Presence
 from mkldist.kernels.kernel_list import KernelList
 from mkldist.kernels.precomputed import PRECOMPUTED
+from mkldist.kernels.sparse_points import is_sparse
 from mkldist.spec.banks import BankSpec, KernelSpec
 
 
@@ -94,6 +96,8 @@ class BankKernels:
         of_features = kernel_list(
             spec, dataset.n_features, dataset.feature_names, dataset.groups, seed, dataset.views
         )
+        if dataset.sparse is not None:
+            _check_sparse(of_features, dataset, f"banks.{spec.label}")
         return cls(of_features, tuple(given))
 
     def __len__(self) -> int:
@@ -130,7 +134,8 @@ class BankKernels:
         parts: list[BankSource] = []
         if self.of_features is not None and points is not None:
             own = points if rows is None else points[rows]
-            parts.append(FeatureSource(own, self.of_features, cosine))
+            source = SparseSource if is_sparse(own) else FeatureSource
+            parts.append(source(own, self.of_features, cosine))
         for view, first in self._runs():
             one = dataset.given[view]
             numbers = [kernel.number for kernel in self.given[first]]
@@ -193,6 +198,21 @@ def part_of_gram(gram: Floating, rows: Ints, columns: Ints, *, cosine: bool) -> 
         inverse = inverse_lengths(np.diagonal(gram).astype(np.float64))
         values = values * inverse[rows, None] * inverse[columns]
     return values
+
+
+def _check_sparse(kernels: KernelList, dataset: Dataset, where: str) -> None:
+    """Refuse kernels that would make sparse features dense."""
+    for function in sorted(
+        {kernels.function_of(m) for m in np.unique(kernels.function, return_index=True)[1].tolist()}
+    ):
+        if function.base is Base.CITY_BLOCK:
+            n_bytes = 8 * dataset.n_points * dataset.n_features
+            raise SpecError(
+                where,
+                f"a {function.label} kernel of sparse features, dense {n_bytes / 2**20:.1f} MiB",
+                "gaussian, polynomial or linear kernels, which sparse products give",
+                "Use dense features for it",
+            )
 
 
 def _given(entry: KernelSpec, dataset: Dataset, place: str) -> Iterator[GivenKernel]:

@@ -18,6 +18,7 @@ from mkldist.kernels import functions
 from mkldist.kernels.functions import Base
 from mkldist.kernels.gaps import gaps_of, without_gaps, zero_gaps
 from mkldist.kernels.kernel_list import KernelList
+from mkldist.kernels.sparse_points import is_sparse, squared_lengths
 
 
 def evaluate(
@@ -35,10 +36,10 @@ def evaluate(
     ----------
     kernels : KernelList
         M kernels.
-    rows : (r, d) float64
+    rows : (r, d) float64 array or csr_array
         Points x.  A kernel is zero where a point lacks one of its features, which is then NaN.
-    cols : (c, d) float64
-        Points z.
+    cols : (c, d) float64 array or csr_array
+        Points z, of the kind of x.  Kernels of city-block distances take no sparse points.
     cosine : bool
         Divide by ``sqrt(k(x, x) k(z, z))``; values of points with ``k(x, x) = 0`` become 0.
     symmetric : bool
@@ -51,7 +52,7 @@ def evaluate(
     -------
     (M, r, c) float64, or `out`
     """
-    result = np.empty((len(kernels), len(rows), len(cols))) if out is None else out
+    result = np.empty((len(kernels), rows.shape[0], cols.shape[0])) if out is None else out
     if gaps_of(rows) is not None or gaps_of(cols) is not None:
         filled = without_gaps(rows)
         others = filled if symmetric or rows is cols else without_gaps(cols)
@@ -84,14 +85,20 @@ class _Workspace:
     @property
     def shape(self) -> tuple[int, int]:
         """The shape (r, c) of one kernel's values."""
-        return len(self.rows), len(self.cols)
+        return self.rows.shape[0], self.cols.shape[0]
 
     def enter(self, columns: npt.NDArray[np.int32]) -> None:
         """Restrict the points to the features of `columns`, and forget the bases."""
+        self.known.clear()
+        if is_sparse(self.rows):
+            whole = len(columns) == self.rows.shape[1]
+            self.left = self.rows if whole else self.rows[:, columns]
+            self.right = self.cols if whole else self.cols[:, columns]
+            self.centre = np.zeros(0)
+            return
         rows, cols = self.rows[:, columns], self.cols[:, columns]
         self.centre = cols.mean(axis=0) if len(cols) else np.zeros(len(columns))
         self.left, self.right = np.ascontiguousarray(rows), np.ascontiguousarray(cols)
-        self.known.clear()
 
     def base(self, base: Base) -> Floats:
         """Return one base of the current features, (r, c); the first call computes it."""
@@ -140,7 +147,7 @@ def _evaluate_kernel(
     if cosine and function.base is Base.INNER_PRODUCT:
 
         def lengths(points: Floats) -> Floats:
-            norms = np.einsum("rs,rs->r", points, points)
+            norms = squared_lengths(points)
             return functions.self_similarities(function, norms, parameter, offset)
 
         _divide_by_lengths(target, workspace, lengths)

@@ -14,6 +14,7 @@ import enum
 import numpy as np
 
 from mkldist.arrays import Floats
+from mkldist.kernels.sparse_points import is_sparse, sparse_products, sparse_squared_distances
 
 DIRECT_FEATURES = 4  # up to this number, squared differences are summed feature by feature
 
@@ -61,6 +62,9 @@ _BASES = {
 
 def inner_products(left: Floats, right: Floats, out: Floats) -> None:
     """Write ``x'z`` of every pair to `out`."""
+    if is_sparse(left):
+        sparse_products(left, right, out)
+        return
     np.matmul(left, right.T, out=out)
 
 
@@ -72,6 +76,9 @@ def squared_distances(left: Floats, right: Floats, centre: Floats, out: Floats) 
     loses digits if points lie far from the origin, so a mean of the points, `centre` (s,), is
     subtracted from both sides first.
     """
+    if is_sparse(left):
+        sparse_squared_distances(left, right, out)
+        return
     if left.shape[1] <= DIRECT_FEATURES:
         _accumulate(left, right, out, np.square)
         return

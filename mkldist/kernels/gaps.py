@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from mkldist.arrays import Bools, Floats, Ints
 from mkldist.kernels.kernel_list import KernelList
+from mkldist.kernels.sparse_points import is_sparse
 
 PRODUCT_ENTRIES = 2**22  # of subsets by points, counted at once
 
@@ -77,7 +78,7 @@ class Presence:
 
 
 def gaps_of(points: Floats) -> Bools | None:
-    """Return where points (n, d) lack a feature; None if they lack none.
+    """Return where points (n, d) lack a feature; None if they lack none, as sparse ones.
 
     Examples
     --------
@@ -86,6 +87,8 @@ def gaps_of(points: Floats) -> Bools | None:
     >>> gaps_of(np.eye(2)) is None
     True
     """
+    if is_sparse(points):
+        return None
     with np.errstate(over="ignore", invalid="ignore"):
         if not np.isnan(points.sum()):
             return None

@@ -49,10 +49,11 @@ def check_graph(
         return
     where = f"datasets.{entry.name}.graph" if entry.graph else "graph"
     if dataset.x is None:
+        kind = "Gram matrices" if dataset.sparse is None else "sparse features"
         raise SpecError(
             where,
-            f"a graph over {dataset.name!r}, which holds Gram matrices",
-            "features",
+            f"a graph over {dataset.name!r}, which holds {kind}",
+            "features" if dataset.sparse is None else "dense features",
             "Remove the methods that need a graph, or the data set",
         )
     if dataset.absent is not None:

@@ -30,6 +30,7 @@ from mkldist.resolve.method_check import (
     check_sharing_has_use,
 )
 from mkldist.resolve.presence_check import check_presence
+from mkldist.resolve.sparse_check import check_unscaled
 from mkldist.resolve.split_check import check_folds, check_unlabelled
 from mkldist.solvers.parameters import MethodGrid, expand
 from mkldist.spec.banks import BankSpec
@@ -146,6 +147,7 @@ def _loaded(
     dataset = load_dataset(entry, data_dirs, base, spec.seed, spec.splits_of(entry))
     check_labels(grids, dataset)
     check_figures(spec.outputs, dataset)
+    check_unscaled(spec.preprocessing_of(entry), entry, dataset)
     splits = make_splits(spec.splits_of(entry), dataset, spec.seed)
     if spec.preprocessing_of(entry).fit == "train":
         check_known_rows(dataset, splits)

@@ -126,6 +126,11 @@ class DatasetSpec(Model):
     drop_constant: bool = Field(
         True, description="Drop features that are constant over the data set."
     )
+    sparse: bool = Field(
+        False,
+        description="Keep the features of a `.svm` file, or of a sparse `.npz` file, sparse. They "
+        'need `scale = "none"`, and kernels with `gaussian`, `polynomial` or `linear`.',
+    )
     groups: dict[str, list[NameOrNumber]] = Field(
         default_factory=dict,
         description="Names for groups of features, given by name or by number from 0, which "
@@ -168,6 +173,9 @@ class DatasetSpec(Model):
         twice = [name for place, name in enumerate(names) if name in names[:place]]
         if twice:
             raise ValueError(f"found {twice[0]!r} twice in views and groups; expected other names")
+        if self.sparse and (self.views or self.impute or self.categorical):
+            found = "views" if self.views else "impute" if self.impute else "categorical"
+            raise ValueError(f"found sparse and {found}; expected one of them")
         if self.grams is not None and self.views:
             raise ValueError("found grams and views; expected grams = ... under one of the views")
         return self
