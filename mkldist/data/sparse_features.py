@@ -42,7 +42,7 @@ def check_sparse(matrix: Any, where: str) -> None:
     if bad:
         raise DataError(
             where,
-            f"{bad} values that are missing or infinite",
+            f"{bad} value{'s' * (bad > 1)} missing or infinite",
             "finite numbers: absent entries of sparse features are 0, not missing",
             "Correct them in the data",
         )

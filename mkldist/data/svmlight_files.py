@@ -32,7 +32,7 @@ def read_svmlight(
     where : str
         The place to name in a message.
     sparse : bool
-        True for an array in compressed sparse rows.
+        True for an array in compressed sparse rows, of the features that some row has.
 
     Raises
     ------
@@ -68,8 +68,11 @@ def read_svmlight(
     if sparse:
         from scipy.sparse import coo_array
 
-        kept = canonical(coo_array((value, (row, index)), shape=shape))
-        return RawData(np.array(labels), None, numbered_features(shape[1]), sparse=kept)
+        # Features that no row has are zero, and no kernel sees them; their number may be vast.
+        seen, column = np.unique(index, return_inverse=True)
+        kept = canonical(coo_array((value, (row, column)), shape=(shape[0], len(seen))))
+        names = tuple(f"f{i}" for i in seen.tolist())
+        return RawData(np.array(labels), None, names, sparse=kept)
     check_fits(8 * shape[0] * shape[1], where, SPARSE_HINT)
     x = np.zeros(shape)
     x[row, index] = value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -12,8 +12,10 @@ from mkldist.arrays import Floats
 from mkldist.data.frames import frame_features
 from mkldist.data.missing import check_values
 from mkldist.data.raw import as_features
+from mkldist.data.sparse_features import canonical, check_sparse
 from mkldist.errors import DataError, GramError, nearest
 from mkldist.in_memory.given_arrays import real_array
+from mkldist.kernels.sparse_points import is_sparse
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +24,7 @@ class Features:
 
     Parameters
     ----------
-    points : (n, d) float64
+    points : (n, d) float64 array or csr_array
         The points, finite; NaN where a point lacks a feature, if it may.
     names : tuple of str
         d names; ``x0``, ``x1`` and so on for an array.
@@ -41,6 +43,11 @@ class Features:
     views: dict[str, Features] = field(default_factory=dict)
 
     @property
+    def n_points(self) -> int:
+        """Number of points n."""
+        return int(self.points.shape[0])
+
+    @property
     def columns_of_views(self) -> dict[str, tuple[int, ...]]:
         """The columns of each view."""
         found, first = {}, 0
@@ -55,7 +62,7 @@ class Features:
 
         Parameters
         ----------
-        given : array-like, DataFrame, or mapping of str to these
+        given : array-like, sparse array, DataFrame, or mapping of str to these
             The features, or blocks of them by name.  A feature ``a`` of a view ``v`` is called
             ``v.a``.
         where : str
@@ -72,6 +79,8 @@ class Features:
             return _joined(
                 {str(n): cls.of(x, f"{where}[{n!r}]", gaps=gaps) for n, x in given.items()}, where
             )
+        if hasattr(given, "tocsr"):
+            return cls._of_sparse(given, where)
         named = hasattr(given, "columns") and hasattr(given, "to_numpy")
         if named:
             names = tuple(map(str, given.columns))
@@ -90,6 +99,18 @@ class Features:
             _check_known(points, names, where)
             return cls(points, names, named, gaps=True)
         return cls(_finite(points, names, where), names, named)
+
+    @classmethod
+    def _of_sparse(cls, given: Any, where: str) -> Features:
+        """Return a sparse array or matrix of numbers, checked and not made dense."""
+        if given.dtype.kind not in "fiub" or given.ndim != 2 or 0 in given.shape:
+            found = f"a sparse array of {given.dtype}, shape {given.shape}"
+            raise DataError(where, found, "(n, d) real numbers, at least one")
+        from scipy.sparse import csr_array
+
+        points = canonical(csr_array(given))
+        check_sparse(points, where)
+        return cls(points, tuple(f"x{j}" for j in range(points.shape[1])), named=False)
 
     def like(self, given: Any, where: str = "X_new") -> Floats:
         """Return new points with the same features, (t, d), columns of a DataFrame by their names.
@@ -118,6 +139,13 @@ class Features:
             raise DataError(
                 where, f"{len(new.names)} columns", f"{len(self.names)}, as the bank was made of"
             )
+        if is_sparse(self.points) and not is_sparse(new.points):
+            from scipy.sparse import csr_array
+
+            return cast("Floats", csr_array(new.points))
+        if is_sparse(new.points) and not is_sparse(self.points):
+            hint = "Call X_new.toarray(), or make the bank of sparse features"
+            raise DataError(where, "sparse features", "dense ones, as the bank was made of", hint)
         return new.points
 
     def _like_views(self, given: Any, where: str) -> Floats:
@@ -140,7 +168,11 @@ def _joined(views: dict[str, Features], where: str) -> Features:
     """Return the features of several views side by side."""
     if not views:
         raise DataError(where, "no view", "at least one block of features")
-    _check_sizes({name: len(view.points) for name, view in views.items()}, where)
+    for name, view in views.items():
+        if is_sparse(view.points):
+            hint = "Call toarray() first"
+            raise DataError(f"{where}[{name!r}]", "sparse features", "dense ones in views", hint)
+    _check_sizes({name: view.n_points for name, view in views.items()}, where)
     return Features(
         np.hstack([view.points for view in views.values()]),
         tuple(f"{name}.{feature}" for name, view in views.items() for feature in view.names),
@@ -179,6 +211,8 @@ def _finite(points: Floats, names: Sequence[str], where: str) -> Floats:
     try:
         check_values(points, names, None, where)
     except DataError as error:
-        hint = "Fill them or remove those rows or columns before"
+        hint = 'Fill them, or set missing="zero": kernels are zero where a point lacks a feature'
+        if "infinite" in error.found:
+            hint = "Correct them in the data"
         raise DataError(where, error.found, error.expected, hint) from None
     return points

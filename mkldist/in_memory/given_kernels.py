@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from mkldist.errors import SpecError
 from mkldist.kernels.families import NAMED_FAMILIES
+from mkldist.kernels.sparse_points import is_sparse
 from mkldist.kernels.words import Kernel
 from mkldist.spec.banks import BankSpec
 from mkldist.spec.mistakes import location_of, most_telling, spec_error
@@ -94,8 +95,9 @@ def kernels_on(
     columns |= group_columns(groups, features.names, "X")
     dataset = Dataset(
         name="X",
-        x=features.points,
-        y=np.zeros(len(features.points)),
+        x=None if is_sparse(features.points) else features.points,
+        sparse=features.points if is_sparse(features.points) else None,
+        y=np.zeros(features.n_points),
         classes=None,
         feature_names=features.names,
         groups=columns,

@@ -52,7 +52,7 @@ def given_views(kernels: Any, features: Features) -> dict[str, GivenGrams]:
         where = f"Precomputed {kernel.name!r}"
         if kernel.name in found or kernel.name in features.views:
             raise SpecError(where, "two views of this name", "a name for each", "Set name = …")
-        found[kernel.name] = _checked(kernel.grams, len(features.points), features.gaps, where)
+        found[kernel.name] = _checked(kernel.grams, features.n_points, features.gaps, where)
     return found
 
 
@@ -148,7 +148,7 @@ class MixedOrigin:
     def at(self, new: Any, view: BankView, grams: Mapping[str, Any] | None = None) -> NewPoints:
         """Return new points, given by their features and by their kernel values of each view."""
         rows = self.features.like(new)
-        between = self._between(grams or {}, len(rows))
+        between = self._between(grams or {}, rows.shape[0])
         first = len(self.kernels) - len(self.kernels.given)
 
         def values(kernels: Ints, points: slice) -> Iterator[Floats]:
@@ -160,7 +160,7 @@ class MixedOrigin:
                     given = self.kernels.given[kernel - first]
                     yield between[given.view][given.number][points]
 
-        return NewPoints(view, len(rows), values)
+        return NewPoints(view, rows.shape[0], values)
 
     def _between(self, given: Mapping[str, Any], n_new: int) -> dict[str, Floats]:
         """Return the kernel values of each view between new points and those of the bank."""

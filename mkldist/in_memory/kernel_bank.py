@@ -23,6 +23,7 @@ from mkldist.in_memory.given_kernels import bank_spec
 from mkldist.in_memory.making import BankContent, bank_of_features, bank_of_grams
 from mkldist.in_memory.opened_bank import recomputed
 from mkldist.in_memory.origins import FeatureOrigin
+from mkldist.kernels.sparse_points import is_sparse
 from mkldist.kernels.words import Kernel
 
 if TYPE_CHECKING:
@@ -45,9 +46,10 @@ class KernelBank:
 
     Parameters
     ----------
-    X : (n, d) array-like or DataFrame, or mapping of str to these
+    X : (n, d) array-like, sparse array or DataFrame, or mapping of str to array-likes
         Features of the training points, finite; or views, blocks of features by name, which
-        `features` of a kernel may use.  A feature ``a`` of a view ``v`` is called ``v.a``.
+        `features` of a kernel may use.  A feature ``a`` of a view ``v`` is called ``v.a``.  Sparse
+        features stay sparse: Gaussian, polynomial and linear kernels come from sparse products.
     kernels : str or list of dict and kernels
         Name of a family, see ``mkldist list kernels``; or entries with the keys of
         ``[[banks.kernels]]`` in a sweep file (``function``, ``widths``, ``degrees``, ``offset``
@@ -286,11 +288,13 @@ class KernelBank:
         Raises
         ------
         mkldist.errors.GramError
-            For a bank with Gram matrices, which knows no points.
+            For a bank with Gram matrices, which knows no points, and one of sparse features.
         """
         from mkldist.in_memory.expansion import Expansion
 
         origin, own = self._content.origin, solution.kernel_coefficients
+        if isinstance(origin, FeatureOrigin) and is_sparse(origin.features.points):
+            raise GramError("bank", "a bank of sparse features", "a bank of dense features")
         if not isinstance(origin, FeatureOrigin):
             raise GramError("bank", "a bank with given Gram matrices", "a bank of features alone")
         coefficients = solution.coefficients if own is None else own

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mkldist.arrays import Bools
+from mkldist.arrays import Array, Bools
 from mkldist.blas_threads import single_threaded
+from mkldist.data.dataset import sparse_parts
 from mkldist.errors import SpecError
 from mkldist.gram.bank import Bank
 from mkldist.gram.sources import ArraySource
@@ -90,18 +91,24 @@ def bank_of_features(
     kernels, dataset = kernels_on(features, spec, groups, seed, given or {})
     cosine = "cosine" in spec.normalisations
     origin = _origin(features, kernels, dataset, cosine)
-    size = BankSize(len(kernels), len(features.points), _stored_type(spec))
+    size = BankSize(len(kernels), features.n_points, _stored_type(spec))
     kept = backend_for(spec.backend, size, "recompute")
     if kept == "memory":
         opened = StoredBank(loaded(origin.source, size.dtype), None)
     elif kept == "recompute":
         opened = StoredBank(recomputed(origin.source), None)
     else:
-        points = array_id(features.points, *(one.grams for one in dataset.given.values()))
+        points = array_id(*_arrays(dataset))
         identity = content_id(points=points, kernels=kernels.fingerprint, cosine=cosine)
         opened = stored(lambda: origin.source, identity, size, kept, folder)
     view = _normalised(opened.bank, spec, origin.source.presence)
     return BankContent(view, origin, kept, _spelled(spec), opened.temporary)
+
+
+def _arrays(dataset: Dataset) -> list[Array | None]:
+    """Return the arrays that decide the values of kernels."""
+    own = [dataset.x] if dataset.sparse is None else [*sparse_parts(dataset.sparse)]
+    return [*own, *(one.grams for one in dataset.given.values())]
 
 
 def _origin(

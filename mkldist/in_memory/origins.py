@@ -16,11 +16,13 @@ from mkldist.arrays import Array, Floats, Ints
 from mkldist.errors import GramError
 from mkldist.gram.cross_values import NewPoints
 from mkldist.gram.sources import FeatureSource
+from mkldist.gram.sparse_source import SparseSource
 from mkldist.gram.view import BankView
 from mkldist.in_memory.given_arrays import real_array
 from mkldist.kernels.evaluate import evaluate
 from mkldist.kernels.functions import KernelFunction
 from mkldist.kernels.kernel_list import KernelList
+from mkldist.kernels.sparse_points import is_sparse
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -60,9 +62,10 @@ class FeatureOrigin:
     cosine: bool
 
     @cached_property
-    def source(self) -> FeatureSource:
+    def source(self) -> FeatureSource | SparseSource:
         """Source of the values of the bank."""
-        return FeatureSource(self.features.points, self.kernels, self.cosine)
+        kind = SparseSource if is_sparse(self.features.points) else FeatureSource
+        return kind(self.features.points, self.kernels, self.cosine)
 
     def select(self, kernels: Ints) -> FeatureOrigin:
         """See :meth:`Origin.select`."""
@@ -101,7 +104,7 @@ class FeatureOrigin:
             chosen = self.kernels.select(kernels)
             yield from evaluate(chosen, rows[points], self.features.points, cosine=self.cosine)
 
-        return NewPoints(view, len(rows), values)
+        return NewPoints(view, rows.shape[0], values)
 
 
 @dataclass(frozen=True, eq=False)
