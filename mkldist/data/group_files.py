@@ -108,7 +108,7 @@ def known_groups(
             f"features of the data, such as {first_of(list(names), SHOWN)}",
             "Check that both are of one nomenclature",
         )
-    said = f"{len(kept)} groups"
+    said = f"{len(kept)} group{'s' * (len(kept) != 1)}"
     if unknown:
         said += (
             f"; {len(unknown)} of their {len(wanted)} features are not in the data and left out "

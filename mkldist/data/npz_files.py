@@ -123,7 +123,8 @@ def _features(archive: Archive, where: str) -> Floats:
         matrix = _sparse(archive, where)
         check_fits(8 * matrix.shape[0] * matrix.shape[1], where, SPARSE_HINT)
         return as_features(matrix.toarray(), where)
-    return as_features(archive.required("x", "features"), f"{where}, array 'x'")
+    hint = "Name Gram matrices by grams = …, not by file" if "grams" in archive else ""
+    return as_features(archive.required("x", "features", hint), f"{where}, array 'x'")
 
 
 def _is_sparse(archive: Archive) -> bool:

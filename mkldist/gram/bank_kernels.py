@@ -62,7 +62,7 @@ class BankKernels:
     of_features : KernelList or None
         Kernel functions on features, the first of the bank.
     given : tuple of GivenKernel
-        Gram matrices of views, the others.
+        Gram matrices of views, the others: all matrices of one view after the other.
     """
 
     of_features: KernelList | None
@@ -86,11 +86,17 @@ class BankKernels:
         SpecError
             For kernels that do not fit the features or the views.
         """
+        if spec.family == PRECOMPUTED and dataset.given:
+            return cls(
+                None, tuple(kernel for view in dataset.given for kernel in _of(view, dataset))
+            )
         given: dict[GivenKernel, None] = {}
         for i, entry in enumerate(spec.kernels):
+            place = f"banks.{spec.label}.kernels[{i}]"
             if entry.function == PRECOMPUTED:
-                place = f"banks.{spec.label}.kernels[{i}]"
                 given |= dict.fromkeys(_given(entry, dataset, place))
+            else:
+                _check_features(entry, dataset, place)
         if spec.kernels and all(entry.function == PRECOMPUTED for entry in spec.kernels):
             return cls(None, tuple(given))
         of_features = kernel_list(
@@ -136,17 +142,14 @@ class BankKernels:
             own = points if rows is None else points[rows]
             source = SparseSource if is_sparse(own) else FeatureSource
             parts.append(source(own, self.of_features, cosine))
-        for view, first in self._runs():
+        for view in dict.fromkeys(kernel.view for kernel in self.given):
             one = dataset.given[view]
-            numbers = [kernel.number for kernel in self.given[first]]
-            whole = numbers == list(range(len(one.grams)))
             present = one.present if rows is None else one.present[rows]
             presence = None
             if not present.all():
-                presence = Presence(present[None], np.zeros(len(numbers), dtype=np.intp))
-            names = tuple(kernel.name for kernel in self.given[first])
-            grams = one.grams if whole else one.grams[numbers]
-            parts.append(ArraySource(grams, cosine, rows, presence, names))
+                presence = Presence(present[None], np.zeros(len(one.grams), dtype=np.intp))
+            names = tuple(kernel.name for kernel in self.given if kernel.view == view)
+            parts.append(ArraySource(one.grams, cosine, rows, presence, names))
         return parts[0] if len(parts) == 1 else JoinedSource(tuple(parts))
 
     def cross_values(
@@ -182,14 +185,6 @@ class BankKernels:
                 gram = dataset.given[given.view].grams[given.number]
                 yield part_of_gram(gram, rows, cols, cosine=cosine)
 
-    def _runs(self) -> Iterator[tuple[str, slice]]:
-        """Yield each view with the slice of its matrices among the given ones."""
-        start = 0
-        for stop in range(1, len(self.given) + 1):
-            if stop == len(self.given) or self.given[stop].view != self.given[start].view:
-                yield self.given[start].view, slice(start, stop)
-                start = stop
-
 
 def part_of_gram(gram: Floating, rows: Ints, columns: Ints, *, cosine: bool) -> Floats:
     """Return some rows and columns of a Gram matrix, as cosines if asked for."""
@@ -220,19 +215,42 @@ def _given(entry: KernelSpec, dataset: Dataset, place: str) -> Iterator[GivenKer
     for key in ("widths", "degrees", "offset"):
         if key in entry.model_fields_set and getattr(entry, key) is not None:
             raise SpecError(f"{place}.{key}", f"{key} of a {PRECOMPUTED} kernel", "none")
-    words = entry.features if isinstance(entry.features, list) else [entry.features]
     known = list(dataset.given)
     listed = f"one of {', '.join(map(repr, known))}" if known else "a view with grams = a file"
-    for word in words:
+    for word in _words(entry):
         if not isinstance(word, str) or word not in dataset.given:
             found = "no view" if "features" not in entry.model_fields_set else f"{word!r}"
             hint = nearest(word, known) if isinstance(word, str) else ""
+            if word in dataset.groups or word in dataset.feature_names:
+                hint = 'Set function = "gaussian" or the like for kernels of features'
             raise SpecError(
                 f"{place}.features",
                 f"found {found} for a {PRECOMPUTED} kernel on data set {dataset.name!r}",
                 f"the name of a view of Gram matrices: {listed}",
                 hint,
             )
-        count = len(dataset.given[word].grams)
-        for number in range(count):
-            yield GivenKernel(word, number, count == 1)
+        yield from _of(word, dataset)
+
+
+def _of(view: str, dataset: Dataset) -> Iterator[GivenKernel]:
+    """Yield the matrices of a view."""
+    count = len(dataset.given[view].grams)
+    for number in range(count):
+        yield GivenKernel(view, number, count == 1)
+
+
+def _words(entry: KernelSpec) -> Sequence[object]:
+    """Return the words for features of an entry."""
+    return entry.features if isinstance(entry.features, list) else [entry.features]
+
+
+def _check_features(entry: KernelSpec, dataset: Dataset, place: str) -> None:
+    """Refuse kernel functions on a view of Gram matrices."""
+    for word in _words(entry):
+        if word in dataset.given and word not in (*dataset.groups, *dataset.feature_names):
+            raise SpecError(
+                f"{place}.features",
+                f"{word!r}, a view of Gram matrices, for a {entry.function} kernel",
+                "features",
+                f'Set function = "{PRECOMPUTED}" for this view, in an entry of its own',
+            )

@@ -146,7 +146,8 @@ class BankSpec(Model):
     family: Family | None = Field(
         None,
         description="Kernels of a paper; `mkldist show NAME` writes a family out. "
-        '`"precomputed"` takes the Gram matrices of a data set with `grams`.',
+        '`"precomputed"` takes the Gram matrices of a data set with `grams`, or those of all views '
+        "with it.",
     )
     kernels: Annotated[tuple[KernelSpec, ...], Strict(False)] = Field(
         (), description="Kernels in place of a family, as `[[banks.kernels]]` entries."

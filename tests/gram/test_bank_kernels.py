@@ -113,6 +113,19 @@ def test_values_between_rows_are_those_of_the_whole_matrices(cosine):
     assert_allclose(list(found), expected, rtol=1e-9, atol=1e-12)
 
 
+def test_a_view_of_matrices_has_no_kernel_functions():
+    with pytest.raises(
+        SpecError, match=r"kernels\[0\]\.features: 'tree', a view of Gram matrices, "
+    ):
+        bank_kernels({"function": "linear", "features": ["blood", "tree"]})
+
+
+def test_the_family_of_precomputed_kernels_is_all_matrices():
+    spec = BankSpec(family="precomputed")
+    names = BankKernels.of(spec, DATASET, 0).names(())
+    assert names == ["precomputed(0)[strings]", "precomputed(1)[strings]", "precomputed[tree]"]
+
+
 def test_matrices_alone_need_no_features():
     kernels = bank_kernels({"function": "precomputed", "features": ["tree"]})
     assert kernels.of_features is None
@@ -179,7 +192,7 @@ def test_kernels_that_points_lack_are_not_centred():
         ({}, "found no view for a precomputed kernel on data set 'd'; expected the name of a view "
              "of Gram matrices: one of 'strings', 'tree'"),
         ({"features": "string"}, "found 'string' for .* Did you mean 'strings'"),
-        ({"features": "blood"}, "found 'blood' for"),
+        ({"features": "blood"}, "found 'blood' for .* Set function = \"gaussian\" or the like"),
         ({"features": {"count": 3}}, "found RandomSubsets"),
         ({"features": "tree", "widths": 1.0}, "widths of a precomputed kernel; expected none"),
         ({"features": "tree", "offset": 1.0}, "offset of a precomputed kernel; expected none"),
