@@ -16,6 +16,7 @@ from pydantic import BaseModel, Discriminator
 from pydantic.fields import FieldInfo
 
 from mkldist.counters import Counters
+from mkldist.kernel_functions.registry import FUNCTIONS
 from mkldist.results import schema
 from mkldist.solvers.base import SolverParams
 from mkldist.spec.banks import BankSpec, KernelSpec, RandomSubsets, Range
@@ -97,6 +98,8 @@ def table(name: str) -> Sequence[str]:
     if name == "files":
         rows = ((f"`{file.stem}`", load_sweep(file).description) for file in _sweep_files())
         return _lines(("sweep", "contents"), rows)
+    if name == "kernel functions":
+        return _lines(("function", "k(x, z)", "parameters", "points"), _kernel_functions())
     if name in KEYS:
         fields = KEYS[name].model_fields.items()
         return _lines(
@@ -174,6 +177,13 @@ def _type(annotation: Any, metadata: Iterable[Any] = ()) -> str:
 
 def _plural(words: str) -> str:
     return words if words.startswith("`") else re.sub(r"^(table|text|name|number)", r"\1s", words)
+
+
+def _kernel_functions() -> Iterable[Sequence[str]]:
+    for name, function in FUNCTIONS.items():
+        keys = ", ".join(f"`{parameter.key}`" for parameter in function.parameters)
+        points = f"{function.takes.value}. {function.note}".rstrip()
+        yield f"`{name}`", f"`{function.formula}`", keys, sentence(points)
 
 
 def _sweep_files() -> list[Path]:

@@ -15,7 +15,7 @@ import mkldist
 ROOT = Path(mkldist.__file__).parent
 LAYERS = (
     "arrays blas_threads compiled counters errors identity memory processors target",
-    "durable lapack",
+    "durable kernel_functions lapack",
     "spec",
     "data kernels optim scores",
     "gram",
@@ -35,8 +35,10 @@ LAYERS = (
 HEIGHT = {part: height for height, parts in enumerate(LAYERS) for part in parts.split()}
 BY_NAME = ("import_module", "__import__", "pkgutil", "runpy")
 # These import by names that stand in the same file, where `imported` sees them; the class of a Dask
-# cluster is named by the user.
-IMPORT_BY_NAME = {"mkldist", "mkldist.cli", "mkldist.run.cluster"}
+# cluster and functions of the user are named by the user.
+IMPORT_BY_NAME = {
+    "mkldist", "mkldist.cli", "mkldist.kernel_functions.custom", "mkldist.run.cluster",
+}  # fmt: skip
 
 
 def _has_code(path: Path) -> bool:

@@ -99,7 +99,7 @@ def test_its_table_names_every_method():
 
 def test_its_python_and_that_of_the_manual_solve_problems():
     (_, on_arrays) = blocks("python")
-    (on_a_graph, _, with_estimators, on_a_bank, on_views) = blocks("python", MANUAL)
+    (of_ones_own, on_a_graph, _, with_estimators, on_a_bank, on_views) = blocks("python", MANUAL)
     x = np.random.default_rng(0).normal(size=(40, 2))
     x[:20] += 3
     y = np.repeat([-1.0, 1.0], 20)
@@ -123,6 +123,9 @@ def test_its_python_and_that_of_the_manual_solve_problems():
     names |= {"expression": genes, "expression_test": genes, "K": x @ x.T, "K_test": x @ x.T}
     exec(on_views, names)
     assert np.mean(names["values"] * y > 0) > 0.9
+    exec(of_ones_own, names)
+    own = mkldist.KernelBank(np.abs(x), [names["hellinger"]])
+    assert mkldist.solve("level", own, y, C=10.0).converged
     exec(on_a_graph, names)
     values = names["solution"].decision_function(names["grams"])
     assert np.mean(values * y > 0) > 0.9
@@ -133,7 +136,7 @@ def test_its_python_and_that_of_the_manual_read_results(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     file = ROOT / "sweeps" / "quickstart.toml"
     run_sweep(load_sweep(file, SMALL), origin=file, connect_options=ConnectOptions(n_workers=1))
-    (reading, _), (_, tracing, *_) = blocks("python"), blocks("python", MANUAL)
+    (reading, _), (_, _, tracing, *_) = blocks("python"), blocks("python", MANUAL)
     names: dict[str, Any] = {}
     exec(reading, names)
     names["tree"].close()

@@ -38,6 +38,7 @@ def build(sweep: GivenSweep, output: Path | None, connect_options: ConnectOption
             output=output or sweep.results,
             connect_options=connect_options,
             console=Console(stderr=True),
+            allow_code=sweep.allow_code,
         )
     click.echo(
         f"{len(built.banks)} banks in {built.root}: computed {built.blocks} blocks, "

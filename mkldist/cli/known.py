@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,13 +13,6 @@ if TYPE_CHECKING:
 
 Kind = Literal["method", "kernel", "family", "dataset", "sweep"]
 KINDS: tuple[Kind, ...] = ("method", "kernel", "family", "dataset", "sweep")
-FUNCTIONS = {
-    "gaussian": ("exp(-|x-z|^2 / (2 s^2))", "widths"),
-    "polynomial": ("(offset + x'z)^k", "degrees, offset"),
-    "linear": ("x'z", ""),
-    "laplacian-rbf": ("exp(-|x-z|_1 / s)", "widths"),
-}
-"""Kernel functions, their formula and their parameters."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +56,11 @@ def _methods() -> Iterator[tuple[str, str]]:
 
 
 def _functions() -> Iterator[tuple[str, str]]:
-    return ((name, formula) for name, (formula, _) in FUNCTIONS.items())
+    from mkldist.kernel_functions.custom import entry_points
+    from mkldist.kernel_functions.registry import FUNCTIONS
+
+    yield from ((name, function.formula) for name, function in FUNCTIONS.items())
+    yield from ((name, f"{entry.value}, installed") for name, entry in entry_points().items())
 
 
 def _families() -> Iterator[tuple[str, str]]:
@@ -97,11 +95,13 @@ def described(file: Path) -> str:
 
 def family_words(entries: Sequence[KernelSpec]) -> str:
     """Return the kernels of a family in words: how many on which features."""
+    from mkldist.kernel_functions.registry import FUNCTIONS
+
     words: dict[str, list[str]] = {}
     for entry in entries:
-        values = entry.widths if entry.function == "gaussian" else entry.degrees
-        count = len(values) if isinstance(values, list) else 1
-        words.setdefault(_spelled(entry.features), []).append(f"{count} {entry.function}")
+        values = [getattr(entry, one.key) for one in FUNCTIONS[entry.label].parameters]
+        count = math.prod(len(value) for value in values if isinstance(value, list))
+        words.setdefault(_spelled(entry.features), []).append(f"{count} {entry.label}")
     return "; ".join(f"{', '.join(kinds)} on {features}" for features, kinds in words.items())
 
 

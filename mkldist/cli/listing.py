@@ -40,13 +40,21 @@ def datasets(names: tuple[str, ...], data_dirs: tuple[Path, ...]) -> None:
 @click.argument("names", nargs=-1)
 def kernels(names: tuple[str, ...]) -> None:
     """List kernel functions and named families, or describe NAMES."""
-    from mkldist.cli.known import FUNCTIONS, known_of
+    from mkldist.cli.known import known_of
+    from mkldist.kernel_functions.custom import entry_points
+    from mkldist.kernel_functions.registry import FUNCTIONS
 
     if names:
         _describe(names, "kernel", "family")
         return
-    functions = ((name, *words) for name, words in FUNCTIONS.items())
-    _print(("function", "k(x, z)", "parameters"), functions)
+    functions = [
+        (name, function.formula, ", ".join(one.key for one in function.parameters))
+        for name, function in FUNCTIONS.items()
+    ]
+    installed = [
+        (name, f"{entry.value}, installed", "parameters") for name, entry in entry_points().items()
+    ]
+    _print(("function", "k(x, z)", "parameters"), functions + installed)
     click.echo()
     _print(("family", "kernels"), ((one.name, one.line) for one in known_of("family")))
 

@@ -35,6 +35,8 @@ class GivenSweep:
         Folders in which data sets are looked up by name.
     results : Path or None
         The folder of results, if the command was given that in place of the file.
+    allow_code : bool
+        True with ``--allow-code``.
     """
 
     file: Path
@@ -42,12 +44,19 @@ class GivenSweep:
     memory: str | None
     data_dirs: tuple[Path, ...]
     results: Path | None = None
+    allow_code: bool = False
 
     def load(self) -> SweepSpec:
-        """Read the file and apply the options."""
+        """Read the file and apply the options; say whose code is about to run."""
         from mkldist.spec.load import load_sweep
 
-        return load_sweep(self.file, self.overrides, self.memory)
+        spec = load_sweep(self.file, self.overrides, self.memory)
+        if self.allow_code:
+            from mkldist.resolve.code_check import code_lines
+
+            for line in code_lines(spec):
+                click.echo(line, err=True)
+        return spec
 
     def naming(self) -> AbstractContextManager[None]:
         """Add the file or the option to errors raised in this context; see ``spec.load.naming``."""
@@ -66,17 +75,23 @@ def sweep_options(function: Command) -> Command:
         overrides: tuple[str, ...],
         memory: str | None,
         data_dirs: tuple[Path, ...],
+        allow_code: bool,
         **others: Any,
     ) -> Any:
         from mkldist.run.places import sweep_file_of
 
         made_from = sweep_file_of(file)
         results = file if file.is_dir() and made_from != file else None
-        given = GivenSweep(made_from, overrides, memory, data_dirs, results)
+        given = GivenSweep(made_from, overrides, memory, data_dirs, results, allow_code)
         return function(*args, sweep=given, **others)
 
     decorated: Any = with_sweep
     for decorate in (
+        click.option(
+            "--allow-code",
+            is_flag=True,
+            help="Run kernel functions that are not mkldist's own, such as mymodule:my_kernel.",
+        ),
         click.option(
             "--memory", metavar="BYTES", help="Memory that each worker may use, e.g. 2GiB."
         ),

@@ -32,7 +32,9 @@ def command(sweep: GivenSweep, workers: int | None) -> None:
     n_workers = workers or default_workers()
     with sweep.naming():
         options = ConnectOptions(n_workers=n_workers)
-        plan, resolved = planned(spec, sweep.file, sweep.data_dirs, options)
+        plan, resolved = planned(
+            spec, sweep.file, sweep.data_dirs, options, allow_code=sweep.allow_code
+        )
     recorded = recorded_runs(plan, sweep.results or output_path(spec))
     console = Console()
     for line in (*resolved.account_lines(spec), ""):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from mkldist.cli.completion import complete_shown
-from mkldist.cli.known import FUNCTIONS, KINDS, Known
+from mkldist.cli.known import KINDS, Known
 
 if TYPE_CHECKING:
     from mkldist.data.dataset import Dataset
@@ -114,23 +114,45 @@ def method_lines(name: str) -> Iterator[str]:
 
 
 def _function_lines(name: str) -> Iterator[str]:
-    """Yield formula, parameters and an example of a kernel function."""
+    """Yield formula, points, parameters and an example of a kernel function."""
+    from mkldist.kernel_functions.definition import Takes
+    from mkldist.kernel_functions.registry import FUNCTIONS
     from mkldist.spec.banks import KernelSpec
 
-    formula, parameters = FUNCTIONS[name]
-    yield click.style(name, bold=True) + f"  k(x, z) = {formula}"
-    fields = KernelSpec.model_fields
-    for key in (*parameters.split(", "), "features"):
-        if key:
-            text = (fields[key].description or "").replace("`", "")
-            yield from textwrap.wrap(
-                text, WIDTH, initial_indent=f"  {key:10}", subsequent_indent=" " * 12
-            )
-    examples = {"widths": "widths = [0.5, 1, 2]\n", "degrees, offset": "degrees = [1, 2, 3]\n"}
+    if name not in FUNCTIONS:
+        yield from _installed_lines(name)
+        return
+    function = FUNCTIONS[name]
+    yield click.style(name, bold=True) + f"  k(x, z) = {function.formula}"
+    yield from _paragraph("x, z", f"{function.takes.value}. {function.note}".rstrip())
+    for parameter in function.parameters:
+        yield from _paragraph(parameter.key, parameter.words.replace("`", ""))
+    if function.takes is Takes.TEXTS:
+        yield "\nIn Python: mkldist.kernels.spectrum_gram(texts, length=3)"
+        return
+    features = KernelSpec.model_fields["features"].description or ""
+    yield from _paragraph("features", features.replace("`", ""))
+    examples = "".join(f"{one.key} = {one.example}\n" for one in function.parameters)
     yield (
         f'\n[[banks]]\nname = "mine"\n[[banks.kernels]]\nfunction = "{name}"\n'
-        f'{examples.get(parameters, "")}features = ["all", "each"]'
+        f'{examples}features = ["all", "each"]'
     )
+
+
+def _installed_lines(name: str) -> Iterator[str]:
+    """Yield where the function of an entry point comes from, which is not imported."""
+    from mkldist.kernel_functions.custom import entry_points
+
+    entry = entry_points()[name]
+    source = f", of {entry.dist.name} {entry.dist.version}" if entry.dist else ""
+    yield click.style(name, bold=True) + f"  {entry.value}{source}"
+    yield "  code of an installed package: sweeps run it with --allow-code"
+    yield f'\n[[banks]]\nname = "mine"\n[[banks.kernels]]\nfunction = "{name}"'
+
+
+def _paragraph(key: str, text: str) -> list[str]:
+    """Return wrapped lines of a text behind a key."""
+    return textwrap.wrap(text, WIDTH, initial_indent=f"  {key:10}", subsequent_indent=" " * 12)
 
 
 def _family_lines(one: Known) -> Iterator[str]:

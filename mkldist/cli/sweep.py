@@ -54,6 +54,7 @@ def command(
             retry_failed=retry_failed,
             console=None if quiet else console,
             resume_command=shlex.join(["mkldist", *sys.argv[1:]]),
+            allow_code=sweep.allow_code,
         )
     _show(outcome, Console())
     if outcome.failed:

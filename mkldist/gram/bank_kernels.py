@@ -13,14 +13,14 @@ from mkldist.errors import SpecError, nearest
 from mkldist.gram.sources import ArraySource, BankSource, FeatureSource, JoinedSource
 from mkldist.gram.sparse_source import SparseSource
 from mkldist.identity import content_id
+from mkldist.kernel_functions.bases import INNER_PRODUCT, SQUARED_DISTANCE
+from mkldist.kernel_functions.lengths import inverse_lengths
+from mkldist.kernel_functions.sparse_points import is_sparse
 from mkldist.kernels.evaluate import evaluate
 from mkldist.kernels.families import kernel_list
-from mkldist.kernels.functions import Base, inverse_lengths
 from mkldist.kernels.gaps import Presence
 from mkldist.kernels.kernel_list import KernelList
-from mkldist.kernels.precomputed import PRECOMPUTED
-from mkldist.kernels.sparse_points import is_sparse
-from mkldist.spec.banks import BankSpec, KernelSpec
+from mkldist.spec.banks import PRECOMPUTED, BankSpec, KernelSpec
 
 
 @dataclass(frozen=True)
@@ -197,10 +197,9 @@ def part_of_gram(gram: Floating, rows: Ints, columns: Ints, *, cosine: bool) -> 
 
 def _check_sparse(kernels: KernelList, dataset: Dataset, where: str) -> None:
     """Refuse kernels that would make sparse features dense."""
-    for function in sorted(
-        {kernels.function_of(m) for m in np.unique(kernels.function, return_index=True)[1].tolist()}
-    ):
-        if function.base is Base.CITY_BLOCK:
+    for m in np.unique(kernels.function, return_index=True)[1].tolist():
+        function = kernels.function_of(m)
+        if function.base not in (INNER_PRODUCT, SQUARED_DISTANCE):
             n_bytes = 8 * dataset.n_points * dataset.n_features
             raise SpecError(
                 where,
@@ -250,7 +249,7 @@ def _check_features(entry: KernelSpec, dataset: Dataset, place: str) -> None:
         if word in dataset.given and word not in (*dataset.groups, *dataset.feature_names):
             raise SpecError(
                 f"{place}.features",
-                f"{word!r}, a view of Gram matrices, for a {entry.function} kernel",
+                f"{word!r}, a view of Gram matrices, for a {entry.label} kernel",
                 "features",
                 f'Set function = "{PRECOMPUTED}" for this view, in an entry of its own',
             )

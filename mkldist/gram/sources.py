@@ -14,10 +14,10 @@ import numpy.typing as npt
 from mkldist.arrays import Bools, Floating, Floats, Ints
 from mkldist.errors import GramError
 from mkldist.gram.layout import TileLayout
-from mkldist.kernels.functions import inverse_lengths
+from mkldist.kernel_functions.lengths import inverse_lengths
 from mkldist.kernels.gaps import Presence, gaps_of, without_gaps
-from mkldist.kernels.gram_tiles import evaluate_diagonals, evaluate_gram_tiles
 from mkldist.kernels.kernel_list import KernelList
+from mkldist.kernels.tile_values import fill_diagonals, fill_tiles
 
 
 class BankSource(Protocol):
@@ -87,14 +87,14 @@ class FeatureSource:
         """See :meth:`BankSource.fill`."""
         rows, cols = (index[tiles] for index in layout.coordinates)
         columns, chosen = self._columns, self.kernels.select(kernels)
-        evaluate_gram_tiles(chosen, columns, rows, cols, out, cosine=self.cosine)
+        fill_tiles(chosen, columns, rows, cols, out, cosine=self.cosine)
         if self.presence is not None:
             zero_tiles(self.presence[kernels], tiles, layout, out)
 
     def diagonals(self, kernels: slice) -> Floats:
         """See :meth:`BankSource.diagonals`."""
         chosen = self.kernels.select(kernels)
-        found = evaluate_diagonals(chosen, self._columns, cosine=self.cosine)
+        found = fill_diagonals(chosen, self._columns, cosine=self.cosine)
         return found if self.presence is None else found * self.presence[kernels]
 
     def name(self, kernel: int) -> str:

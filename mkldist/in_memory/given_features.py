@@ -15,7 +15,7 @@ from mkldist.data.raw import as_features
 from mkldist.data.sparse_features import canonical, check_sparse
 from mkldist.errors import DataError, GramError, nearest
 from mkldist.in_memory.given_arrays import real_array
-from mkldist.kernels.sparse_points import is_sparse
+from mkldist.kernel_functions.sparse_points import is_sparse
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,8 +9,8 @@ import numpy as np
 from pydantic import ValidationError
 
 from mkldist.errors import SpecError
+from mkldist.kernel_functions.sparse_points import is_sparse
 from mkldist.kernels.families import NAMED_FAMILIES
-from mkldist.kernels.sparse_points import is_sparse
 from mkldist.kernels.words import Kernel
 from mkldist.spec.banks import BankSpec
 from mkldist.spec.mistakes import location_of, most_telling, spec_error
@@ -30,8 +30,8 @@ def bank_spec(kernels: Any, **settings: Any) -> BankSpec:
     Parameters
     ----------
     kernels : str or sequence of mappings and kernels
-        Name of a family; or entries with the keys of ``[[banks.kernels]]``, and objects such as
-        ``mkldist.kernels.Gaussian``.
+        Name of a family; or entries with the keys of ``[[banks.kernels]]``, objects such as
+        ``mkldist.kernels.Gaussian``, and functions of two sets of points.
     **settings
         Other keys of ``[[banks]]``.
 
@@ -51,7 +51,9 @@ def bank_spec(kernels: Any, **settings: Any) -> BankSpec:
             f"the name of a family, such as {next(iter(NAMED_FAMILIES))!r}, or {EXAMPLE}",
         )
     else:
-        document["kernels"] = _plain(kernels)
+        document["kernels"] = [
+            {"function": kernel} if callable(kernel) else _plain(kernel) for kernel in kernels
+        ]
     try:
         return BankSpec.model_validate(document)
     except ValidationError as error:
@@ -115,6 +117,8 @@ def _plain(value: Any) -> Any:
     """Return kernels, arrays, ranges and numbers of numpy within a value as plain Python."""
     if isinstance(value, Kernel):
         return _plain(value.entry())
+    if callable(value):
+        return value
     if isinstance(value, Mapping):
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, np.ndarray | np.generic):

@@ -18,7 +18,8 @@ from mkldist.gram.view import BankView
 from mkldist.in_memory.given_arrays import real_array
 from mkldist.in_memory.gram_stack import Inspection, gram_stack, inspected_stack
 from mkldist.kernels.evaluate import evaluate
-from mkldist.kernels.precomputed import PRECOMPUTED, Precomputed
+from mkldist.kernels.precomputed import Precomputed
+from mkldist.spec.banks import PRECOMPUTED
 
 if TYPE_CHECKING:
     import pandas as pd

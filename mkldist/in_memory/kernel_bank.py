@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -23,7 +23,7 @@ from mkldist.in_memory.given_kernels import bank_spec
 from mkldist.in_memory.making import BankContent, bank_of_features, bank_of_grams
 from mkldist.in_memory.opened_bank import recomputed
 from mkldist.in_memory.origins import FeatureOrigin
-from mkldist.kernels.sparse_points import is_sparse
+from mkldist.kernel_functions.sparse_points import is_sparse
 from mkldist.kernels.words import Kernel
 
 if TYPE_CHECKING:
@@ -52,10 +52,11 @@ class KernelBank:
         features stay sparse: Gaussian, polynomial and linear kernels come from sparse products.
     kernels : str or list of dict and kernels
         Name of a family, see ``mkldist list kernels``; or entries with the keys of
-        ``[[banks.kernels]]`` in a sweep file (``function``, ``widths``, ``degrees``, ``offset``
-        and ``features``) and objects such as ``mkldist.kernels.Gaussian(width=0.5)``.  The columns
-        of a DataFrame are features by name, those of an array are ``x0``, ``x1`` and so on.
-        ``mkldist.kernels.Precomputed(grams, name="strings")`` puts Gram matrices beside them.
+        ``[[banks.kernels]]`` in a sweep file (such as ``function``, ``widths`` and ``features``),
+        objects such as ``mkldist.kernels.Gaussian(width=0.5)``, and functions of one's own, see
+        ``mkldist.kernels.Custom``.  The columns of a DataFrame are features by name, those of an
+        array are ``x0``, ``x1`` and so on.  ``mkldist.kernels.Precomputed(grams, name="strings")``
+        puts Gram matrices beside them.
     normalisation : str or list of str
         As in a sweep file: ``"trace"``, ``"cosine"``, ``"centre"``, ``"variance"``, ``"none"``, or
         several in order.
@@ -105,7 +106,7 @@ class KernelBank:
     def __init__(
         self,
         X: Any,
-        kernels: str | Sequence[Mapping[str, Any] | Kernel],
+        kernels: str | Sequence[Mapping[str, Any] | Kernel | Callable[..., Any]],
         *,
         normalisation: str | Sequence[str] = "trace",
         backend: str = "auto",
@@ -246,8 +247,8 @@ class KernelBank:
     def kernels(self) -> pd.DataFrame:
         """Description of the kernels, one row a kernel.
 
-        The columns are function, width, degree, offset, features and name; for Gram matrices the
-        name alone.
+        The columns are function, width, degree, offset, other parameters that kernels have,
+        features and name; for Gram matrices the name alone.
         """
         return self._content.origin.table()
 

@@ -32,6 +32,7 @@ from mkldist.in_memory.opened_bank import (
 )
 from mkldist.in_memory.origins import FeatureOrigin, GramOrigin, Origin, given_names
 from mkldist.kernels.gaps import Presence
+from mkldist.kernels.point_checks import check_custom, check_points
 from mkldist.spec.banks import BankSpec
 
 if TYPE_CHECKING:
@@ -89,6 +90,9 @@ def bank_of_features(
         hint = "Or call KernelBank.from_grams for Gram matrices"
         raise SpecError("kernels", "'precomputed' for features", "another family", hint)
     kernels, dataset = kernels_on(features, spec, groups, seed, given or {})
+    if kernels.of_features is not None:
+        check_points(kernels.of_features, features.points, features.names, "X")
+        check_custom(kernels.of_features, features.points)
     cosine = "cosine" in spec.normalisations
     origin = _origin(features, kernels, dataset, cosine)
     size = BankSize(len(kernels), features.n_points, _stored_type(spec))

@@ -19,10 +19,10 @@ from mkldist.gram.sources import FeatureSource
 from mkldist.gram.sparse_source import SparseSource
 from mkldist.gram.view import BankView
 from mkldist.in_memory.given_arrays import real_array
+from mkldist.kernel_functions.sparse_points import is_sparse
 from mkldist.kernels.evaluate import evaluate
-from mkldist.kernels.functions import KernelFunction
 from mkldist.kernels.kernel_list import KernelList
-from mkldist.kernels.sparse_points import is_sparse
+from mkldist.kernels.point_checks import check_points
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -76,20 +76,16 @@ class FeatureOrigin:
         import pandas as pd
 
         kernels, names = self.kernels, self.features.names
-        functions = kernels.function.astype(np.intp)
-        polynomial = functions == KernelFunction.POLYNOMIAL
-        has_width = ~(polynomial | (functions == KernelFunction.LINEAR))
         ends = kernels.subset_indptr
         subsets = np.empty(len(ends) - 1, dtype=object)
         for s in range(len(subsets)):
             columns = kernels.subset_indices[ends[s] : ends[s + 1]]
             subsets[s] = tuple(names[column] for column in columns.tolist())
+        missing = np.full(len(kernels), np.nan)
+        usual = dict.fromkeys(("function", "width", "degree", "offset"), missing)
         return pd.DataFrame(
             {
-                "function": np.array([f.label for f in KernelFunction], dtype=object)[functions],
-                "width": np.where(has_width, kernels.parameter, np.nan),
-                "degree": np.where(polynomial, kernels.parameter, np.nan),
-                "offset": np.where(polynomial, kernels.offset, np.nan),
+                **(usual | kernels.columns()),
                 "features": subsets[kernels.subset],
                 "name": kernels.names(names),
             }
@@ -99,6 +95,7 @@ class FeatureOrigin:
         """Return new points, given by the same features as those of the bank."""
         _refuse_grams(grams)
         rows = self.features.like(new)
+        check_points(self.kernels, rows, self.features.names, "X_new")
 
         def values(kernels: Ints, points: slice) -> Iterator[Floats]:
             chosen = self.kernels.select(kernels)

@@ -1,4 +1,4 @@
-"""Kernel functions and families.  For Python: Gaussian, Laplacian, Polynomial, Linear, Precomputed.
+"""Lists of kernels and families.  For Python: kernels such as Gaussian, and spectrum_gram.
 
 These names are imported on first use.
 """
@@ -8,15 +8,48 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from mkldist.kernel_functions.spectrum import spectrum_gram
     from mkldist.kernels.precomputed import Precomputed
-    from mkldist.kernels.words import Gaussian, Laplacian, Linear, Polynomial
+    from mkldist.kernels.words import (
+        Categorical,
+        ChiSquared,
+        Custom,
+        Gaussian,
+        Intersection,
+        Jaccard,
+        Laplacian,
+        Linear,
+        Matern,
+        Periodic,
+        Polynomial,
+        Tanimoto,
+    )
 
-__all__ = ["Gaussian", "Laplacian", "Linear", "Polynomial", "Precomputed"]
+__all__ = [
+    "Categorical",
+    "ChiSquared",
+    "Custom",
+    "Gaussian",
+    "Intersection",
+    "Jaccard",
+    "Laplacian",
+    "Linear",
+    "Matern",
+    "Periodic",
+    "Polynomial",
+    "Precomputed",
+    "Tanimoto",
+    "spectrum_gram",
+]
 
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name == "spectrum_gram":
+        import mkldist.kernel_functions.spectrum as spectrum
+
+        return spectrum.spectrum_gram
     if name == "Precomputed":
         import mkldist.kernels.precomputed as precomputed
 

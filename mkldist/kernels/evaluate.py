@@ -6,19 +6,19 @@ takes one or two passes over a base.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from mkldist.arrays import Floats
-from mkldist.kernels import functions
-from mkldist.kernels.functions import Base
+from mkldist.errors import DataError
+from mkldist.kernel_functions.definition import Takes, kernel_words
+from mkldist.kernel_functions.lengths import inverse_lengths
+from mkldist.kernel_functions.sparse_points import is_sparse
+from mkldist.kernel_functions.tile import Tile
 from mkldist.kernels.gaps import gaps_of, without_gaps, zero_gaps
 from mkldist.kernels.kernel_list import KernelList
-from mkldist.kernels.sparse_points import is_sparse, squared_lengths
 
 
 def evaluate(
@@ -28,7 +28,7 @@ def evaluate(
     *,
     cosine: bool = False,
     symmetric: bool = False,
-    out: Floats | None = None,
+    out: npt.NDArray[np.floating] | None = None,
 ) -> Floats:
     """Return ``k_m(x, z)`` for every kernel, row and column.
 
@@ -39,12 +39,13 @@ def evaluate(
     rows : (r, d) float64 array or csr_array
         Points x.  A kernel is zero where a point lacks one of its features, which is then NaN.
     cols : (c, d) float64 array or csr_array
-        Points z, of the kind of x.  Kernels of city-block distances take no sparse points.
+        Points z, of the kind of x.  Only inner products and squared distances take sparse points.
     cosine : bool
         Divide by ``sqrt(k(x, x) k(z, z))``; values of points with ``k(x, x) = 0`` become 0.
     symmetric : bool
         True if `rows` and `cols` are equal: the result is then exactly symmetric, and exactly 1 on
-        the diagonal of gaussian, laplacian-rbf and cosine kernels.  Implied by ``rows is cols``.
+        the diagonal of cosine kernels and of those with ``k(x, x) = 1``.  Implied by ``rows is
+        cols``.
     out : (M, r, c) float array, optional
         Array to write to; float64 values are rounded if it is float32.
 
@@ -52,123 +53,78 @@ def evaluate(
     -------
     (M, r, c) float64, or `out`
     """
-    result = np.empty((len(kernels), rows.shape[0], cols.shape[0])) if out is None else out
+    shape = rows.shape[0], cols.shape[0]
+    result = np.empty((len(kernels), *shape)) if out is None else out
     if gaps_of(rows) is not None or gaps_of(cols) is not None:
         filled = without_gaps(rows)
         others = filled if symmetric or rows is cols else without_gaps(cols)
         evaluate(kernels, filled, others, cosine=cosine, out=result)
         zero_gaps(kernels, rows, cols, result)
-        return result
-    workspace = _Workspace(rows, cols, symmetric or rows is cols)
+        return cast("Floats", result)
+    tile = Tile(shape, symmetric or rows is cols)
+    scratch = None if result.dtype == np.float64 else np.empty(shape)
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         for run in kernels.runs():
-            workspace.enter(kernels.features_of(run.start))
+            columns = kernels.features_of(run.start)
+            tile.enter(_on_features(rows, columns), _on_features(cols, columns))
             for m in range(run.start, run.stop):
-                _evaluate_kernel(kernels, m, workspace, result[m], cosine=cosine)
-    return result
+                target = cast("Floats", result[m]) if scratch is None else scratch
+                _evaluate_kernel(kernels, m, tile, target, cosine=cosine)
+                if scratch is not None:
+                    result[m] = scratch
+    return cast("Floats", result)
 
 
-@dataclass(eq=False)
-class _Workspace:
-    """Points restricted to one feature subset at a time, and the bases computed so far."""
-
-    rows: Floats
-    cols: Floats
-    symmetric: bool
-    left: Floats = field(init=False)
-    right: Floats = field(init=False)
-    centre: Floats = field(init=False)
-    known: set[Base] = field(default_factory=set)
-    buffers: dict[Base, Floats] = field(default_factory=dict)
-    scratch: Floats | None = None
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """The shape (r, c) of one kernel's values."""
-        return self.rows.shape[0], self.cols.shape[0]
-
-    def enter(self, columns: npt.NDArray[np.int32]) -> None:
-        """Restrict the points to the features of `columns`, and forget the bases."""
-        self.known.clear()
-        if is_sparse(self.rows):
-            whole = len(columns) == self.rows.shape[1]
-            self.left = self.rows if whole else self.rows[:, columns]
-            self.right = self.cols if whole else self.cols[:, columns]
-            self.centre = np.zeros(0)
-            return
-        rows, cols = self.rows[:, columns], self.cols[:, columns]
-        self.centre = cols.mean(axis=0) if len(cols) else np.zeros(len(columns))
-        self.left, self.right = np.ascontiguousarray(rows), np.ascontiguousarray(cols)
-
-    def base(self, base: Base) -> Floats:
-        """Return one base of the current features, (r, c); the first call computes it."""
-        if base not in self.buffers:
-            self.buffers[base] = np.empty(self.shape)
-        out = self.buffers[base]
-        if base not in self.known:
-            self._compute(base, out)
-            self.known.add(base)
-        return out
-
-    def target(self, out: npt.NDArray[np.floating]) -> Floats:
-        """Return `out` if it is float64, else a float64 scratch array of its shape."""
-        if out.dtype == np.float64:
-            return cast("Floats", out)
-        if self.scratch is None:
-            self.scratch = np.empty(self.shape)
-        return self.scratch
-
-    def _compute(self, base: Base, out: Floats) -> None:
-        if base is Base.INNER_PRODUCT:
-            functions.inner_products(self.left, self.right, out)
-        elif base is Base.SQUARED_DISTANCE:
-            functions.squared_distances(self.left, self.right, self.centre, out)
-        else:
-            functions.city_block_distances(self.left, self.right, out)
-        if self.symmetric:
-            _mirror(out)
-            if base is not Base.INNER_PRODUCT:
-                np.fill_diagonal(out, 0.0)
+def _on_features(points: Any, columns: npt.NDArray[np.int32]) -> Any:
+    """Return points restricted to some features, sparse if they are."""
+    if not is_sparse(points):
+        return np.ascontiguousarray(points[:, columns])
+    return points if len(columns) == points.shape[1] else points[:, columns]
 
 
-def _evaluate_kernel(
-    kernels: KernelList,
-    m: int,
-    workspace: _Workspace,
-    out: npt.NDArray[np.floating],
-    *,
-    cosine: bool,
-) -> None:
+def diagonals(kernels: KernelList, points: Floats, *, cosine: bool = False) -> Floats:
+    """Return ``k_m(x, x)`` of M kernels and n points, (M, n).
+
+    Parameters
+    ----------
+    kernels : KernelList
+        M kernels.
+    points : (n, d) float64
+        Points.
+    cosine : bool
+        Divide by ``k(x, x)``; zeros stay zero.
+    """
+    out = np.ones((len(kernels), len(points)))
+    for run in kernels.runs():
+        seen = np.ascontiguousarray(points[:, kernels.features_of(run.start)])
+        for m in range(run.start, run.stop):
+            diagonal = kernels.function_of(m).diagonal
+            if diagonal is not None:
+                out[m] = diagonal(seen, float(kernels.parameter[m]), float(kernels.offset[m]))
+    if cosine:
+        out[...] = (out > 0.0) & (out < np.inf)
+    return out
+
+
+def _evaluate_kernel(kernels: KernelList, m: int, tile: Tile, out: Floats, *, cosine: bool) -> None:
     """Write one kernel's values, (r, c), to `out`."""
     function = kernels.function_of(m)
-    parameter, offset = float(kernels.parameter[m]), float(kernels.offset[m])
-    target = workspace.target(out)
-    functions.apply(function, workspace.base(function.base), parameter, offset, target)
-    if cosine and function.base is Base.INNER_PRODUCT:
-
-        def lengths(points: Floats) -> Floats:
-            norms = squared_lengths(points)
-            return functions.self_similarities(function, norms, parameter, offset)
-
-        _divide_by_lengths(target, workspace, lengths)
-    if target is not out:
-        out[...] = target
-
-
-def _divide_by_lengths(
-    values: Floats, workspace: _Workspace, squared_lengths: Callable[[Floats], Floats]
-) -> None:
-    """Turn inner products in feature space into cosines, in place."""
-    left = functions.inverse_lengths(squared_lengths(workspace.left))
-    right = functions.inverse_lengths(squared_lengths(workspace.right))
-    # The product of both factors comes first: it is the same number for (x, z) and (z, x), so that
-    # the result is exactly symmetric.
-    values *= left[:, None] * right
-    if workspace.symmetric:
-        np.fill_diagonal(values, np.where(left > 0, 1.0, 0.0))
+    if function.takes is Takes.NON_NEGATIVE:
+        _check_not_negative(function.label, tile)
+    first, second = float(kernels.parameter[m]), float(kernels.offset[m])
+    function.values(tile, first, second, out)
+    if cosine and function.diagonal is not None:
+        squares = (function.diagonal(points, first, second) for points in (tile.left, tile.right))
+        left, right = map(inverse_lengths, squares)
+        # The product of both factors comes first: it is the same number for (x, z) and (z, x), so
+        # that the result is exactly symmetric.
+        out *= left[:, None] * right
+        if tile.symmetric:
+            np.fill_diagonal(out, np.where(left > 0, 1.0, 0.0))
 
 
-def _mirror(square: Floats) -> None:
-    """Copy the upper triangle of a square matrix to the lower, in place."""
-    upper = np.triu(square, 1)
-    np.copyto(square, upper.T, where=np.tri(len(square), k=-1, dtype=bool))
+def _check_not_negative(label: str, tile: Tile) -> None:
+    """Raise DataError if a point of a tile has a negative value."""
+    least = min((float(side.min()) for side in (tile.left, tile.right) if side.size), default=0.0)
+    if least < 0.0:
+        raise DataError(kernel_words(label), f"a feature of {least:g}", Takes.NON_NEGATIVE.value)

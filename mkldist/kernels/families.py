@@ -12,28 +12,25 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mkldist.arrays import Floats
 from mkldist.errors import SpecError
-from mkldist.kernels.feature_subsets import (
-    WIDTH_STREAM,
-    FeatureSubsets,
-    SubsetWords,
-)
-from mkldist.kernels.functions import KernelFunction
+from mkldist.kernel_functions.custom import CustomKernel
+from mkldist.kernels.feature_subsets import FeatureSubsets, SubsetWords
 from mkldist.kernels.kernel_list import KernelList
-from mkldist.kernels.precomputed import PRECOMPUTED
-from mkldist.spec.banks import BankSpec, KernelSpec, Range
-
-# Beyond these limits the square of a width leaves the range of float64.
-WIDTH_RANGE = (1e-150, 1e150)
+from mkldist.kernels.templates import Templates, check_entry, templates
+from mkldist.spec.banks import PRECOMPUTED, BankSpec, KernelSpec
 
 
 def _gaussian(widths: Sequence[float], features: tuple[str, ...]) -> KernelSpec:
-    return KernelSpec(function="gaussian", widths=list(widths), features=list(features))
+    return _entry("gaussian", features, widths=list(widths))
 
 
 def _polynomial(degrees: Sequence[int], features: tuple[str, ...]) -> KernelSpec:
-    return KernelSpec(function="polynomial", degrees=list(degrees), features=list(features))
+    return _entry("polynomial", features, degrees=list(degrees))
+
+
+def _entry(function: str, features: Sequence[str], **parameters: object) -> KernelSpec:
+    words = {"function": function, "features": list(features), **parameters}
+    return KernelSpec.model_validate(words)
 
 
 def _xu2008() -> tuple[KernelSpec, ...]:
@@ -136,38 +133,17 @@ def kernel_list(
     entries = spec.kernels if spec.family is None else NAMED_FAMILIES[spec.family]()
     words = SubsetWords(n_features, tuple(feature_names), groups, seed, tuple(views))
     parts: dict[tuple[int, str], _Part] = {}
+    custom: list[CustomKernel] = []
     for i, entry in enumerate(entries):
         if entry.function == PRECOMPUTED:
             continue
         place = f"{where}.kernels[{i}]"
+        check_entry(entry, place)
         for feature_set in words.feature_sets(entry, place):
             subsets = words.resolve(feature_set, place)
             part = parts.setdefault((subsets.rank, subsets.key), _Part(subsets, []))
-            part.templates.append(_templates(entry, subsets, place, seed, i))
-    return _assembled([parts[key] for key in sorted(parts, key=lambda k: k[0])])
-
-
-@dataclass(frozen=True)
-class _Templates:
-    """Kernels that one entry puts on every subset.
-
-    Parameters
-    ----------
-    function : KernelFunction
-        Function of the kernels.
-    parameters : (P,) or (S, 1) float64
-        Parameters on every subset, or one random parameter for each of the S subsets.
-    offset : float
-        Offset of polynomial kernels; 0 for others.
-    """
-
-    function: KernelFunction
-    parameters: Floats
-    offset: float
-
-    def on(self, n_subsets: int) -> Floats:
-        """Return the parameters (S, P)."""
-        return np.broadcast_to(self.parameters, (n_subsets, self.parameters.shape[-1]))
+            part.templates.append(templates(entry, subsets, place, (seed, i), custom))
+    return _assembled([parts[key] for key in sorted(parts, key=lambda k: k[0])], custom)
 
 
 @dataclass(frozen=True)
@@ -175,65 +151,10 @@ class _Part:
     """Subsets, and the kernels of all entries on them."""
 
     subsets: FeatureSubsets
-    templates: list[_Templates]
+    templates: list[Templates]
 
 
-def _templates(
-    entry: KernelSpec, subsets: FeatureSubsets, place: str, seed: int, index: int
-) -> _Templates:
-    """Return the kernels that an entry puts on each of the subsets."""
-    function = next(f for f in KernelFunction if f.label == entry.function)
-    takes = {
-        KernelFunction.POLYNOMIAL: "degrees",
-        KernelFunction.LINEAR: None,
-    }.get(function, "widths")
-    for word in ("widths", "degrees"):
-        given = getattr(entry, word) is not None
-        if given and word != takes:
-            raise SpecError(f"{place}.{word}", f"{word} of a {entry.function} kernel", "none")
-        if not given and word == takes:
-            raise SpecError(place, f"a {entry.function} kernel without {word}", f"{word} = …")
-    if "offset" in entry.model_fields_set and function is not KernelFunction.POLYNOMIAL:
-        raise SpecError(f"{place}.offset", f"offset of a {entry.function} kernel", "none")
-    if function is KernelFunction.POLYNOMIAL:
-        return _Templates(function, _degrees(entry, place), entry.offset)
-    if function is KernelFunction.LINEAR:
-        return _Templates(function, np.ones(1), 0.0)
-    if entry.widths == "chi2":
-        return _Templates(function, _random_widths(subsets, place, seed, index), 0.0)
-    return _Templates(function, _widths(entry, place), 0.0)
-
-
-def _degrees(entry: KernelSpec, place: str) -> Floats:
-    given = entry.degrees
-    degrees = given if isinstance(given, list) else [given if given is not None else 0]
-    if not degrees or min(degrees) < 1:
-        raise SpecError(f"{place}.degrees", f"{given}", "integers of at least 1")
-    return np.array(degrees, dtype=np.float64)
-
-
-def _widths(entry: KernelSpec, place: str) -> Floats:
-    given = entry.widths
-    values = given.values() if isinstance(given, Range) else given
-    widths = np.atleast_1d(np.asarray(values, dtype=np.float64))
-    if not widths.size or not ((widths > WIDTH_RANGE[0]) & (widths < WIDTH_RANGE[1])).all():
-        raise SpecError(f"{place}.widths", f"{widths.tolist()}", "finite numbers above 0")
-    return widths
-
-
-def _random_widths(subsets: FeatureSubsets, place: str, seed: int, index: int) -> Floats:
-    """Draw one width per subset, (S, 1): ``σ² = 5 χ² + 0.1`` with χ² of one degree of freedom."""
-    if not subsets.random:
-        raise SpecError(
-            f"{place}.widths",
-            "'chi2' on feature sets that are not random",
-            "numbers, or features = {count = …} for one random width per random subset",
-        )
-    chi2 = np.random.default_rng([seed, WIDTH_STREAM, index]).chisquare(1, len(subsets))
-    return np.sqrt(5.0 * chi2 + 0.1)[:, None]
-
-
-def _assembled(parts: Sequence[_Part]) -> KernelList:
+def _assembled(parts: Sequence[_Part], custom: Sequence[CustomKernel]) -> KernelList:
     """Return the kernels of all parts, subset by subset."""
     functions, parameters, offsets, subsets = [], [], [], []
     indptr, indices = [np.zeros(1, dtype=np.int64)], []
@@ -242,10 +163,10 @@ def _assembled(parts: Sequence[_Part]) -> KernelList:
     for part in parts:
         count = len(part.subsets)
         grid = np.hstack([t.on(count) for t in part.templates])
-        widths = [t.parameters.shape[-1] for t in part.templates]
+        counts = [len(t.second) for t in part.templates]
         parameters.append(grid.ravel())
-        functions.append(np.tile(np.repeat([t.function for t in part.templates], widths), count))
-        offsets.append(np.tile(np.repeat([t.offset for t in part.templates], widths), count))
+        functions.append(np.tile(np.repeat([t.code for t in part.templates], counts), count))
+        offsets.append(np.tile(np.concatenate([t.second for t in part.templates]), count))
         subsets.append(np.repeat(np.arange(n_subsets, n_subsets + count), grid.shape[1]))
         indptr.append(part.subsets.indptr[1:] + indptr[-1][-1])
         indices.append(part.subsets.indices)
@@ -260,4 +181,5 @@ def _assembled(parts: Sequence[_Part]) -> KernelList:
         subset_indptr=np.concatenate(indptr),
         subset_indices=np.concatenate(indices),
         subset_labels=labels,
+        custom=tuple(custom),
     )

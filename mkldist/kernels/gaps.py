@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mkldist.arrays import Bools, Floats, Ints
+from mkldist.kernel_functions.sparse_points import is_sparse
 from mkldist.kernels.kernel_list import KernelList
-from mkldist.kernels.sparse_points import is_sparse
 
 PRODUCT_ENTRIES = 2**22  # of subsets by points, counted at once
 

@@ -18,14 +18,17 @@ import numpy.typing as npt
 
 from mkldist.arrays import Floats, Ints
 from mkldist.compiled import compiled
-from mkldist.kernels.functions import Base, KernelFunction
+from mkldist.kernel_functions import gaussian, laplacian_rbf, linear, polynomial
+from mkldist.kernel_functions.bases import CITY_BLOCK, INNER_PRODUCT, SQUARED_DISTANCE
 from mkldist.kernels.kernel_list import KernelList
 
-BASES = (Base.INNER_PRODUCT, Base.SQUARED_DISTANCE, Base.CITY_BLOCK)
+COMPILED = tuple(module.FUNCTION for module in (gaussian, polynomial, linear, laplacian_rbf))
+"""The functions of the loop, in the order of their codes from 0."""
+BASES = (INNER_PRODUCT, SQUARED_DISTANCE, CITY_BLOCK)
 INNER, SQUARED, CITY = range(3)
 LINE = 8  # float64 entries of a cache line
 VALUES, EXPONENTS, ZEROS = 3, 4, 5  # rows of the scratch, after those of the bases
-BASE_OF = np.array([BASES.index(function.base) for function in KernelFunction])
+BASE_OF = np.array([BASES.index(function.base) for function in COMPILED])
 
 WIDE = 64  # number of features beyond which the BLAS multiplies faster than loops
 SMALLEST_EXPONENT = -708.0  # below it, the exponential is subnormal

@@ -1,4 +1,7 @@
-"""A list of kernels as arrays, so that a million kernels take tens of megabytes and pickle fast."""
+"""A list of kernels as arrays, so that a million kernels take tens of megabytes and pickle fast.
+
+:meth:`KernelList.describe` gives each kernel as plain words and numbers, for results and models.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,16 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.identity import array_id
-from mkldist.kernels.functions import KernelFunction
+from mkldist.arrays import Array
+from mkldist.identity import array_id, content_id
+from mkldist.kernel_functions.custom import CUSTOM_CODE, Argument, CustomKernel
+from mkldist.kernel_functions.definition import KernelFunction
+from mkldist.kernel_functions.registry import BY_CODE
 
 NAMED_FEATURES = 3
 
@@ -23,11 +30,12 @@ class KernelList:
     Parameters
     ----------
     function : (M,) uint8
-        Codes of :class:`~mkldist.kernels.functions.KernelFunction`.
+        Codes of kernel functions, see :mod:`mkldist.kernel_functions.registry`.
     parameter : (M,) float64
-        Width (gaussian, laplacian-rbf) or degree (polynomial); 1 for linear.
+        First parameter of the function, such as a width or a degree; 1 if it has none.  Of a
+        function of the user, the place of the kernel in `custom`.
     offset : (M,) float64
-        Offset of polynomial kernels; 0 for the others.
+        Second parameter, such as the offset of polynomial kernels; 0 if there is none.
     subset : (M,) int32
         Feature subset of each kernel.
     subset_indptr : (S + 1,) int64
@@ -37,6 +45,8 @@ class KernelList:
     subset_labels : mapping of int to str
         Names of some subsets, such as ``all`` or a feature group.  They occur in the names of
         kernels and are no part of the fingerprint.
+    custom : tuple of CustomKernel
+        Functions of the user with their parameters.
     """
 
     function: npt.NDArray[np.uint8]
@@ -46,6 +56,7 @@ class KernelList:
     subset_indptr: npt.NDArray[np.int64]
     subset_indices: npt.NDArray[np.int32]
     subset_labels: Mapping[int, str] = field(default_factory=dict)
+    custom: tuple[CustomKernel, ...] = ()
 
     def __post_init__(self) -> None:
         for name, dtype in (
@@ -66,8 +77,11 @@ class KernelList:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Content hash of the kernels; subset labels are no part of it."""
-        return array_id(
+        """Content hash of the kernels; subset labels are no part of it.
+
+        It contains the code of functions of the user.
+        """
+        arrays = array_id(
             self.function,
             self.parameter,
             self.offset,
@@ -75,6 +89,9 @@ class KernelList:
             self.subset_indptr,
             self.subset_indices,
         )
+        if not self.custom:
+            return arrays
+        return content_id(arrays=arrays, custom=[kernel.identity for kernel in self.custom])
 
     def features_of(self, kernel: int) -> npt.NDArray[np.int32]:
         """Return the columns of one kernel's feature subset."""
@@ -82,7 +99,68 @@ class KernelList:
 
     def function_of(self, kernel: int) -> KernelFunction:
         """Return the function of one kernel."""
-        return KernelFunction(int(self.function[kernel]))
+        own = self.custom_of(kernel)
+        return BY_CODE[int(self.function[kernel])] if own is None else own.definition
+
+    def custom_of(self, kernel: int) -> CustomKernel | None:
+        """Return the function of the user that one kernel is, None if it is another."""
+        if self.function[kernel] != CUSTOM_CODE:
+            return None
+        return self.custom[int(self.parameter[kernel])]
+
+    def settings_of(self, kernel: int) -> dict[str, Argument]:
+        """Return the parameters of one kernel by name, such as ``{"width": 0.5}``."""
+        own = self.custom_of(kernel)
+        if own is not None:
+            return dict(own.arguments)
+        values = float(self.parameter[kernel]), float(self.offset[kernel])
+        settings = self.function_of(kernel).settings(*values)
+        return {parameter.name: value for parameter, value in settings}
+
+    def describe(
+        self, kernel: int, feature_names: Sequence[str] | None = None
+    ) -> dict[str, str | dict[str, Argument] | list[str] | None]:
+        """Return one kernel as plain words and numbers, which JSON can hold.
+
+        Parameters
+        ----------
+        kernel : int
+            Index of the kernel.
+        feature_names : sequence of str, optional
+            d names; default ``x0``, ``x1`` and so on.
+
+        Returns
+        -------
+        dict
+            ``function``, its name; ``parameters`` by name; ``features``, the names of its features;
+            and ``group``, the name of the subset if it has one.
+        """
+        columns = self.features_of(kernel).tolist()
+        return {
+            "function": self.function_of(kernel).label,
+            "parameters": self.settings_of(kernel),
+            "features": [_feature(j, feature_names) for j in columns],
+            "group": self.subset_labels.get(int(self.subset[kernel])),
+        }
+
+    def columns(self) -> dict[str, Array]:
+        """Return the function and every parameter as arrays over kernels, by name.
+
+        ``function`` holds names.  A parameter is an array of float64, NaN where a kernel has none;
+        if functions of the user take other values for it, an array of objects, None there.
+        """
+        functions = np.empty(len(self), dtype=object)
+        columns: dict[str, Array] = {"function": functions}
+        keys = np.stack([self.function, self.parameter * (self.function == CUSTOM_CODE)], axis=-1)
+        for own in np.unique(keys, axis=0).tolist() if len(self) else ():
+            where = (keys == own).all(axis=1)
+            first = int(np.flatnonzero(where)[0])
+            functions[where] = self.function_of(first).label
+            values = [self.parameter[where], self.offset[where]]
+            for place, (name, value) in enumerate(self.settings_of(first).items()):
+                found = value if own[0] == CUSTOM_CODE else values[place]
+                columns[name] = _with_values(columns.get(name), where, found)
+        return columns
 
     def runs(self) -> Iterator[slice]:
         """Yield the slices of adjacent kernels with the same feature subset."""
@@ -108,6 +186,7 @@ class KernelList:
                 for new, old in enumerate(used.tolist())
                 if old in self.subset_labels
             },
+            custom=self.custom,
         )
 
     def names(self, feature_names: Sequence[str] | None = None) -> list[str]:
@@ -134,7 +213,7 @@ class KernelList:
         ):
             key = key_and_subset[:3]
             if key not in heads:
-                heads[key] = _head(*key)
+                heads[key] = self._head(*key)
             names.append(_unique(f"{heads[key]}[{places[key_and_subset[3]]}]", seen))
         return names
 
@@ -147,17 +226,29 @@ class KernelList:
         columns = self._columns(subset)
         if len(columns) > NAMED_FEATURES:
             return f"{len(columns)} features #{subset}"
-        return "+".join(f"x{j}" if feature_names is None else feature_names[j] for j in columns)
+        return "+".join(_feature(j, feature_names) for j in columns)
+
+    def _head(self, function: int, parameter: float, offset: float) -> str:
+        """Return the function and the parameters of a kernel as text."""
+        if function == CUSTOM_CODE:
+            return self.custom[int(parameter)].head
+        return BY_CODE[function].head(parameter, offset)
 
 
-def _head(function: int, parameter: float, offset: float) -> str:
-    """Return the function and the parameters of a kernel as text."""
-    kind = KernelFunction(function)
-    if kind is KernelFunction.LINEAR:
-        return kind.label
-    if kind is KernelFunction.POLYNOMIAL and offset != 1.0:
-        return f"{kind.label}({parameter:.6g}, offset={offset:.6g})"
-    return f"{kind.label}({parameter:.6g})"
+def _feature(column: int, names: Sequence[str] | None) -> str:
+    return f"x{column}" if names is None else names[column]
+
+
+def _with_values(column: Array | None, where: Array, values: Any) -> Array:
+    """Return a column over kernels with the values of some; a new one without a column."""
+    numbers = not isinstance(values, str | bool)
+    if column is None:
+        column = np.full(len(where), np.nan) if numbers else np.full(len(where), None)
+    if not numbers and column.dtype != object:
+        missing, column = np.isnan(column), column.astype(object)
+        column[missing] = None
+    column[where] = values
+    return column
 
 
 def _unique(name: str, seen: Counter[str]) -> str:

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mkldist.kernels.words import Kernel
-
-PRECOMPUTED = "precomputed"
+from mkldist.spec.banks import PRECOMPUTED
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -6,9 +6,11 @@ of a sweep file does.  What it says is checked where it is used, against the sam
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
+
+from mkldist.kernel_functions.registry import FUNCTIONS
 
 Numbers = float | Sequence[float] | Mapping[str, Any]
 """A number, numbers, or a series ``{"start": ..., "stop": ..., "num": ..., "scale": "log"}``."""
@@ -25,7 +27,7 @@ class Kernel:
 
     def entry(self) -> dict[str, Any]:
         """Return the entry of ``[[banks.kernels]]`` that says the same."""
-        words = {"width": "widths", "degree": "degrees"}
+        words = {one.name: one.key for one in FUNCTIONS[self.function].parameters}
         fields = {words.get(name, name): value for name, value in vars(self).items()}
         return {"function": self.function, **fields}
 
@@ -104,3 +106,156 @@ class Linear(Kernel):
     function = "linear"
 
     features: FeatureWords = "all"
+
+
+@dataclass(frozen=True)
+class Matern(Kernel):
+    """Matérn kernel of the Euclidean distance, between the exponential and the Gaussian.
+
+    Parameters
+    ----------
+    width : float, sequence of float or mapping
+        Widths, in units of the features.
+    nu : float or sequence of float
+        Smoothness, at most 20: 0.5 is ``exp(-||x - z|| / width)``; 0.5, 1.5 and 2.5 are fastest.
+    features
+        As for :class:`Gaussian`.
+    """
+
+    function = "matern"
+
+    width: Numbers
+    nu: Numbers = 1.5
+    features: FeatureWords = "all"
+
+
+@dataclass(frozen=True)
+class Periodic(Kernel):
+    """``exp(-2 sum_j sin^2(pi (x_j - z_j) / period) / width^2)``.
+
+    Parameters
+    ----------
+    width : float, sequence of float or mapping
+        Widths.
+    period : float, sequence of float or mapping
+        Periods, in units of the features.
+    features
+        As for :class:`Gaussian`.
+    """
+
+    function = "periodic"
+
+    width: Numbers
+    period: Numbers
+    features: FeatureWords = "all"
+
+
+@dataclass(frozen=True)
+class ChiSquared(Kernel):
+    """``exp(-sum_j (x_j - z_j)^2 / (x_j + z_j) / width)`` of features of at least 0.
+
+    Parameters
+    ----------
+    width, features
+        As for :class:`Gaussian`.
+    """
+
+    function = "chi-squared"
+
+    width: Numbers
+    features: FeatureWords = "all"
+
+
+@dataclass(frozen=True)
+class Intersection(Kernel):
+    """Histogram intersection ``sum_j min(x_j, z_j)`` of features of at least 0.
+
+    Parameters
+    ----------
+    features
+        As for :class:`Gaussian`.
+    """
+
+    function = "intersection"
+
+    features: FeatureWords = "all"
+
+
+@dataclass(frozen=True)
+class Jaccard(Kernel):
+    """``sum_j min(x_j, z_j) / sum_j max(x_j, z_j)`` of sets, as features 0 and 1, and of counts.
+
+    Parameters
+    ----------
+    features
+        As for :class:`Gaussian`.
+    """
+
+    function = "jaccard"
+
+    features: FeatureWords = "all"
+
+
+@dataclass(frozen=True)
+class Tanimoto(Kernel):
+    """``x'z / (||x||^2 + ||z||^2 - x'z)``, of fingerprints and other vectors.
+
+    Parameters
+    ----------
+    features
+        As for :class:`Gaussian`.
+    """
+
+    function = "tanimoto"
+
+    features: FeatureWords = "all"
+
+
+@dataclass(frozen=True)
+class Categorical(Kernel):
+    """1 for points that are equal in every feature of the subset, else 0.
+
+    Parameters
+    ----------
+    features
+        As for :class:`Gaussian`.  ``"each"`` compares one column at a time; a group of indicator
+        columns compares the category that they code.
+    """
+
+    function = "categorical"
+
+    features: FeatureWords = "all"
+
+
+@dataclass(frozen=True)
+class Custom(Kernel):
+    """A function of one's own.
+
+    Parameters
+    ----------
+    call : callable or str
+        ``call(left, right, **parameters)`` returns the kernel values (r, c) of points (r, s) and
+        (c, s).  It must be symmetric and positive semi-definite.  A text names a function to
+        import, ``"package.module:function"``, or an entry point of the group ``mkldist.kernels``.
+    parameters : mapping
+        Numbers, texts or true and false by name; a list stands for several kernels.
+    features
+        As for :class:`Gaussian`.
+
+    Examples
+    --------
+    >>> Custom(max, {"p": [1, 2]}).entry()
+    {'function': <built-in function max>, 'parameters': {'p': [1, 2]}, 'features': 'all'}
+    """
+
+    call: Callable[..., Any] | str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    features: FeatureWords = "all"
+
+    def entry(self) -> dict[str, Any]:
+        """Return the entry of ``[[banks.kernels]]`` that says the same."""
+        return {
+            "function": self.call,
+            "parameters": dict(self.parameters),
+            "features": self.features,
+        }

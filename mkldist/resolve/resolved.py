@@ -15,10 +15,13 @@ from mkldist.data.catalogue import load_dataset
 from mkldist.data.dataset import Dataset, Split
 from mkldist.data.folds import n_inner_folds
 from mkldist.data.missing import check_known_rows
+from mkldist.data.preprocessing import preprocessed
 from mkldist.data.splits import make_splits
 from mkldist.errors import SpecError, nearest
 from mkldist.gram.bank_kernels import BankKernels
 from mkldist.identity import array_id
+from mkldist.kernels.kernel_list import KernelList
+from mkldist.kernels.point_checks import check_custom, check_points, check_scale
 from mkldist.methods.registry import METHODS
 from mkldist.plan.facts import BankFacts, DatasetFacts
 from mkldist.resolve.figure_check import check_figures
@@ -35,7 +38,7 @@ from mkldist.resolve.split_check import check_folds, check_unlabelled
 from mkldist.solvers.parameters import MethodGrid, expand
 from mkldist.spec.banks import BankSpec
 from mkldist.spec.foreign import meant
-from mkldist.spec.model import DatasetSpec, SweepSpec
+from mkldist.spec.model import DatasetSpec, PreprocessingSpec, SweepSpec
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +57,8 @@ class Resolved:
         Settings of each method by its key.
     kernels : dict of (str, str) to BankKernels
         Kernels of each bank on each data set; none for data sets of Gram matrices alone.
+    code : str
+        Folder in which workers find the user's kernel functions; empty if there are none.
     """
 
     datasets: dict[str, tuple[Dataset, tuple[Split, ...]]]
@@ -61,6 +66,7 @@ class Resolved:
     banks: dict[tuple[str, str], BankFacts]
     grids: dict[str, MethodGrid]
     kernels: dict[tuple[str, str], BankKernels] = field(default_factory=dict)
+    code: str = ""
 
     @property
     def dims(self) -> dict[str, dict[str, list[Any]]]:
@@ -114,6 +120,9 @@ def resolve(spec: SweepSpec, data_dirs: Sequence[Path], base: Path) -> Resolved:
                 continue
             kernels[place] = BankKernels.of(bank, dataset, spec.seed)
             check_presence(bank, dataset, kernels[place])
+            own = kernels[place].of_features
+            if own is not None:
+                _check_kernels(bank, own, spec.preprocessing_of(entry), dataset, splits)
             banks[place] = BankFacts(len(kernels[place]), kernels[place].fingerprint)
     check_sharing_has_use(spec.methods, [dataset for dataset, _ in datasets.values()])
     return Resolved(datasets, facts, banks, grids, kernels)
@@ -155,6 +164,22 @@ def _loaded(
     check_folds(grids, dataset, splits)
     check_graph(spec, entry, dataset, splits, grids.values())
     return dataset, splits
+
+
+def _check_kernels(
+    bank: BankSpec,
+    kernels: KernelList,
+    preprocessing: PreprocessingSpec,
+    dataset: Dataset,
+    splits: Sequence[Split],
+) -> None:
+    """Check that kernel functions take the features, and that those of the user work on them."""
+    check_scale(bank, kernels, preprocessing.scale)
+    if dataset.x is not None:
+        check_points(kernels, dataset.x, dataset.feature_names, dataset.name)
+    if kernels.custom:
+        points = preprocessed(preprocessing, dataset, splits[0])
+        check_custom(kernels, points[splits[0].known])
 
 
 def _dataset_facts(

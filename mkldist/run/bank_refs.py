@@ -73,5 +73,7 @@ def bank_refs(
         with writing(path):
             save_snapshot(path, dataset, splits)
         key = BankKey(bank.id, bank.spec.label, bank.dataset)
-        banks[key] = BankRef(bank, root, str(path), dataset.fingerprint)
+        code = resolved.code
+        kernels = resolved.kernels[bank.dataset, bank.spec.label].fingerprint if code else ""
+        banks[key] = BankRef(bank, root, str(path), dataset.fingerprint, code, kernels)
     return banks

@@ -54,6 +54,7 @@ def build_banks(
     output: Path | None = None,
     connect_options: ConnectOptions | None = None,
     console: Console | None = None,
+    allow_code: bool = False,
 ) -> BuiltBanks:
     """Compute the blocks of a sweep's banks that are missing.
 
@@ -62,7 +63,7 @@ def build_banks(
 
     Parameters
     ----------
-    spec, origin, data_dirs, output, connect_options, console
+    spec, origin, data_dirs, output, connect_options, console, allow_code
         As for :func:`mkldist.run.sweep.run_sweep`.
 
     Raises
@@ -75,7 +76,7 @@ def build_banks(
     from mkldist.run.sweep_loop import Work
 
     options = connect_options or ConnectOptions()
-    plan, resolved = planned(spec, origin, data_dirs, options)
+    plan, resolved = planned(spec, origin, data_dirs, options, allow_code=allow_code)
     path = output_path(spec, output)
     root = banks_root(spec, path)
     with claimed(path, spec.name, origin) as folder, using_banks(root):

@@ -96,6 +96,7 @@ def run_sweep(
     retry_failed: bool = False,
     console: Console | None = None,
     resume_command: str = "",
+    allow_code: bool = False,
 ) -> SweepOutcome:
     """Do the runs of a sweep that have no record yet.
 
@@ -117,6 +118,8 @@ def run_sweep(
         Console for the progress; without one no progress is shown.
     resume_command : str
         Command that resumes the sweep, for the message after an interruption.
+    allow_code : bool
+        True to import and call kernel functions that are not mkldist's.
 
     Raises
     ------
@@ -133,7 +136,7 @@ def run_sweep(
     # start only if they are needed.  A sweep of few runs may be done without other processes.
     if not path.exists() and (not options.are_default or n_settings(spec) >= MANY_RUNS):
         options.prepare()
-    plan, resolved = planned(spec, origin, data_dirs, options)
+    plan, resolved = planned(spec, origin, data_dirs, options, allow_code=allow_code)
     with claimed(path, spec.name, origin) as folder:
         sweep = _Sweep(plan, resolved, folder)
         before = sweep.open(retry_failed=retry_failed)

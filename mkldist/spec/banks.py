@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+import re
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import Field, Strict, Tag, model_validator
+from pydantic import (
+    AfterValidator,
+    Field,
+    PlainSerializer,
+    Strict,
+    Tag,
+    create_model,
+    model_validator,
+)
+from pydantic_core import PydanticKnownError
 
+from mkldist.kernel_functions.custom import CustomFunction, entry_points
+from mkldist.kernel_functions.definition import Kind, Parameter
+from mkldist.kernel_functions.registry import FUNCTIONS, PARAMETERS
 from mkldist.spec.kinds import (
     LIST,
     NUMBER,
@@ -16,9 +30,16 @@ from mkldist.spec.kinds import (
     Model,
     Name,
     Positive,
+    argument_shape,
     either,
     series_shape,
 )
+
+PRECOMPUTED = "precomputed"
+"""The function of entries that name the Gram matrices of a view."""
+
+REFERENCE = re.compile(r"[\w.]+:[\w.]+")
+"""How a function of the user is named."""
 
 
 class Range(Model):
@@ -90,6 +111,18 @@ FeatureSets = Annotated[
     | Annotated[list[Features], Field(min_length=1), Tag(LIST)],
     either('"all", "each", {count = ...}, or a list of such and of names of features'),
 ]
+Numbers = Annotated[
+    Annotated[Positive, Tag(NUMBER)]
+    | Annotated[list[Positive], Field(min_length=1), Tag(LIST)]
+    | Annotated[Range, Tag(TABLE)],
+    either("a number, a list of numbers, {start, stop, num} or {base, exponents}"),
+]
+_NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+NotNegative = Annotated[
+    Annotated[_NotNegative, Tag(NUMBER)]
+    | Annotated[list[_NotNegative], Field(min_length=1), Tag(LIST)],
+    either("a number of at least 0 or a list of them"),
+]
 Degree = Annotated[int, Field(ge=1)]
 Degrees = Annotated[
     Annotated[Degree, Tag(NUMBER)] | Annotated[list[Degree], Field(min_length=1), Tag(LIST)],
@@ -97,27 +130,80 @@ Degrees = Annotated[
 ]
 
 
-class KernelSpec(Model):
+Argument = Annotated[
+    Annotated[str | bool, Tag(TEXT)]
+    | Annotated[int | float, Tag(NUMBER)]
+    | Annotated[list[str | bool | int | float], Field(min_length=1), Tag(LIST)],
+    either("a number, a text, true or false, or a list of them", argument_shape),
+]
+_KINDS: dict[Kind, Any] = {"positive": Numbers, "not negative": NotNegative, "count": Degrees}
+
+
+def _function_name(name: str) -> str:
+    """Return the name of a kernel function unless nothing has it."""
+    if name in (*FUNCTIONS, PRECOMPUTED) or REFERENCE.fullmatch(name) or name in entry_points():
+        return name
+    known = ", ".join(f"'{known}'" for known in (*FUNCTIONS, PRECOMPUTED))
+    raise PydanticKnownError("literal_error", {"expected": known})
+
+
+def _function_shape(value: Any) -> str | None:
+    """Return the kind of a value that names a function or is one."""
+    return TEXT if isinstance(value, str) else TABLE if callable(value) else None
+
+
+def _function_identity(function: str | Callable[..., Any]) -> str:
+    """Return a text that stands for a function in JSON."""
+    if isinstance(function, str):
+        return function
+    custom = CustomFunction.of(function)
+    return f"{custom.label}#{custom.identity}"
+
+
+Function = Annotated[
+    Annotated[str, AfterValidator(_function_name), Tag(TEXT)]
+    | Annotated[Callable[..., Any], Tag(TABLE)],
+    either('a name in quotes or "package.module:function"', _function_shape),
+    PlainSerializer(_function_identity, when_used="json"),
+]
+
+
+class _Function(Model):
+    """The function of an entry, the first of its keys."""
+
+    function: Function = Field(
+        description="Kernel function; `mkldist list kernels` shows all. "
+        '`"precomputed"` is the Gram matrices of a view, which `features` names. '
+        '`"package.module:function"` names one of your own.'
+    )
+
+
+def _parameter(parameter: Parameter) -> Any:
+    """Return the field of a parameter, for the functions that take it."""
+    takers = [f'`"{name}"`' for name, f in FUNCTIONS.items() if parameter in f.parameters]
+    words = f"Of {', '.join(takers)}. {parameter.words}"
+    kind = Series if parameter.drawn else _KINDS[parameter.kind]
+    return kind | None, Field(None, description=words)
+
+
+_Parameters = create_model(
+    "_Parameters",
+    __base__=_Function,
+    **{key: _parameter(parameter) for key, parameter in PARAMETERS.items()},
+)
+
+
+class KernelSpec(_Parameters):
     """One ``[[banks.kernels]]`` entry: a kernel function, its parameters and feature subsets.
 
-    The entry stands for one kernel for each pair of a parameter value and a feature subset.
+    The entry stands for one kernel for each combination of values of the parameters and each
+    feature subset.  The keys of the parameters are those of the registry of kernel functions.
     """
 
-    function: Literal["gaussian", "polynomial", "linear", "laplacian-rbf", "precomputed"] = Field(
-        description="Kernel function: exp(-‖x-z‖²/(2s²)), (offset + x'z)^degree, x'z, or "
-        'exp(-‖x-z‖₁/s), of width s; or `"precomputed"`, the Gram matrices of a view with '
-        "`grams`, which `features` names."
-    )
-    widths: Series | None = Field(
+    parameters: dict[str, Argument] | None = Field(
         None,
-        description='Widths s of `"gaussian"` and `"laplacian-rbf"`, which need them. `"chi2"` '
-        "draws s² = 5χ² + 0.1 for each random subset.",
-    )
-    degrees: Degrees | None = Field(
-        None, description='Degrees of `"polynomial"`, which needs them.'
-    )
-    offset: float = Field(
-        1.0, ge=0, allow_inf_nan=False, description='Constant term of `"polynomial"`.'
+        description="Parameters of a function of your own, by name; a list stands for several "
+        "kernels.",
     )
     features: FeatureSets = Field(
         "all",
@@ -125,6 +211,12 @@ class KernelSpec(Model):
         'group or a view by its name, each of the `"views"` or of the `"groups"`, random subsets, '
         "or a list of these.",
     )
+
+    @property
+    def label(self) -> str:
+        """The name of the function."""
+        given = self.function
+        return given if isinstance(given, str) else CustomFunction.of(given).label
 
 
 Normalisation = Literal["none", "trace", "cosine", "centre", "variance", "multiplicative variance"]

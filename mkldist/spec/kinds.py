@@ -39,6 +39,12 @@ def series_shape(value: Any) -> str | None:
     return None if isinstance(value, str) and value != "chi2" else shape_of(value)
 
 
+def argument_shape(value: Any) -> str | None:
+    """Return the kind of an argument of a function of the user; true and false count as texts."""
+    kind = TEXT if isinstance(value, bool) else shape_of(value)
+    return None if kind == TABLE else kind
+
+
 def either(expected: str, shape: Callable[[Any], str | None] = shape_of) -> Discriminator:
     """Choose the member of a union by the kind of the value.
 

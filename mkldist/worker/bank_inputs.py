@@ -25,6 +25,7 @@ from mkldist.gram.bank_kernels import BankKernels
 from mkldist.gram.layout import TileLayout
 from mkldist.gram.sources import ArraySource, BankSource
 from mkldist.gram.store import GramStore
+from mkldist.kernel_functions.custom import search_first
 from mkldist.kernels.gaps import Presence
 from mkldist.plan.model import BankPlan
 from mkldist.spec.graph import GraphTable
@@ -51,12 +52,18 @@ class BankRef:
         Folder of the snapshot of the data set and its splits.
     data_fingerprint : str
         Content hash of the data set.
+    code : str
+        Folder of the user's kernel functions; empty if the sweep has none.
+    kernels : str
+        Content hash of the kernels, if `code` is given.
     """
 
     plan: BankPlan
     root: str
     snapshot: str
     data_fingerprint: str
+    code: str = ""
+    kernels: str = ""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, BankRef) and self._key == other._key
@@ -225,7 +232,17 @@ class BankInputs:
 def bank_inputs(ref: BankRef) -> BankInputs:
     """Return the inputs of a bank: those that this process has made lately, or new ones."""
     dataset, splits = load_snapshot(Path(ref.snapshot), mmap=True)
-    return make_bank_inputs(ref.plan, dataset, splits)
+    if ref.code:
+        search_first(ref.code)
+    inputs = make_bank_inputs(ref.plan, dataset, splits)
+    if ref.kernels and inputs.kernels is not None and inputs.kernels.fingerprint != ref.kernels:
+        raise DataError(
+            f"bank {ref.plan.spec.label}",
+            "kernel functions whose code has changed since the sweep began",
+            "the same code until its end",
+            "Repeat the command; runs with the old code keep their records",
+        )
+    return inputs
 
 
 def make_bank_inputs(plan: BankPlan, dataset: Dataset, splits: Sequence[Split]) -> BankInputs:

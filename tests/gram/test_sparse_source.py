@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 from mkldist.gram.layout import TileLayout
 from mkldist.gram.sources import FeatureSource
 from mkldist.gram.sparse_source import FEW_POINTS, SparseSource
-from tests.kernels.test_sparse_points import sparse_kernels, sparse_points
+from tests.kernel_functions.test_sparse_points import sparse_kernels, sparse_points
 
 
 @pytest.mark.parametrize("cosine", [False, True])

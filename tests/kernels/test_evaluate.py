@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from mkldist.kernels import functions
+from mkldist.kernel_functions.bases import INNER_PRODUCT, SQUARED_DISTANCE
+from mkldist.kernel_functions.tile import Tile
 from mkldist.kernels.evaluate import evaluate
 from mkldist.kernels.families import kernel_list
 from mkldist.spec.banks import BankSpec
@@ -71,15 +72,14 @@ def test_overflow_is_infinite_without_a_warning():
 
 
 def test_bases_are_computed_once_per_feature_subset(monkeypatch):
-    calls = {"squared_distances": 0, "inner_products": 0}
-    for name in calls:
-        original = getattr(functions, name)
+    calls = []
+    compute = Tile._compute
 
-        def counted(*args, name=name, original=original):
-            calls[name] += 1
-            original(*args)
+    def counted(tile, base, *args):
+        calls.append(base)
+        compute(tile, base, *args)
 
-        monkeypatch.setattr(functions, name, counted)
+    monkeypatch.setattr(Tile, "_compute", counted)
     points = np.random.default_rng(4).normal(size=(5, 7))
     evaluate(kernel_list(BankSpec(family="xu2008"), 7, ["f"] * 7, {}, 0), points, points)
-    assert calls == {"squared_distances": 8, "inner_products": 8}
+    assert calls == [SQUARED_DISTANCE, INNER_PRODUCT] * 8

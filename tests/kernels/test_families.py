@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mkldist.errors import SpecError
+from mkldist.kernel_functions import polynomial
 from mkldist.kernels.families import NAMED_FAMILIES, kernel_list
-from mkldist.kernels.functions import KernelFunction
 from mkldist.spec.banks import BankSpec, Family
 
 NAMES = ("radius", "texture", "area", "smoothness", "symmetry")
 GROUPS = {"size": (0, 2), "look": (1, 3, 4)}
-GAUSSIAN, POLYNOMIAL = KernelFunction.GAUSSIAN, KernelFunction.POLYNOMIAL
+POLYNOMIAL = polynomial.FUNCTION.code
 
 
 def kernels_of(*entries, family=None, d=5, seed=0):

@@ -1,5 +1,6 @@
 """Lists of kernels: names, selection and fingerprints."""
 
+import json
 import pickle
 
 import numpy as np
@@ -8,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mkldist.kernels.evaluate import evaluate
+from mkldist.kernels.families import kernel_list
 from mkldist.kernels.kernel_list import KernelList
+from mkldist.spec.banks import BankSpec
 
 
 def small_list(parameters=(0.5, 2.0, 0.5)):
@@ -76,6 +79,60 @@ def test_fingerprint_follows_content_and_survives_pickling():
     assert kernels.fingerprint == small_list().fingerprint
     assert kernels.fingerprint != small_list((0.5, 3.0, 0.5)).fingerprint
     assert pickle.loads(pickle.dumps(kernels)).fingerprint == kernels.fingerprint
+
+
+def described() -> KernelList:
+    entries = [
+        {"function": "gaussian", "widths": 0.5, "features": "pair"},
+        {"function": "matern", "widths": 2, "nu": 2.5},
+        {"function": "linear"},
+        {"function": products, "parameters": {"scale": 3, "kind": "a"}, "features": "b"},
+    ]
+    return kernel_list(BankSpec(kernels=entries), 3, ["a", "b", "c"], {"pair": (0, 2)}, 0)
+
+
+def products(left, right, scale=1.0, kind=""):
+    return scale * left @ right.T
+
+
+def test_a_kernel_is_described_by_words_and_numbers():
+    listed = described()
+    found = [listed.describe(m, ["a", "b", "c"]) for m in range(4)]
+    every = ["a", "b", "c"]
+    assert json.loads(json.dumps(found)) == [
+        {"function": "matern", "parameters": {"width": 2.0, "nu": 2.5}, "features": every,
+         "group": "all"},
+        {"function": "linear", "parameters": {}, "features": every, "group": "all"},
+        {"function": "gaussian", "parameters": {"width": 0.5}, "features": ["a", "c"],
+         "group": "pair"},
+        {"function": "products", "parameters": {"scale": 3, "kind": "a"}, "features": ["b"],
+         "group": "b"},
+    ]  # fmt: skip
+    assert listed.describe(2)["features"] == ["x0", "x2"]
+
+
+def test_columns_hold_every_parameter_by_name():
+    columns = described().columns()
+    assert list(columns) == ["function", "width", "nu", "scale", "kind"]
+    assert columns["function"].tolist() == ["matern", "linear", "gaussian", "products"]
+    np.testing.assert_array_equal(columns["width"], [2.0, np.nan, 0.5, np.nan])
+    np.testing.assert_array_equal(columns["scale"], [np.nan, np.nan, np.nan, 3.0])
+    assert columns["kind"].tolist() == [None, None, None, "a"]
+    assert small_list().select([]).columns()["function"].shape == (0,)
+
+
+def test_the_fingerprint_knows_functions_of_the_user():
+    def listed(call):
+        return kernel_list(BankSpec(kernels=[{"function": call}]), 1, ["a"], {}, 0)
+
+    def other(left, right):
+        return left @ right.T
+
+    assert listed(products).fingerprint == listed(products).fingerprint
+    assert listed(products).fingerprint != listed(other).fingerprint
+    assert described().select([0]).fingerprint != small_list().select([0]).fingerprint
+    again = pickle.loads(pickle.dumps(described()))
+    assert again.fingerprint == described().fingerprint
 
 
 def test_runs_are_the_kernels_of_one_subset():

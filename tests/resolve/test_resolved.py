@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import tomllib
 from pathlib import Path
 
@@ -93,3 +94,47 @@ def test_mistakes_are_found_before_data_are_read():
         resolve_methods(spec)
     with pytest.raises(InputError, match="two_suns"):
         resolved(SWEEP.replace("two_moons", "two_suns"))
+
+
+COUNTS = """
+name = "s"
+datasets = [{ name = "counts", file = "counts.csv" }]
+[preprocessing]
+scale = "none"
+[[banks]]
+name = "mine"
+[[banks.kernels]]
+function = "intersection"
+features = ["all", "b"]
+[[methods]]
+name = "uniform"
+"""
+
+
+def test_functions_of_numbers_of_at_least_0_take_counts_as_they_are(tmp_path):
+    file = tmp_path / "counts.csv"
+    file.write_text("a,b,class\n1,0,x\n0,2,y\n3,1,x\n2,5,y\n0,0,x\n4,2,y\n")
+    kernels = resolved(COUNTS, tmp_path).kernels["counts", "mine"]
+    assert kernels.names(["a", "b"]) == ["intersection[all]", "intersection[b]"]
+    for scale in ("zscore", "minmax"):
+        words = f'banks.mine: an intersection kernel of features that scale = "{scale}" makes'
+        with pytest.raises(SpecError, match=words):
+            resolved(COUNTS.replace('"none"', f'"{scale}"'), tmp_path)
+    file.write_text(file.read_text().replace("2,5,y", "2,-5,y"))
+    with pytest.raises(InputError, match=r"counts: -5 in row 3 \(from 0\), column 'b', for an int"):
+        resolved(COUNTS, tmp_path)
+
+
+def test_functions_of_the_user_are_tried_on_points_as_kernels_see_them(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "counting_kernels.py").write_text(
+        "seen = []\ndef k(x, z):\n    seen.append(x)\n    return x @ z.T\n"
+    )
+    sweep = COUNTS.replace('"intersection"', '"counting_kernels:k"').replace('"none"', '"minmax"')
+    rows = "".join(f"{i},{-i},{'xy'[i % 2]}\n" for i in range(8))
+    (tmp_path / "counts.csv").write_text(f"a,b,class\n{rows}")
+    resolved(sweep, tmp_path)
+    seen = sys.modules["counting_kernels"].seen
+    assert [points.shape for points in seen] == [(4, 2), (4, 1)]
+    assert seen[0].min(axis=0).tolist() == [-1.0, -1.0]
+    assert seen[0].max(axis=0).tolist() == [1.0, 1.0]

@@ -24,6 +24,9 @@ KEYS = {name for model in TABLES.values() for name in model.model_fields} | {
     [
         ("banks.mine.kernels[0].function=rbf", 'Write "gaussian".'),
         ("banks.mine.kernels[0].function=poly", 'Write "polynomial".'),
+        ("banks.mine.kernels[0].function=dirac", 'Write "categorical".'),
+        ("banks.mine.kernels[0].function=matern52", 'Write "matern" and nu = 2.5.'),
+        ("banks.mine.kernels[0].function=tanh", "It is not positive semi-definite: write"),
         ("banks.mine.kernels[0].gamma=[1]", "Give widths; gamma = 1 / (2 width²)."),
         ("banks.mine.kernels[0].sigma=2", "Give widths = [...]"),
         ("banks.mine.kernels[0].coef0=1", "Write offset."),

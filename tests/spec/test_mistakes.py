@@ -11,11 +11,13 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from mkldist.errors import SpecError
+from mkldist.kernel_functions.registry import FUNCTIONS, PARAMETERS
 from mkldist.methods.registry import METHODS
 from mkldist.resolve.resolved import resolve_methods
 from mkldist.spec.load import load_sweep
 from mkldist.spec.mistakes import location_of, most_telling, spec_error
 from mkldist.spec.model import SweepSpec
+from mkldist.spec.values import spelled
 
 SWEEP = """\
 name = "tumours"
@@ -62,8 +64,8 @@ TOP = (
 )
 DATASET = (
     "one of name, source, file, openml, grams, labels, task, label, id, ignore, categorical, "
-    "classes, positive, per_class, impute, drop_constant, groups, group_file, views, options, "
-    "preprocessing, splits, graph"
+    "classes, positive, per_class, impute, drop_constant, sparse, groups, group_file, views, "
+    "options, preprocessing, splits, graph"
 )
 SPLITS = (
     "one of kind, repeats, train_fraction, folds, order, groups, column, labelled_per_class, "
@@ -71,7 +73,7 @@ SPLITS = (
     "test_fraction, stratified, first"
 )
 OUTPUTS = "one of path, banks, keep_banks, predictions, coefficients, weights, figures"
-KERNEL = "one of function, widths, degrees, offset, features"
+KERNEL = f"one of function, {', '.join(PARAMETERS)}, parameters, features"
 LEVEL = (
     "one of tol, max_iter, time_limit, trace, C, acceleration, far, near, stop, "
     "label, kernel_weights"
@@ -198,8 +200,22 @@ MISTAKES = [
     ('normalisation = "trace"', 'normalisation = ["trace", "cosine"]',
      ': banks.mine: found cosine after another normalisation; expected it first'),
     ('function = "gaussian"', 'function = "rbf"',
-     ': banks.mine.kernels[0].function: found "rbf"; expected one of "gaussian", '
-     '"polynomial", "linear", "laplacian-rbf", "precomputed". Write "gaussian".'),
+     ': banks.mine.kernels[0].function: found "rbf"; expected one of '
+     f'{", ".join(map(spelled, (*FUNCTIONS, "precomputed")))}. Write "gaussian".'),
+    ('function = "gaussian"', 'function = "mater"',
+     ': banks.mine.kernels[0].function: found "mater"; expected one of '
+     f'{", ".join(map(spelled, (*FUNCTIONS, "precomputed")))}. Did you mean \'matern\'?'),
+    ('function = "gaussian"', 'function = "a:b:c"',
+     ': banks.mine.kernels[0].function: found "a:b:c"; expected one of '
+     f'{", ".join(map(spelled, (*FUNCTIONS, "precomputed")))}'),
+    ('function = "gaussian"', 'function = 3',
+     ': banks.mine.kernels[0].function: found 3; expected a name in quotes or '
+     '"package.module:function"'),
+    ('widths = [1, 2.5]', 'nu = -1',
+     ': banks.mine.kernels[0].nu: found -1; expected a number above 0'),
+    ('widths = [1, 2.5]', 'parameters = { a = { b = 1 } }',
+     ': banks.mine.kernels[0].parameters.a: found {b = 1}; expected a number, a text, true or '
+     'false, or a list of them'),
     ('function = "gaussian"', '',
      ': banks.mine.kernels[0].function: missing; expected function = ...'),
     ('widths = [1, 2.5]', 'widths = []',

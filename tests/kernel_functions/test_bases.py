@@ -1,4 +1,4 @@
-"""The kernel functions against scikit-learn and against exact arithmetic."""
+"""Bases and `lengths` against brute force and exact arithmetic, and integer powers."""
 
 from fractions import Fraction
 
@@ -7,16 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mkldist.kernels.functions import (
+from mkldist.kernel_functions.bases import (
     DIRECT_FEATURES,
-    KernelFunction,
     city_block_distances,
     inner_products,
-    integer_power,
-    inverse_lengths,
-    self_similarities,
     squared_distances,
+    sums_of_minima,
 )
+from mkldist.kernel_functions.lengths import inverse_lengths
+from mkldist.kernel_functions.polynomial import integer_power
 
 
 @pytest.mark.parametrize("n_features", [1, 2, DIRECT_FEATURES, DIRECT_FEATURES + 1, 40])
@@ -25,12 +24,14 @@ def test_bases_equal_brute_force(n_features):
     left, right = rng.normal(size=(7, n_features)), rng.normal(size=(5, n_features))
     out = np.empty((7, 5))
     difference = left[:, None] - right[None]
-    inner_products(left, right, out)
+    inner_products(left, right, 0.0, out)
     np.testing.assert_allclose(out, np.sum(left[:, None] * right[None], axis=2), atol=1e-12)
-    squared_distances(left, right, right.mean(axis=0), out)
+    squared_distances(left, right, 0.0, out)
     np.testing.assert_allclose(out, np.sum(difference**2, axis=2), rtol=1e-12)
-    city_block_distances(left, right, out)
+    city_block_distances(left, right, 0.0, out)
     np.testing.assert_allclose(out, np.sum(np.abs(difference), axis=2), rtol=1e-12)
+    sums_of_minima(left, right, 0.0, out)
+    np.testing.assert_allclose(out, np.sum(np.minimum(left[:, None], right), axis=2), rtol=1e-12)
 
 
 @pytest.mark.parametrize("n_features", [1, 30])
@@ -38,7 +39,7 @@ def test_squared_distances_survive_points_far_from_the_origin(n_features):
     rng = np.random.default_rng(0)
     points = rng.normal(size=(20, n_features)) + 1e6
     out = np.empty((20, 20))
-    squared_distances(points, points, points.mean(axis=0), out)
+    squared_distances(points, points, 0.0, out)
     exact = np.array(
         [
             [float(sum((Fraction(a) - Fraction(b)) ** 2 for a, b in zip(x, z, strict=True)))
@@ -56,17 +57,6 @@ def test_integer_power_equals_power(exponent, value):
         integer_power(values, exponent)
         expected = np.array([value]) ** exponent
     np.testing.assert_allclose(values, expected, rtol=1e-13, atol=1e-300)
-
-
-def test_self_similarities_are_the_diagonal():
-    norms = np.array([[0.0, 2.0]])
-    of = {f: self_similarities(f, norms, 3.0, 1.0)[0].tolist() for f in KernelFunction}
-    assert of == {
-        KernelFunction.GAUSSIAN: [1.0, 1.0],
-        KernelFunction.POLYNOMIAL: [1.0, 27.0],
-        KernelFunction.LINEAR: [0.0, 2.0],
-        KernelFunction.LAPLACIAN_RBF: [1.0, 1.0],
-    }
 
 
 def test_inverse_lengths_are_zero_where_a_point_has_no_length():

@@ -9,10 +9,10 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array, random_array
 
+from mkldist.kernel_functions.sparse_points import is_sparse, squared_lengths
 from mkldist.kernels.evaluate import evaluate
 from mkldist.kernels.families import kernel_list
 from mkldist.kernels.kernel_list import KernelList
-from mkldist.kernels.sparse_points import is_sparse, squared_lengths
 from mkldist.spec.banks import BankSpec
 
 D = 50

@@ -1,0 +1,1 @@
+"""Kernel functions, a file each, and their registry."""

@@ -1,0 +1,303 @@
+"""Kernel functions of the user: a Python function, named by ``"package.module:function"``.
+
+The function is called as ``function(left, right, **parameters)`` with points (r, s) and (c, s),
+read-only, and returns their kernel values (r, c).  Shape and finite values are checked on every
+tile, symmetry and positive semi-definiteness on those of the diagonal and, before anything else, on
+a hundred points.  A function that is semi-definite on these alone passes, and a certificate is then
+void.
+
+An installed package may name such a function by an entry point of the group ``mkldist.kernels``;
+its name is then that of the kernel function.
+
+A bank knows the content of a function, so that it is computed anew when the function changes: the
+file that defines it, and the version of the package that an entry point comes from.  Files that
+this file imports do not count.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib
+import inspect
+import os
+import pickle
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from mkldist.arrays import Floats
+from mkldist.errors import GramError, SpecError
+from mkldist.identity import content_id
+from mkldist.kernel_functions.definition import KernelFunction
+from mkldist.kernel_functions.tile import Tile, mirror
+
+GROUP = ".".join(("mkldist", "kernels"))  # of entry points, not the module of this name
+CUSTOM_CODE = 255  # of all functions of the user in lists of kernels
+SYMMETRY = 1e-8  # of the largest value, by which k(x, z) and k(z, x) may differ
+NEGATIVE = 1e-8  # of the trace, to which an eigenvalue may be negative by rounding
+CHECKED_POINTS = 100  # of a tile of the diagonal, whose kernel values have no negative eigenvalue
+DIAGONAL_POINTS = 64  # whose kernel values are computed together for k(x, x)
+
+Argument = float | int | str | bool
+
+
+@dataclass(frozen=True)
+class CustomFunction:
+    """A function of the user.
+
+    Parameters
+    ----------
+    label : str
+        Its name in results.
+    call : callable
+        The function.
+    identity : str
+        Hash of its content.
+    """
+
+    label: str
+    call: Callable[..., Any]
+    identity: str
+
+    @classmethod
+    def of(cls, call: Callable[..., Any]) -> CustomFunction:
+        """Return a function that is at hand."""
+        label = getattr(_plain(call), "__name__", type(call).__name__)
+        return cls(label, call, _content(call))
+
+    @classmethod
+    def named(cls, reference: str, where: str) -> CustomFunction:
+        """Import a function by ``"package.module:function"`` or the name of an entry point.
+
+        Raises
+        ------
+        mkldist.errors.SpecError
+            If it cannot be imported or called.
+        """
+        module, _, attribute = reference.partition(":")
+        version = ""
+        try:
+            if attribute:
+                call = functools.reduce(getattr, attribute.split("."), _module(module))
+            else:
+                entry = entry_points()[reference]
+                call = entry.load()
+                version = f"{entry.dist.name} {entry.dist.version}" if entry.dist else ""
+        except Exception as error:
+            raise SpecError(
+                where,
+                f"{reference!r} cannot be imported: {type(error).__name__}: {error}",
+                '"package.module:function" that this Python can import',
+                "The folder of the sweep file is searched first",
+            ) from error
+        if not callable(call):
+            raise SpecError(
+                where, f"{reference!r} is no function", "a function of two sets of points"
+            )
+        return cls(reference, call, content_id(code=_content(call), version=version))
+
+
+@dataclass(frozen=True)
+class CustomKernel:
+    """A function of the user with its parameters.
+
+    Parameters
+    ----------
+    function : CustomFunction
+        The function.
+    arguments : tuple of (str, value)
+        Its parameters by name.
+    """
+
+    function: CustomFunction
+    arguments: tuple[tuple[str, Argument], ...] = ()
+
+    @property
+    def identity(self) -> str:
+        """Hash of the function's name and content and of the parameters."""
+        function = self.function
+        return content_id(
+            name=function.label, code=function.identity, arguments=list(self.arguments)
+        )
+
+    @property
+    def head(self) -> str:
+        """Name and parameters as text."""
+        said = ", ".join(f"{name}={_spelled(value)}" for name, value in self.arguments)
+        return f"{self.function.label}({said})" if said else self.function.label
+
+    def check(self, where: str) -> None:
+        """Raise SpecError if the function does not take two sets of points and the parameters."""
+        try:
+            inspect.signature(self.function.call).bind(None, None, **dict(self.arguments))
+        except TypeError as error:
+            names = ", ".join(name for name, _ in self.arguments) or "none"
+            raise SpecError(
+                f"{where}.parameters",
+                f"{names}, which {self.function.label} does not take: {error}",
+                "parameters of the function, after two sets of points",
+            ) from None
+        except ValueError:  # a function of C does not say what it takes
+            return
+
+    @functools.cached_property
+    def definition(self) -> KernelFunction:
+        """The function as those of the registry are."""
+        return KernelFunction(
+            self.function.label,
+            code=CUSTOM_CODE,
+            formula="a function of the user",
+            values=self._values,
+            diagonal=self._diagonal,
+        )
+
+    def _values(self, tile: Tile, first: float, second: float, out: Floats) -> None:
+        """Write the values of a tile to `out`."""
+        out[...] = self._called(tile.left, tile.right)
+        if tile.symmetric:
+            self._check_symmetry(out)
+            mirror(out)
+            self._check_definiteness(out[:CHECKED_POINTS, :CHECKED_POINTS])
+
+    def _diagonal(self, points: Any, first: float, second: float) -> Floats:
+        """Return ``k(x, x)``, (n,), from blocks of the diagonal."""
+        starts = range(0, len(points), DIAGONAL_POINTS)
+        blocks = (points[start : start + DIAGONAL_POINTS] for start in starts)
+        found = [np.diagonal(self._called(block, block)) for block in blocks]
+        return np.concatenate(found) if found else np.zeros(0)
+
+    def _called(self, left: Any, right: Any) -> Floats:
+        """Return the values between points, checked.
+
+        Raises
+        ------
+        mkldist.errors.GramError
+            For an error of the function, another shape, or values that are not finite.
+        """
+        shape = len(left), len(right)
+        expected = f"finite numbers of shape {shape}"
+        sides = [_read_only(left), _read_only(right)]
+        try:
+            values = np.asarray(self.function.call(*sides, **dict(self.arguments)), np.float64)
+        except Exception as error:
+            raise GramError(
+                f"kernel function {self.head}",
+                f"raised {type(error).__name__}: {error}",
+                expected,
+                f"It was called with points of shapes {_shape(left)} and {_shape(right)}",
+            ) from error
+        if values.shape != shape:
+            raise GramError(f"kernel function {self.head}", f"returned {values.shape}", expected)
+        if not np.isfinite(values).all():
+            row, column = np.argwhere(~np.isfinite(values))[0].tolist()
+            found = f"returned {values[row, column]} in row {row}, column {column}"
+            raise GramError(f"kernel function {self.head}", found, expected)
+        return values
+
+    def _check_symmetry(self, values: Floats) -> None:
+        difference = np.abs(values - values.T)
+        if difference.size and difference.max() > SYMMETRY * np.abs(values).max():
+            i, j = np.unravel_index(difference.argmax(), values.shape)
+            raise GramError(
+                f"kernel function {self.head}",
+                f"k(x, z) = {values[i, j]:.6g} but k(z, x) = {values[j, i]:.6g} for two points",
+                "a symmetric function",
+            )
+
+    def _check_definiteness(self, values: Floats) -> None:
+        least, trace = np.linalg.eigvalsh(values).min(initial=0.0), np.trace(values)
+        if least < -NEGATIVE * abs(trace):
+            raise GramError(
+                f"kernel function {self.head}",
+                f"an eigenvalue of {least:.3g} between {len(values)} points, trace {trace:.3g}",
+                "a positive semi-definite function",
+            )
+
+
+def search_first(folder: str) -> None:
+    """Let Python search a folder for modules first."""
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+
+
+def entry_points() -> Mapping[str, Any]:
+    """Return the kernel functions of installed packages, by the names of their entry points."""
+    from importlib.metadata import entry_points as installed
+
+    return {entry.name: entry for entry in installed(group=GROUP)}
+
+
+_imported: dict[str, bytes] = {}
+
+
+def _module(name: str) -> ModuleType:
+    """Import a module, again if its file has changed since this process imported it here."""
+    importlib.invalidate_caches()
+    module = importlib.import_module(name)
+    file = getattr(module, "__file__", None)
+    source = Path(file).read_bytes() if file else b""
+    if _imported.setdefault(name, source) != source:
+        module = importlib.reload(module)
+        _imported[name] = source
+    return module
+
+
+def _content(call: Callable[..., Any]) -> str:
+    """Return a hash of the file that defines a function, and of what the function holds."""
+    plain, held = _plain(call), _held(call)
+    try:
+        file = inspect.getsourcefile(plain)
+        source = Path(file).read_bytes() if file else b""
+    except (TypeError, OSError):
+        source = b""
+    code = getattr(plain, "__code__", None)
+    if not source and code is not None:
+        source = code.co_code + repr((code.co_consts, code.co_names)).encode()
+    name = getattr(plain, "__qualname__", repr(plain))
+    try:
+        state = pickle.dumps(held)
+    except Exception:  # the content cannot be told: a bank of it is never found again
+        state = os.urandom(16)
+    return hashlib.blake2b(source + name.encode() + state, digest_size=10).hexdigest()
+
+
+def _plain(call: Callable[..., Any]) -> Any:
+    """Return the function or class whose code is called."""
+    while isinstance(call, functools.partial):
+        call = call.func
+    call = inspect.unwrap(call)
+    return call if inspect.isroutine(call) or inspect.isclass(call) else type(call)
+
+
+def _held(call: Any) -> list[Any]:
+    """Return what a function holds besides its code: defaults, closure, attributes, arguments."""
+    if isinstance(call, functools.partial):
+        return [call.args, call.keywords, _held(call.func)]
+    cells = [cell.cell_contents for cell in getattr(call, "__closure__", None) or ()]
+    defaults = [getattr(call, name, None) for name in ("__defaults__", "__kwdefaults__")]
+    owner = getattr(call, "__self__", None)
+    own = None if inspect.isroutine(call) or inspect.isclass(call) else vars(call)
+    return [cells, defaults, own, None if inspect.ismodule(owner) else owner]
+
+
+def _read_only(points: Any) -> Any:
+    """Return a view of points that a function cannot change."""
+    if not isinstance(points, np.ndarray):
+        return points
+    view = points.view()
+    view.flags.writeable = False
+    return view
+
+
+def _shape(points: Any) -> Any:
+    return getattr(points, "shape", (len(points),))
+
+
+def _spelled(value: Argument) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

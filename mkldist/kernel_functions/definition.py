@@ -1,0 +1,165 @@
+"""What a kernel function says of itself: the contract of every file of this part.
+
+To add a function, write a file that defines ``FUNCTION = KernelFunction(...)`` and add it to
+``MODULES`` of :mod:`mkldist.kernel_functions.registry`.  Sweep files, ``mkldist show``, names of
+kernels, lists of kernels, results and the manual read everything from there.
+
+A function writes its values on a :class:`~mkldist.kernel_functions.tile.Tile`, which holds some
+points and computes *bases*: numbers that depend on a pair of points, such as their distance, which
+kernels of all parameters share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Literal
+
+from mkldist.arrays import Floats
+from mkldist.kernel_functions.bases import Base
+from mkldist.kernel_functions.tile import Tile
+
+Values = Callable[[Tile, float, float, Floats], None]
+Diagonal = Callable[[Floats, float, float], Floats]
+Kind = Literal["positive", "not negative", "count"]
+
+
+class Takes(Enum):
+    """Points that a kernel function is defined on, in words for messages."""
+
+    NUMBERS = "numbers"
+    NON_NEGATIVE = "numbers of at least 0"
+    TEXTS = "texts"
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """Parameter of a kernel function.
+
+    Parameters
+    ----------
+    name : str
+        Name in Python, in results, and in the names of kernels.
+    meaning : str
+        Words for the manual.
+    kind : {"positive", "not negative", "count"}
+        Values that it takes; a count is a whole number of at least 1.
+    word : str
+        Key in a sweep file; by default the name.
+    default : float, optional
+        Value where none is given; by default one must be.
+    smallest, largest : float
+        Limits that belong to the values.
+    drawn : bool
+        True if ``"chi2"`` may draw one value for each random feature subset.
+    example : str
+        Value in the example that ``mkldist show`` prints.
+    """
+
+    name: str
+    meaning: str
+    kind: Kind
+    word: str = ""
+    default: float | None = None
+    smallest: float = 0.0
+    largest: float = float("inf")
+    drawn: bool = False
+    example: str = "[1, 2]"
+
+    @property
+    def key(self) -> str:
+        """The key in a sweep file."""
+        return self.word or self.name
+
+    @property
+    def words(self) -> str:
+        """Meaning and default in words for the manual."""
+        said = self.meaning
+        if self.default is not None:
+            said += f" By default {self.default:g}."
+        if self.drawn:
+            said += ' `"chi2"` draws s² = 5χ² + 0.1 for each random subset.'
+        return said
+
+
+WIDTH = Parameter(
+    "width",
+    "Widths s.",
+    "positive",
+    word="widths",
+    smallest=1e-150,  # beyond these limits, the square leaves the range of float64
+    largest=1e150,
+    drawn=True,
+    example="[0.5, 1, 2]",
+)
+
+
+@dataclass(frozen=True)
+class KernelFunction:
+    """A kernel function.
+
+    Parameters
+    ----------
+    name : str
+        Name in sweep files and results.
+    code : int
+        Number in lists of kernels, from 0 to 199.  It is part of the fingerprint of banks and never
+        changes.
+    formula : str
+        ``k(x, z)`` in a line of plain letters; s stands for a width.
+    values : callable
+        ``values(tile, first, second, out)`` writes the values of the kernel with the first and
+        second parameter on a tile (r, c) to `out`, float64.
+    parameters : tuple of Parameter
+        At most two.
+    base : Base, optional
+        Base that all kernels of the function share.
+    diagonal : callable, optional
+        ``diagonal(points, first, second)`` returns ``k(x, x)``, (n,).  None if it is 1 everywhere.
+    takes : Takes
+        Points that the function is defined on.
+    note : str
+        A sentence on points, use or source.
+    """
+
+    name: str
+    code: int
+    formula: str
+    values: Values
+    parameters: tuple[Parameter, ...] = ()
+    base: Base | None = None
+    diagonal: Diagonal | None = None
+    takes: Takes = Takes.NUMBERS
+    note: str = ""
+
+    @property
+    def label(self) -> str:
+        """The name in sweep files and results."""
+        return self.name
+
+    def head(self, first: float, second: float) -> str:
+        """Return name and parameters as text; the second where it is not its default.
+
+        Examples
+        --------
+        >>> from mkldist.kernel_functions.registry import FUNCTIONS
+        >>> FUNCTIONS["polynomial"].head(2.0, 1.0), FUNCTIONS["matern"].head(0.5, 2.5)
+        ('polynomial(2)', 'matern(0.5, nu=2.5)')
+        """
+        said = [
+            f"{value:.6g}" if place == 0 else f"{parameter.name}={value:.6g}"
+            for place, (parameter, value) in enumerate(self.settings(first, second))
+            if place == 0 or value != parameter.default
+        ]
+        return f"{self.name}({', '.join(said)})" if said else self.name
+
+    def settings(self, first: float, second: float) -> Sequence[tuple[Parameter, float]]:
+        """Return the parameters with their values."""
+        return list(zip(self.parameters, (first, second), strict=False))
+
+
+def kernel_words(label: str) -> str:
+    """Return "a gaussian kernel" or "an intersection kernel" for messages."""
+    article = "an" if label[:1].lower() in "aeiou" else "a"
+    return f"{article} {label} kernel"

@@ -1,0 +1,161 @@
+"""Banks of all kernel functions: backends, normalisations, new points, names, and a certificate."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.spatial.distance import cdist
+from sklearn.metrics.pairwise import chi2_kernel, rbf_kernel
+
+import mkldist
+from mkldist import KernelBank, kernels
+from mkldist.errors import DataError, GramError, SpecError
+from mkldist.gram.passes import answer
+from mkldist.gram.requests import Combine
+from mkldist.kernel_functions.definition import Takes
+from mkldist.kernel_functions.registry import FUNCTIONS
+from tests.methods.instances import Instance
+from tests.methods.references.simplex_svm import simplex_optimum, svm_value
+
+RNG = np.random.default_rng(0)
+X = np.round(np.abs(RNG.normal(size=(46, 3))), 1)
+Y = np.sign(X[:, 0] + 0.3 * RNG.normal(size=46) - 0.6)
+
+
+def hellinger(left: np.ndarray, right: np.ndarray, power: float = 0.5) -> np.ndarray:
+    return left**power @ (right**power).T
+
+
+ALL = [
+    kernels.Gaussian(width=[0.5, 2.0]),
+    kernels.Polynomial(degree=2),
+    kernels.Linear(),
+    kernels.Laplacian(width=1.0),
+    kernels.Matern(width=1.0, nu=[0.5, 1.5, 2.5, 4.0], features=["all", "b"]),
+    kernels.Periodic(width=1.0, period=[0.7, 1.5], features="each"),
+    kernels.ChiSquared(width=1.0),
+    kernels.Intersection(features="each"),
+    kernels.Jaccard(),
+    kernels.Tanimoto(),
+    kernels.Categorical(features="each"),
+    kernels.Custom(hellinger, {"power": [0.5, 1.0]}),
+]
+
+
+def bank(backend: str = "memory", normalisation: str | list[str] = "trace") -> KernelBank:
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    return KernelBank(frame, ALL, backend=backend, normalisation=normalisation)
+
+
+def gram(of: KernelBank, kernel: int) -> np.ndarray:
+    """Return the matrix of one kernel as it is kept, without the normalisation."""
+    [matrix] = answer(of.view.bank, [Combine(np.ones(1), np.array([kernel]))])
+    return matrix
+
+
+def test_every_function_of_numbers_is_here():
+    numbers = {name for name, f in FUNCTIONS.items() if f.takes is not Takes.TEXTS}
+    assert set(bank().kernels["function"]) == numbers | {"hellinger"}
+
+
+def test_names_and_parameters_are_readable():
+    table = bank().kernels.set_index("name")
+    assert table.loc["matern(1, nu=2.5)[b]", ["width", "nu", "features"]].tolist() == [
+        1.0, 2.5, ("b",),
+    ]  # fmt: skip
+    assert table.loc["periodic(1, period=0.7)[c]", "period"] == 0.7
+    assert table.loc["hellinger(power=0.5)[all]", "power"] == 0.5
+    assert {"jaccard[all]", "categorical[a]", "chi-squared(1)[all]"} < set(table.index)
+    assert np.isnan(table.loc["jaccard[all]", "width"])
+
+
+@pytest.mark.parametrize("normalisation", ["trace", ["cosine", "centre"], "variance", "none"])
+@pytest.mark.parametrize("backend", ["mmap", "stream", "recompute"])
+def test_backends_solve_alike(backend, normalisation):
+    expected = mkldist.solve("level", bank(normalisation=normalisation), Y, C=10.0, tol=1e-3)
+    with bank(backend, normalisation) as kept:
+        solution = mkldist.solve("level", kept, Y, C=10.0, tol=1e-3)
+    np.testing.assert_allclose(solution.kernel_weights, expected.kernel_weights, atol=1e-9)
+    assert solution.objective == pytest.approx(expected.objective, rel=1e-10)
+
+
+@pytest.mark.parametrize("normalisation", ["trace", ["cosine", "centre"], "variance"])
+def test_a_part_of_the_points_as_new_points_has_the_same_decisions(normalisation):
+    solution = mkldist.solve("level", bank(normalisation=normalisation), Y, C=10.0)
+    whole = bank(normalisation=normalisation)
+    found = solution.decision_function(whole.on(pd.DataFrame(X, columns=["a", "b", "c"])))
+    again = solution.decision_function(whole.on(X[5:9]))
+    np.testing.assert_allclose(again, found[5:9], rtol=1e-10)
+    assert np.mean(np.sign(found) == Y) > 0.8
+
+
+def test_decisions_at_new_points_are_those_of_plain_kernels():
+    new = np.abs(RNG.normal(size=(7, 3)))
+    chosen = [kernels.ChiSquared(width=2.0), kernels.Gaussian(width=1.0), hellinger]
+    few = KernelBank(X, chosen, normalisation="none")
+    solution = mkldist.solve("uniform", few, Y, C=1.0)
+    plain = [chi2_kernel(new, X, gamma=0.5), rbf_kernel(new, X, gamma=0.5), hellinger(new, X)]
+    mixed = np.tensordot(solution.kernel_weights, plain, axes=1)
+    expected = mixed @ solution.coefficients + solution.bias
+    np.testing.assert_allclose(solution.decision_function(few.on(new)), expected, rtol=1e-10)
+
+
+def test_the_certificate_holds_on_a_bank_of_all_functions():
+    whole = bank()
+    grams = np.array([gram(whole, m) for m in range(len(whole))])
+    grams /= np.trace(grams, axis1=1, axis2=2)[:, None, None]
+    instance = Instance("all functions", grams, Y, 10.0)
+    solution = mkldist.solve("level", whole, Y, C=10.0, tol=1e-6)
+    optimum = simplex_optimum(instance, Y, {"C": 10.0})
+    assert solution.stop_reason == "converged"
+    assert solution.dual_objective <= optimum * (1 + 1e-6)
+    assert svm_value(instance, Y, {"C": 10.0}, solution) == pytest.approx(optimum, rel=2e-6)
+
+
+def test_points_that_a_function_does_not_take_are_told():
+    with pytest.raises(DataError, match=r"^X: -1 in row 3 \(from 0\), column 'b', for a jaccard"):
+        KernelBank(pd.DataFrame({"a": [0, 1, 2, 3], "b": [0, 0, 0, -1]}), [kernels.Jaccard()])
+    few = KernelBank(X, [kernels.ChiSquared(width=1.0)])
+    with pytest.raises(
+        DataError, match=r"^X_new: -0.5 in row 0 \(from 0\), column 'x1', for a chi"
+    ):
+        few.on(np.array([[0.0, -0.5, 1.0]]))
+
+
+def test_functions_of_the_user_are_checked_when_the_bank_is_made():
+    with pytest.raises(GramError, match="kernel function cdist: an eigenvalue of -"):
+        KernelBank(X, [cdist])
+    with pytest.raises(SpecError, match=r"kernels\[0\].parameters: size, which hellinger does not"):
+        KernelBank(X, [kernels.Custom(hellinger, {"size": 1})])
+    with pytest.raises(SpecError, match=r"kernels\[0\].function: found 3; expected a name"):
+        KernelBank(X, [{"function": 3}])
+
+
+def test_a_changed_function_does_not_find_the_files_of_another(tmp_path):
+    def scaled(by: float) -> KernelBank:
+        return KernelBank(
+            X, [lambda x, z: by * x @ z.T], backend="mmap", normalisation="none", folder=tmp_path
+        )
+
+    one, two, again = scaled(1.0), scaled(2.0), scaled(1.0)
+    np.testing.assert_allclose(2.0 * gram(one, 0), gram(two, 0), rtol=1e-14)
+    np.testing.assert_array_equal(gram(one, 0), gram(again, 0))
+    assert len([path for path in tmp_path.iterdir() if len(path.name) == 20]) == 2
+
+
+def test_estimators_take_functions_and_keep_banks_apart_by_their_content():
+    def scaled(by: float):
+        return lambda x, z: by * np.exp(-cdist(x, z))
+
+    labels = np.where(Y > 0, "high", "low")
+    for by in (1.0, 3.0):
+        fitted = mkldist.MKLClassifier(
+            kernels=[scaled(by), kernels.Matern(width=1.0)], normalisation="none"
+        ).fit(X, labels)
+        assert list(fitted.kernel_weights_["function"]) == ["<lambda>", "matern"]
+        assert fitted.score(X, labels) > 0.8
+    with pytest.raises(DataError, match="column 'x0', for a jaccard kernel"):
+        mkldist.MKLClassifier(kernels=[kernels.Jaccard()]).fit(X, labels)
+    plain = mkldist.MKLClassifier(kernels=[kernels.Jaccard()], scale=None).fit(X, labels)
+    assert plain.score(X, labels) > 0.6

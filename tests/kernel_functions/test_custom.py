@@ -1,0 +1,168 @@
+"""Functions of the user: how they are found, called, checked and identified."""
+
+from __future__ import annotations
+
+import functools
+import sys
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mkldist.errors import GramError, SpecError
+from mkldist.kernel_functions import custom
+from mkldist.kernel_functions.custom import CustomFunction, CustomKernel
+from tests.kernel_functions.points import values
+
+POINTS = np.random.default_rng(0).normal(size=(70, 2))
+
+
+def gauss(left: np.ndarray, right: np.ndarray, width: float = 1.0) -> np.ndarray:
+    distances = ((left[:, None] - right) ** 2).sum(axis=-1)
+    return np.exp(-0.5 * distances / width**2)
+
+
+class Scaled:
+    def __init__(self, scale: float) -> None:
+        self.scale = scale
+
+    def __call__(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        return self.scale * left @ right.T
+
+
+def kernel(call: Callable[..., Any], **arguments: Any) -> CustomKernel:
+    return CustomKernel(CustomFunction.of(call), tuple(arguments.items()))
+
+
+@pytest.fixture
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the file of a module that Python finds."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    yield tmp_path / "some_kernels.py"
+    sys.modules.pop("some_kernels", None)
+    custom._imported.pop("some_kernels", None)
+
+
+def test_values_and_diagonal_are_those_of_the_function():
+    definition = kernel(gauss, width=2.0).definition
+    found = values(definition, POINTS, POINTS[:5])
+    np.testing.assert_array_equal(found, gauss(POINTS, POINTS[:5], 2.0))
+    np.testing.assert_array_equal(definition.diagonal(POINTS, 0.0, 0.0), np.ones(70))
+    assert kernel(Scaled(3.0)).definition.diagonal(POINTS[:0], 0.0, 0.0).shape == (0,)
+    squares = kernel(Scaled(3.0)).definition.diagonal(POINTS, 0.0, 0.0)
+    np.testing.assert_allclose(squares, 3.0 * (POINTS**2).sum(axis=1), rtol=1e-12)
+
+
+def test_names_say_function_and_parameters():
+    assert kernel(gauss).head == "gauss"
+    assert kernel(gauss, width=0.5, kind="a", odd=True).head == "gauss(width=0.5, kind=a, odd=True)"
+    assert kernel(Scaled(1.0)).head == "Scaled"
+    assert kernel(functools.partial(gauss, width=2.0)).head == "gauss"
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda x, z: 1 / 0, r"raised ZeroDivisionError: division by zero; expected finite"),
+        (lambda x, z: x, r"returned \(6, 2\); expected finite numbers of shape \(6, 6\)"),
+        (lambda x, z: "no", r"raised ValueError: could not convert"),
+        (lambda x, z: np.full((6, 6), np.nan), "returned nan in row 0, column 0"),
+        (lambda x, z: x @ np.array([[0, 1], [0, 0]]) @ z.T, r"k\(x, z\) = .* but k\(z, x\) = "),
+        (lambda x, z: -x @ z.T, r"an eigenvalue of -.* between 6 points, trace -"),
+        (lambda x, z: np.tanh(x @ z.T - 1), r"an eigenvalue of -.* between 6 points"),
+        (lambda x, z: np.multiply(x, 2, out=x), "raised ValueError: output array is read-only"),
+    ],
+)
+def test_what_a_function_returns_is_checked(call, said):
+    points = POINTS[:6].copy()
+    with pytest.raises(GramError, match=f"kernel function <lambda>: {said}"):
+        values(kernel(call).definition, points, points, symmetric=True)
+    np.testing.assert_array_equal(points, POINTS[:6])
+
+
+def test_rounding_is_no_asymmetry():
+    noise = 1e-12 * np.triu(np.ones((6, 6)))
+    found = values(
+        kernel(lambda x, z: x @ z.T + noise).definition, POINTS[:6], POINTS[:6], symmetric=True
+    )
+    np.testing.assert_array_equal(found, found.T)
+
+
+@pytest.mark.parametrize("arguments", [{"witdh": 1.0}, {"width": 1.0, "more": 2}])
+def test_parameters_that_the_function_does_not_take_are_refused(arguments):
+    with pytest.raises(SpecError, match=r"here\.parameters: .*gauss does not take"):
+        kernel(gauss, **arguments).check("here")
+    kernel(gauss, width=2.0).check("here")
+
+
+def test_a_function_is_imported_by_its_name(module):
+    module.write_text("class Kinds:\n    @staticmethod\n    def k(x, z):\n        return x @ z.T\n")
+    found = CustomFunction.named("some_kernels:Kinds.k", "here")
+    assert found.label == "some_kernels:Kinds.k"
+    np.testing.assert_array_equal(found.call(POINTS, POINTS), POINTS @ POINTS.T)
+
+
+@pytest.mark.parametrize(
+    ("reference", "said"),
+    [
+        ("no_such_module:k", "ModuleNotFoundError: No module named 'no_such_module'"),
+        ("some_kernels:other", "AttributeError: module 'some_kernels' has no attribute 'other'"),
+        ("some_kernels:number", "is no function"),
+        ("no_entry_point", "KeyError"),
+    ],
+)
+def test_what_cannot_be_imported_is_told(module, reference, said):
+    module.write_text("number = 3\n")
+    with pytest.raises(SpecError, match=f"here: '{reference}' .*{said}"):
+        CustomFunction.named(reference, "here")
+
+
+def test_a_changed_file_is_imported_again_and_has_another_identity(module):
+    module.write_text("def k(x, z):\n    return x @ z.T\n")
+    before = CustomFunction.named("some_kernels:k", "here")
+    same = CustomFunction.named("some_kernels:k", "here")
+    module.write_text("def k(x, z):\n    return 2 * x @ z.T\n")
+    after = CustomFunction.named("some_kernels:k", "here")
+    assert before.identity == same.identity != after.identity
+    np.testing.assert_array_equal(after.call(POINTS, POINTS), 2 * POINTS @ POINTS.T)
+
+
+def test_identities_tell_what_a_function_holds():
+    def scaled(by: float) -> Callable[..., Any]:
+        return lambda x, z: by * x @ z.T
+
+    def identity(call: Callable[..., Any], **arguments: Any) -> str:
+        return kernel(call, **arguments).identity
+
+    functions = [scaled(1.0), scaled(2.0), Scaled(1.0), Scaled(2.0), gauss]
+    partials = [functools.partial(gauss, width=width) for width in (1.0, 2.0)]
+    found = [identity(call) for call in (*functions, *partials)] + [identity(gauss, width=3.0)]
+    assert len(set(found)) == len(found)
+    assert identity(scaled(1.0)) == identity(scaled(1.0))
+    assert identity(Scaled(1.0)) == identity(Scaled(1.0))
+    held = (number for number in ())  # cannot be pickled: its content cannot be told
+    assert identity(scaled(held)) != identity(scaled(held))
+
+
+def test_code_without_a_file_is_told_by_its_instructions():
+    names: list[dict[str, Any]] = [{}, {}, {}]
+    for scope, factor in zip(names, (1, 2, 1), strict=True):
+        exec(textwrap.dedent(f"def k(x, z): return {factor} * x @ z.T"), scope)
+    one, two, again = (CustomFunction.of(scope["k"]).identity for scope in names)
+    assert one == again != two
+
+
+def test_an_entry_point_names_a_function(module, tmp_path):
+    module.write_text("def k(x, z):\n    return x @ z.T\n")
+    about = tmp_path / "some_kernels-1.5.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: some-kernels\nVersion: 1.5\n")
+    (about / "entry_points.txt").write_text("[mkldist.kernels]\nproducts = some_kernels:k\n")
+    found = CustomFunction.named("products", "here")
+    assert found.label == "products"
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: some-kernels\nVersion: 1.6\n")
+    assert CustomFunction.named("products", "here").identity != found.identity
