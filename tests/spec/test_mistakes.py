@@ -62,8 +62,8 @@ TOP = (
 )
 DATASET = (
     "one of name, source, file, openml, grams, labels, task, label, id, ignore, categorical, "
-    "classes, positive, per_class, impute, drop_constant, groups, group_file, views, options, "
-    "preprocessing, splits, graph"
+    "classes, positive, per_class, impute, drop_constant, sparse, groups, group_file, views, "
+    "options, preprocessing, splits, graph"
 )
 SPLITS = (
     "one of kind, repeats, train_fraction, folds, order, groups, column, labelled_per_class, "
