@@ -74,8 +74,20 @@ def assemble(
         return _of_sparse(spec, raw, labelled, where)
     if raw.x is None:
         return _of_grams(spec, raw, labelled, where)
-    whole = len(labelled.rows) == len(raw.x)
-    x = raw.x if whole else raw.x[labelled.rows]
+    return _of_features(spec, raw, raw.x, labelled, where, splits)
+
+
+def _of_features(
+    spec: DatasetSpec,
+    raw: RawData,
+    all_rows: Floats,
+    labelled: _Labelled,
+    where: str,
+    splits: SplitsSpec,
+) -> Dataset:
+    """Return a data set of dense features, restricted to the kept rows and columns."""
+    whole = len(labelled.rows) == len(all_rows)
+    x = all_rows if whole else all_rows[labelled.rows]
     given = {name: one if whole else one.of(labelled.rows) for name, one in raw.given.items()}
     ids = None if raw.ids is None else raw.ids[labelled.rows]
     check_views(x, raw.views, given, ids, where)

@@ -104,27 +104,7 @@ def load_snapshot(path: Path, mmap: bool = False) -> tuple[Dataset, tuple[Split,
         }
         parts = [_parted(arrays[part], header[f"{part}_sizes"]) for part in PARTS]
         splits = tuple(Split(*rows) for rows in zip(*parts, strict=True))
-        dataset = Dataset(
-            name=header["name"],
-            x=arrays.get("x"),
-            y=arrays["y"],
-            classes=None if header["classes"] is None else tuple(header["classes"]),
-            feature_names=tuple(header["feature_names"]),
-            groups={name: tuple(members) for name, members in header["groups"].items()},
-            grams=arrays.get("grams"),
-            views={
-                name: View(tuple(columns), missing)
-                for name, (columns, missing) in header["views"].items()
-            },
-            sparse=_sparse_of(arrays),
-            given={
-                name: GivenGrams(arrays[f"given-{i}"], arrays[f"present-{i}"], missing)
-                for i, (name, missing) in enumerate(header["given"].items())
-            },
-            origin=header["origin"],
-            impute=header["impute"],
-            row_groups=arrays.get("row_groups"),
-        )
+        dataset = _dataset_of(header, arrays)
     except (
         OSError,
         ValueError,
@@ -141,6 +121,31 @@ def load_snapshot(path: Path, mmap: bool = False) -> tuple[Dataset, tuple[Split,
             "Run the sweep again",
         ) from error
     return dataset, splits
+
+
+def _dataset_of(header: dict[str, Any], arrays: dict[str, Any]) -> Dataset:
+    """Return the data set of a header and its arrays."""
+    return Dataset(
+        name=header["name"],
+        x=arrays.get("x"),
+        y=arrays["y"],
+        classes=None if header["classes"] is None else tuple(header["classes"]),
+        feature_names=tuple(header["feature_names"]),
+        groups={name: tuple(members) for name, members in header["groups"].items()},
+        grams=arrays.get("grams"),
+        views={
+            name: View(tuple(columns), missing)
+            for name, (columns, missing) in header["views"].items()
+        },
+        sparse=_sparse_of(arrays),
+        given={
+            name: GivenGrams(arrays[f"given-{i}"], arrays[f"present-{i}"], missing)
+            for i, (name, missing) in enumerate(header["given"].items())
+        },
+        origin=header["origin"],
+        impute=header["impute"],
+        row_groups=arrays.get("row_groups"),
+    )
 
 
 def _given_arrays(dataset: Dataset) -> dict[str, npt.NDArray[Any]]:

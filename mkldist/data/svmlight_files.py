@@ -19,7 +19,7 @@ CORRECT = "Correct this line; scikit-learn's dump_svmlight_file writes such file
 def read_svmlight(
     path: Path, label: str | int | None, where: str, *, sparse: bool = False
 ) -> RawData:
-    """Read a file of sparse rows, plain or gzipped, into a dense array or a sparse one.
+    """Read a file of sparse rows, plain or gzipped.
 
     Indices start at 1, or at 0 if an index 0 occurs.  ``qid:`` entries are ignored.
 
@@ -37,8 +37,7 @@ def read_svmlight(
     Raises
     ------
     DataError
-        If a line is malformed, which the message names; or if the dense array does not fit into
-        memory.
+        If a line is malformed, or the dense array does not fit into memory.
     """
     if label is not None:
         raise DataError(
