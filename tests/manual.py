@@ -35,6 +35,7 @@ from mkldist.spec.model import (
 from mkldist.spec.selection import SelectionSpec
 from mkldist.spec.splits import SplitsSpec
 from mkldist.spec.values import spelled
+from mkldist.spec.views import ViewSpec
 
 NAMES = Path(names.__file__)
 SWEEPS = Path(__file__).parents[1] / "sweeps"
@@ -44,6 +45,7 @@ TABLE = re.compile(r"(<!-- table (?P<name>[\w ]+) -->\n).*?(<!-- end -->)", re.D
 KEYS: dict[str, type[BaseModel]] = {
     "sweep": SweepSpec,
     "dataset": DatasetSpec,
+    "view": ViewSpec,
     "preprocessing": PreprocessingSpec,
     "splits": SplitsSpec,
     "graph": GraphTable,

@@ -99,7 +99,7 @@ def test_its_table_names_every_method():
 
 def test_its_python_and_that_of_the_manual_solve_problems(tmp_path, monkeypatch):
     (_, on_arrays) = blocks("python")
-    (of_ones_own, on_a_graph, _, of_a_model, _, with_estimators, on_a_bank) = blocks(
+    (of_ones_own, on_a_graph, _, of_a_model, _, with_estimators, on_a_bank, on_views) = blocks(
         "python", MANUAL
     )
     x = np.random.default_rng(0).normal(size=(40, 2))
@@ -124,6 +124,10 @@ def test_its_python_and_that_of_the_manual_solve_problems(tmp_path, monkeypatch)
     exec(on_a_bank, names)
     assert np.mean(names["values"] * y > 0) > 0.9
     assert len(names["strong"]) == (names["table"].weight > 0).sum()
+    genes = np.where(np.arange(40)[:, None] % 5 == 0, np.nan, x)
+    names |= {"expression": genes, "expression_test": genes, "K": x @ x.T, "K_test": x @ x.T}
+    exec(on_views, names)
+    assert np.mean(names["values"] * y > 0) > 0.9
     exec(of_ones_own, names)
     own = mkldist.KernelBank(np.abs(x), [names["hellinger"]])
     assert mkldist.solve("level", own, y, C=10.0).converged

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import runpy
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -104,6 +105,35 @@ def test_all_methods_run_side_by_side(tmp_path):
         lower = np.max([node.dual_objective for node in bounds], axis=0)
         assert (lower <= upper * (1 + 1e-9)).all()
         assert (upper - lower <= 0.01 * upper).all()
+
+
+def test_views_of_several_sources_tell_more_than_one_table(tmp_path):
+    with run_small("heterogeneous", tmp_path, ["splits.repeats=4"]) as tree:
+        patients = tree["patients"]
+        error = {
+            bank: float(patients[f"{bank}/level"].test_error.mean("split").min())
+            for bank in ("table", "views")
+        }
+        assert error["views"] < error["table"] - 0.05
+        names = patients["views"].kernel.values.tolist()
+        assert len(names) == 17
+        assert names[-1] == "precomputed[sequences]"
+        for node in method_nodes(tree):
+            assert (node.state == "complete").all(), node.name
+            assert (node.gap <= 0.001).all(), node.name
+
+
+def test_the_patients_are_those_that_the_script_draws(tmp_path):
+    folder = FOLDER / "patients"
+    runpy.run_path(str(folder / "make_data.py"))["main"](tmp_path)
+    written = sorted(file.name for file in folder.iterdir() if file.suffix != ".py")
+    assert written == sorted(file.name for file in tmp_path.iterdir())
+    for name in written:
+        if name.endswith(".npz"):
+            with np.load(folder / name) as found, np.load(tmp_path / name) as drawn:
+                assert all((found[key] == drawn[key]).all() for key in ("grams", "ids"))
+        else:
+            assert (folder / name).read_text() == (tmp_path / name).read_text()
 
 
 def test_regression_runs_side_by_side(tmp_path):

@@ -23,6 +23,10 @@ class Account:
         Rows of the source.
     missing : (int, int)
         Numbers of rows and of columns that miss values.
+    sparse : str
+        Size of sparse features, and of dense ones; empty for dense features.
+    views : tuple of str
+        Views, their sizes, and how many points lack them.
     notes : tuple of str
         What is legal but is often a mistake.
     """
@@ -33,4 +37,6 @@ class Account:
     constant: tuple[str, ...] = ()
     n_rows: int = 0
     missing: tuple[int, int] = (0, 0)
+    sparse: str = ""
+    views: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()

@@ -44,6 +44,9 @@ def _details(dataset: Dataset, preprocessing: PreprocessingSpec) -> Iterator[tup
         yield "classes", _classes(dataset)
     yield "left out", first_of(account.left_out, SHOWN)
     yield "constant", first_of([repr(name) for name in account.constant], SHOWN)
+    yield "features", account.sparse
+    for view in account.views:
+        yield "view", view
     yield "encoded", first_of(account.encoded, SHOWN)
     if dataset.row_groups is not None:
         yield "groups", f"{len(np.unique(dataset.row_groups))}, whose rows stay in one part"

@@ -9,14 +9,16 @@ import numpy as np
 
 from mkldist.arrays import Floats, Ints
 from mkldist.data.account import Account
-from mkldist.data.dataset import Dataset, Split
+from mkldist.data.dataset import Dataset, Split, View, absent_of
 from mkldist.data.labels import class_labels, class_notes, real_values
 from mkldist.data.missing import check_values
 from mkldist.data.partitions import partition_of_column, restricted
 from mkldist.data.raw import RawData
 from mkldist.data.sampling import drawn_per_class
 from mkldist.data.source_columns import SourceColumns
+from mkldist.data.sparse_features import check_sparse, sparse_said, varying
 from mkldist.data.times import rows_in_order
+from mkldist.data.view_checks import check_views, view_lines
 from mkldist.errors import DataError, nearest
 from mkldist.spec.model import DatasetSpec
 from mkldist.spec.splits import SplitsSpec
@@ -69,29 +71,51 @@ def assemble(
     labelled = _checked_labels(spec, raw, where)
     if spec.per_class is not None:
         labelled = _part(labelled, spec.per_class, seed, where)
+    if raw.sparse is not None:
+        return _of_sparse(spec, raw, labelled, where)
     if raw.x is None:
         return _of_grams(spec, raw, labelled, where)
-    whole = len(labelled.rows) == len(raw.x)
-    x = raw.x if whole else raw.x[labelled.rows]
-    missing = check_values(x, raw.feature_names, spec.impute, where)
+    return _of_features(spec, raw, raw.x, labelled, where, splits)
+
+
+def _of_features(
+    spec: DatasetSpec,
+    raw: RawData,
+    all_rows: Floats,
+    labelled: _Labelled,
+    where: str,
+    splits: SplitsSpec,
+) -> Dataset:
+    """Return a data set of dense features, restricted to the kept rows and columns."""
+    whole = len(labelled.rows) == len(all_rows)
+    x = all_rows if whole else all_rows[labelled.rows]
+    given = {name: one if whole else one.of(labelled.rows) for name, one in raw.given.items()}
+    ids = None if raw.ids is None else raw.ids[labelled.rows]
+    check_views(x, raw.views, given, ids, where)
+    absent = absent_of(x, raw.views)
+    missing = check_values(x, raw.feature_names, spec.impute, where, absent)
     groups = {**raw.groups, **group_columns(spec.groups, raw.feature_names, where)}
-    kept = _varying(x, where) if spec.drop_constant else np.arange(x.shape[1])
+    kept = _varying(x, where) if spec.drop_constant and x.shape[1] else np.arange(x.shape[1])
+    views = _renumbered({name: view.columns for name, view in raw.views.items()}, kept, where)
     return Dataset(
         name=spec.name,
-        x=np.ascontiguousarray(x if len(kept) == x.shape[1] else x.take(kept, axis=1)),
+        x=_kept_columns(x, kept),
         y=labelled.y,
         classes=labelled.classes,
         feature_names=tuple(raw.feature_names[column] for column in kept),
         predefined=restricted(_partitions(raw, splits, where), labelled.rows, len(raw.labels)),
         row_groups=_row_groups(raw, splits, labelled.rows),
         row_order=_row_order(raw, splits, labelled.rows, where),
-        groups=_renumbered(groups, kept, where),
+        groups={**_renumbered(groups, kept, where), **_left(raw.file_groups, kept)},
+        views={name: View(columns, raw.views[name].missing) for name, columns in views.items()},
+        given=given,
         origin=raw.origin,
         impute=spec.impute if any(missing) else None,
         account=replace(
             _account(raw, labelled),
             constant=_others(raw.feature_names, kept),
             missing=missing,
+            views=view_lines(x, raw.views, given),
         ),
         columns=_columns(raw, kept),
     )
@@ -100,9 +124,15 @@ def assemble(
 def _columns(raw: RawData, kept: Ints) -> SourceColumns:
     """Return the columns of the source, and which of their features are kept."""
     columns = raw.columns or SourceColumns.of_features(raw.feature_names)
-    return (
-        columns if len(kept) == columns.n_features else replace(columns, kept=tuple(kept.tolist()))
-    )
+    whole = len(kept) == columns.n_features
+    return columns if whole else replace(columns, kept=tuple(kept.tolist()))
+
+
+def _kept_columns(x: Floats, kept: Ints) -> Floats | None:
+    """Return the kept columns; None if there is none, since views hold Gram matrices alone."""
+    if not len(kept):
+        return None
+    return np.ascontiguousarray(x if len(kept) == x.shape[1] else x.take(kept, axis=1))
 
 
 def _partitions(raw: RawData, splits: SplitsSpec, where: str) -> tuple[Split, ...]:
@@ -144,7 +174,8 @@ def _checked_labels(spec: DatasetSpec, raw: RawData, where: str) -> _Labelled:
     except DataError as error:
         try:
             if raw.x is not None:
-                check_values(raw.x, raw.feature_names, spec.impute, where)
+                absent = absent_of(raw.x, raw.views)
+                check_values(raw.x, raw.feature_names, spec.impute, where, absent)
         except DataError as other:
             raise DataError(
                 where,
@@ -182,6 +213,34 @@ def _part(labelled: _Labelled, count: int, seed: int, where: str) -> _Labelled:
     return _Labelled(labelled.rows[drawn], labelled.y[drawn], labelled.classes)
 
 
+def _of_sparse(spec: DatasetSpec, raw: RawData, labelled: _Labelled, where: str) -> Dataset:
+    """Return a data set of sparse features, restricted to the kept rows."""
+    check_sparse(raw.sparse, where)
+    whole = len(labelled.rows) == raw.sparse.shape[0]
+    matrix = raw.sparse if whole else raw.sparse[labelled.rows]
+    kept = np.arange(matrix.shape[1])
+    if spec.drop_constant:
+        kept = varying(matrix)
+        if not len(kept):
+            raise _all_constant(matrix.shape[1], where)
+        matrix = matrix if len(kept) == matrix.shape[1] else matrix[:, kept]
+    groups = group_columns(spec.groups, raw.feature_names, where)
+    account = _account(raw, labelled)
+    constant = _others(raw.feature_names, kept)
+    return Dataset(
+        name=spec.name,
+        x=None,
+        y=labelled.y,
+        classes=labelled.classes,
+        feature_names=tuple(raw.feature_names[column] for column in kept),
+        predefined=restricted(raw.partitions, labelled.rows, len(raw.labels)),
+        groups=_renumbered(groups, kept, where),
+        origin=raw.origin,
+        sparse=matrix,
+        account=replace(account, constant=constant, sparse=sparse_said(matrix)),
+    )
+
+
 def _of_grams(spec: DatasetSpec, raw: RawData, labelled: _Labelled, where: str) -> Dataset:
     """Return a data set of precomputed Gram matrices, restricted to the kept rows."""
     for option, given in (("groups", spec.groups), ("impute", spec.impute)):
@@ -211,13 +270,17 @@ def _varying(x: Floats, where: str) -> Ints:
     """Return the columns whose known values are not all the same."""
     kept = np.flatnonzero(np.fmin.reduce(x) != np.fmax.reduce(x))
     if not len(kept):
-        raise DataError(
-            where,
-            f"{x.shape[1]} features, all of them constant",
-            "at least one feature that varies",
-            "Check that the label column is the right one (label = …)",
-        )
+        raise _all_constant(x.shape[1], where)
     return kept
+
+
+def _all_constant(n_features: int, where: str) -> DataError:
+    return DataError(
+        where,
+        f"{n_features} features, all of them constant",
+        "at least one feature that varies",
+        "Check that the label column is the right one (label = …)",
+    )
 
 
 def group_columns(
@@ -226,12 +289,19 @@ def group_columns(
     """Return groups as column indices among all features; the label column does not count."""
     positions = {name: position for position, name in enumerate(names)}
     return {
-        group: tuple(_position(m, positions, f"{where}: groups.{group}") for m in members)
+        group: tuple(feature_position(m, positions, f"{where}: groups.{group}") for m in members)
         for group, members in groups.items()
     }
 
 
-def _position(member: int | str, positions: Mapping[str, int], where: str) -> int:
+def feature_position(member: int | str, positions: Mapping[str, int], where: str) -> int:
+    """Return the column of a feature that is named, or numbered from 0.
+
+    Raises
+    ------
+    DataError
+        If there is no such feature.
+    """
     if isinstance(member, int):
         if not 0 <= member < len(positions):
             raise DataError(
@@ -268,3 +338,12 @@ def _renumbered(groups: Groups, kept: Ints, where: str) -> Groups:
             )
         renumbered[group] = left
     return renumbered
+
+
+def _left(groups: Groups, kept: Ints) -> Groups:
+    """Return the groups of files as positions among the `kept` features, without empty ones."""
+    place = {int(column): position for position, column in enumerate(kept)}
+    left = {
+        group: tuple(place[m] for m in members if m in place) for group, members in groups.items()
+    }
+    return {group: members for group, members in left.items() if members}

@@ -18,6 +18,7 @@ from mkldist.data.grams import read_grams
 from mkldist.data.opening import exists
 from mkldist.data.raw import RawData
 from mkldist.data.synthetic import GENERATORS, generate
+from mkldist.data.views import with_views
 from mkldist.errors import DataError, SpecError, nearest
 from mkldist.spec.model import DatasetSpec
 from mkldist.spec.splits import SplitsSpec
@@ -83,6 +84,7 @@ def load_dataset(
         return assemble(spec, given.raw_data(choice, where), where, seed, splits)
     source = _of_source(spec, choice, data_dirs, base, where)
     raw, place = source or _of_name(spec, choice, data_dirs, seed, where)
+    raw = with_views(spec, raw, lambda file: _located(file, data_dirs, base), place)
     return assemble(spec, raw, place, seed, splits)
 
 

@@ -9,6 +9,7 @@ from mkldist.data.listing import first_of
 from mkldist.errors import DataError, nearest
 from mkldist.spec.model import DatasetSpec
 from mkldist.spec.splits import SplitsSpec
+from mkldist.spec.views import ViewSpec
 
 LABEL_NAMES = frozenset(
     {"label", "labels", "class", "classes", "target", "y", "diagnosis", "outcome", "response"}
@@ -33,6 +34,12 @@ class ColumnChoice:
         Columns of categories.
     of_splits : tuple of str
         Columns by which rows are divided; they are no features.
+    labelled : bool
+        False for the table of a view, which has no label column.
+    bare : bool
+        True if the table may hold no features, since views hold them.
+    sparse : bool
+        True to keep the features of a sparse file sparse.
     """
 
     label: str | int | None = None
@@ -40,11 +47,28 @@ class ColumnChoice:
     ignore: tuple[str, ...] = ()
     categorical: tuple[str, ...] = ()
     of_splits: tuple[str, ...] = ()
+    labelled: bool = True
+    bare: bool = False
+    sparse: bool = False
 
     @classmethod
     def of(cls, spec: DatasetSpec, splits: SplitsSpec) -> ColumnChoice:
         """Return the choice of a data set's entry and its splits."""
-        return cls(spec.label, spec.id, spec.ignore, spec.categorical, splits.columns)
+        bare = any(view.file is not None or view.grams is not None for view in spec.views)
+        return cls(
+            spec.label,
+            spec.id,
+            spec.ignore,
+            spec.categorical,
+            splits.columns,
+            bare=bare,
+            sparse=spec.sparse,
+        )
+
+    @classmethod
+    def of_view(cls, view: ViewSpec, id: str | None) -> ColumnChoice:
+        """Return the choice of a view's table, whose rows the column `id` names."""
+        return cls(None, id, view.ignore, view.categorical, labelled=False)
 
     @property
     def left_out(self) -> tuple[str, ...]:
@@ -55,15 +79,22 @@ class ColumnChoice:
         """Return the choice without the columns by which rows are divided."""
         return replace(self, of_splits=())
 
-    def check_label_alone(self, where: str) -> None:
+    def check_label_alone(self, where: str, *, ids: bool = False) -> None:
         """Refuse the choice of columns other than the label, for sources that are no tables.
+
+        Parameters
+        ----------
+        where : str
+            The place to name in a message.
+        ids : bool
+            True if the source may name its rows.
 
         Raises
         ------
         DataError
             Naming the key.
         """
-        for key in ("id", "ignore", "categorical"):
+        for key in ("ignore", "categorical", *(() if ids else ("id",))):
             if getattr(self, key):
                 raise DataError(
                     where,
@@ -88,8 +119,8 @@ class ColumnRoles:
     ----------
     names : tuple of str
         All columns.
-    label : int
-        The label column.
+    label : int or None
+        The label column; None for the table of a view.
     label_said : str
         The label column and how it was chosen, in words.
     features : tuple of int
@@ -102,19 +133,19 @@ class ColumnRoles:
         Columns that are neither label nor features, in words.
     others : tuple of str
         The names of these.
-    id : str
-        The one of them that names the rows; empty for none.
+    id : int or None
+        The one of them that names the rows.
     """
 
     names: tuple[str, ...]
-    label: int
+    label: int | None
     label_said: str
     features: tuple[int, ...]
     categorical: tuple[int, ...]
     of_splits: tuple[int, ...]
     left_out: tuple[str, ...]
     others: tuple[str, ...] = ()
-    id: str = ""
+    id: int | None = None
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -132,9 +163,37 @@ def column_roles(names: Sequence[str], choice: ColumnChoice, where: str) -> Colu
         is left.
     """
     _check_named(names, choice, where)
+    label, label_said = None, ""
+    if choice.labelled:
+        label = _label(names, choice, where)
+        chosen = "by its name" if choice.label is None else f"by label = {_spelled(choice.label)}"
+        label_said = f"column {names[label]!r}, chosen {chosen}"
+    others = {*choice.left_out, *choice.categorical}
+    features = tuple(p for p, name in enumerate(names) if name not in others and p != label)
+    if not features and not choice.categorical and not choice.bare:
+        raise DataError(
+            where, "no feature column", "at least one besides the label", "Ignore fewer columns"
+        )
+    uses = {} if choice.id is None else {choice.id: "names the rows"}
+    uses |= dict.fromkeys(choice.ignore, "ignored")
+    uses |= dict.fromkeys(choice.of_splits, "divides the rows")
+    return ColumnRoles(
+        names=tuple(names),
+        label=label,
+        label_said=label_said,
+        features=features,
+        categorical=tuple(names.index(name) for name in choice.categorical),
+        of_splits=tuple(names.index(name) for name in choice.of_splits),
+        left_out=tuple(f"{name!r} ({use})" for name, use in uses.items()),
+        others=tuple(uses),
+        id=None if choice.id is None else list(names).index(choice.id),
+    )
+
+
+def _label(names: Sequence[str], choice: ColumnChoice, where: str) -> int:
+    """Return the position of the label column, which has no other role."""
     candidates = [name for name in names if name not in choice.left_out + choice.categorical]
     label = label_position(names, choice.label, where, candidates)
-    others = {*choice.left_out, *choice.categorical, names[label]}
     if names[label] in choice.left_out + choice.categorical:
         raise DataError(
             where,
@@ -142,26 +201,7 @@ def column_roles(names: Sequence[str], choice: ColumnChoice, where: str) -> Colu
             "one role for each column",
             "Name it once",
         )
-    features = tuple(p for p, name in enumerate(names) if name not in others)
-    if not features and not choice.categorical:
-        raise DataError(
-            where, "no feature column", "at least one besides the label", "Ignore fewer columns"
-        )
-    chosen = "by its name" if choice.label is None else f"by label = {_spelled(choice.label)}"
-    uses = {} if choice.id is None else {choice.id: "names the rows"}
-    uses |= dict.fromkeys(choice.ignore, "ignored")
-    uses |= dict.fromkeys(choice.of_splits, "divides the rows")
-    return ColumnRoles(
-        names=tuple(names),
-        label=label,
-        label_said=f"column {names[label]!r}, chosen {chosen}",
-        features=features,
-        categorical=tuple(names.index(name) for name in choice.categorical),
-        of_splits=tuple(names.index(name) for name in choice.of_splits),
-        left_out=tuple(f"{name!r} ({use})" for name, use in uses.items()),
-        others=tuple(uses),
-        id=choice.id or "",
-    )
+    return label
 
 
 def check_names(names: Sequence[str], where: str, fewest: int = 2) -> None:

@@ -112,7 +112,8 @@ def _read_table(names: Sequence[str], rows: Rows, choice: ColumnChoice, where: s
     problems.check(n_rows)
     x = np.frombuffer(values, dtype=np.float64).reshape(n_rows, len(features))
     texts = {names[position]: words[position] for position in others}
-    return of_table(roles, np.array(words[roles.label]), x, texts, where)
+    labels = np.array(words[roles.label] if roles.label is not None else [""] * n_rows)
+    return of_table(roles, labels, x, texts, where)
 
 
 def _check_header(names: Sequence[str], where: str) -> None:

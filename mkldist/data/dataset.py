@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.arrays import Floats, Ints
+from mkldist.arrays import Bools, Floats, Ints
 from mkldist.data.account import Account
 from mkldist.data.source_columns import SourceColumns
 from mkldist.identity import array_id
-from mkldist.spec.kinds import Imputation, Task
+from mkldist.spec.kinds import Imputation, MissingView, Task
 
 
 def _no_rows() -> Ints:
@@ -52,6 +54,48 @@ class Split:
         return array_id(self.train, self.test, *unlabelled)
 
 
+@dataclass(frozen=True)
+class View:
+    """A named block of features.
+
+    Parameters
+    ----------
+    columns : tuple of int
+        The features.
+    missing : {"zero", "impute"} or None
+        What holds for points without any value of the view: its kernels are zero there, or its
+        features are filled.  None if there are no such points.
+    """
+
+    columns: tuple[int, ...]
+    missing: MissingView | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class GivenGrams:
+    """A view that is given by its Gram matrices over all n points.
+
+    Parameters
+    ----------
+    grams : (M, n, n) array
+        The matrices, zero in the rows and columns of points that lack the view.  May be
+        memory-mapped.
+    present : (n,) bool
+        Points that have the view.
+    missing : {"zero"} or None
+        As for :class:`View`.
+    """
+
+    grams: npt.NDArray[np.floating]
+    present: Bools
+    missing: MissingView | None = None
+
+    def of(self, rows: Ints) -> GivenGrams:
+        """Return the matrices of some of the points."""
+        grams = self.grams[:, rows[:, None], rows]
+        return GivenGrams(grams, self.present[rows], self.missing)
+
+
 @dataclass(frozen=True, eq=False)
 class Dataset:
     """A data set of classes or of real values, ready for kernels.
@@ -61,7 +105,8 @@ class Dataset:
     name : str
         The name under which results are stored.
     x : (n, d) float64, or None when `grams` is given
-        Features; finite, or NaN where a value is missing and `impute` fills it.
+        Features; finite, or NaN where a value is missing and `impute` fills it, or where a point
+        lacks an optional view.
     y : (n,) float64
         Labels: -1 and +1 for two classes; positions 0 … k-1 in `classes` for k > 2 classes; finite
         values in the user's units for regression.
@@ -85,6 +130,12 @@ class Dataset:
         together.
     row_order : (n,) intp, or None
         Rows in the order of time; None if they are so already.
+    views : dict of str to View
+        Blocks of the features; those of no view belong to the data set's own file.
+    given : dict of str to GivenGrams
+        Views that are Gram matrices, beside the features.
+    sparse : (n, d) csr_array, or None
+        Features in compressed sparse rows instead of `x`.
     account : Account
         How the data set was made of its source, for the user to read.
     columns : SourceColumns, optional
@@ -103,6 +154,9 @@ class Dataset:
     impute: Imputation | None = None
     row_groups: Ints | None = None
     row_order: Ints | None = None
+    views: dict[str, View] = field(default_factory=dict)
+    given: dict[str, GivenGrams] = field(default_factory=dict)
+    sparse: Any = None
     account: Account = field(default_factory=Account)
     columns: SourceColumns | None = None
 
@@ -130,6 +184,8 @@ class Dataset:
     @property
     def n_features(self) -> int:
         """Number of features d; 0 for precomputed Gram matrices."""
+        if self.sparse is not None:
+            return int(self.sparse.shape[1])
         return 0 if self.x is None else self.x.shape[1]
 
     @cached_property
@@ -138,4 +194,37 @@ class Dataset:
         task = () if self.classes is not None else (np.array([self.task]),)
         impute = () if self.impute is None else (np.array([self.impute]),)
         groups = () if self.row_groups is None else (self.row_groups,)
-        return array_id(self.x, self.y, self.grams, *task, *impute, *groups)
+        optional = () if self.absent is None else (self.absent,)
+        sparse = () if self.sparse is None else sparse_parts(self.sparse)
+        given = [a for one in self.given.values() for a in (one.grams, one.present)]
+        return array_id(
+            self.x, self.y, self.grams, *task, *impute, *groups, *optional, *given, *sparse
+        )
+
+    @cached_property
+    def absent(self) -> Bools | None:
+        """Where features (n, d) are those of a view that a point lacks; None if nowhere."""
+        return None if self.x is None else absent_of(self.x, self.views)
+
+
+def lacking_rows(x: Floats, view: View) -> Bools:
+    """Return which points have no value of a view at all, (n,)."""
+    return np.asarray(np.isnan(x[:, view.columns]).all(axis=1))
+
+
+def absent_of(x: Floats, views: Mapping[str, View]) -> Bools | None:
+    """Return where features (n, d) are those of an optional view that a point lacks, or None."""
+    found: Bools | None = None
+    for view in views.values():
+        if view.missing != "zero":
+            continue
+        lacking = np.flatnonzero(lacking_rows(x, view))
+        if len(lacking):
+            found = np.zeros(x.shape, dtype=bool) if found is None else found
+            found[lacking[:, None], np.array(view.columns)] = True
+    return found
+
+
+def sparse_parts(matrix: Any) -> tuple[npt.NDArray[Any], ...]:
+    """Return data, indices, row pointers and shape of a matrix in compressed sparse rows."""
+    return matrix.data, matrix.indices, matrix.indptr, np.array(matrix.shape)

@@ -22,14 +22,14 @@ TABLES: dict[str, Callable[[Path, ColumnChoice, str], RawData]] = {
     ".tsv.gz": read_csv,
     ".parquet": read_parquet,
 }
-ARRAYS: dict[str, Callable[[Path, str | int | None, str], RawData]] = {
-    ".npz": read_npz,
+ARRAYS: dict[str, Callable[..., RawData]] = {
     ".svm": read_svmlight,
     ".svm.gz": read_svmlight,
     ".svmlight": read_svmlight,
     ".libsvm": read_svmlight,
 }
-READERS = (*TABLES, *ARRAYS)
+ARCHIVE = ".npz"
+READERS = (*TABLES, ARCHIVE, *ARRAYS)
 
 
 def read_file(path: Path, choice: ColumnChoice, where: str) -> RawData:
@@ -55,9 +55,21 @@ def read_file(path: Path, choice: ColumnChoice, where: str) -> RawData:
         )
     if extension in TABLES:
         raw = TABLES[extension](path, choice, where)
+    elif extension == ARCHIVE:
+        choice.check_label_alone(where, ids=True)
+        raw = read_npz(
+            path, choice.label, where, id=choice.id, labelled=choice.labelled, sparse=choice.sparse
+        )
     else:
         choice.check_label_alone(where)
-        raw = ARRAYS[extension](path, choice.label, where)
+        raw = ARRAYS[extension](path, choice.label, where, sparse=choice.sparse)
+    if choice.sparse and raw.sparse is None:
+        raise DataError(
+            where,
+            "sparse = true for dense features",
+            "a .svm file, or a .npz file of the parts of a sparse matrix",
+            "Remove sparse",
+        )
     return replace(raw, origin=f"file {path.name}")
 
 

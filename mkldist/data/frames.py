@@ -35,8 +35,13 @@ def frame_data(frame: pd.DataFrame, roles: ColumnRoles, where: str) -> RawData:
     x = np.empty((len(frame), 0))
     if roles.features:
         x = frame_features(frame[list(roles.feature_names)], where, BY_KEYS)
-    texts = {names[p]: frame_texts(frame[names[p]]) for p in roles.categorical + roles.of_splits}
-    return of_table(roles, frame_labels(frame[names[roles.label]]), x, texts, where)
+    own = () if roles.id is None else (roles.id,)
+    wanted = roles.categorical + roles.of_splits + own
+    texts = {names[p]: frame_texts(frame[names[p]]) for p in wanted}
+    labels: npt.NDArray[Any] = np.full(len(frame), "")
+    if roles.label is not None:
+        labels = frame_labels(frame[names[roles.label]])
+    return of_table(roles, labels, x, texts, where)
 
 
 def frame_texts(column: pd.Series[Any]) -> list[str]:

@@ -11,7 +11,7 @@ from mkldist.arrays import Array
 from mkldist.data.archives import opened_npz
 from mkldist.data.columns import LABEL_NAMES
 from mkldist.data.dataset import Split
-from mkldist.data.npz_files import SET_LABEL, column
+from mkldist.data.npz_files import IDS, SET_LABEL, column
 from mkldist.data.opening import REWRITE, check_file, opened
 from mkldist.data.partitions import INDEX_ARRAYS, partitions_of
 from mkldist.data.raw import RawData, check_fits
@@ -70,6 +70,42 @@ def read_grams(path: Path, labels_path: Path | None, label: str | None, where: s
     y = column(y)
     grams = usable_grams(grams, y, where)
     return RawData(y, None, partitions=partitions, grams=grams, origin=f"grams {path.name}")
+
+
+def read_view(path: Path, id: str | None, where: str) -> tuple[Array, Array | None]:
+    """Read the Gram matrices of a view, and check them.
+
+    Parameters
+    ----------
+    path : Path
+        As for :func:`read_grams`, without labels.
+    id : str or None
+        Name of the array that names the points; None for ``ids``, which may be absent.
+    where : str
+        The place to name in a message.
+
+    Returns
+    -------
+    (M, n, n) float array, and (n,) array of str or None
+        The matrices, and the names of their points.
+
+    Raises
+    ------
+    DataError, GramError
+        As :func:`read_grams`.
+    """
+    from mkldist.data.gram_checks import usable_grams
+
+    grams, ids, _ = _read_matrices(path, id or IDS, where)
+    if id is not None and ids is None:
+        raise DataError(
+            where,
+            f"no array {id!r}",
+            "an array that names the points, beside 'grams'",
+            "Remove id if the matrices have the rows of the data set in their order",
+        )
+    grams = usable_grams(grams[None] if grams.ndim == 2 else grams, ids, where)
+    return grams, None if ids is None else column(ids).astype(str)
 
 
 def _read_matrices(

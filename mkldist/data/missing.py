@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from mkldist.arrays import Floats
+from mkldist.arrays import Bools, Floats
 from mkldist.data.dataset import Dataset, Split
 from mkldist.data.listing import first_of
 from mkldist.errors import DataError
@@ -17,7 +17,11 @@ SHOWN = 8
 
 
 def check_values(
-    x: Floats, feature_names: Sequence[str], impute: Imputation | None, where: str
+    x: Floats,
+    feature_names: Sequence[str],
+    impute: Imputation | None,
+    where: str,
+    absent: Bools | None = None,
 ) -> tuple[int, int]:
     """Return the numbers of rows and of columns with missing values, which are to be filled.
 
@@ -31,6 +35,8 @@ def check_values(
         Replacement of missing values; None refuses them.
     where : str
         The place to name in a message.
+    absent : (n, d) bool, optional
+        Features of views that points lack; they are not filled.
 
     Raises
     ------
@@ -42,11 +48,13 @@ def check_values(
     missing = np.isnan(x)
     if not missing.any():
         return 0, 0
+    empty = missing.all(axis=0)
+    if absent is not None:
+        missing &= ~absent
     if impute is None:
         _refuse(missing, feature_names, "missing values", "a number everywhere", _MISSING, where)
-    empty = missing.all(axis=0)
     _refuse(
-        missing & empty, feature_names, "columns without any value",
+        np.broadcast_to(empty, x.shape), feature_names, "columns without any value",
         "at least one number per column", "Remove these columns", where,
     )  # fmt: skip
     return int(missing.any(axis=1).sum()), int(missing.any(axis=0).sum())
@@ -64,7 +72,7 @@ def check_known_rows(dataset: Dataset, splits: Sequence[Split]) -> None:
     DataError
         Naming the first such split and its features.
     """
-    if dataset.x is None or dataset.impute is None:
+    if dataset.x is None or (dataset.impute is None and dataset.absent is None):
         return
     with_gaps = np.flatnonzero(np.isnan(dataset.x).any(axis=0))
     for number, split in enumerate(splits):
@@ -101,9 +109,13 @@ def replacements(impute: Imputation, x: Floats) -> Floats:
     return STRATEGIES[impute](x)
 
 
-def with_replacements(x: Floats, values: Floats) -> Floats:
-    """Return features (n, d) with `values`, (d,), in the place of missing ones."""
-    return np.where(np.isnan(x), values, x)
+def with_replacements(x: Floats, values: Floats, absent: Bools | None = None) -> Floats:
+    """Return features (n, d) with `values`, (d,), in the place of missing ones.
+
+    Features of views that points lack, where `absent` (n, d) is True, stay NaN.
+    """
+    missing = np.isnan(x)
+    return np.where(missing if absent is None else missing & ~absent, values, x)
 
 
 def _medians(x: Floats) -> Floats:

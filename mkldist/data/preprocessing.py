@@ -49,14 +49,15 @@ def filled(spec: PreprocessingSpec, dataset: Dataset, split: Split | None = None
     Returns
     -------
     (n, d) float64
-        In the units of the data; the features themselves if no value is missing.
+        In the units of the data; the features themselves if no value is missing.  Features of a
+        view that a point lacks stay NaN, and statistics are those of points that have them.
     """
     if dataset.x is None:
         raise ValueError(f"{dataset.name}: no features")
     if dataset.impute is None:
         return dataset.x
     values = replacements(dataset.impute, _fitted_rows(spec, dataset.x, split))
-    return with_replacements(dataset.x, values)
+    return with_replacements(dataset.x, values, dataset.absent)
 
 
 def _fitted_rows(spec: PreprocessingSpec, x: Floats, split: Split | None) -> Floats:
@@ -76,7 +77,7 @@ def scaled(spec: PreprocessingSpec, x: Floats, split: Split | None = None) -> Fl
     spec : PreprocessingSpec
         Kind of scaling, and the rows to fit it on.
     x : (n, d) float64
-        Features, finite.
+        Features, finite, or NaN where a point lacks a view.
     split : Split, optional
         Split whose training and unlabelled rows are fitted with ``fit = "train"``.  None fits on
         all rows.
@@ -96,11 +97,12 @@ def scaled(spec: PreprocessingSpec, x: Floats, split: Split | None = None) -> Fl
     scale = feature_scale(spec, x, split)
     with np.errstate(over="ignore", invalid="ignore"):
         result = scale.scaled(x)
-    bad = np.flatnonzero(~np.isfinite(result).all(axis=0) | ~np.isfinite(scale.spread))
+    finite = np.isfinite(result) | np.isnan(x)
+    bad = np.flatnonzero(~finite.all(axis=0) | ~np.isfinite(scale.spread))
     if len(bad):
         raise DataError(
             f"scaling of feature {bad[0]} (from 0)",
-            f"values from {x[:, bad[0]].min():g} to {x[:, bad[0]].max():g}",
+            f"values from {np.nanmin(x[:, bad[0]]):g} to {np.nanmax(x[:, bad[0]]):g}",
             "values whose squares are finite in float64",
             "Rescale this feature in the data",
         )
@@ -136,9 +138,11 @@ def feature_scale(spec: PreprocessingSpec, x: Floats, split: Split | None = None
     if spec.scale == "none":
         return FeatureScale(np.zeros(x.shape[1]), np.ones(x.shape[1]))
     fitted = _fitted_rows(spec, x, split)
-    low, high = fitted.min(axis=0), fitted.max(axis=0)
+    low, high = np.asarray(np.fmin.reduce(fitted)), np.asarray(np.fmax.reduce(fitted))
     with np.errstate(over="ignore", invalid="ignore"):
-        if spec.scale == "zscore":
+        if spec.scale == "zscore" and np.isnan(fitted).any():
+            centre, spread = np.nanmean(fitted, axis=0), np.nanstd(fitted, axis=0)
+        elif spec.scale == "zscore":
             centre, spread = fitted.mean(axis=0), fitted.std(axis=0)
         else:
             centre, spread = low / 2 + high / 2, high / 2 - low / 2

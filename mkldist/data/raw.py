@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from mkldist.arrays import Floats
 from mkldist.data.account import Account
-from mkldist.data.dataset import Split
+from mkldist.data.dataset import GivenGrams, Split, View
 from mkldist.data.source_columns import SourceColumns
 from mkldist.errors import DataError
 from mkldist.spec.kinds import Task
@@ -49,6 +49,18 @@ class RawData:
         What the reader did with the columns.
     columns : SourceColumns, optional
         The columns that features are made of; None if each feature is a column.
+    label_name : str
+        The label column of a table; empty otherwise.
+    ids : (n,) array of str, or None
+        Names of the rows.
+    views : dict of str to View
+        Blocks of the features.
+    given : dict of str to GivenGrams
+        Views that are Gram matrices.
+    sparse : (n, d) csr_array, or None
+        Features in compressed sparse rows; `x` is then None.
+    file_groups : dict of str to tuple of int
+        Feature groups of files of groups, whose other members are left out.
     """
 
     labels: npt.NDArray[Any]
@@ -62,6 +74,12 @@ class RawData:
     of_splits: dict[str, npt.NDArray[np.str_]] = field(default_factory=dict)
     account: Account = field(default_factory=Account)
     columns: SourceColumns | None = None
+    label_name: str = ""
+    ids: npt.NDArray[np.str_] | None = None
+    views: dict[str, View] = field(default_factory=dict)
+    given: dict[str, GivenGrams] = field(default_factory=dict)
+    sparse: Any = None
+    file_groups: dict[str, tuple[int, ...]] = field(default_factory=dict)
 
 
 def numbered_features(n_features: int) -> tuple[str, ...]:

@@ -14,15 +14,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.data.dataset import Dataset, Split
+from mkldist.data.dataset import Dataset, GivenGrams, Split, View, sparse_parts
 from mkldist.data.source_columns import SourceColumns
 from mkldist.durable import make_folder, output_error, remove_temporaries, replacing, write_file
 from mkldist.errors import StoreError
 from mkldist.identity import array_id
 
 HEADER = "snapshot.json"
-VERSION = 3
+VERSION = 4
 PARTS = ("train", "test", "unlabelled")
+SPARSE = ("sparse-data", "sparse-indices", "sparse-indptr", "sparse-shape")
+MAPPED = ("x", "grams", "given-")  # beginnings of keys of arrays that workers may map
 
 
 def save_snapshot(path: Path, dataset: Dataset, splits: Sequence[Split]) -> None:
@@ -43,6 +45,8 @@ def save_snapshot(path: Path, dataset: Dataset, splits: Sequence[Split]) -> None
         "grams": dataset.grams,
         "row_groups": dataset.row_groups,
         **{part: _joined(rows) for part, rows in parts.items()},
+        **_given_arrays(dataset),
+        **_sparse_arrays(dataset),
     }
     files = {key: f"{key}-{array_id(a)}.npy" for key, a in arrays.items() if a is not None}
     header = {
@@ -51,6 +55,8 @@ def save_snapshot(path: Path, dataset: Dataset, splits: Sequence[Split]) -> None
         "classes": None if dataset.classes is None else list(dataset.classes),
         "feature_names": list(dataset.feature_names),
         "groups": {name: list(members) for name, members in dataset.groups.items()},
+        "views": {name: [list(v.columns), v.missing] for name, v in dataset.views.items()},
+        "given": {name: one.missing for name, one in dataset.given.items()},
         "origin": dataset.origin,
         "impute": dataset.impute,
         "columns": None if dataset.columns is None else dataset.columns.as_dict(),
@@ -95,24 +101,12 @@ def load_snapshot(path: Path, mmap: bool = False) -> tuple[Dataset, tuple[Split,
                 where, f"version {header['version']}", f"version {VERSION}", "Run the sweep again"
             )
         arrays = {
-            key: _read_array(path / file, mmap=mmap and key in ("x", "grams"))
+            key: _read_array(path / file, mmap=mmap and key.startswith(MAPPED))
             for key, file in header["files"].items()
         }
         parts = [_parted(arrays[part], header[f"{part}_sizes"]) for part in PARTS]
         splits = tuple(Split(*rows) for rows in zip(*parts, strict=True))
-        dataset = Dataset(
-            name=header["name"],
-            x=arrays.get("x"),
-            y=arrays["y"],
-            classes=None if header["classes"] is None else tuple(header["classes"]),
-            feature_names=tuple(header["feature_names"]),
-            groups={name: tuple(members) for name, members in header["groups"].items()},
-            grams=arrays.get("grams"),
-            origin=header["origin"],
-            impute=header["impute"],
-            row_groups=arrays.get("row_groups"),
-            columns=_columns(header.get("columns")),
-        )
+        dataset = _dataset_of(header, arrays)
     except (
         OSError,
         ValueError,
@@ -134,6 +128,57 @@ def load_snapshot(path: Path, mmap: bool = False) -> tuple[Dataset, tuple[Split,
 def _columns(fields: Mapping[str, Any] | None) -> SourceColumns | None:
     """Return the columns of a header; None for those of gram matrices and of older snapshots."""
     return None if fields is None else SourceColumns.from_dict(fields)
+
+
+def _dataset_of(header: dict[str, Any], arrays: dict[str, Any]) -> Dataset:
+    """Return the data set of a header and its arrays."""
+    return Dataset(
+        name=header["name"],
+        x=arrays.get("x"),
+        y=arrays["y"],
+        classes=None if header["classes"] is None else tuple(header["classes"]),
+        feature_names=tuple(header["feature_names"]),
+        groups={name: tuple(members) for name, members in header["groups"].items()},
+        grams=arrays.get("grams"),
+        views={
+            name: View(tuple(columns), missing)
+            for name, (columns, missing) in header["views"].items()
+        },
+        sparse=_sparse_of(arrays),
+        given={
+            name: GivenGrams(arrays[f"given-{i}"], arrays[f"present-{i}"], missing)
+            for i, (name, missing) in enumerate(header["given"].items())
+        },
+        origin=header["origin"],
+        impute=header["impute"],
+        row_groups=arrays.get("row_groups"),
+        columns=_columns(header.get("columns")),
+    )
+
+
+def _given_arrays(dataset: Dataset) -> dict[str, npt.NDArray[Any]]:
+    """Return the arrays of the views that are Gram matrices, by the beginnings of their files."""
+    found: dict[str, npt.NDArray[Any]] = {}
+    for i, one in enumerate(dataset.given.values()):
+        found |= {f"given-{i}": one.grams, f"present-{i}": one.present}
+    return found
+
+
+def _sparse_arrays(dataset: Dataset) -> dict[str, npt.NDArray[Any]]:
+    """Return the arrays of sparse features, by the beginnings of their files."""
+    if dataset.sparse is None:
+        return {}
+    return dict(zip(SPARSE, sparse_parts(dataset.sparse), strict=True))
+
+
+def _sparse_of(arrays: dict[str, Any]) -> Any:
+    """Return sparse features of their arrays; None if there are none."""
+    if not set(SPARSE) <= arrays.keys():
+        return None
+    from scipy.sparse import csr_array
+
+    data, indices, indptr, shape = (arrays[part] for part in SPARSE)
+    return csr_array((data, indices, indptr), shape=tuple(shape.tolist()))
 
 
 def _joined(parts: Sequence[npt.NDArray[np.intp]]) -> npt.NDArray[np.int64]:

@@ -9,14 +9,17 @@ import numpy as np
 
 from mkldist.data.opening import REWRITE, opened
 from mkldist.data.raw import RawData, check_fits, numbered_features
+from mkldist.data.sparse_features import SPARSE_HINT, canonical
 from mkldist.errors import DataError
 
 MAX_INDEX = 2**31
 CORRECT = "Correct this line; scikit-learn's dump_svmlight_file writes such files"
 
 
-def read_svmlight(path: Path, label: str | int | None, where: str) -> RawData:
-    """Read a file of sparse rows, plain or gzipped, into a dense array.
+def read_svmlight(
+    path: Path, label: str | int | None, where: str, *, sparse: bool = False
+) -> RawData:
+    """Read a file of sparse rows, plain or gzipped.
 
     Indices start at 1, or at 0 if an index 0 occurs.  ``qid:`` entries are ignored.
 
@@ -28,12 +31,13 @@ def read_svmlight(path: Path, label: str | int | None, where: str) -> RawData:
         Always None, for the label stands first in every line.
     where : str
         The place to name in a message.
+    sparse : bool
+        True for an array in compressed sparse rows, of the features that some row has.
 
     Raises
     ------
     DataError
-        If a line is malformed, which the message names; or if the dense array does not fit into
-        memory.
+        If a line is malformed, or the dense array does not fit into memory.
     """
     if label is not None:
         raise DataError(
@@ -59,9 +63,18 @@ def read_svmlight(path: Path, label: str | int | None, where: str) -> RawData:
     index = np.frombuffer(columns, dtype=np.int64)
     index = index - (1 if index.min() else 0)
     shape = (len(labels), int(index.max()) + 1)
-    check_fits(8 * shape[0] * shape[1], where, "Select or combine features first")
+    row, value = np.frombuffer(rows, dtype=np.int64), np.frombuffer(values, dtype=np.float64)
+    if sparse:
+        from scipy.sparse import coo_array
+
+        # Features that no row has are zero, and no kernel sees them; their number may be vast.
+        seen, column = np.unique(index, return_inverse=True)
+        kept = canonical(coo_array((value, (row, column)), shape=(shape[0], len(seen))))
+        names = tuple(f"f{i}" for i in seen.tolist())
+        return RawData(np.array(labels), None, names, sparse=kept)
+    check_fits(8 * shape[0] * shape[1], where, SPARSE_HINT)
     x = np.zeros(shape)
-    x[np.frombuffer(rows, dtype=np.int64), index] = np.frombuffer(values, dtype=np.float64)
+    x[row, index] = value
     return RawData(np.array(labels), x, numbered_features(shape[1]))
 
 

@@ -32,11 +32,12 @@ def of_table(
     roles : ColumnRoles
         The role of each column.
     labels : (n,) array
-        The label column.
+        The label column; empty texts for the table of a view.
     x : (n, d) float64
         Columns of numbers.
     texts : mapping of str to sequence of str
-        Columns of categories and those that divide the rows, (n,), by name.
+        Columns of categories, those that divide the rows and that which names them, (n,), by
+        name.
     where : str
         The place to name in a message.
 
@@ -65,12 +66,14 @@ def of_table(
         groups=features.groups,
         of_splits=of_splits,
         account=account,
+        label_name="" if roles.label is None else roles.names[roles.label],
+        ids=None if roles.id is None else np.array(texts[roles.names[roles.id]]),
         columns=SourceColumns(
             roles.feature_names,
             features.categories,
-            roles.names[roles.label],
+            "" if roles.label is None else roles.names[roles.label],
             roles.others,
-            roles.id,
+            "" if roles.id is None else roles.names[roles.id],
         ),
     )
 

@@ -22,6 +22,7 @@ from mkldist.estimators.preparation import preparation
 from mkldist.in_memory.solve import solve
 from mkldist.kernels.families import NAMED_FAMILIES
 from mkldist.kernels.graph import graph_laplacian, graph_spec
+from mkldist.kernels.precomputed import Precomputed
 from mkldist.kernels.words import Kernel
 from mkldist.models.model import Model
 from mkldist.models.outcome import Outcome
@@ -108,6 +109,13 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
     def _chosen_kernels(self) -> Any:
         """Return the kernels as :class:`mkldist.KernelBank` takes them."""
         if not isinstance(self.kernels, str):
+            if any(isinstance(kernel, Precomputed) for kernel in self.kernels or ()):
+                raise SpecError(
+                    "kernels",
+                    "Precomputed in an estimator, whose rows scikit-learn divides",
+                    "kernels of features",
+                    "Call mkldist.KernelBank and mkldist.solve for given Gram matrices",
+                )
             return self.kernels
         if self.kernels == "default":
             return self._default_kernels()

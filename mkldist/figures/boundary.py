@@ -147,10 +147,11 @@ class DecisionFunction:
 
     def _values(self, found: RawPredictor, x: Floats) -> Floats:
         """Return the values of one expansion at scaled points, (r,)."""
-        points = self.bank_inputs.points
-        if points is None or self.bank_inputs.kernels is None or not len(found.kernels):
+        points, own = self.bank_inputs.points, self.bank_inputs.kernels
+        of_features = None if own is None else own.of_features
+        if points is None or of_features is None or not len(found.kernels):
             return np.full(len(x), found.bias)
-        learnt, kernels = points[self.learnt], self.bank_inputs.kernels.select(found.kernels)
+        learnt, kernels = points[self.learnt], of_features.select(found.kernels)
         expansion = found.weights[:, None] * np.atleast_2d(found.coefficients)
         step = max(1, BLOCK_VALUES // expansion.size)
         blocks = (x[start : start + step] for start in range(0, len(x), step))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mkldist.errors import SpecError
+
 NORMALISATIONS = ("trace", "centre", "variance")
 
 
@@ -31,3 +33,27 @@ def takes_pass(normalisations: Sequence[str]) -> bool:
     (False, True)
     """
     return any(centred for _, centred in divisors(normalisations))
+
+
+def check_uncentred(normalisations: Sequence[str], where: str) -> None:
+    """Refuse to centre the kernels of a bank in which some points lack some kernels.
+
+    Parameters
+    ----------
+    normalisations : sequence of str
+        The bank's normalisations.
+    where : str
+        The place to name in a message.
+
+    Raises
+    ------
+    mkldist.errors.SpecError
+        If one of them is ``centre``.
+    """
+    if "centre" in normalisations:
+        raise SpecError(
+            where,
+            "'centre' for kernels that some points lack",
+            "'trace', 'variance', 'cosine' or 'none'",
+            "'variance' divides by the variance of the points that have a kernel",
+        )

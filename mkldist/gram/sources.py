@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -10,10 +11,11 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.arrays import Floating, Floats
+from mkldist.arrays import Bools, Floating, Floats, Ints
 from mkldist.errors import GramError
 from mkldist.gram.layout import TileLayout
 from mkldist.kernel_functions.lengths import inverse_lengths
+from mkldist.kernels.gaps import Presence, gaps_of, without_gaps
 from mkldist.kernels.kernel_list import KernelList
 from mkldist.kernels.tile_values import fill_diagonals, fill_tiles
 
@@ -38,6 +40,10 @@ class BankSource(Protocol):
     def name(self, kernel: int) -> str:
         """Return the name of a kernel for messages."""
 
+    @property
+    def presence(self) -> Presence | None:
+        """Which points have the features, or the view, of which kernels; None if all have all."""
+
 
 @dataclass(frozen=True, eq=False)
 class FeatureSource:
@@ -46,7 +52,7 @@ class FeatureSource:
     Parameters
     ----------
     points : (n, d) float64
-        Preprocessed features.
+        Preprocessed features; NaN where a point lacks them.
     kernels : KernelList
         The M kernels.
     cosine : bool
@@ -59,7 +65,13 @@ class FeatureSource:
 
     @cached_property
     def _columns(self) -> Floats:
-        return np.ascontiguousarray(self.points.T)
+        complete = gaps_of(self.points) is None
+        return np.ascontiguousarray((self.points if complete else without_gaps(self.points)).T)
+
+    @cached_property
+    def presence(self) -> Presence | None:
+        """See :attr:`BankSource.presence`."""
+        return Presence.of(self.kernels, self.points)
 
     @property
     def n_kernels(self) -> int:
@@ -76,11 +88,14 @@ class FeatureSource:
         rows, cols = (index[tiles] for index in layout.coordinates)
         columns, chosen = self._columns, self.kernels.select(kernels)
         fill_tiles(chosen, columns, rows, cols, out, cosine=self.cosine)
+        if self.presence is not None:
+            zero_tiles(self.presence[kernels], tiles, layout, out)
 
     def diagonals(self, kernels: slice) -> Floats:
         """See :meth:`BankSource.diagonals`."""
         chosen = self.kernels.select(kernels)
-        return fill_diagonals(chosen, self._columns, cosine=self.cosine)
+        found = fill_diagonals(chosen, self._columns, cosine=self.cosine)
+        return found if self.presence is None else found * self.presence[kernels]
 
     def name(self, kernel: int) -> str:
         """See :meth:`BankSource.name`."""
@@ -93,14 +108,23 @@ class ArraySource:
 
     Parameters
     ----------
-    grams : (M, n, n) float array
+    grams : (M, N, N) float array
         Symmetric matrices, possibly memory-mapped.  Asymmetry that is due to rounding is averaged.
     cosine : bool
         Scale every matrix to a diagonal of ones; rows of zero diagonal become zero.
+    rows : (n,) intp, optional
+        Points of the bank among the N of the matrices; None for all of them.
+    presence : Presence, optional
+        Which of the bank's points have which matrices; their other rows are zero.
+    names : tuple of str
+        Names of the matrices for messages; by default their numbers.
     """
 
     grams: npt.NDArray[np.floating]
     cosine: bool = False
+    rows: Ints | None = None
+    presence: Presence | None = None
+    names: tuple[str, ...] = ()
 
     @property
     def n_kernels(self) -> int:
@@ -110,40 +134,126 @@ class ArraySource:
     @property
     def n_points(self) -> int:
         """Number n of points."""
-        return int(self.grams.shape[1])
+        return int(self.grams.shape[1]) if self.rows is None else len(self.rows)
 
     def fill(self, kernels: slice, tiles: slice, layout: TileLayout, out: Floating) -> None:
         """See :meth:`BankSource.fill`."""
         coordinates = zip(*(index[tiles] for index in layout.coordinates), strict=True)
         grams = self.grams[kernels]
-        scales = self._scales(grams)
+        scales = self._scales(kernels)
         out[...] = 0.0
         for t, (i, j) in enumerate(coordinates):
             rows, cols = layout.rows_of(i), layout.rows_of(j)
-            upper = grams[:, rows, cols].astype(np.float64)
-            part = 0.5 * (upper + grams[:, cols, rows].swapaxes(1, 2))
+            upper = self._part(grams, rows, cols).astype(np.float64)
+            part = 0.5 * (upper + self._part(grams, cols, rows).swapaxes(1, 2))
             if scales is not None:
                 part *= scales[:, rows, None] * scales[:, None, cols]
                 if i == j:
                     ones = np.where(scales[:, rows] > 0, 1.0, 0.0)
                     np.einsum("kii->ki", part)[...] = ones
             out[:, t, : part.shape[1], : part.shape[2]] = part
+        if self.presence is not None:
+            zero_tiles(self.presence[kernels], tiles, layout, out)
 
     def diagonals(self, kernels: slice) -> Floats:
         """See :meth:`BankSource.diagonals`."""
-        diagonals: Floats = np.einsum("kii->ki", self.grams[kernels]).astype(np.float64)
-        return (diagonals > 0).astype(np.float64) if self.cosine else diagonals
+        found = self._given_diagonals(kernels)
+        found = (found > 0).astype(np.float64) if self.cosine else found
+        return found if self.presence is None else found * self.presence[kernels]
 
     def name(self, kernel: int) -> str:
         """See :meth:`BankSource.name`."""
-        return f"kernel {kernel}"
+        return self.names[kernel] if self.names else f"kernel {kernel}"
 
-    def _scales(self, grams: Floating) -> Floats | None:
+    def _part(self, grams: Floating, rows: slice, cols: slice) -> Floating:
+        """Return some rows and columns of the bank's points."""
+        if self.rows is None:
+            return grams[:, rows, cols]
+        return grams[:, self.rows[rows, None], self.rows[cols]]
+
+    def _given_diagonals(self, kernels: slice) -> Floats:
+        """Return the diagonals as they are given, (k, n)."""
+        found: Floats = np.einsum("kii->ki", self.grams[kernels]).astype(np.float64)
+        return found if self.rows is None else found[:, self.rows]
+
+    def _scales(self, kernels: slice) -> Floats | None:
         """Return the factors (k, n) that make the diagonals 1, or None without cosine."""
-        if not self.cosine:
-            return None
-        diagonals = np.einsum("kii->ki", grams).astype(np.float64)
-        return inverse_lengths(diagonals)
+        return inverse_lengths(self._given_diagonals(kernels)) if self.cosine else None
+
+
+@dataclass(frozen=True, eq=False)
+class JoinedSource:
+    """The kernels of several sources on the same points, one source after the other.
+
+    Parameters
+    ----------
+    parts : tuple of BankSource
+        At least one.
+    """
+
+    parts: tuple[BankSource, ...]
+
+    @property
+    def n_kernels(self) -> int:
+        """Number M of kernels."""
+        return sum(part.n_kernels for part in self.parts)
+
+    @property
+    def n_points(self) -> int:
+        """Number n of points."""
+        return self.parts[0].n_points
+
+    @cached_property
+    def presence(self) -> Presence | None:
+        """See :attr:`BankSource.presence`."""
+        parts = [(part.presence, part.n_kernels) for part in self.parts]
+        return Presence.joined(parts, self.n_points)
+
+    def fill(self, kernels: slice, tiles: slice, layout: TileLayout, out: Floating) -> None:
+        """See :meth:`BankSource.fill`."""
+        for part, own, place in self._shares(kernels):
+            part.fill(own, tiles, layout, out[place])
+
+    def diagonals(self, kernels: slice) -> Floats:
+        """See :meth:`BankSource.diagonals`."""
+        return np.concatenate([part.diagonals(own) for part, own, _ in self._shares(kernels)])
+
+    def name(self, kernel: int) -> str:
+        """See :meth:`BankSource.name`."""
+        [(part, own, _)] = self._shares(slice(kernel, kernel + 1))
+        return part.name(own.start)
+
+    def _shares(self, kernels: slice) -> Iterator[tuple[BankSource, slice, slice]]:
+        """Yield the sources of some kernels, the kernels there, and their places among these."""
+        first = 0
+        for part in self.parts:
+            start, stop = max(kernels.start, first), min(kernels.stop, first + part.n_kernels)
+            if start < stop:
+                place = slice(start - kernels.start, stop - kernels.start)
+                yield part, slice(start - first, stop - first), place
+            first += part.n_kernels
+
+
+def zero_tiles(present: Bools, tiles: slice, layout: TileLayout, out: Floating) -> None:
+    """Set tiles to zero in the rows and columns of points that a kernel does not have.
+
+    Parameters
+    ----------
+    present : (k, n) bool
+        Points that each kernel has.
+    tiles : slice
+        The tiles.
+    layout : TileLayout
+        Layout of n points.
+    out : (k, t, b, b) float array
+        Their values, changed in place.
+    """
+    padded = np.zeros((len(present), layout.side * layout.tile), dtype=bool)
+    padded[:, : layout.n_points] = present
+    by_tile = padded.reshape(len(present), -1, layout.tile)
+    rows, cols = (index[tiles] for index in layout.coordinates)
+    for m in np.flatnonzero(~present.all(axis=1)).tolist():
+        out[m] *= by_tile[m, rows, :, None] & by_tile[m, cols, None, :]
 
 
 def check_finite(values: Floating, first: int, source: BankSource) -> None:

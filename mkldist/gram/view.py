@@ -20,10 +20,11 @@ from mkldist.gram.bank import Bank
 from mkldist.gram.diagonals import Diagonal
 from mkldist.gram.few_kernels import answer_few
 from mkldist.gram.kept_rows import MemoryBudget
-from mkldist.gram.normalisation import NORMALISATIONS, divisors, takes_pass
+from mkldist.gram.normalisation import NORMALISATIONS, check_uncentred, divisors, takes_pass
 from mkldist.gram.passes import answer, check, needs_pass
 from mkldist.gram.requests import Combine, Inner, Matvec, Quadratic, Radii, Request
 from mkldist.gram.view_kernels import ViewKernels, centred_matrices
+from mkldist.kernels.gaps import Presence
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,6 +192,7 @@ def make_views(
     indices: Sequence[Ints | None],
     normalisations: Sequence[str],
     budget: MemoryBudget | None = None,
+    presence: Presence | None = None,
 ) -> list[BankView]:
     """Return a view for each set of points; the factors of all of them are fitted together.
 
@@ -201,6 +203,11 @@ def make_views(
     centres it in feature space, ``variance`` divides it by ``trace / n - mean``, which is the
     variance of the points in feature space.  A kernel whose trace or variance is zero up to
     rounding is given the factor 0.
+
+    A kernel that only p of the n points of a view have is zero at the others.  Its trace becomes
+    ``p / n``, so that the mean of k(x, x) over the points that have it is that of other kernels,
+    and its variance is that of these points.  Such kernels cannot be centred: the mean of some
+    points would then differ from kernel to kernel, and a pass could not combine them.
 
     Parameters
     ----------
@@ -213,11 +220,13 @@ def make_views(
     budget : MemoryBudget, optional
         Memory in which views of few of the bank's points keep single kernels; without it they keep
         none.
+    presence : Presence, optional
+        Which of the N points have which kernels; by default all have all.
 
     Raises
     ------
     mkldist.errors.SpecError
-        For an unknown normalisation.
+        For an unknown normalisation, and for kernels to be centred that some points lack.
     """
     for name in normalisations:
         if name not in NORMALISATIONS:
@@ -227,8 +236,10 @@ def make_views(
                 ", ".join(NORMALISATIONS),
                 nearest(name, NORMALISATIONS),
             )
-    scales = _scales(bank, indices, normalisations)
     centred = "centre" in normalisations
+    if centred and presence is not None:
+        check_uncentred(normalisations, "normalisation")
+    scales = _scales(bank, indices, normalisations, presence)
     return [
         BankView(bank, index, scale, centred, _own_kernels(bank, index, centred, budget))
         for index, scale in zip(indices, scales, strict=True)
@@ -245,7 +256,10 @@ def _own_kernels(
 
 
 def _scales(
-    bank: Bank, indices: Sequence[Ints | None], normalisations: Sequence[str]
+    bank: Bank,
+    indices: Sequence[Ints | None],
+    normalisations: Sequence[str],
+    presence: Presence | None,
 ) -> list[Floats]:
     """Return the factors of all kernels on each set of points, by one pass at most."""
     parts = divisors(normalisations)
@@ -261,25 +275,32 @@ def _scales(
         totals = np.zeros_like(traces)
     sizes = membership.sum(axis=0)
     return [
-        _fitted(bank, trace, total, n, parts)
-        for trace, total, n in zip(traces.T, totals.T, sizes, strict=True)
+        _fitted(bank, trace, total, n, parts, n if presence is None else presence.counts(index))
+        for trace, total, n, index in zip(traces.T, totals.T, sizes, indices, strict=True)
     ]
 
 
 def _fitted(
-    bank: Bank, traces: Floats, totals: Floats, n: float, parts: Sequence[tuple[str, bool]]
+    bank: Bank,
+    traces: Floats,
+    totals: Floats,
+    n: float,
+    parts: Sequence[tuple[str, bool]],
+    present: float | Floats,
 ) -> Floats:
     """Return the factors of kernels with these traces and sums of all entries over n points.
 
-    Every factor makes the trace or variance 1, whatever the factor before it, so the last one named
-    decides.  A kernel whose trace or variance is zero at any of them keeps the factor 0.
+    Of these points, `present` have the kernel, and its entries at the others are zero.  Every
+    factor makes the trace ``present / n`` or the variance 1, whatever the one before, so the last
+    one named decides.  A kernel whose trace or variance is zero at any of them keeps the factor 0.
     """
     noise = (16 * np.finfo(bank.dtype).eps + n * np.finfo(np.float64).eps) * np.abs(traces)
-    centred_traces = traces - totals / n
+    present = np.maximum(present, 1.0)
+    centred_traces = traces - totals / present
     size = np.ones(len(traces))
     alive = np.ones(len(traces), dtype=bool)
     for name, centred in parts:
         trace = centred_traces if centred else traces
         alive &= trace > noise
-        size = trace / n if name == "variance" else trace
+        size = trace / present if name == "variance" else trace * (n / present)
     return np.divide(1.0, size, out=np.zeros(len(traces)), where=alive)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
 
 import numpy as np
 
@@ -12,8 +12,10 @@ from mkldist.arrays import Floats
 from mkldist.data.frames import frame_features
 from mkldist.data.missing import check_values
 from mkldist.data.raw import as_features
+from mkldist.data.sparse_features import canonical, check_sparse
 from mkldist.errors import DataError, GramError, nearest
 from mkldist.in_memory.given_arrays import real_array
+from mkldist.kernel_functions.sparse_points import is_sparse
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,27 +24,63 @@ class Features:
 
     Parameters
     ----------
-    points : (n, d) float64
-        The points, finite.
+    points : (n, d) float64 array or csr_array
+        The points, finite; NaN where a point lacks a feature, if it may.
     names : tuple of str
         d names; ``x0``, ``x1`` and so on for an array.
     named : bool
         True if the user gave the names: the columns of a DataFrame.
+    gaps : bool
+        True if points may lack features.
+    views : dict of str to Features
+        The blocks that the features were given in, by name; empty for a single block.
     """
 
     points: Floats
     names: tuple[str, ...]
     named: bool
+    gaps: bool = False
+    views: dict[str, Features] = field(default_factory=dict)
+
+    @property
+    def n_points(self) -> int:
+        """Number of points n."""
+        return int(self.points.shape[0])
+
+    @property
+    def columns_of_views(self) -> dict[str, tuple[int, ...]]:
+        """The columns of each view."""
+        found, first = {}, 0
+        for name, view in self.views.items():
+            found[name] = tuple(range(first, first + len(view.names)))
+            first += len(view.names)
+        return found
 
     @classmethod
-    def of(cls, given: Any, where: str = "X") -> Features:
-        """Return a DataFrame or an array-like (n, d) of numbers, checked.
+    def of(cls, given: Any, where: str = "X", *, gaps: bool = False) -> Features:
+        """Return a DataFrame or an array-like (n, d) of numbers, or views of these, checked.
+
+        Parameters
+        ----------
+        given : array-like, sparse array, DataFrame, or mapping of str to these
+            The features, or blocks of them by name.  A feature ``a`` of a view ``v`` is called
+            ``v.a``.
+        where : str
+            The place to name in a message.
+        gaps : bool
+            True to permit NaN for features that a point lacks.
 
         Raises
         ------
         mkldist.errors.DataError
             For other shapes, texts, missing or infinite values, and columns of the same name.
         """
+        if isinstance(given, Mapping):
+            return _joined(
+                {str(n): cls.of(x, f"{where}[{n!r}]", gaps=gaps) for n, x in given.items()}, where
+            )
+        if hasattr(given, "tocsr"):
+            return cls._of_sparse(given, where)
         named = hasattr(given, "columns") and hasattr(given, "to_numpy")
         if named:
             names = tuple(map(str, given.columns))
@@ -57,7 +95,22 @@ class Features:
             names = tuple(f"x{j}" for j in range(points.shape[1]))
         if not len(points):
             raise DataError(where, "no rows", "at least one point")
+        if gaps:
+            _check_known(points, names, where)
+            return cls(points, names, named, gaps=True)
         return cls(_finite(points, names, where), names, named)
+
+    @classmethod
+    def _of_sparse(cls, given: Any, where: str) -> Features:
+        """Return a sparse array or matrix of numbers, checked and not made dense."""
+        if given.dtype.kind not in "fiub" or given.ndim != 2 or 0 in given.shape:
+            found = f"a sparse array of {given.dtype}, shape {given.shape}"
+            raise DataError(where, found, "(n, d) real numbers, at least one")
+        from scipy.sparse import csr_array
+
+        points = canonical(csr_array(given))
+        check_sparse(points, where)
+        return cls(points, tuple(f"x{j}" for j in range(points.shape[1])), named=False)
 
     def like(self, given: Any, where: str = "X_new") -> Floats:
         """Return new points with the same features, (t, d), columns of a DataFrame by their names.
@@ -67,7 +120,9 @@ class Features:
         mkldist.errors.DataError
             For other columns, and as :meth:`of`.
         """
-        new = Features.of(given, where)
+        if self.views:
+            return self._like_views(given, where)
+        new = Features.of(given, where, gaps=self.gaps)
         if new.named and self.named:
             missing = [name for name in self.names if name not in new.names]
             others = [name for name in new.names if name not in self.names]
@@ -84,7 +139,63 @@ class Features:
             raise DataError(
                 where, f"{len(new.names)} columns", f"{len(self.names)}, as the bank was made of"
             )
+        if is_sparse(self.points) and not is_sparse(new.points):
+            from scipy.sparse import csr_array
+
+            return cast("Floats", csr_array(new.points))
+        if is_sparse(new.points) and not is_sparse(self.points):
+            hint = "Call X_new.toarray(), or make the bank of sparse features"
+            raise DataError(where, "sparse features", "dense ones, as the bank was made of", hint)
         return new.points
+
+    def _like_views(self, given: Any, where: str) -> Floats:
+        """Return new points with the same views."""
+        expected = f"a mapping of the views {', '.join(map(repr, self.views))}"
+        if not isinstance(given, Mapping):
+            raise DataError(where, f"one {type(given).__name__}", expected)
+        names = [str(name) for name in given]
+        for name in (*self.views, *names):
+            if name not in names or name not in self.views:
+                found = f"no view {name!r}" if name in self.views else f"a view {name!r}"
+                raise DataError(where, found, expected, nearest(name, names))
+        by_name = {str(name): x for name, x in given.items()}
+        blocks = {n: v.like(by_name[n], f"{where}[{n!r}]") for n, v in self.views.items()}
+        _check_sizes({name: len(block) for name, block in blocks.items()}, where)
+        return np.hstack(list(blocks.values()))
+
+
+def _joined(views: dict[str, Features], where: str) -> Features:
+    """Return the features of several views side by side."""
+    if not views:
+        raise DataError(where, "no view", "at least one block of features")
+    for name, view in views.items():
+        if is_sparse(view.points):
+            hint = "Call toarray() first"
+            raise DataError(f"{where}[{name!r}]", "sparse features", "dense ones in views", hint)
+    _check_sizes({name: view.n_points for name, view in views.items()}, where)
+    return Features(
+        np.hstack([view.points for view in views.values()]),
+        tuple(f"{name}.{feature}" for name, view in views.items() for feature in view.names),
+        named=True,
+        gaps=any(view.gaps for view in views.values()),
+        views=views,
+    )
+
+
+def _check_sizes(sizes: Mapping[str, int], where: str) -> None:
+    """Refuse views of different numbers of points."""
+    if len(set(sizes.values())) > 1:
+        found = ", ".join(f"{count} of {name!r}" for name, count in sizes.items())
+        hint = 'Give a row of NaN to a point that lacks a view, and missing="zero" to the bank'
+        raise DataError(where, f"rows that differ: {found}", "the same points in each view", hint)
+
+
+def _check_known(points: Floats, names: Sequence[str], where: str) -> None:
+    """Refuse infinite values, and features that no point has."""
+    check_values(np.where(np.isnan(points), 0.0, points), names, None, where)
+    empty = np.flatnonzero(np.isnan(points).all(axis=0))
+    if len(empty) == len(names):
+        raise DataError(where, "no value at all", "points with features", "Leave the view out")
 
 
 def _array(given: Any, where: str) -> Floats:
@@ -100,6 +211,8 @@ def _finite(points: Floats, names: Sequence[str], where: str) -> Floats:
     try:
         check_values(points, names, None, where)
     except DataError as error:
-        hint = "Fill them or remove those rows or columns before"
+        hint = 'Fill them, or set missing="zero": kernels are zero where a point lacks a feature'
+        if "infinite" in error.found:
+            hint = "Correct them in the data"
         raise DataError(where, error.found, error.expected, hint) from None
     return points

@@ -9,14 +9,16 @@ import numpy as np
 from pydantic import ValidationError
 
 from mkldist.errors import SpecError
-from mkldist.kernels.families import NAMED_FAMILIES, kernel_list
-from mkldist.kernels.kernel_list import KernelList
+from mkldist.kernel_functions.sparse_points import is_sparse
+from mkldist.kernels.families import NAMED_FAMILIES
 from mkldist.kernels.words import Kernel
 from mkldist.spec.banks import BankSpec
 from mkldist.spec.mistakes import location_of, most_telling, spec_error
 from mkldist.spec.overrides import spelled_location
 
 if TYPE_CHECKING:
+    from mkldist.data.dataset import Dataset, GivenGrams
+    from mkldist.gram.bank_kernels import BankKernels
     from mkldist.in_memory.given_features import Features
 
 EXAMPLE = '[{"function": "gaussian", "widths": [0.5, 1, 2]}]'
@@ -61,9 +63,13 @@ def bank_spec(kernels: Any, **settings: Any) -> BankSpec:
 
 
 def kernels_on(
-    features: Features, spec: BankSpec, groups: Mapping[str, Sequence[int | str]], seed: int
-) -> KernelList:
-    """Return the kernels of a bank over features.
+    features: Features,
+    spec: BankSpec,
+    groups: Mapping[str, Sequence[int | str]],
+    seed: int,
+    given: dict[str, GivenGrams],
+) -> tuple[BankKernels, Dataset]:
+    """Return the kernels of a bank over features and given matrices, and both as a data set.
 
     Parameters
     ----------
@@ -75,6 +81,8 @@ def kernels_on(
         Names for groups of features, given by name or by number from 0.
     seed : int
         Seed of random subsets and widths.
+    given : dict of str to GivenGrams
+        Views that are Gram matrices.
 
     Raises
     ------
@@ -82,10 +90,24 @@ def kernels_on(
         For kernels that do not fit the features, and for unknown features of a group.
     """
     from mkldist.data.assemble import group_columns
+    from mkldist.data.dataset import Dataset, View
+    from mkldist.gram.bank_kernels import BankKernels
 
-    columns = group_columns(groups, features.names, "X")
+    columns = features.columns_of_views
+    columns |= group_columns(groups, features.names, "X")
+    dataset = Dataset(
+        name="X",
+        x=None if is_sparse(features.points) else features.points,
+        sparse=features.points if is_sparse(features.points) else None,
+        y=np.zeros(features.n_points),
+        classes=None,
+        feature_names=features.names,
+        groups=columns,
+        views={name: View(columns[name]) for name in features.views},
+        given=given,
+    )
     try:
-        return kernel_list(spec, len(features.names), features.names, columns, seed)
+        return BankKernels.of(spec, dataset, seed), dataset
     except SpecError as error:
         where = error.where.removeprefix(f"banks.{spec.label}.")
         raise SpecError(where, error.found, error.expected, error.hint) from None

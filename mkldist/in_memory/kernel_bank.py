@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mkldist.arrays import Ints
-from mkldist.errors import GramError
+from mkldist.errors import GramError, SpecError
 from mkldist.gram.bank import Bank
 from mkldist.gram.cross_values import NewPoints
 from mkldist.gram.part import PartBank
@@ -23,6 +23,7 @@ from mkldist.in_memory.given_kernels import bank_spec
 from mkldist.in_memory.making import BankContent, bank_of_features, bank_of_grams
 from mkldist.in_memory.opened_bank import recomputed
 from mkldist.in_memory.origins import FeatureOrigin
+from mkldist.kernel_functions.sparse_points import is_sparse
 from mkldist.kernels.words import Kernel
 
 if TYPE_CHECKING:
@@ -45,14 +46,17 @@ class KernelBank:
 
     Parameters
     ----------
-    X : (n, d) array-like or DataFrame
-        Features of the training points, finite.
+    X : (n, d) array-like, sparse array or DataFrame, or mapping of str to array-likes
+        Features of the training points, finite; or views, blocks of features by name, which
+        `features` of a kernel may use.  A feature ``a`` of a view ``v`` is called ``v.a``.  Sparse
+        features stay sparse: Gaussian, polynomial and linear kernels come from sparse products.
     kernels : str or list of dict and kernels
         Name of a family, see ``mkldist list kernels``; or entries with the keys of
         ``[[banks.kernels]]`` in a sweep file (such as ``function``, ``widths`` and ``features``),
         objects such as ``mkldist.kernels.Gaussian(width=0.5)``, and functions of one's own, see
         ``mkldist.kernels.Custom``.  The columns of a DataFrame are features by name, those of an
-        array are ``x0``, ``x1`` and so on.
+        array are ``x0``, ``x1`` and so on.  ``mkldist.kernels.Precomputed(grams, name="strings")``
+        puts Gram matrices beside them.
     normalisation : str or list of str
         As in a sweep file: ``"trace"``, ``"cosine"``, ``"centre"``, ``"variance"``, ``"none"``, or
         several in order.
@@ -64,6 +68,9 @@ class KernelBank:
         Precision of stored kernels; ``"auto"`` is float64.  Arithmetic is in float64.
     groups : mapping of str to list of str or int, optional
         Names for groups of features, which ``features`` of a kernel may use.
+    missing : {"error", "zero"}
+        What NaN means: a mistake, or a feature that the point lacks.  A kernel is zero between any
+        point and one that lacks one of the kernel's features, here and at new points.
     seed : int
         Seed of random feature subsets and random widths.
     folder : str or Path, optional
@@ -105,14 +112,20 @@ class KernelBank:
         backend: str = "auto",
         dtype: str = "auto",
         groups: Mapping[str, Sequence[int | str]] | None = None,
+        missing: str = "error",
         seed: int = 0,
         folder: str | Path | None = None,
     ) -> None:
         from mkldist.in_memory.given_features import Features
+        from mkldist.in_memory.given_views import given_views
 
-        features = Features.of(X)
+        if missing not in ("error", "zero"):
+            raise SpecError("missing", f"found {missing!r}", "'error' or 'zero'")
+        features = Features.of(X, gaps=missing == "zero")
         spec = bank_spec(kernels, normalisation=normalisation, backend=backend, dtype=dtype)
-        self._content = bank_of_features(features, spec, groups or {}, seed, folder)
+        self._content = bank_of_features(
+            features, spec, groups or {}, seed, folder, given_views(kernels, features)
+        )
 
     @classmethod
     def from_grams(
@@ -239,7 +252,7 @@ class KernelBank:
         """
         return self._content.origin.table()
 
-    def on(self, X_new: Any) -> NewPoints:
+    def on(self, X_new: Any, *, grams: Mapping[str, Any] | None = None) -> NewPoints:
         """Return new points for :meth:`mkldist.Solution.decision_function`.
 
         Kernels are evaluated when a decision function is: only those of non-zero weight, and a few
@@ -247,17 +260,20 @@ class KernelBank:
 
         Parameters
         ----------
-        X_new : (n_new, d) array-like or DataFrame
-            Features in the units of the training points, the columns of a DataFrame by their
-            names.  For a bank of Gram matrices (M, n_new, n): kernel values between new points and
-            training points, without the normalisation.
+        X_new : (n_new, d) array-like or DataFrame, or mapping of str to these
+            Features in the units of the training points, the columns of a DataFrame and the views
+            of a mapping by their names.  For a bank of Gram matrices (M, n_new, n): kernel values
+            between new points and training points, without the normalisation.
+        grams : mapping of str to (n_new, n) or (M, n_new, n) array-like, optional
+            For each ``Precomputed`` of the bank, by its name, kernel values between new points and
+            training points.  A row of NaN is that of a point which lacks the view, if points may.
 
         Raises
         ------
         mkldist.errors.DataError, mkldist.errors.GramError
             For other columns or another shape, and for features that are not finite.
         """
-        return self._content.origin.at(X_new, self.view)
+        return self._content.origin.at(X_new, self.view, grams)
 
     def expansion(self, solution: Solution) -> Expansion:
         """Return the decision functions of a solution apart from the bank.
@@ -273,13 +289,15 @@ class KernelBank:
         Raises
         ------
         mkldist.errors.GramError
-            For a bank of Gram matrices, which knows no points.
+            For a bank with Gram matrices, which knows no points, and one of sparse features.
         """
         from mkldist.in_memory.expansion import Expansion
 
         origin, own = self._content.origin, solution.kernel_coefficients
+        if isinstance(origin, FeatureOrigin) and is_sparse(origin.features.points):
+            raise GramError("bank", "a bank of sparse features", "a bank of dense features")
         if not isinstance(origin, FeatureOrigin):
-            raise GramError("bank", "a bank of Gram matrices", "a bank of features")
+            raise GramError("bank", "a bank with given Gram matrices", "a bank of features alone")
         coefficients = solution.coefficients if own is None else own
         predictors = raw_predictors(self.view, solution.kernel_weights, coefficients, solution.bias)
         return Expansion.of(origin.kernels, origin.cosine, origin.features.points, predictors)

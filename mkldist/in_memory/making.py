@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mkldist.arrays import Bools
+from mkldist.arrays import Array, Bools
 from mkldist.blas_threads import single_threaded
+from mkldist.data.dataset import sparse_parts
 from mkldist.errors import SpecError
 from mkldist.gram.bank import Bank
 from mkldist.gram.sources import ArraySource
 from mkldist.gram.view import BankView, make_views
 from mkldist.identity import array_id, content_id
 from mkldist.in_memory.given_kernels import kernels_on
+from mkldist.in_memory.given_views import MixedOrigin
 from mkldist.in_memory.gram_stack import Inspection, gram_stack, inspected_stack, packed_bank
 from mkldist.in_memory.opened_bank import (
     BankSize,
@@ -29,10 +31,13 @@ from mkldist.in_memory.opened_bank import (
     stored,
 )
 from mkldist.in_memory.origins import FeatureOrigin, GramOrigin, Origin, given_names
+from mkldist.kernels.gaps import Presence
 from mkldist.kernels.point_checks import check_custom, check_points
 from mkldist.spec.banks import BankSpec
 
 if TYPE_CHECKING:
+    from mkldist.data.dataset import Dataset, GivenGrams
+    from mkldist.gram.bank_kernels import BankKernels
     from mkldist.in_memory.given_features import Features
 
 MANY_POINTS = 2000  # with fewer, linear algebra is faster on one thread than on several
@@ -78,28 +83,60 @@ def bank_of_features(
     groups: Mapping[str, Sequence[int | str]],
     seed: int,
     folder: str | Path | None,
+    given: dict[str, GivenGrams] | None = None,
 ) -> BankContent:
-    """Return a bank of kernel functions on features; see :class:`mkldist.KernelBank`."""
+    """Return a bank of features and of matrices beside them; see :class:`mkldist.KernelBank`."""
     if spec.family == "precomputed":
         hint = "Or call KernelBank.from_grams for Gram matrices"
         raise SpecError("kernels", "'precomputed' for features", "another family", hint)
-    kernels = kernels_on(features, spec, groups, seed)
-    check_points(kernels, features.points, features.names, "X")
-    check_custom(kernels, features.points)
+    kernels, dataset = kernels_on(features, spec, groups, seed, given or {})
+    if kernels.of_features is not None:
+        check_points(kernels.of_features, features.points, features.names, "X")
+        check_custom(kernels.of_features, features.points)
     cosine = "cosine" in spec.normalisations
-    origin = FeatureOrigin(features, kernels, cosine)
-    size = BankSize(len(kernels), len(features.points), _stored_type(spec))
+    origin = _origin(features, kernels, dataset, cosine)
+    size = BankSize(len(kernels), features.n_points, _stored_type(spec))
     kept = backend_for(spec.backend, size, "recompute")
     if kept == "memory":
         opened = StoredBank(loaded(origin.source, size.dtype), None)
     elif kept == "recompute":
         opened = StoredBank(recomputed(origin.source), None)
     else:
-        points = array_id(features.points)
+        points = array_id(*_arrays(dataset))
         identity = content_id(points=points, kernels=kernels.fingerprint, cosine=cosine)
         opened = stored(lambda: origin.source, identity, size, kept, folder)
-    view = _normalised(opened.bank, spec)
+    view = _normalised(opened.bank, spec, origin.source.presence)
     return BankContent(view, origin, kept, _spelled(spec), opened.temporary)
+
+
+def _arrays(dataset: Dataset) -> list[Array | None]:
+    """Return the arrays that decide the values of kernels."""
+    own = [dataset.x] if dataset.sparse is None else [*sparse_parts(dataset.sparse)]
+    return [*own, *(one.grams for one in dataset.given.values())]
+
+
+def _origin(
+    features: Features, kernels: BankKernels, dataset: Dataset, cosine: bool
+) -> FeatureOrigin | MixedOrigin:
+    """Return the origin of kernels of features, and of given matrices if there are any."""
+    own = None
+    if kernels.of_features is not None:
+        own = FeatureOrigin(features, kernels.of_features, cosine)
+        if not kernels.given:
+            return own
+    if cosine:
+        _refuse_cosine()
+    return MixedOrigin(own, features, kernels, dataset, np.arange(len(kernels)))
+
+
+def _refuse_cosine() -> None:
+    """Refuse cosines of given matrices, whose new points would lack k(x, x)."""
+    raise SpecError(
+        "normalisation",
+        "'cosine' for given Gram matrices",
+        "'trace', 'centre', 'variance' or 'none'",
+        "Divide k(x, z) by the root of k(x, x) k(z, z) before",
+    )
 
 
 def bank_of_grams(
@@ -112,12 +149,7 @@ def bank_of_grams(
     """Return a bank of Gram matrices; see :meth:`mkldist.KernelBank.from_grams`."""
     stack = gram_stack(grams)
     if "cosine" in spec.normalisations:
-        raise SpecError(
-            "normalisation",
-            "'cosine' for given Gram matrices",
-            "'trace', 'centre', 'variance' or 'none'",
-            "Divide k(x, z) by the root of k(x, x) k(z, z) before",
-        )
+        _refuse_cosine()
     inspection = Inspection.of(check, stack.dtype)
     origin = GramOrigin(stack.shape[1], given_names(names, len(stack)))
     size = BankSize(len(stack), stack.shape[1], _stored_type(spec))
@@ -146,9 +178,10 @@ def _stored_type(spec: BankSpec) -> np.dtype[np.floating]:
     return np.dtype("float64" if spec.dtype == "auto" else spec.dtype)
 
 
-def _normalised(bank: Bank, spec: BankSpec) -> BankView:
+def _normalised(bank: Bank, spec: BankSpec, presence: Presence | None = None) -> BankView:
     """Return a bank with its kernels normalised on all points; their source has made cosines."""
-    [view] = make_views(bank, [None], [name for name in spec.normalisations if name != "cosine"])
+    others = [name for name in spec.normalisations if name != "cosine"]
+    [view] = make_views(bank, [None], others, presence=presence)
     return view
 
 

@@ -5,7 +5,7 @@ An origin knows what a bank does not hold: the names of its kernels, and their v
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
@@ -16,8 +16,10 @@ from mkldist.arrays import Array, Floats, Ints
 from mkldist.errors import GramError
 from mkldist.gram.cross_values import NewPoints
 from mkldist.gram.sources import FeatureSource
+from mkldist.gram.sparse_source import SparseSource
 from mkldist.gram.view import BankView
 from mkldist.in_memory.given_arrays import real_array
+from mkldist.kernel_functions.sparse_points import is_sparse
 from mkldist.kernels.evaluate import evaluate
 from mkldist.kernels.kernel_list import KernelList
 from mkldist.kernels.point_checks import check_points
@@ -37,7 +39,7 @@ class Origin(Protocol):
     def table(self) -> pd.DataFrame:
         """Return a description of the kernels, one row a kernel."""
 
-    def at(self, new: Any, view: BankView) -> NewPoints:
+    def at(self, new: Any, view: BankView, grams: Mapping[str, Any] | None = None) -> NewPoints:
         """Return new points for decision functions on a view of the bank."""
 
 
@@ -60,9 +62,10 @@ class FeatureOrigin:
     cosine: bool
 
     @cached_property
-    def source(self) -> FeatureSource:
+    def source(self) -> FeatureSource | SparseSource:
         """Source of the values of the bank."""
-        return FeatureSource(self.features.points, self.kernels, self.cosine)
+        kind = SparseSource if is_sparse(self.features.points) else FeatureSource
+        return kind(self.features.points, self.kernels, self.cosine)
 
     def select(self, kernels: Ints) -> FeatureOrigin:
         """See :meth:`Origin.select`."""
@@ -88,8 +91,9 @@ class FeatureOrigin:
             }
         )
 
-    def at(self, new: Any, view: BankView) -> NewPoints:
+    def at(self, new: Any, view: BankView, grams: Mapping[str, Any] | None = None) -> NewPoints:
         """Return new points, given by the same features as those of the bank."""
+        _refuse_grams(grams)
         rows = self.features.like(new)
         check_points(self.kernels, rows, self.features.names, "X_new")
 
@@ -97,7 +101,7 @@ class FeatureOrigin:
             chosen = self.kernels.select(kernels)
             yield from evaluate(chosen, rows[points], self.features.points, cosine=self.cosine)
 
-        return NewPoints(view, len(rows), values)
+        return NewPoints(view, rows.shape[0], values)
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,15 +129,26 @@ class GramOrigin:
 
         return pd.DataFrame({"name": list(self.names)})
 
-    def at(self, new: Any, view: BankView) -> NewPoints:
+    def at(self, new: Any, view: BankView, grams: Mapping[str, Any] | None = None) -> NewPoints:
         """Return new points, given by their kernel values, (M, n_new, n)."""
-        grams = _cross_grams(new, len(self.names), self.n_points)
+        _refuse_grams(grams)
+        between = _cross_grams(new, len(self.names), self.n_points)
 
         def values(kernels: Ints, points: slice) -> Iterator[Floats]:
             for kernel in kernels.tolist():
-                yield np.asarray(grams[kernel][points], dtype=np.float64)
+                yield np.asarray(between[kernel][points], dtype=np.float64)
 
-        return NewPoints(view, grams.shape[1], values)
+        return NewPoints(view, between.shape[1], values)
+
+
+def _refuse_grams(grams: Mapping[str, Any] | None) -> None:
+    """Refuse kernel values by the names of views for a bank without such views."""
+    if grams:
+        raise GramError(
+            "grams",
+            f"matrices of {', '.join(map(repr, grams))}",
+            "none: the bank has no kernel mkldist.kernels.Precomputed",
+        )
 
 
 def _cross_grams(given: Any, n_kernels: int, n_points: int) -> Array:

@@ -12,6 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from mkldist.arrays import Floats
+from mkldist.kernel_functions.sparse_points import (
+    is_sparse,
+    sparse_products,
+    sparse_squared_distances,
+)
 
 DIRECT_FEATURES = 4  # up to this number, squared differences are summed feature by feature
 Term = Callable[[Floats, Floats, Floats], object]
@@ -38,6 +43,9 @@ class Base:
 
 def inner_products(left: Floats, right: Floats, parameter: float, out: Floats) -> None:
     """Write ``x'z`` of every pair to `out`."""
+    if is_sparse(left):
+        sparse_products(left, right, out)
+        return
     np.matmul(left, right.T, out=out)
 
 
@@ -49,6 +57,9 @@ def squared_distances(left: Floats, right: Floats, parameter: float, out: Floats
     loses digits if points lie far from the origin, so the mean of the points `right` is subtracted
     from both sides first.
     """
+    if is_sparse(left):
+        sparse_squared_distances(left, right, out)
+        return
     if left.shape[1] <= DIRECT_FEATURES:
         accumulate(left, right, out, _squared_difference)
         return

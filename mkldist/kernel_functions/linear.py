@@ -7,6 +7,7 @@ import numpy as np
 from mkldist.arrays import Floats
 from mkldist.kernel_functions.bases import INNER_PRODUCT
 from mkldist.kernel_functions.definition import KernelFunction
+from mkldist.kernel_functions.sparse_points import squared_lengths
 from mkldist.kernel_functions.tile import Tile
 
 
@@ -17,8 +18,7 @@ def values(tile: Tile, first: float, second: float, out: Floats) -> None:
 
 def diagonal(points: Floats, first: float, second: float) -> Floats:
     """Return ``|x|²``, (n,)."""
-    squares: Floats = np.einsum("ns,ns->n", points, points)
-    return squares
+    return squared_lengths(points)
 
 
 FUNCTION = KernelFunction(

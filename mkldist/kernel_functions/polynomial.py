@@ -7,6 +7,7 @@ import numpy as np
 from mkldist.arrays import Floats
 from mkldist.kernel_functions.bases import INNER_PRODUCT
 from mkldist.kernel_functions.definition import KernelFunction, Parameter
+from mkldist.kernel_functions.sparse_points import squared_lengths
 from mkldist.kernel_functions.tile import Tile
 
 DEGREE = Parameter("degree", "Degrees.", "count", word="degrees", example="[1, 2, 3]")
@@ -21,7 +22,7 @@ def values(tile: Tile, degree: float, offset: float, out: Floats) -> None:
 
 def diagonal(points: Floats, degree: float, offset: float) -> Floats:
     """Return ``(offset + |x|²)^degree``, (n,)."""
-    found: Floats = np.einsum("ns,ns->n", points, points) + offset
+    found: Floats = squared_lengths(points) + offset
     integer_power(found, int(degree))
     return found
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mkldist.kernel_functions.spectrum import spectrum_gram
+    from mkldist.kernels.precomputed import Precomputed
     from mkldist.kernels.words import (
         Categorical,
         ChiSquared,
@@ -36,6 +37,7 @@ __all__ = [
     "Matern",
     "Periodic",
     "Polynomial",
+    "Precomputed",
     "Tanimoto",
     "spectrum_gram",
 ]
@@ -48,6 +50,10 @@ def __getattr__(name: str) -> Any:
         import mkldist.kernel_functions.spectrum as spectrum
 
         return spectrum.spectrum_gram
+    if name == "Precomputed":
+        import mkldist.kernels.precomputed as precomputed
+
+        return precomputed.Precomputed
     import mkldist.kernels.words as words
 
     return getattr(words, name)

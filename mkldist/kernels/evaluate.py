@@ -6,7 +6,7 @@ takes one or two passes over a base.
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,9 @@ from mkldist.arrays import Floats
 from mkldist.errors import DataError
 from mkldist.kernel_functions.definition import Takes, kernel_words
 from mkldist.kernel_functions.lengths import inverse_lengths
+from mkldist.kernel_functions.sparse_points import is_sparse
 from mkldist.kernel_functions.tile import Tile
+from mkldist.kernels.gaps import gaps_of, without_gaps, zero_gaps
 from mkldist.kernels.kernel_list import KernelList
 
 
@@ -34,10 +36,10 @@ def evaluate(
     ----------
     kernels : KernelList
         M kernels.
-    rows : (r, d) float64
-        Points x.
-    cols : (c, d) float64
-        Points z.
+    rows : (r, d) float64 array or csr_array
+        Points x.  A kernel is zero where a point lacks one of its features, which is then NaN.
+    cols : (c, d) float64 array or csr_array
+        Points z, of the kind of x.  Only inner products and squared distances take sparse points.
     cosine : bool
         Divide by ``sqrt(k(x, x) k(z, z))``; values of points with ``k(x, x) = 0`` become 0.
     symmetric : bool
@@ -51,21 +53,33 @@ def evaluate(
     -------
     (M, r, c) float64, or `out`
     """
-    shape = len(rows), len(cols)
+    shape = rows.shape[0], cols.shape[0]
     result = np.empty((len(kernels), *shape)) if out is None else out
+    if gaps_of(rows) is not None or gaps_of(cols) is not None:
+        filled = without_gaps(rows)
+        others = filled if symmetric or rows is cols else without_gaps(cols)
+        evaluate(kernels, filled, others, cosine=cosine, out=result)
+        zero_gaps(kernels, rows, cols, result)
+        return cast("Floats", result)
     tile = Tile(shape, symmetric or rows is cols)
     scratch = None if result.dtype == np.float64 else np.empty(shape)
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         for run in kernels.runs():
             columns = kernels.features_of(run.start)
-            left, right = rows[:, columns], cols[:, columns]
-            tile.enter(np.ascontiguousarray(left), np.ascontiguousarray(right))
+            tile.enter(_on_features(rows, columns), _on_features(cols, columns))
             for m in range(run.start, run.stop):
                 target = cast("Floats", result[m]) if scratch is None else scratch
                 _evaluate_kernel(kernels, m, tile, target, cosine=cosine)
                 if scratch is not None:
                     result[m] = scratch
     return cast("Floats", result)
+
+
+def _on_features(points: Any, columns: npt.NDArray[np.int32]) -> Any:
+    """Return points restricted to some features, sparse if they are."""
+    if not is_sparse(points):
+        return np.ascontiguousarray(points[:, columns])
+    return points if len(columns) == points.shape[1] else points[:, columns]
 
 
 def diagonals(kernels: KernelList, points: Floats, *, cosine: bool = False) -> Floats:

@@ -7,17 +7,17 @@ build computes the distances of a subset once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from mkldist.errors import SpecError
 from mkldist.kernel_functions.custom import CustomKernel
-from mkldist.kernels.feature_subsets import FeatureSubsets, SubsetWords, feature_sets
+from mkldist.kernels.feature_subsets import FeatureSubsets, SubsetWords
 from mkldist.kernels.kernel_list import KernelList
 from mkldist.kernels.templates import Templates, check_entry, templates
-from mkldist.spec.banks import BankSpec, KernelSpec
+from mkldist.spec.banks import PRECOMPUTED, BankSpec, KernelSpec
 
 
 def _gaussian(widths: Sequence[float], features: tuple[str, ...]) -> KernelSpec:
@@ -93,6 +93,7 @@ def kernel_list(
     feature_names: Sequence[str],
     groups: Mapping[str, tuple[int, ...]],
     seed: int,
+    views: Collection[str] = (),
 ) -> KernelList:
     """Return the kernels of a bank over a data set's features.
 
@@ -109,6 +110,8 @@ def kernel_list(
     seed : int
         Seed of random subsets and random widths.  A larger number of them begins with the same
         ones.  Entries with the same number and size of random subsets share them.
+    views : collection of str
+        The groups that are views.
 
     Raises
     ------
@@ -128,13 +131,15 @@ def kernel_list(
             f"one of {', '.join(NAMED_FAMILIES)} or [[banks.kernels]]",
         )
     entries = spec.kernels if spec.family is None else NAMED_FAMILIES[spec.family]()
-    words = SubsetWords(n_features, tuple(feature_names), groups, seed)
+    words = SubsetWords(n_features, tuple(feature_names), groups, seed, tuple(views))
     parts: dict[tuple[int, str], _Part] = {}
     custom: list[CustomKernel] = []
     for i, entry in enumerate(entries):
+        if entry.function == PRECOMPUTED:
+            continue
         place = f"{where}.kernels[{i}]"
         check_entry(entry, place)
-        for feature_set in feature_sets(entry):
+        for feature_set in words.feature_sets(entry, place):
             subsets = words.resolve(feature_set, place)
             part = parts.setdefault((subsets.rank, subsets.key), _Part(subsets, []))
             part.templates.append(templates(entry, subsets, place, (seed, i), custom))

@@ -63,12 +63,48 @@ class SubsetWords:
         Column indices of the named groups.
     seed : int
         Seed of random subsets.
+    views : tuple of str
+        The groups that are views.
     """
 
     n_features: int
     names: tuple[str, ...]
     groups: Mapping[str, tuple[int, ...]]
     seed: int
+    views: tuple[str, ...] = ()
+
+    def feature_sets(self, entry: KernelSpec, place: str) -> list[str | RandomSubsets]:
+        """Return the words for feature sets of an entry, from nested lists, without repeats.
+
+        ``"views"`` and ``"groups"`` stand for the name of each view and of each other group, unless
+        a group or a feature is called so.
+
+        Raises
+        ------
+        SpecError
+            If there are no views or groups.
+        """
+        flat: dict[str | RandomSubsets, None] = {}
+        given = entry.features
+        pending: Sequence[Features | str] = given if isinstance(given, list) else [given]
+        for item in pending:
+            for word in item if isinstance(item, list) else [item]:
+                flat |= dict.fromkeys(self._named(word, place))
+        return list(flat)
+
+    def _named(self, word: str | RandomSubsets, place: str) -> Sequence[str | RandomSubsets]:
+        """Return the names that a word stands for, by default itself."""
+        if word not in ("views", "groups") or word in self.groups or word in self.names:
+            return [word]
+        found = self.views
+        if word == "groups":
+            found = tuple(name for name in self.groups if name not in self.views)
+        if not found:
+            what = "[[datasets.views]]" if word == "views" else "groups = { name = [features] }"
+            raise SpecError(
+                f"{place}.features", f"{word!r} of data without {word}", f"{what} of the data set"
+            )
+        return found
 
     def _names_known(self) -> str:
         """Return a hint that lists the first groups and features."""
@@ -98,11 +134,11 @@ class SubsetWords:
         elif features in self.names:
             chosen = np.array([self.names.index(features)], dtype=np.int32)
         else:
-            known = ["all", "each", *self.groups, *self.names]
+            known = ["all", "each", "views", "groups", *self.groups, *self.names]
             raise SpecError(
                 f"{place}.features",
                 f"found {features!r}",
-                "'all', 'each', {count = …}, or the name of a feature group or a feature",
+                "'all', 'each', 'views', 'groups', {count = …}, or the name of a group or feature",
                 nearest(features, known) or self._names_known(),
             )
         if not len(chosen):
@@ -133,15 +169,3 @@ class SubsetWords:
         indptr = np.concatenate([[0], np.cumsum(sizes)])
         key = f"{count} {wanted.size}"
         return FeatureSubsets(3, key, indptr, np.concatenate(chosen), random=True)
-
-
-def feature_sets(entry: KernelSpec) -> list[str | RandomSubsets]:
-    """Return the words for feature sets of an entry, from nested lists, without repeats."""
-    flat: list[str | RandomSubsets] = []
-    given = entry.features
-    pending: Sequence[Features | str] = given if isinstance(given, list) else [given]
-    for item in pending:
-        for word in item if isinstance(item, list) else [item]:
-            if word not in flat:
-                flat.append(word)
-    return flat

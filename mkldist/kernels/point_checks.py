@@ -72,7 +72,7 @@ def check_custom(kernels: KernelList, points: Floats) -> None:
         If a function fails, or returns what is no kernel.
     """
     own = np.flatnonzero(kernels.function == CUSTOM_CODE)
-    some = points[:: max(1, len(points) // CHECKED_POINTS)][:CHECKED_POINTS]
+    some = points[:: max(1, points.shape[0] // CHECKED_POINTS)][:CHECKED_POINTS]
     for m in own.tolist():
         evaluate(kernels.select([m]), some, some)
 

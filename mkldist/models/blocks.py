@@ -14,7 +14,7 @@ from mkldist.arrays import Floats
 from mkldist.data.archives import opened_npz
 from mkldist.data.columns import check_names
 from mkldist.data.csv_files import Rows, numbers, opened_csv
-from mkldist.data.files import ARRAYS, READERS, extension_of
+from mkldist.data.files import READERS, TABLES, extension_of
 from mkldist.data.frames import frame_texts
 from mkldist.data.npz_files import npz_features
 from mkldist.data.parquet_files import opened_parquet
@@ -88,7 +88,7 @@ def opened_rows(
     if not extension:
         found = f"a file ending in {path.suffix or 'nothing'!r}"
         raise DataError(str(path), found, f"a file ending in one of {', '.join(READERS)}")
-    if extension in ARRAYS:
+    if extension not in TABLES:
         return _opened_arrays(path, columns, rows_at_once)
     opened = _opened_parquet if extension == ".parquet" else _opened_csv
     return opened(path, columns, rows_at_once, ignored)

@@ -21,11 +21,11 @@ from mkldist.data.preprocessing import (
 )
 from mkldist.data.source_columns import SourceColumns
 from mkldist.errors import InputError
+from mkldist.gram.bank_kernels import BankKernels
 from mkldist.gram.view import BankView, make_views
 from mkldist.in_memory.expansion import Expansion
 from mkldist.in_memory.making import threads_for
 from mkldist.in_memory.opened_bank import BankSize, loaded, recomputed
-from mkldist.kernels.families import kernel_list
 from mkldist.kernels.graph import graph_laplacian
 from mkldist.methods.registry import METHODS
 from mkldist.models.model import Model
@@ -106,9 +106,7 @@ def _inputs(source: FittedFrom, divided: Split) -> BankInputs:
     rounded in another way, and a solver would stop at another point within its tolerance.
     """
     dataset, bank = source.dataset, source.bank
-    kernels = kernel_list(
-        bank, dataset.n_features, dataset.feature_names, dataset.groups, source.spec.seed
-    )
+    kernels = BankKernels.of(bank, dataset, source.spec.seed)
     fitted_on = None if source.preprocessing.fit == "all" else divided
     points = preprocessed(source.preprocessing, dataset, fitted_on)
     return BankInputs(
@@ -213,11 +211,11 @@ def _expansion(
     inputs: BankInputs, view: BankView, training_view: TrainingView, solution: Solution
 ) -> Expansion:
     """Return the decision functions of a solution apart from its bank."""
-    if inputs.points is None or inputs.kernels is None:
-        raise ValueError("an expansion needs points")
+    if inputs.points is None or inputs.kernels is None or inputs.kernels.of_features is None:
+        raise ValueError("an expansion needs points and functions of them")
     points: Floats = inputs.points[inputs.training_rows(training_view)]
     predictors = raw_predictors(view, solution)
-    return Expansion.of(inputs.kernels, inputs.cosine, points, predictors)
+    return Expansion.of(inputs.kernels.of_features, inputs.cosine, points, predictors)
 
 
 def _model(

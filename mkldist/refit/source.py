@@ -61,7 +61,8 @@ def source_of(results: Path, choice: Choice) -> FittedFrom:
     mkldist.errors.StoreError
         If the folder lacks the record or the data.
     mkldist.errors.DataError
-        For precomputed Gram matrices, which know nothing of new rows.
+        For precomputed Gram matrices, which know nothing of new rows, and for views and sparse
+        features.
     """
     folder = OutputFolder(results)
     spec = SweepSpec.model_validate_json(read_root(current(results))["attributes"]["spec"])
@@ -75,6 +76,15 @@ def source_of(results: Path, choice: Choice) -> FittedFrom:
         )
     entry = next(entry for entry in spec.datasets if entry.name == choice.dataset)
     dataset, splits = _snapshot(folder.snapshots, record)
+    if dataset.views or dataset.given or dataset.sparse is not None:
+        kind = "sparse features" if dataset.sparse is not None else "views"
+        raise DataError(
+            f"data set {dataset.name!r}",
+            kind,
+            "one dense table of features, which the file of a model describes",
+            "In Python, mkldist.solve on a KernelBank of the same data predicts new points: "
+            "solution.decision_function(bank.on(X_new))",
+        )
     if dataset.x is None:
         raise DataError(
             f"data set {dataset.name!r}",

@@ -8,6 +8,7 @@ from pathlib import Path
 from mkldist.errors import SpecError
 from mkldist.kernel_functions.custom import search_first
 from mkldist.kernel_functions.registry import FUNCTIONS
+from mkldist.spec.banks import PRECOMPUTED
 from mkldist.spec.model import SweepSpec
 
 
@@ -53,7 +54,7 @@ def code_of(spec: SweepSpec) -> Iterator[tuple[str, str]]:
     """
     for bank in spec.banks:
         for number, entry in enumerate(bank.kernels):
-            if isinstance(entry.function, str) and entry.function not in FUNCTIONS:
+            if isinstance(entry.function, str) and entry.function not in (*FUNCTIONS, PRECOMPUTED):
                 yield f"banks.{bank.label}.kernels[{number}]", entry.function
 
 

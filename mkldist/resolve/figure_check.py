@@ -37,11 +37,14 @@ def check_figures(outputs: OutputsSpec, dataset: Dataset) -> None:
             "pip install 'mkldist[figures]' installs it",
         )
     if dataset.x is None:
-        found = f"{dataset.name!r}, which holds Gram matrices"
+        kind = "Gram matrices" if dataset.sparse is None else "sparse features"
+        found = f"{dataset.name!r}, which holds {kind}"
     elif dataset.classes is None:
         found = f"{dataset.name!r}, a data set of regression"
     elif dataset.n_features != 2:
         found = f"{dataset.name!r}, which has {dataset.n_features} features"
+    elif dataset.given or dataset.absent is not None:
+        found = f"{dataset.name!r}, which has views of Gram matrices or points that lack a view"
     else:
         return
     raise SpecError(

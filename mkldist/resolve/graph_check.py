@@ -41,19 +41,27 @@ def check_graph(
     Raises
     ------
     mkldist.errors.SpecError
-        For Gram matrices without features, more neighbours than points, images that are not
-        square, or an epsilon that joins no points of the first split.
+        For Gram matrices without features, points that lack a view, more neighbours than points,
+        images that are not square, or an epsilon that joins no points of the first split.
     """
     graph = spec.graph_of(entry)
     if graph is None or not any(grid.method.needs_laplacian for grid in grids):
         return
     where = f"datasets.{entry.name}.graph" if entry.graph else "graph"
     if dataset.x is None:
+        kind = "Gram matrices" if dataset.sparse is None else "sparse features"
         raise SpecError(
             where,
-            f"a graph over {dataset.name!r}, which holds Gram matrices",
-            "features",
+            f"a graph over {dataset.name!r}, which holds {kind}",
+            "features" if dataset.sparse is None else "dense features",
             "Remove the methods that need a graph, or the data set",
+        )
+    if dataset.absent is not None:
+        raise SpecError(
+            where,
+            f"a graph over {dataset.name!r}, in which points lack a view",
+            "all features of all points",
+            'Set missing = "impute" for the view, or remove the methods that need a graph',
         )
     fewest = min(len(split.known) for split in splits)
     if graph.kind == "knn" and graph.neighbours >= fewest:

@@ -19,8 +19,8 @@ from mkldist.data.missing import check_known_rows
 from mkldist.data.preprocessing import preprocessed
 from mkldist.data.splits import make_splits
 from mkldist.errors import SpecError, nearest
+from mkldist.gram.bank_kernels import BankKernels
 from mkldist.identity import array_id
-from mkldist.kernels.families import kernel_list
 from mkldist.kernels.kernel_list import KernelList
 from mkldist.kernels.point_checks import check_custom, check_points, check_scale
 from mkldist.methods.registry import METHODS
@@ -33,6 +33,8 @@ from mkldist.resolve.method_check import (
     check_method,
     check_sharing_has_use,
 )
+from mkldist.resolve.presence_check import check_presence
+from mkldist.resolve.sparse_check import check_unscaled
 from mkldist.resolve.split_check import check_folds, check_unlabelled
 from mkldist.solvers.parameters import MethodGrid, expand
 from mkldist.spec.banks import BankSpec
@@ -56,8 +58,8 @@ class Resolved:
         The same of each bank, by data set and bank label.
     grids : dict of str to MethodGrid
         Settings of each method by its key.
-    kernels : dict of (str, str) to KernelList
-        Kernels of each bank on each data set; none for precomputed matrices.
+    kernels : dict of (str, str) to BankKernels
+        Kernels of each bank on each data set; none for data sets of Gram matrices alone.
     code : str
         Folder in which workers find the user's kernel functions; empty if there are none.
     """
@@ -66,7 +68,7 @@ class Resolved:
     facts: dict[str, DatasetFacts]
     banks: dict[tuple[str, str], BankFacts]
     grids: dict[str, MethodGrid]
-    kernels: dict[tuple[str, str], KernelList] = field(default_factory=dict)
+    kernels: dict[tuple[str, str], BankKernels] = field(default_factory=dict)
     code: str = ""
 
     @property
@@ -126,10 +128,11 @@ def resolve(
             if dataset.grams is not None:
                 banks[place] = _given_bank(bank, dataset.name, dataset.grams)
                 continue
-            kernels[place] = kernel_list(
-                bank, dataset.n_features, dataset.feature_names, dataset.groups, spec.seed
-            )
-            _check_kernels(bank, kernels[place], spec.preprocessing_of(entry), dataset, splits)
+            kernels[place] = BankKernels.of(bank, dataset, spec.seed)
+            check_presence(bank, dataset, kernels[place])
+            own = kernels[place].of_features
+            if own is not None:
+                _check_kernels(bank, own, spec.preprocessing_of(entry), dataset, splits)
             banks[place] = BankFacts(len(kernels[place]), kernels[place].fingerprint)
     check_sharing_has_use(spec.methods, [dataset for dataset, _ in datasets.values()])
     return Resolved(datasets, facts, banks, grids, kernels)
@@ -164,6 +167,7 @@ def _loaded(
     dataset = load_dataset(entry, data_dirs, base, spec.seed, spec.splits_of(entry), given)
     check_labels(grids, dataset)
     check_figures(spec.outputs, dataset)
+    check_unscaled(spec.preprocessing_of(entry), entry, dataset)
     splits = make_splits(spec.splits_of(entry), dataset, spec.seed)
     if spec.preprocessing_of(entry).fit == "train":
         check_known_rows(dataset, splits)

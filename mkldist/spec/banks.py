@@ -35,6 +35,9 @@ from mkldist.spec.kinds import (
     series_shape,
 )
 
+PRECOMPUTED = "precomputed"
+"""The function of entries that name the Gram matrices of a view."""
+
 REFERENCE = re.compile(r"[\w.]+:[\w.]+")
 """How a function of the user is named."""
 
@@ -138,9 +141,9 @@ _KINDS: dict[Kind, Any] = {"positive": Numbers, "not negative": NotNegative, "co
 
 def _function_name(name: str) -> str:
     """Return the name of a kernel function unless nothing has it."""
-    if name in FUNCTIONS or REFERENCE.fullmatch(name) or name in entry_points():
+    if name in (*FUNCTIONS, PRECOMPUTED) or REFERENCE.fullmatch(name) or name in entry_points():
         return name
-    known = ", ".join(f"'{known}'" for known in FUNCTIONS)
+    known = ", ".join(f"'{known}'" for known in (*FUNCTIONS, PRECOMPUTED))
     raise PydanticKnownError("literal_error", {"expected": known})
 
 
@@ -170,6 +173,7 @@ class _Function(Model):
 
     function: Function = Field(
         description="Kernel function; `mkldist list kernels` shows all. "
+        '`"precomputed"` is the Gram matrices of a view, which `features` names. '
         '`"package.module:function"` names one of your own.'
     )
 
@@ -203,8 +207,9 @@ class KernelSpec(_Parameters):
     )
     features: FeatureSets = Field(
         "all",
-        description="Feature subsets: all features together, each feature alone, a feature or a "
-        "group of `groups` by its name, random subsets, or a list of these.",
+        description="Feature subsets: all features together, each feature alone, a feature, a "
+        'group or a view by its name, each of the `"views"` or of the `"groups"`, random subsets, '
+        "or a list of these.",
     )
 
     @property
@@ -233,7 +238,8 @@ class BankSpec(Model):
     family: Family | None = Field(
         None,
         description="Kernels of a paper; `mkldist show NAME` writes a family out. "
-        '`"precomputed"` takes the Gram matrices of a data set with `grams`.',
+        '`"precomputed"` takes the Gram matrices of a data set with `grams`, or those of all views '
+        "with it.",
     )
     kernels: Annotated[tuple[KernelSpec, ...], Strict(False)] = Field(
         (), description="Kernels in place of a family, as `[[banks.kernels]]` entries."

@@ -73,6 +73,7 @@ def several(value: Any) -> Any:
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.+-]*$", max_length=100)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Task = Literal["classification", "regression"]
+MissingView = Literal["zero", "impute"]
 Imputation = Literal["median", "mean", "most_frequent"]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 ClassName = Annotated[str, BeforeValidator(_class_name)]

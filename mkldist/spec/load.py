@@ -19,6 +19,8 @@ from mkldist.spec.model import SweepSpec
 from mkldist.spec.overrides import Location, apply_override, item_at, spelled_location
 from mkldist.spec.shipped import shipped_sweeps
 
+PATHS = ("file", "grams", "labels", "group_file")  # keys of data sets whose values are paths
+
 
 @dataclass(frozen=True)
 class _Source:
@@ -142,7 +144,7 @@ def _source(
 
 def _start_here(document: dict[str, Any], location: Location) -> None:
     """Let the path of a data file that the command line gives start at the command's folder."""
-    if location[:1] != ("datasets",) or location[-1] not in ("file", "grams", "labels"):
+    if location[:1] != ("datasets",) or location[-1] not in PATHS:
         return
     value = item_at(document, location)
     if isinstance(value, str) and Path(value).exists():

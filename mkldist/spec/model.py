@@ -25,6 +25,7 @@ from mkldist.spec.kinds import (
 )
 from mkldist.spec.selection import SelectionSpec
 from mkldist.spec.splits import SplitsSpec
+from mkldist.spec.views import ViewSpec
 
 
 class PreprocessingSpec(Model):
@@ -125,10 +126,25 @@ class DatasetSpec(Model):
     drop_constant: bool = Field(
         True, description="Drop features that are constant over the data set."
     )
+    sparse: bool = Field(
+        False,
+        description="Keep the features of a `.svm` file, or of a sparse `.npz` file, sparse. They "
+        'need `scale = "none"`, and kernels with `gaussian`, `polynomial` or `linear`.',
+    )
     groups: dict[str, list[NameOrNumber]] = Field(
         default_factory=dict,
         description="Names for groups of features, given by name or by number from 0, which "
         "`features` of a kernel may use.",
+    )
+    group_file: str | None = Field(
+        None,
+        description="File of more groups: `.gmt` as MSigDB writes it, a `.csv` of two columns, "
+        "group and feature, or a `.json` or `.toml` table of lists.",
+    )
+    views: Annotated[tuple[ViewSpec, ...], Strict(False)] = Field(
+        (),
+        description="Blocks of features, or Gram matrices, of the same points, as "
+        "`[[datasets.views]]` entries.",
     )
     options: dict[str, Option] = Field(
         default_factory=dict, description="Parameters of a synthetic data set, such as `n`."
@@ -153,6 +169,15 @@ class DatasetSpec(Model):
         if self.task == "regression" and (self.classes or self.positive is not None):
             found = "classes" if self.classes else "positive"
             raise ValueError(f'found {found} and task = "regression"; expected one of them')
+        names = [*(view.name for view in self.views), *self.groups]
+        twice = [name for place, name in enumerate(names) if name in names[:place]]
+        if twice:
+            raise ValueError(f"found {twice[0]!r} twice in views and groups; expected other names")
+        if self.sparse and (self.views or self.impute or self.categorical):
+            found = "views" if self.views else "impute" if self.impute else "categorical"
+            raise ValueError(f"found sparse and {found}; expected one of them")
+        if self.grams is not None and self.views:
+            raise ValueError("found grams and views; expected grams = ... under one of the views")
         return self
 
 

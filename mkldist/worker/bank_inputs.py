@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +21,12 @@ from mkldist.data.folds import inner_folds
 from mkldist.data.preprocessing import filled, preprocessed
 from mkldist.data.snapshot import load_snapshot
 from mkldist.errors import DataError
+from mkldist.gram.bank_kernels import BankKernels
 from mkldist.gram.layout import TileLayout
-from mkldist.gram.sources import ArraySource, BankSource, FeatureSource
+from mkldist.gram.sources import ArraySource, BankSource
 from mkldist.gram.store import GramStore
 from mkldist.kernel_functions.custom import search_first
-from mkldist.kernels.families import kernel_list
-from mkldist.kernels.kernel_list import KernelList
+from mkldist.kernels.gaps import Presence
 from mkldist.planning.model import BankPlan
 from mkldist.spec.graph import GraphTable
 from mkldist.spec.selection import SelectionSpec
@@ -123,9 +123,9 @@ class BankInputs:
     rows : (n,) intp or None
         Rows of the data set that are the bank's points; None for all of them.
     points : (N, d) float64 or None
-        All rows, preprocessed; None for precomputed Gram matrices.
-    kernels : KernelList or None
-        The kernels; None for precomputed Gram matrices.
+        All rows, preprocessed, or sparse ones as they are; None for data without features.
+    kernels : BankKernels or None
+        The kernels; None for a data set of Gram matrices alone.
     cosine : bool
         True if kernels are scaled to unit self-similarities.
     seed : int
@@ -136,19 +136,23 @@ class BankInputs:
     splits: tuple[Split, ...]
     rows: Ints | None
     points: Floats | None
-    kernels: KernelList | None
+    kernels: BankKernels | None
     cosine: bool
     seed: int
     _folds: dict[tuple[int, SelectionSpec], tuple[Ints, ...]] = field(default_factory=dict)
 
     def source(self) -> BankSource:
         """Return the source of the bank's values: kernels on points, or precomputed matrices."""
-        if self.points is not None and self.kernels is not None:
-            points = self.points if self.rows is None else self.points[self.rows]
-            return FeatureSource(points, self.kernels, self.cosine)
+        if self.kernels is not None:
+            return self.kernels.source(self.dataset, self.points, self.rows, cosine=self.cosine)
         if self.dataset.grams is None:
             raise DataError(self.dataset.name, "neither features nor Gram matrices")
         return ArraySource(self.dataset.grams, self.cosine)
+
+    @cached_property
+    def presence(self) -> Presence | None:
+        """Which of the bank's points have which kernels; None if all have all."""
+        return self.source().presence
 
     def training_rows(self, training_view: TrainingView) -> Ints:
         """Return the rows of the data set that a solver is trained on, unlabelled ones included."""
@@ -254,13 +258,13 @@ def make_bank_inputs(plan: BankPlan, dataset: Dataset, splits: Sequence[Split]) 
         All splits of the data set.
     """
     cosine = "cosine" in plan.spec.normalisations
-    if dataset.x is None:
+    if dataset.grams is not None:
         return BankInputs(dataset, tuple(splits), None, None, None, cosine, plan.seed)
     split = None if plan.split is None else splits[plan.split]
-    kernels = kernel_list(
-        plan.spec, dataset.n_features, dataset.feature_names, dataset.groups, plan.seed
-    )
-    points = preprocessed(plan.preprocessing, dataset, split)
+    kernels = BankKernels.of(plan.spec, dataset, plan.seed)
+    points = dataset.sparse
+    if dataset.x is not None:
+        points = preprocessed(plan.preprocessing, dataset, split)
     rows = None if split is None else split.known
     return BankInputs(dataset, tuple(splits), rows, points, kernels, cosine, plan.seed)
 

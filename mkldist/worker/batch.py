@@ -123,6 +123,7 @@ def _views(
         [inputs.view_index(training_view) for training_view in training_views],
         normalisations,
         MemoryBudget(view_cache_bytes(settings.memory_limit)),
+        inputs.presence,
     )
     return dict(zip(training_views, views, strict=True))
 

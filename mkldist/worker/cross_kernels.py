@@ -10,12 +10,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from mkldist.arrays import Floating, Floats, Ints
+from mkldist.arrays import Floats, Ints
+from mkldist.gram.bank_kernels import part_of_gram
 from mkldist.gram.cross_values import combined, sum_of_expansions
 from mkldist.gram.predictor import RawPredictor
 from mkldist.identity import array_id
-from mkldist.kernel_functions.lengths import inverse_lengths
-from mkldist.kernels.evaluate import evaluate
 from mkldist.worker.bank_inputs import BankInputs, TrainingView
 
 
@@ -88,22 +87,18 @@ class CrossKernels:
     def _values(self, kernels: Ints) -> Iterator[Floats]:
         """Yield the (t, n) values of each kernel."""
         inputs, test_rows, training_rows = self.inputs, self.test_rows, self.training_rows
-        if inputs.points is not None and inputs.kernels is not None:
-            test, training = inputs.points[test_rows], inputs.points[training_rows]
-            selected = inputs.kernels.select(kernels)
-            yield from evaluate(selected, test, training, cosine=inputs.cosine)
+        if inputs.kernels is not None:
+            yield from inputs.kernels.cross_values(
+                inputs.dataset,
+                inputs.points,
+                kernels,
+                test_rows,
+                training_rows,
+                cosine=inputs.cosine,
+            )
             return
         grams = inputs.dataset.grams
         if grams is None:
             return
         for kernel in kernels:
-            yield _part_of_gram(grams[kernel], test_rows, training_rows, cosine=inputs.cosine)
-
-
-def _part_of_gram(gram: Floating, rows: Ints, columns: Ints, *, cosine: bool) -> Floats:
-    """Return some rows and columns of a Gram matrix, as cosines if asked for."""
-    values = np.asarray(gram[rows[:, None], columns], dtype=np.float64)
-    if cosine:
-        inverse = inverse_lengths(np.diagonal(gram).astype(np.float64))
-        values = values * inverse[rows, None] * inverse[columns]
-    return values
+            yield part_of_gram(grams[kernel], test_rows, training_rows, cosine=inputs.cosine)

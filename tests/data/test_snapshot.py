@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mkldist.data.dataset import Dataset, Split
+from mkldist.data.dataset import Dataset, GivenGrams, Split, View
 from mkldist.data.snapshot import HEADER, load_snapshot, save_snapshot
 from mkldist.durable import is_temporary
 from mkldist.errors import OutputError, StoreError
@@ -33,18 +33,35 @@ GAPS = Dataset(
     impute="mean",
     row_groups=np.array([0, 1, 1, 2, 2, 0]),
 )
+VIEWS = Dataset(
+    "w",
+    np.where(np.arange(6)[:, None] == 2, [[0.0, np.nan, np.nan]], X),
+    Y,
+    ("a", "b"),
+    ("a", "b", "c"),
+    groups={"genes": (1, 2)},
+    views={"genes": View((1, 2), "zero")},
+    given={
+        "k": GivenGrams(np.eye(6)[None], np.ones(6, dtype=bool)),
+        "l": GivenGrams(np.diag([1.0, 1, 1, 1, 1, 0])[None], np.arange(6) < 5, "zero"),
+    },
+)
 VALUES = Dataset("v", X, np.linspace(0, 300, 6), None, ("a", "b", "c"))
 
 
 @pytest.mark.parametrize("mmap", [True, False])
-@pytest.mark.parametrize("dataset", [DATASET, GRAMS, GAPS, VALUES])
+@pytest.mark.parametrize("dataset", [DATASET, GRAMS, GAPS, VIEWS, VALUES])
 def test_all_comes_back(tmp_path: Path, dataset: Dataset, mmap: bool) -> None:
     save_snapshot(tmp_path / "s", dataset, SPLITS)
     found, splits = load_snapshot(tmp_path / "s", mmap=mmap)
     assert found.fingerprint == dataset.fingerprint
-    for name in ("name", "classes", "task", "feature_names", "groups", "origin", "impute"):
+    for name in ("name", "classes", "task", "feature_names", "groups", "views", "origin", "impute"):
         assert getattr(found, name) == getattr(dataset, name)
     assert [s.fingerprint for s in splits] == [s.fingerprint for s in SPLITS]
+    for name, one in dataset.given.items():
+        np.testing.assert_array_equal(found.given[name].present, one.present)
+        assert found.given[name].missing == one.missing
+        assert isinstance(found.given[name].grams, np.memmap) == mmap
     large = found.x if dataset.x is not None else found.grams
     assert isinstance(large, np.memmap) == mmap
 

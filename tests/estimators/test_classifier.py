@@ -21,7 +21,7 @@ from sklearn.svm import SVC
 
 import mkldist
 from mkldist import MKLClassifier
-from mkldist.errors import ConvergenceWarning
+from mkldist.errors import ConvergenceWarning, SpecError
 from mkldist.estimators import bank_cache
 from mkldist.kernels import Gaussian, Linear
 
@@ -226,3 +226,10 @@ def test_without_a_parameter_it_is_no_worse_than_svc():
         error = np.sqrt(max(theirs.mean() * (1 - theirs.mean()), 1e-3) / len(y))
         assert gains[name] > -error, (gains, error)
     assert np.mean(list(gains.values())) > 0.02, gains
+
+
+def test_given_matrices_are_refused_since_rows_are_divided():
+    kernels = [mkldist.kernels.Precomputed(np.eye(4))]
+    model = mkldist.MKLClassifier(kernels=kernels)
+    with pytest.raises(SpecError, match="kernels: Precomputed in an estimator, whose rows scikit"):
+        model.fit(np.arange(8.0).reshape(4, 2), [0, 1, 0, 1])

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import mkldist
-from mkldist.from_python.known import FUNCTIONS
 from mkldist.from_python.listings import list_kernels, list_methods
+from mkldist.kernel_functions.registry import FUNCTIONS
 from mkldist.kernels.families import NAMED_FAMILIES
 from mkldist.methods.registry import METHODS
 

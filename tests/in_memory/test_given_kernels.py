@@ -66,10 +66,11 @@ def test_mistakes_are_named_in_the_words_of_sweep_files(kernels, settings, said)
 
 def test_groups_name_features():
     spec = bank_spec([GAUSSIAN | {"features": ["edge", "x1"]}])
-    kernels = kernels_on(FEATURES, spec, {"edge": ["x0", 2]}, seed=0)
+    kernels = kernels_on(FEATURES, spec, {"edge": ["x0", 2]}, 0, {})[0].of_features
+    assert kernels is not None
     assert [kernels.features_of(m).tolist() for m in range(4)] == [[0, 2], [0, 2], [1], [1]]
     with pytest.raises(DataError, match=r"X: groups\.edge: no feature 'y0'; expected names"):
-        kernels_on(FEATURES, spec, {"edge": ["y0"]}, seed=0)
+        kernels_on(FEATURES, spec, {"edge": ["y0"]}, 0, {})
 
 
 @pytest.mark.parametrize(
@@ -83,5 +84,5 @@ def test_groups_name_features():
 )
 def test_kernels_that_do_not_fit_the_features_are_refused(entry, said):
     with pytest.raises(SpecError, match=said) as caught:
-        kernels_on(FEATURES, bank_spec([entry]), {}, seed=0)
+        kernels_on(FEATURES, bank_spec([entry]), {}, 0, {})
     assert caught.value.where.startswith("kernels[0]")

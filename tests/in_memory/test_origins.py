@@ -24,7 +24,8 @@ ENTRIES = [
 
 def on_features(*, cosine=False):
     features = Features.of(FRAME[:6])
-    return FeatureOrigin(features, kernels_on(features, bank_spec(ENTRIES), {}, 0), cosine)
+    kernels, _ = kernels_on(features, bank_spec(ENTRIES), {}, 0, {})
+    return FeatureOrigin(features, kernels.of_features, cosine)
 
 
 def test_the_table_describes_every_kernel():

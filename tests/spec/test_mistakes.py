@@ -64,8 +64,8 @@ TOP = (
 )
 DATASET = (
     "one of name, source, file, openml, grams, labels, task, label, id, ignore, categorical, "
-    "classes, positive, per_class, impute, drop_constant, groups, options, preprocessing, "
-    "splits, graph"
+    "classes, positive, per_class, impute, drop_constant, sparse, groups, group_file, views, "
+    "options, preprocessing, splits, graph"
 )
 SPLITS = (
     "one of kind, repeats, train_fraction, folds, order, groups, column, labelled_per_class, "
@@ -201,13 +201,13 @@ MISTAKES = [
      ': banks.mine: found cosine after another normalisation; expected it first'),
     ('function = "gaussian"', 'function = "rbf"',
      ': banks.mine.kernels[0].function: found "rbf"; expected one of '
-     f'{", ".join(map(spelled, FUNCTIONS))}. Write "gaussian".'),
+     f'{", ".join(map(spelled, (*FUNCTIONS, "precomputed")))}. Write "gaussian".'),
     ('function = "gaussian"', 'function = "mater"',
      ': banks.mine.kernels[0].function: found "mater"; expected one of '
-     f'{", ".join(map(spelled, FUNCTIONS))}. Did you mean \'matern\'?'),
+     f'{", ".join(map(spelled, (*FUNCTIONS, "precomputed")))}. Did you mean \'matern\'?'),
     ('function = "gaussian"', 'function = "a:b:c"',
      ': banks.mine.kernels[0].function: found "a:b:c"; expected one of '
-     f'{", ".join(map(spelled, FUNCTIONS))}'),
+     f'{", ".join(map(spelled, (*FUNCTIONS, "precomputed")))}'),
     ('function = "gaussian"', 'function = 3',
      ': banks.mine.kernels[0].function: found 3; expected a name in quotes or '
      '"package.module:function"'),

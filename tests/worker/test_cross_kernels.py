@@ -8,8 +8,8 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from mkldist.data.dataset import Dataset, Split
 from mkldist.gram import cross_values
+from mkldist.gram.bank_kernels import BankKernels
 from mkldist.gram.predictor import RawPredictor
-from mkldist.kernels.families import kernel_list
 from mkldist.spec.banks import BankSpec
 from mkldist.worker import cross_kernels
 from mkldist.worker.bank_inputs import BankInputs, TrainingView
@@ -25,7 +25,7 @@ GRAMS = np.array([(k + 1.0) * rbf_kernel(X, gamma=1 / (2 * w**2)) for k, w in en
 def on_features() -> BankInputs:
     data = Dataset("d", X, np.ones(10), ("no", "yes"), ("a", "b"))
     entry = {"function": "gaussian", "widths": list(WIDTHS)}
-    kernels = kernel_list(BankSpec.model_validate({"kernels": [entry]}), 2, ("a", "b"), {}, 0)
+    kernels = BankKernels.of(BankSpec.model_validate({"kernels": [entry]}), data, seed=0)
     return BankInputs(data, (SPLIT,), None, X, kernels, cosine=False, seed=0)
 
 

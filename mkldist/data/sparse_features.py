@@ -1,0 +1,73 @@
+"""Features that are kept in compressed sparse rows: their form, checks and account."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mkldist.arrays import Ints
+from mkldist.errors import DataError
+
+SPARSE_HINT = (
+    'Set sparse = true and preprocessing = { scale = "none" } for this data set, or select '
+    "features first"
+)
+
+
+def canonical(matrix: Any) -> Any:
+    """Return a sparse matrix in compressed sparse rows of float64, indices sorted, without zeros.
+
+    Examples
+    --------
+    >>> from scipy.sparse import coo_array
+    >>> canonical(coo_array(([1, 2], ([0, 0], [2, 1])), shape=(1, 3))).indices.tolist()
+    [1, 2]
+    """
+    found = matrix.tocsr().astype(np.float64)
+    found.sum_duplicates()
+    found.eliminate_zeros()
+    return found
+
+
+def check_sparse(matrix: Any, where: str) -> None:
+    """Refuse values that are missing or infinite.
+
+    Raises
+    ------
+    DataError
+        With the number of such values.
+    """
+    bad = int(np.count_nonzero(~np.isfinite(matrix.data)))
+    if bad:
+        raise DataError(
+            where,
+            f"{bad} value{'s' * (bad > 1)} missing or infinite",
+            "finite numbers: absent entries of sparse features are 0, not missing",
+            "Correct them in the data",
+        )
+
+
+def varying(matrix: Any) -> Ints:
+    """Return the columns of a sparse matrix that are not constant."""
+    low, high = (
+        np.asarray(side.todense()).ravel() for side in (matrix.min(axis=0), matrix.max(axis=0))
+    )
+    return np.flatnonzero(low != high)
+
+
+def sparse_said(matrix: Any) -> str:
+    """Return the size of a sparse matrix in words, and that of a dense one.
+
+    Examples
+    --------
+    >>> from scipy.sparse import csr_array
+    >>> sparse_said(csr_array(np.eye(1000)))
+    'sparse, 0.1 % of the entries, 0.0 MiB; dense 7.6 MiB'
+    """
+    n_bytes = matrix.data.nbytes + matrix.indices.nbytes + matrix.indptr.nbytes
+    n, d = matrix.shape
+    return (
+        f"sparse, {100 * matrix.nnz / (n * d):.2g} % of the entries, {n_bytes / 2**20:.1f} MiB; "
+        f"dense {8 * n * d / 2**20:.1f} MiB"
+    )

@@ -1,0 +1,269 @@
+"""Views: blocks of features, and Gram matrices, of the points of a data set, joined by their ids.
+
+The rows have the order of the data set's own file.  A point whose id a view's file lacks has no
+value of that view: NaN among its features, zero rows in its Gram matrices.  Rows that match no
+point are left out, and the account says how many.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from mkldist.arrays import Floats, Ints
+from mkldist.data.assemble import feature_position
+from mkldist.data.columns import ColumnChoice
+from mkldist.data.dataset import GivenGrams, View
+from mkldist.data.files import TABLES, extension_of, read_file
+from mkldist.data.grams import read_view
+from mkldist.data.group_files import known_groups, read_groups
+from mkldist.data.listing import first_of
+from mkldist.data.raw import RawData, check_fits
+from mkldist.errors import DataError
+from mkldist.spec.model import DatasetSpec
+from mkldist.spec.views import ViewSpec
+
+SHOWN = 5
+ABSENT = -1
+
+Texts = npt.NDArray[np.str_]
+
+
+def with_views(
+    spec: DatasetSpec, raw: RawData, located: Callable[[str], Path], where: str
+) -> RawData:
+    """Return the raw data of a data set with those of its views and its file of groups.
+
+    Parameters
+    ----------
+    spec : DatasetSpec
+        The entry of the sweep file.
+    raw : RawData
+        The data set's own source.
+    located : callable
+        Returns the path of a file that the entry names.
+    where : str
+        The place to name in a message.
+
+    Raises
+    ------
+    DataError
+        If a view cannot be read, or its rows are not those of the data set.
+    GramError
+        If a view's matrices are not Gram matrices.
+    """
+    if not spec.views and spec.group_file is None:
+        return raw
+    if raw.sparse is not None and spec.group_file is not None:
+        raise DataError(
+            where, "group_file for sparse features", "groups in the sweep file", "Remove group_file"
+        )
+    if raw.x is None:
+        raise DataError(
+            where, "views or group_file for Gram matrices alone", "features", "Remove them"
+        )
+    joining = _Joining(raw, raw.x, spec.id, where)
+    if spec.group_file is not None:
+        joining.add_groups(located(spec.group_file), raw.feature_names, 0, where)
+    for view in spec.views:
+        joining.add(view, located, f"{where}, view {view.name!r}")
+    return joining.joined()
+
+
+@dataclass(eq=False)
+class _Joining:
+    """A data set to which views are being joined.
+
+    Parameters
+    ----------
+    raw : RawData
+        The data set's own source.
+    x : (n, d) float64
+        Its features.
+    id : str or None
+        The data set's column of ids.
+    where : str
+        The place to name in a message.
+    """
+
+    raw: RawData
+    x: Floats
+    id: str | None
+    where: str
+    blocks: list[Floats] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+    groups: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    file_groups: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    views: dict[str, View] = field(default_factory=dict)
+    given: dict[str, GivenGrams] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.names = list(self.raw.feature_names)
+
+    def add(self, view: ViewSpec, located: Callable[[str], Path], where: str) -> None:
+        """Read a view and join it."""
+        if view.grams is not None:
+            self._add_grams(view, located(view.grams), where)
+            return
+        if view.file is None:
+            columns = _own_columns(view, self.raw.feature_names, where)
+            names, first = [self.names[column] for column in columns], 0
+        else:
+            names, first = self._add_file(view, located(view.file), where)
+            columns = tuple(range(first, first + len(names)))
+        self.views[view.name] = View(columns, view.missing)
+        self.groups[view.name] = columns
+        if view.group_file is not None:
+            own = names if view.file is not None else self.raw.feature_names
+            self.add_groups(located(view.group_file), own, first, where)
+
+    def add_groups(self, path: Path, names: Sequence[str], first: int, where: str) -> None:
+        """Read a file of groups of features; those of these names are columns from `first` on."""
+        place = f"{where}, group_file {path.name}"
+        found = known_groups(read_groups(path, place), names, place)
+        for group, columns in found.columns.items():
+            if group in self.file_groups:
+                raise DataError(
+                    place, f"group {group!r} in two files", "a name for each", "Rename one"
+                )
+            self.file_groups[group] = tuple(first + column for column in columns)
+        self.notes.append(f"{path.name}: {found.said}")
+
+    def joined(self) -> RawData:
+        """Return the data set with all views."""
+        raw, d = self.raw, len(self.names)
+        check_fits(8 * len(self.x) * d, self.where, "Select features first")
+        twice = [name for name, count in Counter(self.names).items() if count > 1]
+        if twice:
+            raise DataError(
+                self.where, f"two features {twice[0]!r}", "a name for each", "Rename one column"
+            )
+        return replace(
+            raw,
+            x=np.hstack([self.x, *self.blocks]) if self.blocks else self.x,
+            feature_names=tuple(self.names),
+            groups={**raw.groups, **self.groups},
+            file_groups=self.file_groups,
+            views=self.views,
+            given=self.given,
+            account=replace(raw.account, notes=(*raw.account.notes, *self.notes)),
+        )
+
+    def _add_file(self, view: ViewSpec, path: Path, where: str) -> tuple[list[str], int]:
+        """Join a file of features; return their names there, and the first one's column."""
+        place = f"{where} ({path})"
+        is_table = bool(extension_of(path.name, TABLES))
+        choice = ColumnChoice.of_view(view, view.id or (self.id if is_table else None))
+        read = read_file(path, choice, place)
+        if read.x is None:
+            raise DataError(place, "no features", "a file of features", "Name it by grams")
+        rows = self._rows(read.ids, len(read.x), view.name, place)
+        block = np.full((len(rows), read.x.shape[1]), np.nan)
+        block[rows != ABSENT] = read.x[rows[rows != ABSENT]]
+        first = len(self.names)
+        self._refuse_labels(read.feature_names, place)
+        self.blocks.append(block)
+        self.names += [f"{view.name}.{name}" for name in read.feature_names]
+        for group, columns in read.groups.items():
+            self.groups[f"{view.name}.{group}"] = tuple(first + column for column in columns)
+        return list(read.feature_names), first
+
+    def _add_grams(self, view: ViewSpec, path: Path, where: str) -> None:
+        """Join a file of Gram matrices."""
+        place = f"{where} ({path})"
+        grams, ids = read_view(path, view.id, place)
+        rows = self._rows(ids, grams.shape[1], view.name, place)
+        present = rows != ABSENT
+        if not np.array_equal(rows, np.arange(grams.shape[1])):
+            n = len(rows)
+            check_fits(grams.itemsize * len(grams) * n * n, place, "Give fewer matrices")
+            spread = np.zeros((len(grams), n, n), dtype=grams.dtype)
+            kept, own = np.flatnonzero(present), rows[present]
+            spread[:, kept[:, None], kept] = grams[:, own[:, None], own]
+            grams = spread
+        self.given[view.name] = GivenGrams(grams, present, view.missing)
+
+    def _rows(self, ids: Texts | None, n_rows: int, view: str, where: str) -> Ints:
+        """Return the view's row of each point, -1 for those that it lacks; note rows left over."""
+        n = len(self.x)
+        if ids is None:
+            if n_rows != n:
+                raise DataError(
+                    where,
+                    f"{n_rows} rows for {n} points, and no ids",
+                    "the points of the data set in their order, or ids",
+                    "Set id = the column that names the rows, here and under the data set",
+                )
+            self.notes.append(f"view {view!r} has no ids: its rows are taken in their order")
+            return np.arange(n)
+        if self.raw.ids is None:
+            raise DataError(
+                where,
+                "ids, but the data set has none",
+                "ids in both",
+                "Set id = the column of the data set that names its rows",
+            )
+        own = _positions(self.raw.ids, self.where)
+        found = _positions(ids, where)
+        rows = np.array([found.get(name, ABSENT) for name in own], dtype=np.intp)
+        others = [name for name in found if name not in own]
+        if len(others) == len(found):
+            raise DataError(
+                where,
+                f"ids such as {first_of(others, SHOWN)}, none of them in the data set",
+                f"ids such as {first_of(list(own), SHOWN)}",
+                "Check that id names the right column in both files",
+            )
+        if others:
+            self.notes.append(
+                f"view {view!r}: {len(others)} of its {len(found)} rows are not in the data set "
+                f"and left out ({first_of(others, SHOWN)})"
+            )
+        return rows
+
+    def _refuse_labels(self, names: Sequence[str], where: str) -> None:
+        """Refuse a feature that is the label column again: it would give the labels away."""
+        label = self.raw.label_name
+        if label and label in names:
+            raise DataError(
+                where,
+                f"a column {label!r}, as the label is called",
+                "features only",
+                f'Set ignore = ["{label}"] for the view, or rename the column',
+            )
+
+
+def _positions(ids: Texts, where: str) -> dict[str, int]:
+    """Return the row of each id, which must be there once."""
+    found: dict[str, int] = {}
+    twice: dict[str, None] = {}
+    empty = 0
+    for row, name in enumerate(map(str, ids.tolist())):
+        empty += not name
+        if name in found:
+            twice[name] = None
+        found[name] = row
+    problems = [f"{empty} rows without an id"] if empty else []
+    named = [repr(name) for name in twice if name]
+    if named:
+        problems.append(f"ids that occur more than once: {first_of(named, SHOWN)}")
+    if problems:
+        raise DataError(
+            where, " and ".join(problems), "an id of its own for each row", "Correct these rows"
+        )
+    return found
+
+
+def _own_columns(view: ViewSpec, names: Sequence[str], where: str) -> tuple[int, ...]:
+    """Return the columns of a view of the data set's own features; by default all of them."""
+    if view.columns is None:
+        return tuple(range(len(names)))
+    positions = {name: position for position, name in enumerate(names)}
+    place = f"{where}: columns"
+    return tuple(feature_position(member, positions, place) for member in view.columns)

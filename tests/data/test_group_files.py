@@ -1,0 +1,69 @@
+"""Files of feature groups in every format, and what they name that the data lack."""
+
+from pathlib import Path
+
+import pytest
+
+from mkldist.data.group_files import known_groups, read_groups
+from tests.data.mistakes import mistake
+
+GROUPS = {"CELL CYCLE": ("TP53", "CDK1"), "apoptosis": ("TP53", "BAX", "BCL2")}
+FILES = {
+    "g.gmt": "CELL CYCLE\thttps://x.org\tTP53\tCDK1\tTP53\t\napoptosis\t\tTP53\tBAX\tBCL2\n\n",
+    "g.csv": "set,gene\nCELL CYCLE,TP53\napoptosis,TP53\nCELL CYCLE, CDK1\n"
+    "apoptosis,BAX\napoptosis,BCL2\n",
+    "g.json": '{"CELL CYCLE": ["TP53", "CDK1"], "apoptosis": ["TP53", "BAX", "BCL2"]}',
+    "g.toml": '"CELL CYCLE" = ["TP53", "CDK1"]\napoptosis = ["TP53", "BAX", "BCL2"]\n',
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_every_format_gives_the_same_groups(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text(FILES[name])
+    found = read_groups(tmp_path / name, "t")
+    assert found == GROUPS
+    assert list(found) == list(GROUPS)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("g.txt", "a", "t: a file ending in '.txt'; expected groups in one of .gmt, .csv, .json, "),
+        ("g.gmt", "\n", "t: no groups; expected names of groups and features, such as NAME<tab>"),
+        ("g.gmt", "A\tx\tB\nC D E\n", "t, line 2: 1 fields; expected a name, a description and "),
+        ("g.gmt", "A\tx\tB\nA\tx\tC\n", "t, line 2: group 'A' twice; expected a name for each"),
+        ("g.csv", "set,gene\nA,B,C\n", "t, line 2: 3 fields; expected two: a group and a feature"),
+        ("g.json", '{"A": "B"}', "t: A: 'B'; expected a list of names of features. Write \"A\": ["),
+        ("g.json", '{"A": ', "t: text that cannot be parsed (Expecting value"),
+        ("g.toml", "A = 1", "t: A: 1; expected a list"),
+        ("g.json", "{}", "t: no groups"),
+    ],
+)
+def test_a_wrong_file_is_told(tmp_path: Path, name: str, text: str, message: str) -> None:
+    (tmp_path / name).write_text(text)
+    with mistake(message):
+        read_groups(tmp_path / name, "t")
+
+
+def test_an_absent_file_names_the_one_that_is_meant(tmp_path: Path) -> None:
+    (tmp_path / "paths.gmt").write_text(FILES["g.gmt"])
+    with mistake("t: no such file; expected an existing file. Did you mean 'paths.gmt'?"):
+        read_groups(tmp_path / "path.gmt", "t")
+
+
+def test_features_that_the_data_lack_are_counted_and_left_out() -> None:
+    found = known_groups({**GROUPS, "other": ("X",)}, ["BAX", "TP53"], "t")
+    assert found.columns == {"CELL CYCLE": (1,), "apoptosis": (1, 0)}
+    assert found.said == (
+        "2 groups; 3 of their 5 features are not in the data and left out (CDK1, BCL2, X); "
+        "without any, and left out: other"
+    )
+    assert known_groups(GROUPS, ["BAX", "TP53", "CDK1", "BCL2"], "t").said == "2 groups"
+
+
+def test_groups_of_no_known_feature_are_refused() -> None:
+    with mistake(
+        "t: 2 groups of features such as TP53, CDK1, BAX, BCL2; expected features of the data, "
+        "such as g1. Check that both are of one nomenclature."
+    ):
+        known_groups(GROUPS, ["g1"], "t")

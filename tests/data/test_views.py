@@ -1,0 +1,205 @@
+"""Views joined to a data set by ids, with `view_checks` of the points that lack them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_array_equal
+
+from mkldist.data.account_lines import account_lines
+from mkldist.data.catalogue import load_dataset
+from mkldist.data.dataset import Dataset, View
+from mkldist.data.view_checks import check_views
+from mkldist.errors import GramError
+from mkldist.spec.model import DatasetSpec, PreprocessingSpec
+from tests.data.mistakes import mistake
+
+TABLE = "id,age,bmi,label\np1,50,21,a\np2,60,,b\np3,70,23,a\np4,80,24,b\n"
+GENES = "id,G1,G2\np4,8,9\np1,2,3\np3,6,5\np2,4,7\n"
+ZERO = {"missing": "zero"}
+
+
+def load(folder: Path, *views: dict[str, Any], **entry: Any) -> Dataset:
+    entry = {"name": "t", "file": "t.csv", "id": "id", "impute": "mean", **entry}
+    return load_dataset(DatasetSpec.model_validate({**entry, "views": views}), (), folder, 0)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "t.csv").write_text(TABLE)
+    (tmp_path / "genes.csv").write_text(GENES)
+    return tmp_path
+
+
+def said(dataset: Dataset) -> str:
+    return "\n".join(account_lines(dataset, PreprocessingSpec()))
+
+
+def test_rows_are_joined_by_id_in_the_order_of_the_table(folder: Path) -> None:
+    found = load(folder, {"name": "clinical"}, {"name": "genes", "file": "genes.csv"})
+    assert found.x is not None
+    assert found.feature_names == ("age", "bmi", "genes.G1", "genes.G2")
+    assert_array_equal(found.x[:, 2:], [[2, 3], [4, 7], [6, 5], [8, 9]])
+    assert found.groups == {"clinical": (0, 1), "genes": (2, 3)}
+    assert {name: view.columns for name, view in found.views.items()} == found.groups
+    assert found.absent is None
+    assert "  view:      genes, 2 features\n" in said(found)
+
+
+def test_points_and_rows_without_a_partner_are_said(folder: Path) -> None:
+    (folder / "genes.csv").write_text(GENES.replace("p2", "q2"))
+    found = load(folder, {"name": "genes", "file": "genes.csv", **ZERO})
+    assert found.x is not None
+    assert_array_equal(np.isnan(found.x[1]), [False, True, True, True])
+    assert found.absent is not None
+    assert_array_equal(found.absent[1], [False, False, True, True])
+    assert not np.delete(found.absent, 1, axis=0).any()
+    assert "genes, 2 features; 1 of 4 points lack it: its kernels are zero there" in said(found)
+    assert "1 of its 4 rows are not in the data set and left out (q2)" in said(found)
+    assert "1 of 4 rows miss values in 1 column" in said(found)  # the age, not the genes
+    filled = load(folder, {"name": "genes", "file": "genes.csv", "missing": "impute"})
+    assert filled.absent is None
+    assert "1 of 4 points lack it: filled" in said(filled)
+    assert filled.fingerprint != found.fingerprint
+
+
+def test_a_point_that_lacks_a_view_must_be_asked_for(folder: Path) -> None:
+    (folder / "genes.csv").write_text(GENES.replace("p2", "q2"))
+    with mistake(
+        "view 'genes': 1 of 4 points lack it (p2); expected a value of the view for each point, or "
+        'missing, which says what holds without. Set missing = "zero" for its kernels to be zero '
+        'at these points, or missing = "impute" to fill its features.'
+    ):
+        load(folder, {"name": "genes", "file": "genes.csv"})
+
+
+def test_a_view_of_own_columns_may_be_lacked(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("a,b,c,label\n1,2,3,x\n4,,,y\n5,,6,x\n7,8,9,y\n")
+    view = {"name": "blood", "columns": ["b", 2]}
+    found = load(tmp_path, {**view, **ZERO}, id=None)
+    assert found.absent is not None
+    assert_array_equal(found.absent.any(axis=1), [False, True, False, False])
+    with mistake("view 'blood': 1 of 4 points lack it (row 1)"):
+        load(tmp_path, view, id=None)
+    with mistake("view 'blood': columns: no feature 'bb'", "Did you mean 'b'?"):
+        load(tmp_path, {"name": "blood", "columns": ["bb"]}, id=None)
+
+
+def test_arrays_and_sparse_files_are_views_too(folder: Path) -> None:
+    x = np.array([[8.0, 9], [2, 3], [6, 5]])
+    np.savez(folder / "genes.npz", x=x, ids=["p4", "p1", "p3"], feature_names=["G1", "G2"])
+    (folder / "genes.svm").write_text("0 1:2 2:3\n0 1:4 2:7\n0 2:5\n0 1:8\n")
+    found = load(folder, {"name": "genes", "file": "genes.npz", **ZERO})
+    assert found.x is not None
+    assert_array_equal(found.x[:, 2:], [[2, 3], [np.nan, np.nan], [6, 5], [8, 9]])
+    by_order = load(folder, {"name": "genes", "file": "genes.svm"})
+    assert by_order.x is not None
+    assert_array_equal(by_order.x[:, 2:], [[2, 3], [4, 7], [0, 5], [8, 0]])
+    assert by_order.feature_names[2:] == ("genes.f0", "genes.f1")
+    assert "view 'genes' has no ids: its rows are taken in their order" in said(by_order)
+
+
+def test_ids_are_the_same_as_numbers_and_as_text(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    (tmp_path / "t.csv").write_text("id,a,label\n7,1,x\n12,2,y\n3,5,x\n")
+    pd.DataFrame({"nr": [12, 3, 7], "g": [1.0, 2.0, 3.0]}).to_parquet(tmp_path / "g.parquet")
+    found = load(tmp_path, {"name": "g", "file": "g.parquet", "id": "nr"})
+    assert found.x is not None
+    assert_array_equal(found.x[:, 1], [3, 1, 2])
+
+
+def test_gram_matrices_are_joined_by_id(folder: Path) -> None:
+    gram = np.diag([4.0, 1, 3]) + 0.5
+    np.savez(folder / "k.npz", grams=gram, ids=["p4", "p1", "p3"])
+    found = load(folder, {"name": "strings", "grams": "k.npz", **ZERO})
+    one = found.given["strings"]
+    assert_array_equal(one.present, [True, False, True, True])
+    expected = [[1.5, 0, 0.5, 0.5], [0, 0, 0, 0], [0.5, 0, 3.5, 0.5], [0.5, 0, 0.5, 4.5]]
+    assert_array_equal(one.grams, [expected])
+    assert "strings, 1 Gram matrix; 1 of 4 points lack it: its kernels are zero" in said(found)
+    np.save(folder / "k.npy", np.stack([np.eye(4), 2 * np.eye(4)]))
+    assert load(folder, {"name": "s", "grams": "k.npy"}).given["s"].grams.shape == (2, 4, 4)
+
+
+def test_classes_that_are_left_out_leave_their_views(folder: Path) -> None:
+    text = TABLE.replace("80,24,b", "80,24,c")
+    (folder / "t.csv").write_text(text)
+    np.save(folder / "k.npy", np.diag([1.0, 2, 3, 4]))
+    np.savez(folder / "half.npz", grams=np.eye(3), ids=["p1", "p2", "p3"])
+    views = {"name": "s", "grams": "k.npy"}, {"name": "half", "grams": "half.npz"}
+    found = load(folder, *views, classes=["a", "b"])
+    assert_array_equal(found.given["s"].grams, [np.diag([1.0, 2, 3])])
+    assert found.given["half"].present.all()
+
+
+def test_a_table_may_hold_labels_alone(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("id,label\np1,x\np2,y\n")
+    np.save(tmp_path / "k.npy", np.eye(2))
+    found = load(tmp_path, {"name": "s", "grams": "k.npy"}, impute=None)
+    assert found.x is None
+    assert found.n_features == 0
+
+
+def test_groups_of_a_file_are_those_of_the_view_or_the_table(folder: Path) -> None:
+    (folder / "sets.gmt").write_text("A\t\tG1\tG2\tG3\nB\t\tG2\nC\t\tG1\n")
+    (folder / "own.csv").write_text("set,column\nbody,age\nbody,bmi\n")
+    (folder / "genes.csv").write_text(GENES.replace("p1,2", "p1,8").replace("p3,6", "p3,8")
+                                      .replace("p2,4", "p2,8"))  # fmt: skip
+    view = {"name": "genes", "file": "genes.csv", "group_file": "sets.gmt"}
+    found = load(folder, view, group_file="own.csv")
+    # G1 does not vary: it leaves its groups, and C with it.
+    assert found.feature_names == ("age", "bmi", "genes.G2")
+    assert found.groups == {"genes": (2,), "body": (0, 1), "A": (2,), "B": (2,)}
+    assert "sets.gmt: 3 groups; 1 of their 3 features are not in the data" in said(found)
+
+
+MISTAKES = [
+    ({"file": "genes.csv", "id": "idd"}, "view 'v' (", "id: no column 'idd'", "mean 'id'?"),
+    ({"file": "twice.csv"}, "ids that occur more than once: 'p1'", "Correct these rows"),
+    ({"file": "blank.csv"}, "1 rows without an id", "an id of its own for each row"),
+    ({"file": "label.csv"}, "a column 'label', as the label is called", 'ignore = ["label"]'),
+    ({"file": "others.csv"}, "ids such as q1, q2, none of them in the data set", "such as p1, p2"),
+    ({"file": "short.svm"}, "1 rows for 4 points, and no ids", "Set id = the column"),
+    ({"file": "gene.csv"}, "no such file", "Did you mean 'genes.csv'?"),
+    ({"grams": "k.npy"}, "3 rows for 4 points, and no ids"),
+    ({"grams": "k.npz", "id": "names"}, "no array 'names'", "names the points"),
+]
+
+
+@pytest.mark.parametrize(("view", "messages"), [(m[0], m[1:]) for m in MISTAKES])
+def test_a_view_that_cannot_be_joined_is_told(
+    folder: Path, view: dict[str, Any], messages: tuple[str, ...]
+) -> None:
+    for name, text in {
+        "twice.csv": GENES + "p1,1,1\n",
+        "blank.csv": GENES + ",1,1\n",
+        "label.csv": GENES.replace("G2", "label"),
+        "others.csv": "id,G1\nq1,1\nq2,2\n",
+        "short.svm": "0 1:1\n",
+    }.items():
+        (folder / name).write_text(text)
+    np.save(folder / "k.npy", np.eye(3))
+    np.savez(folder / "k.npz", grams=np.eye(4))
+    with mistake(*messages):
+        load(folder, {"name": "v", **view})
+
+
+def test_ids_in_the_view_alone_are_refused(folder: Path) -> None:
+    with mistake("ids, but the data set has none", "Set id = the column of the data set"):
+        load(folder, {"name": "g", "file": "genes.csv", "id": "id"}, id=None, ignore=["id"])
+
+
+def test_a_given_matrix_must_be_a_gram_matrix(folder: Path) -> None:
+    np.save(folder / "k.npy", -np.eye(4))
+    with pytest.raises(GramError, match=r"view 's' .*kernel 0: smallest eigenvalue -1"):
+        load(folder, {"name": "s", "grams": "k.npy"})
+
+
+def test_a_view_that_all_points_lack_is_refused() -> None:
+    x = np.full((2, 1), np.nan)
+    with mistake("t: view 'v': 2 of 2 points lack it (row 0, row 1)", "Leave the view out"):
+        check_views(x, {"v": View((0,), "zero")}, {}, None, "t")

@@ -1,0 +1,66 @@
+"""`given_features` that are sparse: banks of them, against banks of dense ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.sparse import coo_array, csr_array, csr_matrix, random_array
+
+import mkldist
+from mkldist.errors import DataError, GramError, SpecError
+from mkldist.in_memory.given_features import Features
+from mkldist.in_memory.kernel_bank import KernelBank
+
+POINTS = csr_array(random_array((70, 30), density=0.2, rng=np.random.default_rng(1)))
+TRAIN, NEW = POINTS[:50], POINTS[50:]
+Y = np.where(TRAIN.sum(axis=1) > np.median(TRAIN.sum(axis=1)), 1.0, -1.0)
+KERNELS = [
+    mkldist.kernels.Gaussian([0.5, 2.0], features=["all", "x3"]),
+    mkldist.kernels.Polynomial(2),
+    mkldist.kernels.Linear(features="half"),
+]
+GROUPS = {"half": list(range(15))}
+
+
+def bank_of(points: Any, **settings: Any) -> KernelBank:
+    return KernelBank(points, KERNELS, groups=GROUPS, **settings)
+
+
+@pytest.mark.parametrize("backend", ["memory", "recompute", "stream"])
+@pytest.mark.parametrize("normalisation", ["trace", "cosine", ["centre", "trace"]])
+def test_a_bank_of_sparse_points_is_that_of_dense_ones(backend, normalisation):
+    dense = bank_of(TRAIN.toarray(), normalisation=normalisation)
+    with bank_of(TRAIN, normalisation=normalisation, backend=backend) as bank:
+        assert bank.kernels.equals(dense.kernels)
+        assert_allclose(bank.view.scale, dense.view.scale, rtol=1e-9)
+        solution = mkldist.solve("level", bank, Y, C=5.0, tol=1e-6)
+        assert solution.objective == pytest.approx(
+            mkldist.solve("level", dense, Y, C=5.0, tol=1e-6).objective, rel=1e-5
+        )
+        expected = solution.decision_function(dense.on(NEW.toarray()))
+        for new in (NEW, NEW.toarray(), csr_matrix(NEW), coo_array(NEW)):
+            found = solution.decision_function(bank.on(new))
+            assert_allclose(found, expected, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "said"),
+    [
+        (lambda: bank_of(TRAIN.toarray()).on(NEW), DataError,
+         "X_new: sparse features; expected dense ones, as the bank was made of. Call X_new"),
+        (lambda: bank_of(TRAIN).on(NEW[:, :4]), DataError, "X_new: 4 columns; expected 30"),
+        (lambda: bank_of(csr_array([[np.nan, 1.0]])), DataError, "X: 1 value missing or infinite"),
+        (lambda: bank_of(csr_array((0, 3))), DataError, r"X: a sparse array of float64, shape \(0"),
+        (lambda: Features.of({"a": TRAIN}), DataError, r"X\['a'\]: sparse features; expected den"),
+        (lambda: KernelBank(TRAIN, [mkldist.kernels.Laplacian(1.0)]), SpecError,
+         "a laplacian-rbf kernel of sparse features, dense 0.0 MiB; expected gaussian"),
+        (lambda: bank_of(TRAIN).expansion(mkldist.solve("uniform", bank_of(TRAIN), Y, C=1.0)),
+         GramError, "a bank of sparse features; expected a bank of dense features"),
+    ],
+)  # fmt: skip
+def test_mistakes_are_told(make, error, said):
+    with pytest.raises(error, match=said):
+        make()

@@ -1,0 +1,42 @@
+"""Entries of ``[[datasets.views]]``: what goes together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from mkldist.spec.model import DatasetSpec
+from mkldist.spec.views import ViewSpec
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"file": "a.csv", "grams": "b.npy"}, "found file and grams; expected one source"),
+        ({"columns": ["a"], "file": "a.csv"}, "found columns and file"),
+        ({"ignore": ["a"]}, "found ignore without file"),
+        ({"id": "a"}, "found id without a file"),
+        ({"grams": "b.npy", "group_file": "g.gmt"}, "found group_file and grams"),
+        ({"grams": "b.npy", "missing": "impute"}, 'found missing = "impute" and grams'),
+        ({"name": "views"}, "a word for features; expected another"),
+        ({"missing": "drop"}, "Input should be 'zero' or 'impute'"),
+    ],
+)
+def test_keys_that_contradict_each_other_are_refused(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
+        ViewSpec.model_validate({"name": "v", **given})
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"views": [{"name": "v"}, {"name": "v"}]}, "found 'v' twice in views and groups"),
+        ({"views": [{"name": "v"}], "groups": {"v": ["a"]}}, "found 'v' twice"),
+        ({"views": [{"name": "v"}], "grams": "k.npy"}, "found grams and views"),
+    ],
+)
+def test_views_have_names_of_their_own_beside_features(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
+        DatasetSpec.model_validate({"name": "d", **given})
