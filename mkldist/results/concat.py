@@ -33,8 +33,8 @@ def concat(tree: xr.DataTree, dim: str) -> xr.DataTree:
     tree : xarray.DataTree
         As :func:`mkldist.open_results` or :func:`mkldist.selected` returns it.
     dim : str
-        ``"method_name"``, ``"bank"`` or ``"dataset"`` joins the nodes that differ in nothing else, along
-        a dimension of their names.  A size joins the nodes of each method along the numbers:
+        ``"method_name"``, ``"bank"`` or ``"dataset"`` joins the nodes that differ in nothing else,
+        along a dimension of their names.  A size joins the nodes of each method along the numbers:
         ``"n_kernels"``, those of different banks on the same data set, or of different data sets if
         there is one bank; ``"n_features"``, ``"n_train"``, ``"n_test"`` and ``"n_unlabelled"``,
         those of different data sets.  A size that differs between splits counts with its median.
@@ -135,12 +135,20 @@ def _side_by_side(group: Sequence[Part], dim: str) -> xr.Dataset:
     described = {v.name: v.attributes for v in COORDINATES if v.name in SIZES}.get(
         dim, {"long_name": f"name of the {PLACES.get(dim, dim)}"}
     )
+    others = [name for name in _union(part.coords for part in parts) if name not in indexes]
+    partial = [name for name in others if any(name not in part.coords for part in parts)]
+    bare = [part.drop_vars([*shared, *partial], errors="ignore") for part in _of_equal_dims(parts)]
+    differing = [
+        name
+        for name in others
+        if name in bare[0].coords and not all(bare[0][name].equals(part[name]) for part in bare)
+    ]
     return xr.concat(
-        [part.drop_vars(shared, errors="ignore") for part in _of_equal_dims(parts)],
+        bare,
         xr.DataArray(values, {dim: values}, (dim,), dim, attrs=described),
         data_vars="all",
-        coords="different",
-        compat="equals",
+        coords=differing,
+        compat="override",
         join="exact",
         fill_value={**dict.fromkeys(_union(part.data_vars for part in parts), np.nan), **texts},
         combine_attrs="drop_conflicts",
@@ -163,9 +171,9 @@ def _filled(
 
 def _shared_coordinates(
     parts: Sequence[xr.Dataset], indexes: Mapping[Hashable, Array]
-) -> dict[Hashable, xr.DataArray]:
+) -> dict[Hashable, xr.Variable]:
     """Return coordinates along the dims of parts whose known values agree, such as widths."""
-    shared = {}
+    shared: dict[Hashable, xr.Variable] = {}
     for name in _union(part.coords for part in parts):
         own = [part[name] for part in parts if name in part.coords]
         if name in indexes or not own[0].dims or len({array.dims for array in own}) > 1:
@@ -180,7 +188,7 @@ def _shared_coordinates(
                 break
             values = np.where(known, values, other)
         if agree:
-            shared[name] = own[0].copy(data=values)
+            shared[name] = own[0].variable.copy(data=values)
     return shared
 
 

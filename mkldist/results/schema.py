@@ -300,11 +300,6 @@ NOT_SCALARS = frozenset(
 """Names that no scalar of a run may take."""
 RESERVED = NOT_SCALARS | {v.name for v in (*ALL_SCORES, *SCALARS, VALIDATION_SECONDS)}
 """Names that no hyperparameter may take."""
-ORDER = {
-    variable.name: place
-    for place, variable in enumerate(
-        (STATE, *ALL_SCORES, *SCALARS, VALIDATION_SECONDS, CHOSEN_KERNEL, *TEXTS, RUN_ID)
-        + (*_OF_CLASSES, *VECTORS)
-    )
-}
+_SHOWN = (*ALL_SCORES, *SCALARS, VALIDATION_SECONDS, CHOSEN_KERNEL, *TEXTS, RUN_ID)
+ORDER = {v.name: place for place, v in enumerate((STATE, *_SHOWN, *_OF_CLASSES, *VECTORS))}
 """Order in which nodes show their variables; those that are not known here come before text."""

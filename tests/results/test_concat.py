@@ -79,7 +79,7 @@ def test_methods_have_all_settings_and_those_without_stand_at_each(tree):
     node = mkldist.concat(tree, "method_name")["heart/m20"].to_dataset()
     assert node.method_name.values.tolist() == ["level", "majority", "uniform"]
     assert node.C.values.tolist() == [0.1, 1.0, 9.0]
-    assert node.test_error.dims == ("method", "split", "C")
+    assert node.test_error.dims == ("method_name", "split", "C")
     own = tree["heart/m20/majority"]
     for C in (0.1, 1.0, 9.0):
         part = node.sel(method_name="majority", C=C)

@@ -113,6 +113,7 @@ def test_only_the_chunks_of_a_part_are_read(tree, monkeypatch):
     assert len(read) == 1
     assert node.kernel_weights.variable[1:3].values.shape == (2, 3, 7)
     assert len(read) == 3
+    assert node.gap.variable.values.shape == (N_SPLITS, 3)
     assert len(read) == 3 + N_SPLITS
 
 
