@@ -132,7 +132,8 @@ def _f1(confusion: Floats) -> Floats:
     """Return the F1 score of each class; NaN for one without points and predictions."""
     both = confusion.sum(axis=0) + confusion.sum(axis=1)
     right = 2.0 * np.diagonal(confusion)
-    return np.divide(right, both, out=np.full(len(both), np.nan), where=both > 0)
+    scores: Floats = np.divide(right, both, out=np.full(len(both), np.nan), where=both > 0)
+    return scores
 
 
 def predicted_classes(values: Floats, order: Ints) -> Ints:

@@ -96,7 +96,8 @@ def write_rows(
     values = np.asarray(values, dtype=_dtype(document)).reshape(shape)
     for index in np.ndindex(*(math.ceil(size / c) for size, c in zip(shape, chunks, strict=True))):
         begin = [i * chunk for i, chunk in zip(index, chunks, strict=True)]
-        part = values[(..., *(slice(b, b + c) for b, c in zip(begin, chunks, strict=True)))]
+        where: tuple[Any, ...] = tuple(slice(b, b + c) for b, c in zip(begin, chunks, strict=True))
+        part = values[(..., *where)]
         if list(part.shape) != chunks:  # a chunk is stored whole, also beyond the array
             whole = np.full(chunks, fill_of(document), dtype=values.dtype)
             whole[tuple(map(slice, part.shape))] = part

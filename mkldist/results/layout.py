@@ -219,7 +219,9 @@ def _of_dataset(
 ) -> dict[str, Coordinate]:
     """Return the coordinates of a data set: splits, classes, and rows with their labels."""
     splits = facts.splits.get(dataset, {})
-    found = {SPLIT: np.arange(n_splits)} | {name: a[:n_splits] for name, a in splits.items()}
+    numbers: Array = np.arange(n_splits)
+    found: dict[str, Array] = {SPLIT: numbers}
+    found |= {name: values[:n_splits] for name, values in splits.items()}
     if dataset in facts.classes:
         classes = np.array(facts.classes[dataset], dtype=object)
         found |= {CLASS: classes, PREDICTED: classes}

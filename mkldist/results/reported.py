@@ -84,7 +84,8 @@ def names_at(positions: Array, names: Sequence[str]) -> Array:
     """
     known = np.nan_to_num(np.asarray(positions, dtype=np.float64), nan=-1.0).astype(np.intp)
     found = np.empty(known.shape, dtype=object)
-    for place, position in np.ndenumerate(known):
+    for place, at in np.ndenumerate(known):
+        position = int(at)
         name = names[position] if len(names) else str(position)
         found[place] = name if position >= 0 else ""
     return found

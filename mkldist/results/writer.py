@@ -98,16 +98,15 @@ class TreeWriter:
         dims = self._index.nodes[node]
         values = {place: scalars(record, dims) for place, record in placed.items()}
         texts = {place: self._texts(node, record) for place, record in placed.items()}
-        names = {name for given in (*values.values(), *texts.values()) for name in given}
-        self._add_missing(node, names - {variable.name for variable in (*TEXTS, STATE)})
+        of_texts = dict.fromkeys(name for given in texts.values() for name in given)
+        self._add_missing(node, {name for given in values.values() for name in given} | {*of_texts})
         self._add_classes(node, placed.values())
         region = _Region(self._index, node, placed)
         for name in self._index.scalars[node]:
             region.write(name, {p: given.get(name, np.nan) for p, given in values.items()})
-        own = [name for name in dict.fromkeys(n for given in texts.values() for n in given)
-               if name != STATE.name]  # fmt: skip
-        for name in own:
-            region.write(name, {place: given.get(name, "") for place, given in texts.items()})
+        for name in of_texts:
+            if name != STATE.name:
+                region.write(name, {place: given.get(name, "") for place, given in texts.items()})
         self._write_vectors(node, placed)
         self._write_classes(node, placed)
         self._write_traces(node, placed)
