@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import matplotlib as mpl
 import numpy as np
 import pytest
 
@@ -99,7 +100,7 @@ def test_its_table_names_every_method():
 
 def test_its_python_and_that_of_the_manual_solve_problems():
     (_, on_arrays) = blocks("python")
-    (on_a_graph, _, with_estimators, on_a_bank) = blocks("python", MANUAL)
+    (on_a_graph, _, _, with_estimators, on_a_bank) = blocks("python", MANUAL)
     x = np.random.default_rng(0).normal(size=(40, 2))
     x[:20] += 3
     y = np.repeat([-1.0, 1.0], 20)
@@ -129,10 +130,13 @@ def test_its_python_and_that_of_the_manual_read_results(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     file = ROOT / "sweeps" / "quickstart.toml"
     run_sweep(load_sweep(file, SMALL), origin=file, connect_options=ConnectOptions(n_workers=1))
-    (reading, _), (_, tracing, *_) = blocks("python"), blocks("python", MANUAL)
+    (reading, _), (_, tracing, coordinates, *_) = blocks("python"), blocks("python", MANUAL)
     names: dict[str, Any] = {}
     exec(reading, names)
     names["tree"].close()
     exec(tracing, names)
     assert float(names["trace"].gap.min()) <= 0.01
+    with mpl.rc_context({"backend": "agg"}):
+        exec(coordinates, names)
+    assert names["runs"].query("method == 'level'").test_error.max() <= 1.0
     names["tree"].close()
