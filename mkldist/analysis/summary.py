@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 Row = dict[str, Any]
+ROUNDING = 1.0 + 1e-12  # of means that are equal but for the order of their sums
 IDENTITY_COLUMNS = 3  # data set, bank and method
 
 
@@ -172,7 +173,7 @@ def summary_rows(nodes: Sequence[NodeArrays]) -> list[Row]:
     for row in rows:
         least[row["dataset"]] = np.fmin(least.get(row["dataset"], np.nan), loss_of(row))
     for row in rows:
-        row["best"] = bool(loss_of(row) == least[row["dataset"]])
+        row["best"] = bool(loss_of(row) <= least[row["dataset"]] * ROUNDING)
     return rows
 
 
@@ -198,7 +199,8 @@ def _rows_of(node: NodeArrays, names: Sequence[str] | dict[str, None]) -> Iterat
 def _mark_edges(rows: Sequence[Row], grid: Mapping[str, Array]) -> None:
     """Set in the rows of least loss which hyperparameters lie at an end of their grid."""
     losses = np.array([loss_of(row) for row in rows])
-    best = [row for row, at in zip(rows, losses == np.fmin.reduce(losses), strict=True) if at]
+    least = np.fmin.reduce(losses) * ROUNDING
+    best = [row for row, loss in zip(rows, losses, strict=True) if loss <= least]
     for row in rows:
         row["edge"] = ""
     for row in best:

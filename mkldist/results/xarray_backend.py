@@ -59,7 +59,7 @@ class StoredArray(BackendArray):
             else range(index % size, index % size + 1)
             for index, size in zip(key, self.shape, strict=True)
         ]
-        part = [slice(min(r), max(r) + 1) if r else slice(0, 0) for r in ranges]
+        part = [slice(min(r[0], r[-1]), max(r[0], r[-1]) + 1) if r else slice(0, 0) for r in ranges]
         try:
             values = read_part(self._folder, self._document, part)
         except (ValueError, OSError, RuntimeError) as error:
@@ -116,14 +116,15 @@ def _variable(folder: Path, document: Document) -> xr.Variable:
 def _dataset(where: str, nodes: Nodes, groups: Mapping[str, Document]) -> xr.Dataset:
     """Return the variables of a node, with those coordinates that it shares with others."""
     variables = nodes[where]
-    names = _coordinate_names(where, groups)
-    coordinates = {name: v for name, v in variables.items() if name in names or v.dims == (name,)}
+    coordinates = _coordinates(where, nodes, groups)
+    for name, variable in variables.items():
+        if variable.dims == (name,):  # read now and once: its values become an index
+            coordinates[name] = variable.load()
     dims = {dim for variable in variables.values() for dim in variable.dims}
     if RUN_ID.name in variables:
         for above in _above(where):
-            shared = (nodes[above][name] for name in _coordinate_names(above, groups))
-            named = zip(_coordinate_names(above, groups), shared, strict=True)
-            coordinates |= {name: v for name, v in named if dims.issuperset(v.dims)}
+            shared = _coordinates(above, nodes, groups).items()
+            coordinates |= {name: v for name, v in shared if dims.issuperset(v.dims)}
     if where.endswith(f"/{CONVERGENCE}"):
         coordinates |= _counted(variables)
     others = sorted(variables, key=lambda name: ORDER.get(name, ORDER[CHOSEN_KERNEL.name]))
@@ -134,10 +135,12 @@ def _dataset(where: str, nodes: Nodes, groups: Mapping[str, Document]) -> xr.Dat
     return xr.Dataset(data, coordinates, attributes)
 
 
-def _coordinate_names(where: str, groups: Mapping[str, Document]) -> list[str]:
-    """Return the names of a group's coordinates that are not those of a dim."""
+def _coordinates(
+    where: str, nodes: Nodes, groups: Mapping[str, Document]
+) -> dict[str, xr.Variable]:
+    """Return the coordinates of a group that are not those of a dim."""
     names: str = groups[where].get("attributes", {}).get(COORDINATE_NAMES, "")
-    return names.split()
+    return {name: nodes[where][name] for name in names.split() if name in nodes[where]}
 
 
 def _above(where: str) -> list[str]:
