@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from mkldist.in_memory.kernel_bank import KernelBank
     from mkldist.in_memory.solve import solve, solve_path
     from mkldist.models.model import Model, load_model
+    from mkldist.results.concat import concat
+    from mkldist.results.rows import to_frame
     from mkldist.results.selected import selected
     from mkldist.results.tree import open_results
     from mkldist.solvers.base import Solution
@@ -32,6 +34,7 @@ _EXPORTS = {
     "OneClassMKL": "mkldist.estimators.one_class",
     "SemiSupervisedMKLClassifier": "mkldist.estimators.semi_supervised",
     "Solution": "mkldist.solvers.base",
+    "concat": "mkldist.results.concat",
     "list_kernels": "mkldist.from_python.listings",
     "list_methods": "mkldist.from_python.listings",
     "load_model": "mkldist.models.model",
@@ -41,6 +44,7 @@ _EXPORTS = {
     "solve": "mkldist.in_memory.solve",
     "sweep": "mkldist.from_python.sweeps",
     "solve_path": "mkldist.in_memory.solve",
+    "to_frame": "mkldist.results.rows",
 }
 
 __all__ = [
@@ -51,6 +55,7 @@ __all__ = [
     "OneClassMKL",
     "SemiSupervisedMKLClassifier",
     "Solution",
+    "concat",
     "kernels",
     "list_kernels",
     "list_methods",
@@ -61,6 +66,7 @@ __all__ = [
     "solve",
     "solve_path",
     "sweep",
+    "to_frame",
 ]
 
 

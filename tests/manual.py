@@ -58,7 +58,8 @@ KEYS: dict[str, type[BaseModel]] = {
     "every method": SolverParams,
     "outputs": OutputsSpec,
 }
-_WORK = {*Counters().as_dict(), *(v.name for v in schema.SCALARS if v.name.endswith("_seconds"))}
+_SECONDS = {v.name for v in schema.SCALARS if v.name.endswith("seconds")}
+_WORK = {*Counters().as_dict(), *_SECONDS}
 VARIABLES: dict[str, tuple[schema.Variable, ...]] = {
     "solutions": (
         schema.STATE,
@@ -73,9 +74,18 @@ VARIABLES: dict[str, tuple[schema.Variable, ...]] = {
         *(
             variable
             for task in ("classification", "regression")
-            for of_part in (schema.SCORES, schema.UNLABELLED_SCORES, schema.VALIDATION_SCORES)
+            for of_part in (
+                schema.SCORES,
+                schema.TRAINING_SCORES,
+                schema.UNLABELLED_SCORES,
+                schema.VALIDATION_SCORES,
+            )
             for variable in of_part[task]
         ),
+        *schema.TWO_CLASS_SCORES,
+        *schema.UNLABELLED_TWO_CLASS_SCORES,
+        schema.LOG_LOSS,
+        schema.UNLABELLED_LOG_LOSS,
         *schema.CLASS_SCORES,
         *schema.UNLABELLED_CLASS_SCORES,
     ),
@@ -84,6 +94,7 @@ VARIABLES: dict[str, tuple[schema.Variable, ...]] = {
         schema.VALIDATION_SECONDS,
     ),
     "traces": schema.TRACES,
+    "coordinates": schema.COORDINATES,
 }
 
 _BOUNDS = (("gt", ">"), ("ge", "≥"), ("lt", "<"), ("le", "≤"))

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import matplotlib as mpl
 import numpy as np
 import pytest
 
@@ -92,6 +93,12 @@ def test_its_sweep_file_is_right():
     }
 
 
+def block_with(words: str) -> str:
+    """Return the one block of Python of the manual that contains these words."""
+    [block] = [block for block in blocks("python", MANUAL) if words in block]
+    return block
+
+
 def test_its_table_names_every_method():
     section = README.read_text().split("## Methods\n")[1].split("\n## ")[0]
     assert set(re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE)) == set(METHODS)
@@ -99,9 +106,10 @@ def test_its_table_names_every_method():
 
 def test_its_python_and_that_of_the_manual_solve_problems(tmp_path, monkeypatch):
     (_, on_arrays) = blocks("python")
-    (of_ones_own, on_a_graph, _, of_a_model, _, with_estimators, on_a_bank, on_views) = blocks(
-        "python", MANUAL
-    )
+    of_ones_own = block_with("def hellinger")
+    on_a_graph, of_a_model = block_with("graph_laplacian"), block_with("load_model")
+    with_estimators, on_views = block_with("GridSearchCV"), block_with("expression_test")
+    on_a_bank = block_with("an array (n, d), or a DataFrame")
     x = np.random.default_rng(0).normal(size=(40, 2))
     x[:20] += 3
     y = np.repeat([-1.0, 1.0], 20)
@@ -138,7 +146,7 @@ def test_its_python_and_that_of_the_manual_solve_problems(tmp_path, monkeypatch)
 
 def test_the_sweep_from_python_of_the_manual_runs(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    [program] = [block for block in blocks("python", MANUAL) if "mkldist.sweep(" in block]
+    program = block_with("mkldist.sweep(spec")
     x = np.random.default_rng(0).normal(size=(40, 2))
     names: dict[str, Any] = {"mkldist": mkldist, "X": x, "y": x[:, 0] > 0}
     exec(program, names)
@@ -152,10 +160,14 @@ def test_its_python_and_that_of_the_manual_read_results(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     file = ROOT / "sweeps" / "quickstart.toml"
     run_sweep(load_sweep(file, SMALL), origin=file, connect_options=ConnectOptions(n_workers=1))
-    (reading, _), (_, _, tracing, *_) = blocks("python"), blocks("python", MANUAL)
+    (reading, _) = blocks("python")
+    tracing, coordinates = block_with("level/convergence"), block_with("mkldist.to_frame")
     names: dict[str, Any] = {}
     exec(reading, names)
     names["tree"].close()
     exec(tracing, names)
     assert float(names["trace"].gap.min()) <= 0.01
+    with mpl.rc_context({"backend": "agg"}):
+        exec(coordinates, names)
+    assert names["runs"].query("method == 'level'").test_error.max() <= 1.0
     names["tree"].close()

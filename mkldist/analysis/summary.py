@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 Row = dict[str, Any]
-SECONDS = ("own_seconds", "pass_seconds")
+ROUNDING = 1.0 + 1e-12  # of means that are equal but for the order of their sums
 IDENTITY_COLUMNS = 3  # data set, bank and method
 
 
@@ -56,8 +56,13 @@ def summary(tree: xr.DataTree) -> pd.DataFrame:
             own time of the run and its share of the passes;
         ``gap_max``
             the largest certified relative duality gap;
+        ``validation_error_mean``, ``validation_error_sd``, ``validation_rmse_mean`` …
+            losses on the inner folds of a sweep with ``[selection]``;
         ``best``
-            true in the rows of the smallest :func:`loss_of` their data set.
+            true in the rows of the smallest :func:`loss_of` their data set;
+        ``edge``
+            in the row of a method's smallest loss, the hyperparameters whose value there is the
+            least or the greatest of several, such as ``C = 1000``; else empty.
     """
     import pandas as pd
 
@@ -78,6 +83,8 @@ def selected_summary(tree: xr.DataTree) -> pd.DataFrame:
     pandas.DataFrame
         Columns of :func:`summary`, at the setting selected in each split.  The columns of
         hyperparameters hold text: the value, or the least and the greatest one if splits differ.
+        ``edge`` names the hyperparameters whose selected value is the least or the greatest of its
+        grid in most splits.
     """
     chosen = selected(tree)
     table = summary(chosen)
@@ -90,7 +97,34 @@ def selected_summary(tree: xr.DataTree) -> pd.DataFrame:
         column = [_span(values[key][name].to_numpy()) if name in values[key] else None
                   for key in keys]  # fmt: skip
         table.insert(IDENTITY_COLUMNS + place, name, column)
+    grids = {tuple(place_of(node).values()): _grid_of(node) for node in method_nodes(tree)}
+    table["edge"] = [
+        _selected_edge(grids[key], {n: values[key][n].to_numpy() for n in grids[key]})
+        for key in keys
+    ]
     return table
+
+
+def _grid_of(node: xr.DataTree) -> dict[str, Array]:
+    return {name: node[name].to_numpy() for name in hyperparameters(node)}
+
+
+def _selected_edge(grid: dict[str, Array], chosen: dict[str, Array]) -> str:
+    """Return the hyperparameters that most splits select at an end of their grid."""
+    found = []
+    for name, values in grid.items():
+        for end in _ends(values):
+            count, n_splits = int((chosen[name] == end).sum()), len(chosen[name])
+            if 2 * count > n_splits:
+                found.append(f"{name} = {end:g} in {count} of {n_splits} splits")
+    return ", ".join(found)
+
+
+def _ends(values: Array) -> tuple[float, ...]:
+    """Return the least and the greatest of several numbers; nothing for one value or for text."""
+    if values.dtype.kind not in "fi" or len(values) < 2:
+        return ()
+    return float(values.min()), float(values.max())
 
 
 def _span(values: np.ndarray[Any, Any]) -> str:
@@ -102,19 +136,22 @@ def _span(values: np.ndarray[Any, Any]) -> str:
 
 
 def loss_of(row: Row) -> float:
-    """Return the loss of a row: the mean test error, or for regression the mean RMSE.
+    """Return the loss of a row, by which the best one is found.
 
-    Without test points it is the mean error on the unlabelled points.
+    It is the mean loss on the inner folds, where the sweep has ``[selection]``; else the mean test
+    error, or for regression the mean RMSE; without test points, the mean error on the unlabelled
+    points.
     """
-    if row["task"] == "regression":
-        return float(row["rmse_mean"])
-    error = row["test_error_mean"]
-    return float(row["unlabelled_error_mean"] if np.isnan(error) else error)
+    of_task = ("validation_rmse", "rmse") if row["task"] == "regression" else ERRORS
+    losses = [float(row[f"{name}_mean"]) for name in of_task]
+    return next((loss for loss in losses if not np.isnan(loss)), np.nan)
 
 
+ERRORS = ("validation_error", "test_error", "unlabelled_error")
+"""Losses of classification by which rows are ranked: the first that a row has."""
 _IDENTITY = ("dataset", "bank", "method")
-_SCORES = ("test_error", "unlabelled_error", "rmse", "r2")
-INPUTS = ("state", "stop_reason", *_SCORES, "active_kernels", "gap", *SECONDS)
+_SCORES = (*ERRORS, "validation_rmse", "rmse", "r2")
+INPUTS = ("state", "stop_reason", *_SCORES, "active_kernels", "gap", "seconds")
 """Variables that :func:`summary_rows` needs."""
 
 
@@ -127,12 +164,16 @@ def summary_rows(nodes: Sequence[NodeArrays]) -> list[Row]:
         Runs of each method, with the variables :data:`INPUTS`.
     """
     names = dict.fromkeys(name for node in nodes for name in node.dims)
-    rows = [row for node in nodes for row in _rows_of(node, names)]
+    rows = []
+    for node in nodes:
+        own = list(_rows_of(node, names))
+        _mark_edges(own, node.dims)
+        rows += own
     least: dict[str, float] = {}
     for row in rows:
         least[row["dataset"]] = np.fmin(least.get(row["dataset"], np.nan), loss_of(row))
     for row in rows:
-        row["best"] = bool(loss_of(row) == least[row["dataset"]])
+        row["best"] = bool(loss_of(row) <= least[row["dataset"]] * ROUNDING)
     return rows
 
 
@@ -155,6 +196,22 @@ def _rows_of(node: NodeArrays, names: Sequence[str] | dict[str, None]) -> Iterat
         }
 
 
+def _mark_edges(rows: Sequence[Row], grid: Mapping[str, Array]) -> None:
+    """Set in the rows of least loss which hyperparameters lie at an end of their grid."""
+    losses = np.array([loss_of(row) for row in rows])
+    least = np.fmin.reduce(losses) * ROUNDING
+    best = [row for row, loss in zip(rows, losses, strict=True) if loss <= least]
+    for row in rows:
+        row["edge"] = ""
+    for row in best:
+        at_end = {
+            name: f"{name} = {row[name]:g}"
+            for name, values in grid.items()
+            if all(other[name] in _ends(values) for other in best)
+        }
+        row["edge"] = ", ".join(at_end.values())
+
+
 def _averages(planned: Array, values: dict[str, Array]) -> dict[str, Array]:
     """Return counts of states, and means and deviations over the splits, by setting."""
     nothing = np.full(planned.shape, np.nan)
@@ -166,10 +223,8 @@ def _averages(planned: Array, values: dict[str, Array]) -> dict[str, Array]:
     def of_complete(name: str) -> Floats:
         return np.where(complete, values.get(name, nothing).astype(float), np.nan)
 
-    parts = np.array([of_complete(name) for name in SECONDS])
-    seconds = np.where(np.isnan(parts).all(axis=0), np.nan, np.nansum(parts, axis=0))
     scores = {score: _mean_sd(of_complete(score)) for score in _SCORES}
-    active, taken = _mean_sd(of_complete("active_kernels")), _mean_sd(seconds)
+    active, taken = _mean_sd(of_complete("active_kernels")), _mean_sd(of_complete("seconds"))
     return {
         "complete": complete.sum(axis=0),
         "failed": failed.sum(axis=0),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from mkldist.analysis.captions import caption, is_missing
 from mkldist.analysis.summary import (
     INPUTS,
     Row,
@@ -22,7 +23,7 @@ from mkldist.results.tree import current, open_results
 from mkldist.results.tree_index import TreeIndex
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     import pandas as pd
@@ -32,13 +33,19 @@ if TYPE_CHECKING:
 
 ROW_LIMIT = 60
 _ENDLESS = 10_000
+_AVERAGED = ("test_error", "unlabelled_error", "validation_error", "rmse", "validation_rmse", "r2",
+             "active", "seconds")  # fmt: skip
 _MEASURES = frozenset(
-    ("complete", "failed", "waiting", "early", "test_error_mean", "test_error_sd",
-     "unlabelled_error_mean", "unlabelled_error_sd", "rmse_mean", "rmse_sd", "r2_mean", "r2_sd",
-     "active_mean", "active_sd", "seconds_mean", "seconds_sd", "gap_max", "task", "best")
+    ("complete", "failed", "waiting", "early", "gap_max", "task", "best", "edge",
+     *(f"{name}_{of}" for name in _AVERAGED for of in ("mean", "sd")))
 )  # fmt: skip
 _IDENTITY = ("dataset", "bank", "method")
-_ERRORS = {"test_error": "test error %", "unlabelled_error": "unlabelled\nerror %"}
+_ERRORS = {
+    "validation_error": "validation\nerror %",
+    "test_error": "test error %",
+    "unlabelled_error": "unlabelled\nerror %",
+}
+_LOSSES = {"validation_rmse": "validation\nRMSE", "rmse": "RMSE"}
 _MISSED, _MET = " !", "  "  # marks of runs that missed or met their tolerance
 _NOTHING = "–"  # noqa: RUF001, the dash that stands for a missing number
 
@@ -104,7 +111,7 @@ class SummaryTable:
                 break
         yield from parts
         note = f"{self.note}\n" * bool(self.note)
-        yield Text(note + _caption(self.summary, self.shown, detail), style="dim")
+        yield Text(note + caption(self.summary, self.shown, runs=detail.runs), style="dim")
 
     def _parts(self, detail: _Detail) -> Iterator[RenderableType]:
         columns = self.summary[0] if self.summary else ()
@@ -187,13 +194,13 @@ def _tables_of(
     """Return headings and the rows of each data set of one task."""
     from rich.text import Text
 
-    errors = _errors_of(shown)
-    scores = ("RMSE", "R²") if task == "regression" else tuple(_ERRORS[name] for name in errors)
+    losses = _losses_of(shown, _LOSSES if task == "regression" else _ERRORS)
+    scores = [*losses.values(), *(["R²"] if task == "regression" else [])]
     early = any(row["early"] for row in shown)
     gap = "largest  \ngap  " if early else "largest\ngap"
     measures = [*scores, "active\nkernels", "seconds", gap, *(["failed\nruns"] * detail.runs)]
     headings = ["method", *_hyperparameter_heading(names), *measures]
-    rows = [_cells(row, names, errors, detail, early=early) for row in shown]
+    rows = [_cells(row, names, [*losses], detail, early=early) for row in shown]
     # Equal widths in every cell of a column give the tables of all data sets the same columns.
     widths = [max(map(_width, column)) for column in zip(headings, *rows, strict=True)]
     n_left = len(headings) - len(measures)
@@ -207,10 +214,11 @@ def _tables_of(
     return parts
 
 
-def _errors_of(summary: Sequence[Row]) -> list[str]:
-    """Return the errors that any row has, or else the test error."""
-    found = (n for n in _ERRORS if not all(_is_missing(row[f"{n}_mean"]) for row in summary))
-    return list(found) or ["test_error"]
+def _losses_of(rows: Sequence[Row], headings: Mapping[str, str]) -> dict[str, str]:
+    """Return the losses that any row has, with their headings, or else that of the test part."""
+    found = {n: h for n, h in headings.items() if not all(is_missing(r[f"{n}_mean"]) for r in rows)}
+    test = "rmse" if "rmse" in headings else "test_error"
+    return found or {test: headings[test]}
 
 
 def _table(
@@ -270,7 +278,7 @@ def _width(cell: str) -> int:
 def _best_of_each(summary: Sequence[Row]) -> list[Row]:
     """Return the row of the smallest loss for each data set, bank and method."""
     best: dict[tuple[Any, ...], int] = {}
-    losses = [float("inf") if _is_missing(loss) else loss for loss in map(loss_of, summary)]
+    losses = [float("inf") if is_missing(loss) else loss for loss in map(loss_of, summary)]
     for number, row in enumerate(summary):
         place = tuple(row[name] for name in _IDENTITY)
         if losses[number] < losses[best.setdefault(place, number)]:
@@ -278,20 +286,15 @@ def _best_of_each(summary: Sequence[Row]) -> list[Row]:
     return [summary[number] for number in sorted(best.values())]
 
 
-def _is_missing(value: Any) -> bool:
-    """Return True for None and NaN."""
-    return value is None or bool(value != value)
-
-
 def _cells(
-    row: dict[Any, Any], names: list[str], errors: Sequence[str], detail: _Detail, *, early: bool
+    row: Row, names: list[str], losses: Sequence[str], detail: _Detail, *, early: bool
 ) -> list[str]:
     failed = int(row["failed"])
     runs = failed + int(row["complete"]) + int(row["waiting"])
     return [
         f" {row['method']}",
         *([_parameters(row, names)] if names else []),
-        *_scores(row, errors),
+        *_scores(row, losses),
         _mean_sd(row["active_mean"], row["active_sd"] if detail.spread else float("nan"), 1),
         _seconds(row["seconds_mean"]),
         _gap(row["gap_max"]) + (_MISSED if row["early"] else _MET if early else ""),
@@ -299,17 +302,28 @@ def _cells(
     ]
 
 
-def _scores(row: dict[Any, Any], errors: Sequence[str]) -> list[str]:
-    mark = " *" if row["best"] else "  "
+def _scores(row: Row, losses: Sequence[str]) -> list[str]:
+    """Return the cells of the losses, the best of them marked, and of R² for regression."""
+    shown = _rmse if row["task"] == "regression" else _percent
+    cells = [shown(row[f"{name}_mean"], row[f"{name}_sd"]) for name in losses]
+    known = (n for n, name in enumerate(losses) if not is_missing(row[f"{name}_mean"]))
+    ranking = next(known, 0)
+    cells = [
+        cell + (" *" if row["best"] and n == ranking else "  ") for n, cell in enumerate(cells)
+    ]
     if row["task"] == "regression":
-        rmse, r2 = row["rmse_mean"], row["r2_mean"]
-        spread = "" if _is_missing(row["rmse_sd"]) else f" ± {_digits(row['rmse_sd'], 2)}"
-        shown = _NOTHING if _is_missing(rmse) else f"{_digits(rmse, 4)}{spread}"
-        return [shown + mark, _NOTHING if _is_missing(r2) else f"{r2:.3f}"]
-    cells = [_mean_sd(100 * row[f"{n}_mean"], 100 * row[f"{n}_sd"], 2) for n in errors]
-    ranking = 1 if len(errors) > 1 and _is_missing(row["test_error_mean"]) else 0
-    cells[ranking] += mark
-    return [cell if n == ranking else f"{cell}  " for n, cell in enumerate(cells)]
+        cells.append(_NOTHING if is_missing(row["r2_mean"]) else f"{row['r2_mean']:.3f}")
+    return cells
+
+
+def _percent(mean: float, sd: float) -> str:
+    return _mean_sd(100 * mean, 100 * sd, 2)
+
+
+def _rmse(mean: float, sd: float) -> str:
+    if is_missing(mean):
+        return _NOTHING
+    return _digits(mean, 4) + ("" if is_missing(sd) else f" ± {_digits(sd, 2)}")
 
 
 def _digits(number: float, digits: int) -> str:
@@ -319,7 +333,7 @@ def _digits(number: float, digits: int) -> str:
 
 def _parameters(row: dict[Any, Any], names: list[str]) -> str:
     """Return names and values of the hyperparameters of the row's method."""
-    given = [(name, row[name]) for name in names if not _is_missing(row[name])]
+    given = [(name, row[name]) for name in names if not is_missing(row[name])]
     if len(names) == 1:
         return "".join(_value(value) for _, value in given)
     return " ".join(f"{name}={_value(value)}" for name, value in given)
@@ -330,13 +344,13 @@ def _value(value: Any) -> str:
 
 
 def _mean_sd(mean: float, sd: float, digits: int) -> str:
-    if _is_missing(mean):
+    if is_missing(mean):
         return _NOTHING
-    return f"{mean:.{digits}f}" + ("" if _is_missing(sd) else f" ± {sd:.{digits}f}")
+    return f"{mean:.{digits}f}" + ("" if is_missing(sd) else f" ± {sd:.{digits}f}")
 
 
 def _seconds(seconds: float) -> str:
-    if _is_missing(seconds):
+    if is_missing(seconds):
         return _NOTHING
     if seconds >= 100:
         return f"{seconds:.0f}"
@@ -344,37 +358,6 @@ def _seconds(seconds: float) -> str:
 
 
 def _gap(gap: float) -> str:
-    if _is_missing(gap):
+    if is_missing(gap):
         return _NOTHING
     return f"{gap:.1e}" if gap else "0"
-
-
-def _loss(row: dict[Any, Any]) -> str:
-    """Return the name of the loss of a row."""
-    if row["task"] == "regression":
-        return "RMSE"
-    without_test = _is_missing(row["test_error_mean"]) and not _is_missing(
-        row["unlabelled_error_mean"]
-    )
-    return "unlabelled error" if without_test else "test error"
-
-
-def _caption(summary: Sequence[Row], shown: Sequence[Row], detail: _Detail) -> str:
-    """Return lines that explain the numbers and name what is left out."""
-    lowest = " or ".join(dict.fromkeys(map(_loss, summary)))
-    lines = [
-        f"Mean ± sd over splits; * lowest mean {lowest} of its data set.",
-        "Active kernels have a weight above 0.001. Seconds: own time and share of passes.",
-        "Largest gap: the relative duality gap of the run furthest from proven optimal.",
-    ]
-    early = sum(row["early"] for row in summary)
-    if early:
-        lines.append(f"! {early} runs stopped before their tolerance; stop_reason says why.")
-    if not detail.runs:
-        lines.append(f"All {sum(row['complete'] for row in summary)} runs ended; none failed.")
-    if len(shown) < len(summary):
-        lines.append(f"Each method where its mean {lowest} is lowest, of {len(summary)} rows.")
-    waiting = sum(row["waiting"] for row in summary)
-    if waiting:
-        lines.append(f"{waiting} runs have no outcome yet.")
-    return "\n".join(lines)

@@ -200,7 +200,7 @@ class KernelList:
         feature_names : sequence of str, optional
             d names; default ``x0``, ``x1`` and so on.
         """
-        places = [self._place(s, feature_names) for s in range(len(self.subset_indptr) - 1)]
+        places = self.subset_names(feature_names)
         heads: dict[tuple[int, float, float], str] = {}
         names = []
         seen: Counter[str] = Counter()
@@ -216,6 +216,16 @@ class KernelList:
                 heads[key] = self._head(*key)
             names.append(_unique(f"{heads[key]}[{places[key_and_subset[3]]}]", seen))
         return names
+
+    def subset_names(self, feature_names: Sequence[str] | None = None) -> list[str]:
+        """Return the name of every feature subset, as it stands in the names of kernels.
+
+        Parameters
+        ----------
+        feature_names : sequence of str, optional
+            d names; default ``x0``, ``x1`` and so on.
+        """
+        return [self._place(s, feature_names) for s in range(len(self.subset_indptr) - 1)]
 
     def _columns(self, subset: int) -> npt.NDArray[np.int32]:
         return self.subset_indices[self.subset_indptr[subset] : self.subset_indptr[subset + 1]]

@@ -11,8 +11,9 @@ import numpy as np
 
 from mkldist.results.node_arrays import NodeArrays
 from mkldist.results.records import RecordStore
+from mkldist.results.reported import scalars
 from mkldist.results.run_record import RunRecord
-from mkldist.results.schema import STATE, TEXTS, scalars
+from mkldist.results.schema import STATE, TEXTS
 from mkldist.results.tree_index import Place, TreeIndex
 
 OF_TEXT = {STATE.name, *(variable.name for variable in TEXTS)}

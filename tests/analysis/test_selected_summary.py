@@ -67,6 +67,20 @@ def test_every_method_stands_once_at_what_each_split_selected(records, tree):
         else:
             assert pd.isna(row["C"])
     assert table["best"].sum() == 1
+    assert table["validation_error_mean"].idxmin() == table["best"].idxmax()
+
+
+def test_what_most_splits_select_at_an_end_of_the_grid_is_told(records, tree):
+    table = selected_summary(tree).set_index("method")
+    by_split = [
+        min((r for r in records if r.key == "level" and r.split == split),
+            key=lambda r: r.scores["validation_error"]).params["C"]
+        for split in range(3)
+    ]  # fmt: skip
+    ends = {end: by_split.count(end) for end in (0.1, 100.0) if by_split.count(end) > 1}
+    [(end, count)] = ends.items()
+    assert table.loc["level", "edge"] == f"C = {end:g} in {count} of 3 splits"
+    assert table.loc["uniform", "edge"] == ""
 
 
 def printed(table):
@@ -80,4 +94,6 @@ def test_the_table_of_a_sweep_with_selection_says_so(folder, tree):
     text = printed(results_table(tree))
     assert printed(recorded_table(folder)) == text
     assert "least validation error in each split" in text
-    assert text.count("level") == 1
+    assert sum(line.startswith(" level ") for line in text.splitlines()) == 1
+    assert "* lowest mean validation error of its data set." in text
+    assert "test part" not in text

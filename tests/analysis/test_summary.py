@@ -48,7 +48,8 @@ def test_the_table_read_from_disk_is_that_of_the_tree(records, tmp_path):
         console.print(made)
         shown.append(console.file.getvalue())
     assert shown[0] == shown[1]
-    assert shown[0].count("level") == 2 * len(GRIDS["level"]["C"])
+    rows = [line for line in shown[0].splitlines() if line.startswith(" level ")]
+    assert len(rows) == 2 * len(GRIDS["level"]["C"])
 
 
 def test_summary_is_what_pandas_finds_in_the_records(records, table):
@@ -79,6 +80,34 @@ def test_summary_is_what_pandas_finds_in_the_records(records, table):
     assert given["waiting"].sum() == 3
     best = by_hand["error"].mean().groupby("dataset").idxmin()
     assert set(given.index[given["best"]]) == set(best)
+
+
+def test_the_best_value_at_an_end_of_its_grid_is_named(tmp_path):
+    grids = {"level": {"C": [1.0, 10.0, 100.0], "stop": ["a", "b"]}, "uniform": {"C": [5.0]},
+             "silp": {"C": [1, 10, 100]}}  # fmt: skip
+    plan = made_up_plan(grids, n_splits=2)
+    errors = {1: 0.3, 10: 0.2, 100: 0.1, 5: 0.1}
+    records = []
+    for run in plan.runs:
+        error = errors[run.params["C"]] if run.key != "silp" else 0.5 - (run.params["C"] == 10) / 5
+        scores = {"test_error": error + 0.01 * (run.params.get("stop") == "b")}
+        records.append(dataclasses.replace(made_up_record(run), scores=scores))
+    table = summary(tree_of(tmp_path, records, plan, grids))
+    marked = table[table["edge"] != ""]
+    assert marked[["method", "C", "stop", "edge"]].values.tolist() == [
+        ["level", 100.0, "a", "C = 100"]
+    ]
+    assert table[table["best"]]["method"].tolist() == ["level", "uniform"]
+
+
+def test_equal_best_values_within_the_grid_are_not_at_its_end(tmp_path):
+    grids = {"level": {"C": [1.0, 10.0, 100.0]}}
+    plan = made_up_plan(grids, n_splits=1)
+    records = [
+        dataclasses.replace(made_up_record(run), scores={"test_error": float(run.params["C"] < 5)})
+        for run in plan.runs
+    ]
+    assert (summary(tree_of(tmp_path, records, plan, grids))["edge"] == "").all()
 
 
 def test_one_split_has_no_deviation(tmp_path):

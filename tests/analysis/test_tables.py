@@ -21,6 +21,8 @@ def made_up_summary(n_values: int = 3, *, banks=("xu2008",), second=None) -> pd.
             "rmse_mean": np.nan, "rmse_sd": np.nan, "r2_mean": np.nan, "r2_sd": np.nan,
             "test_error_mean": draw.uniform(0.01, 0.4), "test_error_sd": 0.1234,
             "unlabelled_error_mean": np.nan, "unlabelled_error_sd": np.nan,
+            "validation_error_mean": np.nan, "validation_error_sd": np.nan,
+            "validation_rmse_mean": np.nan, "validation_rmse_sd": np.nan, "edge": "",
             "active_mean": draw.uniform(1, 400), "active_sd": 12.345,
             "seconds_mean": 10 ** draw.uniform(-2, 4), "seconds_sd": 1.0,
             "gap_max": draw.uniform(0, 0.01),
@@ -191,10 +193,10 @@ def test_errors_of_unlabelled_points_have_a_column_of_their_own():
     assert lines[0].split()[0] == "unlabelled"
     assert lines[1].split()[2:7] == ["test", "error", "%", "error", "%"]
     assert all("25.00 ± 1.00" in line for line in lines if "best_single" in line)
-    marked = [line for line in lines[:-3] if "*" in line]
+    marked = [line for line in lines[:-4] if "*" in line]
     assert len(marked) == 2
     assert all(line.index("*") < line.index("25.00") for line in marked)
-    assert "lowest mean test error of" in lines[-3]
+    assert "lowest mean test error of" in lines[-4]
 
 
 def test_without_test_points_the_unlabelled_ones_rank():
@@ -206,7 +208,7 @@ def test_without_test_points_the_unlabelled_ones_rank():
     assert max(map(len, lines)) <= 80
     assert lines[0].split()[0] == "unlabelled"
     assert "test" not in lines[1].split()
-    assert len([line for line in lines[:-3] if "*" in line]) == 2
-    assert "lowest mean unlabelled error of" in lines[-3]
+    assert len([line for line in lines[:-4] if "*" in line]) == 2
+    assert "lowest mean unlabelled error of" in lines[-4]
     apart = pd.concat([few[few["dataset"] == "wdbc"], table[table["dataset"] != "wdbc"]])
-    assert "lowest mean unlabelled error or test error of" in shown(apart, 100)[-3]
+    assert "lowest mean unlabelled error or test error of" in shown(apart, 100)[-4]

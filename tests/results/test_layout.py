@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -36,7 +38,7 @@ def test_every_run_has_one_place_and_its_own_coordinates(grids, n_splits, n_bank
             run = runs[run_id]
             assert place[0] == run.split
             for index, (name, values) in zip(place[1:], node.coordinates.items(), strict=True):
-                assert values[index] == run.params[name]
+                assert values.values[index] == run.params[name]
             parts = (
                 [run.dataset, run.key] if n_banks == 1 else [run.dataset, run.bank_label, run.key]
             )
@@ -50,9 +52,9 @@ def test_coordinates_are_numbers_where_the_values_are():
     }
     plan = made_up_plan(grids)
     coordinates = tree_layout(plan, made_up_facts(plan, grids)).nodes[0].coordinates
-    kinds = {name: values.dtype.kind for name, values in coordinates.items()}
+    kinds = {name: c.values.dtype.kind for name, c in coordinates.items()}
     assert kinds == {"a": "f", "b": "i", "c": "b", "d": "O", "e": "O"}
-    assert coordinates["e"].tolist() == ["1", "x"]
+    assert coordinates["e"].values.tolist() == ["1", "x"]
 
 
 def test_shared_settings_are_told_apart_from_hyperparameters():
@@ -76,7 +78,7 @@ def test_id_follows_what_is_laid_out():
         assert tree_layout(other, made_up_facts(other)).id != layout.id
 
 
-@pytest.mark.parametrize("name", ["gap", "split", "kernel", "state"])
+@pytest.mark.parametrize("name", ["gap", "split", "kernel", "state", "width", "n_train"])
 def test_a_hyperparameter_cannot_take_the_name_of_a_variable(name):
     grids = {"level": {name: [1.0]}}
     plan = made_up_plan(grids)
@@ -84,11 +86,45 @@ def test_a_hyperparameter_cannot_take_the_name_of_a_variable(name):
         tree_layout(plan, made_up_facts(plan, grids))
 
 
-def test_a_method_cannot_take_the_name_of_a_coordinate():
-    grids = {"kernel": {"C": [1.0]}}
+@pytest.mark.parametrize("name", ["kernel", "width", "repeat"])
+def test_a_method_cannot_take_the_name_of_a_coordinate(name):
+    grids = {name: {"C": [1.0]}}
     plan = made_up_plan(grids)
-    with pytest.raises(SpecError, match="kernel"):
+    with pytest.raises(SpecError, match=name):
         tree_layout(plan, made_up_facts(plan, grids))
+
+
+def test_parameters_of_kernels_keep_clear_of_other_names():
+    grids = {"level": {"C": [1.0], "nu": [2.0]}, "period": {}}
+    plan = made_up_plan(grids)
+    facts = made_up_facts(plan, grids)
+    own = {"nu": np.arange(7.0), "period": np.arange(7.0), "length": np.arange(7.0)}
+    facts = replace(facts, kernels={place: {**k, **own} for place, k in facts.kernels.items()})
+    shared = tree_layout(plan, facts).shared["heart"]
+    assert {"kernel_nu", "kernel_period", "length"} <= shared.keys()
+    assert not {"nu", "period"} & shared.keys()
+    assert shared["length"].variable.dims == ("kernel",)
+
+
+def test_nodes_know_their_classes_and_sizes():
+    plan = made_up_plan(datasets=["heart", "iris"])
+    facts = replace(
+        made_up_facts(plan),
+        classes={"heart": ("healthy", "ill"), "iris": ("a", "b", "c")},
+        n_features={"heart": 13, "iris": 4},
+    )
+    nodes = {node.path: node for node in tree_layout(plan, facts).nodes}
+    two, three = nodes["heart/level"], nodes["iris/level"]
+    assert two.attributes["positive_class"] == "ill"
+    assert "positive_class" not in three.attributes
+    assert {name: c.values.item() for name, c in two.sizes.items()} == {
+        "n_kernels": 7, "n_features": 13,
+    }  # fmt: skip
+    names = [{v.name for v in node.variables} for node in (two, three)]
+    assert {"sensitivity", "confusion"} <= names[0]
+    assert "sensitivity" not in names[1]
+    assert {"confusion", "class_bias"} <= names[1]
+    assert "class_bias" not in names[0]
 
 
 def test_kernels_without_names_have_no_coordinate():

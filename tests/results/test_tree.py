@@ -143,7 +143,7 @@ def test_a_million_kernels_are_laid_out_without_being_there(tmp_path, store):
     grids = {"level": {"C": list(np.geomspace(0.01, 100, 13))}}
     plan = made_up_plan(grids, datasets=["big"], n_splits=20, n_kernels=1_000_000)
     names = np.char.mod("gaussian(%d)[all]", np.arange(1_000_000)).tolist()
-    facts = TreeFacts(grids, {("big", "xu2008"): names})
+    facts = TreeFacts(grids, {("big", "xu2008"): {"kernel": np.array(names, object)}})
     path = tmp_path / "results.zarr"
     start = time.process_time()
     prepare(path, plan, facts, store)
@@ -160,6 +160,49 @@ def test_a_million_kernels_are_laid_out_without_being_there(tmp_path, store):
     assert sorted(str(f.relative_to(folder)) for f in folder.rglob("*") if f.is_file()) == [
         "0/7/0", "0/7/1",
     ]  # fmt: skip
+
+
+def test_weights_of_many_kernels_take_space_for_those_that_are_not_zero(tmp_path, store):
+    grids = {"level": {"C": [1.0, 2.0, 3.0]}}
+    plan = made_up_plan(grids, n_splits=4, n_kernels=100_000)
+    path = tmp_path / "results.zarr"
+    prepare(path, plan, TreeFacts(grids), store)
+    draw = np.random.default_rng(0)
+    records = []
+    for run in plan.runs:
+        kernels = np.sort(draw.choice(100_000, 50, replace=False))
+        record = made_up_record(run, n_kernels=100_000)
+        weights = draw.dirichlet(np.ones(50))
+        records.append(dataclasses.replace(record, kernels=kernels, weights=weights))
+        store.write(records[-1])
+    TreeWriter(path).write(records)
+    folders = (path / "heart" / "level" / "kernel_weights", store.directory)
+    for folder in folders:
+        taken = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+        assert taken < len(records) * 5000  # of 800,000 bytes each
+    node = open_results(path)["heart/level"].to_dataset()
+    for record in records:
+        weights = node.kernel_weights.sel(where(record, grids)).values
+        np.testing.assert_array_equal(np.flatnonzero(weights), record.kernels)
+        np.testing.assert_array_equal(weights[record.kernels], record.weights)
+
+
+def test_the_chosen_kernel_is_named_once_a_run_has_chosen(tmp_path, store):
+    plan, path = made_up_plan(), tmp_path / "results.zarr"
+    prepare(path, plan, made_up_facts(plan), store)
+    own = [run for run in plan.runs if run.key == "level" and run.split == 1]
+    records = [
+        dataclasses.replace(made_up_record(run), extra={"chosen_kernel": float(n)})
+        for n, run in enumerate(own[:2])
+    ]
+    writer = TreeWriter(path)
+    writer.write(records[:1])
+    writer.write([records[1], RunRecord.failed(own[2], "no memory")])
+    node = open_results(path)["heart/level"].to_dataset()
+    assert node.chosen_kernel.sel(split=1).values.tolist() == [
+        "gaussian(0)[all]", "gaussian(1)[all]", "",
+    ]  # fmt: skip
+    assert set(node.chosen_kernel.sel(split=0).values) == {""}
 
 
 def test_reported_scalars_keep_clear_of_the_names_that_are_taken(tmp_path, store):

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn import metrics
+from sklearn.metrics.pairwise import rbf_kernel
 
 from mkldist.planning.model import RunPlan
 from mkldist.results.state import RunState
 from mkldist.worker.scoring import failed_record
-from tests.run.few_labels import do, save_npz, text
+from tests.run.few_labels import WIDTHS, do, save_npz, text
 
 RUN = RunPlan("r", "d", "b", "bank", 2, "level", "level", {"C": 1.0})
 UNIFORM = '[[methods]]\nname = "uniform"\nC = 10.0\n'
@@ -70,3 +71,56 @@ def test_scores_of_values_are_in_the_users_units(tmp_path):
     rmse = metrics.root_mean_squared_error(true, found)
     assert record.scores["rmse"] == pytest.approx(rmse)
     assert rmse < 0.5 * true.std()
+
+
+MAJORITY = '[[methods]]\nname = "majority"\n'
+LOGISTIC = '[[methods]]\nname = "spicymkl"\nC = 0.01\n'
+
+
+def test_log_loss_is_that_of_logistic_regression_and_of_no_other(tmp_path):
+    done = do(text(UNIFORM + LOGISTIC), tmp_path)
+    for record in done.records.values():
+        split = done.splits[record.split]
+        values = record.decision_values[: len(split.test)]
+        names = {name for name in record.scores if "log_loss" in name}
+        if record.method == "uniform":
+            assert not names
+            continue
+        assert names == {"log_loss", "unlabelled_log_loss"}
+        probabilities = 1.0 / (1.0 + np.exp(-values))
+        expected = metrics.log_loss(done.dataset.y[split.test], probabilities)
+        assert record.scores["log_loss"] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("splits", ["train_fraction = 0.5\nrepeats = 2", None])
+def test_the_error_on_training_rows_is_that_of_the_decision_function(tmp_path, splits):
+    """With unlabelled rows the bank is asked for the values, without them the solver has them."""
+    changes = {} if splits is None else {"splits": splits}
+    methods = UNIFORM.replace("10.0", "[0.01, 10.0]") + LOGISTIC + MAJORITY
+    done = do(text(methods, **changes), tmp_path)
+    errors = set()
+    for record in done.records.values():
+        if record.method == "spicymkl" and splits:
+            assert "train_error" not in record.scores
+            continue
+        split = done.splits[record.split]
+        x = done.dataset.x[split.train]
+        x = (x - done.dataset.x[split.known].mean(axis=0)) / done.dataset.x[split.known].std(axis=0)
+        values = np.full(len(x), record.bias)
+        for kernel, weight in zip(record.kernels, record.weights, strict=True):
+            gram = rbf_kernel(x, gamma=0.5 / WIDTHS[kernel] ** 2)
+            values += weight * gram @ record.coefficients / len(x)
+        wrong = (values >= 0) != (done.dataset.y[split.train] > 0)
+        assert record.scores["train_error"] == pytest.approx(wrong.mean())
+        errors.add(round(wrong.mean(), 3))
+    assert len(errors) > 1
+
+
+def test_scores_of_classes_are_recorded_for_two(tmp_path):
+    done = do(text(UNIFORM), tmp_path)
+    for record in done.records.values():
+        split = done.splits[record.split]
+        y, values = done.dataset.y[split.test], record.decision_values[: len(split.test)]
+        expected = metrics.confusion_matrix(y, np.where(values >= 0, 1.0, -1.0))
+        np.testing.assert_array_equal(record.of_classes["confusion"], expected)
+        assert record.of_classes["unlabelled_confusion"].sum() == len(split.unlabelled)

@@ -1,0 +1,79 @@
+"""Words below a table of results: what its numbers and marks mean, and what to look at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from mkldist.analysis.summary import ERRORS, Row
+
+EDGES_SHOWN = 6
+
+
+def caption(summary: Sequence[Row], shown: Sequence[Row], *, runs: bool) -> str:
+    """Return lines that explain the numbers of a table and name what is left out.
+
+    Parameters
+    ----------
+    summary : sequence of dict
+        Rows of :func:`mkldist.analysis.summary.summary`.
+    shown : sequence of dict
+        The rows that the table shows.
+    runs : bool
+        True if the table says how many runs failed.
+    """
+    losses = list(dict.fromkeys(map(_loss, summary)))
+    lowest = " or ".join(losses)
+    lines = [f"Mean ± sd over splits; * lowest mean {lowest} of its data set."]
+    if not all(loss.startswith("validation") for loss in losses):
+        part = "unlabelled" if losses == ["unlabelled error"] else "test"
+        lines.append(f"* is the best on the {part} part; [selection] selects without its labels.")
+    lines += [
+        "Active kernels have a weight above 0.001. Seconds: own time and share of passes.",
+        "Largest gap: the relative duality gap of the run furthest from proven optimal.",
+    ]
+    lines += _edges(summary)
+    early = sum(row["early"] for row in summary)
+    if early:
+        lines.append(f"! {early} runs stopped before their tolerance; stop_reason says why.")
+    if not runs:
+        lines.append(f"All {sum(row['complete'] for row in summary)} runs ended; none failed.")
+    if len(shown) < len(summary):
+        lines.append(f"Each method where its mean {lowest} is lowest, of {len(summary)} rows.")
+    waiting = sum(row["waiting"] for row in summary)
+    if waiting:
+        lines.append(f"{waiting} runs have no outcome yet.")
+    return "\n".join(lines)
+
+
+def _loss(row: Row) -> str:
+    """Return the name of the loss by which a row is ranked."""
+    named = {"validation_rmse": "validation RMSE", "rmse": "RMSE"}
+    if row["task"] != "regression":
+        named = {name: name.replace("_", " ") for name in ERRORS}
+    known = (words for name, words in named.items() if not is_missing(row[f"{name}_mean"]))
+    return next(known, "RMSE" if row["task"] == "regression" else "test error")
+
+
+def _edges(summary: Sequence[Row]) -> list[str]:
+    """Return lines that say which best values lie at an end of their grid."""
+    places: dict[str, list[str]] = {}
+    several = {name for name in ("dataset", "bank") if len({row[name] for row in summary}) > 1}
+    for row in summary:
+        if row["edge"]:
+            place = " · ".join(str(row[name]) for name in ("dataset", "bank") if name in several)
+            places.setdefault(f"{row['method']} {row['edge']}", []).append(place)
+    if not places:
+        return []
+    found = [what + f" ({', '.join(own)})" * any(own) for what, own in places.items()]
+    left = len(found) - EDGES_SHOWN
+    more = [f"{left} more"] if left > 0 else []
+    return [
+        "Best at the end of its grid, so a wider grid may do better:",
+        *(f"  {line}" for line in [*found[:EDGES_SHOWN], *more]),
+    ]
+
+
+def is_missing(value: Any) -> bool:
+    """Return True for None and NaN."""
+    return value is None or bool(value != value)

@@ -1,0 +1,61 @@
+"""Words below a table."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mkldist.analysis.captions import EDGES_SHOWN, caption
+
+
+def row(method: str = "level", dataset: str = "wdbc", **given) -> dict:
+    names = ("validation_error", "test_error", "unlabelled_error", "validation_rmse", "rmse")
+    missing = {f"{name}_mean": np.nan for name in names}
+    return {
+        "dataset": dataset, "bank": "b", "method": method, "task": "classification", "edge": "",
+        "complete": 5, "failed": 0, "waiting": 0, "early": 0, **missing, **given,
+    }  # fmt: skip
+
+
+def lines(*rows: dict, runs: bool = True, shown=None) -> list[str]:
+    return caption(rows, rows if shown is None else shown, runs=runs).splitlines()
+
+
+@pytest.mark.parametrize(
+    ("given", "loss", "part"),
+    [
+        ({"test_error_mean": 0.1}, "test error", "test"),
+        ({"unlabelled_error_mean": 0.1}, "unlabelled error", "unlabelled"),
+        ({"task": "regression", "rmse_mean": 3.0}, "RMSE", "test"),
+        ({"test_error_mean": 0.1, "validation_error_mean": 0.2}, "validation error", None),
+        ({"task": "regression", "rmse_mean": 3.0, "validation_rmse_mean": 2.0},
+         "validation RMSE", None),
+    ],
+)  # fmt: skip
+def test_the_star_says_by_what_it_was_given(given, loss, part):
+    first, second, *_ = lines(row(**given))
+    assert first.endswith(f"* lowest mean {loss} of its data set.")
+    assert second.startswith(f"* is the best on the {part} part") == (part is not None)
+
+
+def test_values_at_the_end_of_a_grid_are_gathered():
+    found = lines(
+        row(edge="C = 10", test_error_mean=0.1),
+        row("silp", test_error_mean=0.1),
+        row(dataset="heart", edge="C = 10", test_error_mean=0.1),
+    )
+    at = found.index("Best at the end of its grid, so a wider grid may do better:")
+    assert found[at + 1 :] == ["  level C = 10 (wdbc, heart)"]
+    alone = lines(row(edge="C = 10", test_error_mean=0.1))
+    assert alone[-1] == "  level C = 10"
+    many = lines(*(row(f"m{n}", edge="C = 1") for n in range(EDGES_SHOWN + 3)))
+    assert many[-2:] == [f"  m{EDGES_SHOWN - 1} C = 1", "  3 more"]
+
+
+def test_what_did_not_end_well_is_told():
+    found = lines(row(early=2, waiting=1), row(early=1), runs=False, shown=[row()])
+    assert "! 3 runs stopped before their tolerance; stop_reason says why." in found
+    assert "All 10 runs ended; none failed." in found
+    assert "1 runs have no outcome yet." in found
+    assert "Each method where its mean test error is lowest, of 2 rows." in found
+    assert all(len(line) <= 80 for line in found)
