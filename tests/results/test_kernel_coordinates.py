@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from mkldist.gram.bank_kernels import BankKernels, GivenKernel
 from mkldist.kernels.families import kernel_list
 from mkldist.results.kernel_coordinates import kernel_coordinates
 from mkldist.spec.banks import BankSpec
@@ -25,7 +26,7 @@ BANK = BankSpec.model_validate(
 def test_every_kernel_has_its_function_parameters_and_features():
     kernels = kernel_list(BANK, 4, NAMES, {"body": (1, 2)}, 0)
     names = kernels.names(NAMES)
-    found = kernel_coordinates(BANK, names, kernels, NAMES)
+    found = kernel_coordinates(BANK, names, BankKernels(kernels), NAMES)
     rows = {
         name: tuple(found[key][m] for key in ("function", "width", "degree", "offset", "features"))
         for m, name in enumerate(names)
@@ -49,7 +50,7 @@ def test_every_kernel_has_its_function_parameters_and_features():
 
 def test_what_a_bank_shares_stands_at_every_kernel():
     kernels = kernel_list(BANK, 4, NAMES, {"body": (1, 2)}, 0)
-    found = kernel_coordinates(BANK, kernels.names(NAMES), kernels, NAMES)
+    found = kernel_coordinates(BANK, kernels.names(NAMES), BankKernels(kernels), NAMES)
     shared = {name: set(found[name].tolist()) for name in ("family", "normalisation", "bank")}
     assert shared == {"family": {"custom"}, "normalisation": {"centre+trace"}, "bank": {"mine"}}
     assert {len(values) for values in found.values()} == {len(kernels)}
@@ -61,3 +62,16 @@ def test_precomputed_matrices_have_names_and_no_parameters():
     assert found["function"].tolist() == ["precomputed"] * 2
     assert found["kernel"].tolist() == ["gram[0]", "gram[1]"]
     assert not {"width", "degree", "features"} & found.keys()
+
+
+def test_gram_matrices_of_views_follow_the_functions():
+    kernels = kernel_list(BANK, 4, NAMES, {"body": (1, 2)}, 0)
+    bank = BankKernels(kernels, (GivenKernel("strings", 0, True), GivenKernel("images", 1, False)))
+    found = kernel_coordinates(BANK, bank.names(NAMES), bank, NAMES)
+    assert all(len(values) == len(kernels) + 2 for values in found.values())
+    assert found["function"][-2:].tolist() == ["precomputed", "precomputed"]
+    assert found["features"][-2:].tolist() == ["strings", "images"]
+    assert found["kernel"][-1] == "precomputed(1)[images]"
+    assert np.isnan(found["width"][-2:]).all()
+    alone = kernel_coordinates(BANK, ["precomputed[strings]"], BankKernels(None, bank.given[:1]))
+    assert alone["features"].tolist() == ["strings"]
