@@ -29,6 +29,7 @@ from mkldist.arrays import Floats
 from mkldist.compiled import compiled
 from mkldist.optim.box_qp import newton_steps, pair_updates
 from mkldist.optim.duality_gap import relative_gap
+from mkldist.optim.form_rounding import form_rounding
 
 TOLERANCE_FLOOR = 1e-13  # relative gap below which rounding decides
 EPS = float(np.finfo(np.float64).eps)
@@ -53,6 +54,8 @@ class SvmSolution:
         Primal and dual value; the optimum lies between them.
     iterations, newton_steps : int
         Pair updates and Newton steps.
+    rounding : float
+        The most that rounding may have added to a dual value at alpha; `dual_objective` is less it.
     """
 
     alpha: Floats
@@ -62,6 +65,7 @@ class SvmSolution:
     dual_objective: float
     iterations: int
     newton_steps: int
+    rounding: float = 0.0
 
     @classmethod
     def none(cls) -> SvmSolution:
@@ -83,7 +87,17 @@ class SvmSolution:
             dual_objective=sum(svm.dual_objective for svm in machines),
             iterations=sum(svm.iterations for svm in machines),
             newton_steps=sum(svm.newton_steps for svm in machines),
+            rounding=sum(svm.rounding for svm in machines),
         )
+
+    @property
+    def height(self) -> float:
+        """``1'alpha``, added up over classes, less the rounding of a dual value at alpha.
+
+        ``height - 1/2 q`` is a lower bound for the quadratic form q of any kernel whose diagonal is
+        no larger than that of the machine's kernel.
+        """
+        return float(self.alpha.sum()) - self.rounding
 
     @property
     def gap(self) -> float:
@@ -99,21 +113,23 @@ class Certificate(NamedTuple):
     primal : float
         Primal value with `rounding` added, an upper bound.
     dual : float
-        Dual value, a lower bound.
+        Dual value with `dual_rounding` taken off, a lower bound.
     bias : float
         The minimiser of the primal value over b.
-    rounding : float
-        Part of `primal` that makes up for its rounding errors.
+    rounding, dual_rounding : float
+        Parts of `primal` and `dual` that make up for their rounding errors.
     """
 
     primal: float
     dual: float
     bias: float
     rounding: float = 0.0
+    dual_rounding: float = 0.0
 
     def within(self, tol: float) -> bool:
         """Return True if the relative gap, less its part of rounding, is at most `tol`."""
-        return self.primal - self.rounding - self.dual <= tol * self.primal
+        rounding = self.rounding + self.dual_rounding
+        return self.primal - self.dual - rounding <= tol * self.primal
 
 
 def solve_svm(
@@ -210,7 +226,8 @@ def maximise_dual(
         product = K @ beta
         best = certify(beta, product)
         violation = max(violation * 0.1, 1e-15)
-    return SvmSolution(beta * y, beta, best.bias, best.primal, best.dual, updates, steps)
+    alpha, bounds = beta * y, (best.primal, best.dual)
+    return SvmSolution(alpha, beta, best.bias, *bounds, updates, steps, best.dual_rounding)
 
 
 def _feasible(alpha: Floats, y: Floats, C: Bound) -> Floats:
@@ -228,7 +245,8 @@ def _evaluate(beta: Floats, f: Floats, y: Floats, C: Bound, reach: Floats) -> Ce
     """Return the bounds at `beta`, with ``f = K beta``.
 
     C magnifies the rounding errors of slacks that should be zero.  They are added to the primal
-    value, so that it stays an upper bound; see :func:`slack_rounding`.
+    value, so that it stays an upper bound; see :func:`slack_rounding`.  The rounding errors of the
+    dual value are taken off it; see :func:`dual_rounding`.
     """
     norm = float(beta @ f)
     weights = C if isinstance(C, np.ndarray) else None
@@ -238,7 +256,31 @@ def _evaluate(beta: Floats, f: Floats, y: Floats, C: Bound, reach: Floats) -> Ce
     hinge = np.maximum(0.0, slack)
     loss = float((C * hinge).sum())
     primal = 0.5 * norm + loss + rounding
-    return Certificate(primal, float(np.abs(beta).sum()) - 0.5 * norm, bias, rounding)
+    below = dual_rounding(beta, norm, bias, reach)
+    dual = float(np.abs(beta).sum()) - 0.5 * norm - below
+    return Certificate(primal, dual, bias, rounding, below)
+
+
+def dual_rounding(beta: Floats, norm: float, bias: float, reach: Floats) -> float:
+    """Return the most that rounding may have added to ``1'|beta| - 1/2 beta'K beta``.
+
+    Pair updates leave a rest of ``1'beta``, which costs the bias times the rest.
+
+    Parameters
+    ----------
+    beta : (n,) float64
+        Expansion coefficients.
+    norm : float
+        ``beta'K beta`` as computed.
+    bias : float
+        Bias b.
+    reach : (n,) float64
+        Roots of the diagonal of K.
+    """
+    scaled = reach * beta
+    of_norm = form_rounding(norm, float(scaled @ scaled), len(beta))
+    of_sums = EPS * float(np.abs(beta).sum()) + abs(bias * float(beta.sum()))
+    return 0.5 * of_norm + of_sums
 
 
 @compiled

@@ -61,19 +61,23 @@ class DualPoint(NamedTuple):
         Dual variables of one machine, or of one for each class.
     q : (S,) float64
         ``q_m(alpha*y)`` of the kernels, added up over classes.
+    rounding : float
+        The most that rounding may have added to values of the cut.
     """
 
     alpha: Floats
     q: Floats
+    rounding: float
 
     @property
     def height(self) -> float:
-        """``1'alpha``, the value of the cut where the kernels vanish."""
-        return float(self.alpha.sum())
+        """``1'alpha``, the value of the cut where the kernels vanish, less its rounding."""
+        return float(self.alpha.sum()) - self.rounding
 
     def times(self, factor: float) -> DualPoint:
         """Return a multiple of the point."""
-        return DualPoint(factor * self.alpha, factor**2 * self.q)
+        rounding = self.rounding * max(factor, factor**2)
+        return DualPoint(factor * self.alpha, factor**2 * self.q, rounding)
 
     def largest_multiple(self, C: Bound) -> float:
         """Return the largest factor at which the point keeps to the bound C."""
@@ -247,16 +251,18 @@ def certify(
     mixture = np.tensordot(shares, np.array(bundle.alphas), axes=1)
     points = np.stack([mixture, svm.alpha] if by_iterate else [mixture])
     q_all = yield from kernels.visit_all(points * bundle.y)
-    heights = points.reshape(len(points), -1).sum(axis=1)
+    height = float(shares @ bundle.cuts.heights)  # of the mixture, less its rounding
+    heights = np.array([height, svm.height] if by_iterate else [height])
     bounds.improve_lower(float(highest_bounds(heights, q_all.max(axis=0)).max()))
     gap = deciding_gap(bounds.upper, bounds.lower, svm, q_all[:, -1], by_iterate=by_iterate)
     bundle.gap_of_pass = gap.value
     if bundle.gap_of_pass > bundle.tol:
-        add_cut(bundle, DualPoint(mixture, q_all[kernels.kernels, 0]))
+        rounding = float(mixture.sum()) - height
+        add_cut(bundle, DualPoint(mixture, q_all[kernels.kernels, 0], rounding))
         # At the vertex of a kernel m the mixture's cut is 1'alpha - q_m/2.  Only a kernel where
         # that lies below the minimum can lower the minimum.
-        height = 2.0 * (float(mixture.sum()) - bundle.restricted_lower)
-        yield from _enlarge(bundle, kernels.newcomers(q_all[:, 0], height))
+        threshold = 2.0 * (height - bundle.restricted_lower)
+        yield from _enlarge(bundle, kernels.newcomers(q_all[:, 0], threshold))
     return gap
 
 
@@ -282,7 +288,7 @@ def deciding_gap(
     of_bounds = relative_gap(upper, lower)
     if not by_iterate:
         return Gap(of_bounds)
-    of_iterate = relative_gap(svm.objective, float(svm.alpha.sum()) - 0.5 * float(q.max()))
+    of_iterate = relative_gap(svm.objective, svm.height - 0.5 * float(q.max()))
     return Gap(min(of_iterate, BOUNDS_FACTOR * of_bounds), of_iterate)
 
 
@@ -291,10 +297,15 @@ def bundle_solution(
 ) -> Solution:
     """Return the best weights met, or those of `point`, and their certificate."""
     best = bundle.bounds.best if point is None else point
-    alphas, q = bundle.alphas, bundle.cuts.q
-    binding = [DualPoint(alphas[j], q[j].copy()) for j in np.flatnonzero(bundle.model.shares)]
+    binding = [_point(bundle, j) for j in np.flatnonzero(bundle.model.shares).tolist()]
     state = BundleState(best.weights, bundle.kernels.kernels, binding, best.svm.alpha)
     return bundle.bounds.solution_at(best, best.svm.objective, stop, state=state)
+
+
+def _point(bundle: Bundle, j: int) -> DualPoint:
+    """Return the dual point of a cut, with an array q of its own."""
+    alpha, cuts = bundle.alphas[j], bundle.cuts
+    return DualPoint(alpha, cuts.q[j].copy(), float(alpha.sum() - cuts.heights[j]))
 
 
 def _append(bundle: Bundle, point: DualPoint) -> None:

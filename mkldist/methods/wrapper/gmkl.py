@@ -113,7 +113,7 @@ def solve(problem: Problem, params: GmklParams) -> Steps:
         q = yield Quadratic(at.svm.signed)
         F = at.svm.objective + sigma * float(at.d.sum())
         gradient = sigma - 0.5 * q
-        bounds.update(at.d, at.svm, F, duals.lower_bound(at.svm.alpha, q))
+        bounds.update(at.d, at.svm, F, duals.lower_bound(at.svm.alpha, q + 2.0 * at.svm.rounding))
         stop = reason_to_stop(problem, params, bounds.gap, stalled=newton.stuck)
         if stop is not None:
             break
@@ -217,7 +217,7 @@ class MeanDuals:
         alpha : (n,) float64
             Dual variables.
         q : (M,) float64
-            Their quadratic forms ``q_m(alpha*y)``.
+            Upper bounds of their quadratic forms ``q_m(alpha*y)``.
         """
         own = self._scaled(alpha, float(q.max()))
         height = float(alpha.sum())

@@ -126,7 +126,7 @@ def _plain(problem: Problem, params: LevelParams) -> Steps:
         forms = yield Quadratic(svm.signed.reshape(n, -1))  # (M, number of classes)
         q = forms.sum(axis=1)
         # Step 4, (5): g^i(p) = max_j f(p, alpha^j).
-        points.append(DualPoint(svm.alpha, q))
+        points.append(DualPoint(svm.alpha, q, svm.rounding))
         g.add(points[-1].height, -0.5 * q)
         # Step 5, (6): the bounds min_p g^i(p) and the least primal value, and their gap.
         minimum = g.minimum()
@@ -160,7 +160,7 @@ def _accelerated(problem: Problem, params: LevelParams) -> Steps:
         svm = solve_machine(bundle, K, weights)
         q = yield from kernels.quadratic(svm.signed)
         # Steps 4 and 5: the model and its bounds on the working set, then those on all kernels.
-        add_cut(bundle, DualPoint(svm.alpha, q))
+        add_cut(bundle, DualPoint(svm.alpha, q, svm.rounding))
         gap = yield from certify(bundle, svm, q, by_iterate=params.stop == "point")
         bounds.record(weights)
         # Step 8: stop.

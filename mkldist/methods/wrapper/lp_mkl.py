@@ -86,7 +86,7 @@ def solve(problem: Problem, params: LpMklParams) -> Steps:
         svm = svm_at(K)
         q = np.maximum((yield Quadratic(svm.signed)), 0.0)
 
-        bounds.update(d, svm, svm.objective, float(svm.alpha.sum()) - 0.5 * dual_norm(q, p))
+        bounds.update(d, svm, svm.objective, svm.height - 0.5 * dual_norm(q, p))
         stop = reason_to_stop(problem, params, bounds.gap, stalled=bounds.idle >= PATIENCE)
         if stop is not None:
             break

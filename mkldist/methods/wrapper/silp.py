@@ -110,7 +110,7 @@ def _plain(problem: Problem, params: SilpParams) -> Steps:
         q = forms.sum(axis=1)
         # (beta^{t+1}, theta^{t+1}) = argmax theta s.t. sum_m beta_m S_m(alpha^r) >= theta, r <= t.
         # The programme minimises -theta, with the constraints' signs changed too.
-        points.append(DualPoint(svm.alpha, q))
+        points.append(DualPoint(svm.alpha, q, svm.rounding))
         programme.add(points[-1].height, -0.5 * q)
         optimum = programme.minimum()
         # Stop by the bounds -theta^{t+1} and min_r J(beta^r).
@@ -137,7 +137,7 @@ def _accelerated(problem: Problem, params: SilpParams) -> Steps:
         svm = solve_machine(bundle, K, weights)
         q = yield from kernels.quadratic(svm.signed)
         # The programme on the working set, then its bounds on all kernels.
-        add_cut(bundle, DualPoint(svm.alpha, q))
+        add_cut(bundle, DualPoint(svm.alpha, q, svm.rounding))
         gap = yield from certify(bundle, svm, q)
         bounds.record(weights)
         # Stop by the bounds.
