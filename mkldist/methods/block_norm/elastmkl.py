@@ -63,7 +63,7 @@ def solve(problem: Problem, params: ElastMKLParams) -> Steps:
 
     Yields
     ------
-    Quadratic, Matvec, Combine
+    Diagonal, Quadratic, Matvec, Combine
 
     Returns
     -------
