@@ -91,7 +91,7 @@ def _evaluate(beta: Floats, f: Floats, y: Floats, ridge: float, reach: Floats) -
     primal = 0.5 * norm + float(hinge @ hinge) / (2.0 * ridge) + rounding
     ridged = norm + ridge * float(beta @ beta)
     below = dual_rounding(beta, ridged, bias, reach)
-    dual = float(np.abs(beta).sum()) - 0.5 * ridged - below
+    dual = float(np.abs(beta).sum()) - 0.5 * ridged - below.total
     return Certificate(primal, dual, bias, rounding, below)
 
 

@@ -38,6 +38,29 @@ Bound = float | Floats
 """Bound C of dual variables: one number, or (n,) with one for each point."""
 
 
+class DualRounding(NamedTuple):
+    """The most that rounding may have added to a dual value ``1'alpha - 1/2 (alpha*y)'K(alpha*y)``.
+
+    Parameters
+    ----------
+    of_form : float
+        Part of the quadratic form, which grows with the square of alpha.
+    of_sums : float
+        Part of ``1'alpha``, and of what a rest of ``y'alpha`` costs, which grows with alpha.
+    """
+
+    of_form: float = 0.0
+    of_sums: float = 0.0
+
+    @property
+    def total(self) -> float:
+        """The most that the dual value may be too large by."""
+        return 0.5 * self.of_form + self.of_sums
+
+
+EXACT = DualRounding()
+
+
 @dataclass(frozen=True, eq=False)
 class SvmSolution:
     """A feasible dual point and the best bias for it, of one machine or of one for each class.
@@ -54,8 +77,8 @@ class SvmSolution:
         Primal and dual value; the optimum lies between them.
     iterations, newton_steps : int
         Pair updates and Newton steps.
-    rounding : float
-        The most that rounding may have added to a dual value at alpha; `dual_objective` is less it.
+    rounding : DualRounding
+        What rounding may have added to a dual value at alpha; `dual_objective` is less it.
     """
 
     alpha: Floats
@@ -65,7 +88,7 @@ class SvmSolution:
     dual_objective: float
     iterations: int
     newton_steps: int
-    rounding: float = 0.0
+    rounding: DualRounding = EXACT
 
     @classmethod
     def none(cls) -> SvmSolution:
@@ -87,17 +110,27 @@ class SvmSolution:
             dual_objective=sum(svm.dual_objective for svm in machines),
             iterations=sum(svm.iterations for svm in machines),
             newton_steps=sum(svm.newton_steps for svm in machines),
-            rounding=sum(svm.rounding for svm in machines),
+            rounding=DualRounding(
+                sum(svm.rounding.of_form for svm in machines),
+                sum(svm.rounding.of_sums for svm in machines),
+            ),
         )
 
     @property
     def height(self) -> float:
-        """``1'alpha``, added up over classes, less the rounding of a dual value at alpha.
+        """``1'alpha``, added up over classes, less the rounding of sums."""
+        return float(self.alpha.sum()) - self.rounding.of_sums
 
-        ``height - 1/2 q`` is a lower bound for the quadratic form q of any kernel whose diagonal is
-        no larger than that of the machine's kernel.
+    def dual_value(self, form: float) -> float:
+        """Return ``1'alpha - 1/2 form``, less its rounding, a lower bound.
+
+        Parameters
+        ----------
+        form : float
+            Quadratic form of alpha*y as computed, added up over classes, for a kernel whose
+            diagonal is like that of the machine's kernel.
         """
-        return float(self.alpha.sum()) - self.rounding
+        return self.height - 0.5 * (form + self.rounding.of_form)
 
     @property
     def gap(self) -> float:
@@ -116,19 +149,21 @@ class Certificate(NamedTuple):
         Dual value with `dual_rounding` taken off, a lower bound.
     bias : float
         The minimiser of the primal value over b.
-    rounding, dual_rounding : float
-        Parts of `primal` and `dual` that make up for their rounding errors.
+    rounding : float
+        Part of `primal` that makes up for its rounding errors.
+    dual_rounding : DualRounding
+        What `dual` is less for its own.
     """
 
     primal: float
     dual: float
     bias: float
     rounding: float = 0.0
-    dual_rounding: float = 0.0
+    dual_rounding: DualRounding = EXACT
 
     def within(self, tol: float) -> bool:
         """Return True if the relative gap, less its part of rounding, is at most `tol`."""
-        rounding = self.rounding + self.dual_rounding
+        rounding = self.rounding + self.dual_rounding.total
         return self.primal - self.dual - rounding <= tol * self.primal
 
 
@@ -257,11 +292,11 @@ def _evaluate(beta: Floats, f: Floats, y: Floats, C: Bound, reach: Floats) -> Ce
     loss = float((C * hinge).sum())
     primal = 0.5 * norm + loss + rounding
     below = dual_rounding(beta, norm, bias, reach)
-    dual = float(np.abs(beta).sum()) - 0.5 * norm - below
+    dual = float(np.abs(beta).sum()) - 0.5 * norm - below.total
     return Certificate(primal, dual, bias, rounding, below)
 
 
-def dual_rounding(beta: Floats, norm: float, bias: float, reach: Floats) -> float:
+def dual_rounding(beta: Floats, norm: float, bias: float, reach: Floats) -> DualRounding:
     """Return the most that rounding may have added to ``1'|beta| - 1/2 beta'K beta``.
 
     Pair updates leave a rest of ``1'beta``, which costs the bias times the rest.
@@ -280,7 +315,7 @@ def dual_rounding(beta: Floats, norm: float, bias: float, reach: Floats) -> floa
     scaled = reach * beta
     of_norm = form_rounding(norm, float(scaled @ scaled), len(beta))
     of_sums = EPS * float(np.abs(beta).sum()) + abs(bias * float(beta.sum()))
-    return 0.5 * of_norm + of_sums
+    return DualRounding(of_norm, of_sums)
 
 
 @compiled

@@ -159,7 +159,7 @@ def _bounds_by_svm(
     """Bound the optimum from both sides by the machine at weights `d` (M,)."""
     svm = svm_at((yield Combine(d)))
     q = yield Quadratic(svm.signed)
-    lower = svm.height - 0.5 * float(q.max())
+    lower = svm.dual_value(float(q.max()))
     predictor = Predictor(d, svm.signed, float(svm.bias), svm.alpha)
     bounds.take(predictor, svm.objective, lower)
 

@@ -26,7 +26,7 @@ from mkldist.arrays import Floats, Ints
 from mkldist.counters import Counters
 from mkldist.gram.requests import Request
 from mkldist.machines.inner_svm import InnerSvm
-from mkldist.machines.svm import Bound, SvmSolution
+from mkldist.machines.svm import Bound, DualRounding, SvmSolution
 from mkldist.memory import ProblemSize, SolverMemory
 from mkldist.methods.wrapper.bounds import WeightedMachine, WrapperBounds
 from mkldist.methods.wrapper.dual_cuts import CutsMinimum, DualCuts, highest_bounds
@@ -61,22 +61,28 @@ class DualPoint(NamedTuple):
         Dual variables of one machine, or of one for each class.
     q : (S,) float64
         ``q_m(alpha*y)`` of the kernels, added up over classes.
-    rounding : float
-        The most that rounding may have added to values of the cut.
+    rounding : DualRounding
+        What rounding may have added to values of the cut.
     """
 
     alpha: Floats
     q: Floats
-    rounding: float
+    rounding: DualRounding
 
     @property
     def height(self) -> float:
         """``1'alpha``, the value of the cut where the kernels vanish, less its rounding."""
-        return float(self.alpha.sum()) - self.rounding
+        return float(self.alpha.sum()) - self.rounding.of_sums
+
+    @property
+    def largest_q(self) -> Floats:
+        """Upper bounds of q in spite of rounding."""
+        return self.q + self.rounding.of_form
 
     def times(self, factor: float) -> DualPoint:
         """Return a multiple of the point."""
-        rounding = self.rounding * max(factor, factor**2)
+        of_form, of_sums = self.rounding
+        rounding = DualRounding(factor**2 * of_form, factor * of_sums)
         return DualPoint(factor * self.alpha, factor**2 * self.q, rounding)
 
     def largest_multiple(self, C: Bound) -> float:
@@ -148,6 +154,8 @@ class Bundle:
         Bounds of the optimum over all kernels.
     alphas : list of arrays shaped like `y`
         Dual points of the cuts.
+    roundings : list of DualRounding
+        Their roundings.
     model : CutsMinimum
         Minimum of the cuts; there is none before the first cut.
     restricted_lower : float
@@ -164,6 +172,7 @@ class Bundle:
     machine: InnerSvm
     bounds: WrapperBounds
     alphas: list[Floats] = field(default_factory=list)
+    roundings: list[DualRounding] = field(default_factory=list)
     model: CutsMinimum = field(init=False)
     restricted_lower: float = -math.inf
     gap_of_pass: float = math.inf
@@ -251,17 +260,18 @@ def certify(
     mixture = np.tensordot(shares, np.array(bundle.alphas), axes=1)
     points = np.stack([mixture, svm.alpha] if by_iterate else [mixture])
     q_all = yield from kernels.visit_all(points * bundle.y)
-    height = float(shares @ bundle.cuts.heights)  # of the mixture, less its rounding
-    heights = np.array([height, svm.height] if by_iterate else [height])
-    bounds.improve_lower(float(highest_bounds(heights, q_all.max(axis=0)).max()))
+    own = DualPoint(mixture, q_all[:, 0], _rounding_of_mixture(bundle))
+    largest = [(own.height, float(own.largest_q.max()))]
+    if by_iterate:
+        largest.append((svm.height, float(q_all[:, 1].max()) + svm.rounding.of_form))
+    bounds.improve_lower(float(highest_bounds(*np.array(largest).T).max()))
     gap = deciding_gap(bounds.upper, bounds.lower, svm, q_all[:, -1], by_iterate=by_iterate)
     bundle.gap_of_pass = gap.value
     if bundle.gap_of_pass > bundle.tol:
-        rounding = float(mixture.sum()) - height
-        add_cut(bundle, DualPoint(mixture, q_all[kernels.kernels, 0], rounding))
+        add_cut(bundle, own._replace(q=own.q[kernels.kernels]))
         # At the vertex of a kernel m the mixture's cut is 1'alpha - q_m/2.  Only a kernel where
         # that lies below the minimum can lower the minimum.
-        threshold = 2.0 * (height - bundle.restricted_lower)
+        threshold = 2.0 * (own.height - bundle.restricted_lower)
         yield from _enlarge(bundle, kernels.newcomers(q_all[:, 0], threshold))
     return gap
 
@@ -288,7 +298,7 @@ def deciding_gap(
     of_bounds = relative_gap(upper, lower)
     if not by_iterate:
         return Gap(of_bounds)
-    of_iterate = relative_gap(svm.objective, svm.height - 0.5 * float(q.max()))
+    of_iterate = relative_gap(svm.objective, svm.dual_value(float(q.max())))
     return Gap(min(of_iterate, BOUNDS_FACTOR * of_bounds), of_iterate)
 
 
@@ -303,16 +313,24 @@ def bundle_solution(
 
 
 def _point(bundle: Bundle, j: int) -> DualPoint:
-    """Return the dual point of a cut, with an array q of its own."""
-    alpha, cuts = bundle.alphas[j], bundle.cuts
-    return DualPoint(alpha, cuts.q[j].copy(), float(alpha.sum() - cuts.heights[j]))
+    """Return the dual point of a cut."""
+    rounding = bundle.roundings[j]
+    return DualPoint(bundle.alphas[j], bundle.cuts.q[j] - rounding.of_form, rounding)
+
+
+def _rounding_of_mixture(bundle: Bundle) -> DualRounding:
+    """Return the rounding of the mixture at the model's minimum, by convexity at most the mean."""
+    shares, t = bundle.model.shares, bundle.model.multiples
+    of_form, of_sums = np.array(bundle.roundings).T
+    return DualRounding(float(shares @ (t**2 * of_form)), float(shares @ (t * of_sums)))
 
 
 def _append(bundle: Bundle, point: DualPoint) -> None:
     """Add the cuts of the largest feasible multiple of a dual point, and so of all multiples."""
     largest = point.times(point.largest_multiple(bundle.C))
-    bundle.cuts.add(largest.height, largest.q)
+    bundle.cuts.add(largest.height, largest.largest_q)
     bundle.alphas.append(largest.alpha)
+    bundle.roundings.append(largest.rounding)
 
 
 def _minimise(bundle: Bundle) -> None:
@@ -326,5 +344,6 @@ def _enlarge(bundle: Bundle, newcomers: Ints) -> Generator[Request, Any, None]:
     if not len(newcomers):
         return
     q = yield from bundle.kernels.enlarge(newcomers, np.array(bundle.alphas) * bundle.y)
-    bundle.cuts.widen(q)
+    of_forms = np.array([rounding.of_form for rounding in bundle.roundings])
+    bundle.cuts.widen(q + of_forms[:, None])
     _minimise(bundle)

@@ -73,11 +73,6 @@ class DualCuts:
         return len(self._heights)
 
     @property
-    def heights(self) -> Floats:
-        """The heights of all cuts, (J,)."""
-        return self._heights
-
-    @property
     def q(self) -> Floats:
         """The ``q_m(alpha_j*y)`` of all cuts, (J, S)."""
         return self._q[: len(self)]

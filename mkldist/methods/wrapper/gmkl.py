@@ -113,7 +113,7 @@ def solve(problem: Problem, params: GmklParams) -> Steps:
         q = yield Quadratic(at.svm.signed)
         F = at.svm.objective + sigma * float(at.d.sum())
         gradient = sigma - 0.5 * q
-        bounds.update(at.d, at.svm, F, duals.lower_bound(at.svm.alpha, q + 2.0 * at.svm.rounding))
+        bounds.update(at.d, at.svm, F, duals.lower_bound(at.svm.alpha, q + at.svm.rounding.of_form))
         stop = reason_to_stop(problem, params, bounds.gap, stalled=newton.stuck)
         if stop is not None:
             break

@@ -105,11 +105,10 @@ class Support:
         """J at the weights."""
         return self.found.objective
 
-    @property
-    def height(self) -> float:
-        """``1'alpha`` of the machine, less the rounding of its dual values."""
-        rounding: float = max(point.rounding for point in self.found.state.binding)
-        return float(self.found.dual_variables.sum()) - rounding
+    def lower_bound(self, largest: float) -> float:
+        """Return the lower bound of the relaxation by the machine, whose largest q_m is given."""
+        rounding: float = max(point.rounding.total for point in self.found.state.binding)
+        return float(self.found.dual_variables.sum()) - 0.5 * largest - rounding
 
     @property
     def signed(self) -> Floats:
@@ -147,7 +146,7 @@ def solve(problem: Problem, params: L0MklParams) -> Steps:
     for iteration in range(1, params.max_iter + 1):
         # Step 2: q at the machine on S, which bounds the relaxation from below too.
         q = (yield Quadratic(S.signed)).sum(axis=1)
-        bounds.take(S, S.value, S.height - 0.5 * float(q.max()))
+        bounds.take(S, S.value, S.lower_bound(float(q.max())))
         counters.outer_iterations += 1
         d = _spread(S, problem.n_kernels)
         trace.record(S.value, bounds.lower, d)

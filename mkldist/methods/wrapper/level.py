@@ -117,7 +117,7 @@ def _plain(problem: Problem, params: LevelParams) -> Steps:
         machine.begin_at(problem.start.alpha)
         points.extend(problem.start.feasible(C))
         for point in points:
-            g.add(point.height, -0.5 * point.q)
+            g.add(point.height, -0.5 * point.largest_q)
         bounds.improve_lower(g.minimum().bound)
     for _ in range(params.max_iter):
         # Step 3: train the machine on sum_m p^i_m K_m for alpha^i.
@@ -127,7 +127,7 @@ def _plain(problem: Problem, params: LevelParams) -> Steps:
         q = forms.sum(axis=1)
         # Step 4, (5): g^i(p) = max_j f(p, alpha^j).
         points.append(DualPoint(svm.alpha, q, svm.rounding))
-        g.add(points[-1].height, -0.5 * q)
+        g.add(points[-1].height, -0.5 * points[-1].largest_q)
         # Step 5, (6): the bounds min_p g^i(p) and the least primal value, and their gap.
         minimum = g.minimum()
         bounds.improve_lower(minimum.bound)

@@ -100,7 +100,7 @@ def _plain(problem: Problem, params: SilpParams) -> Steps:
         machine.begin_at(problem.start.alpha)
         points.extend(problem.start.feasible(C))
         for point in points:
-            programme.add(point.height, -0.5 * point.q)
+            programme.add(point.height, -0.5 * point.largest_q)
         bounds.improve_lower(programme.minimum().bound)
     for _ in range(params.max_iter):
         # alpha^t = argmin_alpha sum_m beta^t_m S_m(alpha), by the machine on sum_m beta^t_m K_m.
@@ -111,7 +111,7 @@ def _plain(problem: Problem, params: SilpParams) -> Steps:
         # (beta^{t+1}, theta^{t+1}) = argmax theta s.t. sum_m beta_m S_m(alpha^r) >= theta, r <= t.
         # The programme minimises -theta, with the constraints' signs changed too.
         points.append(DualPoint(svm.alpha, q, svm.rounding))
-        programme.add(points[-1].height, -0.5 * q)
+        programme.add(points[-1].height, -0.5 * points[-1].largest_q)
         optimum = programme.minimum()
         # Stop by the bounds -theta^{t+1} and min_r J(beta^r).
         before = bounds.lower
