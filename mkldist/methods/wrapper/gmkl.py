@@ -113,7 +113,7 @@ def solve(problem: Problem, params: GmklParams) -> Steps:
         q = yield Quadratic(at.svm.signed)
         F = at.svm.objective + sigma * float(at.d.sum())
         gradient = sigma - 0.5 * q
-        bounds.update(at.d, at.svm, F, duals.lower_bound(at.svm.alpha, q + at.svm.rounding.of_form))
+        bounds.update(at.d, at.svm, F, duals.lower_bound(at.svm.alpha, q + _rounding(at)))
         stop = reason_to_stop(problem, params, bounds.gap, stalled=newton.stuck)
         if stop is not None:
             break
@@ -136,6 +136,11 @@ def solve(problem: Problem, params: GmklParams) -> Steps:
         del segment  # its matrices would stay in memory while the bank answers
         size = float(at.d.max()) or size
     return bounds.solution(stop or StopReason.MAX_ITER)
+
+
+def _rounding(at: Iterate) -> float:
+    """Return the rounding of the forms q_m, as that of the mean kernel by the weights d."""
+    return at.svm.rounding.of_form / max(float(at.d.sum()), TINY)
 
 
 class Gradient(NamedTuple):
