@@ -43,7 +43,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, Field
 
-from mkldist.arrays import Floats
+from mkldist.arrays import Floats, Ints
 from mkldist.counters import Counters
 from mkldist.errors import GramError
 from mkldist.gram.cross_values import NewPoints
@@ -51,10 +51,12 @@ from mkldist.gram.requests import Request
 from mkldist.memory import ProblemSize, SolverMemory
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.solvers.clock import Clock
+from mkldist.solvers.path import Path
 from mkldist.solvers.refusals import (
     LEARNS_CLASSES_APART,
     NEEDS_GRAPH,
     USES_NO_GRAPH,
+    USES_NO_GROUPS,
     WEIGHS_POINTS_ALIKE,
     ProblemFacts,
     Refusal,
@@ -92,6 +94,11 @@ class Problem:
     spare_bytes : int, optional
         Bytes that the solver may take beyond those that it needs, see :attr:`Method.memory`; by
         default as many as its parameters say.
+    groups : (M,) intp, optional
+        Group of each kernel, only for methods with ``takes_groups``.
+    spread : callable, optional
+        Turns weights of the solver's kernels into those of the bank's, which a trace records; by
+        default they are the same.
     """
 
     y: Floats
@@ -101,6 +108,8 @@ class Problem:
     start: Any = None
     weights: Floats | None = None
     spare_bytes: int | None = None
+    groups: Ints | None = None
+    spread: Callable[[Floats], Floats] | None = None
 
     @property
     def n_points(self) -> int:
@@ -298,22 +307,6 @@ class Solution:
         return decision
 
 
-@dataclass(frozen=True)
-class Path:
-    """Regularisation path: a method starts each solver from the solution at the last value.
-
-    Parameters
-    ----------
-    parameter : str
-        Name of the parameter that varies along the path.
-    rising : bool
-        True if larger values regularise less, so that the path starts at the smallest.
-    """
-
-    parameter: str
-    rising: bool
-
-
 def usual_passes(n_kernels: int) -> int:
     """Return the number of passes that a plan assumes, whatever the number of kernels."""
     return USUAL_PASSES
@@ -347,6 +340,8 @@ class Method:
     joint_classes, weighs_points : bool
         True if the solver takes labels of k columns, whose classes share kernel weights; and
         weights of the points, ``Problem.weights``.
+    takes_groups : bool
+        True if the solver takes groups of kernels, ``Problem.groups``.
     typical_passes : callable
         Passes that a plan expects of a solver over a bank of M kernels, by M.
     memory : callable
@@ -367,6 +362,7 @@ class Method:
     path: Path | None = None
     joint_classes: bool = False
     weighs_points: bool = False
+    takes_groups: bool = False
     typical_passes: Callable[[int], int] = usual_passes
     memory: Callable[[ProblemSize, Any], SolverMemory] = usual_memory
 
@@ -388,13 +384,12 @@ class Method:
             return LEARNS_CLASSES_APART
         if problem.weighted and not self.weighs_points:
             return WEIGHS_POINTS_ALIKE
+        if problem.grouped and not self.takes_groups:
+            return USES_NO_GROUPS
         if target is None or problem.targets is None or target in problem.targets:
             return None
         return refused_labels(target, problem.targets)
 
     def along_path(self, points: Iterable[Params]) -> list[Params]:
         """Return settings by decreasing regularisation; as they are where there is no path."""
-        if self.path is None:
-            return list(points)
-        parameter, rising = self.path.parameter, self.path.rising
-        return sorted(points, key=lambda p: float(getattr(p, parameter)), reverse=not rising)
+        return list(points) if self.path is None else self.path.ordered(points)

@@ -59,5 +59,5 @@ def run(
             watch(request, answer)
 
 
-def problem(grams: np.ndarray, y: np.ndarray, laplacian: Any = None) -> Problem:
-    return Problem(y=y, n_kernels=len(grams), laplacian=laplacian)
+def problem(grams: np.ndarray, y: np.ndarray, laplacian: Any = None, groups: Any = None) -> Problem:
+    return Problem(y=y, n_kernels=len(grams), laplacian=laplacian, groups=groups)

@@ -59,7 +59,8 @@ from mkldist.methods.wrapper.cut_bundle import (
 )
 from mkldist.optim.cutting_planes import CuttingPlanes
 from mkldist.optim.duality_gap import relative_gap
-from mkldist.solvers.base import Method, Path, Problem, Steps, StopReason, reason_to_stop
+from mkldist.solvers.base import Method, Problem, Steps, StopReason, reason_to_stop
+from mkldist.solvers.path import Path
 
 NEAR_RATIO = 0.01  # relative gap below which `near` takes the place of `far`
 LEVEL_SLACK = 1e-3  # violation of the level that may remain, of the distance of the bounds

@@ -50,7 +50,8 @@ from mkldist.methods.wrapper.cut_bundle import (
     solve_machine,
 )
 from mkldist.optim.cutting_planes import CuttingPlanes
-from mkldist.solvers.base import Method, Path, Problem, Steps, StopReason, reason_to_stop
+from mkldist.solvers.base import Method, Problem, Steps, StopReason, reason_to_stop
+from mkldist.solvers.path import Path
 
 RISING = 0.1  # of the bounds' distance: a lower bound that rises by more is still on its way
 
