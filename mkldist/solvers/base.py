@@ -41,7 +41,7 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from mkldist.arrays import Floats, Ints
 from mkldist.counters import Counters
@@ -52,6 +52,7 @@ from mkldist.memory import ProblemSize, SolverMemory
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.solvers.clock import Clock
 from mkldist.solvers.path import Path
+from mkldist.solvers.range import within_range
 from mkldist.solvers.refusals import (
     LEARNS_CLASSES_APART,
     NEEDS_GRAPH,
@@ -154,6 +155,11 @@ class SolverParams(BaseModel):
         description="limit on seconds of the solver's time",
     )
     trace: bool = Field(False, description="record objective, bounds and weights per iteration")
+
+    @field_validator("*")
+    @classmethod
+    def _in_range(cls, value: Any) -> Any:
+        return within_range(value)
 
     @property
     def target(self) -> Target:

@@ -41,7 +41,7 @@ from mkldist.gram.requests import Combine, Diagonal, Quadratic, Request
 from mkldist.machines.inner_svm import InnerSvm
 from mkldist.methods.smooth_dual.dual_penalties import MOREAU_YOSIDA, Penalty
 from mkldist.methods.smooth_dual.mkl_dual import MklDual, memory_of_rows
-from mkldist.methods.smooth_dual.predictor import Predictor, solution_of
+from mkldist.methods.smooth_dual.predictor import Predictor, first_bounds, solution_of
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.solvers.base import Method, Problem, SolverParams, Steps, StopReason, reason_to_stop
 from mkldist.solvers.bounds import Bounds
@@ -83,7 +83,7 @@ def solve(problem: Problem, params: SkmParams) -> Steps:
         ``dual_objective`` the greatest value met of ``1'alpha - 1/2 max_m q_m``.
     """
     counters, trace = Counters(), Trace(params.trace, problem.clock)
-    bounds = Bounds(Predictor.none())
+    bounds = first_bounds(problem.y, np.full(problem.n_kernels, 1.0 / problem.n_kernels), params.C)
     traces = yield Diagonal(np.ones((problem.n_points, 1)))
     dual = MklDual(problem, params.C, params.cache_mib, counters, traces[:, 0])
     svm_at = InnerSvm(problem.y, params.C, params.tol, counters)

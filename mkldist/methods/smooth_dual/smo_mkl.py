@@ -29,10 +29,9 @@ from mkldist.counters import Counters
 from mkldist.gram.requests import Diagonal
 from mkldist.methods.smooth_dual.dual_penalties import P_NORM, Penalty
 from mkldist.methods.smooth_dual.mkl_dual import MklDual, memory_of_rows
-from mkldist.methods.smooth_dual.predictor import Predictor, solution_of
+from mkldist.methods.smooth_dual.predictor import first_bounds, solution_of
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.solvers.base import Method, Problem, SolverParams, Steps, StopReason, reason_to_stop
-from mkldist.solvers.bounds import Bounds
 from mkldist.solvers.trace import Trace
 
 PATIENCE = 25  # rounds without a better bound after which only rounding is left
@@ -68,7 +67,7 @@ def solve(problem: Problem, params: SmoMklParams) -> Steps:
         ``dual_objective`` the greatest dual value.
     """
     counters, trace = Counters(), Trace(params.trace, problem.clock)
-    bounds = Bounds(Predictor.none())
+    bounds = first_bounds(problem.y, np.zeros(problem.n_kernels), params.C)
     traces = yield Diagonal(np.ones((problem.n_points, 1)))
     dual = MklDual(problem, params.C, params.cache_mib, counters, traces[:, 0])
     penalty = Penalty(P_NORM, params.p / (params.p - 1.0), params.lam)
