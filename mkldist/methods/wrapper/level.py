@@ -21,11 +21,12 @@ The paper raises the level's share of the upper bound from 0.9 to 0.99 once the 
 That is ``near=0.99``; at tolerances far below the paper's it takes about twice as many iterations
 as the default.
 
-With ``near=0.99`` and ``acceleration="none"`` this is Algorithm 2, :func:`_plain`, but for three
+With ``near=0.99`` and ``acceleration="none"`` this is Algorithm 2, :func:`_plain`, but for four
 details.  The upper bound in (6) is the least f(p^j, alpha^j), which at an inexact alpha may lie
 below J; the code takes the machine's primal value.  The stop, step 8, comes before the projection,
 step 6, which the last iterate does not need.  The projection may leave the level set by a
-thousandth of the distance of the bounds.
+thousandth of the distance of the bounds.  Where the bounds stand still, machines are solved exactly
+and, if that does not help, the run ends (:mod:`.standstill`).
 
 By default the problem and its optimum are the paper's, and three more things differ: the method
 works on a working set of kernels; its cuts are those of all multiples of the dual points
@@ -57,6 +58,7 @@ from mkldist.methods.wrapper.cut_bundle import (
     memory_of_cuts,
     solve_machine,
 )
+from mkldist.methods.wrapper.standstill import Standstill
 from mkldist.optim.cutting_planes import CuttingPlanes
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.solvers.base import Method, Problem, Steps, StopReason, reason_to_stop
@@ -110,7 +112,7 @@ def _plain(problem: Problem, params: LevelParams) -> Steps:
     machine = InnerSvm(problem.y, C, params.tol, counters)
     bounds, g = WrapperBounds(problem, params, counters), CuttingPlanes(M)
     points: list[DualPoint] = []  # alpha^j of the cuts
-    by_iterate = params.stop == "point"
+    by_iterate, standstill = params.stop == "point", Standstill(machine)
     # Step 1: p^0 = e/m.
     p = np.full(M, 1.0 / M)
     if isinstance(problem.start, BundleState):  # the solution at the last C of a path
@@ -136,7 +138,8 @@ def _plain(problem: Problem, params: LevelParams) -> Steps:
         gap = deciding_gap(bounds.upper, bounds.lower, svm, q, by_iterate=by_iterate)
         bounds.record(p)
         # Step 8: stop.
-        stop = reason_to_stop(problem, params, gap.value)
+        stalled = standstill.after(bounds.width)
+        stop = reason_to_stop(problem, params, gap.value, stalled=stalled)
         if stop is not None:
             break
         # Step 6, (7) and (8): project p^i onto the level set {p : g^i(p) <= l^i}.
@@ -153,7 +156,7 @@ def _accelerated(problem: Problem, params: LevelParams) -> Steps:
     """Run Algorithm 2 on a working set, with the cuts of all multiples of the dual points."""
     # Step 1: equal weights of the first kernels.
     bundle, p = yield from begin(problem, params)
-    kernels, bounds = bundle.kernels, bundle.bounds
+    kernels, bounds, standstill = bundle.kernels, bundle.bounds, Standstill(bundle.machine)
     for _ in range(params.max_iter):
         # Step 3: train the machine on the working set's kernels.
         weights = kernels.spread(p)
@@ -165,7 +168,8 @@ def _accelerated(problem: Problem, params: LevelParams) -> Steps:
         gap = yield from certify(bundle, svm, q, by_iterate=params.stop == "point")
         bounds.record(weights)
         # Step 8: stop.
-        stop = reason_to_stop(problem, params, gap.value)
+        stalled = standstill.after(bounds.upper - bundle.restricted_lower)
+        stop = reason_to_stop(problem, params, gap.value, stalled=stalled)
         if stop is not None:
             break
         # Step 6: project the best weights for the functions found at p onto the level set.
