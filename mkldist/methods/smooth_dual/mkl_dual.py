@@ -153,7 +153,10 @@ class MklDual:
         bias = best_bias(scale * f, self.y)
         slack = 1.0 - self.y * (scale * f + bias)
         loss = float(np.maximum(0.0, slack).sum())
-        loss = self._C * (loss + slack_rounding(slack, self._reach, scale * self.beta))
+        reach = self._reach
+        if not reach.any():  # before the first Newton round: that of the mean diagonal
+            reach = np.full(len(f), np.sqrt(float(d @ self._traces) / len(f)))
+        loss = self._C * (loss + slack_rounding(slack, reach, scale * self.beta))
         return Predictor(d, scale * self.beta, bias, self.alpha, scale, loss)
 
     def newton_is_due(self, gap: float) -> bool:
