@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mkldist.arrays import Floats
+from mkldist.arrays import Floats, Ints
 from mkldist.errors import GramError, SpecError
 from mkldist.methods.registry import methods_for
 from mkldist.solvers.base import Method
@@ -60,8 +60,9 @@ def check_method(
     has_laplacian: bool,
     weighted: bool = False,
     folds: int = 0,
+    grouped: bool = False,
 ) -> None:
-    """Refuse labels, weights of points, folds or a Laplacian that a method cannot use.
+    """Refuse labels, weights of points, folds, groups or a Laplacian that a method cannot use.
 
     Parameters
     ----------
@@ -77,12 +78,14 @@ def check_method(
         True if points have weights.
     folds : int
         Folds that its settings choose, ``params.chosen_folds``.
+    grouped : bool
+        True if kernels have groups.
 
     Raises
     ------
     mkldist.errors.SpecError
-        For a Laplacian, columns of labels or weights of points that the method does not take, and
-        for more folds than a class has points.
+        For a Laplacian, columns of labels, weights of points or groups of kernels that the method
+        does not take, and for more folds than a class has points.
     mkldist.errors.GramError
         For labels of another kind.
     """
@@ -91,6 +94,7 @@ def check_method(
         laplacian=has_laplacian,
         shared_weights=labels.ndim > 1,
         weighted=weighted,
+        grouped=grouped,
         targets=[one for one in Target if all(_fits(column, one) for column in columns)],
         smallest_class=int(min((labels > 0).sum(axis=0).min(), (labels < 0).sum(axis=0).min())),
     )
@@ -115,6 +119,11 @@ def check_method(
             raise SpecError("weights", found, expected)
         case Part.FOLDS:
             raise SpecError("folds", f"found {folds}", refusal.expected, "Lower it, or omit it")
+        case Part.GROUPS:
+            able = methods_for(replace(problem, targets=None))
+            found = f"groups for {method.name}, which {refusal.reason}"
+            expected = f"{refusal.expected}, or {refusal.others}: {one_of(able)}"
+            raise SpecError("groups", found, expected)
         case Part.LABELS:
             distinct = next(column for column in columns if not _fits(column, target))
             found = f"found labels {{{', '.join(f'{value:g}' for value in distinct[:5])}}}"
@@ -163,6 +172,29 @@ def weight_array(weights: Any, n: int) -> Floats | None:
         hint = "Leave out points that are to have no weight"
         raise GramError(f"weights[{bad[0]}]", f"found {given[bad[0]]:g}", "a positive number", hint)
     return np.ascontiguousarray(given)
+
+
+def group_array(groups: Any, n_kernels: int) -> Ints:
+    """Return groups of kernels, by name or number, as numbers (M,); None is a group of its own.
+
+    Raises
+    ------
+    mkldist.errors.GramError
+        For anything but one name or number a kernel.
+    """
+    expected = f"{n_kernels} names or numbers, one a kernel"
+    if isinstance(groups, str | bytes) or not hasattr(groups, "__len__"):
+        raise GramError("groups", f"found {groups!r:.60}", expected)
+    if len(groups) != n_kernels:
+        raise GramError("groups", f"found {len(groups)} for {n_kernels} kernels", expected)
+    number: dict[object, int] = {}
+    found = np.empty(n_kernels, dtype=np.intp)
+    for m, name in enumerate(groups):
+        if name is not None and not isinstance(name, str | int | np.integer):
+            raise GramError(f"groups[{m}]", f"found {name!r:.60}", "a name, a number or None")
+        key = ("its own", m) if name is None else name
+        found[m] = number.setdefault(key, len(number))
+    return found
 
 
 def checked_laplacian(laplacian: Any, n: int) -> Any:

@@ -252,6 +252,14 @@ class KernelBank:
         """
         return self._content.origin.table()
 
+    @property
+    def groups(self) -> Ints | None:
+        """Group of each kernel, (M,), for ``group_mkl``: kernels on the same features form one.
+
+        It is None for Gram matrices.
+        """
+        return self._content.origin.groups()
+
     def on(self, X_new: Any, *, grams: Mapping[str, Any] | None = None) -> NewPoints:
         """Return new points for :meth:`mkldist.Solution.decision_function`.
 

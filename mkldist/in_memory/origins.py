@@ -39,6 +39,9 @@ class Origin(Protocol):
     def table(self) -> pd.DataFrame:
         """Return a description of the kernels, one row a kernel."""
 
+    def groups(self) -> Ints | None:
+        """Return the group of each kernel, (M,): its features; None where kernels have none."""
+
     def at(self, new: Any, view: BankView, grams: Mapping[str, Any] | None = None) -> NewPoints:
         """Return new points for decision functions on a view of the bank."""
 
@@ -91,6 +94,10 @@ class FeatureOrigin:
             }
         )
 
+    def groups(self) -> Ints:
+        """Return the feature subset of each kernel, (M,)."""
+        return self.kernels.groups
+
     def at(self, new: Any, view: BankView, grams: Mapping[str, Any] | None = None) -> NewPoints:
         """Return new points, given by the same features as those of the bank."""
         _refuse_grams(grams)
@@ -128,6 +135,9 @@ class GramOrigin:
         import pandas as pd
 
         return pd.DataFrame({"name": list(self.names)})
+
+    def groups(self) -> None:
+        """Return None: each matrix is by itself."""
 
     def at(self, new: Any, view: BankView, grams: Mapping[str, Any] | None = None) -> NewPoints:
         """Return new points, given by their kernel values, (M, n_new, n)."""

@@ -84,10 +84,10 @@ def test_columns_are_for_methods_whose_classes_share_weights():
     columns = np.array([SIGNS, SIGNS[::-1]]).T
     check_method(METHODS["level"], Target.CLASSES, columns, has_laplacian=False)
     with pytest.raises(SpecError) as caught:
-        check_method(METHODS["lp_mkl"], Target.CLASSES, columns, has_laplacian=False)
+        check_method(METHODS["gmkl"], Target.CLASSES, columns, has_laplacian=False)
     said = str(caught.value)
     assert said.startswith(
-        "method: lp_mkl with labels of shape (3, 2), but it finds kernel weights for one class at "
+        "method: gmkl with labels of shape (3, 2), but it finds kernel weights for one class at "
         "a time; expected a method whose classes can share kernel weights: level, "
     )
     assert "lsvm" not in said  # without a Laplacian it would refuse the problem, too
