@@ -56,7 +56,7 @@ def read_csv(path: Path, choice: ColumnChoice, where: str) -> RawData:
         except csv.Error as error:
             raise DataError(
                 f"{where}, line {reader.line_num}",
-                f"not a row of a table ({error})",
+                f"a line that is no row of a table ({error})",
                 "fields separated by one separator, quotes closed",
                 "Close the quotation mark that is open in or before this line",
             ) from error

@@ -35,7 +35,7 @@ def read_parquet(path: Path, choice: ColumnChoice, where: str) -> RawData:
     except ImportError as error:
         raise DataError(
             where,
-            "pyarrow is not installed",
+            "no package pyarrow",
             "pyarrow, to read Parquet",
             "Run: pip install 'mkldist[parquet]'",
         ) from error

@@ -168,7 +168,7 @@ class MKLClassifier(KernelClassifier):
             If a solver stops before it reaches the tolerance.
         """
         if self.calibration not in (None, "sigmoid", "isotonic"):
-            found = f"found {self.calibration!r:.60}"
+            found = f"{self.calibration!r:.60}"
             raise SpecError("calibration", found, "'sigmoid', 'isotonic' or None")
         settings = method_settings(self.method, Target.CLASSES, self.tol, self.method_params)
         settings = with_penalty(known_method(self.method), self.C, settings)

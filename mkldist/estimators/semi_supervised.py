@@ -140,6 +140,6 @@ class SemiSupervisedMKLClassifier(KernelClassifier):
         """Return the keys of the graph; by default ten neighbours, or all of fewer rows."""
         given = self.graph or {}
         if not isinstance(given, Mapping):
-            raise SpecError("graph", f"found {given!r:.60}", 'a dict, such as {"neighbours": 6}')
+            raise SpecError("graph", f"{given!r:.60}", 'a dict, such as {"neighbours": 6}')
         free = given.get("kind", "knn") == "knn" and "neighbours" not in given
         return {**given, "neighbours": max(1, min(NEIGHBOURS, n - 1))} if free else given

@@ -211,7 +211,7 @@ class KernelBank:
     def __array__(self, *_: object, **__: object) -> npt.NDArray[Any]:
         """Refuse to be an array, which numpy would otherwise make of items."""
         expected = "an array, or the points bank.on(X)"
-        raise GramError("grams", f"found {self!r}", expected)
+        raise GramError("grams", f"{self!r}", expected)
 
     def __enter__(self) -> Self:
         return self

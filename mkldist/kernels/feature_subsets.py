@@ -101,7 +101,7 @@ class SubsetWords:
             known = ["all", "each", *self.groups, *self.names]
             raise SpecError(
                 f"{place}.features",
-                f"found {features!r}",
+                f"{features!r}",
                 "'all', 'each', {count = …}, or the name of a feature group or a feature",
                 nearest(features, known) or self._names_known(),
             )

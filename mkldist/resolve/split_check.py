@@ -72,7 +72,7 @@ def check_folds(grids: Mapping[str, MethodGrid], dataset: Dataset, splits: Seque
             if folds > smallest:
                 raise SpecError(
                     f"methods.{key}.folds",
-                    f"found {folds}",
+                    f"{folds}",
                     f"at most {smallest}, the labelled points of the smallest class in a training "
                     f"part of {dataset.name!r}",
                     "Lower it, or omit it",

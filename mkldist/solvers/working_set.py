@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from mkldist.arrays import Floats, Ints
-from mkldist.gram.requests import Combine, Matvec, Quadratic, Request
+from mkldist.gram.requests import Combine, Quadratic, Request
 from mkldist.solvers.screening import Candidates
 
 FIRST_KERNELS = 20
