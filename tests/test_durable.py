@@ -193,9 +193,9 @@ def test_a_refusal_says_what_to_do(code, found, remedy):
 
 
 def test_a_write_that_is_refused_says_what_to_do():
-    with pytest.raises(OutputError, match="elsewhere: no space"), writing("elsewhere"):
+    with pytest.raises(OutputError, match="elsewhere: found no space"), writing("elsewhere"):
         raise OSError(errno.ENOSPC, "No space left on device")
-    with pytest.raises(OutputError, match="/data/x: no space"), writing("elsewhere"):
+    with pytest.raises(OutputError, match="/data/x: found no space"), writing("elsewhere"):
         raise OSError(errno.ENOSPC, "No space left on device", "/data/x")
     with pytest.raises(FileNotFoundError), writing("elsewhere"):
         raise FileNotFoundError(errno.ENOENT, "gone")

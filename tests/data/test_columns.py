@@ -60,9 +60,9 @@ def test_a_label_that_is_ignored_is_not_chosen_by_its_name() -> None:
 
 
 @pytest.mark.parametrize(("choice", "words"), [
-    (ColumnChoice(ignore=("aa",)), ("ignore: no column 'aa'", "Did you mean 'a'?")),
-    (ColumnChoice(categorical=("zzz",)), ("categorical: no column 'zzz'", "a, b, label")),
-    (ColumnChoice(id="x1"), ("id: no column 'x1'",)),
+    (ColumnChoice(ignore=("aa",)), ("ignore: found no column 'aa'", "Did you mean 'a'?")),
+    (ColumnChoice(categorical=("zzz",)), ("categorical: found no column 'zzz'", "a, b, label")),
+    (ColumnChoice(id="x1"), ("id: found no column 'x1'",)),
     (ColumnChoice(ignore=("a",), categorical=("a",)), ("'a' in ignore and in categorical",)),
     (ColumnChoice(ignore=("a", "a")), ("'a' twice in ignore",)),
     (ColumnChoice("a", id="a"), ("'a' as the label and in another role",)),

@@ -150,10 +150,10 @@ def test_labels_that_are_no_vector_of_numbers_are_refused(y, said, instance):
     [
         ([np.eye(2), np.eye(3)], "grams: found list"),
         (np.full((2, 60, 60), "a"), "grams: found texts such as a"),
-        (np.eye(60), r"grams: shape \(60, 60\); expected \(M, n, n\)"),
+        (np.eye(60), r"grams: found shape \(60, 60\); expected \(M, n, n\)"),
         (np.ones((1, 60, 60), dtype=complex), "grams: found an array of complex128"),
         (np.zeros((0, 60, 60)), "at least one matrix"),
-        (None, r"grams: shape \(\); expected"),
+        (None, r"grams: found shape \(\); expected"),
     ],
 )
 def test_grams_that_are_no_stack_of_matrices_are_refused(grams, said, instance):

@@ -83,7 +83,7 @@ def test_precomputed_matrices_have_their_own_bank(tmp_path):
     assert found.banks["k", "precomputed"].n_kernels == 3
     assert found.kernel_names("k", "precomputed") == ["gram[0]", "gram[1]", "gram[2]"]
     assert not found.kernels
-    with pytest.raises(SpecError, match=r"banks\.xu2008: kernels of features for 'k', which holds"):
+    with pytest.raises(SpecError, match=r"banks\.xu2008: found kernels of features for 'k', which holds"):
         resolved(words.replace("precomputed", "xu2008"), tmp_path)
 
 

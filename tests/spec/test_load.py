@@ -102,5 +102,5 @@ def test_a_byte_order_mark_is_no_mistake(tmp_path):
 
 
 def test_a_missing_section_is_named(tmp_path):
-    with pytest.raises(SpecError, match=r"s.toml: banks: missing; expected at least one \[\[banks"):
+    with pytest.raises(SpecError, match=r"s.toml: banks: found nothing; expected at least one \[\[banks"):
         load(tmp_path, text='name = "s"\n[[datasets]]\nname = "wdbc"\n[[methods]]\nname = "level"')

@@ -114,7 +114,7 @@ MISTAKES = [
     ('[[datasets]]', '[datasets]',
      ': datasets: found {name = "wdbc"}; expected at least one [[datasets]] entry'),
     ('[[datasets]]\nname = "wdbc"', '',
-     ': datasets: missing; expected at least one [[datasets]] entry'),
+     ': datasets: found nothing; expected at least one [[datasets]] entry'),
     ('[[datasets]]\nname = "wdbc"', 'datasets = []',
      ': datasets: found []; expected at least one [[datasets]] entry'),
     ('[[datasets]]\nname = "wdbc"', 'datasets = ["wdbc"]',
@@ -124,7 +124,7 @@ MISTAKES = [
     ('name = "wdbc"', 'nme = "wdbc"',
      f": datasets[0].nme: unknown key; expected {DATASET}. Did you mean 'name'?"),
     ('name = "wdbc"', 'file = "a.csv"',
-     ': datasets[0].name: missing; expected name = ...'),
+     ': datasets[0].name: found nothing; expected name = ...'),
     ('name = "wdbc"', 'name = "wdbc"\nfile = "a.csv"\ngrams = "b.npz"',
      ': datasets.wdbc: found file and grams; expected one source of data'),
     ('name = "wdbc"', 'name = "wdbc"\nclasses = ["M"]',
@@ -193,7 +193,7 @@ MISTAKES = [
      ': banks.mine.normalisation: found true; expected the name of a normalisation '
      'or a list of them'),
     ('normalisation = "trace"', 'normalization = "trace"',
-     ': banks.mine.normalization: unknown key; expected one of name, family, '
+     ': banks.mine.normalization: found an unknown key; expected one of name, family, '
      "kernels, normalisation, dtype, backend. Did you mean 'normalisation'?"),
     ('normalisation = "trace"', 'normalisation = ["trace", "cosine"]',
      ': banks.mine: found cosine after another normalisation; expected it first'),
@@ -201,7 +201,7 @@ MISTAKES = [
      ': banks.mine.kernels[0].function: found "rbf"; expected one of "gaussian", '
      '"polynomial", "linear", "laplacian-rbf". Write "gaussian".'),
     ('function = "gaussian"', '',
-     ': banks.mine.kernels[0].function: missing; expected function = ...'),
+     ': banks.mine.kernels[0].function: found nothing; expected function = ...'),
     ('widths = [1, 2.5]', 'widths = []',
      ': banks.mine.kernels[0].widths: found []; expected at least one entry'),
     ('widths = [1, 2.5]', 'widths = [1, "2"]',
@@ -221,7 +221,7 @@ MISTAKES = [
      ': banks.mine.kernels[0].widths: found start, stop; expected start, stop and '
      'num, or base and exponents'),
     ('widths = [1, 2.5]', 'widths = { start = 1, end = 2, num = 3 }',
-     ': banks.mine.kernels[0].widths.end: unknown key; expected one of start, stop, '
+     ': banks.mine.kernels[0].widths.end: found an unknown key; expected one of start, stop, '
      'num, scale, base, exponents'),
     ('widths = [1, 2.5]', 'widths = { start = 0, stop = 2, num = 3, scale = "log" }',
      ': banks.mine.kernels[0].widths: found a log scale from or to 0; expected start '
@@ -248,7 +248,7 @@ MISTAKES = [
      "methods.levle.name: unknown method 'levle'; expected one of METHODS. "
      "Did you mean 'level'?"),
     ('name = "level"', 'method = "level"',
-     ': methods[0].name: missing; expected name = ...'),
+     ': methods[0].name: found nothing; expected name = ...'),
     ('name = "level"', 'name = "level"\nseed = 3',
      f"methods.level.seed: unknown parameter; expected {LEVEL}. Move 'seed' to the "
      'top of the file, above the first [section].'),
@@ -278,7 +278,7 @@ MISTAKES = [
     ('C = [1, 10]', 'Cost = 1',
      f'methods.level.Cost: unknown parameter; expected {LEVEL}'),
     ('C = [1, 10]', 'C = {start=1, stop=100, nm=3}',
-     'methods.level.C.nm: unknown key; expected one of start, stop, num, scale, '
+     'methods.level.C.nm: found an unknown key; expected one of start, stop, num, scale, '
      "base, exponents. Did you mean 'num'?"),
     ('name = "simplemkl"', 'name = "level"',
      ": found 'level' twice in [[methods]]; expected a label of its own for each"),
