@@ -120,7 +120,7 @@ def _fetch(identity: str | int, label: str | None, where: str) -> Any:
         reason = getattr(error, "reason", None) or error
         raise DataError(
             where,
-            f"no answer of OpenML ({reason})",
+            f"no connection to OpenML ({reason})",
             "a connection to www.openml.org, or the data set in scikit-learn's cache",
             "Check the network, or download the data and name the file by 'file'",
         ) from error

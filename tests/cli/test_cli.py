@@ -230,7 +230,7 @@ def test_list_of_sweeps_shows_descriptions(tmp_path):
     ("words", "said"),
     [
         (("sweep", "none.toml"), "no such file"),
-        (("sweep", "tiny.toml", "--set", "tolx=1"), "--set tolx=1: unknown key"),
+        (("sweep", "tiny.toml", "--set", "tolx=1"), "--set tolx=1: found an unknown key"),
         (("sweep", "tiny.toml", "--set", "methods.level.C=[]"), "at least one value"),
         (("sweep", "tiny.toml", "--set", "datasets.two_moons.source=two_mons"), "two_moons"),
         (("sweep", "tiny.toml", "--data-dir", "nowhere"), "--data-dir nowhere: nothing there"),
@@ -238,7 +238,7 @@ def test_list_of_sweeps_shows_descriptions(tmp_path):
         (("list", "datasets", "--data-dir", "nowhere"), "--data-dir nowhere: nothing there"),
         (
             ("sweep", "tiny.toml", "--data-dir", "nowhere", "--set", "tolx=1"),
-            "--set tolx=1: unknown key",
+            "--set tolx=1: found an unknown key",
         ),
         (
             ("plan", "tiny.toml", "--data-dir", "nowhere", "--set", "methods.majority.Cs=1"),
@@ -270,7 +270,7 @@ def test_list_of_sweeps_shows_descriptions(tmp_path):
                 "--set",
                 "methods.1.epsilon=[1, 2]",
             ),
-            '--set methods.1.epsilon=[1, 2]: epsilon has no effect with loss = "logistic"',
+            '--set methods.1.epsilon=[1, 2]: epsilon with loss = "logistic", where it has no effect',
         ),
         (
             ("plan", "tiny.toml", "--set", 'splits={kind="predefined"}'),
@@ -284,7 +284,7 @@ def test_list_of_sweeps_shows_descriptions(tmp_path):
             ("sweep", "tiny.toml", "--set", "methods.majority.label=split"),
             "--set methods.majority.label=split: found 'split'; expected a name other",
         ),
-        (("sweep", "quickstrat"), "quickstrat: no such file"),
+        (("sweep", "quickstrat"), "quickstrat: found no such file"),
         (("swep", "tiny.toml"), "Did you mean 'sweep'?"),
         (("run", "tiny.toml"), "Did you mean 'sweep'?"),
         (("report",), "Did you mean 'status'?"),

@@ -45,7 +45,7 @@ def test_a_traceback_is_shown_on_demand_and_keeps_the_code(monkeypatch, capsys):
     assert caught.value.code == 2
     said = capsys.readouterr().err
     assert said.startswith("Traceback")
-    assert said.endswith("mkldist: bad sweep: s.toml: no such file\n")
+    assert said.endswith("mkldist: bad sweep: s.toml: found no such file\n")
 
 
 def test_success_says_nothing(capsys):

@@ -84,9 +84,9 @@ def test_sources_without_columns_take_none(key: str) -> None:
 
 def test_names_that_are_missing_or_twice() -> None:
     check_names(NAMES, "t")
-    with mistake("columns 1, 3 have the same name 'a'", "Rename"):
+    with mistake("the name 'a' of columns 1, 3", "Rename"):
         check_names(["a", "b", "a", "label"], "t")
-    with mistake("column 1 of 3 has no name", "index=False"):
+    with mistake("no name of column 1 of 3", "index=False"):
         check_names(["", "b", "label"], "t")
     with mistake("1 column (a b label)", "comma, semicolon or tab"):
         check_names(["a b label"], "t")

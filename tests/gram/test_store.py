@@ -89,7 +89,7 @@ def test_a_flipped_bit_is_found_named_and_repaired(built, data):
     content = bytearray(path.read_bytes())
     content[data.draw(st.integers(0, len(content) - 1))] ^= 1 << data.draw(st.integers(0, 7))
     path.write_bytes(content)
-    with pytest.raises(StoreError, match=f"block {block.index} fails its checksum"):
+    with pytest.raises(StoreError, match=f"block {block.index}, which fails its checksum"):
         built.read(block)
     assert built.verify() == [block]
     built.invalidate([block])

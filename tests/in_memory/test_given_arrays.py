@@ -105,7 +105,7 @@ def test_a_laplacian_is_given_if_and_only_if_the_method_uses_it():
     with pytest.raises(SpecError) as caught:
         check_method(METHODS["level"], Target.CLASSES, labels, has_laplacian=True)
     assert str(caught.value) == (
-        "laplacian: one for level, which uses no graph; expected none, or a method on graphs: "
+        "laplacian: found one for level, which uses no graph; expected none, or a method on graphs: "
         "lapmkl, lapsvm, mklsvm, lsvm, glks or laprls"
     )
 

@@ -218,7 +218,7 @@ def test_an_active_check_refuses_kernels_of_positive_weight_alone():
     mkldist.solve("level", spoilt, Y[TRAIN], check="active", **options)
     spoilt = grams.copy()
     spoilt[active] -= 1e-5 * np.eye(60)
-    with pytest.raises(GramError, match=f"kernel {active}: smallest eigenvalue -"):
+    with pytest.raises(GramError, match=f"kernel {active}: found a smallest eigenvalue of -"):
         mkldist.solve("level", spoilt, Y[TRAIN], check="active", **options)
 
 

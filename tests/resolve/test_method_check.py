@@ -74,13 +74,13 @@ def test_shared_weights_need_a_data_set_of_more_than_two_classes():
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (LEVEL, "methods.level: level with loss hinge learns two classes, but data set 'a' is one "
+        (LEVEL, "methods.level: found level with loss hinge, which learns two classes, but data set 'a' is one "
          "of regression; expected a method that learns real values: spicymkl, elastmkl"),
         ('[[methods]]\nname = "spicymkl"\nloss = ["squared", "hinge"]\n', "methods.spicymkl: "
-         "spicymkl with loss hinge learns two classes, but data set 'a' is one of regression; "
+         "found spicymkl with loss hinge, which learns two classes, but data set 'a' is one of regression; "
          'expected loss = "squared" or "epsilon". Or remove the method or the data set.'),
         ('[[methods]]\nname = "primalmkl"\nloss = "one-class"\n', "methods.primalmkl: found primalmkl "
-         "with loss one-class learns one class, but data set 'a' is one of regression; "
+         "with loss one-class, which learns one class, but data set 'a' is one of regression; "
          'expected loss = "squared" or "epsilon-squared"'),
     ],
 )  # fmt: skip
