@@ -98,7 +98,7 @@ def test_a_writer_that_dies_leaves_the_old_snapshot(
 
 def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(OutputError, match="a file where|part of the path"):
+    with pytest.raises(OutputError, match=r"a file where|part of the path"):
         save_snapshot(tmp_path / "file" / "s", DATASET, SPLITS)
 
 

@@ -99,7 +99,7 @@ def test_a_folder_without_permission_to_write():
 
 def test_a_file_where_the_folder_should_be(tmp_path):
     (tmp_path / "banks").write_text("no folder")
-    with pytest.raises(OutputError, match=r"part of the path is a file|file stands"):
+    with pytest.raises(OutputError, match=r"file as a part of the path|a file where"):
         scripts.create(tmp_path / "banks")
 
 
