@@ -233,7 +233,10 @@ def test_list_of_sweeps_shows_descriptions(tmp_path):
         (("sweep", "tiny.toml", "--set", "tolx=1"), "--set tolx=1: found an unknown key"),
         (("sweep", "tiny.toml", "--set", "methods.level.C=[]"), "at least one value"),
         (("sweep", "tiny.toml", "--set", "datasets.two_moons.source=two_mons"), "two_moons"),
-        (("sweep", "tiny.toml", "--data-dir", "nowhere"), "--data-dir nowhere: found nothing there"),
+        (
+            ("sweep", "tiny.toml", "--data-dir", "nowhere"),
+            "--data-dir nowhere: found nothing there",
+        ),
         (("sweep", "tiny.toml", "--data-dir", "tiny.toml"), "--data-dir tiny.toml: found a file"),
         (("list", "datasets", "--data-dir", "nowhere"), "--data-dir nowhere: found nothing there"),
         (

@@ -308,7 +308,8 @@ def test_a_bank_shows_what_it_is():
 @pytest.mark.parametrize(
     ("make", "error", "said"),
     [
-        (lambda b: mkldist.solve("level", b, Y[:59]), GramError, "y: found 59 labels for 60 points"),
+        (lambda b: mkldist.solve("level", b, Y[:59]), GramError, "y: found 59 labels for 60 "
+         "points"),
         (lambda b: mkldist.solve("level", b, Y[TRAIN], check="full"), SpecError,
          "check: found 'full' for a bank, which was checked when it was made; expected no check"),
         (lambda b: mkldist.solve("uniform", b, Y[TRAIN]).decision_function(b), GramError,
@@ -320,7 +321,8 @@ def test_a_bank_shows_what_it_is():
          "normalisation: found 'cosine' for given Gram matrices"),
         (lambda b: KernelBank.from_grams(np.eye(3)[None], backend="recompute"), SpecError,
          'found backend = "recompute" and family = "precomputed"'),
-        (lambda b: KernelBank.from_grams(np.eye(3)[None], names=[]), GramError, "names: found 0 names"),
+        (lambda b: KernelBank.from_grams(np.eye(3)[None], names=[]), GramError, "names: found 0 "
+         "names"),
     ],
 )  # fmt: skip
 def test_mistakes_have_one_message(make, error, said):

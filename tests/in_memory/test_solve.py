@@ -193,12 +193,15 @@ def test_the_warning_names_what_the_tolerance_limits(instance):
 @pytest.mark.parametrize(
     ("method", "params", "said"),
     [
-        ("spicymkl", {"epsilon": 0.1}, 'epsilon with loss = "logistic", where it has no effect; expected '
+        ("spicymkl", {"epsilon": 0.1}, 'epsilon with loss = "logistic", where it has no effect; '
+         'expected '
          'loss = "epsilon", or no epsilon'),
         ("spicymkl", {"mix": 0.1}, 'mix with regularizer = "block1", where it has no effect'),
         ("elastmkl", {"q": 1.5}, 'q with regularizer = "elastic-net", where it has no effect'),
-        ("primalmkl", {"epsilon": 1.0}, 'epsilon with loss = "squared-hinge", where it has no effect'),
-        ("lapsvm", {"early_stop": True}, 'early_stop with inner = "newton", where it has no effect'),
+        ("primalmkl", {"epsilon": 1.0}, 'epsilon with loss = "squared-hinge", where it has no '
+         'effect'),
+        ("lapsvm", {"early_stop": True}, 'early_stop with inner = "newton", where it has no '
+         'effect'),
     ],
 )  # fmt: skip
 def test_parameters_without_effect_are_refused_by_name(method, params, said, instance):

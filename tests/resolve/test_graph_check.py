@@ -35,9 +35,11 @@ def test_graphs_that_the_points_form_are_taken():
     [
         ("neighbours = 5", "graph.neighbours: found 5 neighbours among 5 points of a split of 'a'; "
          "expected at most 4"),
-        ('distance = "affine"\nneighbours = 2', "graph.distance: found \"affine\" for the 2 features of "
+        ('distance = "affine"\nneighbours = 2', "graph.distance: found \"affine\" for the 2 "
+         "features of "
          "'a'; expected the pixels of square images"),
-        ('kind = "epsilon"\nepsilon = 1e-9', "graph.epsilon: found no two of 6 points of 'a' within "
+        ('kind = "epsilon"\nepsilon = 1e-9', "graph.epsilon: found no two of 6 points of 'a' "
+         "within "
          "1e-09"),
     ],
 )  # fmt: skip

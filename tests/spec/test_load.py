@@ -77,7 +77,8 @@ def test_a_file_that_is_not_there_names_the_one_that_was_meant(tmp_path):
     ("content", "message"),
     [
         (b"\xff\xfe", "s.toml: found bytes that are not UTF-8 text; expected a sweep file in TOML"),
-        (b"[[x]\n", "s.toml, line 1: found text that is not TOML: expected ']]' at the end of an array declaration, "
+        (b"[[x]\n", "s.toml, line 1: found text that is not TOML: expected ']]' at the end of an "
+         "array declaration, "
          "in '[[x]'"),
         (b"x = [1", "s.toml: found text that is not TOML: Unclosed array (at end of document)"),
     ],

@@ -86,9 +86,11 @@ MISTAKES = [
      ': name: found "my tumours"; expected a name of letters, digits and _ . + - '
      'without blanks'),
     ('name = "tumours"', 'name = tumours',
-     ", line 1: found text that is not TOML: invalid value, in 'name = tumours'. Write text in quotes."),
+     ", line 1: found text that is not TOML: invalid value, in 'name = tumours'. Write text in "
+     "quotes."),
     ('name = "tumours"', 'name "tumours"',
-     ", line 1: found text that is not TOML: expected '=' after a key in a key/value pair, in 'name "
+     ", line 1: found text that is not TOML: expected '=' after a key in a key/value pair, in "
+     "'name "
      '"tumours"\''),
     ('seed = 1', 'seed = 1.5',
      ': seed: found 1.5; expected a whole number'),
@@ -101,7 +103,8 @@ MISTAKES = [
     ('seed = 1', 'repeats = 5',
      f": repeats: found an unknown key; expected {TOP}. Move 'repeats' under [splits]."),
     ('seed = 1', 'seed = 1\nseed = 2',
-     ", line 3: found text that is not TOML: cannot overwrite a value, in 'seed = 2'. Give each key "
+     ", line 3: found text that is not TOML: cannot overwrite a value, in 'seed = 2'. Give each "
+     "key "
      'once; begin every entry of a list with its own header, [[like.this]].'),
     ('tol = 0.01', 'tol = 0',
      ': tol: found 0; expected a number above 0'),

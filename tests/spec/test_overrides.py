@@ -57,10 +57,12 @@ MISTAKES = [
     ("banks.mine.kernels[0].widths=[1,", 'found "[1,"; expected a number, a list of numbers, '
      '{start, stop, num}, {base, exponents}, or "chi2"'),
     ("methods=5", "found 5; expected at least one [[methods]] entry"),
-    ("splits.repeets=5", "found an unknown key; expected one of kind, repeats, train_fraction, folds, "
+    ("splits.repeets=5", "found an unknown key; expected one of kind, repeats, train_fraction, "
+     "folds, "
      "order, groups, column, labelled_per_class, labelled_fraction, labelled, test_fraction, "
      "stratified, first. Did you mean 'repeats'?"),
-    ("split.repeats=5", "found an unknown key; expected one of name, description, seed, tol, execution, "
+    ("split.repeats=5", "found an unknown key; expected one of name, description, seed, tol, "
+     "execution, "
      "memory, datasets, preprocessing, splits, graph, selection, banks, methods, outputs. "
      "Did you mean 'splits'?"),
 ]  # fmt: skip
