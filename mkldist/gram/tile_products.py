@@ -86,8 +86,7 @@ def quadratic_forms(layout: TileLayout, values: Floating, lines: Ints, vectors: 
 
 def _unpacked(layout: TileLayout, entries: Floating) -> Floats:
     """Return a matrix (n, n) float64, of its kept entries (E,)."""
-    matrix: Floats = layout.unpack(entries.astype(np.float64, copy=False))
-    return matrix
+    return np.asarray(layout.unpack(entries.astype(np.float64, copy=False)), dtype=np.float64)
 
 
 def _forms(matrix: Floats, vectors: Floats) -> Floats:
