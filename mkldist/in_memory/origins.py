@@ -169,7 +169,7 @@ def _cross_grams(given: Any, n_kernels: int, n_points: int) -> Array:
     else:
         grams = real_array(given, "X_new", expected)
     if grams.ndim != 3 or (grams.shape[0], grams.shape[2]) != (n_kernels, n_points):
-        raise GramError("X_new", f"found shape {grams.shape}", expected)
+        raise GramError("X_new", f"shape {grams.shape}", expected)
     return grams
 
 

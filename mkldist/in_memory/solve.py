@@ -166,7 +166,7 @@ def known_method(name: str) -> Method:
     """
     if name not in METHODS:
         known = ", ".join(METHODS)
-        raise SpecError("method", f"found {name!r}", f"one of {known}", nearest(name, METHODS))
+        raise SpecError("method", f"{name!r}", f"one of {known}", nearest(name, METHODS))
     return METHODS[name]
 
 
@@ -175,12 +175,12 @@ def _path_of(method: Method, params: Mapping[str, Any]) -> tuple[str, Floats]:
     if method.path is None:
         able = ", ".join(name for name, other in METHODS.items() if other.path is not None)
         hint = "Or call mkldist.solve for each value"
-        raise SpecError("method", f"found {method.name}", f"a method with a path: {able}", hint)
+        raise SpecError("method", method.name, f"a method with a path: {able}", hint)
     name = method.path.parameter
     where, expected = f"{method.name}.{name}", "a list of numbers, one for each solution"
     values = real_array(params.get(name, ()), where, expected)
     if values.ndim != 1 or not len(values):
-        found = f"found {params[name]!r:.60}" if name in params else "found none"
+        found = f"{params[name]!r:.60}" if name in params else "none"
         raise SpecError(where, found, expected)
     return name, values
 
@@ -214,7 +214,7 @@ class _Instance:
         grams, check = given.grams, given.check
         if isinstance(grams, KernelBank):
             if check is not None:
-                found = f"found {check!r} for a bank, which was checked when it was made"
+                found = f"{check!r} for a bank, which was checked when it was made"
                 raise SpecError("check", found, "no check")
             n_points = grams.n_points
         else:

@@ -322,7 +322,7 @@ class Solution:
         if grams.ndim != 3 or (grams.shape[0], grams.shape[2]) != expected:
             raise GramError(
                 "grams_test",
-                f"found shape {grams.shape}",
+                f"shape {grams.shape}",
                 f"(M, n_test, n) = ({expected[0]}, n_test, {expected[1]})",
             )
         decision = np.full((grams.shape[1], *np.shape(self.bias)), self.bias, dtype=np.float64)

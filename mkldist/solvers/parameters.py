@@ -95,7 +95,7 @@ def validate(params: type[SolverParams], where: str, values: Mapping[str, Any]) 
         place = ".".join([where, *(str(part) for part in first["loc"][:1])])
         if first["type"] in ("value_error", "literal_error"):
             raise spec_error(first, place, params) from None
-        raise SpecError(place, f"found {spelled(first['input'])}", expected(first)) from None
+        raise SpecError(place, spelled(first["input"]), expected(first)) from None
 
 
 def check_effect(
@@ -131,7 +131,7 @@ def check_effect(
         found = spelled(getattr(idle[0], other))
         raise SpecError(
             f"{where}.{name}",
-            f"{name} has no effect with {other} = {found}",
+            f"{name} with {other} = {found}, where it has no effect",
             f"{other} = {' or '.join(map(spelled, values))}, or no {name}",
             hint if len(idle) < len(points) else "",
         )
@@ -181,7 +181,7 @@ def expand(
     }
     for name in names:
         if len(dims[name]) < len(series[name]):
-            raise SpecError(f"{where}.{name}", f"found {spelled(series[name])}", "every value once")
+            raise SpecError(f"{where}.{name}", spelled(series[name]), "every value once")
     return MethodGrid(method, dims, points)
 
 
@@ -193,6 +193,6 @@ def _varying(where: str, given: Mapping[str, Any]) -> dict[str, list[Any]]:
         if not isinstance(values, list):
             continue
         if not values:
-            raise SpecError(f"{where}.{name}", "found an empty list", "at least one value")
+            raise SpecError(f"{where}.{name}", "an empty list", "at least one value")
         found[name] = values
     return found
