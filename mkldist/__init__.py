@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from mkldist.estimators.semi_supervised import SemiSupervisedMKLClassifier
     from mkldist.in_memory.kernel_bank import KernelBank
     from mkldist.in_memory.solve import solve, solve_path
+    from mkldist.results.concat import concat
+    from mkldist.results.rows import to_frame
     from mkldist.results.selected import selected
     from mkldist.results.tree import open_results
     from mkldist.solvers.base import Solution
@@ -27,10 +29,12 @@ _EXPORTS = {
     "OneClassMKL": "mkldist.estimators.one_class",
     "SemiSupervisedMKLClassifier": "mkldist.estimators.semi_supervised",
     "Solution": "mkldist.solvers.base",
+    "concat": "mkldist.results.concat",
     "open_results": "mkldist.results.tree",
     "selected": "mkldist.results.selected",
     "solve": "mkldist.in_memory.solve",
     "solve_path": "mkldist.in_memory.solve",
+    "to_frame": "mkldist.results.rows",
 }
 
 __all__ = [
@@ -40,11 +44,13 @@ __all__ = [
     "OneClassMKL",
     "SemiSupervisedMKLClassifier",
     "Solution",
+    "concat",
     "kernels",
     "open_results",
     "selected",
     "solve",
     "solve_path",
+    "to_frame",
 ]
 
 

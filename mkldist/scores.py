@@ -1,4 +1,4 @@
-"""Scores of decision values against labels: errors, area under the ROC curve, RMSE, MAE, R².
+"""Scores of decision values against labels: errors, ROC and precision-recall, RMSE, MAE, R².
 
 scikit-learn has all of these, and the tests compare with it.  The formulas stand here for their
 cost: in a worker, ``import sklearn.metrics`` takes 0.9 s of processor time before the first score,
@@ -14,63 +14,59 @@ from typing import TypeVar
 import numpy as np
 
 from mkldist.arrays import Bools, Floats, Ints
-from mkldist.spec.kinds import Task
 
 Score = TypeVar("Score")
 
 
-def scores(decision_values: Floats, y: Floats, task: Task) -> dict[str, float]:
-    """Return the scores of decision values, by the kind of the labels.
+def two_class_scores(values: Floats, y: Floats) -> tuple[dict[str, float], dict[str, Floats]]:
+    """Return the scores of a classifier of two classes.
 
     Parameters
     ----------
-    decision_values : (n,) float64
-        Values of f.
-    y : (n,) float64
-        Labels.
-    task : {"classification", "regression"}
-        Kind of the labels.
-
-    Returns
-    -------
-    dict of str to float
-        Scores of :func:`classification_scores` or :func:`regression_scores`.
-    """
-    if task == "regression":
-        return regression_scores(decision_values, y)
-    return classification_scores(decision_values, y)
-
-
-def classification_scores(decision_values: Floats, y: Floats) -> dict[str, float]:
-    """Return the scores of a classifier of two classes, each in [0, 1].
-
-    Parameters
-    ----------
-    decision_values : (n,) float64
+    values : (n,) float64
         Values of f; f(x) >= 0 predicts the class +1.
     y : (n,) float64
         Labels in {-1, +1}.
 
     Returns
     -------
-    dict of str to float
-        ``test_error``, the share of points with a wrong prediction; ``balanced_error``, the mean of
-        that share over the two classes; ``auc``, the probability that a positive point has a
-        greater value than a negative one, where ties count one half.  The last two are NaN if `y`
-        lacks a class.
+    scores : dict of str to float
+        Those of :func:`multiclass_scores`, where ``auc``, ``average_precision`` and ``f1`` are of
+        the class +1; and ``sensitivity`` and ``specificity``, the shares of the points of class
+        +1 and of class -1 that are predicted as such.  A score that `y` does not define is NaN.
+    of_classes : dict of str to array
+        ``class_error`` (2,) and ``confusion`` (2, 2), for the classes -1 and +1 in this order.
 
     Examples
     --------
-    >>> classification_scores(np.array([1.0, -1.0, 2.0]), np.array([1.0, -1.0, -1.0]))["auc"]
+    >>> two_class_scores(np.array([1.0, -1.0, 2.0]), np.array([1.0, -1.0, -1.0]))[0]["auc"]
     0.5
     """
-    wrong = np.where(decision_values >= 0, 1.0, -1.0) != y
     positive = y > 0
-    result = {"test_error": float(wrong.mean()), "balanced_error": np.nan, "auc": np.nan}
-    if positive.any() and not positive.all():
-        result["balanced_error"] = float((wrong[positive].mean() + wrong[~positive].mean()) / 2)
-        result["auc"] = _auc(decision_values, positive)
-    return result
+    numbers, predicted = positive.astype(np.intp), (values >= 0).astype(np.intp)
+    found, of_classes = _of_confusion(_confusion(numbers, predicted, 2))
+    missed = of_classes["class_error"]
+    found |= {
+        "f1": float(_f1(of_classes["confusion"])[1]),
+        "auc": _auc(values, positive),
+        "average_precision": _average_precision(values, positive),
+        "sensitivity": float(1.0 - missed[1]),
+        "specificity": float(1.0 - missed[0]),
+    }
+    return found, of_classes
+
+
+def log_loss(log_odds: Floats, y: Floats) -> float:
+    """Return the mean negative logarithm of the probability that log odds give to labels.
+
+    Parameters
+    ----------
+    log_odds : (n,) float64
+        Logarithms of the odds of the class +1.
+    y : (n,) float64
+        Labels in {-1, +1}.
+    """
+    return float(np.logaddexp(0.0, -y * log_odds).mean())
 
 
 def multiclass_scores(
@@ -91,25 +87,52 @@ def multiclass_scores(
     -------
     scores : dict of str to float
         ``test_error``, the share of points with a wrong prediction; ``balanced_error``, the mean of
-        that share over the classes; ``auc``, the mean over the classes of the area under the ROC
-        curve of their decision values.  The last two are NaN if a class has no points.
+        that share over the classes; ``mcc``, Matthews' correlation coefficient; ``auc``,
+        ``average_precision`` and ``f1``, the means over the classes of the area under the ROC curve
+        and the average precision of their decision values, and of their F1 scores.  Means are NaN
+        if a class has no points.
     of_classes : dict of str to array
         ``class_error`` (k,), the share of each class's points with a wrong prediction, NaN for a
         class without points; ``confusion`` (k, k), the numbers of points by class and prediction.
     """
-    k = len(values)
     predicted = predicted_classes(values, order)
-    confusion = np.zeros((k, k))
-    np.add.at(confusion, (class_numbers, predicted), 1.0)
-    sizes = confusion.sum(axis=1)
-    recalls = np.divide(np.diagonal(confusion), sizes, out=np.full(k, np.nan), where=sizes > 0)
-    aucs = [_auc(f, class_numbers == c) for c, f in enumerate(values)]
-    found = {
-        "test_error": float((predicted != class_numbers).mean()),
-        "balanced_error": float((1.0 - recalls).mean()),
-        "auc": float(np.mean(aucs)),
+    found, of_classes = _of_confusion(_confusion(class_numbers, predicted, len(values)))
+    members = [class_numbers == c for c in range(len(values))]
+    pairs = list(zip(values, members, strict=True))
+    found |= {
+        "f1": float(_f1(of_classes["confusion"]).mean()),
+        "auc": float(np.mean([_auc(f, own) for f, own in pairs])),
+        "average_precision": float(np.mean([_average_precision(f, own) for f, own in pairs])),
     }
-    return found, {"class_error": 1.0 - recalls, "confusion": confusion}
+    return found, of_classes
+
+
+def _confusion(class_numbers: Ints, predicted: Ints, k: int) -> Floats:
+    """Return the numbers of points by class and prediction, (k, k)."""
+    counts = np.bincount(class_numbers * k + predicted, minlength=k * k)
+    return counts.reshape(k, k).astype(np.float64)
+
+
+def _of_confusion(confusion: Floats) -> tuple[dict[str, float], dict[str, Floats]]:
+    """Return the scores that the numbers of points by class and prediction determine."""
+    sizes, calls, right = confusion.sum(axis=1), confusion.sum(axis=0), np.diagonal(confusion)
+    n = confusion.sum()
+    missed = np.divide(sizes - right, sizes, out=np.full(len(sizes), np.nan), where=sizes > 0)
+    spread = math.sqrt((n**2 - (sizes**2).sum()) * (n**2 - (calls**2).sum()))
+    found = {
+        "test_error": float((n - right.sum()) / n),
+        "balanced_error": float(missed.mean()),
+        # As in scikit-learn: 0 if all points are of one class, or are predicted so.
+        "mcc": float((n * right.sum() - sizes @ calls) / spread) if spread else 0.0,
+    }
+    return found, {"class_error": missed, "confusion": confusion}
+
+
+def _f1(confusion: Floats) -> Floats:
+    """Return the F1 score of each class; NaN for one without points and predictions."""
+    both = confusion.sum(axis=0) + confusion.sum(axis=1)
+    right = 2.0 * np.diagonal(confusion)
+    return np.divide(right, both, out=np.full(len(both), np.nan), where=both > 0)
 
 
 def predicted_classes(values: Floats, order: Ints) -> Ints:
@@ -197,3 +220,15 @@ def _auc(decision_values: Floats, positive: Bools) -> float:
     below = np.searchsorted(negatives, decision_values[positive], side="left")
     not_above = np.searchsorted(negatives, decision_values[positive], side="right")
     return float((below + not_above).mean() / 2 / len(negatives))
+
+
+def _average_precision(decision_values: Floats, positive: Bools) -> float:
+    """Return the mean over the positives of the precision at their value; NaN without any."""
+    if not positive.any():
+        return math.nan
+    order = np.argsort(-decision_values, kind="stable")
+    ordered = decision_values[order]
+    last = np.append(np.flatnonzero(np.diff(ordered)), len(ordered) - 1)  # of each tie
+    found = np.cumsum(positive[order])[last]
+    new = np.diff(found, prepend=0)
+    return float((new * found / (last + 1)).sum() / found[-1])

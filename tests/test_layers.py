@@ -14,7 +14,7 @@ import mkldist
 
 ROOT = Path(mkldist.__file__).parent
 LAYERS = (
-    "arrays blas_threads compiled counters errors identity memory processors target",
+    "arrays blas_threads compiled counters errors identity memory natural_order processors target",
     "durable lapack",
     "spec",
     "data kernels optim scores",

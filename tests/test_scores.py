@@ -9,11 +9,12 @@ import pytest
 from sklearn import metrics
 
 from mkldist.scores import (
-    classification_scores,
+    log_loss,
     multiclass_scores,
     part_scores,
     predicted_classes,
     regression_scores,
+    two_class_scores,
 )
 
 SEEDS = range(20)
@@ -31,11 +32,20 @@ def test_scores_of_two_classes_are_those_of_scikit_learn(seed):
     values, y = tied_values(rng, n), np.where(rng.random(n) < 0.3, 1.0, -1.0)
     y[:2] = 1.0, -1.0
     predicted = np.where(values >= 0, 1.0, -1.0)
-    assert classification_scores(values, y) == {
+    found, of_classes = two_class_scores(values, y)
+    assert found == {
         "test_error": pytest.approx(1.0 - metrics.accuracy_score(y, predicted)),
         "balanced_error": pytest.approx(1.0 - metrics.balanced_accuracy_score(y, predicted)),
         "auc": pytest.approx(metrics.roc_auc_score(y, values)),
+        "average_precision": pytest.approx(metrics.average_precision_score(y, values)),
+        "f1": pytest.approx(metrics.f1_score(y, predicted)),
+        "mcc": pytest.approx(metrics.matthews_corrcoef(y, predicted)),
+        "sensitivity": pytest.approx(metrics.recall_score(y, predicted)),
+        "specificity": pytest.approx(metrics.recall_score(y, predicted, pos_label=-1.0)),
     }
+    np.testing.assert_array_equal(of_classes["confusion"], metrics.confusion_matrix(y, predicted))
+    errors = 1.0 - metrics.recall_score(y, predicted, average=None)
+    np.testing.assert_allclose(of_classes["class_error"], errors, atol=1e-15)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -45,16 +55,29 @@ def test_scores_of_many_classes_are_those_of_scikit_learn(seed):
     order = rng.permutation(4)
     found, of_classes = multiclass_scores(values, numbers, order)
     predicted = predicted_classes(values, order)
-    aucs = [metrics.roc_auc_score(numbers == c, values[c]) for c in range(4)]
+    members = [numbers == c for c in range(4)]
+    aucs = [metrics.roc_auc_score(own, f) for own, f in zip(members, values, strict=True)]
+    precisions = map(metrics.average_precision_score, members, values)
     assert found == {
         "test_error": pytest.approx(1.0 - metrics.accuracy_score(numbers, predicted)),
         "balanced_error": pytest.approx(1.0 - metrics.balanced_accuracy_score(numbers, predicted)),
         "auc": pytest.approx(np.mean(aucs)),
+        "average_precision": pytest.approx(np.mean(list(precisions))),
+        "f1": pytest.approx(metrics.f1_score(numbers, predicted, average="macro")),
+        "mcc": pytest.approx(metrics.matthews_corrcoef(numbers, predicted)),
     }
     recalls = metrics.recall_score(numbers, predicted, average=None)
-    np.testing.assert_allclose(of_classes["class_error"], 1.0 - recalls)
+    np.testing.assert_allclose(of_classes["class_error"], 1.0 - recalls, atol=1e-15)
     confusion = metrics.confusion_matrix(numbers, predicted)
     np.testing.assert_array_equal(of_classes["confusion"], confusion)
+
+
+def test_the_log_loss_is_that_of_scikit_learn():
+    rng = np.random.default_rng(0)
+    log_odds, y = 5.0 * rng.normal(size=40), np.where(rng.random(40) < 0.5, 1.0, -1.0)
+    expected = metrics.log_loss(y, 1.0 / (1.0 + np.exp(-log_odds)))
+    assert log_loss(log_odds, y) == pytest.approx(expected)
+    assert log_loss(np.array([1e4]), np.array([-1.0])) == 1e4
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -76,11 +99,24 @@ def test_a_tie_goes_to_the_first_class_in_order():
     assert predicted_classes(values, np.array([2, 0, 1])).tolist() == [0, 2]
 
 
-def test_one_class_alone_has_an_error_and_no_further_scores():
-    one = classification_scores(np.array([1.0, -3.0]), np.array([1.0, 1.0]))
-    assert one["test_error"] == 0.5
-    assert math.isnan(one["balanced_error"])
-    assert math.isnan(one["auc"])
+@pytest.mark.parametrize(("label", "missing", "given"), [(1.0, 0, 1), (-1.0, 1, 0)])
+def test_one_class_alone_has_no_scores_that_need_both(label, missing, given):
+    values, y = np.array([1.0, -3.0]), np.full(2, label)
+    one, of_classes = two_class_scores(values, y)
+    assert one["test_error"] == of_classes["class_error"][given] == 0.5
+    assert one["mcc"] == metrics.matthews_corrcoef(y, np.sign(values)) == 0.0
+    names = ("specificity", "sensitivity")
+    assert one[names[given]] == 0.5
+    undefined = ("balanced_error", "auc", names[missing])
+    assert all(math.isnan(one[name]) for name in undefined)
+    assert math.isnan(of_classes["class_error"][missing])
+    assert math.isnan(one["average_precision"]) == (label < 0)
+
+
+def test_a_class_that_is_neither_there_nor_predicted_has_no_f1():
+    found, _ = two_class_scores(np.array([-1.0, -2.0]), np.array([-1.0, -1.0]))
+    assert math.isnan(found["f1"])
+    assert found["test_error"] == 0.0
 
 
 def test_a_class_without_points_has_no_error():

@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from mkldist.arrays import Array
 from mkldist.identity import array_id
 from mkldist.kernels.functions import KernelFunction
 
@@ -84,6 +85,22 @@ class KernelList:
         """Return the function of one kernel."""
         return KernelFunction(int(self.function[kernel]))
 
+    def columns(self) -> dict[str, Array]:
+        """Return the function and every parameter as arrays over kernels, by name.
+
+        ``function`` holds names.  A parameter is an array of float64, NaN where a kernel has none.
+        """
+        labels = np.array([function.label for function in KernelFunction], dtype=object)
+        polynomial = self.function == KernelFunction.POLYNOMIAL
+        with_width = ~polynomial & (self.function != KernelFunction.LINEAR)
+        columns = {
+            "width": np.where(with_width, self.parameter, np.nan),
+            "degree": np.where(polynomial, self.parameter, np.nan),
+            "offset": np.where(polynomial, self.offset, np.nan),
+        }
+        found = {name: c for name, c in columns.items() if not np.isnan(c).all()}
+        return {"function": labels[self.function], **found}
+
     def runs(self) -> Iterator[slice]:
         """Yield the slices of adjacent kernels with the same feature subset."""
         starts = np.flatnonzero(np.diff(self.subset, prepend=-1)).tolist()
@@ -121,7 +138,7 @@ class KernelList:
         feature_names : sequence of str, optional
             d names; default ``x0``, ``x1`` and so on.
         """
-        places = [self._place(s, feature_names) for s in range(len(self.subset_indptr) - 1)]
+        places = self.subset_names(feature_names)
         heads: dict[tuple[int, float, float], str] = {}
         names = []
         seen: Counter[str] = Counter()
@@ -137,6 +154,16 @@ class KernelList:
                 heads[key] = _head(*key)
             names.append(_unique(f"{heads[key]}[{places[key_and_subset[3]]}]", seen))
         return names
+
+    def subset_names(self, feature_names: Sequence[str] | None = None) -> list[str]:
+        """Return the name of every feature subset, as it stands in the names of kernels.
+
+        Parameters
+        ----------
+        feature_names : sequence of str, optional
+            d names; default ``x0``, ``x1`` and so on.
+        """
+        return [self._place(s, feature_names) for s in range(len(self.subset_indptr) - 1)]
 
     def _columns(self, subset: int) -> npt.NDArray[np.int32]:
         return self.subset_indices[self.subset_indptr[subset] : self.subset_indptr[subset + 1]]

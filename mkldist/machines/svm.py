@@ -53,6 +53,8 @@ class SvmSolution:
         Primal and dual value; the optimum lies between them.
     iterations, newton_steps : int
         Pair updates and Newton steps.
+    values : (n,) or (n, k) float64, optional
+        Decision function at the training points, bias included.
     """
 
     alpha: Floats
@@ -62,6 +64,7 @@ class SvmSolution:
     dual_objective: float
     iterations: int
     newton_steps: int
+    values: Floats | None = None
 
     @classmethod
     def none(cls) -> SvmSolution:
@@ -83,6 +86,7 @@ class SvmSolution:
             dual_objective=sum(svm.dual_objective for svm in machines),
             iterations=sum(svm.iterations for svm in machines),
             newton_steps=sum(svm.newton_steps for svm in machines),
+            values=np.column_stack([svm.values for svm in machines if svm.values is not None]),
         )
 
     @property
@@ -212,7 +216,8 @@ def maximise_dual(
         product = K @ beta
         best = certify(beta, product)
         violation = max(violation * 0.1, 1e-15)
-    return SvmSolution(beta * y, beta, best.bias, best.primal, best.dual, updates, steps)
+    f = product + best.bias
+    return SvmSolution(beta * y, beta, best.bias, best.primal, best.dual, updates, steps, values=f)
 
 
 def _feasible(alpha: Floats, y: Floats, C: Bound) -> Floats:

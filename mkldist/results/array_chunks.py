@@ -1,19 +1,21 @@
-"""Arrays in a tree of results, read from their chunks.
+"""Arrays in a tree of results, read from their chunks and written to them.
 
-The states of all runs tell whether a sweep has something left to do, and some numbers make the
-table of its status.  They are read here, because zarr takes longer to import than these commands
-need for all of their answer.
+zarr takes longer to import than the commands that read states need for all of their answer, and a
+millisecond for every array that it reads or writes.  Trees have dozens of small arrays.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from mkldist.arrays import Array
-from mkldist.results.zarr_documents import Document, array_document
+from mkldist.durable import write_file
+from mkldist.results.zarr_documents import COMPRESSION_LEVEL, Document, array_document
 
 
 def read_array(folder: Path, document: Document) -> Array:
@@ -36,27 +38,110 @@ def read_array(folder: Path, document: Document) -> Array:
     ValueError, RuntimeError, OSError
         If a chunk is damaged or cannot be read, or if the array is stored otherwise.
     """
-    from numcodecs.vlen import VLenUTF8
-    from numcodecs.zstd import Zstd
+    return read_part(folder, document, [slice(0, size) for size in document["shape"]])
 
+
+def read_part(folder: Path, document: Document, part: Sequence[slice]) -> Array:
+    """Return a part of an array, read from the chunks that it touches.
+
+    Parameters
+    ----------
+    folder, document
+        As for :func:`read_array`.
+    part : sequence of slice
+        Start and stop along every dim, within the shape; no steps.
+    """
+    dtype = _dtype(document)
+    chunks = _chunk_shape(document)
+    values = np.full([s.stop - s.start for s in part], fill_of(document), dtype=dtype)
+    ranges = [
+        range(s.start // chunk, math.ceil(s.stop / chunk) if s.stop > s.start else 0)
+        for s, chunk in zip(part, chunks, strict=True)
+    ]
+    for numbers in np.ndindex(*(max(len(r), 0) for r in ranges)):
+        index = [r[number] for r, number in zip(ranges, numbers, strict=True)]
+        try:
+            content = _chunk_path(folder, index).read_bytes()
+        except FileNotFoundError:
+            continue
+        begins = [i * chunk for i, chunk in zip(index, chunks, strict=True)]
+        there, here = [], []
+        for s, begin, chunk in zip(part, begins, chunks, strict=True):
+            low, high = max(s.start, begin), min(s.stop, begin + chunk)
+            there.append(slice(low - begin, high - begin))
+            here.append(slice(low - s.start, high - s.start))
+        values[tuple(here)] = _decoded(content, dtype).reshape(chunks)[tuple(there)]
+    return values
+
+
+def write_rows(
+    folder: Path, document: Document, place: Sequence[int], values: Array, through: Path
+) -> None:
+    """Write all entries below a place of an array, in whole chunks.
+
+    A reader finds the old content of a chunk or the whole new one.
+
+    Parameters
+    ----------
+    folder, document
+        As for :func:`read_array`.
+    place : sequence of int
+        Index along the first dims, whose chunks have length 1; none for the whole array.
+    values : array
+        Entries, of the shape of the other dims.
+    through : Path
+        Folder of temporary files, on the same file system.
+    """
+    shape, chunks = document["shape"][len(place) :], _chunk_shape(document)[len(place) :]
+    values = np.asarray(values, dtype=_dtype(document)).reshape(shape)
+    for index in np.ndindex(*(math.ceil(size / c) for size, c in zip(shape, chunks, strict=True))):
+        begin = [i * chunk for i, chunk in zip(index, chunks, strict=True)]
+        part = values[(..., *(slice(b, b + c) for b, c in zip(begin, chunks, strict=True)))]
+        if list(part.shape) != chunks:  # a chunk is stored whole, also beyond the array
+            whole = np.full(chunks, fill_of(document), dtype=values.dtype)
+            whole[tuple(map(slice, part.shape))] = part
+            part = whole
+        path = _chunk_path(folder, (*place, *index))
+        write_file(path, [_encoded(part)], through=through, durable=False)
+
+
+def fill_of(document: Document) -> Any:
+    """Return the value of entries that were never written."""
+    fill = document["fill_value"]
+    return float(fill) if document["data_type"] == "float64" else fill
+
+
+def _dtype(document: Document) -> np.dtype[Any]:
+    """Return the dtype of the entries of an array that is stored as documents here say."""
     kind = document["data_type"]
     if document["codecs"] != array_document({}, kind, ())["codecs"]:
         raise ValueError("an array in an unknown coding")
-    dtype = np.dtype(object if kind == "string" else kind).newbyteorder("<")
-    shape: list[int] = document["shape"]
-    chunks: list[int] = document["chunk_grid"]["configuration"]["chunk_shape"]
-    fill = document["fill_value"]
-    values = np.full(shape, float(fill) if kind == "float64" else fill, dtype=dtype)
-    grid = (math.ceil(size / chunk) for size, chunk in zip(shape, chunks, strict=True))
-    for index in np.ndindex(*grid):
-        try:
-            content = folder.joinpath("c", *map(str, index)).read_bytes()
-        except FileNotFoundError:
-            continue
-        raw = Zstd().decode(content)
-        flat = VLenUTF8().decode(raw) if kind == "string" else np.frombuffer(raw, dtype)
-        begin = [i * chunk for i, chunk in zip(index, chunks, strict=True)]
-        part = values[tuple(slice(b, b + c) for b, c in zip(begin, chunks, strict=True))]
-        # A chunk is stored whole, also where it reaches beyond the array.
-        part[...] = flat.reshape(chunks)[tuple(map(slice, part.shape))]
-    return values
+    return np.dtype(object if kind == "string" else kind).newbyteorder("<")
+
+
+def _chunk_shape(document: Document) -> list[int]:
+    shape: list[int] = document["chunk_grid"]["configuration"]["chunk_shape"]
+    return shape
+
+
+def _chunk_path(folder: Path, index: Sequence[int]) -> Path:
+    return folder.joinpath("c", *map(str, index))
+
+
+def _decoded(content: bytes, dtype: np.dtype[Any]) -> Array:
+    from numcodecs.vlen import VLenUTF8
+    from numcodecs.zstd import Zstd
+
+    raw = Zstd().decode(content)
+    decoded: Array = VLenUTF8().decode(raw) if dtype.hasobject else np.frombuffer(raw, dtype)
+    return decoded
+
+
+def _encoded(values: Array) -> bytes:
+    from numcodecs.vlen import VLenUTF8
+    from numcodecs.zstd import Zstd
+
+    flat = np.ascontiguousarray(values).ravel()
+    raw = VLenUTF8().encode(flat) if flat.dtype.hasobject else flat.view(np.uint8)
+    content: bytes = Zstd(level=COMPRESSION_LEVEL, checksum=True).encode(raw)
+    return content

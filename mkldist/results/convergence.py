@@ -8,12 +8,12 @@ who opened the tree earlier still reads what it held then.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
 from mkldist.arrays import Array
+from mkldist.results.reported import names_at
 from mkldist.results.run_record import RunRecord
 from mkldist.results.schema import (
     CLASS,
@@ -63,7 +63,6 @@ def convergence_documents(
             {**dims, **further},
             variable.dtype,
             chunks,
-            fill=None if variable.dtype == "float64" else variable.fill,
             attributes=variable.attributes,
         )
     return documents
@@ -95,24 +94,39 @@ def make_room(index: TreeIndex, records: Mapping[str, list[RunRecord]]) -> None:
         index.reopen()
 
 
-def traces_of(record: RunRecord, variable: Variable, shape: tuple[int, ...]) -> Array:
-    """Return one variable of a run's trace, filled up to a shape with NaN, or -1 for kernels."""
+def traces_of(
+    record: RunRecord, variable: Variable, shape: tuple[int, ...], names: Sequence[str]
+) -> Array:
+    """Return one variable of a run's trace, filled up to a shape with NaN, or empty text.
+
+    Parameters
+    ----------
+    record : RunRecord
+        The run.
+    variable : Variable
+        One of :data:`mkldist.results.schema.TRACES`.
+    shape : tuple of int
+        Shape to fill up to.
+    names : sequence of str
+        Names of the kernels, see :func:`mkldist.results.reported.names_at`.
+    """
     values = np.full(shape, np.nan)
     given = record.trace.get(variable.name)
     if given is not None:
         rows = np.asarray(given, dtype=np.float64)
         values[tuple(slice(size) for size in rows.shape)] = rows
-    if variable.dtype == "int64":
-        values[np.isnan(values)] = variable.fill
-    filled: Array = values.astype(variable.dtype)
-    return filled
+    return names_at(values, names) if variable.dtype == "string" else values
 
 
-def trace_array(index: TreeIndex, node: str, variable: Variable) -> Any:
-    """Return the zarr array of a node's trace, or None without such a trace or an iteration."""
-    path = _path(node, variable)
-    document = index.document(path)
-    return index.array_at(path) if document and 0 not in document["shape"] else None
+def trace_shape(index: TreeIndex, node: str, variable: Variable) -> tuple[int, ...] | None:
+    """Return the shape of a node's trace without the dims of runs.
+
+    It is None without such a trace or without an iteration.
+    """
+    document = index.document(_path(node, variable))
+    if document is None or 0 in document["shape"]:
+        return None
+    return tuple(document["shape"][len(index.nodes[node]) :])
 
 
 def _path(node: str, variable: Variable) -> str:

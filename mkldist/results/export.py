@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from mkldist.durable import remove_temporaries, replacing, writing
 from mkldist.errors import InputError, OutputError, nearest
 from mkldist.results.formats import ENDINGS, format_of
-from mkldist.results.rows import method_nodes, run_rows, weight_rows
+from mkldist.results.rows import method_nodes, to_frame, weight_rows
 from mkldist.results.schema import VECTORS, WEIGHTS
 from mkldist.results.tree import open_results
 
@@ -127,7 +127,7 @@ _TABLES = {"parquet": _parquet, "csv": _csv}
 
 
 def _runs_to(format: str) -> Callable[[xr.DataTree, Path], None]:
-    return lambda tree, target: _TABLES[format](run_rows(tree), target)
+    return lambda tree, target: _TABLES[format](to_frame(tree), target)
 
 
 def _weights_to(format: str) -> Callable[[xr.DataTree, Path], None]:

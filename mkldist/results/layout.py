@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,11 +12,13 @@ import numpy as np
 from mkldist.arrays import Array
 from mkldist.errors import SpecError
 from mkldist.identity import content_id
+from mkldist.natural_order import natural_path_key
 from mkldist.plan.model import Plan, RunPlan
 from mkldist.results.node_variables import NodeKind, node_variables
 from mkldist.results.schema import (
     CLASS,
     COEFFICIENTS,
+    COORDINATES,
     DECISION_VALUES,
     KERNEL,
     LABEL,
@@ -32,6 +34,9 @@ from mkldist.solvers.settings import setting
 from mkldist.spec.kinds import Task
 from mkldist.spec.model import OutputsSpec, SweepSpec
 
+_COORDINATES = {variable.name: variable for variable in COORDINATES}
+_DTYPES = {"f": "float64", "i": "int64", "b": "bool", "O": "string"}
+
 
 @dataclass(frozen=True, eq=False)
 class TreeFacts:
@@ -41,8 +46,10 @@ class TreeFacts:
     ----------
     dims : mapping of str to mapping of str to sequence
         Hyperparameters of each method and their values, by the method's key.
-    kernel_names : mapping of (str, str) to sequence of str
-        Names of the kernels, by data set and bank label; without them kernels have numbers only.
+    kernels : mapping of (str, str) to mapping of str to (M,) array
+        Coordinates along kernels, by data set and bank label, see
+        :func:`mkldist.results.kernel_coordinates.kernel_coordinates`; without them kernels have
+        numbers only.
     labels : mapping of str to (n,) array
         Labels of all rows, by data set; needed if predictions or coefficients are kept.
     tasks : mapping of str to {"classification", "regression"}
@@ -50,15 +57,38 @@ class TreeFacts:
     unlabelled : collection of str
         Data sets with unlabelled rows in some split.
     classes : mapping of str to sequence of str
-        Names of the classes of each data set with more than two classes.
+        Names of the classes of each data set of classes, of two first that of -1.
+    splits : mapping of str to mapping of str to array
+        Coordinates along the splits of each data set: ``repeat``, ``fold``, ``n_train``, ``n_test``
+        and ``n_unlabelled``.
+    n_features : mapping of str to int
+        Number of features of each data set.
     """
 
     dims: Mapping[str, Mapping[str, Sequence[Any]]]
-    kernel_names: Mapping[tuple[str, str], Sequence[str]] = field(default_factory=dict)
+    kernels: Mapping[tuple[str, str], Mapping[str, Array]] = field(default_factory=dict)
     labels: Mapping[str, Array] = field(default_factory=dict)
     tasks: Mapping[str, Task] = field(default_factory=dict)
     unlabelled: Collection[str] = ()
     classes: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    splits: Mapping[str, Mapping[str, Array]] = field(default_factory=dict)
+    n_features: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Coordinate:
+    """A coordinate and its values.
+
+    Parameters
+    ----------
+    variable : Variable
+        Name, units, meaning and dims of the coordinate.
+    values : array
+        Values; text as objects.
+    """
+
+    variable: Variable
+    values: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,8 +101,10 @@ class MethodNode:
         Path in the tree, without a leading slash.
     dims : dict of str to int
         Sizes of ``split`` and of the hyperparameters, in order.
-    coordinates : dict of str to array
+    coordinates : dict of str to Coordinate
         Values of the hyperparameters.
+    sizes : dict of str to Coordinate
+        Numbers of kernels and features.
     vectors : dict of str to int
         Sizes of the further dims of its variables: ``kernel``, ``sample``, ``class_name`` …
     run_ids : array of str, of the shape of `dims`
@@ -87,7 +119,8 @@ class MethodNode:
 
     path: str
     dims: dict[str, int]
-    coordinates: dict[str, Array]
+    coordinates: dict[str, Coordinate]
+    sizes: dict[str, Coordinate]
     vectors: dict[str, int]
     run_ids: Array
     attributes: dict[str, str]
@@ -103,12 +136,12 @@ class TreeLayout:
     ----------
     nodes : tuple of MethodNode
         The nodes that hold runs.
-    shared : dict of str to dict of str to array
-        Coordinates that the nodes below a group inherit, by the group's path.
+    shared : dict of str to dict of str to Coordinate
+        Coordinates that the nodes below a group share, by the group's path.
     """
 
     nodes: tuple[MethodNode, ...]
-    shared: dict[str, dict[str, Array]]
+    shared: dict[str, dict[str, Coordinate]]
 
     @property
     def id(self) -> str:
@@ -122,10 +155,10 @@ class TreeLayout:
         )
 
 
-def _named(arrays: Mapping[str, Array]) -> list[Any]:
+def _named(coordinates: Mapping[str, Coordinate]) -> list[Any]:
     """Return the names of coordinates, and those of the classes, as they determine places."""
-    classes = [arrays[CLASS].tolist()] if CLASS in arrays else []
-    return [sorted(arrays), *classes]
+    classes = [coordinates[CLASS].values.tolist()] if CLASS in coordinates else []
+    return [sorted(coordinates), *classes]
 
 
 def tree_layout(plan: Plan, facts: TreeFacts) -> TreeLayout:
@@ -156,32 +189,60 @@ def tree_layout(plan: Plan, facts: TreeFacts) -> TreeLayout:
     n_splits: dict[str, int] = {}
     for run in plan.runs:
         n_splits[run.dataset] = max(n_splits.get(run.dataset, 0), run.split + 1)
+    taken = RESERVED.union(*facts.dims.values(), *groups)
     nodes: list[MethodNode] = []
-    shared: dict[str, dict[str, Array]] = {}
-    for (dataset, bank, key), runs in sorted(groups.items()):
+    shared: dict[str, dict[str, Coordinate]] = {}
+    for (dataset, bank, key), runs in sorted(
+        groups.items(), key=lambda group: natural_path_key("/".join(group[0]))
+    ):
         above = dataset if one_bank else f"{dataset}/{bank}"
+        names = facts.classes.get(dataset, ())
         kind = NodeKind(
             facts.tasks.get(dataset, "classification"),
             unlabelled=dataset in facts.unlabelled,
             validation=plan.spec.selection is not None,
-            classes=dataset in facts.classes,
+            n_classes=len(names),
             shared=runs[0].shared_weights,
         )
-        sizes = {SPLIT: n_splits[dataset], KERNEL: kernels[dataset, bank]}
-        shared.setdefault(dataset, {SPLIT: np.arange(n_splits[dataset])})
-        if kind.classes:
-            classes = np.array(facts.classes[dataset], dtype=object)
-            shared[dataset] |= {CLASS: classes, PREDICTED: classes}
-            sizes |= {CLASS: len(classes), PREDICTED: len(classes)}
-        if outputs.predictions or outputs.coefficients:
-            labels = np.asarray(facts.labels[dataset], dtype=np.float64)
-            shared[dataset] |= {SAMPLE: np.arange(len(labels)), LABEL: labels}
-            sizes[SAMPLE] = len(labels)
+        if dataset not in shared:
+            shared[dataset] = _of_dataset(dataset, n_splits[dataset], facts, outputs)
+        sizes = {dim: len(c.values) for dim, c in shared[dataset].items()}
+        sizes[KERNEL] = kernels[dataset, bank]
         nodes.append(_node(f"{above}/{key}", runs, facts, sizes, kind, _vectors(outputs)))
-        names = facts.kernel_names.get((dataset, bank))
-        if outputs.weights and names is not None:
-            shared.setdefault(above, {})[KERNEL] = np.array(names, dtype=object)
+        if outputs.weights:
+            shared.setdefault(above, {}).update(_along_kernels(facts, dataset, bank, taken))
     return TreeLayout(tuple(nodes), shared)
+
+
+def _of_dataset(
+    dataset: str, n_splits: int, facts: TreeFacts, outputs: OutputsSpec
+) -> dict[str, Coordinate]:
+    """Return the coordinates of a data set: splits, classes, and rows with their labels."""
+    splits = facts.splits.get(dataset, {})
+    found = {SPLIT: np.arange(n_splits)} | {name: a[:n_splits] for name, a in splits.items()}
+    if dataset in facts.classes:
+        classes = np.array(facts.classes[dataset], dtype=object)
+        found |= {CLASS: classes, PREDICTED: classes}
+    if outputs.predictions or outputs.coefficients:
+        labels = np.asarray(facts.labels[dataset], dtype=np.float64)
+        found |= {SAMPLE: np.arange(len(labels)), LABEL: labels}
+    return {name: Coordinate(_COORDINATES[name], values) for name, values in found.items()}
+
+
+def _along_kernels(
+    facts: TreeFacts, dataset: str, bank: str, taken: Collection[str]
+) -> dict[str, Coordinate]:
+    """Return the coordinates along the kernels of a bank; parameters keep clear of other names."""
+    found = {}
+    for name, values in facts.kernels.get((dataset, bank), {}).items():
+        known = _COORDINATES.get(name)
+        if known is None:
+            own = f"kernel_{name}" if name in taken else name
+            text = f"parameter {name} of the kernel function"
+            dtype = _DTYPES[values.dtype.kind]
+            known = Variable(own, "1" * (dtype != "string"), text, dtype, (KERNEL,))
+        found[known.name] = Coordinate(known, values)
+    return found
 
 
 def _vectors(outputs: OutputsSpec) -> list[Variable]:
@@ -213,25 +274,47 @@ def _node(
     for run in runs:
         place = tuple(series.index(setting(run.params, name)) for name, series in values.items())
         run_ids[run.split, *place] = run.id
-    settings = {name: v for name, v in runs[0].params.items() if name not in dims}
     variables = node_variables(kind, vectors)
-    of_classes = {"kernel_weights": "shared" if kind.shared else "per-class"}
     return MethodNode(
         path=path,
         dims=sizes,
-        coordinates={name: _coordinate(series) for name, series in values.items()},
+        coordinates={
+            name: _coordinate(name, series, runs[0].method) for name, series in values.items()
+        },
+        sizes=_sizes(sizes_of[KERNEL], facts.n_features.get(runs[0].dataset)),
         vectors={dim: sizes_of[dim] for variable in variables for dim in variable.dims},
         run_ids=run_ids,
-        attributes={
-            "method": runs[0].method,
-            "bank": runs[0].bank_label,
-            "task": kind.task,
-            "settings": json.dumps(settings, sort_keys=True, default=str),
-            **(of_classes if kind.classes else {}),
-        },
+        attributes=_attributes(runs[0], facts, kind),
         variables=variables,
         traces=kind.traces if any(run.params.get("trace") for run in runs) else (),
     )
+
+
+def _attributes(run: RunPlan, facts: TreeFacts, kind: NodeKind) -> dict[str, str]:
+    """Return the attributes of the node of a run."""
+    dims = facts.dims[run.key]
+    settings = {name: value for name, value in run.params.items() if name not in dims}
+    attributes = {
+        "method": run.method,
+        "bank": run.bank_label,
+        "task": kind.task,
+        "settings": json.dumps(settings, sort_keys=True, default=str),
+    }
+    if kind.classes:
+        attributes["kernel_weights"] = "shared" if kind.shared else "per-class"
+    elif kind.n_classes:
+        attributes["positive_class"] = facts.classes[run.dataset][1]
+    return attributes
+
+
+def _sizes(n_kernels: int, n_features: int | None) -> dict[str, Coordinate]:
+    """Return the sizes of bank and data that are known."""
+    known = {"n_kernels": n_kernels, "n_features": n_features}
+    return {
+        name: Coordinate(_COORDINATES[name], np.array(size))
+        for name, size in known.items()
+        if size is not None
+    }
 
 
 def check_names(spec: SweepSpec) -> None:
@@ -246,7 +329,7 @@ def check_names(spec: SweepSpec) -> None:
     if len(spec.banks) > 1:
         places += [("banks", "name", bank.label) for bank in spec.banks]
     for table, key, name in places:
-        if name in (SPLIT, KERNEL, SAMPLE, LABEL, CLASS, PREDICTED):
+        if name in _COORDINATES:
             raise SpecError(
                 f"{table}.{name}.{key}",
                 f"found {name!r}",
@@ -255,9 +338,19 @@ def check_names(spec: SweepSpec) -> None:
             )
 
 
-def _coordinate(values: Iterable[Any]) -> Array:
+def _coordinate(name: str, series: Sequence[Any], method: str) -> Coordinate:
     """Return values of a hyperparameter as numbers if all are numbers, else as text."""
-    series = list(values)
+    from mkldist.methods.registry import METHODS  # not for those who only read results
+
+    fields = METHODS[method].params.model_fields if method in METHODS else {}
+    known = fields[name].description if name in fields else None
+    values = _series(series)
+    dtype = _DTYPES[values.dtype.kind]
+    text = f"{name}: {known}" if known else f"hyperparameter {name}"
+    return Coordinate(Variable(name, "1" * (dtype != "string"), text, dtype, (name,)), values)
+
+
+def _series(series: Sequence[Any]) -> Array:
     kinds = {type(value) for value in series}
     if kinds == {bool}:
         return np.array(series, dtype=np.bool_)

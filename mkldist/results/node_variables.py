@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from mkldist.errors import StoreError
 from mkldist.results.schema import (
+    CLASS,
     CLASS_BIAS,
     CLASS_SCORES,
     CLASS_VALUES,
@@ -18,8 +19,11 @@ from mkldist.results.schema import (
     STATE,
     TEXTS,
     TRACES,
+    TRAINING_SCORES,
+    TWO_CLASS_SCORES,
     UNLABELLED_CLASS_SCORES,
     UNLABELLED_SCORES,
+    UNLABELLED_TWO_CLASS_SCORES,
     VALIDATION_SCORES,
     VALIDATION_SECONDS,
     VECTORS,
@@ -44,17 +48,27 @@ class NodeKind:
         True if there are scores of unlabelled rows.
     validation : bool
         True if there are scores of inner folds.
-    classes : bool
-        True if there are more than two classes.
+    n_classes : int
+        Number of classes; 0 where their names are not known.
     shared : bool
-        True if these classes share their kernel weights.
+        True if more than two classes share their kernel weights.
     """
 
     task: Task = "classification"
     unlabelled: bool = False
     validation: bool = False
-    classes: bool = False
+    n_classes: int = 0
     shared: bool = False
+
+    @property
+    def classes(self) -> bool:
+        """True if there are more than two classes, each learnt against the rest."""
+        return self.n_classes > 2
+
+    @property
+    def two_classes(self) -> bool:
+        """True for labels -1 and +1."""
+        return self.task == "classification" and not self.classes
 
     @property
     def traces(self) -> tuple[Variable, ...]:
@@ -78,13 +92,17 @@ def node_variables(kind: NodeKind, vectors: Iterable[Variable] = ()) -> tuple[Va
     vectors : iterable of Variable, optional
         Members of :data:`VECTORS` that the sweep keeps.
     """
-    scores = SCORES[kind.task] + UNLABELLED_SCORES[kind.task] * kind.unlabelled
-    scores += VALIDATION_SCORES[kind.task] * kind.validation
+    task = kind.task
+    scores = SCORES[task] + TWO_CLASS_SCORES * kind.two_classes + TRAINING_SCORES[task]
+    if kind.unlabelled:
+        scores += UNLABELLED_SCORES[task] + UNLABELLED_TWO_CLASS_SCORES * kind.two_classes
+    scores += VALIDATION_SCORES[task] * kind.validation
     seconds = (VALIDATION_SECONDS,) * kind.validation
     classes: tuple[Variable, ...] = ()
+    if kind.n_classes:
+        classes = CLASS_SCORES + UNLABELLED_CLASS_SCORES * kind.unlabelled
     if kind.classes:
-        classes = CLASS_SCORES + UNLABELLED_CLASS_SCORES * kind.unlabelled + (CLASS_BIAS,)
-        classes += CLASS_VALUES * (not kind.shared)
+        classes += (CLASS_BIAS, *CLASS_VALUES * (not kind.shared))
     own = (kind.of(variable) for variable in vectors)
     return (STATE, *scores, *SCALARS, *seconds, *TEXTS, RUN_ID, *classes, *own)
 
@@ -104,16 +122,17 @@ def check(node: xr.DataTree, where: str) -> None:
     mkldist.errors.StoreError
         If a variable is missing or has other dims or another dtype.
     """
-    dims = node.ds[RUN_ID.name].dims
+    dims = node.variables[RUN_ID.name].dims
     task = task_of(node)
     shared = node.attrs.get("kernel_weights") == "shared"
-    kind = NodeKind(task, classes=CLASS_BIAS.name in node.ds, shared=shared)
+    variables = node.variables
+    kind = NodeKind(task, n_classes=node.sizes.get(CLASS, 0), shared=shared)
     vectors = map(kind.of, VECTORS)
     scores = (*UNLABELLED_SCORES[task], *UNLABELLED_CLASS_SCORES, *VALIDATION_SCORES[task])
-    given = (variable for variable in (*scores, *vectors) if variable.name in node.ds)
-    _check_variables(node.ds, (*node_variables(kind), *given), dims, where)
+    given = (variable for variable in (*scores, *vectors) if variable.name in variables)
+    _check_variables(variables, (*node_variables(kind), *given), dims, where)
     if CONVERGENCE in node.children:
-        _check_variables(node[CONVERGENCE].ds, kind.traces, dims, f"{where}/{CONVERGENCE}")
+        _check_variables(node[CONVERGENCE].variables, kind.traces, dims, f"{where}/{CONVERGENCE}")
 
 
 def task_of(node: xr.DataTree) -> Task:
@@ -122,7 +141,7 @@ def task_of(node: xr.DataTree) -> Task:
 
 
 def _check_variables(
-    dataset: Mapping[Any, xr.DataArray],
+    dataset: Mapping[Any, xr.Variable],
     wanted: Iterable[Variable],
     dims: tuple[Any, ...],
     where: str,

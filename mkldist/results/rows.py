@@ -2,49 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mkldist.results.schema import CLASS, KERNEL, RUN_ID, SPLIT, STATE, TEXTS, WEIGHTS
+from mkldist.results.schema import CLASS, COORDINATES, KERNEL, RUN_ID, SPLIT, STATE, TEXTS, WEIGHTS
 
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
 IDENTITY = ("dataset", "bank", "method", SPLIT)
+_GIVEN = tuple(v.name for v in COORDINATES if v.dims in ((), (SPLIT,)) and v.name != SPLIT)
 
 
-def run_rows(tree: xr.DataTree, names: Collection[str] | None = None) -> pd.DataFrame:
-    """Return one row per run of a tree of results.
+def to_frame(tree: xr.DataTree, names: Collection[str] | None = None) -> pd.DataFrame:
+    """Return the results of a sweep as a table with a row per run.
 
     Parameters
     ----------
     tree : xarray.DataTree
-        As :func:`mkldist.open_results` returns it.
+        As :func:`mkldist.open_results` or :func:`mkldist.selected` returns it.
     names : collection of str, optional
         Read only these variables; by default all that hold one value per run.
 
     Returns
     -------
     pandas.DataFrame
-        Columns ``dataset``, ``bank``, ``method`` (the key of its node), ``split``, one for each
-        hyperparameter of any method (missing for methods without it), ``state``, and every scalar
-        and text of the runs.  Vectors are left out.
+        Columns ``dataset``, ``bank``, ``method`` (the key of its node), ``split`` and what else is
+        known of it (``repeat``, ``fold``, ``n_train``, ``n_test`` …), ``n_kernels``,
+        ``n_features``, one for each hyperparameter of any method (missing for methods without it),
+        ``state``, and every scalar and text of the runs.  Vectors are left out.
+
+    Examples
+    --------
+    >>> import mkldist
+    >>> runs = mkldist.to_frame(mkldist.open_results("results/quickstart"))  # doctest: +SKIP
+    >>> runs.groupby(["method", "C"], dropna=False).test_error.mean()  # doctest: +SKIP
     """
     import pandas as pd
 
     tables = []
+    given: dict[str, None] = {}
     dims: dict[str, None] = {}
     for node in method_nodes(tree):
         tables.append(_node_rows(node, names))
+        given |= dict.fromkeys(name for name in _GIVEN if name in tables[-1])
         dims |= dict.fromkeys(hyperparameters(node))
     if not tables:
         return pd.DataFrame(columns=[*IDENTITY, STATE.name])
     rows = pd.concat(tables, ignore_index=True)
     last = [v.name for v in TEXTS] + [RUN_ID.name]
-    first = [*IDENTITY, *dims, STATE.name]
+    first = [*IDENTITY, *given, *dims, STATE.name]
     middle = [name for name in rows.columns if name not in (*first, *last)]
     return rows[[name for name in (*first, *middle, *last) if name in rows.columns]]
 
@@ -67,36 +77,42 @@ def weight_rows(tree: xr.DataTree) -> pd.DataFrame:
     import pandas as pd
 
     columns = [*IDENTITY, KERNEL, "weight", RUN_ID.name]
-    tables = [_node_weights(node) for node in method_nodes(tree) if WEIGHTS.name in node.ds]
+    nodes = [node for node in method_nodes(tree) if WEIGHTS.name in node.variables]
+    tables = [table for node in nodes for table in _node_weights(node)]
     return pd.concat([pd.DataFrame(columns=columns), *tables], ignore_index=True)
 
 
-def _node_weights(node: xr.DataTree) -> pd.DataFrame:
+def _node_weights(node: xr.DataTree) -> Iterator[pd.DataFrame]:
+    """Yield the weights of each split, so that those of all splits need not fit into memory."""
     import pandas as pd
 
     dataset = node.to_dataset()
-    weights = dataset[WEIGHTS.name].to_numpy()
-    runs = _plain(dataset[RUN_ID.name].to_numpy())
-    *places, kernels = found = np.nonzero(np.nan_to_num(weights))
-    of_classes = {}
-    if CLASS in dataset[WEIGHTS.name].dims:
-        of_classes[CLASS] = _plain(dataset[CLASS].to_numpy())[places.pop()]
+    dims = (SPLIT, *hyperparameters(node))
+    of_classes = CLASS in dataset[WEIGHTS.name].dims
+    weights = dataset[WEIGHTS.name].transpose(*dims, *[CLASS] * of_classes, KERNEL)
+    runs = _plain(dataset[RUN_ID.name].transpose(*dims).to_numpy())
     names = _plain(dataset[KERNEL].to_numpy()) if KERNEL in dataset.coords else None
-    return pd.DataFrame(
-        {
-            **place_of(node),
-            SPLIT: dataset[SPLIT].to_numpy()[places[0]],
-            KERNEL: kernels if names is None else names[kernels],
-            "weight": weights[found],
-            RUN_ID.name: runs[tuple(places)],
-            **of_classes,
-        }
-    )
+    for number, split in enumerate(dataset[SPLIT].to_numpy()):
+        values = np.nan_to_num(weights.isel({SPLIT: number}).to_numpy())
+        *places, kernels = found = np.nonzero(values)
+        classes = {}
+        if of_classes:
+            classes[CLASS] = _plain(dataset[CLASS].to_numpy())[places.pop()]
+        yield pd.DataFrame(
+            {
+                **place_of(node),
+                SPLIT: split,
+                KERNEL: kernels if names is None else names[kernels],
+                "weight": values[found],
+                RUN_ID.name: runs[(number, *places)] if places else runs[number],
+                **classes,
+            }
+        )
 
 
 def method_nodes(tree: xr.DataTree) -> list[xr.DataTree]:
     """Return the nodes that hold runs."""
-    return [node for node in tree.subtree if RUN_ID.name in node.ds]
+    return [node for node in tree.subtree if RUN_ID.name in node.variables]
 
 
 def place_of(node: xr.DataTree) -> dict[str, str]:
@@ -110,7 +126,7 @@ def place_of(node: xr.DataTree) -> dict[str, str]:
 
 def hyperparameters(node: xr.DataTree) -> list[str]:
     """Return the names of a node's hyperparameters."""
-    return [str(name) for name in node.ds[RUN_ID.name].dims if name != SPLIT]
+    return [str(name) for name in node.variables[RUN_ID.name].dims if name != SPLIT]
 
 
 def _node_rows(node: xr.DataTree, names: Collection[str] | None) -> pd.DataFrame:
@@ -120,11 +136,12 @@ def _node_rows(node: xr.DataTree, names: Collection[str] | None) -> pd.DataFrame
     dims = (SPLIT, *hyperparameters(node))
     shape = dataset[RUN_ID.name].shape
     columns: dict[str, Any] = dict(place_of(node))
-    for axis, name in enumerate(dims):
-        steps = [1] * len(dims)
-        steps[axis] = -1
-        values = _plain(dataset[name].to_numpy())
-        columns[name] = np.broadcast_to(values.reshape(steps), shape).ravel()
+    given = [n for n, c in dataset.coords.items() if c.dims in ((), (SPLIT,)) and n not in dims]
+    for name in (*dims, *given):
+        own = dataset.variables[name]
+        steps = [-1 if dim in own.dims else 1 for dim in dims]
+        values = _plain(own.to_numpy()).reshape(steps if own.dims else [1] * len(dims))
+        columns[str(name)] = np.broadcast_to(values, shape).ravel()
     for key, variable in dataset.data_vars.items():
         if variable.dims == dims and (names is None or key in names):
             columns[str(key)] = _plain(variable.to_numpy()).ravel()

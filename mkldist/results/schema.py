@@ -5,10 +5,10 @@ one value per run in variables with dims ``(split, *hyperparameters)``, and one 
 variables with a further dim ``kernel`` or ``sample``.  The scores are those of the data set's task,
 on the test rows, and separately on the unlabelled rows if the splits have any.
 
-A data set of more than two classes has scores of each class, in variables with the dim
-``class_name``; ``confusion`` also has the dim ``predicted``.  Every variable with one value per
-class has the dim ``class_name`` before its own: decision values, coefficients, and, unless the
-classes share the weights, kernel weights and traces.
+A data set of classes has scores of each class, in variables with the dim ``class_name``;
+``confusion`` also has the dim ``predicted``.  Of more than two classes, every variable with one
+value per class has the dim ``class_name`` before its own: decision values, coefficients, and,
+unless the classes share the weights, kernel weights and traces.
 
 If runs of a method have the setting ``trace``, its node has a child ``convergence``.  The variables
 there have the further dim ``iteration``, or both ``iteration`` and ``rank``.  The length of
@@ -20,16 +20,15 @@ take.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from mkldist.results.run_record import RunRecord
 from mkldist.results.state import RunState
+from mkldist.scores import part_scores
 from mkldist.solvers.trace import ACTIVE_THRESHOLD, N_LARGEST
 from mkldist.spec.kinds import Task
 
-LAYOUT_VERSION = 2
+LAYOUT_VERSION = 3
 GAP_DEFINITION = (
     "gap = |objective - dual_objective| / |objective|; objective is the primal value of the "
     "returned point and dual_objective a lower bound of the optimum, both in float64"
@@ -38,12 +37,12 @@ SPLIT, KERNEL, SAMPLE, LABEL = "split", "kernel", "sample", "label"
 CLASS, PREDICTED = "class_name", "predicted"
 CONVERGENCE, ITERATION, RANK = "convergence", "iteration", "rank"
 N_RANKS = N_LARGEST
-NO_KERNEL = -1
+OF_LABELS = "units of the labels"
 
 
 @dataclass(frozen=True)
 class Variable:
-    """One variable of a method's node.
+    """One variable of a method's node, or one coordinate.
 
     Parameters
     ----------
@@ -54,10 +53,10 @@ class Variable:
     description : str
         Meaning of the variable.
     dtype : str
-        ``"float64"``, ``"int64"`` or ``"string"``.
+        ``"float64"``, ``"int64"``, ``"bool"`` or ``"string"``.
     dims : tuple of str
         Dims after those of the runs: ``class_name`` and ``predicted``, ``kernel`` or ``sample``,
-        ``iteration`` and ``rank``.
+        ``iteration`` and ``rank``.  All dims of a coordinate.
     fill : str or int
         Text or integer for a run without an outcome.
     """
@@ -79,6 +78,15 @@ class Variable:
         """Attributes of the variable in the tree: its description and units."""
         units = {"units": self.units} if self.units else {}
         return {"long_name": self.description, **units}
+
+
+def _of_unlabelled(variables: Iterable[Variable]) -> tuple[Variable, ...]:
+    """Return the same scores of unlabelled rows."""
+    named = part_scores({variable.name: variable for variable in variables}, "unlabelled")
+    return tuple(
+        replace(v, name=name, description=v.description.replace("test rows", "unlabelled rows"))
+        for name, v in named.items()
+    )
 
 
 STATE = Variable(
@@ -115,32 +123,65 @@ TEXTS = (
 SCORES: Mapping[Task, tuple[Variable, ...]] = {
     "classification": (
         Variable("test_error", "1", "fraction of misclassified test rows"),
-        Variable("balanced_error", "1", "mean over the classes of the fraction misclassified"),
-        Variable("auc", "1", "area under the ROC curve of the test rows"),
+        Variable("balanced_error", "1", "mean over the classes of the error on the test rows"),
+        Variable("auc", "1", "area under the ROC curve of the test rows; mean of several classes"),
+        Variable(
+            "average_precision",
+            "1",
+            "average precision of class +1 on the test rows; mean of several classes",
+        ),
+        Variable("f1", "1", "F1 score of class +1 on the test rows; mean of several classes"),
+        Variable("mcc", "1", "Matthews correlation coefficient of the test rows"),
     ),
     "regression": (
-        Variable("rmse", "", "root mean square error of the test rows, in units of the labels"),
-        Variable("mae", "", "mean absolute error of the test rows, in units of the labels"),
+        Variable("rmse", OF_LABELS, "root mean square error of the test rows"),
+        Variable("mae", OF_LABELS, "mean absolute error of the test rows"),
         Variable("r2", "1", "1 - mean square error / variance of the labels of the test rows"),
     ),
 }
+TWO_CLASS_SCORES = (
+    Variable("sensitivity", "1", "fraction of the test rows of class +1 that are predicted as +1"),
+    Variable("specificity", "1", "fraction of the test rows of class -1 that are predicted as -1"),
+)
+LOG_LOSS = Variable(
+    "log_loss",
+    "1",
+    "mean negative logarithm of the probability of the labels of the test rows, where decision "
+    "values are log odds: two classes and the logistic loss",
+)
+"""A score of runs whose decision values are log odds; other nodes lack it."""
+CLASS_SCORES = (
+    Variable("class_error", "1", "fraction of a class's test rows misclassified", dims=(CLASS,)),
+    Variable(
+        "confusion", "1", "number of test rows by class and predicted class",
+        dims=(CLASS, PREDICTED),
+    ),
+)  # fmt: skip
 UNLABELLED_SCORES: Mapping[Task, tuple[Variable, ...]] = {
-    "classification": (
-        Variable("unlabelled_error", "1", "fraction of misclassified unlabelled rows"),
-        Variable(
-            "unlabelled_balanced_error",
-            "1",
-            "mean over the classes of the fraction misclassified of the unlabelled rows",
-        ),
-        Variable("unlabelled_auc", "1", "area under the ROC curve of the unlabelled rows"),
-    ),
-    "regression": (
-        Variable("unlabelled_rmse", "", "root mean square error of the unlabelled rows"),
-        Variable("unlabelled_mae", "", "mean absolute error of the unlabelled rows"),
-        Variable("unlabelled_r2", "1", "1 - mean square error / variance of the unlabelled rows"),
-    ),
+    task: _of_unlabelled(variables) for task, variables in SCORES.items()
 }
 """Scores of unlabelled rows, in sweeps that have such rows."""
+UNLABELLED_TWO_CLASS_SCORES = _of_unlabelled(TWO_CLASS_SCORES)
+UNLABELLED_CLASS_SCORES = _of_unlabelled(CLASS_SCORES)
+UNLABELLED_LOG_LOSS = _of_unlabelled([LOG_LOSS])[0]
+TRAINING_SCORES: Mapping[Task, tuple[Variable, ...]] = {
+    "classification": (
+        Variable(
+            "train_error",
+            "1",
+            "fraction of misclassified training rows; NaN where the method does not have their "
+            "decision values at its end",
+        ),
+    ),
+    "regression": (
+        Variable(
+            "train_rmse",
+            OF_LABELS,
+            "root mean square error of the training rows; NaN where the method does not have "
+            "their decision values at its end",
+        ),
+    ),
+}
 VALIDATION_SCORES: Mapping[Task, tuple[Variable, ...]] = {
     "classification": (
         Variable(
@@ -149,36 +190,24 @@ VALIDATION_SCORES: Mapping[Task, tuple[Variable, ...]] = {
     ),
     "regression": (
         Variable(
-            "validation_rmse", "", "root mean square error of the rows of the inner folds held out"
+            "validation_rmse",
+            OF_LABELS,
+            "root mean square error of the rows of the inner folds held out",
         ),
     ),
 }
 """Scores by which hyperparameters are selected, in sweeps with a selection."""
+_BY_TASK = (SCORES, UNLABELLED_SCORES, TRAINING_SCORES, VALIDATION_SCORES)
+ALL_SCORES = (
+    *(variable for scores in _BY_TASK for variables in scores.values() for variable in variables),
+    *TWO_CLASS_SCORES,
+    *UNLABELLED_TWO_CLASS_SCORES,
+    LOG_LOSS,
+    UNLABELLED_LOG_LOSS,
+)
+"""Every score with one value per run."""
 VALIDATION_SECONDS = Variable(
     "validation_seconds", "s", "own time and share of the passes of the solvers on inner folds"
-)
-CLASS_SCORES = (
-    Variable("class_error", "1", "fraction of a class's test rows misclassified", dims=(CLASS,)),
-    Variable(
-        "confusion",
-        "1",
-        "test rows by class and predicted class",
-        dims=(CLASS, PREDICTED),
-    ),
-)
-UNLABELLED_CLASS_SCORES = (
-    Variable(
-        "unlabelled_class_error",
-        "1",
-        "fraction of a class's unlabelled rows misclassified",
-        dims=(CLASS,),
-    ),
-    Variable(
-        "unlabelled_confusion",
-        "1",
-        "unlabelled rows by class and predicted class",
-        dims=(CLASS, PREDICTED),
-    ),
 )
 CLASS_BIAS = Variable("class_bias", "1", "intercept of each decision function", dims=(CLASS,))
 CLASS_VALUES = (
@@ -197,6 +226,7 @@ SCALARS = (
     Variable("cpu_seconds", "s", "processor time of the solver's own code"),
     Variable("own_seconds", "s", "wall time of the solver's own code"),
     Variable("pass_seconds", "s", "the run's share of the passes over the bank"),
+    Variable("seconds", "s", "own_seconds and pass_seconds: what tables call seconds"),
     Variable("outer_iterations", "1", "outer iterations"),
     Variable("svm_solves", "1", "support vector machines solved"),
     Variable("svm_iterations", "1", "iterations of the support vector machines"),
@@ -220,59 +250,61 @@ TRACES = (
     ),
     Variable(
         "largest_kernels",
-        "1",
-        "positions along dim kernel of the kernels of largest_weights; -1 for none",
-        dtype="int64",
+        "",
+        "names of the kernels of largest_weights; empty for none",
+        dtype="string",
         dims=(ITERATION, RANK),
-        fill=NO_KERNEL,
     ),
 )
-_BY_TASK = (SCORES, UNLABELLED_SCORES, VALIDATION_SCORES)
-_SCORES = tuple(v for by in _BY_TASK for scores in by.values() for v in scores)
+CHOSEN_KERNEL = Variable("chosen_kernel", "", "name of the kernel that was chosen", "string")
+"""A text of methods that choose one kernel; other nodes lack it."""
+COUNTED = (
+    Variable("iteration", "1", "outer iteration", "int64", (ITERATION,)),
+    Variable("rank", "1", "rank of a kernel by its weight", "int64", (RANK,)),
+)
+"""Coordinates of traces, which count from 1."""
+COORDINATES = (
+    Variable("split", "1", "index of the train/test split", "int64", (SPLIT,)),
+    Variable("repeat", "1", "repetition that the split belongs to", "int64", (SPLIT,)),
+    Variable("fold", "1", "fold of the repetition that is the test part", "int64", (SPLIT,)),
+    Variable("n_train", "1", "number of labelled training rows", "int64", (SPLIT,)),
+    Variable("n_test", "1", "number of test rows", "int64", (SPLIT,)),
+    Variable("n_unlabelled", "1", "number of unlabelled rows", "int64", (SPLIT,)),
+    Variable("n_kernels", "1", "number of kernels of the bank", "int64"),
+    Variable("n_features", "1", "number of features; 0 for precomputed matrices", "int64"),
+    Variable("kernel", "", "kernel of the bank", "string", (KERNEL,)),
+    Variable("function", "", "kernel function", "string", (KERNEL,)),
+    Variable("width", "1", "width of the kernel function, in units of the features as scaled",
+             dims=(KERNEL,)),
+    Variable("degree", "1", "degree of a polynomial kernel", dims=(KERNEL,)),
+    Variable("offset", "1", "offset of a polynomial kernel", dims=(KERNEL,)),
+    Variable("features", "", "features of the kernel, as in its name", "string", (KERNEL,)),
+    Variable("feature_group", "",
+             "all, single, several, or the name of a group of features", "string", (KERNEL,)),
+    Variable("family", "", "family of the bank; custom for one of the user's own", "string",
+             (KERNEL,)),
+    Variable("normalisation", "", "normalisation of the bank", "string", (KERNEL,)),
+    Variable("bank", "", "name of the bank", "string", (KERNEL,)),
+    Variable("class_name", "", "class; of two, that of -1 is the first", "string", (CLASS,)),
+    Variable("predicted", "", "class predicted", "string", (PREDICTED,)),
+    Variable("sample", "1", "row of the data set", "int64", (SAMPLE,)),
+    Variable("label", "1", "label of the row: -1 or +1 for two classes, the position along "
+             "class_name for more, else its value", dims=(SAMPLE,)),
+    *COUNTED,
+)  # fmt: skip
+"""Coordinates that do not depend on the runs.  Those without a value in a tree are left out."""
 _OF_CLASSES = (*CLASS_SCORES, *UNLABELLED_CLASS_SCORES, CLASS_BIAS, *CLASS_VALUES)
-_NUMBERS = (*_SCORES, *SCALARS, VALIDATION_SECONDS, *_OF_CLASSES)
-_NAMES = frozenset(v.name for v in (STATE, RUN_ID, *VECTORS, *TEXTS, *_NUMBERS))
-_DIMS = frozenset((SPLIT, KERNEL, SAMPLE, LABEL, CLASS, PREDICTED, CONVERGENCE, ITERATION, RANK))
-RESERVED = _NAMES | _DIMS
-
-
-def reported(name: str) -> Variable:
-    """Return the variable of a reported scalar that the schema does not know."""
-    return Variable(name, "1", f"{name.replace('_', ' ')}, as the run reported it")
-
-
-def reported_of_classes(name: str) -> Variable:
-    """Return the variable of a scalar that is reported for each class."""
-    return replace(reported(name), dims=(CLASS,))
-
-
-def scalars(record: RunRecord, dims: Iterable[str] = ()) -> dict[str, float]:
-    """Return the scalars that a run reported, by the name of their variable.
-
-    Parameters
-    ----------
-    record : RunRecord
-        The run.
-    dims : iterable of str, optional
-        Names of the hyperparameters of the run's node, which no scalar may take.
-    """
-    taken = {*dims, *_DIMS, STATE.name, RUN_ID.name}
-    taken |= {v.name for v in (*TEXTS, *VECTORS, *_OF_CLASSES)}
-    given = {**record.extra, **record.counters, **record.times, **record.scores}
-    values = {_admissible(name, taken): float(value) for name, value in given.items()}
-    if record.state is RunState.COMPLETE:
-        values |= {
-            "bias": record.bias,
-            "objective": record.objective,
-            "dual_objective": record.dual_objective,
-            "gap": record.gap,
-            "active_kernels": float(record.n_active),
-            "nonzero_kernels": float(len(record.kernels)),
-        }
-    return values
-
-
-def _admissible(name: str, taken: set[str]) -> str:
-    """Return a valid name for a reported scalar that clashes with no other variable."""
-    plain = re.sub(r"\W", "_", name)
-    return f"reported_{plain}" if plain in taken else plain
+NOT_SCALARS = frozenset(
+    v.name for v in (STATE, RUN_ID, *TEXTS, *VECTORS, *_OF_CLASSES, *COORDINATES)
+) | {CONVERGENCE}
+"""Names that no scalar of a run may take."""
+RESERVED = NOT_SCALARS | {v.name for v in (*ALL_SCORES, *SCALARS, VALIDATION_SECONDS)}
+"""Names that no hyperparameter may take."""
+ORDER = {
+    variable.name: place
+    for place, variable in enumerate(
+        (STATE, *ALL_SCORES, *SCALARS, VALIDATION_SECONDS, CHOSEN_KERNEL, *TEXTS, RUN_ID)
+        + (*_OF_CLASSES, *VECTORS)
+    )
+}
+"""Order in which nodes show their variables; those that are not known here come before text."""

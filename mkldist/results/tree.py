@@ -10,29 +10,28 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from mkldist.arrays import Array
 from mkldist.durable import flush_folder, remove_temporaries, temporary_path
 from mkldist.errors import StoreError
 from mkldist.plan.model import Plan
+from mkldist.results.array_chunks import write_rows
 from mkldist.results.convergence import convergence_documents
-from mkldist.results.layout import TreeFacts, TreeLayout, tree_layout
+from mkldist.results.layout import Coordinate, TreeFacts, TreeLayout, tree_layout
 from mkldist.results.node_variables import check
 from mkldist.results.output import no_folder
 from mkldist.results.records import RecordStore
 from mkldist.results.rows import method_nodes
 from mkldist.results.schema import (
     CLASS,
-    CONVERGENCE,
     GAP_DEFINITION,
-    ITERATION,
     LAYOUT_VERSION,
     RUN_ID,
 )
 from mkldist.results.tree_index import damaged
 from mkldist.results.writer import TreeWriter, variable_document
 from mkldist.results.zarr_documents import (
+    CHARACTERS,
+    COORDINATE_NAMES,
     DOCUMENT,
     NAMES_PER_CHUNK,
     Document,
@@ -47,15 +46,6 @@ if TYPE_CHECKING:
 
 RESULTS = "results.zarr"
 _RECORDS_AT_ONCE = 512
-_DESCRIPTIONS = {
-    "split": "index of the train/test split",
-    "kernel": "kernel of the bank",
-    "sample": "row of the data set",
-    "label": "label of the row: -1 or +1 for two classes, the position along class_name for more, "
-    "else its value",
-    "class_name": "class, learnt against all others",
-    "predicted": "class predicted",
-}
 
 
 def prepare(
@@ -136,26 +126,16 @@ def open_results(path: str | Path) -> xr.DataTree:
     """
     import xarray as xr
 
+    from mkldist.results.xarray_backend import ResultsBackend
+
     store = current(path)
     try:
-        tree = xr.open_datatree(store, engine="zarr", consolidated=True)
+        tree = xr.open_datatree(store, engine=ResultsBackend)
         for node in method_nodes(tree):
             check(node, f"{store}{node.path}")
-            if CONVERGENCE in node.children:
-                _count_iterations(node.children[CONVERGENCE])
     except (ValueError, OSError, KeyError, TypeError, AttributeError, RuntimeError) as error:
         raise damaged(store, error) from error
     return tree
-
-
-def _count_iterations(node: xr.DataTree) -> None:
-    """Give traces a coordinate of iterations, which is not stored because it grows in a sweep."""
-    count = node.sizes[ITERATION]
-    node.coords[ITERATION] = (
-        ITERATION,
-        np.arange(1, count + 1),
-        {"long_name": "outer iteration"},
-    )
 
 
 def locate(path: str | Path) -> Path:
@@ -222,33 +202,31 @@ def _catch_up(writer: TreeWriter, records: RecordStore) -> int:
 
 def _make(path: Path, layout: TreeLayout, attributes: Mapping[str, Any]) -> None:
     """Make a tree with its metadata, coordinates and ids, without any run."""
-    import zarr
-
     documents, arrays = _documents(layout)
+    for where, values in arrays.items():
+        write_rows(path / where, documents[where], (), values, path.parent)
     write_documents(path, {"": group_document(attributes), **documents})
-    group = zarr.open_group(path, mode="r+", use_consolidated=True)
-    for name, values in arrays.items():
-        array: Any = group[name]
-        array[...] = values
 
 
 def _documents(layout: TreeLayout) -> tuple[dict[str, Document], dict[str, Array]]:
     """Return the metadata of all nodes, and the arrays of coordinates and ids, by path."""
     documents: dict[str, Document] = {}
     arrays: dict[str, Array] = {}
+
+    def add(path: str, coordinates: Mapping[str, Coordinate], **attributes: str) -> None:
+        names = [n for n, c in coordinates.items() if c.variable.dims != (n,)]
+        documents[path] = group_document(
+            {**attributes, **({COORDINATE_NAMES: " ".join(names)} if names else {})}
+        )
+        for name, coordinate in coordinates.items():
+            documents[f"{path}/{name}"] = _coordinate_document(coordinate)
+            arrays[f"{path}/{name}"] = coordinate.values
+
     for path, coordinates in layout.shared.items():
-        documents[path] = group_document()
-        for name, values in coordinates.items():
-            dim = "sample" if name == "label" else name
-            documents[f"{path}/{name}"] = _coordinate_document(name, dim, values)
-            arrays[f"{path}/{name}"] = values
+        add(path, coordinates)
     for node in layout.nodes:
-        above = node.path.rpartition("/")[0]
-        documents.setdefault(above, group_document())
-        documents[node.path] = group_document(node.attributes)
-        for name, values in node.coordinates.items():
-            documents[f"{node.path}/{name}"] = _coordinate_document(name, name, values)
-            arrays[f"{node.path}/{name}"] = values
+        documents.setdefault(node.path.rpartition("/")[0], group_document())
+        add(node.path, {**node.coordinates, **node.sizes}, **node.attributes)
         for variable in node.variables:
             document = variable_document(variable, node.dims, node.vectors)
             documents[f"{node.path}/{variable.name}"] = document
@@ -259,15 +237,14 @@ def _documents(layout: TreeLayout) -> tuple[dict[str, Document], dict[str, Array
     return documents, arrays
 
 
-def _coordinate_document(name: str, dim: str, values: Array) -> Document:
-    kinds = {"f": "float64", "i": "int64", "b": "bool", "O": "string"}
-    description = _DESCRIPTIONS.get(name, f"hyperparameter {name}")
-    return array_document(
-        {dim: len(values)},
-        kinds[values.dtype.kind],
-        [max(1, min(len(values), NAMES_PER_CHUNK))],
-        attributes={"long_name": description},
-    )
+def _coordinate_document(coordinate: Coordinate) -> Document:
+    variable, values = coordinate.variable, coordinate.values
+    attributes: dict[str, Any] = {**variable.attributes}
+    if variable.dtype == "string":
+        attributes[CHARACTERS] = max([1, *map(len, values.tolist())])
+    sizes = dict(zip(variable.dims, values.shape, strict=True))
+    chunks = [max(1, min(size, NAMES_PER_CHUNK)) for size in values.shape]
+    return array_document(sizes, variable.dtype, chunks, attributes=attributes)
 
 
 def _attributes(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from mkldist.arrays import Array
 from mkldist.errors import StoreError
-from mkldist.results.array_chunks import read_array
+from mkldist.natural_order import natural_path_key
+from mkldist.results.array_chunks import read_part, write_rows
 from mkldist.results.schema import RUN_ID, STATE
 from mkldist.results.state import RunState
 from mkldist.results.zarr_documents import Document, read_root
@@ -25,8 +26,6 @@ class TreeIndex:
     ----------
     path : Path
         The tree, a folder ``*.zarr``.
-    mode : str
-        ``"r"`` to read, ``"r+"`` for the process that writes.
 
     Attributes
     ----------
@@ -43,10 +42,8 @@ class TreeIndex:
         If the tree is damaged.
     """
 
-    def __init__(self, path: Path, mode: Literal["r", "r+"] = "r") -> None:
+    def __init__(self, path: Path) -> None:
         self.path = Path(path)
-        self._mode: Literal["r", "r+"] = mode
-        self._group: Any = None
         self.nodes: dict[str, dict[str, int]] = {}
         self.scalars: dict[str, set[str]] = {}
         self.reopen()
@@ -59,14 +56,13 @@ class TreeIndex:
 
     def reopen(self) -> None:
         """Read the metadata anew."""
-        self._group = None
         try:
             self._documents = read_root(self.path)["consolidated_metadata"]["metadata"]
         except (ValueError, OSError) as error:
             raise damaged(self.path, error) from error
         self.nodes = {
-            path.rpartition("/")[0]: _sizes(document)
-            for path, document in self._documents.items()
+            path.rpartition("/")[0]: _sizes(self._documents[path])
+            for path in sorted(self._documents, key=natural_path_key)
             if path.endswith(f"/{RUN_ID.name}")
         }
         self.scalars = {node: set() for node in self.nodes}
@@ -85,20 +81,15 @@ class TreeIndex:
         document: Document | None = self._documents.get(path)
         return document
 
-    def array(self, node: str, name: str) -> Any:
-        """Return the zarr array of a node's variable."""
-        return self.array_at(f"{node}/{name}")
+    def shape_and_chunks(self, node: str, name: str) -> tuple[Place, Place]:
+        """Return the shape of a node's variable and that of its chunks."""
+        document = self._documents[f"{node}/{name}"]
+        chunks = document["chunk_grid"]["configuration"]["chunk_shape"]
+        return tuple(document["shape"]), tuple(chunks)
 
-    def array_at(self, path: str) -> Any:
-        """Return the zarr array of a path."""
-        if self._group is None:
-            import zarr
-
-            try:
-                self._group = zarr.open_group(self.path, mode=self._mode, use_consolidated=True)
-            except (ValueError, OSError) as error:
-                raise damaged(self.path, error) from error
-        return self._group[path]
+    def shape_of_run(self, node: str, name: str) -> Place:
+        """Return the shape of a method's variable without the dims of the runs."""
+        return self.shape_and_chunks(node, name)[0][len(self.nodes[node]) :]
 
     def states(self) -> dict[str, RunState]:
         """Return the state of every run in the tree."""
@@ -108,27 +99,30 @@ class TreeIndex:
             for run_id, (node, place) in self.places.items()
         }
 
-    def read(self, node: str, name: str) -> Array:
-        """Return the values of a node's variable, read without zarr; text as objects."""
+    def read(self, node: str, name: str, place: Place = ()) -> Array:
+        """Return the values of a node's variable, read without zarr; text as objects.
+
+        Parameters
+        ----------
+        node, name : str
+            Path of the node, and name of the variable.
+        place : tuple of int, optional
+            Index along the first dims; the other dims are read whole.
+        """
         path = f"{node}/{name}"
         try:
-            return read_array(self.path / path, self._documents[path])
+            document = self._documents[path]
+            part = [slice(0, size) for size in document["shape"]]
+            part[: len(place)] = [slice(index, index + 1) for index in place]
+            values = read_part(self.path / path, document, part)
         except (KeyError, ValueError, OSError, RuntimeError) as error:
             raise damaged(self.path / path, error) from error
+        return values.reshape(values.shape[len(place) :])
 
-
-def load(array: Any, selection: tuple[Any, ...] = (...,)) -> Array:
-    """Return a part of a zarr array.
-
-    Raises
-    ------
-    mkldist.errors.StoreError
-        If a chunk is damaged.
-    """
-    try:
-        return np.asarray(array.get_orthogonal_selection(selection))
-    except (ValueError, OSError, RuntimeError) as error:
-        raise damaged(Path(str(array.store_path).removeprefix("file://")), error) from error
+    def write(self, node: str, name: str, place: Place, values: Array) -> None:
+        """Write all values of a node's variable below a place; see :func:`write_rows`."""
+        path = f"{node}/{name}"
+        write_rows(self.path / path, self._documents[path], place, values, self.path.parent)
 
 
 def damaged(path: Path, error: BaseException) -> StoreError:

@@ -11,24 +11,32 @@ from typing import Any
 import numpy as np
 
 from mkldist.arrays import Array
-from mkldist.results.convergence import make_room, trace_array, traces_of
+from mkldist.results.convergence import make_room, trace_shape, traces_of
+from mkldist.results.reported import (
+    OF_CLASS,
+    chosen_kernel,
+    names_at,
+    reported,
+    reported_of_classes,
+    scalars,
+)
 from mkldist.results.run_record import RunRecord
 from mkldist.results.schema import (
+    CHOSEN_KERNEL,
     CLASS,
     COEFFICIENTS,
+    CONVERGENCE,
     DECISION_VALUES,
+    KERNEL,
     RUN_ID,
     STATE,
     TEXTS,
     TRACES,
     WEIGHTS,
     Variable,
-    reported,
-    reported_of_classes,
-    scalars,
 )
 from mkldist.results.state import RunState
-from mkldist.results.tree_index import Place, TreeIndex, load
+from mkldist.results.tree_index import Place, TreeIndex
 from mkldist.results.zarr_documents import (
     add_arrays,
     array_document,
@@ -54,7 +62,8 @@ class TreeWriter:
     """
 
     def __init__(self, path: Path) -> None:
-        self._index = TreeIndex(Path(path), mode="r+")
+        self._index = TreeIndex(Path(path))
+        self._names: dict[str, list[str]] = {}
 
     def __contains__(self, run_id: str) -> bool:
         """Return True if the run has a place in the tree."""
@@ -88,47 +97,69 @@ class TreeWriter:
     def _write_node(self, node: str, placed: Mapping[Place, RunRecord]) -> None:
         dims = self._index.nodes[node]
         values = {place: scalars(record, dims) for place, record in placed.items()}
-        self._add_missing(node, {name for given in values.values() for name in given})
+        texts = {place: self._texts(node, record) for place, record in placed.items()}
+        names = {name for given in (*values.values(), *texts.values()) for name in given}
+        self._add_missing(node, names - {variable.name for variable in (*TEXTS, STATE)})
         self._add_classes(node, placed.values())
-        region = _Region(placed, tuple(dims.values()))
+        region = _Region(self._index, node, placed)
         for name in self._index.scalars[node]:
-            column = {place: given.get(name, np.nan) for place, given in values.items()}
-            region.write(self._index.array(node, name), column)
-        for variable in (*TEXTS, STATE):
-            if variable is STATE:
-                self._write_vectors(node, placed)
-                self._write_classes(node, placed)
-                self._write_traces(node, placed)
-            texts = {place: str(getattr(r, variable.name)) for place, r in placed.items()}
-            region.write(self._index.array(node, variable.name), texts)
+            region.write(name, {p: given.get(name, np.nan) for p, given in values.items()})
+        own = [name for name in dict.fromkeys(n for given in texts.values() for n in given)
+               if name != STATE.name]  # fmt: skip
+        for name in own:
+            region.write(name, {place: given.get(name, "") for place, given in texts.items()})
+        self._write_vectors(node, placed)
+        self._write_classes(node, placed)
+        self._write_traces(node, placed)
+        region.write(STATE.name, {place: given[STATE.name] for place, given in texts.items()})
+
+    def _texts(self, node: str, record: RunRecord) -> dict[str, str]:
+        """Return the texts of a run by the names of their variables."""
+        texts = {v.name: str(getattr(record, v.name)) for v in (*TEXTS, STATE)}
+        if CHOSEN_KERNEL.name in record.extra:
+            texts[CHOSEN_KERNEL.name] = chosen_kernel(record, self._kernel_names(node))
+        elif self._index.holds(node, CHOSEN_KERNEL.name):
+            texts[CHOSEN_KERNEL.name] = ""
+        return texts
+
+    def _kernel_names(self, node: str) -> list[str]:
+        """Return the names of the kernels of a node; none where the tree does not have them."""
+        above = node.rpartition("/")[0]
+        if above not in self._names:
+            known = self._index.holds(above, KERNEL)
+            self._names[above] = self._index.read(above, KERNEL).tolist() if known else []
+        return self._names[above]
 
     def _write_vectors(self, node: str, placed: Mapping[Place, RunRecord]) -> None:
         for variable, vector in _VECTORS.items():
             if self._index.holds(node, variable.name):
-                array = self._index.array(node, variable.name)
-                shape = array.shape[len(self._index.nodes[node]) :]
-                _write_arrays(array, {place: vector(r, shape) for place, r in placed.items()})
+                shape = self._index.shape_of_run(node, variable.name)
+                values = {place: vector(record, shape) for place, record in placed.items()}
+                _write_arrays(self._index, node, variable.name, values)
 
     def _write_classes(self, node: str, placed: Mapping[Place, RunRecord]) -> None:
         """Write the values of each class."""
         names = dict.fromkeys(name for record in placed.values() for name in record.of_classes)
         for name in names:
-            array = self._index.array(node, name)
-            nothing = np.full(array.shape[len(self._index.nodes[node]) :], np.nan)
+            nothing = np.full(self._index.shape_of_run(node, name), np.nan)
             values = {p: r.of_classes.get(name, nothing) for p, r in placed.items()}
-            _write_arrays(array, values)
+            if name == OF_CLASS:
+                known = self._kernel_names(node)
+                values = {place: names_at(found, known) for place, found in values.items()}
+            _write_arrays(self._index, node, name, values)
 
     def _write_traces(self, node: str, placed: Mapping[Place, RunRecord]) -> None:
-        n_dims = len(self._index.nodes[node])
         for variable in TRACES:
-            array = trace_array(self._index, node, variable)
-            if array is not None:
-                shape = array.shape[n_dims:]
-                _write_arrays(array, {p: traces_of(r, variable, shape) for p, r in placed.items()})
+            shape = trace_shape(self._index, node, variable)
+            if shape is not None:
+                texts = variable.dtype == "string"
+                names = self._kernel_names(node) if texts else ()
+                values = {p: traces_of(r, variable, shape, names) for p, r in placed.items()}
+                _write_arrays(self._index, f"{node}/{CONVERGENCE}", variable.name, values)
 
     def _add_missing(self, node: str, names: set[str]) -> None:
         """Add variables for scalars that the schema does not know."""
-        missing = sorted(names - self._index.scalars[node])
+        missing = sorted(name for name in names if not self._index.holds(node, name))
         if not missing:
             return
         dims = self._index.nodes[node]
@@ -157,41 +188,44 @@ class TreeWriter:
 class _Region:
     """The chunks of some splits in a node, and the places in them that are to be written."""
 
-    def __init__(self, places: Iterable[Place], shape: tuple[int, ...]) -> None:
-        self._splits = sorted({place[0] for place in places})
-        self._rows = {split: row for row, split in enumerate(self._splits)}
-        self._shape = (len(self._splits), *shape[1:])
-        self._covered = len(set(places)) == int(np.prod(self._shape))
+    def __init__(self, index: TreeIndex, node: str, places: Iterable[Place]) -> None:
+        self._index, self._node = index, node
+        self._grid = tuple(index.nodes[node].values())[1:]
+        self._by_split: dict[int, set[Place]] = defaultdict(set)
+        for split, *rest in places:
+            self._by_split[split].add(tuple(rest))
 
-    def write(self, array: Any, values: Mapping[Place, Any]) -> None:
+    def write(self, name: str, values: Mapping[Place, Any]) -> None:
         """Write values to their places, and leave the other places of the region as they are."""
-        selection = (np.array(self._splits), *(slice(None) for _ in self._shape[1:]))
-        if self._covered:
-            block = np.full(self._shape, array.fill_value, dtype=array.dtype)
-        else:
-            block = load(array, selection)
-        for (split, *rest), value in values.items():
-            block[(self._rows[split], *rest)] = value
-        array.set_orthogonal_selection(selection, block)
+        for split, rests in self._by_split.items():
+            if len(rests) == math.prod(self._grid):
+                block = np.empty(self._grid, dtype=object)
+            else:
+                block = self._index.read(self._node, name, (split,))
+            for rest in rests:
+                block[rest] = values[split, *rest]
+            self._index.write(self._node, name, (split,), block)
 
 
-def _write_arrays(array: Any, values: Mapping[Place, Array]) -> None:
+def _write_arrays(index: TreeIndex, node: str, name: str, values: Mapping[Place, Array]) -> None:
     """Write a vector or matrix per run; each chunk is read and written at most once."""
     n_dims = max(len(run) for run in values)
-    grid = array.shape[1:n_dims]
-    if array.chunks[1:n_dims] != grid:
+    shape, chunks = index.shape_and_chunks(node, name)
+    grid = shape[1:n_dims]
+    if chunks[1:n_dims] != grid:
         for run, value in values.items():
-            array[run] = value
+            index.write(node, name, run, value)
         return
     by_split: dict[int, dict[Place, Array]] = defaultdict(dict)
     for (split, *rest), value in values.items():
         by_split[split][tuple(rest)] = value
     for split, placed in by_split.items():
-        whole = len(placed) == int(np.prod(grid))
-        block = np.empty(array.shape[1:], dtype=array.dtype) if whole else load(array, (split,))
+        whole = len(placed) == math.prod(grid)
+        some = next(iter(placed.values()))
+        block = np.empty(shape[1:], some.dtype) if whole else index.read(node, name, (split,))
         for place, value in placed.items():
             block[place] = value
-        array[split] = block
+        index.write(node, name, (split,), block)
 
 
 def _weights(record: RunRecord, shape: tuple[int, ...]) -> Array:

@@ -19,6 +19,11 @@ from mkldist.durable import write_json
 DOCUMENT = "zarr.json"
 CHUNK_BYTES = 4 * 2**20
 NAMES_PER_CHUNK = 65536
+CHARACTERS = "characters"
+"""Attribute of a text coordinate: length of the longest text."""
+COORDINATE_NAMES = "coordinates"
+"""Attribute of a group, which xarray knows: its coordinates other than those of a dim."""
+COMPRESSION_LEVEL = 0  # of zstd: its default
 
 Document = dict[str, Any]
 _FILLS = {"float64": "NaN", "int64": 0, "bool": False, "string": ""}
@@ -52,6 +57,7 @@ def array_document(
     attributes : mapping, optional
         Attributes of the array.
     """
+    zstd = {"level": COMPRESSION_LEVEL, "checksum": True}
     bytes_codec: Document = {"name": "bytes", "configuration": {"endian": "little"}}
     if dtype == "bool":
         bytes_codec = {"name": "bytes"}
@@ -65,7 +71,7 @@ def array_document(
         "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": list(chunks)}},
         "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
         "fill_value": _FILLS[dtype] if fill is None else fill,
-        "codecs": [bytes_codec, {"name": "zstd", "configuration": {"level": 0, "checksum": True}}],
+        "codecs": [bytes_codec, {"name": "zstd", "configuration": zstd}],
         "attributes": dict(attributes or {}),
         "dimension_names": list(dims),
         "storage_transformers": [],

@@ -20,7 +20,6 @@ from mkldist.gram.bank_users import using_banks
 from mkldist.plan.model import BatchPlan, Plan
 from mkldist.resolve.resolved import Resolved
 from mkldist.results.bank_note import note_banks
-from mkldist.results.layout import TreeFacts
 from mkldist.results.output import OutputFolder, claimed
 from mkldist.results.records import RecordStore
 from mkldist.results.state import RunState
@@ -35,6 +34,7 @@ from mkldist.run.places import banks_root, output_path
 from mkldist.run.progress import Counts, Progress, make_progress
 from mkldist.run.small_work import MANY_RUNS, is_small, n_settings
 from mkldist.run.sweep_setup import batch_settings, planned
+from mkldist.run.tree_facts import tree_facts
 from mkldist.spec.model import SweepSpec
 from mkldist.worker.telemetry import environment
 from mkldist.worker.warm_up import Specimen, compile_ahead, specimens
@@ -179,34 +179,14 @@ class _Sweep:
                 self.store.remove(run_id)
             self.store.remove_temporaries()
             path = self.folder.results
-            prepare(path, self.plan, self._tree_facts(), self.store, environment())
+            facts = tree_facts(self.resolved, self.spec)
+            prepare(path, self.plan, facts, self.store, environment())
             in_tree = TreeWriter(path).states()
             recorded = self.recorded()
             for run_id in [i for i in recorded if not in_tree[i].is_recorded]:
                 self.store.remove(run_id)
                 del recorded[run_id]
         return recorded
-
-    def _tree_facts(self) -> TreeFacts:
-        """Return the facts of the data that the layout of the tree depends on."""
-        labels = {}
-        if self.spec.outputs.predictions or self.spec.outputs.coefficients:
-            labels = {name: data.y for name, (data, _) in self.resolved.datasets.items()}
-        names = {}
-        if self.spec.outputs.weights:
-            names = {pair: self.resolved.kernel_names(*pair) for pair in self.resolved.banks}
-        tasks = {name: data.task for name, (data, _) in self.resolved.datasets.items()}
-        unlabelled = {
-            name
-            for name, (_, splits) in self.resolved.datasets.items()
-            if any(len(split.unlabelled) for split in splits)
-        }
-        classes = {
-            name: data.multiclass
-            for name, (data, _) in self.resolved.datasets.items()
-            if data.multiclass
-        }
-        return TreeFacts(self.resolved.dims, names, labels, tasks, unlabelled, classes)
 
     def noted_root(self) -> str | None:
         """Note which banks are stored; return their folder or URL, None if none are."""

@@ -152,6 +152,11 @@ class SolverParams(BaseModel):
         return Target.CLASSES
 
     @property
+    def gives_log_odds(self) -> bool:
+        """True if the decision function of two classes is the logarithm of the odds of +1."""
+        return False
+
+    @property
     def criterion(self) -> str:
         """Name in ``Solution.extra`` of what `tol` limits; empty where it is the relative gap."""
         return ""
@@ -223,6 +228,8 @@ class Solution:
         Expansion coefficients of each kernel of non-zero weight, in order, where they differ.
     state : object, optional
         Starting point for the next solver of a path, see :attr:`Problem.start`; never stored.
+    training_values : (n,) or (n, k) float64, optional
+        Decision function at the training points, from solvers that have it at their end.
     """
 
     kernel_weights: Floats
@@ -237,6 +244,7 @@ class Solution:
     extra: dict[str, float] = field(default_factory=dict)
     kernel_coefficients: Floats | None = None
     state: Any = None
+    training_values: Floats | None = None
 
     def __repr__(self) -> str:
         """Return stop reason, objective, gap and number of kernels in one line, without arrays."""

@@ -45,6 +45,7 @@ def svm_solution(
         trace=trace.arrays(),
         extra=extra or {},
         state=state,
+        training_values=svm.values,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import traceback
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,17 +14,20 @@ from mkldist.arrays import Floats, Ints
 from mkldist.data.dataset import Split
 from mkldist.data.preprocessing import TargetScale, target_scale
 from mkldist.gram.view import BankView
+from mkldist.methods.registry import METHODS
 from mkldist.plan.model import RunPlan
 from mkldist.results.run_record import RunRecord
 from mkldist.scores import (
+    log_loss,
     multiclass_scores,
     part_scores,
     predicted_classes,
     regression_scores,
-    scores,
+    two_class_scores,
 )
 from mkldist.solvers.base import Solution
 from mkldist.solvers.lockstep import JobTimes
+from mkldist.spec.kinds import Task
 from mkldist.worker.bank_inputs import BankInputs, BankRef, TrainingView
 from mkldist.worker.cross_kernels import CrossKernels
 from mkldist.worker.subproblems import SolvedSubproblem, Subproblem, raw_predictors
@@ -98,8 +102,9 @@ class Scorer:
         on_folds = {s: one for s, one in solved.items() if s.training_view.selection is not None}
         on_all = {s: one for s, one in solved.items() if s not in on_folds}
         training_view = next(iter(on_all)).training_view
-        predictions = self._predictions(training_view, list(on_all.values()))
-        found = dict(predictions.scores)
+        log_odds = METHODS[run.method].params(**run.params).gives_log_odds
+        predictions = self._predictions(training_view, list(on_all.values()), log_odds=log_odds)
+        found = predictions.scores | self._on_training_rows(training_view, list(on_all.values()))
         times = _seconds(one.times for one in on_all.values())
         if on_folds:
             found |= self._validation(on_folds)
@@ -122,7 +127,7 @@ class Scorer:
         )
 
     def _predictions(
-        self, training_view: TrainingView, solved: Sequence[SolvedSubproblem]
+        self, training_view: TrainingView, solved: Sequence[SolvedSubproblem], *, log_odds: bool
     ) -> _Predictions:
         """Evaluate and score the solutions on the test part and on the unlabelled part."""
         split = self.inputs.splits[training_view.split]
@@ -137,6 +142,8 @@ class Scorer:
             else:
                 values.append(self._bank_values(training_view, solved, rows))
             numbers, arrays = self._scores(values[-1], rows, training_view)
+            if log_odds and not self.inputs.dataset.multiclass:
+                numbers["log_loss"] = log_loss(values[-1][0], self.inputs.dataset.y[rows])
             found |= part_scores(numbers, part)
             of_classes |= part_scores(arrays, part)
         rows, joined = np.concatenate(list(parts.values())), np.concatenate(values, axis=1)
@@ -172,7 +179,38 @@ class Scorer:
         if dataset.multiclass:
             order = self._class_order(training_view)
             return multiclass_scores(values, dataset.class_numbers[rows], order)
-        return scores(values[0], dataset.y[rows], dataset.task), {}
+        if dataset.task == "regression":
+            return regression_scores(values[0], dataset.y[rows]), {}
+        return two_class_scores(values[0], dataset.y[rows])
+
+    def _on_training_rows(
+        self, training_view: TrainingView, solved: Sequence[SolvedSubproblem]
+    ) -> dict[str, float]:
+        """Return the loss on the training rows; none where their decision values cost a pass."""
+        rows = self.inputs.labelled_rows(training_view)
+        if all(one.values is not None for one in solved):
+            values = self._bank_values(training_view, solved, rows)
+        else:
+            own = [_training_values(one.solution, len(rows)) for one in solved]
+            known = [found for found in own if found is not None and found.shape[1] == len(rows)]
+            if len(known) < len(own):
+                return {}
+            values = self.scale(training_view).restored(np.concatenate(known))
+        losses = self._losses(values, rows, training_view)
+        return _mean_loss("train", losses, self.inputs.dataset.task)
+
+    def _losses(self, values: Floats, rows: Ints, training_view: TrainingView) -> Floats:
+        """Return the square error of each row, or 1 for each that is misclassified."""
+        dataset = self.inputs.dataset
+        losses: Floats
+        if dataset.task == "regression":
+            losses = (values[0] - dataset.y[rows]) ** 2
+        elif dataset.multiclass:
+            predicted = predicted_classes(values, self._class_order(training_view))
+            losses = (predicted != dataset.class_numbers[rows]).astype(np.float64)
+        else:
+            losses = ((values[0] >= 0) != (dataset.y[rows] > 0)).astype(np.float64)
+        return losses
 
     def _class_order(self, training_view: TrainingView) -> Ints:
         """Return the classes in the order in which ties go to them, the most frequent first."""
@@ -182,7 +220,6 @@ class Scorer:
 
     def _validation(self, solved: Mapping[Subproblem, SolvedSubproblem]) -> dict[str, float]:
         """Return the error or RMSE on the held-out points of all inner folds together."""
-        dataset = self.inputs.dataset
         folds: dict[TrainingView, list[SolvedSubproblem]] = {}
         for subproblem, one in solved.items():
             folds.setdefault(subproblem.training_view, []).append(one)
@@ -190,18 +227,8 @@ class Scorer:
         for training_view, classes in folds.items():
             rows = self.inputs.held_out_rows(training_view)
             values = self._bank_values(training_view, classes, rows)
-            if dataset.task == "regression":
-                rmse = regression_scores(values[0], dataset.y[rows])["rmse"]
-                losses.append(np.full(len(rows), rmse**2))
-            elif dataset.multiclass:
-                predicted = predicted_classes(values, self._class_order(training_view))
-                losses.append(predicted != dataset.class_numbers[rows])
-            else:
-                losses.append((values[0] >= 0) != (dataset.y[rows] > 0))
-        mean = float(np.concatenate(losses).mean())
-        if dataset.task == "regression":
-            return {"validation_rmse": float(np.sqrt(mean))}
-        return {"validation_error": mean}
+            losses.append(self._losses(values, rows, training_view))
+        return _mean_loss("validation", np.concatenate(losses), self.inputs.dataset.task)
 
     def _cross_kernels(self, training_view: TrainingView) -> CrossKernels:
         """Return the kernels of the test points, with the combination of the last run on them."""
@@ -262,6 +289,21 @@ def _in_units(solution: Solution, scale: TargetScale) -> Solution:
         kernel_coefficients=None if own is None else scale.spread * own,
         bias=scale.centre + scale.spread * solution.bias,
     )
+
+
+def _mean_loss(part: str, losses: Floats, task: Task) -> dict[str, float]:
+    """Return the error or the RMSE of a part by its name, from the losses of its rows."""
+    mean = float(losses.mean())
+    return {f"{part}_rmse": math.sqrt(mean)} if task == "regression" else {f"{part}_error": mean}
+
+
+def _training_values(solution: Solution, n_points: int) -> Floats | None:
+    """Return the decision values that a solver had at its training points, (k, n), if it had."""
+    if solution.training_values is not None:
+        return np.atleast_2d(solution.training_values.T)
+    if not solution.kernel_weights.any():
+        return np.tile(np.atleast_1d(solution.bias)[:, None], n_points)
+    return None
 
 
 def _expansions(solutions: Iterable[Solution]) -> Floats | None:

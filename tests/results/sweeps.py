@@ -77,12 +77,15 @@ def made_up_plan(
 
 def made_up_facts(plan: Plan, grids: Grids = GRIDS, *, n_points: int = 10) -> TreeFacts:
     """Return facts that fit :func:`made_up_plan`."""
-    names = {
-        (bank.dataset, bank.spec.label): [f"gaussian({m})[all]" for m in range(bank.n_kernels)]
+    kernels = {
+        (bank.dataset, bank.spec.label): {
+            "kernel": np.array([f"gaussian({m})[all]" for m in range(bank.n_kernels)], object),
+            "width": np.arange(1.0, bank.n_kernels + 1),
+        }
         for bank in plan.banks
     }
     labels = np.where(np.arange(n_points) % 3, 1.0, -1.0)
-    return TreeFacts(grids, names, {bank.dataset: labels for bank in plan.banks})
+    return TreeFacts(grids, kernels, {bank.dataset: labels for bank in plan.banks})
 
 
 def made_up_record(run: RunPlan, *, n_kernels: int = 7, n_points: int = 10) -> RunRecord:

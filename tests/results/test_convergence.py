@@ -18,7 +18,7 @@ from mkldist.results.convergence import ITERATIONS_PER_CHUNK
 from mkldist.results.export import export
 from mkldist.results.record_format import _seal, decode, encode
 from mkldist.results.records import RecordStore, RunRecord
-from mkldist.results.rows import run_rows
+from mkldist.results.rows import to_frame
 from mkldist.results.schema import N_RANKS, TRACES
 from mkldist.results.tree import open_results, prepare
 from mkldist.results.writer import TreeWriter
@@ -49,7 +49,7 @@ def assert_traces(tree: xr.DataTree, records: list[RunRecord]) -> None:
     longest = max((len(r.trace.get("gap", ())) for r in records), default=0)
     assert node.sizes["iteration"] == longest
     assert node.iteration.values.tolist() == list(range(1, longest + 1))
-    assert node.largest_kernels.dtype == np.int64
+    names = np.append(tree["heart"].kernel.values, "")
     assert set(node.data_vars) == {v.name for v in TRACES}
     by_place = {(r.split, r.params["C"], r.params["trace"]): r for r in records if r.key == "level"}
     for split in node.split.values:
@@ -58,11 +58,14 @@ def assert_traces(tree: xr.DataTree, records: list[RunRecord]) -> None:
                 record = by_place.get((split, C, trace))
                 cell = node.sel(split=split, C=C, trace=trace)
                 for variable in TRACES:
-                    nothing = -1 if variable.name == "largest_kernels" else np.nan
-                    expected = np.full((longest, N_RANKS)[: len(variable.dims)], nothing)
+                    of_names = variable.name == "largest_kernels"
+                    shape = (longest, N_RANKS)[: len(variable.dims)]
+                    expected = np.full(shape, -1 if of_names else np.nan)
                     given = record.trace.get(variable.name) if record else None
                     if given is not None:
                         expected[tuple(slice(s) for s in given.shape)] = given
+                    if of_names:
+                        expected = names[expected]
                     np.testing.assert_array_equal(cell[variable.name], expected)
 
 
@@ -166,7 +169,7 @@ def test_exports_hold_traces_and_tables_leave_them_out(tmp_path, store):
         export(tmp_path, "netcdf", tmp_path / "results.nc")[0], engine="netcdf4"
     ) as back:
         xr.testing.assert_identical(back.load(), open_results(tmp_path).load())
-    rows = run_rows(open_results(tmp_path))
+    rows = to_frame(open_results(tmp_path))
     assert len(rows) == len(PLAN.runs)
     assert "largest_weights" not in rows
 

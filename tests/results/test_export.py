@@ -44,8 +44,8 @@ def test_tables_hold_a_row_per_run(folder, tmp_path, format):
         rows = pd.read_csv(target, keep_default_na=False, na_values={"gap": [""], "C": [""]})
     else:
         rows = pd.read_parquet(target)
-    assert list(rows.columns[:7]) == [
-        "dataset", "bank", "method", "split", "C", "variant", "state",
+    assert list(rows.columns[:8]) == [
+        "dataset", "bank", "method", "split", "n_kernels", "C", "variant", "state",
     ]  # fmt: skip
     assert len(rows) == len(PLAN.runs)
     rows = rows.set_index("run_id")

@@ -36,7 +36,7 @@ def test_every_run_has_one_place_and_its_own_coordinates(grids, n_splits, n_bank
             run = runs[run_id]
             assert place[0] == run.split
             for index, (name, values) in zip(place[1:], node.coordinates.items(), strict=True):
-                assert values[index] == run.params[name]
+                assert values.values[index] == run.params[name]
             parts = (
                 [run.dataset, run.key] if n_banks == 1 else [run.dataset, run.bank_label, run.key]
             )
@@ -50,9 +50,9 @@ def test_coordinates_are_numbers_where_the_values_are():
     }
     plan = made_up_plan(grids)
     coordinates = tree_layout(plan, made_up_facts(plan, grids)).nodes[0].coordinates
-    kinds = {name: values.dtype.kind for name, values in coordinates.items()}
+    kinds = {name: c.values.dtype.kind for name, c in coordinates.items()}
     assert kinds == {"a": "f", "b": "i", "c": "b", "d": "O", "e": "O"}
-    assert coordinates["e"].tolist() == ["1", "x"]
+    assert coordinates["e"].values.tolist() == ["1", "x"]
 
 
 def test_shared_settings_are_told_apart_from_hyperparameters():

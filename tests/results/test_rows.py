@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mkldist.results.records import RecordStore
-from mkldist.results.rows import run_rows
+from mkldist.results.rows import to_frame
 from mkldist.results.tree import open_results, prepare
 from tests.results.sweeps import made_up_facts, made_up_plan
 
@@ -11,9 +11,9 @@ from tests.results.sweeps import made_up_facts, made_up_plan
 def test_only_the_asked_columns_are_read(tmp_path):
     plan = made_up_plan()
     prepare(tmp_path / "r.zarr", plan, made_up_facts(plan), RecordStore(tmp_path / "records"))
-    rows = run_rows(open_results(tmp_path / "r.zarr"), ("state", "gap"))
+    rows = to_frame(open_results(tmp_path / "r.zarr"), ("state", "gap"))
     assert list(rows.columns) == [
-        "dataset", "bank", "method", "split", "C", "variant", "state", "gap",
+        "dataset", "bank", "method", "split", "n_kernels", "C", "variant", "state", "gap",
     ]  # fmt: skip
     assert len(rows) == len(plan.runs)
 
@@ -24,6 +24,6 @@ def test_places_without_a_run_have_no_row(tmp_path):
     prepare(
         tmp_path / "r.zarr", plan, made_up_facts(plan, grids), RecordStore(tmp_path / "records")
     )
-    rows = run_rows(open_results(tmp_path / "r.zarr"))
+    rows = to_frame(open_results(tmp_path / "r.zarr"))
     assert set(rows.run_id) == {run.id for run in plan.runs}
     assert set(rows.C) == {0.1, 1.0}

@@ -143,7 +143,7 @@ def test_a_million_kernels_are_laid_out_without_being_there(tmp_path, store):
     grids = {"level": {"C": list(np.geomspace(0.01, 100, 13))}}
     plan = made_up_plan(grids, datasets=["big"], n_splits=20, n_kernels=1_000_000)
     names = np.char.mod("gaussian(%d)[all]", np.arange(1_000_000)).tolist()
-    facts = TreeFacts(grids, {("big", "xu2008"): names})
+    facts = TreeFacts(grids, {("big", "xu2008"): {"kernel": np.array(names, object)}})
     path = tmp_path / "results.zarr"
     start = time.process_time()
     prepare(path, plan, facts, store)

@@ -106,7 +106,7 @@ def test_a_flipped_bit_in_a_chunk_is_noticed(tmp_path, store):
     content = bytearray(chunk.read_bytes())
     content[len(content) // 2] ^= 4
     chunk.write_bytes(bytes(content))
-    with pytest.raises(RuntimeError):
+    with pytest.raises(StoreError, match="gap"):
         open_results(path)["heart/level"].gap.load()
     with pytest.raises(StoreError, match="gap"):
         TreeWriter(path).write([made_up_record(plan.runs[0])])

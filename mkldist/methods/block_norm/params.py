@@ -58,6 +58,11 @@ class BlockNormParams(SolverParams):
         """Kind of labels that the loss learns."""
         return _LOSSES[self.loss].target
 
+    @property
+    def gives_log_odds(self) -> bool:
+        """True for the logistic loss."""
+        return self.loss == "logistic"
+
     def make_loss(self, y: Floats) -> Loss:
         """Return the loss on labels `y`."""
         if self.loss == "epsilon":

@@ -1,0 +1,76 @@
+"""Facts of data, splits and kernels that the tree of results shows as coordinates."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mkldist.arrays import Array, Ints
+from mkldist.data.dataset import Split
+from mkldist.resolve.resolved import Resolved
+from mkldist.results.kernel_coordinates import kernel_coordinates
+from mkldist.results.layout import TreeFacts
+from mkldist.spec.model import SweepSpec
+from mkldist.spec.splits import SplitsSpec
+
+
+def tree_facts(resolved: Resolved, spec: SweepSpec) -> TreeFacts:
+    """Return the facts that the layout of a sweep's tree needs beside the plan.
+
+    Parameters
+    ----------
+    resolved : Resolved
+        Data, splits, kernels and grids of the sweep.
+    spec : SweepSpec
+        The sweep.
+    """
+    data = {name: dataset for name, (dataset, _) in resolved.datasets.items()}
+    splits = {name: splits for name, (_, splits) in resolved.datasets.items()}
+    entries = {entry.name: entry for entry in spec.datasets}
+    rows_kept = spec.outputs.predictions or spec.outputs.coefficients
+    banks = {bank.label: bank for bank in spec.banks}
+    return TreeFacts(
+        dims=resolved.dims,
+        kernels={
+            (name, label): kernel_coordinates(
+                banks[label],
+                resolved.kernel_names(name, label),
+                resolved.kernels.get((name, label)),
+                data[name].feature_names,
+            )
+            for name, label in (resolved.banks if spec.outputs.weights else ())
+        },
+        labels={name: dataset.y for name, dataset in data.items()} if rows_kept else {},
+        tasks={name: dataset.task for name, dataset in data.items()},
+        unlabelled={name for name, own in splits.items() if any(len(s.unlabelled) for s in own)},
+        classes={name: dataset.classes for name, dataset in data.items() if dataset.classes},
+        splits={
+            name: split_coordinates(spec.splits_of(entries[name]), own)
+            for name, own in splits.items()
+        },
+        n_features={name: dataset.n_features for name, dataset in data.items()},
+    )
+
+
+def split_coordinates(spec: SplitsSpec, splits: tuple[Split, ...]) -> dict[str, Array]:
+    """Return repetition, fold and sizes of every split.
+
+    Folds of one repetition are adjacent.  Splits that are not folds are repetitions of fold 0.
+
+    Parameters
+    ----------
+    spec : SplitsSpec
+        Kind and number of folds.
+    splits : tuple of Split
+        The splits.
+    """
+    number: Ints = np.arange(len(splits))
+    repeat, fold = number, np.zeros_like(number)
+    if spec.kind in ("kfold", "time"):
+        repeat, fold = np.divmod(number, spec.folds)
+    return {
+        "repeat": repeat,
+        "fold": fold,
+        "n_train": np.array([len(split.train) for split in splits]),
+        "n_test": np.array([len(split.test) for split in splits]),
+        "n_unlabelled": np.array([len(split.unlabelled) for split in splits]),
+    }

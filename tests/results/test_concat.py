@@ -1,0 +1,116 @@
+"""Nodes side by side, held against the nodes themselves."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import mkldist
+from mkldist.errors import InputError
+from mkldist.results.layout import TreeFacts
+from mkldist.results.records import RecordStore
+from mkldist.results.tree import open_results, prepare
+from tests.results.sweeps import made_up_plan, made_up_record
+
+GRIDS = {"level": {"C": [0.1, 1.0]}, "uniform": {"C": [1.0, 9.0]}, "majority": {}}
+SIZES = {"m4": 4, "m20": 20, "m100": 100}
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory):
+    """Return results of nested banks on two data sets of other sizes and classes."""
+    folder = tmp_path_factory.mktemp("sweep")
+    plan = made_up_plan(GRIDS, datasets=["heart", "wdbc"], banks=SIZES, n_splits=2)
+    plan = replace(
+        plan,
+        banks=tuple(replace(bank, n_kernels=SIZES[bank.spec.label]) for bank in plan.banks),
+    )
+    store = RecordStore(folder / "records")
+    for run in plan.runs[:-1]:
+        record = made_up_record(run, n_kernels=SIZES[run.bank_label])
+        extra = {"margin": 2.0} if run.key == "level" else {}
+        store.write(replace(record, extra=extra))
+    facts = TreeFacts(
+        GRIDS,
+        {
+            (bank.dataset, bank.spec.label): {
+                "kernel": np.array([f"k{m}" for m in range(bank.n_kernels)], dtype=object),
+                "width": np.arange(bank.n_kernels) + 0.5,
+                "bank": np.full(bank.n_kernels, bank.spec.label, dtype=object),
+            }
+            for bank in plan.banks
+        },
+        splits={"heart": {"n_train": np.array([70, 71])}, "wdbc": {"n_train": np.array([9, 9])}},
+        n_features={"heart": 13, "wdbc": 30},
+    )
+    prepare(folder / "results.zarr", plan, facts, store)
+    return open_results(folder)
+
+
+def test_nodes_are_in_natural_order(tree):
+    assert list(tree["heart"].children) == ["m4", "m20", "m100"]
+
+
+def test_banks_stand_side_by_side_along_their_sizes(tree):
+    joined = mkldist.concat(tree, "n_kernels")
+    assert {node.path for node in joined.leaves} == {
+        f"/{dataset}/{method}" for dataset in ("heart", "wdbc") for method in GRIDS
+    }
+    node = joined["wdbc/level"].to_dataset()
+    assert node.n_kernels.values.tolist() == [4, 20, 100]
+    assert node.n_kernels.attrs["long_name"] == "number of kernels of the bank"
+    for bank, size in SIZES.items():
+        own = tree[f"wdbc/{bank}/level"].to_dataset()
+        part = node.sel(n_kernels=size)
+        for name in ("gap", "test_error", "state", "run_id", "margin"):
+            np.testing.assert_array_equal(part[name], own[name], err_msg=name)
+        weights = part.kernel_weights.sel(kernel=own.kernel)
+        np.testing.assert_array_equal(weights, own.kernel_weights)
+        others = part.kernel_weights.drop_sel(kernel=own.kernel.values)
+        assert others.isnull().all()
+        np.testing.assert_array_equal(part.width.sel(kernel=own.kernel), own.width)
+    assert node.width.dims == ("kernel",)
+    assert "margin" not in joined["wdbc/uniform"]
+
+
+def test_methods_have_all_settings_and_those_without_stand_at_each(tree):
+    node = mkldist.concat(tree, "method_name")["heart/m20"].to_dataset()
+    assert node.method_name.values.tolist() == ["level", "majority", "uniform"]
+    assert node.C.values.tolist() == [0.1, 1.0, 9.0]
+    assert node.test_error.dims == ("method", "split", "C")
+    own = tree["heart/m20/majority"]
+    for C in (0.1, 1.0, 9.0):
+        part = node.sel(method_name="majority", C=C)
+        np.testing.assert_array_equal(part.test_error, own.test_error)
+        np.testing.assert_array_equal(part.run_id, own.run_id)
+        np.testing.assert_array_equal(part.kernel_weights, own.kernel_weights)
+    assert node.gap.sel(method_name="level", C=9.0).isnull().all()
+    assert set(node.state.sel(method_name="level", C=9.0).values) == {""}
+    np.testing.assert_array_equal(
+        node.gap.sel(method_name="uniform", C=[1.0, 9.0]), tree["heart/m20/uniform"].gap
+    )
+    assert node.margin.sel(method_name="uniform").isnull().all()
+
+
+def test_data_sets_stand_along_their_names_or_sizes(tree):
+    joined = mkldist.concat(tree, "dataset")
+    node = joined["m4/level"].to_dataset()
+    assert node.dataset.values.tolist() == ["heart", "wdbc"]
+    assert node.n_features.values.tolist() == [13, 30]
+    assert node.n_train.dims == ("dataset", "split")
+    by_size = mkldist.concat(tree, "n_train")["m4/level"]
+    assert by_size.n_train.values.tolist() == [9, 70]
+    np.testing.assert_array_equal(by_size.gap[1], tree["heart/m4/level"].gap)
+
+
+def test_another_dimension_and_equal_sizes_are_refused(tree):
+    with pytest.raises(InputError, match=r"n_kernel'.*Did you mean 'n_kernels'"):
+        mkldist.concat(tree, "n_kernel")
+    with pytest.raises(InputError, match="no n_test of heart"):
+        mkldist.concat(tree, "n_test")
+    twice = tree.copy()
+    twice["heart/m20/level"].coords["n_kernels"] = 4
+    with pytest.raises(InputError, match=r"heart/level.*n_kernels = 4 of m4 and m20"):
+        mkldist.concat(twice, "n_kernels")

@@ -1,0 +1,63 @@
+"""Coordinates along the kernels of a bank, against the kernels that the sweep file asks for."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mkldist.kernels.families import kernel_list
+from mkldist.results.kernel_coordinates import kernel_coordinates
+from mkldist.spec.banks import BankSpec
+
+NAMES = ["age", "height", "weight", "pulse"]
+BANK = BankSpec.model_validate(
+    {
+        "name": "mine",
+        "normalisation": ["centre", "trace"],
+        "kernels": [
+            {"function": "gaussian", "widths": [0.5, 2.0], "features": ["all", "each", "body"]},
+            {"function": "polynomial", "degrees": [2], "offset": 0.5, "features": "age"},
+            {"function": "linear", "features": {"count": 1, "size": 3}},
+        ],
+    }
+)
+
+
+def test_every_kernel_has_its_function_parameters_and_features():
+    kernels = kernel_list(BANK, 4, NAMES, {"body": (1, 2)}, 0)
+    names = kernels.names(NAMES)
+    found = kernel_coordinates(BANK, names, kernels, NAMES)
+    rows = {
+        name: tuple(found[key][m] for key in ("function", "width", "degree", "offset", "features"))
+        for m, name in enumerate(names)
+    }
+    np.testing.assert_equal(
+        rows["gaussian(2)[height]"], ("gaussian", 2.0, np.nan, np.nan, "height")
+    )
+    np.testing.assert_equal(rows["gaussian(0.5)[all]"][1:], (0.5, np.nan, np.nan, "all"))
+    np.testing.assert_equal(
+        rows["polynomial(2, offset=0.5)[age]"], ("polynomial", np.nan, 2.0, 0.5, "age")
+    )
+    [linear] = [name for name in names if name.startswith("linear")]
+    np.testing.assert_equal(rows[linear][:4], ("linear", np.nan, np.nan, np.nan))
+    groups = dict(zip(names, found["feature_group"].tolist(), strict=True))
+    assert groups["gaussian(0.5)[all]"] == "all"
+    assert groups["gaussian(0.5)[weight]"] == "single"
+    assert groups["gaussian(0.5)[body]"] == "body"
+    assert groups["polynomial(2, offset=0.5)[age]"] == "age"
+    assert groups[linear] == "several"
+
+
+def test_what_a_bank_shares_stands_at_every_kernel():
+    kernels = kernel_list(BANK, 4, NAMES, {"body": (1, 2)}, 0)
+    found = kernel_coordinates(BANK, kernels.names(NAMES), kernels, NAMES)
+    shared = {name: set(found[name].tolist()) for name in ("family", "normalisation", "bank")}
+    assert shared == {"family": {"custom"}, "normalisation": {"centre+trace"}, "bank": {"mine"}}
+    assert {len(values) for values in found.values()} == {len(kernels)}
+
+
+def test_precomputed_matrices_have_names_and_no_parameters():
+    bank = BankSpec(family="precomputed")
+    found = kernel_coordinates(bank, ["gram[0]", "gram[1]"], None)
+    assert found["function"].tolist() == ["precomputed"] * 2
+    assert found["kernel"].tolist() == ["gram[0]", "gram[1]"]
+    assert not {"width", "degree", "features"} & found.keys()

@@ -1,0 +1,34 @@
+"""Repetitions, folds and sizes of splits in the tree of results."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mkldist.data.dataset import Split
+from mkldist.data.random_splits import repeated_folds
+from mkldist.run.tree_facts import split_coordinates
+from mkldist.spec.splits import SplitsSpec
+
+
+def test_the_folds_of_a_repetition_divide_the_rows():
+    tests = list(repeated_folds(3, 2, 0, 10))
+    splits = tuple(Split(np.setdiff1d(np.arange(10), test), test) for test in tests)
+    found = split_coordinates(SplitsSpec(kind="kfold", folds=3, repeats=2), splits)
+    for repeat in (0, 1):
+        own = [
+            split.test for split, of in zip(splits, found["repeat"], strict=True) if of == repeat
+        ]
+        assert sorted(np.concatenate(own)) == list(range(10))
+    assert found["fold"].tolist() == [0, 1, 2, 0, 1, 2]
+    assert (found["n_train"] + found["n_test"]).tolist() == [10] * 6
+    assert found["n_test"].tolist() == [len(test) for test in tests]
+    assert found["n_unlabelled"].tolist() == [0] * 6
+
+
+def test_other_splits_are_repetitions_and_times_are_folds():
+    split = Split(np.arange(4), np.arange(4, 6), np.arange(6, 9))
+    found = split_coordinates(SplitsSpec(repeats=3), (split,) * 3)
+    assert (found["repeat"].tolist(), found["fold"].tolist()) == ([0, 1, 2], [0, 0, 0])
+    assert found["n_unlabelled"].tolist() == [3, 3, 3]
+    found = split_coordinates(SplitsSpec(kind="time", folds=3), (split,) * 3)
+    assert (found["repeat"].tolist(), found["fold"].tolist()) == ([0, 0, 0], [0, 1, 2])
