@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
-from mkldist.cli.options import results_argument
+from mkldist.cli.completion import complete_results
 
 
 @click.command("report")
-@results_argument
+@click.argument("results", type=click.Path(path_type=Path), shell_complete=complete_results)
 @click.option(
     "-o", "--output", "page", type=click.Path(path_type=Path), default=Path("report.html"),
     show_default=True, help="The page, an HTML file that needs no other.",
@@ -25,8 +25,9 @@ def command(results: Path, page: Path, figures: Path | None) -> None:
     RESULTS is a sweep file, its name or the folder of its results.
     """
     from mkldist.report.page import write_report
+    from mkldist.run.places import results_of
 
-    report = write_report(results, page, figures)
+    report = write_report(results_of(results), page, figures)
     for sentence in report.headline:
         click.echo(sentence)
     click.echo(f"report:  {page}")

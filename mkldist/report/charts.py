@@ -36,11 +36,10 @@ STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
     "pdf.fonttype": 42,
 }
-_THEMED = {
-    name: INK
-    for name in ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")
-} | {"grid.color": RULE, "axes.facecolor": "none", "figure.facecolor": "none"}
-_PRINTED = {"grid.color": "#d9d9d9"}
+_THEMED: dict[Any, Any] = dict.fromkeys(
+    ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), INK
+) | {"grid.color": RULE, "axes.facecolor": "none", "figure.facecolor": "none"}
+_PRINTED: dict[Any, Any] = {"grid.color": "#d9d9d9"}
 FORMATS = ("pdf", "svg", "png")
 
 

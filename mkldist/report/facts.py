@@ -9,10 +9,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mkldist.analysis.comparison import Compared, compared_losses, loss_name
+from mkldist.analysis.comparison import Compared, compare_methods, compared_losses, loss_name
+from mkldist.analysis.kernel_selection import selection_table
 from mkldist.analysis.summary import summary
 from mkldist.figures.palette import Look, looks
-from mkldist.results.rows import hyperparameters, method_nodes, place_of, run_rows
+from mkldist.results.rows import hyperparameters, method_nodes, place_of, to_frame
 from mkldist.results.selected import is_validated
 from mkldist.results.state import RunState
 from mkldist.results.status import SweepStatus, sweep_status
@@ -28,6 +29,11 @@ LOSS_WORDS = {
     "rmse": "root mean square error",
     "unlabelled_rmse": "root mean square error on unlabelled points",
 }
+
+
+def records(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the rows of a table as dictionaries."""
+    return [{str(name): value for name, value in row.items()} for row in table.to_dict("records")]
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +87,7 @@ class Facts:
     @cached_property
     def runs(self) -> pd.DataFrame:
         """A row for each run."""
-        return run_rows(self.tree)
+        return to_frame(self.tree)
 
     @cached_property
     def compared(self) -> list[Compared]:
@@ -92,6 +98,16 @@ class Facts:
     def looks(self) -> Mapping[str, Look]:
         """Colour and marker of each method, the same in all figures."""
         return looks(place["method"] for place, _ in self.nodes)
+
+    @cached_property
+    def pairs(self) -> pd.DataFrame:
+        """Comparison of every two methods on each data set."""
+        return compare_methods(self.tree)
+
+    @cached_property
+    def stability(self) -> pd.DataFrame:
+        """Numbers and stability of the kernels that each method selects."""
+        return selection_table(self.tree)
 
     @property
     def validated(self) -> bool:

@@ -8,7 +8,7 @@ import numpy as np
 
 from mkldist.analysis.comparison import OverDataSets
 from mkldist.report.charts import Chart, new_figure
-from mkldist.report.facts import LOSS_WORDS, Facts
+from mkldist.report.facts import LOSS_WORDS, Facts, records
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,7 +43,7 @@ def path_charts(facts: Facts) -> list[Chart]:
 
         charts.append(
             Chart(
-                f"path-{_slug(dataset)}",
+                f"path-{slug(dataset)}",
                 f"{dataset}: {LOSS_WORDS[loss]} along {axis}",
                 f"Mean over the splits; the band is one standard deviation. For each value of "
                 f"{axis}, other hyperparameters have the value of least mean loss.",
@@ -81,7 +81,7 @@ def kernel_number_charts(facts: Facts) -> list[Chart]:
 
         charts.append(
             Chart(
-                f"kernels-{_slug(dataset)}",
+                f"kernels-{slug(dataset)}",
                 f"{dataset}: {LOSS_WORDS[loss]} against the number of kernels",
                 "Each mark is one setting of a method. Low and left is better: fewer kernels for "
                 "the same loss.",
@@ -102,11 +102,17 @@ def rank_chart(over: OverDataSets, facts: Facts) -> Chart | None:
     def draw() -> Figure:
         figure, axes = new_figure(height=0.9 + 0.27 * len(table))
         (ax,) = axes.flat
-        for place, row in enumerate(table.itertuples(index=False)):
-            look = facts.looks.get(str(row.method), next(iter(facts.looks.values())))
-            ax.plot(row.mean_rank, place, marker=look.marker, color=look.colour, linestyle="none")
+        for place, row in enumerate(records(table)):
+            look = facts.looks.get(row["method"], next(iter(facts.looks.values())))
+            ax.plot(
+                row["mean_rank"], place, marker=look.marker, color=look.colour, linestyle="none"
+            )
             half = 0.5 * ranks.critical_difference
-            ax.plot([row.mean_rank - half, row.mean_rank + half], [place, place], color=look.colour)
+            ax.plot(
+                [row["mean_rank"] - half, row["mean_rank"] + half],
+                [place, place],
+                color=look.colour,
+            )
         ax.set_yticks(range(len(table)), table["method"])
         ax.invert_yaxis()
         ax.set_xlabel("mean rank over the data sets; 1 is best")
@@ -145,7 +151,7 @@ def _line(ax: Axes, facts: Facts, method: str, x: Any, mean: Any, sd: Any) -> No
 
 def _scale(values: pd.Series) -> str:
     positive = values[values > 0]
-    spans = len(positive) == len(values) and positive.max() >= 20 * positive.min()
+    spans = len(positive) == len(values) and float(positive.max()) >= 20 * float(positive.min())
     return "log" if spans else "linear"
 
 
@@ -154,5 +160,6 @@ def _label(loss: str) -> str:
     return LOSS_WORDS[loss] + units
 
 
-def _slug(text: str) -> str:
+def slug(text: str) -> str:
+    """Return a name in small letters, digits and hyphens."""
     return "".join(letter if letter.isalnum() else "-" for letter in text.lower())

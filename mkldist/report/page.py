@@ -7,10 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
-from mkldist.analysis.comparison import compare_methods, compare_over_data_sets
-from mkldist.analysis.kernel_selection import selection_table
+from mkldist.analysis.comparison import compare_over_data_sets
 from mkldist.durable import make_folder, write_file, writing
 from mkldist.report.charts import Chart
 from mkldist.report.facts import Facts
@@ -20,13 +18,14 @@ from mkldist.report.tables import (
     certificates_table,
     chosen_table,
     failures_table,
+    over_table,
     pairs_table,
     results_table,
     stability_table,
 )
 from mkldist.report.time_figures import convergence_charts, scaling_charts
 from mkldist.report.weight_figures import weight_charts
-from mkldist.report.words import Warning_, headline, warnings_of
+from mkldist.report.words import Caution, cautions, headline
 
 TEMPLATE = "page.html.jinja"
 
@@ -47,7 +46,7 @@ class Section:
         Its tables.
     charts : list of Chart
         Its figures.
-    warnings : list of Warning_
+    cautions : list of Caution
         What to beware of.
     code : str
         Text set as it is, such as a file.
@@ -58,13 +57,13 @@ class Section:
     text: str = ""
     tables: Sequence[Table] = ()
     charts: Sequence[Chart] = ()
-    warnings: Sequence[Warning_] = ()
+    cautions: Sequence[Caution] = ()
     code: str = ""
 
     @property
     def is_empty(self) -> bool:
         """True if the sweep has nothing to show here."""
-        return not (any(t.rows for t in self.tables) or self.charts or self.warnings or self.code)
+        return not (any(t.rows for t in self.tables) or self.charts or self.cautions or self.code)
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +98,9 @@ class Page:
         environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True,
                                   lstrip_blocks=True)  # fmt: skip
         template = environment.from_string((room / TEMPLATE).read_text(encoding="utf-8"))
-        style, script = ((room / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
+        style, script = (
+            (room / name).read_text(encoding="utf-8") for name in ("page.css", "page.js")
+        )
         return template.render(page=self, style=style, script=script)
 
 
@@ -135,15 +136,18 @@ def write_report(results: Path, page: Path, figures: Path | None = None) -> Page
 
 def made_page(facts: Facts) -> Page:
     """Return the report of a sweep."""
-    stability = selection_table(facts.tree)
     sections = [
         _certificates(facts),
         _results(facts),
         _comparison(facts),
-        _settings(facts, stability),
+        _settings(facts),
         Section("paths", "Along the hyperparameters", charts=path_charts(facts)),
-        _weights(facts, stability),
-        Section("kernel-numbers", "Accuracy against number of kernels", charts=kernel_number_charts(facts)),
+        _weights(facts),
+        Section(
+            "kernel-numbers",
+            "Accuracy against number of kernels",
+            charts=kernel_number_charts(facts),
+        ),
         Section("convergence", "Convergence", charts=convergence_charts(facts)),
         Section("time", "Time", charts=scaling_charts(facts)),
         _failures(facts),
@@ -181,9 +185,8 @@ def _results(facts: Facts) -> Section:
 
 
 def _comparison(facts: Facts) -> Section:
-    pairs = compare_methods(facts.tree)
+    tables = [pairs_table(facts.pairs)]
     over = compare_over_data_sets(facts.tree) if len(facts.datasets) > 1 else None
-    chart = rank_chart(over, facts) if over else None
     text = (
         "Training parts overlap, so plain t-tests are too sure of themselves. The p-values are of "
         "the corrected resampled t-test (Nadeau & Bengio 2003), with Holm's correction over the "
@@ -191,32 +194,35 @@ def _comparison(facts: Facts) -> Section:
         "region of practical equivalence of 0.01 (Benavoli et al. 2017). Marked pairs differ at "
         "the level 0.05."
     )
+    charts = []
     if over is not None:
-        tests = "; ".join(
-            f"{row.first} against {row.second}: p = {row.p_holm:.3f}" for row in over.pairs.itertuples()
+        text += (
+            f" Over the {len(over.losses)} data sets, pairs are compared by Wilcoxon's signed-rank "
+            "test with Holm's correction. Fewer than six data sets cannot make it significant."
         )
-        text += f" Over {len(over.losses)} data sets, Wilcoxon's signed-rank test with Holm's correction: {tests}."
-    return Section("comparison", "Comparison of methods", text, [pairs_table(pairs)], [chart] if chart else [])
+        tables.append(over_table(over))
+        charts = [chart for chart in [rank_chart(over, facts)] if chart]
+    return Section("comparison", "Comparison of methods", text, tables, charts)
 
 
-def _settings(facts: Facts, stability: Any) -> Section:
+def _settings(facts: Facts) -> Section:
     table = chosen_table(facts)
     return Section(
         "settings",
         "Chosen settings and warnings",
         "",
         [table] if table else [],
-        warnings=warnings_of(facts, stability),
+        cautions=cautions(facts),
     )
 
 
-def _weights(facts: Facts, stability: Any) -> Section:
+def _weights(facts: Facts) -> Section:
     return Section(
         "weights",
         "Kernel weights",
         "At each method's chosen setting. Stability is 1 if all splits select the same kernels and "
         "0 if they agree as by chance (Nogueira et al. 2018).",
-        [stability_table(stability)],
+        [stability_table(facts.stability)],
         weight_charts(facts),
     )
 
@@ -233,5 +239,7 @@ def _failures(facts: Facts) -> Section:
 def _provenance(facts: Facts) -> list[Section]:
     return [
         Section("provenance", "Provenance", code=json.dumps(facts.provenance, indent=2)),
-        Section("sweep-file", "The sweep file, with all defaults", code=json.dumps(facts.spec, indent=2)),
+        Section(
+            "sweep-file", "The sweep file, with all defaults", code=json.dumps(facts.spec, indent=2)
+        ),
     ]

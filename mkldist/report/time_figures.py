@@ -10,12 +10,13 @@ import pandas as pd
 from mkldist.analysis.power_law import PowerLaw, fit_power_law
 from mkldist.report.charts import Chart, new_figure
 from mkldist.report.facts import Facts
-from mkldist.report.loss_figures import MOST, _slug
+from mkldist.report.loss_figures import MOST, slug
 from mkldist.results.schema import CONVERGENCE
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+MOST_RUNS = 12  # of a method, drawn in one figure
 SIZES = {"n_kernels": "kernels", "n_train": "training points"}
 
 
@@ -47,7 +48,7 @@ def convergence_charts(facts: Facts) -> list[Chart]:
 
         charts.append(
             Chart(
-                f"convergence-{_slug(dataset)}",
+                f"convergence-{slug(dataset)}",
                 f"{dataset}: convergence",
                 "Best certified gap so far against the run's own time and its share of the passes. "
                 "A line is a run; of each method at most twelve runs are drawn.",
@@ -62,12 +63,12 @@ def _trace(data: Any) -> pd.DataFrame:
     """Return gap and seconds of at most twelve runs, a row an iteration."""
     gaps = data["gap"].to_numpy().reshape(-1, data.sizes["iteration"])
     seconds = data["seconds"].to_numpy().reshape(gaps.shape)
-    rows = []
     complete = np.flatnonzero(np.isfinite(gaps).any(axis=1))
-    for run in complete[np.unique(np.linspace(0, len(complete) - 1, 12).astype(int))] if len(complete) else ():
+    rows: list[tuple[int, int, float, float]] = []
+    for run in complete[:: max(1, -(-len(complete) // MOST_RUNS))]:
         best = np.fmin.accumulate(gaps[run])
-        for step in np.flatnonzero(np.isfinite(gaps[run]) & (best > 0.0)):
-            rows.append((int(run), int(step) + 1, float(seconds[run, step]), float(best[step])))
+        steps = np.flatnonzero(np.isfinite(gaps[run]) & (best > 0.0))
+        rows.extend((int(run), int(s) + 1, float(seconds[run, s]), float(best[s])) for s in steps)
     return pd.DataFrame(rows, columns=["run", "iteration", "seconds", "gap"])
 
 
@@ -96,7 +97,9 @@ def size_fits(facts: Facts, size: str) -> tuple[pd.DataFrame, dict[str, PowerLaw
     laws = {}
     for method, some in table.groupby("method", sort=False):
         if some[size].nunique() > 1:
-            laws[str(method)] = fit_power_law(some[size].to_numpy(float), some["seconds"].to_numpy())
+            laws[str(method)] = fit_power_law(
+                some[size].to_numpy(float), some["seconds"].to_numpy()
+            )
     return table, laws
 
 

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 
 from mkldist.analysis.kernel_selection import weight_by, weights_at_best
 from mkldist.report.charts import Chart, new_figure
 from mkldist.report.facts import Facts
-from mkldist.report.loss_figures import MOST, _slug
+from mkldist.report.loss_figures import MOST, slug
 
 if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.figure import Figure
 
-MOST_GROUPS = 12
+MOST_GROUPS, MOST_WIDTHS = 12, 40
 Weights = list[tuple[dict[str, str], "xr.DataArray"]]
 
 
@@ -25,31 +26,36 @@ def weight_charts(facts: Facts) -> list[Chart]:
     charts = []
     for dataset in facts.datasets[:MOST]:
         own = [(place, weights) for place, weights in found if place["dataset"] == dataset]
-        charts += [c for c in (_by_width(dataset, own, facts), _by_features(dataset, own, facts)) if c]
+        both = (_by_width(dataset, own, facts), _by_features(dataset, own, facts))
+        charts += [chart for chart in both if chart is not None]
     return charts
 
 
+def _shares(own: Weights, coordinate: str) -> pd.DataFrame:
+    """Return the share of each value of a coordinate, for each method that has any weight."""
+    parts = []
+    for place, weights in own:
+        if coordinate in weights.coords and np.any(weights.to_numpy()):
+            table = weight_by(weights, coordinate).rename("share").reset_index()
+            parts.append(table.assign(method=place["method"]))
+    columns = [coordinate, "share", "method"]
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
+
+
 def _by_width(dataset: str, own: Weights, facts: Facts) -> Chart | None:
-    parts = [
-        weight_by(weights, "width").rename("share").reset_index().assign(method=place["method"])
-        for place, weights in own
-        if "width" in weights.coords
-    ]
-    table = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
-    if table.empty or table["width"].nunique() < 2:
+    table = _shares(own, "width").sort_values("width")
+    if table["width"].nunique() < 2:
         return None
-    # A mean over many random widths is read as a histogram, on a logarithmic axis.
-    if table["width"].nunique() > 40:
-        edges = pd.cut(table["width"].rank(method="dense"), 20, labels=False)
-        middle = table.groupby(edges)["width"].transform("median")
-        table = table.assign(width=middle).groupby(["method", "width"], as_index=False)["share"].sum()
+    if table["width"].nunique() > MOST_WIDTHS:  # random widths: twenty parts of equal numbers
+        parts = pd.cut(table["width"].rank(method="dense"), 20, labels=False)
+        table["width"] = table.groupby(parts)["width"].transform("median")
+        table = table.groupby(["method", "width"])[["share"]].sum().reset_index()
 
     def draw() -> Figure:
         figure, axes = new_figure()
         (ax,) = axes.flat
         for method, some in table.groupby("method", sort=False):
             look = facts.looks[str(method)]
-            some = some.sort_values("width")
             ax.plot(some["width"], some["share"], color=look.colour, marker=look.marker,
                     linestyle=look.line, label=str(method))  # fmt: skip
         ax.set_xscale("log")
@@ -58,7 +64,7 @@ def _by_width(dataset: str, own: Weights, facts: Facts) -> Chart | None:
         return figure
 
     return Chart(
-        f"widths-{_slug(dataset)}",
+        f"widths-{slug(dataset)}",
         f"{dataset}: kernel weights by width",
         "Share of the kernel weights on kernels of each width, mean over the splits, at the "
         "method's chosen setting.",
@@ -68,13 +74,8 @@ def _by_width(dataset: str, own: Weights, facts: Facts) -> Chart | None:
 
 
 def _by_features(dataset: str, own: Weights, facts: Facts) -> Chart | None:
-    parts = [
-        weight_by(weights, "features").rename("share").reset_index().assign(method=place["method"])
-        for place, weights in own
-        if "features" in weights.coords
-    ]
-    table = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
-    if table.empty or table["features"].nunique() < 2:
+    table = _shares(own, "features")
+    if table["features"].nunique() < 2:
         return None
     n_groups = table["features"].nunique()
     largest = table.groupby("features")["share"].max().nlargest(MOST_GROUPS).index
@@ -89,9 +90,10 @@ def _by_features(dataset: str, own: Weights, facts: Facts) -> Chart | None:
             look = facts.looks[method]
             some = table[table["method"] == method].set_index("features")["share"]
             offset = (place - 0.5 * (len(methods) - 1)) * 0.7 / max(len(methods), 1)
-            ax.plot([some.get(name, 0.0) for name in names],
-                    [number + offset for number in range(len(names))],
-                    color=look.colour, marker=look.marker, linestyle="none", label=method)  # fmt: skip
+            ax.plot(
+                [some.get(name, 0.0) for name in names], np.arange(len(names)) + offset,
+                color=look.colour, marker=look.marker, linestyle="none", label=method,
+            )  # fmt: skip
         ax.set_yticks(range(len(names)), [_short(name) for name in names])
         ax.invert_yaxis()
         ax.set_xlabel("share of the weights")
@@ -99,7 +101,7 @@ def _by_features(dataset: str, own: Weights, facts: Facts) -> Chart | None:
         return figure
 
     return Chart(
-        f"features-{_slug(dataset)}",
+        f"features-{slug(dataset)}",
         f"{dataset}: kernel weights by features",
         f"Share of the kernel weights on each feature subset, mean over the splits; the "
         f"{len(largest)} of {n_groups} subsets that weigh most with some method.",
