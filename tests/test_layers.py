@@ -28,6 +28,7 @@ LAYERS = (
     "estimators resolve results",
     "analysis worker",
     "figures",
+    "report",
     "run",
     "cli",
     "mkldist __main__",

@@ -30,6 +30,8 @@ def command(results: Path, page: Path, figures: Path | None) -> None:
     report = write_report(results_of(results), page, figures)
     for sentence in report.headline:
         click.echo(sentence)
+    if report.note:
+        click.echo(report.note)
     click.echo(f"report:  {page}")
     if figures is not None:
         click.echo(f"figures: {len(report.charts)} in {figures}")

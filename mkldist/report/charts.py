@@ -13,6 +13,7 @@ from mkldist.durable import replacing, write_file
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 WIDTH, HEIGHT = 5.2, 3.2  # inches; on a page of a phone, letters of 9 points stay legible
@@ -106,3 +107,18 @@ def new_figure(n_rows: int = 1, n_columns: int = 1, height: float = HEIGHT) -> t
 
     figure = Figure(figsize=(WIDTH, height), layout="constrained")
     return figure, figure.subplots(n_rows, n_columns, squeeze=False)
+
+
+def logarithmic(axes: Axes, *names: str) -> None:
+    """Make the axes ``"x"`` or ``"y"`` logarithmic, with labels such as 0.01 of one size.
+
+    Exponents as superscripts would be too small to read in print.
+    """
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    for name in names:
+        getattr(axes, f"set_{name}scale")("log")
+        axis = axes.xaxis if name == "x" else axes.yaxis
+        axis.set_major_locator(LogLocator(numticks=7))
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axis.set_minor_formatter(NullFormatter())

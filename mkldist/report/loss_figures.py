@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mkldist.analysis.comparison import OverDataSets
-from mkldist.report.charts import Chart, new_figure
+from mkldist.report.charts import Chart, logarithmic, new_figure
 from mkldist.report.facts import LOSS_WORDS, Facts, records
 
 if TYPE_CHECKING:
@@ -36,7 +36,8 @@ def path_charts(facts: Facts) -> list[Chart]:
             (ax,) = axes.flat
             for method, some in table.groupby("method", sort=False):
                 _line(ax, facts, str(method), some[axis], some["mean"], some["sd"])
-            ax.set_xscale(_scale(table[axis]))
+            if _spans_decades(table[axis]):
+                logarithmic(ax, "x")
             ax.set(xlabel=axis, ylabel=_label(loss))
             figure.legend(loc="outside lower center", ncols=3)
             return figure
@@ -74,7 +75,7 @@ def kernel_number_charts(facts: Facts) -> list[Chart]:
                     some["active_mean"], some[f"{loss}_mean"], label=str(method),
                     color=look.colour, marker=look.marker, s=26,
                 )  # fmt: skip
-            ax.set_xscale("log")
+            logarithmic(ax, "x")
             ax.set(xlabel="active kernels, mean over the splits", ylabel=_label(loss))
             figure.legend(loc="outside lower center", ncols=3)
             return figure
@@ -124,7 +125,7 @@ def rank_chart(over: OverDataSets, facts: Facts) -> Chart | None:
         f"Bars are Nemenyi's critical difference {ranks.critical_difference:.2f} wide (level "
         f"0.05): methods whose bars do not overlap differ. Friedman's test in the form of Iman and "
         f"Davenport: p = {ranks.p_value:.2g}. Mean ranks depend on which other methods take part, "
-        f"so the pairwise signed-rank tests below are the better evidence.",
+        f"so the signed-rank tests of pairs are the better evidence.",
         table,
         draw,
     )
@@ -149,10 +150,10 @@ def _line(ax: Axes, facts: Facts, method: str, x: Any, mean: Any, sd: Any) -> No
         ax.fill_between(x, mean - sd, mean + sd, color=look.colour, alpha=0.12, linewidth=0)
 
 
-def _scale(values: pd.Series) -> str:
+def _spans_decades(values: pd.Series) -> bool:
     positive = values[values > 0]
     spans = len(positive) == len(values) and float(positive.max()) >= 20 * float(positive.min())
-    return "log" if spans else "linear"
+    return bool(spans)
 
 
 def _label(loss: str) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
 
 from mkldist.analysis.comparison import compare_over_data_sets
@@ -28,6 +29,7 @@ from mkldist.report.weight_figures import weight_charts
 from mkldist.report.words import Caution, cautions, headline
 
 TEMPLATE = "page.html.jinja"
+NO_FIGURES = "This page has no figures: pip install 'mkldist[figures]' installs what draws them."
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +78,8 @@ class Page:
         Name and description of the sweep.
     headline : list of str
         Three sentences.
+    note : str
+        What the page lacks, and how to have it.
     sections : list of Section
         What follows, in order, without empty sections.
     """
@@ -83,6 +87,7 @@ class Page:
     title: str
     description: str
     headline: list[str]
+    note: str = ""
     sections: list[Section] = field(default_factory=list)
 
     @property
@@ -135,7 +140,8 @@ def write_report(results: Path, page: Path, figures: Path | None = None) -> Page
 
 
 def made_page(facts: Facts) -> Page:
-    """Return the report of a sweep."""
+    """Return the report of a sweep, without figures where matplotlib is not installed."""
+    drawn = find_spec("matplotlib") is not None
     sections = [
         _certificates(facts),
         _results(facts),
@@ -153,10 +159,13 @@ def made_page(facts: Facts) -> Page:
         _failures(facts),
         *_provenance(facts),
     ]
+    if not drawn:
+        sections = [replace(section, charts=()) for section in sections]
     return Page(
         title=facts.status.name,
         description=str(facts.tree.attrs.get("description", "")),
         headline=headline(facts),
+        note="" if drawn else NO_FIGURES,
         sections=[section for section in sections if not section.is_empty],
     )
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from mkldist.analysis.power_law import PowerLaw, fit_power_law
-from mkldist.report.charts import Chart, new_figure
+from mkldist.report.charts import Chart, logarithmic, new_figure
 from mkldist.report.facts import Facts
 from mkldist.report.loss_figures import MOST, slug
 from mkldist.results.schema import CONVERGENCE
@@ -42,7 +42,8 @@ def convergence_charts(facts: Facts) -> list[Chart]:
                     ax.plot(run["seconds"], run["gap"], color=look.colour, alpha=0.6,
                             linestyle=look.line, linewidth=1.0,
                             label=str(method) if number == 0 else None)  # fmt: skip
-            ax.set(xscale="log", yscale="log", xlabel="seconds", ylabel="relative duality gap")
+            logarithmic(ax, "x", "y")
+            ax.set(xlabel="seconds", ylabel="relative duality gap")
             figure.legend(loc="outside lower center", ncols=3)
             return figure
 
@@ -124,7 +125,8 @@ def scaling_charts(facts: Facts) -> list[Chart]:
                 ends = np.array([some[size].min(), some[size].max()], dtype=float)
                 ax.plot(ends, [law.at(end) for end in ends], color=look.colour, linestyle=look.line,
                         label=f"{method}: exponent {law.exponent:.2f}")  # fmt: skip
-            ax.set(xscale="log", yscale="log", xlabel=words, ylabel="seconds a run")
+            logarithmic(ax, "x", "y")
+            ax.set(xlabel=words, ylabel="seconds a run")
             figure.legend(loc="outside lower center", ncols=2)
             return figure
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from mkldist.analysis.kernel_selection import weight_by, weights_at_best
-from mkldist.report.charts import Chart, new_figure
+from mkldist.report.charts import Chart, logarithmic, new_figure
 from mkldist.report.facts import Facts
 from mkldist.report.loss_figures import MOST, slug
 
@@ -58,7 +58,7 @@ def _by_width(dataset: str, own: Weights, facts: Facts) -> Chart | None:
             look = facts.looks[str(method)]
             ax.plot(some["width"], some["share"], color=look.colour, marker=look.marker,
                     linestyle=look.line, label=str(method))  # fmt: skip
-        ax.set_xscale("log")
+        logarithmic(ax, "x")
         ax.set(xlabel="width of the kernel", ylabel="share of the weights")
         figure.legend(loc="outside lower center", ncols=3)
         return figure
