@@ -112,7 +112,7 @@ def decoded(content: bytes, where: str) -> ModelContent:
     found = unsealed(content)
     if found is None:
         is_archive = content[:2] == b"PK"
-        fault = "damaged or cut short" if is_archive else "no model"
+        fault = "a file that is damaged or cut short" if is_archive else "no model"
         hint = "Copy it again, or fit it again" if is_archive else "Fit one: mkldist fit RESULTS"
         raise StoreError(where, fault, expected, hint)
     header, arrays = found

@@ -293,7 +293,7 @@ def test_list_of_sweeps_shows_descriptions(tmp_path):
         (("sweep", "quickstrat"), "quickstrat: found no such file"),
         (("swep", "tiny.toml"), "Did you mean 'sweep'?"),
         (("run", "tiny.toml"), "Did you mean 'sweep'?"),
-        (("report",), "Did you mean 'status'?"),
+        (("summary",), "Did you mean 'status'?"),
         (("sweep", "tiny.toml", "--dry-run"), "'mkldist plan FILE' prints the work"),
         (("sweep", "tiny.toml", "--n-jobs", "2"), "Did you mean '--workers'?"),
         (("sweep", "tiny.toml", "--colour"), "No such option"),

@@ -80,7 +80,7 @@ def test_unknown_categories_are_noted(folder):
             "level.C: found",
         ),
         (("predict", "mine.mode", "new.csv", "-o", "x.csv"), "Did you mean 'mine.model'"),
-        (("predict", "new.csv", "new.csv", "-o", "x.csv"), "new.csv: no model"),
+        (("predict", "new.csv", "new.csv", "-o", "x.csv"), "new.csv: found no model"),
         (("predict", "mine.model", "nex.csv", "-o", "x.csv"), "Did you mean 'new.csv'"),
         (("predict", "mine.model", "small.toml", "-o", "x.csv"), "a file ending in '.toml'"),
         (("predict", "mine.model", "new.csv"), "Missing option '-o'"),

@@ -74,13 +74,13 @@ def test_a_second_report_replaces_the_first(folder):
 
 def test_results_that_are_not_there_are_refused(tmp_path):
     done = run(tmp_path, "report", "nothing", code=2)
-    assert "nothing: no such folder, sweep file or name" in done.stderr
+    assert "nothing: found no such folder, sweep file or name" in done.stderr
     assert not (tmp_path / "report.html").exists()
 
 
 def test_a_page_that_cannot_be_written_is_told(folder):
     done = run(folder, "report", "moons", "-o", "moons.toml/page.html", code=2)
-    assert "moons.toml: a file stands where a folder is needed" in done.stderr
+    assert "moons.toml: found a file where a folder is needed" in done.stderr
 
 
 def test_the_command_has_its_name():

@@ -182,7 +182,7 @@ def test_probabilities_are_calibrated(wdbc):
         ({"calibration": "platt"}, "calibration: found 'platt'"),
         ({"random_state": None}, "random_state: found None; expected a whole number"),
         ({"class_weight": {0: -1.0, 1: 1.0}}, "class_weight: found"),
-        ({"method": "lp_mkl", "shared_weights": True}, "shared_weights: found True for lp_mkl"),
+        ({"method": "gmkl", "shared_weights": True}, "shared_weights: found True for gmkl"),
         ({"method": "skm", "class_weight": "balanced"}, "weights for skm.*level"),
     ],
 )
@@ -231,5 +231,7 @@ def test_without_a_parameter_it_is_no_worse_than_svc():
 def test_given_matrices_are_refused_since_rows_are_divided():
     kernels = [mkldist.kernels.Precomputed(np.eye(4))]
     model = mkldist.MKLClassifier(kernels=kernels)
-    with pytest.raises(SpecError, match="kernels: Precomputed in an estimator, whose rows scikit"):
+    with pytest.raises(
+        SpecError, match="kernels: found Precomputed in an estimator, whose rows scikit"
+    ):
         model.fit(np.arange(8.0).reshape(4, 2), [0, 1, 0, 1])

@@ -73,8 +73,11 @@ def test_a_decision_of_zero_predicts_the_first_class_as_the_estimator_does(tmp_p
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"impute": KNNImputer()}, "impute: KNNImputer, which a file of numbers cannot hold"),
-        ({"scale": RobustScaler()}, "scale: RobustScaler, which a file of numbers cannot hold"),
+        ({"impute": KNNImputer()}, "impute: found KNNImputer, which a file of numbers cannot hold"),
+        (
+            {"scale": RobustScaler()},
+            "scale: found RobustScaler, which a file of numbers cannot hold",
+        ),
     ],
 )
 def test_transformers_of_the_user_are_refused(settings, said):

@@ -98,16 +98,26 @@ def test_parts_are_used_unless_the_words_divide_otherwise():
     ("spec", "data", "changes", "said"),
     [
         (3, None, None, "spec: found int; expected a sweep file"),
-        (SPEC, None, None, r"datasets: missing; .* Give data=\{"),
+        (SPEC, None, None, r"datasets: found none; .* Give data=\{"),
         (SPEC, (X, Y), None, "data: found tuple; expected data sets by name"),
-        (SPEC | {"datasets": [{"name": "e"}]}, {"d": (X, Y)}, None, r"data\['d'\]: a name that no"),
+        (
+            SPEC | {"datasets": [{"name": "e"}]},
+            {"d": (X, Y)},
+            None,
+            r"data\['d'\]: found a name that no",
+        ),
         (
             SPEC | {"datasets": [{"name": "d", "file": "d.csv"}]},
             {"d": (X, Y)},
             None,
-            r"datasets\.d: file, beside data\['d'\]",
+            r"datasets\.d: found file, beside data\['d'\]",
         ),
-        (SPEC, {"d": (X, Y)}, {"methods.silp.C": 1}, r"changes\['methods\.silp\.C'\]: no item"),
+        (
+            SPEC,
+            {"d": (X, Y)},
+            {"methods.silp.C": 1},
+            r"changes\['methods\.silp\.C'\]: found no item",
+        ),
         (
             SPEC | {"splits": {"kind": "time"}},
             {"d": (X, Y, Y)},
@@ -115,7 +125,7 @@ def test_parts_are_used_unless_the_words_divide_otherwise():
             'groups, but splits.kind = "time"; expected splits that use it: holdout or kfold',
         ),
         (SPEC | {"name": "a b"}, {"d": (X, Y)}, None, 'name: found "a b"; expected a name of'),
-        ("nowhere.toml", None, None, "nowhere.toml: no such file"),
+        ("nowhere.toml", None, None, "nowhere.toml: found no such file"),
     ],
 )
 def test_mistakes_name_their_place(spec, data, changes, said):

@@ -116,7 +116,9 @@ def test_grams_and_features_are_swept_side_by_side():
 
 
 def test_mistakes_are_raised_before_anything_is_written():
-    with pytest.raises(ValueError, match=r"^methods\.levl\.name: unknown method 'levl'") as caught:
+    with pytest.raises(
+        ValueError, match=r"^methods\.levl\.name: found the unknown method 'levl'"
+    ) as caught:
         mkldist.sweep({**SPEC, "methods": [{"name": "levl"}]}, {"mine": (X, Y)})
     assert caught.traceback[-1].path.name == "short_errors.py"
     assert len(caught.traceback) == 2

@@ -58,7 +58,7 @@ def test_a_flipped_bit_is_refused_by_name(share, tmp_path):
     content = bytearray((tmp_path / "a.model").read_bytes())
     content[int(share * len(content))] ^= 16
     (tmp_path / "a.model").write_bytes(content)
-    fault = "no model" if share == 0.0 else "damaged or cut short"
+    fault = "found no model" if share == 0.0 else "found a file that is damaged or cut short"
     with pytest.raises(StoreError, match=f"a.model: {fault}"):
         mkldist.load_model(tmp_path / "a.model")
 
@@ -66,7 +66,7 @@ def test_a_flipped_bit_is_refused_by_name(share, tmp_path):
 def test_a_newer_format_is_refused_by_name():
     header, arrays = unsealed(encoded(made_up_model()))
     newer = sealed({**header, "format": FORMAT + 1, "mkldist": "9.1.0"}, arrays)
-    said = "a.model: format 2, written by mkldist 9.1.0; expected format 1 or before. Install"
+    said = "a.model: found format 2, written by mkldist 9.1.0; expected format 1 or before. Install"
     with pytest.raises(StoreError, match=said):
         decoded(newer, "a.model")
 
@@ -80,9 +80,9 @@ def test_other_versions_of_this_format_are_read():
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"", "no model"),
-        (b"a,b\n1,2\n", "no model.*Fit one"),
-        (sealed({"format": 1}, {}), "another file of mkldist"),
+        (b"", "found no model"),
+        (b"a,b\n1,2\n", "found no model.*Fit one"),
+        (sealed({"format": 1}, {}), "found another file of mkldist"),
     ],
 )
 def test_another_file_is_refused_by_name(content, said, tmp_path):

@@ -68,8 +68,16 @@ def test_an_unknown_category_is_none_of_the_known_ones_and_told():
         (lambda t: t.assign(age=1), True, "column 'age', unknown to the model.*--ignore age"),
         (lambda t: t.rename(columns={"size": "Size"}), True, "Did you mean 'Size'"),
         (lambda t: t.assign(a="tall"), True, r"no numbers in 'a' \(tall\).*model takes numbers"),
-        (lambda t: t.assign(b=np.inf), True, r"row 0 \(from 0\), column 'b': an infinite value"),
-        (lambda t: t, False, r"row 0 \(from 0\), column 'a': no value.*fills no missing values"),
+        (
+            lambda t: t.assign(b=np.inf),
+            True,
+            r"row 0 \(from 0\), column 'b': found an infinite value",
+        ),
+        (
+            lambda t: t,
+            False,
+            r"row 0 \(from 0\), column 'a': found no value.*fills no missing values",
+        ),
         (lambda t: t.to_numpy(), True, "an array; expected a DataFrame"),
     ],
     ids=["missing", "extra", "renamed", "text", "infinite", "gap", "array"],
@@ -86,7 +94,9 @@ def test_an_array_has_its_columns_in_order():
     model = estimator.to_model()
     frame = pd.DataFrame(x, columns=["x0", "x1", "x2"]).iloc[:, ::-1]
     np.testing.assert_array_equal(model.decision_function(x), model.decision_function(frame))
-    with pytest.raises(DataError, match="X: 2 columns; expected 3, as the model has: x0, x1, x2"):
+    with pytest.raises(
+        DataError, match="X: found 2 columns; expected 3, as the model has: x0, x1, x2"
+    ):
         model.predict(x[:, :2])
 
 

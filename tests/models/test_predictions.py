@@ -85,7 +85,7 @@ def test_sparse_rows_are_predicted(tmp_path):
     assert block.x.tolist() == [[0.5, 2.0, 0.0], [0.0, 1.5, 0.0]]
     columns = SourceColumns.of_features(["f0"])
     with (
-        pytest.raises(DataError, match=r"new\.svm: 2 columns; expected 1"),
+        pytest.raises(DataError, match=r"new\.svm: found 2 columns; expected 1"),
         opened_rows(tmp_path / "new.svm", columns, 4),
     ):
         pass
@@ -103,11 +103,17 @@ def test_unknown_categories_are_counted_over_all_blocks(tmp_path, monkeypatch):
     ("change", "said"),
     [
         (lambda text: text.replace("row,", "name,"), "column 'name', unknown to the model"),
-        (lambda text: text.replace("\n", ",\n", 5), "column 6 of 6 has no name"),
-        (lambda text: text + "1,2\n", "line 52: 2 fields; expected 5, as in the header"),
-        (lambda text: text + "tall,r,S,n,1\n", "line 52, column 'b': text 'tall'.*takes numbers"),
-        (lambda text: text + "inf,r,S,n,1\n", r"row 50 \(from 0\), column 'b': an infinite value"),
-        (lambda text: text + '1,r,S,"n,1\n', "line 52: not a row of a table"),
+        (lambda text: text.replace("\n", ",\n", 5), "found no name of column 6 of 6"),
+        (lambda text: text + "1,2\n", "line 52: found 2 fields; expected 5, as in the header"),
+        (
+            lambda text: text + "tall,r,S,n,1\n",
+            "line 52, column 'b': found text 'tall'.*takes numbers",
+        ),
+        (
+            lambda text: text + "inf,r,S,n,1\n",
+            r"row 50 \(from 0\), column 'b': found an infinite value",
+        ),
+        (lambda text: text + '1,r,S,"n,1\n', "line 52: found a line that is no row"),
         (lambda text: text.split("\n")[0] + "\n", "no rows"),
         (lambda text: "", "an empty file"),
     ],
@@ -125,11 +131,11 @@ def test_a_file_of_another_kind_or_place_is_refused(tmp_path):
     model, data = made_up_model(), write(TABLE, tmp_path / "new.csv")
     with pytest.raises(DataError, match=r"ending in '\.txt'; expected a file ending in one of"):
         write_predictions(model, tmp_path / "new.txt", tmp_path / "out.csv")
-    with pytest.raises(DataError, match=r"nex\.csv: no such file.*Did you mean 'new\.csv'"):
+    with pytest.raises(DataError, match=r"nex\.csv: found no such file.*Did you mean 'new\.csv'"):
         write_predictions(model, tmp_path / "nex.csv", tmp_path / "out.csv")
     with pytest.raises(OutputError, match=r"a name ending in '\.txt'"):
         write_predictions(model, data, tmp_path / "out.txt")
-    with pytest.raises(OutputError, match=r"new\.csv: the file of the rows"):
+    with pytest.raises(OutputError, match=r"new\.csv: found the file of the rows"):
         write_predictions(model, data, tmp_path / "new.csv", overwrite=True)
     write_predictions(model, data, tmp_path / "out.csv")
     with pytest.raises(OutputError, match=r"a file of that name.*--overwrite"):

@@ -33,7 +33,7 @@ def test_numbers_may_be_text_and_truth_values():
 
 
 def test_all_differences_are_told_in_one_message():
-    said = "t.csv: no column 'a', 'size'; columns 'Sise', 'age', unknown to the model"
+    said = "t.csv: found no column 'a', 'size'; columns 'Sise', 'age', unknown to the model"
     with pytest.raises(DataError, match=said):
         NewRows.of(COLUMNS, ("b", "Sise", "age"), "t.csv")
 
@@ -54,7 +54,9 @@ def test_positions_of_an_array_are_those_of_the_columns():
     assert array_rows(columns, [[1, 2, 3]], "X").tolist() == [[1.0, 3.0]]
 
 
-@pytest.mark.parametrize(("value", "said"), [(np.nan, "no value"), (np.inf, "an infinite value")])
+@pytest.mark.parametrize(
+    ("value", "said"), [(np.nan, "found no value"), (np.inf, "found an infinite value")]
+)
 def test_a_value_is_refused_by_row_and_column(value, said):
     x = np.zeros((4, 2))
     x[2, 1] = value

@@ -175,7 +175,9 @@ def test_what_the_folder_lacks_is_told(results, tmp_path):
 
 
 def test_a_split_that_is_not_there_is_told(results):
-    with pytest.raises(InputError, match="--split 2: no such split; expected a number from 0 to 1"):
+    with pytest.raises(
+        InputError, match="--split 2: found no such split; expected a number from 0 to 1"
+    ):
         refit(results, choose(results, Wanted(method="level")), 2)
 
 

@@ -112,9 +112,9 @@ def test_settings_whose_runs_are_not_complete_come_last(tmp_path):
     ("wanted", "said"),
     [
         (Wanted(), "2 data sets: heart, liver; expected one.*--dataset heart"),
-        (Wanted("hart"), "--dataset hart: not in the results.*Did you mean 'heart'"),
-        (Wanted("heart", method="levl"), "--method levl: not in the results.*'level'"),
-        (Wanted("heart", bank="x"), "--bank x: not in the results; expected xu2008"),
+        (Wanted("hart"), "--dataset hart: found nothing of this name.*Did you mean 'heart'"),
+        (Wanted("heart", method="levl"), "--method levl: found nothing of this name.*'level'"),
+        (Wanted("heart", bank="x"), "--bank x: found nothing of this name; expected xu2008"),
         (Wanted("heart", settings={"c": 1.0}), "--set c: .*expected one of C, variant"),
     ],
 )

@@ -53,10 +53,10 @@ def test_a_graph_needs_one_method_that_uses_it():
 def test_only_some_methods_share_kernel_weights():
     resolve_methods(sweep(LEVEL + SHARED))
     with pytest.raises(SpecError) as caught:
-        resolve_methods(sweep('[[methods]]\nname = "lp_mkl"\n' + SHARED))
+        resolve_methods(sweep('[[methods]]\nname = "gmkl"\n' + SHARED))
     said = str(caught.value)
     assert said.startswith(
-        'methods.lp_mkl.kernel_weights: found "shared" for lp_mkl, which finds kernel weights '
+        'methods.gmkl.kernel_weights: found "shared" for gmkl, which finds kernel weights '
         "for one "
         "class at a time; expected a method whose classes can share kernel weights: level, "
     )

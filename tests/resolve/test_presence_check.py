@@ -39,7 +39,9 @@ def check(view: str, normalisation: list[str]) -> None:
 @pytest.mark.parametrize("view", ["genes", "half", "all"])
 def test_kernels_that_points_lack_are_not_centred(view: str) -> None:
     check(view, ["trace"])
-    with pytest.raises(SpecError, match=r"banks\.mine\.normalisation: 'centre' for kernels that"):
+    with pytest.raises(
+        SpecError, match=r"banks\.mine\.normalisation: found 'centre' for kernels that"
+    ):
         check(view, ["centre", "trace"])
 
 

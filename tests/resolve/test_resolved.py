@@ -121,11 +121,13 @@ def test_functions_of_numbers_of_at_least_0_take_counts_as_they_are(tmp_path):
     kernels = resolved(COUNTS, tmp_path).kernels["counts", "mine"]
     assert kernels.names(["a", "b"]) == ["intersection[all]", "intersection[b]"]
     for scale in ("zscore", "minmax"):
-        words = f'banks.mine: an intersection kernel of features that scale = "{scale}" makes'
+        words = f'banks.mine: found an intersection kernel of features that scale = "{scale}" makes'
         with pytest.raises(SpecError, match=words):
             resolved(COUNTS.replace('"none"', f'"{scale}"'), tmp_path)
     file.write_text(file.read_text().replace("2,5,y", "2,-5,y"))
-    with pytest.raises(InputError, match=r"counts: -5 in row 3 \(from 0\), column 'b', for an int"):
+    with pytest.raises(
+        InputError, match=r"counts: found -5 in row 3 \(from 0\), column 'b', for an int"
+    ):
         resolved(COUNTS, tmp_path)
 
 

@@ -22,7 +22,7 @@ def test_scaling_is_refused_with_its_size_and_place():
     check_unscaled(PreprocessingSpec(scale="none"), entry, DATASET)
     own = DatasetSpec(name="d", preprocessing=PreprocessingSpec(scale="minmax"))
     with pytest.raises(
-        SpecError, match=r"^preprocessing.scale: \"zscore\" for the sparse .* 0\.0 "
+        SpecError, match=r"^preprocessing.scale: found \"zscore\" for the sparse .* 0\.0 "
     ):
         check_unscaled(PreprocessingSpec(), entry, DATASET)
     with pytest.raises(SpecError, match=r"^datasets\.d\.preprocessing\.scale: \"minmax\""):
@@ -33,6 +33,8 @@ def test_city_block_distances_are_refused_with_the_size_of_dense_features():
     spec = BankSpec.model_validate(
         {"name": "mine", "kernels": [{"function": "laplacian-rbf", "widths": 1.0}]}
     )
-    message = "banks.mine: a laplacian-rbf kernel of sparse features, dense 0.0 MiB; expected gauss"
+    message = (
+        "banks.mine: found a laplacian-rbf kernel of sparse features, dense 0.0 MiB; expected gauss"
+    )
     with pytest.raises(SpecError, match=message):
         BankKernels.of(spec, DATASET, 0)

@@ -63,7 +63,9 @@ def test_the_port_of_the_dashboard_can_be_chosen():
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
-        with pytest.raises(SpecError, match=f"--dashboard-port {port}: address already in use"):
+        with pytest.raises(
+            SpecError, match=f"--dashboard-port {port}: found address already in use"
+        ):
             connect(n_workers=1, dashboard_port=port).__enter__()
     with connect(n_workers=1, dashboard_port=port) as client:
         assert client.dashboard_link == f"http://127.0.0.1:{port}/status"
@@ -77,7 +79,7 @@ def test_a_scheduler_of_its_own_has_its_own_port():
 def test_a_scheduler_that_does_not_answer_is_named(monkeypatch):
     monkeypatch.setattr("mkldist.run.cluster.CONNECT_SECONDS", 0.5)
     with (
-        pytest.raises(ClusterError, match=r"tcp://127\.0\.0\.1:1: no answer"),
+        pytest.raises(ClusterError, match=r"tcp://127\.0\.0\.1:1: found no answer"),
         connect(scheduler="tcp://127.0.0.1:1"),
     ):
         pass

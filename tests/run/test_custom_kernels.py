@@ -63,7 +63,9 @@ def test_code_runs_only_if_allowed_and_again_if_it_changes(sweep, tmp_path):
     for command in (("plan", sweep), ("sweep", sweep), ("bank", "build", sweep)):
         refused = called(*command, cwd=elsewhere)
         assert refused.returncode == 2
-        assert "kernels[0].function: 'beside:hellinger', code that would run" in refused.stderr
+        assert (
+            "kernels[0].function: found 'beside:hellinger', code that would run" in refused.stderr
+        )
     assert not list(elsewhere.iterdir())
 
     planned = called("plan", sweep, "--allow-code", cwd=elsewhere)
@@ -90,6 +92,6 @@ def test_a_function_that_is_no_kernel_stops_the_command_before_any_run(sweep):
     (sweep.parent / "beside.py").write_text(CODE.replace("return", "return -1 *"))
     stopped = called("sweep", sweep, "--allow-code", cwd=sweep.parent)
     assert stopped.returncode == 2
-    assert "kernel function beside:hellinger(power=0.5): an eigenvalue of -" in stopped.stderr
+    assert "kernel function beside:hellinger(power=0.5): found an eigenvalue of -" in stopped.stderr
     assert "Traceback" not in stopped.stderr
     assert not (sweep.parent / "results").exists()

@@ -56,7 +56,7 @@ def test_a_full_disk_is_told_and_leaves_the_old_words(tmp_path, monkeypatch):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(np, "savez", full)
-    with pytest.raises(OutputError, match="no space is left on the device"):
+    with pytest.raises(OutputError, match="no space left on the device"):
         KeptSweep("new", DATA).write(folder)
     assert folder.sweep_file.read_text() == "old"
     assert written(folder).keys() == {"sweep.toml"}

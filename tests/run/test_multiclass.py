@@ -190,9 +190,9 @@ def test_sharing_weights_takes_more_than_two_classes(tmp_path):
 
 def test_methods_that_cannot_share_weights_are_refused_by_name(tmp_path):
     with pytest.raises(SpecError) as caught:
-        do(iris('[[methods]]\nname = "lp_mkl"\nkernel_weights = "shared"\n'), tmp_path)
+        do(iris('[[methods]]\nname = "gmkl"\nkernel_weights = "shared"\n'), tmp_path)
     said = str(caught.value)
-    for word in ("methods.lp_mkl.kernel_weights", "for lp_mkl", "level", "per-class"):
+    for word in ("methods.gmkl.kernel_weights", "for gmkl", "level", "per-class"):
         assert word in said
     assert not list(tmp_path.iterdir())
 

@@ -90,7 +90,9 @@ def test_without_test_points_there_are_no_scores_of_them(tmp_path):
     splits = 'kind = "semi-supervised"\nlabelled = 8'
     done = do(text(splits=splits), tmp_path)
     for record in done.records.values():
-        assert {name for name in record.scores if not name.startswith("unlabelled")} == set()
+        assert {name for name in record.scores if not name.startswith("unlabelled")} == {
+            "train_error"
+        }
         assert len(record.decision_values) == 70 - 8
 
 
@@ -168,8 +170,8 @@ def test_one_laplacian_a_split_however_many_runs(tmp_path, built):
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"graph": "[graph]"}, "graph: a graph, which no method of this sweep uses.*lapsvm"),
-        ({"source": 'source = "two_moons"\ngraph = {}'}, r"datasets\.moons\.graph: a graph"),
+        ({"graph": "[graph]"}, "graph: found a graph, which no method of this sweep uses.*lapsvm"),
+        ({"source": 'source = "two_moons"\ngraph = {}'}, r"datasets\.moons\.graph: found a graph"),
     ],
 )
 def test_a_graph_that_no_method_needs_is_refused(tmp_path, changes, said):
@@ -275,7 +277,7 @@ def test_zero_is_a_class_only_if_the_sweep_says_so(tmp_path):
     splits = 'kind = "semi-supervised"\nlabelled_per_class = 3'
     with pytest.raises(SpecError) as caught:
         do(text(UNIFORM, source=source, splits=splits), tmp_path)
-    for word in ("datasets.moons: labels -1, 0 and 1", 'classes = ["-1", "0", "1"]'):
+    for word in ("datasets.moons: found labels -1, 0 and 1", 'classes = ["-1", "0", "1"]'):
         assert word in str(caught.value)
     named = text(UNIFORM, source=source + '\nclasses = ["-1", "0", "1"]', splits=splits)
     assert [run.n_jobs for run in do(named, tmp_path).plan.runs] == [3]
