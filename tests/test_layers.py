@@ -26,7 +26,7 @@ LAYERS = (
     "methods.registry",
     "in_memory plan",
     "estimators resolve results",
-    "analysis worker",
+    "analysis search worker",
     "figures",
     "run",
     "cli",

@@ -9,7 +9,7 @@ import numpy as np
 
 from mkldist.arrays import Array, Floats
 from mkldist.results.node_arrays import NodeArrays, nodes_of
-from mkldist.results.rows import hyperparameters, method_nodes, place_of
+from mkldist.results.rows import method_nodes, place_of, settings_of
 from mkldist.results.selected import selected
 from mkldist.results.state import RunState
 from mkldist.solvers.base import StopReason
@@ -81,7 +81,7 @@ def selected_summary(tree: xr.DataTree) -> pd.DataFrame:
     """
     chosen = selected(tree)
     table = summary(chosen)
-    names = dict.fromkeys(name for node in method_nodes(tree) for name in hyperparameters(node))
+    names = dict.fromkeys(name for node in method_nodes(tree) for name in settings_of(node))
     values: dict[tuple[str, ...], xr.Dataset] = {
         tuple(place_of(node).values()): node.ds for node in method_nodes(chosen)
     }

@@ -23,22 +23,26 @@ def command(sweep: GivenSweep, workers: int | None) -> None:
     """Print the data, runs, kernels, bytes, memory and passes of FILE; write nothing."""
     from rich.console import Console
 
+    from mkldist.results.output import OutputFolder
     from mkldist.results.recorded import recorded_runs
+    from mkldist.results.records import RecordStore
     from mkldist.run.cluster import ConnectOptions, default_workers
     from mkldist.run.places import output_path
-    from mkldist.run.sweep_setup import planned
+    from mkldist.run.sweep_setup import sweep_rounds
 
     spec = sweep.load()
     n_workers = workers or default_workers()
     with sweep.naming():
         options = ConnectOptions(n_workers=n_workers)
-        plan, resolved = planned(spec, sweep.file, sweep.data_dirs, options)
-    recorded = recorded_runs(plan, sweep.results or output_path(spec))
+        rounds = sweep_rounds(spec, sweep.file, sweep.data_dirs, options)
+    path = sweep.results or output_path(spec)
+    rounds.replay(RecordStore(OutputFolder(path).records))
+    recorded = recorded_runs(rounds.plan, path)
     console = Console()
-    for line in (*resolved.account_lines(spec), ""):
+    for line in (*rounds.resolved.account_lines(spec), ""):
         console.print(line, highlight=False, soft_wrap=True, markup=False)
-    console.print(_banks(plan))
-    for line in _lines(plan, n_workers, recorded):
+    console.print(_banks(rounds.most))
+    for line in _lines(rounds.most, n_workers, recorded):
         console.print(line, highlight=False, soft_wrap=True)
 
 
@@ -76,8 +80,9 @@ def _lines(plan: Plan, n_workers: int, recorded: Recorded) -> list[str]:
     kept = "" if plan.spec.outputs.keep_banks else ", each bank deleted when its runs are recorded"
     kernels = sum(bank.n_kernels for bank in plan.banks)
     return [
-        f"\n{plan.spec.name}: {len(plan.runs)} runs in {len(plan.batches)} batches",
-        _recorded(recorded, len(plan.runs)),
+        f"\n{plan.spec.name}: {_most(plan)}{len(plan.runs)} runs in {len(plan.batches)} batches",
+        _recorded(recorded, f"{_most(plan)}{len(plan.runs)}"),
+        *_search(plan),
         *_solvers(plan),
         f"kernels:   {kernels} Gram matrices in {len(plan.banks)} banks",
         *_graphs(plan),
@@ -88,7 +93,26 @@ def _lines(plan: Plan, n_workers: int, recorded: Recorded) -> list[str]:
     ]
 
 
-def _recorded(recorded: Recorded, n_runs: int) -> str:
+def _most(plan: Plan) -> str:
+    """Return the words in front of a number of runs that a search may not reach."""
+    return "at most " if plan.spec.search is not None else ""
+
+
+def _search(plan: Plan) -> list[str]:
+    """Return a line on the trials of a search, if there is one."""
+    search = plan.spec.search
+    if search is None:
+        return []
+    how = {"random": "random", "adaptive": f"adaptive in batches of {search.batch}"}
+    grows = "tolerance" if search.resource == "tol" else "share of the training rows"
+    halving = f"{search.rungs} rungs of {grows}, one of {search.factor} goes on"
+    return [
+        f"search:    {search.trials} trials of each method on each split, "
+        f"{how.get(search.kind, halving)}; least validation error wins"
+    ]
+
+
+def _recorded(recorded: Recorded, n_runs: str) -> str:
     """Return a line on the runs that need not be done any more."""
     failed = f", {recorded.failed} of them failed" if recorded.failed else ""
     place = f" in {recorded.path}" if recorded.total or recorded.others else ""

@@ -23,6 +23,7 @@ from mkldist.results.schema import (
     LAYOUT_VERSION,
     PREDICTED,
     RESERVED,
+    RUNGS,
     SAMPLE,
     SPLIT,
     WEIGHTS,
@@ -31,6 +32,7 @@ from mkldist.results.schema import (
 from mkldist.solvers.settings import setting
 from mkldist.spec.kinds import Task
 from mkldist.spec.model import OutputsSpec, SweepSpec
+from mkldist.spec.search import TRIAL
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +53,8 @@ class TreeFacts:
         Data sets with unlabelled rows in some split.
     classes : mapping of str to sequence of str
         Names of the classes of each data set with more than two classes.
+    searched : mapping of str to sequence of str
+        Parameters that the trials of each searched method have, by the method's key.
     """
 
     dims: Mapping[str, Mapping[str, Sequence[Any]]]
@@ -59,6 +63,7 @@ class TreeFacts:
     tasks: Mapping[str, Task] = field(default_factory=dict)
     unlabelled: Collection[str] = ()
     classes: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    searched: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +88,8 @@ class MethodNode:
         Variables of the node.
     traces : tuple of Variable
         Convergence traces, empty if no run records any.
+    settings : dict of str to (n_splits, n_trials) array
+        Parameters of the trials of a searched method, which are coordinates.
     """
 
     path: str
@@ -93,6 +100,7 @@ class MethodNode:
     attributes: dict[str, str]
     variables: tuple[Variable, ...]
     traces: tuple[Variable, ...]
+    settings: dict[str, Array] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,7 +163,7 @@ def tree_layout(plan: Plan, facts: TreeFacts) -> TreeLayout:
         groups.setdefault((run.dataset, run.bank_label, run.key), []).append(run)
     n_splits: dict[str, int] = {}
     for run in plan.runs:
-        n_splits[run.dataset] = max(n_splits.get(run.dataset, 0), run.split + 1)
+        n_splits[run.dataset] = max(n_splits.get(run.dataset, 0), _split_of(run) + 1)
     nodes: list[MethodNode] = []
     shared: dict[str, dict[str, Array]] = {}
     for (dataset, bank, key), runs in sorted(groups.items()):
@@ -211,9 +219,14 @@ def _node(
     sizes = {SPLIT: sizes_of[SPLIT]} | {name: len(series) for name, series in values.items()}
     run_ids = np.full(tuple(sizes.values()), "", dtype=object)
     for run in runs:
-        place = tuple(series.index(setting(run.params, name)) for name, series in values.items())
-        run_ids[run.split, *place] = run.id
-    settings = {name: v for name, v in runs[0].params.items() if name not in dims}
+        place = tuple(
+            series.index(run.at[name] if name in run.at else setting(run.params, name))
+            for name, series in values.items()
+        )
+        run_ids[_split_of(run), *place] = run.id
+    searched = facts.searched.get(runs[0].key, ())
+    dims_of_rungs = [name for name in dims if name != TRIAL] if searched else []
+    settings = {name: v for name, v in runs[0].params.items() if name not in (*dims, *searched)}
     variables = node_variables(kind, vectors)
     of_classes = {"kernel_weights": "shared" if kind.shared else "per-class"}
     return MethodNode(
@@ -228,10 +241,31 @@ def _node(
             "task": kind.task,
             "settings": json.dumps(settings, sort_keys=True, default=str),
             **(of_classes if kind.classes else {}),
+            **({"coordinates": " ".join(searched)} if searched else {}),
+            **({RUNGS: dims_of_rungs[0]} if dims_of_rungs else {}),
         },
         variables=variables,
         traces=kind.traces if any(run.params.get("trace") for run in runs) else (),
+        settings={name: _of_trials(runs, name, tuple(sizes.values())[:2]) for name in searched},
     )
+
+
+def _split_of(run: RunPlan) -> int:
+    """Return the split of the sweep of which a run learns the training rows, or some of them."""
+    return int(run.at.get(SPLIT, run.split))
+
+
+def _of_trials(runs: Iterable[RunPlan], name: str, shape: tuple[int, ...]) -> Array:
+    """Return a parameter of all trials: NaN, or an empty text, where there is no trial."""
+    values = {(_split_of(run), run.at[TRIAL]): setting(run.params, name) for run in runs}
+    series = _coordinate(values.values())
+    if series.dtype.kind in "if":
+        found = np.full(shape, np.nan)
+    else:
+        series, found = series.astype(str).astype(object), np.full(shape, "", dtype=object)
+    for place, value in zip(values, series, strict=True):
+        found[place] = value
+    return found
 
 
 def check_names(spec: SweepSpec) -> None:

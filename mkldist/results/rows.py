@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mkldist.results.schema import CLASS, KERNEL, RUN_ID, SPLIT, STATE, TEXTS, WEIGHTS
+from mkldist.spec.search import TRIAL
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,7 +40,7 @@ def run_rows(tree: xr.DataTree, names: Collection[str] | None = None) -> pd.Data
     dims: dict[str, None] = {}
     for node in method_nodes(tree):
         tables.append(_node_rows(node, names))
-        dims |= dict.fromkeys(hyperparameters(node))
+        dims |= dict.fromkeys((*hyperparameters(node), *settings_of(node)))
     if not tables:
         return pd.DataFrame(columns=[*IDENTITY, STATE.name])
     rows = pd.concat(tables, ignore_index=True)
@@ -113,6 +114,14 @@ def hyperparameters(node: xr.DataTree) -> list[str]:
     return [str(name) for name in node.ds[RUN_ID.name].dims if name != SPLIT]
 
 
+def settings_of(node: xr.DataTree) -> list[str]:
+    """Return the names of a node's hyperparameters; of trials, those that are coordinates."""
+    of_trials = [
+        str(name) for name, values in node.ds.coords.items() if values.dims == (SPLIT, TRIAL)
+    ]
+    return of_trials or hyperparameters(node)
+
+
 def _node_rows(node: xr.DataTree, names: Collection[str] | None) -> pd.DataFrame:
     import pandas as pd
 
@@ -125,6 +134,11 @@ def _node_rows(node: xr.DataTree, names: Collection[str] | None) -> pd.DataFrame
         steps[axis] = -1
         values = _plain(dataset[name].to_numpy())
         columns[name] = np.broadcast_to(values.reshape(steps), shape).ravel()
+    for name in settings_of(node):
+        if name not in dims:
+            values = _plain(dataset[name].to_numpy())
+            values = values.reshape(*values.shape, *[1] * (len(dims) - values.ndim))
+            columns[name] = np.broadcast_to(values, shape).ravel()
     for key, variable in dataset.data_vars.items():
         if variable.dims == dims and (names is None or key in names):
             columns[str(key)] = _plain(variable.to_numpy()).ravel()

@@ -10,6 +10,10 @@ A data set of more than two classes has scores of each class, in variables with 
 class has the dim ``class_name`` before its own: decision values, coefficients, and, unless the
 classes share the weights, kernel weights and traces.
 
+A method whose settings are searched has the dim ``trial`` in place of its hyperparameters, and,
+with halving, ``tol`` or ``training_fraction``.  Its hyperparameters are coordinates with the dims
+``(split, trial)``.
+
 If runs of a method have the setting ``trace``, its node has a child ``convergence``.  The variables
 there have the further dim ``iteration``, or both ``iteration`` and ``rank``.  The length of
 ``iteration`` is that of the longest run recorded so far.
@@ -37,6 +41,8 @@ GAP_DEFINITION = (
 SPLIT, KERNEL, SAMPLE, LABEL = "split", "kernel", "sample", "label"
 CLASS, PREDICTED = "class_name", "predicted"
 CONVERGENCE, ITERATION, RANK = "convergence", "iteration", "rank"
+RUNGS = "rungs"
+"""Attribute of the node of a method searched by halving: the dim along which its rungs lie."""
 N_RANKS = N_LARGEST
 NO_KERNEL = -1
 

@@ -55,6 +55,8 @@ _DESCRIPTIONS = {
     "else its value",
     "class_name": "class, learnt against all others",
     "predicted": "class predicted",
+    "trial": "number of the trial of a search",
+    "training_fraction": "share of the training rows that a trial learns from",
 }
 
 
@@ -249,6 +251,10 @@ def _documents(layout: TreeLayout) -> tuple[dict[str, Document], dict[str, Array
         for name, values in node.coordinates.items():
             documents[f"{node.path}/{name}"] = _coordinate_document(name, name, values)
             arrays[f"{node.path}/{name}"] = values
+        for name, values in node.settings.items():
+            dims = dict(list(node.dims.items())[: values.ndim])
+            documents[f"{node.path}/{name}"] = _setting_document(name, dims, values)
+            arrays[f"{node.path}/{name}"] = values
         for variable in node.variables:
             document = variable_document(variable, node.dims, node.vectors)
             documents[f"{node.path}/{variable.name}"] = document
@@ -267,6 +273,16 @@ def _coordinate_document(name: str, dim: str, values: Array) -> Document:
         kinds[values.dtype.kind],
         [max(1, min(len(values), NAMES_PER_CHUNK))],
         attributes={"long_name": description},
+    )
+
+
+def _setting_document(name: str, dims: Mapping[str, int], values: Array) -> Document:
+    """Return the metadata of a parameter of trials."""
+    return array_document(
+        dims,
+        "float64" if values.dtype.kind == "f" else "string",
+        list(values.shape),
+        attributes={"long_name": f"hyperparameter {name} of each trial"},
     )
 
 

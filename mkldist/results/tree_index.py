@@ -33,7 +33,7 @@ class TreeIndex:
     nodes : dict of str to dict of str to int
         Dims of the runs of each method's node, by its path.
     scalars : dict of str to set of str
-        Names of the variables of each node with one number per run.
+        Names of the variables of each node with one number per run, coordinates left out.
     places : dict of str to (str, tuple of int)
         Node and index of each run by its id.
 
@@ -75,6 +75,9 @@ class TreeIndex:
             dims = self.nodes.get(node)
             if dims and _sizes(document) == dims and document["data_type"] == "float64":
                 self.scalars[node].add(name)
+        for node, names in self.scalars.items():
+            attributes = self._documents.get(node, {}).get("attributes", {})
+            names.difference_update(attributes.get("coordinates", "").split())
 
     def holds(self, node: str, name: str) -> bool:
         """Return True if a node has a variable of this name."""

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 from mkldist.durable import writing
 from mkldist.figures.sweep_figures import draw_figures, undrawable_runs
 from mkldist.gram.bank_users import using_banks
+from mkldist.plan.batches import without
 from mkldist.plan.model import BatchPlan, Plan
-from mkldist.resolve.resolved import Resolved
 from mkldist.results.bank_note import note_banks
 from mkldist.results.layout import TreeFacts
 from mkldist.results.output import OutputFolder, claimed
@@ -33,8 +33,10 @@ from mkldist.run.dashboard import dashboard_line
 from mkldist.run.fork_server import process_beside
 from mkldist.run.places import banks_root, output_path
 from mkldist.run.progress import Counts, Progress, make_progress
+from mkldist.run.search_notes import round_note
 from mkldist.run.small_work import MANY_RUNS, is_small, n_settings
-from mkldist.run.sweep_setup import batch_settings, planned
+from mkldist.run.sweep_setup import batch_settings, sweep_rounds
+from mkldist.search.rounds import Rounds
 from mkldist.spec.model import SweepSpec
 from mkldist.worker.telemetry import environment
 from mkldist.worker.warm_up import Specimen, compile_ahead, specimens
@@ -52,7 +54,7 @@ class SweepOutcome:
     Parameters
     ----------
     plan : Plan
-        Plan of the whole sweep.
+        Plan of the whole sweep; with a search, of the runs that it has decided on.
     path : Path
         Its output folder.
     counts : mapping of RunState to int
@@ -133,14 +135,14 @@ def run_sweep(
     # start only if they are needed.  A sweep of few runs may be done without other processes.
     if not path.exists() and (not options.are_default or n_settings(spec) >= MANY_RUNS):
         options.prepare()
-    plan, resolved = planned(spec, origin, data_dirs, options)
+    rounds = sweep_rounds(spec, origin, data_dirs, options)
     with claimed(path, spec.name, origin) as folder:
-        sweep = _Sweep(plan, resolved, folder)
+        sweep = _Sweep(rounds, folder)
         before = sweep.open(retry_failed=retry_failed)
-        if len(before) < len(plan.runs):
+        if len(before) < len(sweep.plan.runs):
             with using_banks(sweep.noted_root()), make_progress(console) as progress:
                 sweep.work(before, options, progress, resume_command or f"mkldist sweep {origin}")
-        after = sweep.recorded()
+        after, plan = sweep.recorded(), sweep.plan
         figures, others = sweep.draw(), sweep.others()
     counts = Counter(after.values())
     counts[RunState.WAITING] = len(plan.runs) - len(after)
@@ -151,18 +153,26 @@ def run_sweep(
 class _Sweep:
     """A sweep in an output folder that this process owns."""
 
-    def __init__(self, plan: Plan, resolved: Resolved, folder: OutputFolder) -> None:
-        self.spec, self.plan, self.resolved, self.folder = plan.spec, plan, resolved, folder
-        self.store = RecordStore(folder.records)
-        self._ids = frozenset(run.id for run in plan.runs)
+    def __init__(self, rounds: Rounds, folder: OutputFolder) -> None:
+        self.rounds, self.spec, self.resolved = rounds, rounds.spec, rounds.resolved
+        self.folder, self.store = folder, RecordStore(folder.records)
+        self._built: set[str] = set()
+        self._consolidator: Consolidator | None = None
+        self._in_tree: frozenset[str] = frozenset()
+
+    @property
+    def plan(self) -> Plan:
+        """The runs that are decided so far."""
+        return self.rounds.plan
 
     def recorded(self) -> dict[str, RunState]:
         """Return the recorded runs of the plan, and their states."""
-        return {i: state for i, state in self.store.ids().items() if i in self._ids}
+        ids = {run.id for run in self.plan.runs}
+        return {i: state for i, state in self.store.ids().items() if i in ids}
 
     def others(self) -> int:
         """Return the number of recorded runs that are not in the plan."""
-        return len(self.store.ids().keys() - self._ids)
+        return len(self.store.ids().keys() - {run.id for run in self.plan.runs})
 
     def open(self, *, retry_failed: bool) -> dict[str, RunState]:
         """Make the tree of results or bring it up to date; return the recorded runs.
@@ -171,6 +181,7 @@ class _Sweep:
         the coefficients that a figure needs, or, with `retry_failed`, if the run failed.
         """
         with writing(self.folder.path):
+            self.rounds.replay(self.store)
             if retry_failed:
                 for run_id, state in self.recorded().items():
                     if state is RunState.FAILED:
@@ -178,6 +189,12 @@ class _Sweep:
             for run_id in undrawable_runs(self.plan, self.store):
                 self.store.remove(run_id)
             self.store.remove_temporaries()
+            self.rounds.replay(self.store)
+        return self._prepare()
+
+    def _prepare(self) -> dict[str, RunState]:
+        """Make the tree hold the plan and its records; return these, without damaged ones."""
+        with writing(self.folder.path):
             path = self.folder.results
             prepare(path, self.plan, self._tree_facts(), self.store, environment())
             in_tree = TreeWriter(path).states()
@@ -206,7 +223,9 @@ class _Sweep:
             for name, (data, _) in self.resolved.datasets.items()
             if data.multiclass
         }
-        return TreeFacts(self.resolved.dims, names, labels, tasks, unlabelled, classes)
+        return TreeFacts(
+            self.resolved.dims, names, labels, tasks, unlabelled, classes, self.resolved.searched
+        )
 
     def noted_root(self) -> str | None:
         """Note which banks are stored; return their folder or URL, None if none are."""
@@ -229,33 +248,48 @@ class _Sweep:
 
         However this ends, the tree then holds all records.
         """
-        from mkldist.run.sweep_loop import SweepLoop
-
-        n_runs = len(self.plan.runs) - len(before)
-        batches = _open_batches(self.plan, before)
-        small = options.are_default and is_small(self.plan, batches)
+        n_runs = len(self.rounds.most.runs) - len(before)
+        left = without(self.rounds.most.batches, before)
+        small = options.are_default and is_small(self.rounds.most, left)
         options = replace(options.limited_to(n_runs), in_this_process=small)
-        consolidator = Consolidator(self.folder.results, self.store)
         try:
             for line in (*self.resolved.account_lines(self.spec), self._opening(n_runs)):
                 progress.note(line)
-            progress.show(Counts(runs=n_runs, doing="starting workers"))
-            with self._compiling(batches, options):
-                work = self._work(batches, options)
-                with options.connect() as client:
-                    if client.dashboard_link:
-                        own = options.scheduler is None
-                        progress.note(dashboard_line(client.dashboard_link, own=own))
-                    SweepLoop(client, work, self.store, consolidator, progress).work()
-                    consolidator.begin()  # writes the last runs while the workers stop
-            self._catch_up(consolidator, before)
+            progress.show(Counts(runs=len(self.plan.runs) - len(before), doing="starting workers"))
+            compiling = self._compiling(without(self.plan.batches, before), options)
+            with compiling, options.connect() as client:
+                if client.dashboard_link:
+                    own = options.scheduler is None
+                    progress.note(dashboard_line(client.dashboard_link, own=own))
+                self._do_rounds(client, before, options, progress)
+            self._catch_up()
         except BaseException as error:
             with suppress(Exception):  # the user is told of the error that ended the sweep
-                self._catch_up(consolidator, before)
+                self._catch_up()
             if isinstance(error, KeyboardInterrupt):
-                recorded = f"{len(self.recorded())} of {len(self.plan.runs)} runs are recorded"
+                recorded = f"{len(self.recorded())} of {self._all_runs()} runs are recorded"
                 raise KeyboardInterrupt(f"{recorded}; resume with: {resume_command}") from error
             raise
+
+    def _do_rounds(
+        self, client: Any, before: Collection[str], options: ConnectOptions, progress: Progress
+    ) -> None:
+        """Do round after round until no run is left; a sweep without a search has one."""
+        from mkldist.run.sweep_loop import SweepLoop
+
+        while True:
+            self._consolidator = Consolidator(self.folder.results, self.store)
+            self._in_tree = frozenset(before)
+            work = self._work(without(self.plan.batches, before), options)
+            SweepLoop(client, work, self.store, self._consolidator, progress).work()
+            self._consolidator.begin()  # writes the last runs while the workers stop
+            more = self.rounds.advance(self.store)
+            if self.spec.search is not None:
+                progress.note(round_note(self.rounds))
+            if not more:
+                return
+            self._catch_up()
+            before = self._prepare()
 
     def _compiling(
         self, batches: Sequence[BatchPlan], options: ConnectOptions
@@ -287,13 +321,16 @@ class _Sweep:
             replace(batch_settings(self.spec, self.folder), own_workers=options.scheduler is None),
             keep_banks=self.spec.outputs.keep_banks,
             own_banks=self.spec.outputs.banks is None,
+            later_banks=self.rounds.later_banks,
+            built=self._built,
             expected_threads=options.expected_threads(),
         )
 
-    def _catch_up(self, consolidator: Consolidator, before: Collection[str]) -> None:
+    def _catch_up(self) -> None:
         """Carry all new records into the tree, including those that no worker announced."""
-        consolidator.add(self.recorded().keys() - set(before))
-        consolidator.flush()
+        if self._consolidator is not None:
+            self._consolidator.add(self.recorded().keys() - self._in_tree)
+            self._consolidator.flush()
 
     def draw(self) -> tuple[Path, ...]:
         """Draw the figures that the sweep asks for; return their paths."""
@@ -302,15 +339,12 @@ class _Sweep:
 
     def _opening(self, n_runs: int) -> str:
         """Return the first line of the progress."""
-        before = len(self.plan.runs) - n_runs
+        before = len(self.rounds.most.runs) - n_runs
         recorded = f", {before} are recorded already" if before else ""
-        return f"{self.spec.name}: {n_runs} runs to do{recorded}; output in {self.folder.path}"
+        runs = f"{'at most ' * (self.spec.search is not None)}{n_runs} runs to do"
+        return f"{self.spec.name}: {runs}{recorded}; output in {self.folder.path}"
 
-
-def _open_batches(plan: Plan, recorded: Collection[str]) -> tuple[BatchPlan, ...]:
-    """Return the batches without their recorded runs."""
-    left = (
-        replace(batch, runs=tuple(run for run in batch.runs if run.id not in recorded))
-        for batch in plan.batches
-    )
-    return tuple(batch for batch in left if batch.runs)
+    def _all_runs(self) -> str:
+        """Return the number of all runs, in words if a search may end with fewer."""
+        n_runs = len(self.rounds.most.runs)
+        return f"at most {n_runs}" if self.spec.search is not None else f"{n_runs}"

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mkldist.plan.model import Plan
-from mkldist.plan.planner import make_plan
 from mkldist.resolve.memory_limit import check_memory, parse_memory
 from mkldist.resolve.resolved import Resolved, resolve
 from mkldist.results.layout import check_names
 from mkldist.results.output import OutputFolder
 from mkldist.run.cluster import ConnectOptions, default_workers
+from mkldist.search.rounds import Rounds
 from mkldist.spec.model import SweepSpec
 from mkldist.worker.batch import BatchSettings
 
@@ -23,6 +23,27 @@ def planned(
     spec: SweepSpec, origin: Path, data_dirs: Sequence[Path], options: ConnectOptions
 ) -> tuple[Plan, Resolved]:
     """Return the plan of a sweep for the workers that the options ask for, and its data.
+
+    With a search it is a plan of as many runs as there may be.
+
+    Parameters
+    ----------
+    spec, origin, data_dirs, options
+        As for :func:`sweep_rounds`.
+
+    Raises
+    ------
+    mkldist.errors.InputError
+        For input that cannot be used.
+    """
+    rounds = sweep_rounds(spec, origin, data_dirs, options)
+    return rounds.most, rounds.resolved
+
+
+def sweep_rounds(
+    spec: SweepSpec, origin: Path, data_dirs: Sequence[Path], options: ConnectOptions
+) -> Rounds:
+    """Return the rounds of a sweep for the workers that the options ask for, at the first.
 
     Parameters
     ----------
@@ -42,9 +63,9 @@ def planned(
         memory_limit //= options.threads_per_worker
     resolved = resolve(spec, data_dirs, origin.parent)
     n_threads = options.expected_threads() or default_workers()
-    plan = make_plan(spec, resolved.facts, resolved.banks, resolved.grids, n_threads, memory_limit)
-    check_memory(plan, options.threads_per_worker)
-    return plan, resolved
+    rounds = Rounds(spec, resolved, n_threads, memory_limit)
+    check_memory(rounds.most, options.threads_per_worker)
+    return rounds
 
 
 def batch_settings(spec: SweepSpec, folder: OutputFolder) -> BatchSettings:
