@@ -53,11 +53,14 @@ class Proposal:
         See :attr:`RunPlan.at`.
     after : str
         See :attr:`RunPlan.after`.
+    is_followed : bool
+        See :attr:`RunPlan.is_followed`.
     """
 
     params: dict[str, Any]
     at: dict[str, Any]
     after: str = ""
+    is_followed: bool = False
 
 
 @dataclass(frozen=True)
@@ -71,7 +74,8 @@ class RunPlan:
     solutions of another run, see :attr:`chain`.  ``n_labelled`` points of its bank are labelled,
     all where it is None.  ``at`` is its position along dims of the results that are no parameters
     of the method, such as the ``trial`` of a search.  ``after`` is the id of a run of the same
-    problem at a looser tolerance, whose solution it may start from.
+    problem at a looser tolerance, whose solution it may start from; ``is_followed`` is True for a
+    run that another may start from so.
     """
 
     id: str
@@ -90,6 +94,7 @@ class RunPlan:
     n_labelled: int | None = None
     at: dict[str, Any] = field(default_factory=dict)
     after: str = ""
+    is_followed: bool = False
 
     @property
     def place(self) -> Place:

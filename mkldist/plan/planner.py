@@ -271,6 +271,7 @@ class _Planner:
                 n_labelled=facts.train_sizes[split] if facts.train_sizes else None,
                 at=proposal.at,
                 after=proposal.after,
+                is_followed=proposal.is_followed,
             )
 
     def _proposals(self, place: Place, grid: MethodGrid, facts: DatasetFacts) -> Sequence[Proposal]:

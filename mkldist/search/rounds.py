@@ -226,13 +226,15 @@ class Rounds:
         """Return the run of a trial on a rung, at a looser tolerance than the next."""
         grid, at = self.resolved.grids[place[2]], {SPLIT: place[3], TRIAL: trial}
         values, after, dim = dict(study.trials[trial]), "", study.search.rung_dim
+        warm = dim == "tol" and grid.method.path is not None
         if dim is not None:
             at[dim] = grid.dims[dim][rung]
         if dim == "tol":
             values[dim] = at[dim]
-            if rung and grid.method.path is not None:
-                after = self._runs[place, trial, rung - 1].id
-        return Proposal(grid.plain_settings_at(values), at, after)
+        if warm and rung:
+            after = self._runs[place, trial, rung - 1].id
+        is_followed = warm and rung + 1 < study.search.rungs
+        return Proposal(grid.plain_settings_at(values), at, after, is_followed)
 
     def _rung_of(self, run: RunPlan) -> int:
         """Return the number of a run's rung."""
