@@ -28,6 +28,7 @@ from mkldist.spec.model import (
     PreprocessingSpec,
     SweepSpec,
 )
+from mkldist.spec.search import Distribution, SearchSpec
 from mkldist.spec.selection import SelectionSpec
 from mkldist.spec.splits import SplitsSpec
 from mkldist.spec.values import spelled
@@ -43,6 +44,8 @@ KEYS: dict[str, type[BaseModel]] = {
     "splits": SplitsSpec,
     "graph": GraphTable,
     "selection": SelectionSpec,
+    "search": SearchSpec,
+    "distribution": Distribution,
     "bank": BankSpec,
     "kernel": KernelSpec,
     "series": Range,

@@ -146,16 +146,24 @@ def run_sweep(
         figures, others = sweep.draw(), sweep.others()
     counts = Counter(after.values())
     counts[RunState.WAITING] = len(plan.runs) - len(after)
-    computed = len(after.keys() - before.keys())
-    return SweepOutcome(plan, folder.path, dict(counts), computed, len(before), figures, others)
+    computed = len(after.keys() - sweep.known)
+    skipped = len(after) - computed
+    return SweepOutcome(plan, folder.path, dict(counts), computed, skipped, figures, others)
 
 
 class _Sweep:
-    """A sweep in an output folder that this process owns."""
+    """A sweep in an output folder that this process owns.
+
+    Attributes
+    ----------
+    known : frozenset of str
+        Ids of the runs that were recorded when the folder was opened.
+    """
 
     def __init__(self, rounds: Rounds, folder: OutputFolder) -> None:
         self.rounds, self.spec, self.resolved = rounds, rounds.spec, rounds.resolved
         self.folder, self.store = folder, RecordStore(folder.records)
+        self.known: frozenset[str] = frozenset()
         self._built: set[str] = set()
         self._consolidator: Consolidator | None = None
         self._in_tree: frozenset[str] = frozenset()
@@ -190,7 +198,9 @@ class _Sweep:
                 self.store.remove(run_id)
             self.store.remove_temporaries()
             self.rounds.replay(self.store)
-        return self._prepare()
+        recorded = self._prepare()
+        self.known = frozenset(self.store.ids())
+        return recorded
 
     def _prepare(self) -> dict[str, RunState]:
         """Make the tree hold the plan and its records; return these, without damaged ones."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import tomllib
 from importlib.util import find_spec
 from pathlib import Path
@@ -105,7 +106,7 @@ def test_what_is_proposed_follows_from_what_is_recorded(search, n_runs):
     rounds, store = rounds_of(search), Store()
     found = to_the_end(rounds, store)
     assert [len(ids) for ids in found] == n_runs
-    assert all(few <= more for few, more in zip(found, found[1:], strict=False))
+    assert all(few <= more for few, more in itertools.pairwise(found))
     again = rounds_of(search)
     again.replay(store)
     assert again.plan.id == rounds.plan.id
