@@ -99,7 +99,7 @@ def test_its_table_names_every_method():
 
 def test_its_python_and_that_of_the_manual_solve_problems():
     (_, on_arrays) = blocks("python")
-    (on_a_graph, _, with_estimators, on_a_bank) = blocks("python", MANUAL)
+    (on_a_graph, _, _, with_estimators, on_a_bank) = blocks("python", MANUAL)
     x = np.random.default_rng(0).normal(size=(40, 2))
     x[:20] += 3
     y = np.repeat([-1.0, 1.0], 20)
@@ -129,10 +129,25 @@ def test_its_python_and_that_of_the_manual_read_results(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     file = ROOT / "sweeps" / "quickstart.toml"
     run_sweep(load_sweep(file, SMALL), origin=file, connect_options=ConnectOptions(n_workers=1))
-    (reading, _), (_, tracing, *_) = blocks("python"), blocks("python", MANUAL)
+    (reading, _), (_, _, tracing, *_) = blocks("python"), blocks("python", MANUAL)
     names: dict[str, Any] = {}
     exec(reading, names)
     names["tree"].close()
     exec(tracing, names)
     assert float(names["trace"].gap.min()) <= 0.01
+    names["tree"].close()
+
+
+def test_the_manual_reads_the_results_of_a_search(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    file = ROOT / "sweeps" / "quickstart.toml"
+    searched = (
+        'search={kind="random",trials=3}',
+        "selection.folds=2",
+        "methods.level.C={low=1,high=9}",
+    )
+    run_sweep(load_sweep(file, [*SMALL, *searched]), origin=file)
+    names: dict[str, Any] = {"tree": mkldist.open_results("results/quickstart")}
+    exec(blocks("python", MANUAL)[1], names)
+    assert names["node"].C.dims == ("split", "trial")
     names["tree"].close()
