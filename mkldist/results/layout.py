@@ -55,6 +55,8 @@ class TreeFacts:
         Names of the classes of each data set with more than two classes.
     searched : mapping of str to sequence of str
         Parameters that the trials of each searched method have, by the method's key.
+    most_runs : int
+        As many runs as a search may have; 0 without one.
     """
 
     dims: Mapping[str, Mapping[str, Sequence[Any]]]
@@ -64,6 +66,7 @@ class TreeFacts:
     unlabelled: Collection[str] = ()
     classes: Mapping[str, Sequence[str]] = field(default_factory=dict)
     searched: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    most_runs: int = 0
 
 
 @dataclass(frozen=True, eq=False)

@@ -41,6 +41,8 @@ GAP_DEFINITION = (
 SPLIT, KERNEL, SAMPLE, LABEL = "split", "kernel", "sample", "label"
 CLASS, PREDICTED = "class_name", "predicted"
 CONVERGENCE, ITERATION, RANK = "convergence", "iteration", "rank"
+MOST_RUNS = "most_runs"
+"""Attribute of the root of a search: as many runs as there may be."""
 RUNGS = "rungs"
 """Attribute of the node of a method searched by halving: the dim along which its rungs lie."""
 N_RANKS = N_LARGEST

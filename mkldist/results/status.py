@@ -17,9 +17,11 @@ from mkldist.results.output import (
     no_folder,
 )
 from mkldist.results.records import RecordStore, RunRecord
+from mkldist.results.schema import MOST_RUNS
 from mkldist.results.state import RunState
 from mkldist.results.tree import RESULTS, locate
 from mkldist.results.tree_index import TreeIndex
+from mkldist.results.zarr_documents import read_root
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,8 @@ class SweepStatus:
         The failed runs.
     claim : Claim or None
         The process that claimed the folder, which may have ended since.
+    most_runs : int
+        As many runs as a search may have, of which it has planned some; 0 without a search.
     """
 
     name: str
@@ -73,6 +77,7 @@ class SweepStatus:
     by_node: Mapping[str, Mapping[RunState, int]]
     failed: tuple[FailedRun, ...]
     claim: Claim | None
+    most_runs: int = 0
 
     @property
     def n_runs(self) -> int:
@@ -124,7 +129,13 @@ def sweep_status(path: str | Path) -> SweepStatus:
         by_node={node: dict(counts) for node, counts in sorted(by_node.items())},
         failed=tuple(sorted(failed, key=lambda run: (run.node, run.split, run.id))),
         claim=claim_on(folder.path),
+        most_runs=_most_runs(index),
     )
+
+
+def _most_runs(index: TreeIndex | None) -> int:
+    """Return how many runs a search may have; 0 without a search."""
+    return 0 if index is None else int(read_root(index.path)["attributes"].get(MOST_RUNS, 0))
 
 
 def _failure(record: RunRecord | None, dims: Collection[str]) -> tuple[str, dict[str, object]]:

@@ -28,6 +28,7 @@ from mkldist.results.schema import (
     GAP_DEFINITION,
     ITERATION,
     LAYOUT_VERSION,
+    MOST_RUNS,
     RUN_ID,
 )
 from mkldist.results.tree_index import damaged
@@ -100,7 +101,7 @@ def prepare(
             pass  # a chunk is damaged, but the records hold all of its values
     making = temporary_path(path.parent)
     try:
-        _make(making, layout, _attributes(plan, layout.id, provenance))
+        _make(making, layout, _attributes(plan, layout.id, provenance, facts.most_runs))
         written = _catch_up(TreeWriter(making), records)
         _swap(making, path)
     finally:
@@ -287,7 +288,7 @@ def _setting_document(name: str, dims: Mapping[str, int], values: Array) -> Docu
 
 
 def _attributes(
-    plan: Plan, layout_id: str, provenance: Mapping[str, Any] | None
+    plan: Plan, layout_id: str, provenance: Mapping[str, Any] | None, most_runs: int
 ) -> dict[str, str | int]:
     """Return the attributes of the root: only text and numbers, as netCDF allows no others."""
     return {
@@ -302,6 +303,7 @@ def _attributes(
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "spec": plan.spec.model_dump_json(exclude_defaults=True),
         "provenance": json.dumps(dict(provenance or {}), sort_keys=True),
+        **({MOST_RUNS: most_runs} if most_runs else {}),
     }
 
 

@@ -233,9 +233,9 @@ class _Sweep:
             for name, (data, _) in self.resolved.datasets.items()
             if data.multiclass
         }
-        return TreeFacts(
-            self.resolved.dims, names, labels, tasks, unlabelled, classes, self.resolved.searched
-        )
+        most = len(self.rounds.most.runs) if self.spec.search is not None else 0
+        dims, searched = self.resolved.dims, self.resolved.searched
+        return TreeFacts(dims, names, labels, tasks, unlabelled, classes, searched, most)
 
     def noted_root(self) -> str | None:
         """Note which banks are stored; return their folder or URL, None if none are."""

@@ -14,6 +14,7 @@ import xarray as xr
 import mkldist
 from mkldist.results.records import RecordStore
 from mkldist.results.state import RunState
+from mkldist.results.status import sweep_status
 from mkldist.run.search_notes import round_note
 from mkldist.run.sweep_loop import SweepLoop
 from mkldist.worker.kept_states import STATES
@@ -216,11 +217,13 @@ def test_a_killed_search_resumes_with_the_same_proposals_and_repeats_nothing(
     in_a_thread(toml, output, until)
     before = record_times(output)
     assert until <= len(before)
+    most = sweep_status(output).most_runs
     said = in_a_thread(toml, output)
     assert f"{len(before)} are recorded already" in said
     after = record_times(output)
     assert len(before) < len(after)
     assert {name: after[name] for name in before} == before
+    assert most == len(after)
     in_a_thread(toml, whole)
     assert after.keys() == record_times(whole).keys()
     for name in ("C", "validation_error", "run_id"):
