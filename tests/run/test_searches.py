@@ -133,6 +133,12 @@ def test_halving_fills_few_trials_of_the_later_rungs(tmp_path, scheduler):
             best = np.argsort(np.where(np.isnan(errors), np.inf, errors), kind="stable")[:kept]
             assert sorted(best) == np.flatnonzero(done[split, :, rung + 1]).tolist()
     assert (node.gap.max(("split", "trial")) <= node.tol).all()
+    tree = mkldist.open_results(output)  # as if the last rung had no results yet
+    tree["moons/level"]["validation_error"] = node.validation_error.where(node.tol > 0.02)
+    chosen = mkldist.selected(tree)["moons/level"]
+    assert chosen.tol.values.tolist() == [float(node.tol[1])] * 2
+    least = node.validation_error[..., 1].min("trial")
+    np.testing.assert_array_equal(chosen.validation_error, least)
 
 
 def test_shares_of_the_training_rows_are_a_dimension(tmp_path, scheduler):
