@@ -166,9 +166,9 @@ class Rounds:
         for place, study in self._studies.items():
             for rung, trials in enumerate(study.rungs):
                 ids = {trial: self._runs[place, trial, rung].id for trial in trials}
-                scored = [(self._losses[i], t) for t, i in ids.items() if i in self._losses]
-                if scored:
-                    loss, trial = min(scored)
+                losses = [(self._losses.get(i, math.inf), trial) for trial, i in ids.items()]
+                loss, trial = min(losses, default=(math.inf, 0))
+                if math.isfinite(loss):
                     found[place] = loss, study.trials[trial]
         return found
 

@@ -198,3 +198,13 @@ def test_the_best_is_that_of_the_last_rung_with_losses():
         [run] = [r for r in rounds.plan.runs if r.params["tol"] == 0.01 and r.place == place]
         assert loss == int(run.id[:6], 16) / 16**6
         assert values == {"C": run.params["C"]}
+
+
+def test_without_a_loss_there_is_no_best():
+    rounds = rounds_of(HALVING)
+    assert rounds.best() == {}
+    failed = Store()
+    failed.record(rounds.plan)
+    failed.read = lambda run_id: SimpleNamespace(scores={})
+    assert not rounds.advance(failed)
+    assert rounds.best() == {}
