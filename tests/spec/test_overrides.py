@@ -61,7 +61,7 @@ MISTAKES = [
      "order, groups, column, labelled_per_class, labelled_fraction, labelled, test_fraction, "
      "stratified, first. Did you mean 'repeats'?"),
     ("split.repeats=5", "unknown key; expected one of name, description, seed, tol, execution, "
-     "memory, datasets, preprocessing, splits, graph, selection, banks, methods, outputs. "
+     "memory, datasets, preprocessing, splits, graph, selection, search, banks, methods, outputs. "
      "Did you mean 'splits'?"),
 ]  # fmt: skip
 
