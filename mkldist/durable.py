@@ -38,15 +38,15 @@ _PREFIX = ".mkldist-partial-"
 # Some network file systems cannot flush folders, and a folder may be writable but not readable.
 _NO_FLUSH_OF_FOLDERS = (errno.EINVAL, errno.ENOTSUP, errno.EACCES)
 _REFUSALS = {
-    errno.ENOSPC: ("no space is left on the device", "Free some space"),
-    errno.EDQUOT: ("the disk quota is used up", "Free some space"),
-    errno.EFBIG: ("the file is larger than its file system allows", "Allow larger files"),
-    errno.EROFS: ("the file system is read-only", "Make it writable"),
-    errno.EACCES: ("permission to write is denied", "Change its permissions"),
-    errno.EPERM: ("permission to write is denied", "Change its permissions"),
-    errno.ENOTDIR: ("a part of the path is a file", "Move that file away"),
-    errno.EEXIST: ("a file stands where a folder is needed", "Move that file away"),
-    errno.ENOLCK: ("the file system has no locks", "Mount it with locks"),
+    errno.ENOSPC: ("no space left on the device", "Free some space"),
+    errno.EDQUOT: ("a disk quota that is used up", "Free some space"),
+    errno.EFBIG: ("a file larger than its file system allows", "Allow larger files"),
+    errno.EROFS: ("a read-only file system", "Make it writable"),
+    errno.EACCES: ("no permission to write", "Change its permissions"),
+    errno.EPERM: ("no permission to write", "Change its permissions"),
+    errno.ENOTDIR: ("a file as a part of the path", "Move that file away"),
+    errno.EEXIST: ("a file where a folder is needed", "Move that file away"),
+    errno.ENOLCK: ("a file system without locks", "Mount it with locks"),
 }
 
 
@@ -173,7 +173,9 @@ def output_error(where: str, error: OSError) -> OutputError:
         The answer of the operating system.
     """
     code = error.errno if error.errno is not None else 0
-    found, remedy = _REFUSALS.get(code, (f"cannot write: {error.strerror or error}", "Repair it"))
+    found, remedy = _REFUSALS.get(
+        code, (f"a write that failed: {error.strerror or error}", "Repair it")
+    )
     return OutputError(
         where,
         found,

@@ -1,5 +1,7 @@
 """Errors that a user can act on: place, what was found, what was expected, what to do.
 
+Their messages read alike: ``mine.csv: found no rows; expected at least one point. Add some.``
+
 Every error that a user can cause derives from :class:`MkldistError` and carries the exit code of
 the command line.  Any other exception is a defect of mkldist and exits with 1.  Errors in values
 that a user passes to a function of Python are ``ValueError`` too, as other packages expect.
@@ -24,9 +26,9 @@ class MkldistError(Exception):
     where : str
         The place: a path in the sweep file, a file, a data set, a parameter.
     found : str
-        The value or state at that place.
+        What is there, as a noun phrase without the word "found", which the message adds.
     expected : str, optional
-        Values or states that are right there.
+        What is right there, likewise without the word "expected".
     hint : str, optional
         Remedy, as an imperative sentence without its full stop, which the message adds.
     """
@@ -39,7 +41,7 @@ class MkldistError(Exception):
         super().__init__(self._message())
 
     def _message(self) -> str:
-        text = f"{self.where}: {self.found}"
+        text = f"{self.where}: found {self.found}"
         if self.expected:
             text += f"; expected {self.expected}"
         if self.hint:

@@ -175,13 +175,13 @@ def test_a_process_is_alive_until_it_ends():
 @pytest.mark.parametrize(
     ("code", "found", "remedy"),
     [
-        (errno.ENOSPC, "no space is left", "Free some space"),
+        (errno.ENOSPC, "no space left", "Free some space"),
         (errno.EDQUOT, "quota", "Free some space"),
         (errno.EFBIG, "larger than its file system allows", "Allow larger files"),
         (errno.EROFS, "read-only", "Make it writable"),
-        (errno.EACCES, "permission to write is denied", "Change its permissions"),
-        (errno.ENOTDIR, "a part of the path is a file", "Move that file away"),
-        (errno.ENOLCK, "no locks", "Mount it with locks"),
+        (errno.EACCES, "no permission to write", "Change its permissions"),
+        (errno.ENOTDIR, "a file as a part of the path", "Move that file away"),
+        (errno.ENOLCK, "without locks", "Mount it with locks"),
         (errno.EIO, "Input/output error", "Repair it"),
     ],
 )
@@ -193,16 +193,16 @@ def test_a_refusal_says_what_to_do(code, found, remedy):
 
 
 def test_a_write_that_is_refused_says_what_to_do():
-    with pytest.raises(OutputError, match="elsewhere: no space"), writing("elsewhere"):
+    with pytest.raises(OutputError, match="elsewhere: found no space"), writing("elsewhere"):
         raise OSError(errno.ENOSPC, "No space left on device")
-    with pytest.raises(OutputError, match="/data/x: no space"), writing("elsewhere"):
+    with pytest.raises(OutputError, match="/data/x: found no space"), writing("elsewhere"):
         raise OSError(errno.ENOSPC, "No space left on device", "/data/x")
     with pytest.raises(FileNotFoundError), writing("elsewhere"):
         raise FileNotFoundError(errno.ENOENT, "gone")
 
 
 def test_only_what_was_raised_at_a_write_counts_as_a_refused_one():
-    refused = OutputError("/data/x", "no space is left")
+    refused = OutputError("/data/x", "no space left")
     wrapped = RuntimeError("task failed")
     wrapped.__cause__ = refused
     assert refused_write(refused) is refused_write(wrapped) is refused
@@ -211,7 +211,7 @@ def test_only_what_was_raised_at_a_write_counts_as_a_refused_one():
 
 def test_an_error_met_while_another_was_handled_is_no_refused_write():
     defect = ValueError("a defect")
-    defect.__context__ = OutputError("/data/x", "no space is left")  # as Python sets it
+    defect.__context__ = OutputError("/data/x", "no space left")  # as Python sets it
     assert refused_write(defect) is None
 
 

@@ -29,6 +29,7 @@ LAYERS = (
     "estimators resolve results",
     "analysis search worker",
     "figures refit",
+    "report",
     "run",
     "from_python",
     "cli",

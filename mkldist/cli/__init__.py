@@ -14,6 +14,7 @@ COMMANDS = {
     "sweep": "mkldist.cli.sweep",
     "plan": "mkldist.cli.plan",
     "status": "mkldist.cli.status",
+    "report": "mkldist.cli.report",
     "export": "mkldist.cli.export",
     "fit": "mkldist.cli.fit",
     "predict": "mkldist.cli.predict",
@@ -26,7 +27,7 @@ COMMANDS = {
 MEANT = {
     **dict.fromkeys(("run", "start", "train", "resume", "experiment"), "sweep"),
     **dict.fromkeys(("check", "validate", "dry-run", "lint", "estimate"), "plan"),
-    **dict.fromkeys(("report", "results", "progress", "table", "summary"), "status"),
+    **dict.fromkeys(("results", "progress", "table", "summary"), "status"),
     **dict.fromkeys(("ls", "methods", "kernels", "datasets", "sweeps"), "list"),
     **dict.fromkeys(("info", "describe", "explain", "help", "cat"), "show"),
     **dict.fromkeys(("rm", "remove", "delete", "purge", "clear"), "clean"),

@@ -41,7 +41,7 @@ def command(path: Path, kind: str | None, destination: Path | None, overwrite: b
         kind = format_of(ending) if ending else "netcdf"
         if kind is None:
             wanted = f"a name that ends in {', '.join(ENDINGS.values())}, or a --format"
-            raise InputError(f"--to {destination}", f"found the ending {ending!r}", wanted)
+            raise InputError(f"--to {destination}", f"the ending {ending!r}", wanted)
     path = results_of(path)
     target = destination or Path(path.resolve().name + ENDINGS[kind])
     for file in export(path, kind, target, overwrite=overwrite):

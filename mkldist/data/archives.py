@@ -56,7 +56,10 @@ class Archive(Mapping[str, npt.NDArray[Any]]):
                     "Convert it before saving: array.astype(float) or array.astype(str)",
                 ) from error
             raise DataError(
-                place, f"cut short or damaged ({error})", "a complete array", REWRITE
+                place,
+                f"an array that is cut short or damaged ({error})",
+                "a complete array",
+                REWRITE,
             ) from error
 
     def required(self, name: str, what: str, hint: str = "") -> npt.NDArray[Any]:
@@ -103,7 +106,9 @@ def opened_npz(path: Path, where: str) -> Iterator[Archive]:
             pickled = "pickled" in str(error)
             raise DataError(
                 where,
-                "not a NumPy file" if pickled else f"cut short or damaged ({error})",
+                "a file of another kind"
+                if pickled
+                else f"a file that is cut short or damaged ({error})",
                 "an archive of arrays (np.savez)",
                 REWRITE,
             ) from error

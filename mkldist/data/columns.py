@@ -232,7 +232,7 @@ def check_names(names: Sequence[str], where: str, fewest: int = 2) -> None:
         if not name:
             raise DataError(
                 where,
-                f"column {position + 1} of {len(names)} has no name",
+                f"no name of column {position + 1} of {len(names)}",
                 "a name for every column",
                 "Leave out row numbers (index=False in pandas), and remove separators at the ends "
                 "of lines",
@@ -242,7 +242,7 @@ def check_names(names: Sequence[str], where: str, fewest: int = 2) -> None:
         places = [str(i + 1) for i, name in enumerate(names) if name == twice[0]]
         raise DataError(
             where,
-            f"columns {', '.join(places)} have the same name {twice[0]!r}",
+            f"the name {twice[0]!r} of columns {', '.join(places)}",
             "a name of its own for every column",
             "Rename or remove one of them",
         )

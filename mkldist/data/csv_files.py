@@ -80,7 +80,7 @@ def opened_csv(path: Path, where: str) -> Iterator[tuple[list[str], Rows]]:
         except csv.Error as error:
             raise DataError(
                 f"{where}, line {reader.line_num}",
-                f"not a row of a table ({error})",
+                f"a line that is no row of a table ({error})",
                 "fields separated by one separator, quotes closed",
                 "Close the quotation mark that is open in or before this line",
             ) from error

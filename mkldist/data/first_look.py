@@ -222,7 +222,7 @@ def _csv(path: Path, where: str) -> tuple[Sequence[str], list[list[str]]]:
         except csv.Error as error:
             raise DataError(
                 f"{where}, line {reader.line_num}",
-                f"not a row of a table ({error})",
+                f"a line that is no row of a table ({error})",
                 "fields separated by one separator, quotes closed",
             ) from error
     check_names(names, where)

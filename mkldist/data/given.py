@@ -74,12 +74,12 @@ def _parts(given: Any, where: str) -> dict[str, Any]:
     if isinstance(given, tuple) and len(given) in (2, 3):
         return dict(zip((X, Y, "groups"), given, strict=False))
     if not isinstance(given, Mapping):
-        raise DataError(where, f"found {_described(given)}", EXPECTED)
+        raise DataError(where, f"{_described(given)}", EXPECTED)
     parts = {X if key == "X" else key: value for key, value in given.items() if value is not None}
     for key in parts:
         if key not in KEYS:
             hint = nearest(str(key), KEYS)
-            raise DataError(where, f"unknown key {key!r}", f"keys {', '.join(KEYS)}", hint)
+            raise DataError(where, f"{key!r}, which is no key", f"keys {', '.join(KEYS)}", hint)
     if Y not in parts or (X in parts) == (GRAMS in parts):
         found = f"keys {', '.join(map(str, parts)) or 'none'}"
         raise DataError(where, found, "x or grams, and y")
@@ -90,7 +90,7 @@ def _check_lengths(parts: Mapping[str, Any], n: int, where: str) -> None:
     """Refuse columns that have another length than the labels."""
     for name in OF_SPLITS:
         if name in parts and len(parts[name]) != n:
-            raise DataError(f"{where}: {name}", f"found {len(parts[name])}", f"{n}, one a point")
+            raise DataError(f"{where}: {name}", f"{len(parts[name])}", f"{n}, one a point")
 
 
 def _with_labels(
@@ -152,11 +152,11 @@ def _labels(given: Any, where: str) -> npt.NDArray[Any]:
     try:
         array = np.asarray(given)
     except ValueError as error:
-        raise DataError(where, f"found {_described(given)}: {error}", "one label a point") from None
+        raise DataError(where, f"{_described(given)}: {error}", "one label a point") from None
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
-        raise DataError(where, f"found {_described(given)} of shape {array.shape}", "one dimension")
+        raise DataError(where, f"{_described(given)} of shape {array.shape}", "one dimension")
     return frame_labels(pd.Series(array))
 
 
@@ -168,7 +168,7 @@ def _array(given: Any, where: str) -> npt.NDArray[Any]:
     try:
         array = np.asarray(given)
     except ValueError as error:
-        raise DataError(where, f"found {_described(given)}: {error}", "an array") from None
+        raise DataError(where, f"{_described(given)}: {error}", "an array") from None
     if array.dtype.kind != "O":
         return array
     try:
@@ -183,7 +183,7 @@ def _texts(given: Sequence[Any], where: str) -> npt.NDArray[np.str_]:
     """Return names or groups, one a row, as texts."""
     values = list(given)
     if any(np.ndim(value) for value in values):
-        raise DataError(where, f"found {_described(given)} of lists", "one value a row")
+        raise DataError(where, f"{_described(given)} of lists", "one value a row")
     return np.array([_text(value) for value in values], dtype=np.str_)
 
 

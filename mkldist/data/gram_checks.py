@@ -120,7 +120,7 @@ def check_finite(matrix: Floats, where: str, largest: float = LARGEST) -> None:
             )
         return
     i, j = np.argwhere(~np.isfinite(matrix))[0]
-    raise GramError(where, f"entry ({i}, {j}) is {matrix[i, j]}", "finite numbers")
+    raise GramError(where, f"entry ({i}, {j}) of {matrix[i, j]}", "finite numbers")
 
 
 def check_symmetric(matrix: Floats, tolerance: float, where: str) -> None:
@@ -134,7 +134,7 @@ def check_symmetric(matrix: Floats, tolerance: float, where: str) -> None:
         i, j = np.unravel_index(int(np.argmax(difference)), matrix.shape)
         raise GramError(
             where,
-            f"entries ({i}, {j}) and ({j}, {i}) are {matrix[i, j]:.9g} and {matrix[j, i]:.9g}",
+            f"entries ({i}, {j}) and ({j}, {i}) of {matrix[i, j]:.9g} and {matrix[j, i]:.9g}",
             f"a symmetric matrix, to {tolerance:g} of its largest entry {largest:.3g}",
         )
 
@@ -145,7 +145,7 @@ def check_diagonal(matrix: Floats, tolerance: float, where: str) -> None:
     if float(diagonal.min()) < -tolerance * float(diagonal.sum()):
         i = int(np.argmin(diagonal))
         raise GramError(
-            where, f"entry ({i}, {i}) is {diagonal[i]:g}", "no negative entry on the diagonal"
+            where, f"entry ({i}, {i}) of {diagonal[i]:g}", "no negative entry on the diagonal"
         )
 
 
@@ -196,7 +196,7 @@ def _refuse_below(lowest: float, smallest: float, tolerance: float, where: str) 
     if smallest < lowest:
         raise GramError(
             where,
-            f"smallest eigenvalue {smallest:.3g}",
+            f"a smallest eigenvalue of {smallest:.3g}",
             f"a positive semi-definite matrix: at least {lowest:.3g}, -{tolerance:g} of the trace",
             "Add a ridge to the diagonal or clip the negative eigenvalues",
         )

@@ -53,7 +53,7 @@ def opened(path: Path, where: str) -> Iterator[BinaryIO]:
     except OSError as error:
         raise DataError(
             where,
-            f"cannot be read ({error.strerror or error})",
+            f"a file that cannot be read ({error.strerror or error})",
             "a readable file",
             "Check its permissions and the disk",
         ) from error

@@ -112,7 +112,7 @@ def _fetch(identity: str | int, label: str | None, where: str) -> Any:
     except urllib.error.HTTPError as error:
         raise DataError(
             where,
-            f"OpenML answers {error.code} ({error.reason})",
+            f"the answer {error.code} of OpenML ({error.reason})",
             f"a data set {identity!r}",
             "Look it up on www.openml.org and give its number",
         ) from error
@@ -120,7 +120,7 @@ def _fetch(identity: str | int, label: str | None, where: str) -> Any:
         reason = getattr(error, "reason", None) or error
         raise DataError(
             where,
-            f"OpenML cannot be reached ({reason})",
+            f"no connection to OpenML ({reason})",
             "a connection to www.openml.org, or the data set in scikit-learn's cache",
             "Check the network, or download the data and name the file by 'file'",
         ) from error
@@ -129,7 +129,7 @@ def _fetch(identity: str | int, label: str | None, where: str) -> Any:
         text = str(error).strip("'\"")
         raise DataError(
             where,
-            f"OpenML has no data set {identity!r} that can be used: {text}",
+            f"no data set {identity!r} at OpenML that can be used: {text}",
             "the number or name of an active data set",
             "Look it up on www.openml.org and give its number",
         ) from error

@@ -59,7 +59,7 @@ def opened_parquet(path: Path, where: str) -> Iterator[Any]:
     except ImportError as error:
         raise DataError(
             where,
-            "pyarrow is not installed",
+            "no package pyarrow",
             "pyarrow, to read Parquet",
             "Run: pip install 'mkldist[parquet]'",
         ) from error

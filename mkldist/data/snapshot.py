@@ -118,7 +118,7 @@ def load_snapshot(path: Path, mmap: bool = False) -> tuple[Dataset, tuple[Split,
     ) as error:
         raise StoreError(
             where,
-            f"missing, cut short or damaged ({error})",
+            f"a snapshot that is missing, cut short or damaged ({error})",
             "a snapshot that the sweep wrote",
             "Run the sweep again",
         ) from error

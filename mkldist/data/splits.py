@@ -99,7 +99,7 @@ def _drawn(spec: SplitsSpec, dataset: Dataset, seed: int, where: str) -> tuple[S
     except ValueError as error:
         raise DataError(
             where,
-            f"{n} points cannot be divided so ({error})",
+            f"{n} points, which cannot be divided so ({error})",
             f"at least one point per part{_of_each_class(dataset)}",
             "Change train_fraction" + (", or set stratified = false" if stratified else ""),
         ) from error

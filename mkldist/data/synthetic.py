@@ -252,7 +252,7 @@ def _check_option(option: str, value: object, defaults: Mapping[str, Any], where
     change = f"Change or remove {option}"
     if option not in defaults:
         hint = nearest(option, defaults) or change
-        raise DataError(place, "no such option", f"one of {', '.join(defaults)}", hint)
+        raise DataError(place, "an unknown option", f"one of {', '.join(defaults)}", hint)
     whole = isinstance(defaults[option], int)
     if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)):
         kind = "a whole number" if whole else "a number"

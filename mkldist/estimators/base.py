@@ -101,7 +101,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         seed = self.random_state
         if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
             hint = "Random feature subsets depend on it"
-            raise SpecError("random_state", f"found {seed!r:.60}", "a whole number from 0", hint)
+            raise SpecError("random_state", f"{seed!r:.60}", "a whole number from 0", hint)
         return BankRequest(
             self._chosen_kernels(), self.normalisation, self.groups, self.backend, int(seed)
         )
@@ -123,7 +123,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             known = ["default", *NAMED_FAMILIES]
             expected = f"one of {', '.join(map(repr, known))}, or a list of kernels"
             hint = nearest(self.kernels, known)
-            raise SpecError("kernels", f"found {self.kernels!r}", expected, hint)
+            raise SpecError("kernels", f"{self.kernels!r}", expected, hint)
         return self.kernels
 
     def _default_kernels(self) -> list[Kernel]:
@@ -176,7 +176,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             For another `by`.
         """
         if by not in ("kernel", "features"):
-            raise SpecError("by", f"found {by!r:.60}", "'kernel' or 'features'")
+            raise SpecError("by", f"{by!r:.60}", "'kernel' or 'features'")
         shares = self._kept_by_kernel(X)
         if by == "kernel":
             return shares
@@ -236,7 +236,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         """Return the step from decision values to predictions; that of classes by default."""
         classes = self.classes_
         if not all(isinstance(one, str | int | float) for one in classes.tolist()):
-            found = f"found {classes.tolist()[0]!r:.60}"
+            found = f"{classes.tolist()[0]!r:.60}"
             raise SpecError("classes", found, "numbers, text or truth values, for a file")
         order = tuple(self._precedence.tolist()) if len(classes) > 2 else ()
         return Outcome(classes, order, positive_at_zero=False)

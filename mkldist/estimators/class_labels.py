@@ -27,9 +27,9 @@ def encoded(y: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Ints]:
     check_classification_targets(y)
     classes, numbers = np.unique(y, return_inverse=True)
     if len(classes) == 0:
-        raise DataError("y", "found no labels", "two classes or more")
+        raise DataError("y", "no labels", "two classes or more")
     if len(classes) == 1:
-        raise DataError("y", f"found one class, {classes.tolist()[0]!r}", "two classes or more")
+        raise DataError("y", f"one class, {classes.tolist()[0]!r}", "two classes or more")
     return classes, numbers
 
 
@@ -66,7 +66,7 @@ def row_weights(
         classes, numbers = np.unique(y[kept], return_inverse=True)
         of_class = compute_class_weight(class_weight, classes=classes, y=y[kept])
         if not (np.isfinite(of_class) & (of_class > 0.0)).all():
-            raise DataError("class_weight", f"found {class_weight!r:.60}", "weights above zero")
+            raise DataError("class_weight", f"{class_weight!r:.60}", "weights above zero")
         weights = weights.copy()
         weights[kept] *= of_class[numbers]
     return None if bool((weights == 1.0).all()) else weights

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
-import numpy as np
-import numpy.typing as npt
-from sklearn.base import ClassifierMixin, clone
+from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from mkldist.arrays import Floats
 from mkldist.errors import SpecError
-from mkldist.estimators.base import KernelEstimator
-from mkldist.estimators.class_labels import encoded, kept_rows, one_against_rest, row_weights
+from mkldist.estimators.class_labels import kept_rows, one_against_rest, row_weights
+from mkldist.estimators.classification import KernelClassifier
 from mkldist.estimators.method_settings import check_shares_weights, method_settings, with_penalty
 from mkldist.in_memory.solve import known_method
-from mkldist.scores import predicted_classes
 from mkldist.target import Target
 
 
@@ -26,7 +23,7 @@ def _calibrates(estimator: MKLClassifier) -> bool:
     return estimator.calibration is not None
 
 
-class MKLClassifier(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
+class MKLClassifier(KernelClassifier):
     """Classifier on a weighted sum of kernels, whose weights it learns.
 
     With the default method, ``level``, it minimises
@@ -171,16 +168,14 @@ class MKLClassifier(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
             If a solver stops before it reaches the tolerance.
         """
         if self.calibration not in (None, "sigmoid", "isotonic"):
-            found = f"found {self.calibration!r:.60}"
+            found = f"{self.calibration!r:.60}"
             raise SpecError("calibration", found, "'sigmoid', 'isotonic' or None")
         settings = method_settings(self.method, Target.CLASSES, self.tol, self.method_params)
         settings = with_penalty(known_method(self.method), self.C, settings)
         rows, y = self._rows(X, fitted=False, y=y)
         weights = row_weights(rows, y, sample_weight, self.class_weight)
         kept = kept_rows(weights, len(rows))
-        self.classes_, numbers = encoded(y[kept])
-        counts = np.bincount(numbers)
-        self._precedence = np.argsort(-counts, kind="stable")
+        numbers = self._learn_classes(y[kept])
         if self.shared_weights and len(self.classes_) > 2:
             check_shares_weights(self.method)
         problems = one_against_rest(numbers, len(self.classes_), shared=self.shared_weights)
@@ -192,35 +187,6 @@ class MKLClassifier(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
                 uncalibrated, method=self.calibration, ensemble=False
             ).fit(X, y, sample_weight=sample_weight)
         return self
-
-    def _function_names(self) -> Sequence[Hashable] | None:
-        """Return the classes where there is a decision function for each."""
-        names: list[Hashable] = self.classes_.tolist()
-        return names if len(names) > 2 else None
-
-    def decision_function(self, X: Any) -> Floats:
-        """Return decision values: (t,) for two classes, (t, k) for k.
-
-        Parameters
-        ----------
-        X : (t, d) array-like or DataFrame
-            Rows.
-        """
-        values = self._values(X)
-        return values if values.shape[1] > 1 else values[:, 0]
-
-    def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Return the class of each row; a tie of several goes to the most frequent one.
-
-        Parameters
-        ----------
-        X : (t, d) array-like or DataFrame
-            Rows.
-        """
-        values = self._values(X)
-        if values.shape[1] == 1:
-            return self.classes_[(values[:, 0] > 0.0).astype(np.intp)]
-        return self.classes_[predicted_classes(values.T, self._precedence)]
 
     @available_if(_calibrates)
     def predict_proba(self, X: Any) -> Floats:

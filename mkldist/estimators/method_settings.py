@@ -43,10 +43,10 @@ def method_settings(
     if target not in losses:
         able = [other for other, one in METHODS.items() if target in losses_by_target(one.params)]
         learnt = " or ".join(LEARNT[one] for one in losses)
-        found = f"found {name!r}, which learns {learnt}"
+        found = f"{name!r}, which learns {learnt}"
         raise SpecError("method", found, f"a method that learns {LEARNT[target]}: {one_of(able)}")
     if params is not None and not isinstance(params, Mapping):
-        found = f"found {params!r:.60}"
+        found = f"{params!r:.60}"
         raise SpecError("method_params", found, 'parameters by name, such as {"max_iter": 100}')
     given = {"tol": tol, **(params or {})}
     if losses[target] and "loss" not in given:
@@ -66,7 +66,7 @@ def check_shares_weights(name: str) -> None:
     if METHODS[name].joint_classes:
         return
     able = methods_for(ProblemFacts(laplacian=False, shared_weights=True))
-    found = f"found True for {name}, which {LEARNS_CLASSES_APART.reason}"
+    found = f"True for {name}, which {LEARNS_CLASSES_APART.reason}"
     raise SpecError("shared_weights", found, f"False, or one of the methods {one_of(able)}")
 
 
@@ -110,7 +110,7 @@ def with_penalty(method: Method, C: float, settings: Mapping[str, Any]) -> dict[
     own = ", ".join(method.hyperparameters) or "none of its own"
     raise SpecError(
         "C",
-        f"found {C!r} for {method.name}, which has no C",
+        f"{C!r} for {method.name}, which has no C",
         "C=1.0, its default",
         f"Set the parameters of {method.name} by method_params: {own}",
     )

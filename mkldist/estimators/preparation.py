@@ -56,12 +56,12 @@ def _scaler(scale: Any) -> Any:
 def _check(where: str, word: str, known: tuple[str, ...]) -> None:
     if word not in known:
         expected = f"one of {', '.join(known)}, or a transformer of scikit-learn"
-        raise SpecError(where, f"found {word!r}", expected, nearest(word, known))
+        raise SpecError(where, f"{word!r}", expected, nearest(word, known))
 
 
 def _own(where: str, given: Any, known: tuple[str, ...]) -> Any:
     """Return a copy of the user's transformer."""
     if not hasattr(given, "fit") or not hasattr(given, "transform"):
         expected = f"one of {', '.join(known)}, or a transformer of scikit-learn"
-        raise SpecError(where, f"found {given!r:.60}", expected)
+        raise SpecError(where, f"{given!r:.60}", expected)
     return clone(given)

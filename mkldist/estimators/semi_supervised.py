@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
-from sklearn.base import ClassifierMixin
 
-from mkldist.arrays import Floats
 from mkldist.errors import SpecError
-from mkldist.estimators.base import KernelEstimator
-from mkldist.estimators.class_labels import encoded, one_against_rest
+from mkldist.estimators.class_labels import one_against_rest
+from mkldist.estimators.classification import KernelClassifier
 from mkldist.estimators.method_settings import method_settings, regularised
 from mkldist.in_memory.solve import known_method
-from mkldist.scores import predicted_classes
 from mkldist.target import Target
 
 NEIGHBOURS = 10  # of each row in the graph, as in a sweep
 
 
-class SemiSupervisedMKLClassifier(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
+class SemiSupervisedMKLClassifier(KernelClassifier):
     """Classifier on a weighted sum of kernels that learns from rows without labels too.
 
     With the default method, ``lapmkl``, its functions are smooth on a graph that joins neighbouring
@@ -128,8 +124,7 @@ class SemiSupervisedMKLClassifier(ClassifierMixin, KernelEstimator):  # type: ig
             settings = {"gamma_i": float(self.gamma_i), **settings}
         rows, y = self._rows(X, fitted=False, y=y)
         labelled = np.array([label != -1 for label in y.tolist()])
-        self.classes_, numbers = encoded(y[labelled])
-        self._precedence = np.argsort(-np.bincount(numbers), kind="stable")
+        numbers = self._learn_classes(y[labelled])
         problems = []
         for signs in one_against_rest(numbers, len(self.classes_), shared=False):
             problem = np.zeros(len(y))
@@ -145,37 +140,6 @@ class SemiSupervisedMKLClassifier(ClassifierMixin, KernelEstimator):  # type: ig
         """Return the keys of the graph; by default ten neighbours, or all of fewer rows."""
         given = self.graph or {}
         if not isinstance(given, Mapping):
-            raise SpecError("graph", f"found {given!r:.60}", 'a dict, such as {"neighbours": 6}')
+            raise SpecError("graph", f"{given!r:.60}", 'a dict, such as {"neighbours": 6}')
         free = given.get("kind", "knn") == "knn" and "neighbours" not in given
         return {**given, "neighbours": max(1, min(NEIGHBOURS, n - 1))} if free else given
-
-    def _function_names(self) -> Sequence[Hashable] | None:
-        """Return the classes where there is a decision function for each."""
-        names: list[Hashable] = self.classes_.tolist()
-        return names if len(names) > 2 else None
-
-    def _classes_of(self, values: Floats) -> npt.NDArray[Any]:
-        if values.shape[1] == 1:
-            return self.classes_[(values[:, 0] > 0.0).astype(np.intp)]
-        return self.classes_[predicted_classes(values.T, self._precedence)]
-
-    def decision_function(self, X: Any) -> Floats:
-        """Return decision values: (t,) for two classes, (t, k) for k.
-
-        Parameters
-        ----------
-        X : (t, d) array-like or DataFrame
-            Rows.
-        """
-        values = self._values(X)
-        return values if values.shape[1] > 1 else values[:, 0]
-
-    def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Return the class of each row; a tie of several goes to the most frequent one.
-
-        Parameters
-        ----------
-        X : (t, d) array-like or DataFrame
-            Rows.
-        """
-        return self._classes_of(self._values(X))

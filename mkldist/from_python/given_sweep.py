@@ -101,7 +101,7 @@ def check_count(name: str, value: object, least: int) -> None:
     if value is None:
         return
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise SpecError(name, f"found {value!r:.60}", f"a whole number of at least {least}")
+        raise SpecError(name, f"{value!r:.60}", f"a whole number of at least {least}")
 
 
 def _file_of(spec: Any) -> tuple[Path | None, Path | None]:
@@ -121,7 +121,7 @@ def _document(spec: Any) -> dict[str, Any]:
     if not isinstance(spec, Mapping):
         raise SpecError(
             "spec",
-            f"found {type(spec).__name__}",
+            f"{type(spec).__name__}",
             "a sweep file, the name of a sweep, or a mapping with the keys of a sweep file",
         )
     words: dict[str, Any] = _without_none(plain(deepcopy(dict(spec))))
@@ -172,7 +172,7 @@ def _given(data: Any) -> dict[str, GivenData]:
         return {}
     if not isinstance(data, Mapping) or not all(isinstance(name, str) for name in data):
         raise SpecError(
-            "data", f"found {type(data).__name__}", 'data sets by name, as in {"mine": (X, y)}'
+            "data", f"{type(data).__name__}", 'data sets by name, as in {"mine": (X, y)}'
         )
     return {name: given_data(one, f"data[{name!r}]") for name, one in data.items()}
 
@@ -230,7 +230,7 @@ def _divide_by(document: dict[str, Any], entry: dict[str, Any], column: str) -> 
 def _missing() -> NoReturn:
     raise SpecError(
         "datasets",
-        "missing",
+        "none",
         "at least one data set",
         'Give data={"mine": (X, y)}, or an entry such as {"name": "wdbc"}',
     )

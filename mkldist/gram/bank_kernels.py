@@ -116,6 +116,15 @@ class BankKernels:
         own = None if self.of_features is None else self.of_features.fingerprint
         return own if own is not None and not given else content_id(of_features=own, given=given)
 
+    @property
+    def groups(self) -> Ints:
+        """Group of each kernel, (M,): those on one feature subset, or of one view, form one."""
+        own = np.empty(0, dtype=np.intp) if self.of_features is None else self.of_features.groups
+        views = list(dict.fromkeys(kernel.view for kernel in self.given))
+        first = 1 + int(own.max(initial=-1))
+        given = [first + views.index(kernel.view) for kernel in self.given]
+        return np.concatenate([own, np.array(given, dtype=np.intp)])
+
     def names(self, feature_names: Sequence[str]) -> list[str]:
         """Return one name per kernel."""
         own = [] if self.of_features is None else self.of_features.names(feature_names)
@@ -224,7 +233,7 @@ def _given(entry: KernelSpec, dataset: Dataset, place: str) -> Iterator[GivenKer
                 hint = 'Set function = "gaussian" or the like for kernels of features'
             raise SpecError(
                 f"{place}.features",
-                f"found {found} for a {PRECOMPUTED} kernel on data set {dataset.name!r}",
+                f"{found} for a {PRECOMPUTED} kernel on data set {dataset.name!r}",
                 f"the name of a view of Gram matrices: {listed}",
                 hint,
             )

@@ -75,8 +75,8 @@ def readable(where: str | Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        found = f"cannot read: {error.strerror or error}"
+        found = f"a read that failed: {error.strerror or error}"
         raise UnreadableError(str(where), found, "a readable file") from error
     except Exception as error:
-        found = f"cannot read: {type(error).__name__}: {error}"
+        found = f"a read that failed: {type(error).__name__}: {error}"
         raise UnreadableError(str(where), found, "a readable file") from error

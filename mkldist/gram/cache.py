@@ -160,7 +160,7 @@ class NodeCache:
         if not writable:
             raise OutputError(
                 str(self.directory),
-                "permission to write is denied",
+                "no permission to write",
                 "a folder for the node cache",
                 f"Set {DIRECTORY_VARIABLE} to a writable folder",
             )

@@ -7,25 +7,12 @@ They need only n of a kernel's n² entries.  A bank reads these without a pass
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import numpy as np
 
 from mkldist.arrays import Floating, Floats
 from mkldist.gram.bank import Bank, DiagonalPart
-
-
-@dataclass(frozen=True, eq=False)
-class Diagonal:
-    """Ask for ``sum_i weights[i] K_m[i, i]`` for every kernel m, e.g. traces on subsets of points.
-
-    Parameters
-    ----------
-    weights : (n, R) float64
-        Answered by (M, R) float64.
-    """
-
-    weights: Floats
+from mkldist.gram.requests import Diagonal
 
 
 class DiagonalSums:

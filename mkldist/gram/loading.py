@@ -103,7 +103,7 @@ def load_blocks(store: GramStore, load: Callable[[Block], object]) -> None:
     first, indices = damaged[0], tuple(index for error in damaged for index in error.blocks)
     found = first.found
     if len(indices) > 1:
-        found = f"{len(indices)} of {len(store.blocks)} blocks are damaged: {first.found}"
+        found = f"{len(indices)} damaged blocks of {len(store.blocks)}: {first.found}"
     raise DamagedBlocksError(first.where, found, first.expected, first.hint, indices) from first
 
 

@@ -16,13 +16,20 @@ import numpy.typing as npt
 
 from mkldist.arrays import Floats
 from mkldist.gram.bank import BLOCK_KERNELS, Bank, Chunk, diagonal_part
-from mkldist.gram.diagonals import Diagonal, DiagonalSums, read_diagonals
+from mkldist.gram.diagonals import DiagonalSums, read_diagonals
 from mkldist.gram.few_kernels import WeightedSum, combine_few, products, weighted_sums
 from mkldist.gram.operands import WIDTH, ColumnRequest, Columns
 from mkldist.gram.radii import answer_radii, points_id
-from mkldist.gram.requests import Combine, Inner, Matvec, Quadratic, Radii, Request
+from mkldist.gram.requests import (
+    Combine,
+    Diagonal,
+    Inner,
+    Matvec,
+    Quadratic,
+    Radii,
+    Request,
+)
 
-AnyRequest = Request | Diagonal
 Result = TypeVar("Result")
 
 # 60 · 2048 · 8 products stay below the 10^6 under which OpenBLAS multiplies without packing its
@@ -31,7 +38,7 @@ PRODUCT_KERNELS = 60
 BLOCK_ENTRIES = 2048
 
 
-def answer(bank: Bank, requests: Sequence[AnyRequest]) -> list[Floats]:
+def answer(bank: Bank, requests: Sequence[Request]) -> list[Floats]:
     """Answer requests; all that need every kernel share one traversal of the bank.
 
     Radii that the bank does not know yet take a traversal of their own, kernel by kernel.
@@ -94,7 +101,7 @@ def answered(bank: Bank, steps: Generator[Request, Any, Result]) -> Result:
 def needs_pass(bank: Bank, request: Request) -> bool:
     """Return True if a request visits every kernel, or more than cost less one by one."""
     match request:
-        case Matvec() | Quadratic(_, np.ndarray()) | Combine(_, np.ndarray()):
+        case Matvec() | Quadratic(_, np.ndarray()) | Combine(_, np.ndarray()) | Diagonal():
             return False
         case Combine(weights):
             rows = np.atleast_2d(weights)
@@ -105,7 +112,7 @@ def needs_pass(bank: Bank, request: Request) -> bool:
             return True
 
 
-def check(n: int, m: int, request: AnyRequest) -> None:
+def check(n: int, m: int, request: Request) -> None:
     """Raise ValueError if a request does not fit m kernels on n points."""
     match request:
         case Radii(index):

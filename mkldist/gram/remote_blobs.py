@@ -98,7 +98,9 @@ class RemoteBlobs:
         except OSError as error:
             raise output_error(place, error) from error
         except Exception as error:
-            raise OutputError(place, f"cannot write: {type(error).__name__}: {error}") from error
+            raise OutputError(
+                place, f"a write that failed: {type(error).__name__}: {error}"
+            ) from error
 
 
 def list_folders(url: str) -> list[str]:
@@ -124,5 +126,5 @@ def _file_system(url: str) -> tuple[Any, str]:
     try:
         filesystem, base = url_to_fs(url)
     except (ValueError, ImportError, OSError) as error:
-        raise StoreError(url, str(error), "a URL that fsspec can open") from error
+        raise StoreError(url, f"a failure: {error}", "a URL that fsspec can open") from error
     return filesystem, str(base).rstrip("/")

@@ -1,10 +1,10 @@
 """Requests of solvers to a kernel bank, the only interface between solvers and storage.
 
-A bank holds M Gram matrices ``K_m`` (n × n, symmetric, positive semi-definite) and answers five
+A bank holds M Gram matrices ``K_m`` (n × n, symmetric, positive semi-definite) and answers six
 kinds of request.  `Quadratic` and `Inner` visit every kernel: they are *passes*.  `Combine` reads
 the kernels of non-zero weight; with dense weights it is a pass too.  `Matvec`, and a `Quadratic` or
 `Combine` of named kernels, read these kernels only.  The first `Radii` on a set of points is a
-pass; the bank keeps its answer for the next.
+pass; the bank keeps its answer for the next.  `Diagonal` reads n of a kernel's n² entries.
 """
 
 from __future__ import annotations
@@ -98,4 +98,19 @@ class Radii:
     index: Ints | None = None
 
 
-Request = Combine | Quadratic | Inner | Matvec | Radii
+@dataclass(frozen=True, eq=False)
+class Diagonal:
+    """Ask for ``sum_i weights[i] K_m[i, i]`` for every kernel m, e.g. traces on subsets of points.
+
+    Centring leaves the answer as it is: the diagonal is that of the kernel before.
+
+    Parameters
+    ----------
+    weights : (n, R) float64
+        Answered by (M, R) float64.
+    """
+
+    weights: Floats
+
+
+Request = Combine | Quadratic | Inner | Matvec | Radii | Diagonal

@@ -263,7 +263,7 @@ class GramStore:
     def _damaged(self, block: Block, problem: str) -> StoreError:
         return StoreError(
             f"{self.location}/{chunk_name(block, self.shape)}",
-            f"block {block.index} {problem}",
+            f"block {block.index}, which {problem}",
             "a complete block",
             "Repeat the sweep or run 'mkldist bank build' to compute it again",
         )

@@ -9,6 +9,7 @@ from mkldist.compiled import compiled
 from mkldist.gram.layout import TileLayout
 
 FEW = 4  # vectors; up to so many, reading the tiles takes longer than multiplying them
+MANY = 16  # vectors; beyond so many, the BLAS takes forms faster, though it needs whole matrices
 STRETCH = 4096  # entries of a sum that stay in the processor's first cache
 
 
@@ -36,8 +37,7 @@ def multiply(layout: TileLayout, values: Floating, lines: Ints, vectors: Floats)
     if vectors.ndim == 2 and vectors.shape[1] > FEW:
         products = np.empty((len(lines), *vectors.shape))
         for product, line in zip(products, lines, strict=True):
-            unpacked = layout.unpack(values[line].astype(np.float64, copy=False))
-            np.matmul(unpacked, vectors, out=product)
+            np.matmul(_unpacked(layout, values[line]), vectors, out=product)
         return products
     padded = _padded(layout, vectors)
     sums = np.zeros((len(lines), *padded.shape))
@@ -50,6 +50,9 @@ def multiply(layout: TileLayout, values: Floating, lines: Ints, vectors: Floats)
 
 def quadratic_forms(layout: TileLayout, values: Floating, lines: Ints, vectors: Floats) -> Floats:
     """Return ``v'K v`` for some matrices K and each vector v.
+
+    Up to :data:`MANY` vectors, the tiles of ``v v'`` are multiplied with those of K.  For more, a
+    matrix is unpacked and multiplied by the BLAS.
 
     Parameters
     ----------
@@ -66,6 +69,11 @@ def quadratic_forms(layout: TileLayout, values: Floating, lines: Ints, vectors: 
     -------
     (s,) or (s, R) float64
     """
+    if vectors.ndim == 2 and vectors.shape[1] > MANY:
+        forms = np.empty((len(lines), vectors.shape[1]))
+        for form, line in zip(forms, lines, strict=True):
+            form[...] = _forms(_unpacked(layout, values[line]), vectors)
+        return forms
     padded = _padded(layout, vectors)
     outer = np.empty((min(len(padded), FEW), layout.n_entries))
     forms = np.empty((len(lines), len(padded)))
@@ -74,6 +82,17 @@ def quadratic_forms(layout: TileLayout, values: Floating, lines: Ints, vectors: 
         _outer_products(some, layout.side, layout.tile, outer)
         _dots(values, lines, outer[: len(some)], forms, start)
     return forms[:, 0] if vectors.ndim == 1 else forms
+
+
+def _unpacked(layout: TileLayout, entries: Floating) -> Floats:
+    """Return a matrix (n, n) float64, of its kept entries (E,)."""
+    return np.asarray(layout.unpack(entries.astype(np.float64, copy=False)), dtype=np.float64)
+
+
+def _forms(matrix: Floats, vectors: Floats) -> Floats:
+    """Return ``v'K v`` for a matrix and each of some vectors (n, R)."""
+    forms: Floats = np.einsum("nr,nr->r", vectors, matrix @ vectors)
+    return forms
 
 
 def _padded(layout: TileLayout, vectors: Floats) -> Floats:

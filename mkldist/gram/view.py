@@ -17,12 +17,19 @@ import numpy as np
 from mkldist.arrays import Floats, Ints
 from mkldist.errors import SpecError, nearest
 from mkldist.gram.bank import Bank
-from mkldist.gram.diagonals import Diagonal
 from mkldist.gram.few_kernels import answer_few
 from mkldist.gram.kept_rows import MemoryBudget
 from mkldist.gram.normalisation import NORMALISATIONS, check_uncentred, divisors, takes_pass
 from mkldist.gram.passes import answer, check, needs_pass
-from mkldist.gram.requests import Combine, Inner, Matvec, Quadratic, Radii, Request
+from mkldist.gram.requests import (
+    Combine,
+    Diagonal,
+    Inner,
+    Matvec,
+    Quadratic,
+    Radii,
+    Request,
+)
 from mkldist.gram.view_kernels import ViewKernels, centred_matrices
 from mkldist.kernels.gaps import Presence
 
@@ -109,6 +116,8 @@ class BankView:
                 return Inner(self._spread_matrices(matrices))
             case Radii(index):  # centring does not change distances
                 return Radii(self._points(index))
+            case Diagonal(weights):
+                return Diagonal(self.padded(weights))
 
     def _interpreted(self, request: Request, bank_answer: Floats) -> Floats:
         """Return the view's answer to `request` from the bank's answer to the translated one.
@@ -120,7 +129,7 @@ class BankView:
                 return self._gather_matrices(bank_answer)
             case Quadratic(_, np.ndarray() as kernels):
                 return (self.scale[kernels] * bank_answer.T).T
-            case Quadratic() | Inner() | Radii():
+            case Quadratic() | Inner() | Radii() | Diagonal():
                 return (self.scale * bank_answer.T).T
             case Matvec(kernels, _):
                 taken = bank_answer if self.index is None else bank_answer[:, self.index]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mkldist.arrays import Floats
+from mkldist.arrays import Floats, Ints
 from mkldist.errors import GramError, SpecError
 from mkldist.methods.registry import methods_for
 from mkldist.solvers.base import Method
@@ -24,10 +24,10 @@ def real_array(given: Any, where: str, expected: str, hint: str = "") -> Floats:
         array = np.asarray(given)
         if array.dtype.kind in "fiubO":
             return np.asarray(array, dtype=np.float64)
-        found = f"found texts such as {array.flat[0]!s:.30}" if array.dtype.kind in "US" else ""
+        found = f"texts such as {array.flat[0]!s:.30}" if array.dtype.kind in "US" else ""
     except (TypeError, ValueError) as error:
-        raise GramError(where, f"found {_described(given)} ({error})", expected, hint) from None
-    raise GramError(where, found or f"found an array of {array.dtype}", expected, hint)
+        raise GramError(where, f"{_described(given)} ({error})", expected, hint) from None
+    raise GramError(where, found or f"an array of {array.dtype}", expected, hint)
 
 
 def _described(given: Any) -> str:
@@ -42,13 +42,11 @@ def label_array(y: Any, n: tuple[int, ...]) -> Floats:
     one_column = labels.ndim > 1 and labels.size == max(labels.shape)
     if labels.ndim == 0 or one_column or (labels.ndim > 1 and labels.shape[:-1] != n):
         hint = "Use y.ravel()" if one_column else ""
-        raise GramError(
-            "y", f"found shape {labels.shape}", "(n,): one label a point, or (n, k)", hint
-        )
+        raise GramError("y", f"shape {labels.shape}", "(n,): one label a point, or (n, k)", hint)
     if not np.isfinite(labels).all():
         place = tuple(np.argwhere(~np.isfinite(labels))[0].tolist())
         where = f"y[{', '.join(map(str, place))}]"
-        raise GramError(where, f"found {labels[place]:g}", "a finite number")
+        raise GramError(where, f"{labels[place]:g}", "a finite number")
     return np.ascontiguousarray(labels)
 
 
@@ -60,8 +58,9 @@ def check_method(
     has_laplacian: bool,
     weighted: bool = False,
     folds: int = 0,
+    grouped: bool = False,
 ) -> None:
-    """Refuse labels, weights of points, folds or a Laplacian that a method cannot use.
+    """Refuse labels, weights of points, folds, groups or a Laplacian that a method cannot use.
 
     Parameters
     ----------
@@ -77,12 +76,14 @@ def check_method(
         True if points have weights.
     folds : int
         Folds that its settings choose, ``params.chosen_folds``.
+    grouped : bool
+        True if kernels have groups.
 
     Raises
     ------
     mkldist.errors.SpecError
-        For a Laplacian, columns of labels or weights of points that the method does not take, and
-        for more folds than a class has points.
+        For a Laplacian, columns of labels, weights of points or groups of kernels that the method
+        does not take, and for more folds than a class has points.
     mkldist.errors.GramError
         For labels of another kind.
     """
@@ -91,6 +92,7 @@ def check_method(
         laplacian=has_laplacian,
         shared_weights=labels.ndim > 1,
         weighted=weighted,
+        grouped=grouped,
         targets=[one for one in Target if all(_fits(column, one) for column in columns)],
         smallest_class=int(min((labels > 0).sum(axis=0).min(), (labels < 0).sum(axis=0).min())),
     )
@@ -114,10 +116,15 @@ def check_method(
             expected = f"{refusal.expected}, or {refusal.others}: {one_of(able)}"
             raise SpecError("weights", found, expected)
         case Part.FOLDS:
-            raise SpecError("folds", f"found {folds}", refusal.expected, "Lower it, or omit it")
+            raise SpecError("folds", f"{folds}", refusal.expected, "Lower it, or omit it")
+        case Part.GROUPS:
+            able = methods_for(replace(problem, targets=None))
+            found = f"groups for {method.name}, which {refusal.reason}"
+            expected = f"{refusal.expected}, or {refusal.others}: {one_of(able)}"
+            raise SpecError("groups", found, expected)
         case Part.LABELS:
             distinct = next(column for column in columns if not _fits(column, target))
-            found = f"found labels {{{', '.join(f'{value:g}' for value in distinct[:5])}}}"
+            found = f"labels {{{', '.join(f'{value:g}' for value in distinct[:5])}}}"
             raise GramError("y", found, refusal.expected)
 
 
@@ -157,12 +164,35 @@ def weight_array(weights: Any, n: int) -> Floats | None:
         return None
     given = real_array(weights, "weights", "numbers, one a point")
     if given.shape != (n,):
-        raise GramError("weights", f"found shape {given.shape}", f"({n},): one weight a point")
+        raise GramError("weights", f"shape {given.shape}", f"({n},): one weight a point")
     bad = np.flatnonzero(~(np.isfinite(given) & (given > 0.0)))
     if len(bad):
         hint = "Leave out points that are to have no weight"
-        raise GramError(f"weights[{bad[0]}]", f"found {given[bad[0]]:g}", "a positive number", hint)
+        raise GramError(f"weights[{bad[0]}]", f"{given[bad[0]]:g}", "a positive number", hint)
     return np.ascontiguousarray(given)
+
+
+def group_array(groups: Any, n_kernels: int) -> Ints:
+    """Return groups of kernels, by name or number, as numbers (M,); None is a group of its own.
+
+    Raises
+    ------
+    mkldist.errors.GramError
+        For anything but one name or number a kernel.
+    """
+    expected = f"{n_kernels} names or numbers, one a kernel"
+    if isinstance(groups, str | bytes) or not hasattr(groups, "__len__"):
+        raise GramError("groups", f"{groups!r:.60}", expected)
+    if len(groups) != n_kernels:
+        raise GramError("groups", f"{len(groups)} for {n_kernels} kernels", expected)
+    number: dict[object, int] = {}
+    found = np.empty(n_kernels, dtype=np.intp)
+    for m, name in enumerate(groups):
+        if name is not None and not isinstance(name, str | int | np.integer):
+            raise GramError(f"groups[{m}]", f"{name!r:.60}", "a name, a number or None")
+        key = ("its own", m) if name is None else name
+        found[m] = number.setdefault(key, len(number))
+    return found
 
 
 def checked_laplacian(laplacian: Any, n: int) -> Any:
@@ -190,17 +220,17 @@ def checked_laplacian(laplacian: Any, n: int) -> Any:
     if not given_sparse:
         matrix = real_array(laplacian, "laplacian", f"an array of shape ({n}, {n})")
     if matrix.shape != (n, n):
-        raise GramError("laplacian", f"found shape {matrix.shape}", f"({n}, {n})")
+        raise GramError("laplacian", f"shape {matrix.shape}", f"({n}, {n})")
     entries = matrix.tocoo().data if given_sparse else matrix
     if not np.isfinite(entries).all():
-        raise GramError("laplacian", "found entries that are not finite", "finite numbers")
+        raise GramError("laplacian", "entries that are not finite", "finite numbers")
     asymmetry = float(abs(matrix - matrix.T).max())
     if asymmetry > SYMMETRY * max(float(np.abs(entries).max(initial=0.0)), 1e-300):
-        raise GramError("laplacian", f"found an asymmetry of {asymmetry:g}", "a symmetric matrix")
+        raise GramError("laplacian", f"an asymmetry of {asymmetry:g}", "a symmetric matrix")
     dense = matrix.toarray() if given_sparse else matrix
     smallest = float(np.linalg.eigvalsh(dense)[0])
     if smallest < -SYMMETRY * float(np.abs(np.trace(dense))):
         raise GramError(
-            "laplacian", f"found an eigenvalue of {smallest:g}", "a positive semi-definite matrix"
+            "laplacian", f"an eigenvalue of {smallest:g}", "a positive semi-definite matrix"
         )
     return matrix.astype(np.float64)

@@ -44,7 +44,7 @@ def bank_spec(kernels: Any, **settings: Any) -> BankSpec:
     if isinstance(kernels, str):
         document["family"] = kernels
     elif isinstance(kernels, Mapping) or not isinstance(kernels, Sequence) or not len(kernels):
-        found = "found an empty list" if kernels in ([], ()) else f"found {kernels!r:.60}"
+        found = "an empty list" if kernels in ([], ()) else f"{kernels!r:.60}"
         raise SpecError(
             "kernels",
             found,

@@ -146,6 +146,10 @@ class MixedOrigin:
         tables = [given] if self.own is None else [self.own.table(), given]
         return pd.concat(tables, ignore_index=True).iloc[self.index].reset_index(drop=True)
 
+    def groups(self) -> Ints:
+        """See :meth:`mkldist.in_memory.origins.Origin.groups`."""
+        return self.kernels.groups[self.index]
+
     def at(self, new: Any, view: BankView, grams: Mapping[str, Any] | None = None) -> NewPoints:
         """Return new points, given by their features and by their kernel values of each view."""
         rows = self.features.like(new)

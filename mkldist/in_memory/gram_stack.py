@@ -74,7 +74,7 @@ class Inspection:
         for known in get_args(Check):
             if check == known:
                 return cls(known, tolerance_of(dtype))
-        raise SpecError("check", f"found {check!r}", "'full', 'active' or 'none'")
+        raise SpecError("check", f"{check!r}", "'full', 'active' or 'none'")
 
     def inspected(self, matrix: Floats, kernel: int) -> Floats:
         """Return a matrix that passes, changed where the check sets eigenvalues to zero.

@@ -120,7 +120,7 @@ class KernelBank:
         from mkldist.in_memory.given_views import given_views
 
         if missing not in ("error", "zero"):
-            raise SpecError("missing", f"found {missing!r}", "'error' or 'zero'")
+            raise SpecError("missing", f"{missing!r}", "'error' or 'zero'")
         features = Features.of(X, gaps=missing == "zero")
         spec = bank_spec(kernels, normalisation=normalisation, backend=backend, dtype=dtype)
         self._content = bank_of_features(
@@ -225,7 +225,7 @@ class KernelBank:
     def __array__(self, *_: object, **__: object) -> npt.NDArray[Any]:
         """Refuse to be an array, which numpy would otherwise make of items."""
         expected = "an array, or the points bank.on(X)"
-        raise GramError("grams", f"found {self!r}", expected)
+        raise GramError("grams", f"{self!r}", expected)
 
     def __enter__(self) -> Self:
         return self
@@ -251,6 +251,14 @@ class KernelBank:
         features and name; for Gram matrices the name alone.
         """
         return self._content.origin.table()
+
+    @property
+    def groups(self) -> Ints | None:
+        """Group of each kernel, (M,), for ``group_mkl``: kernels on the same features form one.
+
+        It is None for Gram matrices.
+        """
+        return self._content.origin.groups()
 
     def on(self, X_new: Any, *, grams: Mapping[str, Any] | None = None) -> NewPoints:
         """Return new points for :meth:`mkldist.Solution.decision_function`.

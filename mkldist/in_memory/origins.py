@@ -39,6 +39,9 @@ class Origin(Protocol):
     def table(self) -> pd.DataFrame:
         """Return a description of the kernels, one row a kernel."""
 
+    def groups(self) -> Ints | None:
+        """Return the group of each kernel, (M,): its features; None where kernels have none."""
+
     def at(self, new: Any, view: BankView, grams: Mapping[str, Any] | None = None) -> NewPoints:
         """Return new points for decision functions on a view of the bank."""
 
@@ -91,6 +94,10 @@ class FeatureOrigin:
             }
         )
 
+    def groups(self) -> Ints:
+        """Return the feature subset of each kernel, (M,)."""
+        return self.kernels.groups
+
     def at(self, new: Any, view: BankView, grams: Mapping[str, Any] | None = None) -> NewPoints:
         """Return new points, given by the same features as those of the bank."""
         _refuse_grams(grams)
@@ -129,6 +136,9 @@ class GramOrigin:
 
         return pd.DataFrame({"name": list(self.names)})
 
+    def groups(self) -> None:
+        """Return None: each matrix is by itself."""
+
     def at(self, new: Any, view: BankView, grams: Mapping[str, Any] | None = None) -> NewPoints:
         """Return new points, given by their kernel values, (M, n_new, n)."""
         _refuse_grams(grams)
@@ -159,7 +169,7 @@ def _cross_grams(given: Any, n_kernels: int, n_points: int) -> Array:
     else:
         grams = real_array(given, "X_new", expected)
     if grams.ndim != 3 or (grams.shape[0], grams.shape[2]) != (n_kernels, n_points):
-        raise GramError("X_new", f"found shape {grams.shape}", expected)
+        raise GramError("X_new", f"shape {grams.shape}", expected)
     return grams
 
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy.typing as npt
 
-from mkldist.arrays import Floats
+from mkldist.arrays import Floats, Ints
 from mkldist.errors import ConvergenceWarning, GramError, SpecError, nearest
 from mkldist.in_memory.given_arrays import (
     check_method,
     checked_laplacian,
+    group_array,
     label_array,
     real_array,
     weight_array,
@@ -34,6 +35,7 @@ def solve(
     *,
     laplacian: Any = None,
     weights: npt.ArrayLike | None = None,
+    groups: Sequence[object] | None = None,
     check: Literal["full", "active", "none"] | None = None,
     **params: Any,
 ) -> Solution:
@@ -52,6 +54,10 @@ def solve(
         Graph Laplacian of the points, symmetric, for semi-supervised methods.
     weights : (n,) array-like, optional
         Positive weights of the points, by which C is multiplied; bounds are of that objective.
+    groups : (M,) sequence, optional
+        For ``group_mkl``, the group of each kernel by name or number, e.g. its view; None for a
+        kernel of its own group.  By default kernels of a bank on the same features form a group,
+        and each Gram matrix is one of its own.
     check : {"full", "active", "none"}, optional
         Check of Gram matrices, see :meth:`mkldist.KernelBank.from_grams`; by default ``"full"``.
     **params
@@ -85,7 +91,7 @@ def solve(
     chosen = known_method(method)
     settings = validate(chosen.params, method, params)
     check_effect(method, params, [settings])
-    given = _Given(grams, y, laplacian, weights, check)
+    given = _Given(grams, y, laplacian, weights, groups, check)
     return _Instance.of(chosen, settings, given).solve(settings)
 
 
@@ -96,6 +102,7 @@ def solve_path(
     *,
     laplacian: Any = None,
     weights: npt.ArrayLike | None = None,
+    groups: Sequence[object] | None = None,
     check: Literal["full", "active", "none"] | None = None,
     **params: Any,
 ) -> list[Solution]:
@@ -108,8 +115,8 @@ def solve_path(
     Parameters
     ----------
     method : str
-        Name of a method with a path: level, silp, spicymkl, elastmkl, primalmkl.
-    grams, y, laplacian, weights, check
+        Name of a method with a path: level, silp, group_mkl, spicymkl, elastmkl, primalmkl.
+    grams, y, laplacian, weights, groups, check
         As for :func:`mkldist.solve`.
     **params
         The method's parameters: its regularisation as a list (``C``, or ``lam`` of primalmkl), the
@@ -139,7 +146,7 @@ def solve_path(
     parameter, values = _path_of(chosen, params)
     points = [validate(chosen.params, method, {**params, parameter: float(v)}) for v in values]
     check_effect(method, {**params, parameter: values}, points)
-    instance = _Instance.of(chosen, points[0], _Given(grams, y, laplacian, weights, check))
+    instance = _Instance.of(chosen, points[0], _Given(grams, y, laplacian, weights, groups, check))
     solutions: dict[float, Solution] = {}
     state = None
     for settings in chosen.along_path(points):
@@ -159,7 +166,7 @@ def known_method(name: str) -> Method:
     """
     if name not in METHODS:
         known = ", ".join(METHODS)
-        raise SpecError("method", f"found {name!r}", f"one of {known}", nearest(name, METHODS))
+        raise SpecError("method", f"{name!r}", f"one of {known}", nearest(name, METHODS))
     return METHODS[name]
 
 
@@ -168,24 +175,25 @@ def _path_of(method: Method, params: Mapping[str, Any]) -> tuple[str, Floats]:
     if method.path is None:
         able = ", ".join(name for name, other in METHODS.items() if other.path is not None)
         hint = "Or call mkldist.solve for each value"
-        raise SpecError("method", f"found {method.name}", f"a method with a path: {able}", hint)
+        raise SpecError("method", method.name, f"a method with a path: {able}", hint)
     name = method.path.parameter
     where, expected = f"{method.name}.{name}", "a list of numbers, one for each solution"
     values = real_array(params.get(name, ()), where, expected)
     if values.ndim != 1 or not len(values):
-        found = f"found {params[name]!r:.60}" if name in params else "found none"
+        found = f"{params[name]!r:.60}" if name in params else "none"
         raise SpecError(where, found, expected)
     return name, values
 
 
 @dataclass(frozen=True, eq=False)
 class _Given:
-    """Kernels, labels, graph and weights as a user gives them."""
+    """Kernels, labels, graph, weights and groups as a user gives them."""
 
     grams: Any
     y: Any
     laplacian: Any
     weights: Any
+    groups: Any
     check: Literal["full", "active", "none"] | None
 
 
@@ -198,6 +206,7 @@ class _Instance:
     labels: Floats
     laplacian: Any
     weights: Floats | None
+    groups: Ints | None
 
     @classmethod
     def of(cls, method: Method, settings: SolverParams, given: _Given) -> _Instance:
@@ -205,7 +214,7 @@ class _Instance:
         grams, check = given.grams, given.check
         if isinstance(grams, KernelBank):
             if check is not None:
-                found = f"found {check!r} for a bank, which was checked when it was made"
+                found = f"{check!r} for a bank, which was checked when it was made"
                 raise SpecError("check", found, "no check")
             n_points = grams.n_points
         else:
@@ -219,6 +228,7 @@ class _Instance:
             has_laplacian=given.laplacian is not None,
             weighted=given.weights is not None,
             folds=settings.chosen_folds,
+            grouped=given.groups is not None,
         )
         if len(labels) != n_points:
             raise GramError("y", f"{len(labels)} labels for {n_points} points", "one label a point")
@@ -226,7 +236,8 @@ class _Instance:
         weights = weight_array(given.weights, n_points)
         if not isinstance(grams, KernelBank):
             grams = KernelBank.from_grams(grams, check=check or "full")
-        return cls(method, grams, labels, laplacian, weights)
+        groups = group_array(given.groups, len(grams)) if given.groups is not None else grams.groups
+        return cls(method, grams, labels, laplacian, weights, groups)
 
     def solve(self, settings: SolverParams, start: Any = None) -> Solution:
         """Run the method, from the state of another solution where one is given."""
@@ -237,6 +248,7 @@ class _Instance:
             laplacian=self.laplacian,
             start=start,
             weights=self.weights,
+            groups=self.groups if self.method.takes_groups else None,
         )
         steps = self.method.solve(problem, settings)
         with threads_for(view.n_points):

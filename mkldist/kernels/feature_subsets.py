@@ -137,7 +137,7 @@ class SubsetWords:
             known = ["all", "each", "views", "groups", *self.groups, *self.names]
             raise SpecError(
                 f"{place}.features",
-                f"found {features!r}",
+                f"{features!r}",
                 "'all', 'each', 'views', 'groups', {count = …}, or the name of a group or feature",
                 nearest(features, known) or self._names_known(),
             )

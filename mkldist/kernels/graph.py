@@ -165,7 +165,7 @@ def as_points(x: Any, where: str = "x") -> Any:
         else:
             points = values = np.asarray(x, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        found = f"cannot be read as numbers: {error}"
+        found = f"values that cannot be read as numbers: {error}"
         raise DataError(where, found, "numbers", "Encode text and categories") from error
     if points.ndim != 2 or 0 in points.shape:
         raise DataError(where, f"shape {points.shape}", "(n, d)", "Give one row per point")

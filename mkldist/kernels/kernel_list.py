@@ -93,6 +93,18 @@ class KernelList:
             return arrays
         return content_id(arrays=arrays, custom=[kernel.identity for kernel in self.custom])
 
+    @property
+    def groups(self) -> npt.NDArray[np.intp]:
+        """Group of each kernel, (M,): the kernels on one feature subset, such as a view, form one.
+
+        Subsets of one label form one group.
+        """
+        first: dict[str, int] = {}
+        merged = np.arange(len(self.subset_indptr) - 1)
+        for subset, label in self.subset_labels.items():
+            merged[subset] = first.setdefault(label, subset)
+        return merged[self.subset]
+
     def features_of(self, kernel: int) -> npt.NDArray[np.int32]:
         """Return the columns of one kernel's feature subset."""
         return self._columns(int(self.subset[kernel]))

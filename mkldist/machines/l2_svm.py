@@ -16,7 +16,8 @@ from __future__ import annotations
 import numpy as np
 
 from mkldist.arrays import Floats
-from mkldist.machines.svm import Certificate, SvmSolution, maximise_dual
+from mkldist.machines.svm import EPS, Certificate, SvmSolution, dual_rounding, maximise_dual
+from mkldist.optim.form_rounding import form_rounding
 
 
 def solve_l2_svm(
@@ -45,11 +46,12 @@ def solve_l2_svm(
         Its ``alpha`` has no upper bound.
     """
     ridged = K + ridge * np.eye(len(y))
+    reach = np.sqrt(np.maximum(np.diagonal(ridged), 0.0))
     beta = _scaled(_start(y, start), ridged, y)
     lower, upper = np.where(y > 0, 0.0, -np.inf), np.where(y > 0, np.inf, 0.0)
 
     def certify(beta: Floats, product: Floats) -> Certificate:
-        return _evaluate(beta, product - ridge * beta, y, ridge)
+        return _evaluate(beta, product - ridge * beta, y, ridge, reach)
 
     return maximise_dual(ridged, y, lower, upper, beta, certify, tol, max_rounds)
 
@@ -73,14 +75,24 @@ def _scaled(beta: Floats, ridged: Floats, y: Floats) -> Floats:
     return scaled
 
 
-def _evaluate(beta: Floats, f: Floats, y: Floats, ridge: float) -> Certificate:
-    """Return the certificate at `beta`; ``f = K beta`` is without the ridge."""
-    norm = float(beta @ f)
+def _evaluate(beta: Floats, f: Floats, y: Floats, ridge: float, reach: Floats) -> Certificate:
+    """Return the certificate at `beta`; ``f = K beta`` is without the ridge.
+
+    Both values make up for their rounding errors, as those of the machine of the hinge loss do;
+    `reach` are the roots of the diagonal with the ridge.
+    """
+    norm, scaled = float(beta @ f), reach * beta
     bias = best_bias(f, y)
-    slack = np.maximum(0.0, 1.0 - y * (f + bias))
-    primal = 0.5 * norm + float(slack @ slack) / (2.0 * ridge)
-    dual = float(np.abs(beta).sum()) - 0.5 * (norm + ridge * float(beta @ beta))
-    return Certificate(primal, dual, bias)
+    slack = 1.0 - y * (f + bias)
+    unsure = EPS * (reach * float(np.linalg.norm(scaled)) + 1.0)
+    hinge, most = np.maximum(0.0, slack), np.maximum(0.0, slack + unsure)
+    of_losses = float((most - hinge) @ (most + hinge)) / (2.0 * ridge)
+    rounding = 0.5 * form_rounding(norm, float(scaled @ scaled), len(y)) + of_losses
+    primal = 0.5 * norm + float(hinge @ hinge) / (2.0 * ridge) + rounding
+    ridged = norm + ridge * float(beta @ beta)
+    below = dual_rounding(beta, ridged, bias, reach)
+    dual = float(np.abs(beta).sum()) - 0.5 * ridged - below.total
+    return Certificate(primal, dual, bias, rounding, below)
 
 
 def best_bias(f: Floats, y: Floats) -> float:

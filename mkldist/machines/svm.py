@@ -29,12 +29,36 @@ from mkldist.arrays import Floats
 from mkldist.compiled import compiled
 from mkldist.optim.box_qp import newton_steps, pair_updates
 from mkldist.optim.duality_gap import relative_gap
+from mkldist.optim.form_rounding import form_rounding
 
 TOLERANCE_FLOOR = 1e-13  # relative gap below which rounding decides
 EPS = float(np.finfo(np.float64).eps)
 
 Bound = float | Floats
 """Bound C of dual variables: one number, or (n,) with one for each point."""
+
+
+class DualRounding(NamedTuple):
+    """The most that rounding may have added to a dual value ``1'alpha - 1/2 (alpha*y)'K(alpha*y)``.
+
+    Parameters
+    ----------
+    of_form : float
+        Part of the quadratic form, which grows with the square of alpha.
+    of_sums : float
+        Part of ``1'alpha``, and of what a rest of ``y'alpha`` costs, which grows with alpha.
+    """
+
+    of_form: float = 0.0
+    of_sums: float = 0.0
+
+    @property
+    def total(self) -> float:
+        """The most that the dual value may be too large by."""
+        return 0.5 * self.of_form + self.of_sums
+
+
+EXACT = DualRounding()
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +79,8 @@ class SvmSolution:
         Pair updates and Newton steps.
     values : (n,) or (n, k) float64, optional
         Decision function at the training points, bias included.
+    rounding : DualRounding
+        What rounding may have added to a dual value at alpha; `dual_objective` is less it.
     """
 
     alpha: Floats
@@ -65,6 +91,7 @@ class SvmSolution:
     iterations: int
     newton_steps: int
     values: Floats | None = None
+    rounding: DualRounding = EXACT
 
     @classmethod
     def none(cls) -> SvmSolution:
@@ -87,7 +114,27 @@ class SvmSolution:
             iterations=sum(svm.iterations for svm in machines),
             newton_steps=sum(svm.newton_steps for svm in machines),
             values=np.column_stack([svm.values for svm in machines if svm.values is not None]),
+            rounding=DualRounding(
+                sum(svm.rounding.of_form for svm in machines),
+                sum(svm.rounding.of_sums for svm in machines),
+            ),
         )
+
+    @property
+    def height(self) -> float:
+        """``1'alpha``, added up over classes, less the rounding of sums."""
+        return float(self.alpha.sum()) - self.rounding.of_sums
+
+    def dual_value(self, form: float) -> float:
+        """Return ``1'alpha - 1/2 form``, less its rounding, a lower bound.
+
+        Parameters
+        ----------
+        form : float
+            Quadratic form of alpha*y as computed, added up over classes, for a kernel whose
+            diagonal is like that of the machine's kernel.
+        """
+        return self.height - 0.5 * (form + self.rounding.of_form)
 
     @property
     def gap(self) -> float:
@@ -103,21 +150,25 @@ class Certificate(NamedTuple):
     primal : float
         Primal value with `rounding` added, an upper bound.
     dual : float
-        Dual value, a lower bound.
+        Dual value with `dual_rounding` taken off, a lower bound.
     bias : float
         The minimiser of the primal value over b.
     rounding : float
         Part of `primal` that makes up for its rounding errors.
+    dual_rounding : DualRounding
+        What `dual` is less for its own.
     """
 
     primal: float
     dual: float
     bias: float
     rounding: float = 0.0
+    dual_rounding: DualRounding = EXACT
 
     def within(self, tol: float) -> bool:
         """Return True if the relative gap, less its part of rounding, is at most `tol`."""
-        return self.primal - self.rounding - self.dual <= tol * self.primal
+        rounding = self.rounding + self.dual_rounding.total
+        return self.primal - self.dual - rounding <= tol * self.primal
 
 
 def solve_svm(
@@ -216,8 +267,10 @@ def maximise_dual(
         product = K @ beta
         best = certify(beta, product)
         violation = max(violation * 0.1, 1e-15)
-    f = product + best.bias
-    return SvmSolution(beta * y, beta, best.bias, best.primal, best.dual, updates, steps, values=f)
+    f, bounds = product + best.bias, (best.primal, best.dual)
+    return SvmSolution(
+        beta * y, beta, best.bias, *bounds, updates, steps, values=f, rounding=best.dual_rounding
+    )
 
 
 def _feasible(alpha: Floats, y: Floats, C: Bound) -> Floats:
@@ -237,11 +290,14 @@ def _evaluate(
     """Return the bounds at `beta`, with ``f = K beta`` and C of each point as `weights`.
 
     C magnifies the rounding errors of slacks that should be zero.  They are added to the primal
-    value, so that it stays an upper bound; see :func:`slack_rounding`.
+    value, so that it stays an upper bound; see :func:`slack_rounding`.  The rounding errors of the
+    dual value are taken off it; see :func:`dual_rounding`.
     """
     bias = best_bias(f, y, None if equal else weights)
     half_norm, total, loss, rounding = _terms(beta, f, y, weights, bias, reach)
-    return Certificate(half_norm + loss + rounding, total - half_norm, bias, rounding)
+    below = dual_rounding(beta, 2.0 * half_norm, bias, reach)
+    primal, dual = half_norm + loss + rounding, total - half_norm - below.total
+    return Certificate(primal, dual, bias, rounding, below)
 
 
 @compiled
@@ -258,6 +314,28 @@ def _terms(
         loss += weights[i] * max(slack[i], 0.0)
         largest = max(largest, weights[i])
     return 0.5 * norm, total, loss, largest * slack_rounding(slack, reach, beta)
+
+
+def dual_rounding(beta: Floats, norm: float, bias: float, reach: Floats) -> DualRounding:
+    """Return the most that rounding may have added to ``1'|beta| - 1/2 beta'K beta``.
+
+    Pair updates leave a rest of ``1'beta``, which costs the bias times the rest.
+
+    Parameters
+    ----------
+    beta : (n,) float64
+        Expansion coefficients.
+    norm : float
+        ``beta'K beta`` as computed.
+    bias : float
+        Bias b.
+    reach : (n,) float64
+        Roots of the diagonal of K.
+    """
+    scaled = reach * beta
+    of_norm = form_rounding(norm, float(scaled @ scaled), len(beta))
+    of_sums = EPS * float(np.abs(beta).sum()) + abs(bias * float(beta.sum()))
+    return DualRounding(of_norm, of_sums)
 
 
 @compiled

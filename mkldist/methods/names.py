@@ -16,6 +16,7 @@ TITLES = {
     "rmkl": "R-MKL, margin and radius",
     "lp_mkl": "lp-norm MKL, closed-form weights",
     "l0_mkl": "MKL with at most k kernels, greedy with exchanges",
+    "group_mkl": "MKL over groups of kernels",
     "smo_mkl": "SMO-MKL, squared p-norm",
     "skm": "Support kernel machine, SMO on the Moreau-Yosida regularised dual",
     "primalmkl": "PrimalMKL, truncated Newton and projected gradients",

@@ -12,6 +12,7 @@ from mkldist.methods.primal import primalmkl
 from mkldist.methods.smooth_dual import skm, smo_mkl
 from mkldist.methods.wrapper import (
     gmkl,
+    group_mkl,
     hessianmkl,
     l0_mkl,
     level,
@@ -35,6 +36,7 @@ MODULES = (
     rmkl,
     lp_mkl,
     l0_mkl,
+    group_mkl,
     smo_mkl,
     skm,
     primalmkl,

@@ -53,7 +53,7 @@ def read_content(file: Path) -> ModelContent:
         hint = nearest(file.name, near) or "Fit one: mkldist fit RESULTS -o MODEL"
         raise StoreError(str(file), "no such file", "a model", hint) from error
     except OSError as error:
-        found = "a folder" if file.is_dir() else f"cannot be read ({error.strerror})"
+        found = "a folder" if file.is_dir() else f"a file that cannot be read ({error.strerror})"
         raise StoreError(str(file), found, "the file of a model") from error
     return decoded(content, str(file))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from mkldist.solvers.base import Path
+from mkldist.solvers.path import Path
 from mkldist.spec.banks import BankSpec
 from mkldist.spec.graph import GraphTable
 from mkldist.spec.model import PreprocessingSpec, SweepSpec

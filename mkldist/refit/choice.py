@@ -148,7 +148,7 @@ def _of_places(nodes: Sequence[NodeArrays], wanted: Wanted, results: Path) -> Se
         asked, known = getattr(wanted, key), list(dict.fromkeys(n.place[key] for n in nodes))
         if asked is not None and asked not in known:
             hint = nearest(asked, known)
-            raise InputError(f"--{key} {asked}", "not in the results", " or ".join(known), hint)
+            raise InputError(f"--{key} {asked}", "nothing of this name", " or ".join(known), hint)
         if asked is not None:
             nodes = [node for node in nodes if node.place[key] == asked]
         elif key == "dataset" and len(known) > 1:

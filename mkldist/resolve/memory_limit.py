@@ -26,7 +26,7 @@ def parse_memory(text: str | None) -> int | None:
     except (ValueError, OverflowError):
         n_bytes = 0
     if n_bytes <= 0:
-        raise SpecError("memory", f"found {text!r}", "a number of bytes such as '2GiB'")
+        raise SpecError("memory", f"{text!r}", "a number of bytes such as '2GiB'")
     return n_bytes
 
 
@@ -52,7 +52,7 @@ def check_memory(plan: Plan, threads: int) -> None:
     largest = max(bank.n_points for bank in plan.banks)
     raise SpecError(
         "memory",
-        f"found {plan.spec.memory!r}",
+        f"{plan.spec.memory!r}",
         f"at least {math.ceil(least / 2**20)} MiB, for the libraries, "
         f"{'a whole bank' if loaded else 'a buffer'} and one solver on {largest} points"
         + (f" in each of {threads} threads" if threads > 1 else ""),

@@ -151,7 +151,7 @@ def _refused_values(
         expected = f"{refusal.others}: {one_of(others)}"
     return SpecError(
         f"methods.{key}",
-        f"{method.name} with loss {getattr(params, 'loss', method.loss)} {refusal.reason}, "
+        f"{method.name} with loss {getattr(params, 'loss', method.loss)}, which {refusal.reason}, "
         f"but data set {dataset.name!r} is one of regression",
         expected,
         "Or remove the method or the data set",

@@ -161,7 +161,7 @@ def resolve_methods(spec: SweepSpec) -> dict[str, MethodGrid]:
         if entry.name not in METHODS:
             raise SpecError(
                 f"{where}.name",
-                f"unknown method {entry.name!r}",
+                f"the unknown method {entry.name!r}",
                 f"one of {', '.join(METHODS)}",
                 nearest(entry.name, METHODS) or meant(entry.name),
             )

@@ -135,7 +135,7 @@ def _tolerances(search: SearchSpec, where: str, tol: float) -> list[float]:
     if first <= tol:
         raise SpecError(
             "search.first",
-            f"{'found' if search.first else 'by default'} {first:g}",
+            f"{first:g}" if search.first else f"{first:g} by default",
             f"a tolerance above {tol:g}, that of {where}",
             "Set first, or a smaller tol",
         )

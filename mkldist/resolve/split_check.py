@@ -73,7 +73,7 @@ def check_folds(grids: Mapping[str, MethodGrid], dataset: Dataset, splits: Seque
             if grid.method.refuses(facts, folds=params.chosen_folds) is not None:
                 raise SpecError(
                     f"methods.{key}.folds",
-                    f"found {params.chosen_folds}",
+                    f"{params.chosen_folds}",
                     f"at most {smallest}, the labelled points of the smallest class in a training "
                     f"part of {dataset.name!r}",
                     "Lower it, or omit it",

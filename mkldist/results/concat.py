@@ -67,7 +67,7 @@ def concat(tree: xr.DataTree, dim: str) -> xr.DataTree:
 
     if dim not in DIMS:
         known = ", ".join(DIMS)
-        raise InputError("concat", f"found {dim!r}", f"one of {known}", nearest(dim, DIMS))
+        raise InputError("concat", f"{dim!r}", f"one of {known}", nearest(dim, DIMS))
     nodes = [(place_of(node), node) for node in method_nodes(tree)]
     parts = PLACES.values()
     several = {part for part in parts if len({place[part] for place, _ in nodes}) > 1}

@@ -56,13 +56,13 @@ def export(
     """
     if format not in FORMATS:
         raise InputError(
-            "format", f"found {format!r}", f"one of {', '.join(FORMATS)}", nearest(format, FORMATS)
+            "format", f"{format!r}", f"one of {', '.join(FORMATS)}", nearest(format, FORMATS)
         )
     package = _PACKAGES.get(format)
     if package is not None and find_spec(package) is None:
         raise InputError(
             "format",
-            f"found {format!r} without {package}",
+            f"{format!r} without {package}",
             f"the package {package}",
             f"pip install 'mkldist[{format}]' installs it; csv needs none",
         )

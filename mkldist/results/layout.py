@@ -336,7 +336,7 @@ def check_names(spec: SweepSpec) -> None:
         if name in taken:
             raise SpecError(
                 f"{table}.{name}.{key}",
-                f"found {name!r}",
+                f"{name!r}",
                 "a name other than that of a coordinate",
                 "Rename it",
             )

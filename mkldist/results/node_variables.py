@@ -150,12 +150,12 @@ def _check_variables(
     for variable in wanted:
         place = f"{where}/{variable.name}"
         if variable.name not in dataset:
-            raise StoreError(place, "found nothing", "a variable")
+            raise StoreError(place, "nothing", "a variable")
         array, expected = dataset[variable.name], dims + variable.dims
         if array.dims != expected:
-            raise StoreError(place, f"found dims {array.dims}", f"dims {expected}")
+            raise StoreError(place, f"dims {array.dims}", f"dims {expected}")
         if not _is_of(array.dtype, variable.dtype):
-            raise StoreError(place, f"found dtype {array.dtype}", variable.dtype)
+            raise StoreError(place, f"dtype {array.dtype}", variable.dtype)
 
 
 def _is_of(dtype: Any, expected: str) -> bool:

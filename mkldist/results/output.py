@@ -151,7 +151,7 @@ def claimed(path: Path, sweep_name: str, file: Path | None = None) -> Iterator[O
             claim = claim_on(path)
             raise OutputError(
                 str(path),
-                f"in use by another mkldist process{f' ({claim})' if claim else ''}",
+                f"another mkldist process{f' ({claim})' if claim else ''} that uses it",
                 "one process per output folder",
                 "Wait for it to end, or choose another folder with --output",
             ) from error
@@ -175,7 +175,7 @@ def _make(path: Path) -> None:
     except FileNotFoundError as error:  # the answer of file systems such as /proc
         raise OutputError(
             str(path),
-            "cannot be made",
+            "a folder that cannot be made",
             "a place where folders can be made",
             "Choose another with --output",
         ) from error
@@ -239,7 +239,7 @@ def manifest_name(path: Path) -> str:
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise OutputError(
             str(manifest),
-            f"cannot be read ({type(error).__name__})",
+            f"a manifest that cannot be read ({type(error).__name__})",
             "the manifest of a sweep",
             "Choose another folder with --output",
         ) from error

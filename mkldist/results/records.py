@@ -121,7 +121,7 @@ def _content(path: Path) -> bytes | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        found = f"cannot be read ({error.strerror})"
+        found = f"a record that cannot be read ({error.strerror})"
         raise UnreadableError(str(path), found, "a record") from error
 
 

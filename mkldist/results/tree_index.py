@@ -135,9 +135,10 @@ class TreeIndex:
 
 def damaged(path: Path, error: BaseException) -> StoreError:
     """Return the error for a tree that cannot be read."""
+    said = " ".join(str(error).split())
     return StoreError(
         str(path),
-        f"cannot be read ({type(error).__name__}: {' '.join(str(error).split())[:200]})",
+        f"results that cannot be read ({type(error).__name__}: {said[:200]})",
         "results as a sweep writes them",
         "Delete the results.zarr and repeat the sweep's command: it is made anew from the records",
     )

@@ -108,5 +108,7 @@ def _build(
         if isinstance(error, MkldistError):
             raise error
         where = f"bank {bank}"
-        raise StoreError(where, f"cannot be built: {error_line(error)}", "a bank") from error
+        raise StoreError(
+            where, f"a bank that cannot be built: {error_line(error)}", "a bank"
+        ) from error
     return loop.counts

@@ -199,7 +199,7 @@ def connect(
         mkldist.
     """
     if scheduler and cluster_file:
-        raise SpecError("--scheduler and --cluster", "found both", "one of them")
+        raise SpecError("--scheduler and --cluster", "both options", "one of them")
     if dashboard_port:
         _check_port(dashboard_port, alone=not scheduler and not cluster_file)
     import dask
@@ -248,14 +248,14 @@ def read_cluster_file(path: Path) -> ClusterFile:
     except OSError as error:
         raise SpecError(where, error.strerror or str(error), "a cluster file") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise SpecError(where, f"not YAML: {error}", "a cluster file") from error
+        raise SpecError(where, f"text that is not YAML: {error}", "a cluster file") from error
     if not isinstance(content, dict):
         raise SpecError(where, "no mapping", "keys class, options and, if wanted, workers")
     for key in content:
         if key not in CLUSTER_FILE_KEYS:
             expected = "one of " + ", ".join(CLUSTER_FILE_KEYS)
             raise SpecError(
-                where, f"unknown key {key!r}", expected, nearest(str(key), CLUSTER_FILE_KEYS)
+                where, f"the unknown key {key!r}", expected, nearest(str(key), CLUSTER_FILE_KEYS)
             )
     options, workers = content.get("options") or {}, content.get("workers")
     if not isinstance(content.get("class"), str):
@@ -285,7 +285,7 @@ def cluster_class(description: ClusterFile) -> Any:
         hint = "Install it with: pip install 'mkldist[cluster]'" if "jobqueue" in module else ""
         raise SpecError(
             f"{description.where}: class",
-            f"cannot import {description.cls} ({error})",
+            f"{description.cls}, which cannot be imported ({error})",
             "the dotted path of an installed cluster class",
             hint,
         ) from error
@@ -296,7 +296,7 @@ def _check_port(port: int, *, alone: bool) -> None:
     where = f"--dashboard-port {port}"
     if not alone:
         wanted = "workers of this machine"
-        raise SpecError(where, "found --scheduler or --cluster", wanted, "Omit --dashboard-port")
+        raise SpecError(where, "--scheduler or --cluster", wanted, "Omit --dashboard-port")
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -328,7 +328,7 @@ def _start(
     except Exception as error:
         raise ClusterError(
             where,
-            f"{what} did not start: {type(error).__name__}: {error}",
+            f"{what} that did not start: {type(error).__name__}: {error}",
             expected,
             f"{hint}. Repeat the command to do the rest of the sweep",
         ) from error
@@ -365,7 +365,7 @@ def _prepare_workers(client: Client, *, interruptible: bool) -> None:
     except Exception as error:
         raise ClusterError(
             "workers",
-            f"a worker cannot use mkldist: {type(error).__name__}: {error}",
+            f"a worker that cannot use mkldist: {type(error).__name__}: {error}",
             "the same version of mkldist in the environment of every worker",
         ) from error
 

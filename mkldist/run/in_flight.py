@@ -160,7 +160,7 @@ def _lost() -> ClusterError:
     """Return the error for a scheduler that no longer answers."""
     return ClusterError(
         "scheduler",
-        "the connection was lost",
+        "a lost connection",
         "a scheduler that outlives the sweep",
         "Repeat the command: it keeps recorded runs and computes the others",
     )

@@ -41,9 +41,9 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from mkldist.arrays import Floats
+from mkldist.arrays import Floats, Ints
 from mkldist.counters import Counters
 from mkldist.errors import GramError
 from mkldist.gram.cross_values import NewPoints
@@ -51,10 +51,13 @@ from mkldist.gram.requests import Request
 from mkldist.memory import ProblemSize, SolverMemory
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.solvers.clock import Clock
+from mkldist.solvers.path import Path
+from mkldist.solvers.range import within_range
 from mkldist.solvers.refusals import (
     LEARNS_CLASSES_APART,
     NEEDS_GRAPH,
     USES_NO_GRAPH,
+    USES_NO_GROUPS,
     WEIGHS_POINTS_ALIKE,
     ProblemFacts,
     Refusal,
@@ -93,6 +96,11 @@ class Problem:
     spare_bytes : int, optional
         Bytes that the solver may take beyond those that it needs, see :attr:`Method.memory`; by
         default as many as its parameters say.
+    groups : (M,) intp, optional
+        Group of each kernel, only for methods with ``takes_groups``.
+    spread : callable, optional
+        Turns weights of the solver's kernels into those of the bank's, which a trace records; by
+        default they are the same.
     """
 
     y: Floats
@@ -102,6 +110,8 @@ class Problem:
     start: Any = None
     weights: Floats | None = None
     spare_bytes: int | None = None
+    groups: Ints | None = None
+    spread: Callable[[Floats], Floats] | None = None
 
     @property
     def n_points(self) -> int:
@@ -149,6 +159,11 @@ class SolverParams(BaseModel):
         description="limit on seconds of the solver's time",
     )
     trace: bool = Field(False, description="record objective, bounds and weights per iteration")
+
+    @field_validator("*")
+    @classmethod
+    def _in_range(cls, value: Any) -> Any:
+        return within_range(value)
 
     @property
     def target(self) -> Target:
@@ -307,7 +322,7 @@ class Solution:
         if grams.ndim != 3 or (grams.shape[0], grams.shape[2]) != expected:
             raise GramError(
                 "grams_test",
-                f"found shape {grams.shape}",
+                f"shape {grams.shape}",
                 f"(M, n_test, n) = ({expected[0]}, n_test, {expected[1]})",
             )
         decision = np.full((grams.shape[1], *np.shape(self.bias)), self.bias, dtype=np.float64)
@@ -316,22 +331,6 @@ class Solution:
             coefficients = self.coefficients if own is None else own[s]
             decision += self.kernel_weights[m] * (grams[m] @ coefficients)
         return decision
-
-
-@dataclass(frozen=True)
-class Path:
-    """Regularisation path: a method starts each solver from the solution at the last value.
-
-    Parameters
-    ----------
-    parameter : str
-        Name of the parameter that varies along the path.
-    rising : bool
-        True if larger values regularise less, so that the path starts at the smallest.
-    """
-
-    parameter: str
-    rising: bool
 
 
 def usual_passes(n_kernels: int) -> int:
@@ -367,6 +366,8 @@ class Method:
     joint_classes, weighs_points : bool
         True if the solver takes labels of k columns, whose classes share kernel weights; and
         weights of the points, ``Problem.weights``.
+    takes_groups : bool
+        True if the solver takes groups of kernels, ``Problem.groups``.
     typical_passes : callable
         Passes that a plan expects of a solver over a bank of M kernels, by M.
     memory : callable
@@ -387,6 +388,7 @@ class Method:
     path: Path | None = None
     joint_classes: bool = False
     weighs_points: bool = False
+    takes_groups: bool = False
     typical_passes: Callable[[int], int] = usual_passes
     memory: Callable[[ProblemSize, Any], SolverMemory] = usual_memory
 
@@ -412,6 +414,8 @@ class Method:
             return LEARNS_CLASSES_APART
         if problem.weighted and not self.weighs_points:
             return WEIGHS_POINTS_ALIKE
+        if problem.grouped and not self.takes_groups:
+            return USES_NO_GROUPS
         if not (target is None or problem.targets is None or target in problem.targets):
             return refused_labels(target, problem.targets)
         if problem.smallest_class is not None and folds > problem.smallest_class:
@@ -420,7 +424,4 @@ class Method:
 
     def along_path(self, points: Iterable[Params]) -> list[Params]:
         """Return settings by decreasing regularisation; as they are where there is no path."""
-        if self.path is None:
-            return list(points)
-        parameter, rising = self.path.parameter, self.path.rising
-        return sorted(points, key=lambda p: float(getattr(p, parameter)), reverse=not rising)
+        return list(points) if self.path is None else self.path.ordered(points)

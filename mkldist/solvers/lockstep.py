@@ -17,7 +17,15 @@ import numpy as np
 
 from mkldist.gram.bank import Bank
 from mkldist.gram.passes import check
-from mkldist.gram.requests import Combine, Inner, Matvec, Quadratic, Radii, Request
+from mkldist.gram.requests import (
+    Combine,
+    Diagonal,
+    Inner,
+    Matvec,
+    Quadratic,
+    Radii,
+    Request,
+)
 from mkldist.gram.view import BankView, answer_views
 from mkldist.solvers.base import Problem, Solution, Steps
 from mkldist.solvers.clock import working_time
@@ -267,3 +275,5 @@ def _cost(request: Request, n_kernels: int) -> float:
             return float(n_kernels * len(matrices))
         case Radii():
             return RADIUS_COST * n_kernels
+        case Diagonal(weights):
+            return float(n_kernels * weights.shape[1]) / len(weights)

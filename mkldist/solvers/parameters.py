@@ -115,7 +115,7 @@ def validate(params: type[SolverParams], where: str, values: Mapping[str, Any]) 
         place = ".".join([where, *(str(part) for part in first["loc"][:1])])
         if first["type"] in ("value_error", "literal_error"):
             raise spec_error(first, place, params) from None
-        raise SpecError(place, f"found {spelled(first['input'])}", expected(first)) from None
+        raise SpecError(place, spelled(first["input"]), expected(first)) from None
 
 
 def check_effect(
@@ -151,7 +151,7 @@ def check_effect(
         found = spelled(getattr(idle[0], other))
         raise SpecError(
             f"{where}.{name}",
-            f"{name} has no effect with {other} = {found}",
+            f"{name} with {other} = {found}, where it has no effect",
             f"{other} = {' or '.join(map(spelled, values))}, or no {name}",
             hint if len(idle) < len(points) else "",
         )
@@ -201,7 +201,7 @@ def expand(
     }
     for name in names:
         if len(dims[name]) < len(series[name]):
-            raise SpecError(f"{where}.{name}", f"found {spelled(series[name])}", "every value once")
+            raise SpecError(f"{where}.{name}", spelled(series[name]), "every value once")
     return MethodGrid(method, dims, points)
 
 
@@ -236,7 +236,7 @@ def searched(
     choices = _varying(where, rest)
     for name, values in choices.items():
         if len(set(map(repr, values))) < len(values):
-            raise SpecError(f"{where}.{name}", f"found {spelled(values)}", "every value once")
+            raise SpecError(f"{where}.{name}", spelled(values), "every value once")
     fixed = {name: value for name, value in rest.items() if name not in choices}
     ends = {**{name: span.ends for name, span in spans.items()}, **choices}
     points = tuple(
@@ -258,6 +258,6 @@ def _varying(where: str, given: Mapping[str, Any]) -> dict[str, list[Any]]:
         if not isinstance(values, list):
             continue
         if not values:
-            raise SpecError(f"{where}.{name}", "found an empty list", "at least one value")
+            raise SpecError(f"{where}.{name}", "an empty list", "at least one value")
         found[name] = values
     return found

@@ -23,6 +23,7 @@ class Part(enum.StrEnum):
     LABELS = "labels"
     WEIGHTS = "weights"
     FOLDS = "folds"
+    GROUPS = "groups"
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,8 @@ class ProblemFacts:
         True if several classes, one column of labels each, are to share kernel weights.
     weighted : bool
         True if points have weights, which multiply their losses.
+    grouped : bool
+        True if a user says which kernels form a group.
     targets : collection of Target, optional
         All targets that the labels fit.
     smallest_class : int, optional
@@ -46,6 +49,7 @@ class ProblemFacts:
     laplacian: bool | None = None
     shared_weights: bool = False
     weighted: bool = False
+    grouped: bool = False
     targets: Collection[Target] | None = None
     smallest_class: int | None = None
 
@@ -86,6 +90,12 @@ WEIGHS_POINTS_ALIKE = Refusal(
     "gives every point the same weight",
     "no weights of points",
     "a method that multiplies C by them",
+)
+USES_NO_GROUPS = Refusal(
+    Part.GROUPS,
+    "takes each kernel by itself",
+    "none",
+    "a method over groups of kernels",
 )
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from mkldist.arrays import Bools, Ints
-from mkldist.gram.requests import Combine, Matvec, Quadratic, Request
+from mkldist.gram.requests import Combine, Diagonal, Matvec, Quadratic, Request
 from mkldist.solvers.base import Solution
 
 
@@ -56,5 +56,7 @@ def _kernels_read(request: Request) -> Ints | None:
             return used if kernels is None else kernels[used]
         case Matvec(kernels) | Quadratic(_, kernels):
             return kernels
+        case Diagonal():  # entries, and no kernel as a whole
+            return np.empty(0, dtype=np.intp)
         case _:
             return None

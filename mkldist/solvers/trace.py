@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -29,10 +30,15 @@ class Trace:
         Record nothing if False.
     clock : Clock
         Clock of the solver's time.
+    spread : callable, optional
+        Turns weights of the solver's kernels into those of the bank's, see
+        :attr:`mkldist.solvers.base.Problem.spread`.
     """
 
-    def __init__(self, enabled: bool, clock: Clock) -> None:
-        self._enabled, self._clock = enabled, clock
+    def __init__(
+        self, enabled: bool, clock: Clock, spread: Callable[[Floats], Floats] | None = None
+    ) -> None:
+        self._enabled, self._clock, self._spread = enabled, clock, spread
         self._rows: list[tuple[float, float, float, float]] = []
         self._largest: list[tuple[npt.NDArray[np.intp], Floats]] = []
 
@@ -48,6 +54,8 @@ class Trace:
         """
         if not self._enabled:
             return
+        if self._spread is not None:
+            weights = self._spread(weights)
         active = float((weights > ACTIVE_THRESHOLD).sum())
         self._rows.append((self._clock.elapsed, objective, dual_objective, active))
         count = min(N_LARGEST, len(weights))

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from mkldist.arrays import Floats, Ints
-from mkldist.gram.requests import Combine, Matvec, Quadratic, Request
+from mkldist.gram.requests import Combine, Quadratic, Request
 from mkldist.solvers.screening import Candidates
 
 FIRST_KERNELS = 20
@@ -154,9 +154,8 @@ class WorkingSet:
         if not len(points):
             return np.zeros((0, len(kernels)))
         columns = np.moveaxis(points, 1, 0).reshape(points.shape[1], -1)
-        products: Floats = yield Matvec(kernels, columns)
-        q = np.einsum("nc,snc->cs", columns, products).reshape(len(points), -1, len(kernels))
-        by_point: Floats = q.sum(axis=1)
+        q: Floats = yield Quadratic(columns, kernels)
+        by_point: Floats = q.T.reshape(len(points), -1, len(kernels)).sum(axis=1)
         return by_point
 
 

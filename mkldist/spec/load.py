@@ -167,7 +167,9 @@ def document_of(path: Path) -> dict[str, Any]:
         said = (error.strerror or str(error)).lower()
         raise SpecError(str(path), said, "a sweep file that can be read") from None
     except UnicodeDecodeError:
-        raise SpecError(str(path), "not text in UTF-8", "a sweep file in TOML") from None
+        raise SpecError(
+            str(path), "bytes that are not UTF-8 text", "a sweep file in TOML"
+        ) from None
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -186,13 +188,15 @@ def _not_toml(path: Path, text: str, message: str) -> SpecError:
     found = re.match(r"line (\d+), column", position)
     lines = text.splitlines()
     if found is None or int(found[1]) > len(lines):
-        return SpecError(str(path), f"not TOML: {message}")
+        return SpecError(str(path), f"text that is not TOML: {message}")
     line = lines[int(found[1]) - 1].strip()
     hint = "Write text in quotes" if said == "Invalid value" else ""
     if said == "Cannot overwrite a value":
         hint = "Give each key once; begin every entry of a list with its own header, [[like.this]]"
     said = said[:1].lower() + said[1:]
-    return SpecError(f"{path}, line {found[1]}", f"not TOML: {said}, in {line!r}", hint=hint)
+    return SpecError(
+        f"{path}, line {found[1]}", f"text that is not TOML: {said}, in {line!r}", hint=hint
+    )
 
 
 def _nearby(path: Path) -> str:

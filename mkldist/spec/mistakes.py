@@ -93,14 +93,16 @@ def spec_error(error: ErrorDetails, where: str, model: type[BaseModel] = SweepSp
         case "missing":
             key = str(location[-1])
             wanted = f"at least one {_ENTRIES[key]} entry" if key in _ENTRIES else f"{key} = ..."
-            return SpecError(where, "missing", wanted)
+            return SpecError(where, "nothing", wanted)
         case "literal_error":
             return _not_among(where, error)
         case "value_error":
-            said, _, wanted = error["msg"].removeprefix("Value error, ").partition("; expected ")
+            said, _, wanted = (
+                error["msg"].removeprefix("Value error, found ").partition("; expected ")
+            )
             return SpecError(where, said, wanted)
         case _:
-            return SpecError(where, f"found {spelled(error['input'])}", expected(error, location))
+            return SpecError(where, spelled(error["input"]), expected(error, location))
 
 
 def expected(error: ErrorDetails, location: Location = ()) -> str:
@@ -150,7 +152,7 @@ def unknown_key(where: str, what: str, name: str, known: Sequence[str]) -> SpecE
             if name in _model_at((section,), SweepSpec).model_fields
         ]
         hint = f"Move {name!r} under {homes[0]}" if homes else meant(name)
-    return SpecError(where, f"unknown {what}", f"one of {', '.join(known)}", hint)
+    return SpecError(where, f"an unknown {what}", f"one of {', '.join(known)}", hint)
 
 
 def _other_case(name: str, known: Sequence[str]) -> str:
@@ -172,7 +174,7 @@ def _not_among(where: str, error: ErrorDetails) -> SpecError:
     hint = _meant_among(found, words) or nearest(found, words) if isinstance(found, str) else ""
     choice = ", ".join(map(spelled, words))
     wanted = f"one of {choice}" if len(words) > 1 else choice
-    return SpecError(where, f"found {spelled(found)}", wanted, hint)
+    return SpecError(where, spelled(found), wanted, hint)
 
 
 def _model_at(location: Location, model: type[BaseModel]) -> type[BaseModel]:

@@ -68,7 +68,7 @@ def _parts(key: str, where: str) -> list[str]:
         node: Any = tomllib.loads(re.sub(r"\[(\d+)\]", r".\1", key) + " = 0")
     except tomllib.TOMLDecodeError:
         raise SpecError(
-            where, f"found the path {key!r}", "keys with dots between them, as in splits.repeats=5"
+            where, f"the path {key!r}", "keys with dots between them, as in splits.repeats=5"
         ) from None
     parts = []
     while isinstance(node, dict):
@@ -82,7 +82,7 @@ def _step(node: Any, part: str, where: str, path: str) -> int | str:
     if isinstance(node, dict):
         return part
     if not isinstance(node, list):
-        raise SpecError(where, f"{path} is the value {spelled(node)}", "a table or list")
+        raise SpecError(where, f"the value {spelled(node)} at {path}", "a table or list")
     if part.isdigit() and int(part) < len(node):
         return int(part)
     for called in (
@@ -93,7 +93,9 @@ def _step(node: Any, part: str, where: str, path: str) -> int | str:
             return called[0]
         if called:
             items = " and ".join(f"{path}[{i}]" for i in called)
-            raise SpecError(where, f"{items} are both {part!r}", "the index instead of the name")
+            raise SpecError(
+                where, f"{items}, both called {part!r}", "the index instead of the name"
+            )
     names = [str(name) for item in node if (name := name_of(item, path))]
     raise SpecError(
         where,

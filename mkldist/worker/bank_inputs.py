@@ -141,6 +141,11 @@ class BankInputs:
     seed: int
     _folds: dict[tuple[int, SelectionSpec], tuple[Ints, ...]] = field(default_factory=dict)
 
+    @property
+    def groups(self) -> Ints | None:
+        """Group of each kernel, (M,): its features; None for precomputed Gram matrices."""
+        return None if self.kernels is None else self.kernels.groups
+
     def source(self) -> BankSource:
         """Return the source of the bank's values: kernels on points, or precomputed matrices."""
         if self.kernels is not None:

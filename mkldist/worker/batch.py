@@ -259,6 +259,7 @@ class _Batch:
             laplacian=None if run.graph is None else laplacian(ref, run.graph, run.split),
             start=start,
             spare_bytes=memory.spare_within(self.memory_limit),
+            groups=inputs.groups if method.takes_groups else None,
         )
         steps = method.solve(problem, method.params(**run.params))
         after = None

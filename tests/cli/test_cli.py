@@ -162,7 +162,7 @@ def test_plan_prints_the_graphs(tmp_path):
     graph = '[graph]\nneighbours = 7\nweights = "heat"\n[[banks]]'
     (tmp_path / "tiny.toml").write_text(SWEEP.replace("[[banks]]", graph))
     done = run(tmp_path, "plan", "tiny.toml", code=2)
-    assert "tiny.toml: graph: a graph, which no method of this sweep uses" in done.stderr
+    assert "tiny.toml: graph: found a graph, which no method of this sweep uses" in done.stderr
     done = run(tmp_path, "plan", "tiny.toml", "--set", "methods.majority.name=lapsvm")
     assert "2 Laplacians, one for each split: 7 neighbours, euclidean" in done.stdout
 
@@ -233,19 +233,22 @@ def test_list_of_sweeps_shows_descriptions(tmp_path):
     ("words", "said"),
     [
         (("sweep", "none.toml"), "no such file"),
-        (("sweep", "tiny.toml", "--set", "tolx=1"), "--set tolx=1: unknown key"),
+        (("sweep", "tiny.toml", "--set", "tolx=1"), "--set tolx=1: found an unknown key"),
         (("sweep", "tiny.toml", "--set", "methods.level.C=[]"), "at least one value"),
         (("sweep", "tiny.toml", "--set", "datasets.two_moons.source=two_mons"), "two_moons"),
-        (("sweep", "tiny.toml", "--data-dir", "nowhere"), "--data-dir nowhere: nothing there"),
-        (("sweep", "tiny.toml", "--data-dir", "tiny.toml"), "--data-dir tiny.toml: a file"),
-        (("list", "datasets", "--data-dir", "nowhere"), "--data-dir nowhere: nothing there"),
+        (
+            ("sweep", "tiny.toml", "--data-dir", "nowhere"),
+            "--data-dir nowhere: found nothing there",
+        ),
+        (("sweep", "tiny.toml", "--data-dir", "tiny.toml"), "--data-dir tiny.toml: found a file"),
+        (("list", "datasets", "--data-dir", "nowhere"), "--data-dir nowhere: found nothing there"),
         (
             ("sweep", "tiny.toml", "--data-dir", "nowhere", "--set", "tolx=1"),
-            "--set tolx=1: unknown key",
+            "--set tolx=1: found an unknown key",
         ),
         (
             ("plan", "tiny.toml", "--data-dir", "nowhere", "--set", "methods.majority.Cs=1"),
-            "--set methods.majority.Cs=1: unknown",
+            "--set methods.majority.Cs=1: found an unknown",
         ),
         (("sweep", "tiny.toml", "--memory", "plenty"), "--memory plenty: found 'plenty'"),
         (
@@ -273,11 +276,11 @@ def test_list_of_sweeps_shows_descriptions(tmp_path):
                 "--set",
                 "methods.1.epsilon=[1, 2]",
             ),
-            '--set methods.1.epsilon=[1, 2]: epsilon has no effect with loss = "logistic"',
+            '--set methods.1.epsilon=[1, 2]: found epsilon with loss = "logistic", where it',
         ),
         (
             ("plan", "tiny.toml", "--set", 'splits={kind="predefined"}'),
-            "bad data: tiny.toml: splits of data set 'two_moons': no predefined partitions",
+            "bad data: tiny.toml: splits of data set 'two_moons': found no predefined partitions",
         ),
         (
             ("plan", "tiny.toml", "--set", "splits.kind=predefined"),
@@ -287,7 +290,7 @@ def test_list_of_sweeps_shows_descriptions(tmp_path):
             ("sweep", "tiny.toml", "--set", "methods.majority.label=split"),
             "--set methods.majority.label=split: found 'split'; expected a name other",
         ),
-        (("sweep", "quickstrat"), "quickstrat: no such file"),
+        (("sweep", "quickstrat"), "quickstrat: found no such file"),
         (("swep", "tiny.toml"), "Did you mean 'sweep'?"),
         (("run", "tiny.toml"), "Did you mean 'sweep'?"),
         (("report",), "Did you mean 'status'?"),
@@ -295,12 +298,12 @@ def test_list_of_sweeps_shows_descriptions(tmp_path):
         (("sweep", "tiny.toml", "--n-jobs", "2"), "Did you mean '--workers'?"),
         (("sweep", "tiny.toml", "--colour"), "No such option"),
         (("plan", "tiny.toml", "--set", "methods.majority.name=lapsvm"), "needs a graph"),
-        (("list", "methods", "simplmkl"), "bad input: simplmkl: nothing of this name"),
+        (("list", "methods", "simplmkl"), "bad input: simplmkl: found nothing of this name"),
         (("list", "methods", "simplmkl"), "Did you mean 'simplemkl'?"),
         (("show", "simplmkl"), "Did you mean 'simplemkl'?"),
         (("list", "kernels", "rbf"), "expected a kernel function or family. Write"),
         (("show", "rbf"), 'Write "gaussian".'),
-        (("show", "level", "--kind", "family"), "level: nothing of this name"),
+        (("show", "level", "--kind", "family"), "level: found nothing of this name"),
         (
             ("sweep", "tiny.toml", "--set", "datasets.two_moons.source=friedman1"),
             "data set 'two_moons' is one of regression; expected a method that learns real values",

@@ -11,11 +11,11 @@ from mkldist.cli.failures import DEBUG_VARIABLE, reporting
 from mkldist.errors import ClusterError, DataError, SpecError
 
 ENDS = [
-    (SpecError("s.toml: tol", "found -1", "a number above 0", "Leave it out"), 2,
+    (SpecError("s.toml: tol", "-1", "a number above 0", "Leave it out"), 2,
      "mkldist: bad sweep: s.toml: tol: found -1; expected a number above 0. Leave it out.\n"),
-    (DataError("a.csv", "no rows"), 2, "mkldist: bad data: a.csv: no rows\n"),
+    (DataError("a.csv", "no rows"), 2, "mkldist: bad data: a.csv: found no rows\n"),
     (ClusterError("scheduler tcp://x", "no answer"), 1,
-     "mkldist: cluster: scheduler tcp://x: no answer\n"),
+     "mkldist: cluster: scheduler tcp://x: found no answer\n"),
     (KeyboardInterrupt(), 130, "mkldist: interrupted\n"),
     (KeyboardInterrupt("3 of 4"), 130, "mkldist: interrupted: 3 of 4\n"),
     (click.Abort(), 130, "mkldist: interrupted\n"),
@@ -45,7 +45,7 @@ def test_a_traceback_is_shown_on_demand_and_keeps_the_code(monkeypatch, capsys):
     assert caught.value.code == 2
     said = capsys.readouterr().err
     assert said.startswith("Traceback")
-    assert said.endswith("mkldist: bad sweep: s.toml: no such file\n")
+    assert said.endswith("mkldist: bad sweep: s.toml: found no such file\n")
 
 
 def test_success_says_nothing(capsys):

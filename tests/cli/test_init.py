@@ -76,5 +76,5 @@ def test_arrays_need_no_columns(here):
 
 
 def test_a_missing_file_is_named():
-    with pytest.raises(MkldistError, match=r"hearts\.csv: no such file"):
+    with pytest.raises(MkldistError, match=r"hearts\.csv: found no such file"):
         run_init("hearts.csv")

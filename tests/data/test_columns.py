@@ -60,9 +60,9 @@ def test_a_label_that_is_ignored_is_not_chosen_by_its_name() -> None:
 
 
 @pytest.mark.parametrize(("choice", "words"), [
-    (ColumnChoice(ignore=("aa",)), ("ignore: no column 'aa'", "Did you mean 'a'?")),
-    (ColumnChoice(categorical=("zzz",)), ("categorical: no column 'zzz'", "a, b, label")),
-    (ColumnChoice(id="x1"), ("id: no column 'x1'",)),
+    (ColumnChoice(ignore=("aa",)), ("ignore: found no column 'aa'", "Did you mean 'a'?")),
+    (ColumnChoice(categorical=("zzz",)), ("categorical: found no column 'zzz'", "a, b, label")),
+    (ColumnChoice(id="x1"), ("id: found no column 'x1'",)),
     (ColumnChoice(ignore=("a",), categorical=("a",)), ("'a' in ignore and in categorical",)),
     (ColumnChoice(ignore=("a", "a")), ("'a' twice in ignore",)),
     (ColumnChoice("a", id="a"), ("'a' as the label and in another role",)),
@@ -84,9 +84,9 @@ def test_sources_without_columns_take_none(key: str) -> None:
 
 def test_names_that_are_missing_or_twice() -> None:
     check_names(NAMES, "t")
-    with mistake("columns 1, 3 have the same name 'a'", "Rename"):
+    with mistake("the name 'a' of columns 1, 3", "Rename"):
         check_names(["a", "b", "a", "label"], "t")
-    with mistake("column 1 of 3 has no name", "index=False"):
+    with mistake("no name of column 1 of 3", "index=False"):
         check_names(["", "b", "label"], "t")
     with mistake("1 column (a b label)", "comma, semicolon or tab"):
         check_names(["a b label"], "t")

@@ -125,7 +125,7 @@ def test_columns_that_divide_the_rows_are_no_features(tmp_path: Path) -> None:
     raw = read(tmp_path, text, of_splits=("patient",))
     assert raw.feature_names == ("a",)
     assert raw.of_splits["patient"].tolist() == ["p2", "p1", "p2"]
-    with mistake("splits: no column 'patiant'", "Did you mean 'patient'?"):
+    with mistake("splits: found no column 'patiant'", "Did you mean 'patient'?"):
         read(tmp_path, text, of_splits=("patiant",))
 
 

@@ -108,10 +108,10 @@ def test_the_label_is_the_one_column_that_is_called_so(patients):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("a,b\n1,2\n3", "row 3: 1 fields; expected 2"),
+        ("a,b\n1,2\n3", "row 3: found 1 fields; expected 2"),
         ("a,b\n", "a header and no rows"),
-        ("a,a\n1,2", "have the same name 'a'"),
-        ('a,b\n1,"2', "not a row of a table"),
+        ("a,a\n1,2", "the name 'a' of columns"),
+        ('a,b\n1,"2', "no row of a table"),
     ],
 )
 def test_what_is_no_table_is_refused(tmp_path, text, said):

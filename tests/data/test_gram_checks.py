@@ -56,14 +56,14 @@ def test_wrong_shapes_and_types(array, y, words):
 def test_entries_that_are_not_finite(value):
     matrices = grams()
     matrices[2, 5, 1] = value
-    with pytest.raises(GramError, match=rf"kernel 2: entry \(5, 1\) is {value}"):
+    with pytest.raises(GramError, match=rf"kernel 2: found entry \(5, 1\) of {value}"):
         usable_grams(matrices)
 
 
 def test_asymmetry_names_the_entries():
     matrices = grams()
     matrices[1, 3, 7] += 1e-3
-    with pytest.raises(GramError, match=r"kernel 1: entries \(3, 7\) and \(7, 3\)"):
+    with pytest.raises(GramError, match=r"kernel 1: found entries \(3, 7\) and \(7, 3\)"):
         usable_grams(matrices)
 
 
@@ -81,7 +81,9 @@ def test_negative_eigenvalues_to_the_stated_tolerance(value, fine):
     if fine:
         usable_grams(matrices)
     else:
-        with pytest.raises(GramError, match=r"kernel 1: smallest eigenvalue -.*semi-definite"):
+        with pytest.raises(
+            GramError, match=r"kernel 1: found a smallest eigenvalue of -.*semi-definite"
+        ):
             usable_grams(matrices)
 
 
@@ -96,7 +98,7 @@ def test_asymmetry_to_the_stated_tolerance():
 
 
 def test_negative_definite_matrices_fail():
-    with pytest.raises(GramError, match="smallest eigenvalue -1"):
+    with pytest.raises(GramError, match="smallest eigenvalue of -1"):
         usable_grams(-np.eye(3)[None])
 
 
@@ -131,7 +133,7 @@ def test_the_largest_asymmetry_is_found_wherever_it_is(n):
             check_symmetric(matrix, 0.0, "here")
         else:
             pair = rf"\({min(i, j)}, {max(i, j)}\) and \({max(i, j)}, {min(i, j)}\)"
-            with pytest.raises(GramError, match=f"here: entries {pair}"):
+            with pytest.raises(GramError, match=f"here: found entries {pair}"):
                 check_symmetric(matrix, 1e-8, "here")
 
 
@@ -141,7 +143,9 @@ def test_entries_whose_sum_alone_is_infinite_are_finite():
 
 def test_negative_entries_of_the_diagonal_are_named():
     check_diagonal(np.diag([1.0, 0.0, -1e-9]), 1e-8, "here")
-    with pytest.raises(GramError, match=r"here: entry \(2, 2\) is -1e-07; expected no negative"):
+    with pytest.raises(
+        GramError, match=r"here: found entry \(2, 2\) of -1e-07; expected no negative"
+    ):
         check_diagonal(np.diag([1.0, 0.0, -1e-7]), 1e-8, "here")
 
 

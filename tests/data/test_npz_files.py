@@ -99,7 +99,7 @@ def test_damaged_archives(tmp_path: Path) -> None:
     with mistake("cut short or damaged"):
         read(path)
     path.write_text("x,y\n1,2\n")
-    with mistake("not a NumPy file"):
+    with mistake("a file of another kind"):
         read(path)
     path.write_bytes(b"")
     with mistake("an empty file"):

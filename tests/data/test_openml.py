@@ -129,13 +129,13 @@ def test_by_name_or_number_and_target(answer: Answer) -> None:
 )
 def test_a_network_that_fails(answer: Answer, failure: Exception) -> None:
     answer(failure)
-    with mistake(WHERE, "cannot be reached", "www.openml.org", "by 'file'"):
+    with mistake(WHERE, "no connection to OpenML", "www.openml.org", "by 'file'"):
         read_openml(40, ColumnChoice(), WHERE)
 
 
 def test_data_sets_that_are_not_there(answer: Answer) -> None:
     answer(urllib.error.HTTPError("u", 404, "Not Found", http.client.HTTPMessage(), io.BytesIO()))
-    with mistake("404 (Not Found)", "'sonr'"):
+    with mistake("404 of OpenML (Not Found)", "'sonr'"):
         read_openml("sonr", ColumnChoice(), WHERE)
     answer(ValueError("No active dataset sonr found."))
     with mistake("No active dataset sonr found."):

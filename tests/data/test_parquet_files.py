@@ -80,5 +80,5 @@ def test_damaged_files(tmp_path: Path) -> None:
 def test_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     FRAME.to_parquet(tmp_path / "t.parquet")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with mistake("pyarrow is not installed", "pip install 'mkldist[parquet]'"):
+    with mistake("no package pyarrow", "pip install 'mkldist[parquet]'"):
         read_parquet(tmp_path / "t.parquet", ColumnChoice(), "t")

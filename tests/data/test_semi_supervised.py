@@ -109,7 +109,7 @@ def test_labelled_points_in_proportion_unless_the_sweep_says_otherwise() -> None
             {"labelled": 3, "test_fraction": 0.2},
             ("test_fraction", "2 of 10 points, of 2 classes, the smallest of 1", "two points"),
         ),
-        ((9, 9, 9), {"labelled": 25}, ("labelled: 25 of 27 points", "3 to 24 points")),
+        ((9, 9, 9), {"labelled": 25}, ("labelled: found 25 of 27 points", "3 to 24 points")),
         ((1, 5000), {"labelled": 2, "stratified": False}, ("1000 draws", "stratified")),
     ],
 )

@@ -121,7 +121,7 @@ def test_only_the_support_bears_on_the_class() -> None:
 @pytest.mark.parametrize(
     ("name", "options", "words"),
     [
-        ("two_moons", {"nois": 1}, ("options.nois", "no such option", "Did you mean 'noise'?")),
+        ("two_moons", {"nois": 1}, ("options.nois", "an unknown option", "Did you mean 'noise'?")),
         ("two_moons", {"d": 3}, ("options.d", "one of n, noise, seed")),
         ("two_moons", {"n": 10.5}, ("options.n", "10.5", "a whole number")),
         ("two_moons", {"n": 3}, ("at least 4",)),

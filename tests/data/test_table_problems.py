@@ -17,7 +17,7 @@ def test_a_table_without_mistakes_passes(problems: TableProblems) -> None:
 
 def test_one_mistake_is_named_by_its_line(problems: TableProblems) -> None:
     problems.no_number("age", 7, " old ")
-    with mistake("t.csv, line 7, column 'age': text 'old'", "Correct or empty", '["age"]'):
+    with mistake("t.csv, line 7, column 'age': found text 'old'", "Correct or empty", '["age"]'):
         problems.check(10)
 
 

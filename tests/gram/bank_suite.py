@@ -13,9 +13,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mkldist.gram.bank import Bank
-from mkldist.gram.diagonals import Diagonal
 from mkldist.gram.passes import answer
-from mkldist.gram.requests import Combine, Inner, Matvec, Quadratic, Request
+from mkldist.gram.requests import Combine, Diagonal, Inner, Matvec, Quadratic, Request
 from mkldist.gram.view import BankView, answer_views
 
 RTOL = 1e-12

@@ -201,3 +201,14 @@ def test_kernels_that_points_lack_are_not_centred():
 def test_a_wrong_entry_is_told(entry, message):
     with pytest.raises(SpecError, match=r"banks\.mine\.kernels\[0\].*" + message):
         bank_kernels({"function": "precomputed", **entry})
+
+
+def test_kernels_of_a_view_form_a_group():
+    bank = BankSpec.model_validate({"name": "b", "kernels": ENTRIES})
+    kernels = BankKernels.of(bank, DATASET, 0)
+    names = kernels.names(DATASET.feature_names)
+    views = [name[name.index("[") :] for name in names]
+    groups = kernels.groups
+    for one, view in zip(groups, views, strict=True):
+        assert {views[m] for m in np.flatnonzero(groups == one)} == {view}
+    assert len(set(groups.tolist())) == len(set(views)) == 4

@@ -156,7 +156,7 @@ def test_damage_in_the_store_names_all_blocks(
     store = stored(tmp_path / "banks", random_grams(60, 20), "float64")
     damage(store, store.blocks[1])
     damage(store, store.blocks[4])
-    with pytest.raises(DamagedBlocksError, match=r"2 of \d+ blocks are damaged: block 1") as caught:
+    with pytest.raises(DamagedBlocksError, match=r"2 damaged blocks of \d+: block 1") as caught:
         cache.open(store)
     assert caught.value.blocks == (1, 4)
     assert {path.suffix for path in cache.directory.iterdir()} == {".lock"}

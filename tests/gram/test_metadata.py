@@ -42,7 +42,7 @@ def test_damaged_descriptions_are_errors_or_harmless(built, data):
 def test_an_array_that_contradicts_the_bank_is_named(built, name):
     path = Path(built.location) / name
     path.write_bytes(path.read_bytes().replace(b'"shape": [\n    ', b'"shape": [\n    9'))
-    with pytest.raises(StoreError, match=rf"{name}: shape = \[9"):
+    with pytest.raises(StoreError, match=rf"{name}: found shape = \[9"):
         GramStore.open(Path(built.location).parent, scripts.BANK)
 
 

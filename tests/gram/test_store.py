@@ -89,7 +89,7 @@ def test_a_flipped_bit_is_found_named_and_repaired(built, data):
     content = bytearray(path.read_bytes())
     content[data.draw(st.integers(0, len(content) - 1))] ^= 1 << data.draw(st.integers(0, 7))
     path.write_bytes(content)
-    with pytest.raises(StoreError, match=f"block {block.index} fails its checksum"):
+    with pytest.raises(StoreError, match=f"block {block.index}, which fails its checksum"):
         built.read(block)
     assert built.verify() == [block]
     built.invalidate([block])
@@ -107,7 +107,7 @@ def test_a_chunk_cut_short_is_found_and_repaired(built, size):
         path.unlink()
     else:
         path.write_bytes(content + b"\0" if size == "longer" else content[:size])
-    with pytest.raises(StoreError, match=r"block 3 (has \d+ bytes|is marked complete but has no)"):
+    with pytest.raises(StoreError, match=r"block 3, which (has \d+ bytes|is marked complete)"):
         built.read(block)
     assert built.verify() == [block]
     built.invalidate([block])
@@ -117,7 +117,7 @@ def test_a_chunk_cut_short_is_found_and_repaired(built, size):
 
 def test_an_incomplete_block_is_never_returned(built):
     built.invalidate(built.blocks[:2])
-    with pytest.raises(StoreError, match="block 0 is not complete"):
+    with pytest.raises(StoreError, match="block 0, which is not complete"):
         GramStore.open(Path(built.location).parent, scripts.BANK).read(built.blocks[0])
     assert built.missing() == built.blocks[:2]
 

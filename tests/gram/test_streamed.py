@@ -125,7 +125,7 @@ def test_damage_is_met_and_named_in_a_pass_and_in_rows(store: GramStore) -> None
     damage(store, store.blocks[5])
     bank = StreamedBank(store, 0)
     kernel = store.blocks[5].kernels.start
-    with pytest.raises(DamagedBlocksError, match="block 5 fails its checksum") as caught:
+    with pytest.raises(DamagedBlocksError, match="block 5, which fails its checksum") as caught:
         answer(bank, [Quadratic(np.ones(20))])
     assert caught.value.blocks == (5,)
     with pytest.raises(DamagedBlocksError, match="block 5"):

@@ -7,12 +7,12 @@ import pytest
 from numpy.testing import assert_allclose
 
 from mkldist.gram.layout import TileLayout
-from mkldist.gram.tile_products import add_rows, multiply, quadratic_forms
+from mkldist.gram.tile_products import MANY, add_rows, multiply, quadratic_forms
 from tests.gram.bank_suite import random_grams
 
 LAYOUTS = [TileLayout(1, 1), TileLayout(13, 5), TileLayout(16, 4), TileLayout(7, 7)]
 LINES = np.array([4, 0, 2, 4, 3])
-SHAPES = [(), (1,), (3,), (4,), (5,), (9,)]
+SHAPES = [(), (1,), (3,), (4,), (5,), (9,), (MANY,), (MANY + 1,)]
 
 every_case = pytest.mark.parametrize("shape", SHAPES, ids=str)
 every_layout = pytest.mark.parametrize("layout", LAYOUTS, ids=str)

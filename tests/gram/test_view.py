@@ -11,8 +11,16 @@ from numpy.testing import assert_allclose, assert_array_equal
 from mkldist.errors import SpecError
 from mkldist.gram.bank import MemoryBank
 from mkldist.gram.kept_rows import MemoryBudget
-from mkldist.gram.requests import Combine, Inner, Matvec, Quadratic, Radii, Request
-from mkldist.gram.view import answer_views, make_views
+from mkldist.gram.requests import (
+    Combine,
+    Diagonal,
+    Inner,
+    Matvec,
+    Quadratic,
+    Radii,
+    Request,
+)
+from mkldist.gram.view import BankView, answer_views, make_views
 from tests.gram.bank_suite import answers, random_grams
 from tests.methods.plain_bank import reply
 
@@ -149,3 +157,15 @@ def test_kernels_that_vanish_stay_zero(
 def test_unknown_normalisation_names_the_nearest(bank: MemoryBank) -> None:
     with pytest.raises(SpecError, match=r"'center'; expected trace, .*Did you mean 'centre'\?"):
         make_views(bank, [None], ("center",))
+
+
+@pytest.mark.parametrize("centred", [False, True])
+def test_diagonals_are_those_of_the_matrices_before_centring(bank, grams, centred):
+    rng, index = np.random.default_rng(4), np.array([5, 0, 3])
+    scale, weights = rng.random(N_KERNELS), rng.standard_normal((3, 2))
+    view = BankView(bank, index, scale, centred)
+    [found] = answer_views([(view, Diagonal(weights))])
+    expected = scale[:, None] * (np.diagonal(grams, axis1=1, axis2=2)[:, index] @ weights)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    assert not view.needs_pass(Diagonal(weights))
+    assert bank.counter.passes == 0

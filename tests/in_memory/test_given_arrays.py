@@ -84,10 +84,11 @@ def test_columns_are_for_methods_whose_classes_share_weights():
     columns = np.array([SIGNS, SIGNS[::-1]]).T
     check_method(METHODS["level"], Target.CLASSES, columns, has_laplacian=False)
     with pytest.raises(SpecError) as caught:
-        check_method(METHODS["lp_mkl"], Target.CLASSES, columns, has_laplacian=False)
+        check_method(METHODS["gmkl"], Target.CLASSES, columns, has_laplacian=False)
     said = str(caught.value)
     assert said.startswith(
-        "method: lp_mkl with labels of shape (3, 2), but it finds kernel weights for one class at "
+        "method: found gmkl with labels of shape (3, 2), but it finds kernel weights for one class "
+        "at "
         "a time; expected a method whose classes can share kernel weights: level, "
     )
     assert "lsvm" not in said  # without a Laplacian it would refuse the problem, too
@@ -100,12 +101,14 @@ def test_a_laplacian_is_given_if_and_only_if_the_method_uses_it():
     with pytest.raises(SpecError) as caught:
         check_method(METHODS["lapsvm"], Target.PARTIAL, labels, has_laplacian=False)
     assert str(caught.value) == (
-        "laplacian: none for lapsvm, which needs a graph; expected a graph Laplacian of the points"
+        "laplacian: found none for lapsvm, which needs a graph; expected a graph Laplacian of "
+        "the points"
     )
     with pytest.raises(SpecError) as caught:
         check_method(METHODS["level"], Target.CLASSES, labels, has_laplacian=True)
     assert str(caught.value) == (
-        "laplacian: one for level, which uses no graph; expected none, or a method on graphs: "
+        "laplacian: found one for level, which uses no graph; expected none, or a method on "
+        "graphs: "
         "lapmkl, lapsvm, mklsvm, lsvm, glks or laprls"
     )
 

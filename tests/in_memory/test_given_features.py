@@ -64,5 +64,5 @@ def test_new_points_are_taken_by_the_names_of_their_columns():
     ],
 )
 def test_new_points_of_other_features_are_refused(given, said):
-    with pytest.raises(DataError, match=f"X_new: {said}"):
+    with pytest.raises(DataError, match=f"X_new: found {said}"):
         Features.of(FRAME).like(given)

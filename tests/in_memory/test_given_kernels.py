@@ -50,7 +50,11 @@ def test_entries_are_those_of_a_sweep_file():
         (GAUSSIAN, {}, "kernels: found {'function'"),
         (None, {}, "kernels: found None"),
         (["gaussian"], {}, r'kernels\[0\]: found "gaussian"; expected a table'),
-        ([GAUSSIAN | {"width": 1}], {}, r"kernels\[0\].width: unknown key; .* mean 'widths'"),
+        (
+            [GAUSSIAN | {"width": 1}],
+            {},
+            r"kernels\[0\].width: found an unknown key; .* mean 'widths'",
+        ),
         ([{"function": "gausian"}], {}, r"kernels\[0\].function: found .* mean 'gaussian'"),
         ([GAUSSIAN, GAUSSIAN | {"widths": [1, -1]}], {}, r"kernels\[1\].widths\[1\]: found -1"),
         ("xu2008", {"normalisation": "zscore"}, 'normalisation: found "zscore"; expected one of'),
@@ -69,7 +73,7 @@ def test_groups_name_features():
     kernels = kernels_on(FEATURES, spec, {"edge": ["x0", 2]}, 0, {})[0].of_features
     assert kernels is not None
     assert [kernels.features_of(m).tolist() for m in range(4)] == [[0, 2], [0, 2], [1], [1]]
-    with pytest.raises(DataError, match=r"X: groups\.edge: no feature 'y0'; expected names"):
+    with pytest.raises(DataError, match=r"X: groups\.edge: found no feature 'y0'; expected names"):
         kernels_on(FEATURES, spec, {"edge": ["y0"]}, 0, {})
 
 
@@ -77,9 +81,15 @@ def test_groups_name_features():
     ("entry", "said"),
     [
         (GAUSSIAN | {"features": "x3"}, r"kernels\[0\].features: found 'x3'; .* Choose from x0"),
-        ({"function": "gaussian"}, r"kernels\[0\]: a gaussian kernel without widths"),
-        ({"function": "linear", "degrees": 2}, r"kernels\[0\].degrees: degrees of a linear kernel"),
-        (GAUSSIAN | {"features": {"count": 2, "size": 4}}, "size: 4; expected at most 3 features"),
+        ({"function": "gaussian"}, r"kernels\[0\]: found a gaussian kernel without widths"),
+        (
+            {"function": "linear", "degrees": 2},
+            r"kernels\[0\].degrees: found degrees of a linear kernel",
+        ),
+        (
+            GAUSSIAN | {"features": {"count": 2, "size": 4}},
+            "size: found 4; expected at most 3 features",
+        ),
     ],
 )
 def test_kernels_that_do_not_fit_the_features_are_refused(entry, said):

@@ -113,9 +113,11 @@ def test_what_each_check_refuses(what, check):
 def test_a_kernel_of_positive_weight_must_need_no_change():
     inspection = Inspection.of("active", np.dtype(float))
     inspection.require_semidefinite(grams()[0], 0)
-    with pytest.raises(GramError, match=r"kernel 7: eigenvalues slightly below.*check='full'"):
+    with pytest.raises(
+        GramError, match=r"kernel 7: found eigenvalues slightly below.*check='full'"
+    ):
         inspection.require_semidefinite(slightly_negative()[0], 7)
-    with pytest.raises(GramError, match="kernel 7: smallest eigenvalue -1"):
+    with pytest.raises(GramError, match="kernel 7: found a smallest eigenvalue of -1"):
         inspection.require_semidefinite(-np.eye(3), 7)
 
 

@@ -218,7 +218,7 @@ def test_an_active_check_refuses_kernels_of_positive_weight_alone():
     mkldist.solve("level", spoilt, Y[TRAIN], check="active", **options)
     spoilt = grams.copy()
     spoilt[active] -= 1e-5 * np.eye(60)
-    with pytest.raises(GramError, match=f"kernel {active}: smallest eigenvalue -"):
+    with pytest.raises(GramError, match=f"kernel {active}: found a smallest eigenvalue of -"):
         mkldist.solve("level", spoilt, Y[TRAIN], check="active", **options)
 
 
@@ -308,7 +308,8 @@ def test_a_bank_shows_what_it_is():
 @pytest.mark.parametrize(
     ("make", "error", "said"),
     [
-        (lambda b: mkldist.solve("level", b, Y[:59]), GramError, "y: 59 labels for 60 points"),
+        (lambda b: mkldist.solve("level", b, Y[:59]), GramError, "y: found 59 labels for 60 "
+         "points"),
         (lambda b: mkldist.solve("level", b, Y[TRAIN], check="full"), SpecError,
          "check: found 'full' for a bank, which was checked when it was made; expected no check"),
         (lambda b: mkldist.solve("uniform", b, Y[TRAIN]).decision_function(b), GramError,
@@ -317,10 +318,11 @@ def test_a_bank_shows_what_it_is():
          "points for a bank of 2 kernels on 60 points; expected points for the 15 kernels"),
         (lambda b: KernelBank(X, "precomputed"), SpecError, "Or call KernelBank.from_grams"),
         (lambda b: KernelBank.from_grams(np.eye(3)[None], normalisation="cosine"), SpecError,
-         "normalisation: 'cosine' for given Gram matrices"),
+         "normalisation: found 'cosine' for given Gram matrices"),
         (lambda b: KernelBank.from_grams(np.eye(3)[None], backend="recompute"), SpecError,
          'found backend = "recompute" and family = "precomputed"'),
-        (lambda b: KernelBank.from_grams(np.eye(3)[None], names=[]), GramError, "names: 0 names"),
+        (lambda b: KernelBank.from_grams(np.eye(3)[None], names=[]), GramError, "names: found 0 "
+         "names"),
     ],
 )  # fmt: skip
 def test_mistakes_have_one_message(make, error, said):

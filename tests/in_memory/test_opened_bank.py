@@ -36,7 +36,7 @@ def test_a_loaded_bank_holds_all_kernels(monkeypatch, dtype, threads):
 
 
 def test_values_beyond_the_type_are_refused():
-    with pytest.raises(GramError, match="kernel 0: values beyond the range of float32"):
+    with pytest.raises(GramError, match="kernel 0: found values beyond the range of float32"):
         loaded(ArraySource(1e39 * GRAMS), np.dtype("float32"))
 
 

@@ -100,5 +100,7 @@ def test_given_values_are_read_kernel_by_kernel():
 def test_matrices_have_names():
     assert given_names(None, 2) == ("gram[0]", "gram[1]")
     assert given_names([1, "b"], 2) == ("1", "b")
-    with pytest.raises(GramError, match="names: 1 names for 2 matrices; expected one a matrix"):
+    with pytest.raises(
+        GramError, match="names: found 1 names for 2 matrices; expected one a matrix"
+    ):
         given_names(["a"], 2)

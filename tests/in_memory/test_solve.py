@@ -150,10 +150,10 @@ def test_labels_that_are_no_vector_of_numbers_are_refused(y, said, instance):
     [
         ([np.eye(2), np.eye(3)], "grams: found list"),
         (np.full((2, 60, 60), "a"), "grams: found texts such as a"),
-        (np.eye(60), r"grams: shape \(60, 60\); expected \(M, n, n\)"),
+        (np.eye(60), r"grams: found shape \(60, 60\); expected \(M, n, n\)"),
         (np.ones((1, 60, 60), dtype=complex), "grams: found an array of complex128"),
         (np.zeros((0, 60, 60)), "at least one matrix"),
-        (None, r"grams: shape \(\); expected"),
+        (None, r"grams: found shape \(\); expected"),
     ],
 )
 def test_grams_that_are_no_stack_of_matrices_are_refused(grams, said, instance):
@@ -193,12 +193,15 @@ def test_the_warning_names_what_the_tolerance_limits(instance):
 @pytest.mark.parametrize(
     ("method", "params", "said"),
     [
-        ("spicymkl", {"epsilon": 0.1}, 'epsilon has no effect with loss = "logistic"; expected '
+        ("spicymkl", {"epsilon": 0.1}, 'epsilon with loss = "logistic", where it has no effect; '
+         'expected '
          'loss = "epsilon", or no epsilon'),
-        ("spicymkl", {"mix": 0.1}, 'mix has no effect with regularizer = "block1"'),
-        ("elastmkl", {"q": 1.5}, 'q has no effect with regularizer = "elastic-net"'),
-        ("primalmkl", {"epsilon": 1.0}, 'epsilon has no effect with loss = "squared-hinge"'),
-        ("lapsvm", {"early_stop": True}, 'early_stop has no effect with inner = "newton"'),
+        ("spicymkl", {"mix": 0.1}, 'mix with regularizer = "block1", where it has no effect'),
+        ("elastmkl", {"q": 1.5}, 'q with regularizer = "elastic-net", where it has no effect'),
+        ("primalmkl", {"epsilon": 1.0}, 'epsilon with loss = "squared-hinge", where it has no '
+         'effect'),
+        ("lapsvm", {"early_stop": True}, 'early_stop with inner = "newton", where it has no '
+         'effect'),
     ],
 )  # fmt: skip
 def test_parameters_without_effect_are_refused_by_name(method, params, said, instance):

@@ -2,6 +2,7 @@
 
 import json
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -33,6 +34,16 @@ def test_names_say_function_parameter_and_features():
         "gaussian(0.5)[texture]",
     ]
     assert small_list().names()[2] == "gaussian(0.5)[x1]"
+
+
+def test_kernels_on_one_subset_or_on_subsets_of_one_label_form_a_group():
+    kernels = KernelList(
+        np.zeros(5), np.ones(5), np.zeros(5), [0, 2, 1, 3, 0], [0, 1, 2, 3, 4], [0, 1, 2, 3]
+    )
+    assert kernels.groups.tolist() == [0, 2, 1, 3, 0]
+    labelled = replace(kernels, subset_labels={1: "view", 3: "view"})
+    assert labelled.groups.tolist() == [0, 2, 1, 1, 0]
+    assert KernelList([], [], [], [], [0], []).groups.tolist() == []
 
 
 def test_names_of_large_subsets_and_other_offsets():

@@ -53,3 +53,14 @@ def test_bias_minimises_the_squared_hinge(seed):
 
     found = squared_hinge(best_bias(f, y))
     assert found <= minimize_scalar(squared_hinge, bracket=(-1, 1), tol=1e-12).fun + 1e-9
+
+
+def test_bounds_enclose_the_optimum_where_rounding_exceeds_the_ridge():
+    # Both classes have the same points: beta'K beta = 0, and the dual is 2 s - ridge s^2 2/5 / 2
+    # for the sum s of a class.
+    y = np.repeat([1.0, -1.0], 5)
+    for scale in (1.0, 1e4, 1e8):
+        for ridge in (1e-4, 1e-2, 1.0):
+            svm = solve_l2_svm(np.full((10, 10), scale), y, ridge, tol=1e-9)
+            optimum = 2.0 / (0.4 * ridge)
+            assert svm.dual_objective <= optimum * (1 + 1e-15) <= svm.objective * (1 + 2e-15)

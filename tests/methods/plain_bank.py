@@ -7,7 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from mkldist.gram.requests import Combine, Inner, Matvec, Quadratic, Radii, Request
+from mkldist.gram.requests import (
+    Combine,
+    Diagonal,
+    Inner,
+    Matvec,
+    Quadratic,
+    Radii,
+    Request,
+)
 from mkldist.solvers.base import Problem, Solution, Steps
 from mkldist.solvers.request_count import RequestCount
 from tests.methods.balls import squared_radii
@@ -29,6 +37,8 @@ def reply(grams: np.ndarray, request: Request) -> np.ndarray:
             return np.einsum("mij,rij->mr", grams, matrices)
         case Matvec(kernels, vectors):
             return grams[kernels] @ vectors
+        case Diagonal(weights):
+            return np.einsum("mii,ir->mr", grams, weights)
         case Radii(index):
             return squared_radii(grams if index is None else grams[:, index[:, None], index])
 
@@ -49,5 +59,5 @@ def run(
             watch(request, answer)
 
 
-def problem(grams: np.ndarray, y: np.ndarray, laplacian: Any = None) -> Problem:
-    return Problem(y=y, n_kernels=len(grams), laplacian=laplacian)
+def problem(grams: np.ndarray, y: np.ndarray, laplacian: Any = None, groups: Any = None) -> Problem:
+    return Problem(y=y, n_kernels=len(grams), laplacian=laplacian, groups=groups)

@@ -16,6 +16,7 @@ from tests.solvers.test_screening import random_instance
 VALUES = {
     "level": np.geomspace(1, 1000, 13),
     "silp": np.geomspace(1, 1000, 13),
+    "group_mkl": np.geomspace(1, 1000, 13),
     "spicymkl": np.geomspace(0.5, 0.005, 13),
     "elastmkl": np.geomspace(0.5, 0.005, 13),
     "primalmkl": np.geomspace(1, 1e-3, 13),

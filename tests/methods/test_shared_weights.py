@@ -36,12 +36,14 @@ def three_classes() -> tuple[np.ndarray, np.ndarray]:
 
 
 @cache
-def shared_optimum(C: float = C, unit: float = C) -> float:
+def shared_optimum(C: float = C, unit: float = C, groups: tuple[int, ...] = ()) -> float:
     """Optimum of max sum_c 1'a_c - t, t >= 1/2 sum_c ||F_m (a_c*y_c)||^2 for all m.
 
-    The conic solver sees a in multiples of `unit`.
+    The conic solver sees a in multiples of `unit`.  With groups, the kernels are their means.
     """
     grams, y = three_classes()
+    if groups:
+        grams = np.array([grams[np.array(groups) == g].mean(axis=0) for g in set(groups)])
     a, t = cp.Variable(y.shape), cp.Variable()
     constraints = [a >= 0, a <= C / unit, cp.sum(cp.multiply(y, a), axis=0) == 0, t >= 0]
     constraints += [
@@ -76,6 +78,29 @@ def test_the_sum_of_objectives_is_minimised(name):
     slack = 1e-6 * shared_optimum()
     assert (solution.trace["objective"] >= shared_optimum() - slack).all()
     assert (solution.trace["dual_objective"] <= shared_optimum() + slack).all()
+
+
+def test_groups_of_kernels_are_shared():
+    grams, y = three_classes()
+    groups = tuple(np.repeat(np.arange(7), 2).tolist())
+    solution = mkldist.solve("group_mkl", grams, y, C=C, tol=TOL, groups=groups)
+    assert solution.converged
+    assert solution.objective == pytest.approx(shared_optimum(groups=groups), rel=1e-6)
+    assert solution.objective == pytest.approx(primal_value(solution, grams, y), rel=1e-9)
+
+
+def test_weights_in_a_ball_are_shared():
+    grams, y = three_classes()
+    a, t = cp.Variable(y.shape), cp.Variable(len(grams))
+    forms = [cp.sum_squares(root @ cp.multiply(y, a)) for root in factors(grams) if len(root)]
+    constraints = [a >= 0, a <= 1, cp.sum(cp.multiply(y, a), axis=0) == 0]
+    constraints += [C * form <= t[m] for m, form in enumerate(forms)]
+    problem = cp.Problem(cp.Maximize(cp.sum(a) - 0.5 * cp.norm(t)), constraints)
+    problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-9, tol_gap_rel=1e-9, tol_feas=1e-9)
+    solution = mkldist.solve("lp_mkl", grams, y, C=C, p=2.0, tol=TOL)
+    assert solution.converged
+    assert solution.objective == pytest.approx(C * problem.value, rel=1e-6)
+    assert solution.objective == pytest.approx(primal_value(solution, grams, y), rel=1e-9)
 
 
 def test_weights_of_their_own_do_not_cost_more():
@@ -128,8 +153,8 @@ def test_extremes_have_bounds_of_the_optimum(name, C, unit):
 
 def test_a_method_that_cannot_share_weights_names_those_that_can():
     grams, y = three_classes()
-    with pytest.raises(SpecError, match=r"lp_mkl with labels of shape \(54, 3\).*level, simplemkl"):
-        mkldist.solve("lp_mkl", grams, y)
+    with pytest.raises(SpecError, match=r"gmkl with labels of shape \(54, 3\).*level, simplemkl"):
+        mkldist.solve("gmkl", grams, y)
 
 
 def test_every_column_has_both_classes():

@@ -39,7 +39,7 @@ def conic_optimum(grams, y, C, q_bound):
 
 def test_the_methods_that_take_weights():
     assert set(ABLE) == {
-        "level", "silp", "simplemkl", "hessianmkl", "lp_mkl", "uniform", "alignf",
+        "level", "silp", "simplemkl", "hessianmkl", "group_mkl", "lp_mkl", "uniform", "alignf",
     }  # fmt: skip
 
 

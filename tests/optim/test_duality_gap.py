@@ -17,6 +17,8 @@ from mkldist.optim.duality_gap import relative_gap
         (-2.0, -3.0, 0.5),
         (0.0, 0.0, 0.0),
         (1.0, -math.inf, math.inf),  # no lower bound yet
+        (math.inf, math.inf, math.inf),  # overflow bounds nothing
+        (math.nan, 1.0, math.inf),
     ],
 )
 def test_gap_is_relative_to_the_primal_value(primal, dual, gap):

@@ -27,7 +27,7 @@ VALUES = dataset([0.5, 1.5], classes=None)
 )
 def test_boundaries_need_two_features_and_classes(given, said):
     check_figures(PLAIN, given)
-    with pytest.raises(SpecError, match=f'outputs.figures: "decision-boundary" of {said}'):
+    with pytest.raises(SpecError, match=f'outputs.figures: found "decision-boundary" of {said}'):
         check_figures(DRAWN, given)
 
 

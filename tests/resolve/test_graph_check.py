@@ -33,11 +33,13 @@ def test_graphs_that_the_points_form_are_taken():
 @pytest.mark.parametrize(
     ("graph", "said"),
     [
-        ("neighbours = 5", "graph.neighbours: 5 neighbours among 5 points of a split of 'a'; "
+        ("neighbours = 5", "graph.neighbours: found 5 neighbours among 5 points of a split of 'a'; "
          "expected at most 4"),
-        ('distance = "affine"\nneighbours = 2', "graph.distance: \"affine\" for the 2 features of "
+        ('distance = "affine"\nneighbours = 2', "graph.distance: found \"affine\" for the 2 "
+         "features of "
          "'a'; expected the pixels of square images"),
-        ('kind = "epsilon"\nepsilon = 1e-9', "graph.epsilon: no two of 6 points of 'a' within "
+        ('kind = "epsilon"\nepsilon = 1e-9', "graph.epsilon: found no two of 6 points of 'a' "
+         "within "
          "1e-09"),
     ],
 )  # fmt: skip
@@ -49,7 +51,7 @@ def test_graphs_that_the_points_cannot_form_are_refused(graph, said):
 
 def test_gram_matrices_have_no_graph():
     grams = dataset([-1, 1] * 3 + [1], x=None, grams=np.zeros((1, 7, 7)))
-    with pytest.raises(SpecError, match="graph: a graph over 'a', which holds Gram matrices"):
+    with pytest.raises(SpecError, match="graph: found a graph over 'a', which holds Gram matrices"):
         check("neighbours = 4", grams)
 
 

@@ -23,7 +23,8 @@ def test_a_method_on_graphs_needs_a_graph_for_every_data_set():
     with pytest.raises(SpecError) as caught:
         resolve_methods(sweep(LAPSVM))
     assert str(caught.value) == (
-        "methods.lapsvm.name: lapsvm, which needs a graph, but data set 'a' has none; expected a "
+        "methods.lapsvm.name: found lapsvm, which needs a graph, but data set 'a' has none; "
+        "expected a "
         "table [graph], or graph = {...} under each data set. "
         "An empty [graph] joins each point to its 10 nearest neighbours."
     )
@@ -43,7 +44,8 @@ def test_a_graph_needs_one_method_that_uses_it():
     with pytest.raises(SpecError) as caught:
         check_graph_has_use(sweep(LEVEL + "[graph]\n"))
     assert str(caught.value) == (
-        "graph: a graph, which no method of this sweep uses; expected none, or a method on graphs: "
+        "graph: found a graph, which no method of this sweep uses; expected none, or a method on "
+        "graphs: "
         "lapmkl, lapsvm, mklsvm, lsvm, glks or laprls. Remove it, or add such a method."
     )
 
@@ -54,7 +56,8 @@ def test_only_some_methods_share_kernel_weights():
         resolve_methods(sweep('[[methods]]\nname = "lp_mkl"\n' + SHARED))
     said = str(caught.value)
     assert said.startswith(
-        'methods.lp_mkl.kernel_weights: "shared" for lp_mkl, which finds kernel weights for one '
+        'methods.lp_mkl.kernel_weights: found "shared" for lp_mkl, which finds kernel weights '
+        "for one "
         "class at a time; expected a method whose classes can share kernel weights: level, "
     )
     assert said.endswith('. Or remove it: kernel_weights = "per-class" is for every method.')
@@ -74,13 +77,16 @@ def test_shared_weights_need_a_data_set_of_more_than_two_classes():
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (LEVEL, "methods.level: level with loss hinge learns two classes, but data set 'a' is one "
+        (LEVEL, "methods.level: found level with loss hinge, which learns two classes, but data "
+         "set 'a' is one "
          "of regression; expected a method that learns real values: spicymkl, elastmkl"),
         ('[[methods]]\nname = "spicymkl"\nloss = ["squared", "hinge"]\n', "methods.spicymkl: "
-         "spicymkl with loss hinge learns two classes, but data set 'a' is one of regression; "
+         "found spicymkl with loss hinge, which learns two classes, but data set 'a' is one of "
+         "regression; "
          'expected loss = "squared" or "epsilon". Or remove the method or the data set.'),
-        ('[[methods]]\nname = "primalmkl"\nloss = "one-class"\n', "methods.primalmkl: primalmkl "
-         "with loss one-class learns one class, but data set 'a' is one of regression; "
+        ('[[methods]]\nname = "primalmkl"\nloss = "one-class"\n', "methods.primalmkl: found "
+         "primalmkl "
+         "with loss one-class, which learns one class, but data set 'a' is one of regression; "
          'expected loss = "squared" or "epsilon-squared"'),
     ],
 )  # fmt: skip

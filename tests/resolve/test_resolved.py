@@ -84,13 +84,17 @@ def test_precomputed_matrices_have_their_own_bank(tmp_path):
     assert found.banks["k", "precomputed"].n_kernels == 3
     assert found.kernel_names("k", "precomputed") == ["gram[0]", "gram[1]", "gram[2]"]
     assert not found.kernels
-    with pytest.raises(SpecError, match=r"banks\.xu2008: kernels of features for 'k', which holds"):
+    with pytest.raises(
+        SpecError, match=r"banks\.xu2008: found kernels of features for 'k', which holds"
+    ):
         resolved(words.replace("precomputed", "xu2008"), tmp_path)
 
 
 def test_mistakes_are_found_before_data_are_read():
     spec = SweepSpec.model_validate(tomllib.loads(SWEEP.replace('"primalmkl"', '"primal"')))
-    with pytest.raises(SpecError, match=r"methods\.primal\.name: unknown method 'primal'"):
+    with pytest.raises(
+        SpecError, match=r"methods\.primal\.name: found the unknown method 'primal'"
+    ):
         resolve_methods(spec)
     with pytest.raises(InputError, match="two_suns"):
         resolved(SWEEP.replace("two_moons", "two_suns"))

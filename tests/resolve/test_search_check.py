@@ -62,8 +62,8 @@ def test_tolerances_fall_to_that_of_the_method():
     ("keys", "tol", "said"),
     [
         ("first = 0.01\n", "", "search.first: found 0.01; expected a tolerance above 0.01"),
-        ("", "tol = 0.5\n", "search.first: by default 0.3; expected a tolerance above 0.5"),
-        ("", "tol = [0.1, 0.01]\n", "methods.level.tol: several tolerances"),
+        ("", "tol = 0.5\n", "search.first: found 0.3 by default; expected a tolerance above 0.5"),
+        ("", "tol = [0.1, 0.01]\n", "methods.level.tol: found several tolerances"),
     ],
 )
 def test_tolerances_that_are_no_rungs_are_refused(keys, tol, said):

@@ -14,7 +14,9 @@ SIGNS_AND_ZERO = dataset([0, 1, 2, 0, 1, 2], classes=("-1", "0", "1"))
 
 def test_zero_may_stand_for_no_label_only_where_the_entry_says_nothing():
     entry = sweep('[[methods]]\nname = "level"').datasets[0]
-    with pytest.raises(SpecError, match=r"datasets\.a: labels -1, 0 and 1, and unlabelled points"):
+    with pytest.raises(
+        SpecError, match=r"datasets\.a: found labels -1, 0 and 1, and unlabelled points"
+    ):
         check_unlabelled(entry, SIGNS_AND_ZERO, [split(4, 0, 2), split(3, 2)])
     check_unlabelled(entry, SIGNS_AND_ZERO, [split(4, 0, 2)])
     named = entry.model_copy(update={"classes": ("-1", "0", "1")})

@@ -81,7 +81,7 @@ def test_a_failed_export_leaves_nothing(folder, tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setitem(module.FORMATS, "csv", full)
-    with pytest.raises(OutputError, match="no space is left"):
+    with pytest.raises(OutputError, match="no space left"):
         export(folder, "csv", tmp_path / "results.csv")
     assert list(tmp_path.iterdir()) == []
 

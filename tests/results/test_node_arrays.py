@@ -52,7 +52,7 @@ def test_results_without_selection_are_not_validated(folder):
 def test_a_damaged_chunk_is_named(folder):
     [chunk, *_] = sorted((folder / "results.zarr").glob("heart/*/*/test_error/c/0/*"))
     chunk.write_bytes(b"nothing")
-    with pytest.raises(StoreError, match=r"test_error: cannot be read"):
+    with pytest.raises(StoreError, match=r"test_error: found results that cannot be read"):
         nodes_in(TreeIndex(folder / "results.zarr"), INPUTS)
 
 

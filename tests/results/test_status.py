@@ -88,7 +88,7 @@ def test_a_folder_of_no_sweep_is_an_error(tmp_path, name):
 def test_a_sweep_file_in_place_of_its_output_is_said_to_be_a_file(tmp_path):
     (tmp_path / "s.toml").write_text("")
     for look in (sweep_status, open_results):
-        with pytest.raises(StoreError, match=r"s\.toml: a file, not a folder; expected"):
+        with pytest.raises(StoreError, match=r"s\.toml: found a file, not a folder; expected"):
             look(tmp_path / "s.toml")
 
 

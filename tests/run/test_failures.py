@@ -244,7 +244,7 @@ def test_two_coordinators_do_not_write_to_one_folder(tmp_path):
             wait_until((output / "sweep.json").exists, "the folder is claimed", first)
             code, said = run_process(text, output)
             assert code == EXIT_BAD_INPUT, said
-            assert f"in use by another mkldist process (pid {first.pid}" in said
+            assert f"another mkldist process (pid {first.pid}" in said
             assert first.poll() is None
         finally:
             end(first)
@@ -317,7 +317,7 @@ def test_a_lost_scheduler_ends_the_sweep_with_a_message_and_keeps_the_records(tm
         finally:
             end(process)
     assert process.returncode == EXIT_INTERNAL, said
-    assert "the connection was lost" in said
+    assert "a lost connection" in said
     assert "Traceback" not in said
     before = record_times(output)
     code, said = run_process(text, output)

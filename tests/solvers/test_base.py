@@ -1,4 +1,4 @@
-"""The contract: reasons to stop, solutions, and methods along a path.
+"""The contract: reasons to stop, solutions, and methods along a `path`.
 
 Every method is held to the contract by tests/methods/test_conformance.py.
 """

@@ -9,7 +9,7 @@ import pytest
 
 from mkldist.gram.bank import MemoryBank
 from mkldist.gram.kept_rows import MemoryBudget
-from mkldist.gram.requests import Combine, Inner, Matvec, Quadratic, Radii
+from mkldist.gram.requests import Combine, Diagonal, Inner, Matvec, Quadratic, Radii
 from mkldist.gram.view import make_views
 from mkldist.methods.registry import METHODS
 from mkldist.solvers.base import Problem, Solution, StopReason
@@ -148,6 +148,7 @@ MALFORMED = {
     "negative kernel": lambda n: Combine(np.ones(1), np.array([-1])),
     "kernels that are no integers": lambda n: Quadratic(np.ones(n), np.array([0.5])),
     "one matrix": lambda n: Inner(np.ones((n, n))),
+    "too few weights of points": lambda n: Diagonal(np.ones((n - 1, 1))),
     "point beyond the last": lambda n: Radii(np.array([n])),
 }
 

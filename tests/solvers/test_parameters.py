@@ -82,12 +82,12 @@ def test_a_parameter_may_matter_for_some_losses_of_a_grid():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"loss": "squared", "epsilon": [0.1, 0.2]}, "m.epsilon: epsilon has no effect with "
-         'loss = "squared"; expected loss = "epsilon", or no epsilon'),
-        ({"loss": ["epsilon", "squared"], "epsilon": [0.1, 0.2]}, "m.epsilon: epsilon has no "
-         'effect with loss = "squared"; expected loss = "epsilon", or no epsilon. '
+        ({"loss": "squared", "epsilon": [0.1, 0.2]}, "m.epsilon: found epsilon with "
+         'loss = "squared", where it has no effect; expected loss = "epsilon", or no epsilon'),
+        ({"loss": ["epsilon", "squared"], "epsilon": [0.1, 0.2]}, "m.epsilon: found epsilon with "
+         'loss = "squared", where it has no effect; expected loss = "epsilon", or no epsilon. '
          "Give the others an entry of [[methods]] with a label of its own."),
-        ({"q": 1.2}, 'm.q: q has no effect with regularizer = "block1"; expected '
+        ({"q": 1.2}, 'm.q: found q with regularizer = "block1", where it has no effect; expected '
          'regularizer = "block-q", or no q'),
     ],
 )  # fmt: skip

@@ -39,16 +39,26 @@ def test_methods_that_take_a_problem_are_those_that_refuse_nothing_of_it():
     assert methods_for(ProblemFacts(laplacian=True, targets=(Target.VALUES,))) == []
     shared = methods_for(ProblemFacts(shared_weights=True))
     assert {"level", "lsvm"} <= set(shared)
-    assert "lp_mkl" not in shared
+    assert "gmkl" not in shared
     alone = methods_for(ProblemFacts(shared_weights=True, laplacian=False))
     assert alone == [name for name in shared if name not in ON_GRAPHS]
 
 
 def test_classes_that_share_weights_are_refused_with_the_methods_that_take_them():
-    refusal = METHODS["lp_mkl"].refuses(ProblemFacts(shared_weights=True))
+    refusal = METHODS["gmkl"].refuses(ProblemFacts(shared_weights=True))
     assert refusal.part is Part.CLASSES
     assert refusal.reason == "finds kernel weights for one class at a time"
     assert refusal.others == "a method whose classes can share kernel weights"
+
+
+@pytest.mark.parametrize("name", sorted(METHODS))
+def test_groups_are_for_methods_over_groups_alone(name):
+    refusal = METHODS[name].refuses(ProblemFacts(grouped=True))
+    if METHODS[name].takes_groups:
+        assert refusal is None
+    else:
+        assert (refusal.part, refusal.reason) == (Part.GROUPS, "takes each kernel by itself")
+    assert methods_for(ProblemFacts(grouped=True)) == ["group_mkl"]
 
 
 def test_labels_are_refused_by_what_a_loss_learns():

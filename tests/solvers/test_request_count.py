@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mkldist.gram.bank import MemoryBank
-from mkldist.gram.requests import Combine, Inner, Matvec, Quadratic, Radii
+from mkldist.gram.requests import Combine, Diagonal, Inner, Matvec, Quadratic, Radii
 from mkldist.gram.view import make_views
 from mkldist.methods.registry import METHODS
 from mkldist.solvers.base import Problem
@@ -26,6 +26,7 @@ DENSE, SPARSE = np.full(M, 0.25), np.array([0.5, 0.0, 0.0, 0.5])
         ([Quadratic(V)], 1, 0),
         ([Inner(np.ones((1, 3, 3)))], 1, 0),
         ([Radii()], 1, 0),
+        ([Diagonal(np.ones((3, 1)))], 0, 0),
         ([Combine(DENSE)], 1, 1),
         ([Combine(SPARSE)], 0, 1),
         ([Combine(np.array([SPARSE, 1.0 - SPARSE]))], 1, 2),

@@ -65,7 +65,7 @@ def test_lists_beside_a_distribution_are_choices():
     [
         ({"C": {"low": -1, "high": 5}}, r"methods.level.C: found -1.* above 0"),
         ({"C": {"low": 5, "high": 1}}, "low < high"),
-        ({"C": {"low": 5}}, r"methods.level.C.high: missing"),
+        ({"C": {"low": 5}}, r"methods.level.C.high: found nothing"),
         ({"C": C | {"scale": "ln"}}, '"linear", "log"'),
         ({"D": C}, "unknown parameter"),
         ({"C": C, "acceleration": ["none", "none"]}, "every value once"),

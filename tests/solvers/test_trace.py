@@ -42,6 +42,15 @@ def test_rows_are_iterations():
     assert arrays["largest_weights"][1].tolist() == [1.0, 0.0, 0.0, 0.0, 0.0]
 
 
+def test_weights_of_groups_are_recorded_as_those_of_their_kernels():
+    trace = Trace(True, Clock(), lambda weights: np.repeat(weights, 2))
+    trace.record(4.0, 1.0, np.array([0.0, 0.2, 0.3]))
+    arrays = trace.arrays()
+    assert arrays["active_kernels"].tolist() == [4]
+    assert sorted(arrays["largest_kernels"][0, :4].tolist()) == [2, 3, 4, 5]
+    assert arrays["largest_weights"][0].tolist() == [0.3, 0.3, 0.2, 0.2, 0.0]
+
+
 def test_fewer_kernels_than_columns_for_them_are_all_listed():
     trace = Trace.of_one(True, Clock(), 2.0, 1.0, np.array([0.25, 0.75]))
     assert trace["largest_kernels"].tolist() == [[1, 0]]

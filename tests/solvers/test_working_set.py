@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mkldist.gram.requests import Combine, Matvec
+from mkldist.gram.requests import Combine, Quadratic
 from mkldist.solvers.working_set import WorkingSet, most_newcomers, solved
 from tests.methods import plain_bank
 
@@ -93,7 +93,7 @@ def test_kernels_that_join_are_asked_about_the_points_met(grams, shape):
     points, chosen = np.random.default_rng(3).normal(size=shape), at_work(7, 2)
     seen, q = answered(chosen.enlarge(np.array([30, 4]), points), grams)
     np.testing.assert_allclose(q, forms(grams, points.reshape(2, N, -1)).T[:, [30, 4]])
-    assert [type(request) for request in seen] == [Matvec]
+    assert [type(request) for request in seen] == [Quadratic]
     assert chosen.kernels.tolist() == [7, 2, 30, 4]
     assert answered(chosen.enlarge(np.array([5]), points[:0]), grams)[0] == []
     assert len(chosen) == 5

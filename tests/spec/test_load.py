@@ -76,12 +76,13 @@ def test_a_file_that_is_not_there_names_the_one_that_was_meant(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"\xff\xfe", "s.toml: not text in UTF-8; expected a sweep file in TOML"),
-        (b"[[x]\n", "s.toml, line 1: not TOML: expected ']]' at the end of an array declaration, "
+        (b"\xff\xfe", "s.toml: found bytes that are not UTF-8 text; expected a sweep file in TOML"),
+        (b"[[x]\n", "s.toml, line 1: found text that is not TOML: expected ']]' at the end of an "
+         "array declaration, "
          "in '[[x]'"),
-        (b"x = [1", "s.toml: not TOML: Unclosed array (at end of document)"),
-        (b"x = " + 4000 * b"[", "s.toml: lists or tables in each other too deep to read"),
-        (b"x = " + 5000 * b"1", "s.toml: a whole number of more than 4000 digits; "
+        (b"x = [1", "s.toml: found text that is not TOML: Unclosed array (at end of document)"),
+        (b"x = " + 4000 * b"[", "s.toml: found lists or tables in each other too deep to read"),
+        (b"x = " + 5000 * b"1", "s.toml: found a whole number of more than 4000 digits; "
          "expected a number that a computer holds"),
     ],
 )  # fmt: skip
@@ -105,5 +106,7 @@ def test_a_byte_order_mark_is_no_mistake(tmp_path):
 
 
 def test_a_missing_section_is_named(tmp_path):
-    with pytest.raises(SpecError, match=r"s.toml: banks: missing; expected at least one \[\[banks"):
+    with pytest.raises(
+        SpecError, match=r"s.toml: banks: found nothing; expected at least one \[\[banks"
+    ):
         load(tmp_path, text='name = "s"\n[[datasets]]\nname = "wdbc"\n[[methods]]\nname = "level"')

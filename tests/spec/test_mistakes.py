@@ -83,14 +83,16 @@ NORMALISATION = 'one of "none", "trace", "cosine", "centre", "variance", "multip
 # A text of the file above, what a newcomer writes in its place, and the message.
 MISTAKES = [
     ('name = "tumours"', 'title = "tumours"',
-     f': title: unknown key; expected {TOP}'),
+     f': title: found an unknown key; expected {TOP}'),
     ('name = "tumours"', 'name = "my tumours"',
      ': name: found "my tumours"; expected a name of letters, digits and _ . + - '
      'without blanks'),
     ('name = "tumours"', 'name = tumours',
-     ", line 1: not TOML: invalid value, in 'name = tumours'. Write text in quotes."),
+     ", line 1: found text that is not TOML: invalid value, in 'name = tumours'. Write text in "
+     "quotes."),
     ('name = "tumours"', 'name "tumours"',
-     ", line 1: not TOML: expected '=' after a key in a key/value pair, in 'name "
+     ", line 1: found text that is not TOML: expected '=' after a key in a key/value pair, in "
+     "'name "
      '"tumours"\''),
     ('seed = 1', 'seed = 1.5',
      ': seed: found 1.5; expected a whole number'),
@@ -99,11 +101,12 @@ MISTAKES = [
     ('seed = 1', 'seed = -1',
      ': seed: found -1; expected a number of at least 0'),
     ('seed = 1', 'seeds = 1',
-     f": seeds: unknown key; expected {TOP}. Did you mean 'seed'?"),
+     f": seeds: found an unknown key; expected {TOP}. Did you mean 'seed'?"),
     ('seed = 1', 'repeats = 5',
-     f": repeats: unknown key; expected {TOP}. Move 'repeats' under [splits]."),
+     f": repeats: found an unknown key; expected {TOP}. Move 'repeats' under [splits]."),
     ('seed = 1', 'seed = 1\nseed = 2',
-     ", line 3: not TOML: cannot overwrite a value, in 'seed = 2'. Give each key "
+     ", line 3: found text that is not TOML: cannot overwrite a value, in 'seed = 2'. Give each "
+     "key "
      'once; begin every entry of a list with its own header, [[like.this]].'),
     ('tol = 0.01', 'tol = 0',
      ': tol: found 0; expected a number above 0'),
@@ -116,17 +119,17 @@ MISTAKES = [
     ('[[datasets]]', '[datasets]',
      ': datasets: found {name = "wdbc"}; expected at least one [[datasets]] entry'),
     ('[[datasets]]\nname = "wdbc"', '',
-     ': datasets: missing; expected at least one [[datasets]] entry'),
+     ': datasets: found nothing; expected at least one [[datasets]] entry'),
     ('[[datasets]]\nname = "wdbc"', 'datasets = []',
      ': datasets: found []; expected at least one [[datasets]] entry'),
     ('[[datasets]]\nname = "wdbc"', 'datasets = ["wdbc"]',
      ': datasets[0]: found "wdbc"; expected a table such as {name = "wdbc"}'),
     ('[[datasets]]\nname', '[[dataset]]\nname',
-     f": dataset: unknown key; expected {TOP}. Did you mean 'datasets'?"),
+     f": dataset: found an unknown key; expected {TOP}. Did you mean 'datasets'?"),
     ('name = "wdbc"', 'nme = "wdbc"',
-     f": datasets[0].nme: unknown key; expected {DATASET}. Did you mean 'name'?"),
+     f": datasets[0].nme: found an unknown key; expected {DATASET}. Did you mean 'name'?"),
     ('name = "wdbc"', 'file = "a.csv"',
-     ': datasets[0].name: missing; expected name = ...'),
+     ': datasets[0].name: found nothing; expected name = ...'),
     ('name = "wdbc"', 'name = "wdbc"\nfile = "a.csv"\ngrams = "b.npz"',
      ': datasets.wdbc: found file and grams; expected one source of data'),
     ('name = "wdbc"', 'name = "wdbc"\nclasses = ["M"]',
@@ -151,9 +154,9 @@ MISTAKES = [
      ': preprocessing: found [{scale = "zscore"}]; expected one table, '
      '[preprocessing]'),
     ('[preprocessing]', '[preprocesing]',
-     f": preprocesing: unknown key; expected {TOP}. Did you mean 'preprocessing'?"),
+     f": preprocesing: found an unknown key; expected {TOP}. Did you mean 'preprocessing'?"),
     ('[preprocessing]', '[Preprocessing]',
-     f": Preprocessing: unknown key; expected {TOP}. Did you mean 'preprocessing'?"),
+     f": Preprocessing: found an unknown key; expected {TOP}. Did you mean 'preprocessing'?"),
     ('[preprocessing]\nscale = "zscore"', 'preprocessing = "zscore"',
      ': datasets.wdbc.preprocessing: found "zscore"; expected one table, [preprocessing]'),
     ('scale = "zscore"', 'scale = "z-score"',
@@ -165,7 +168,7 @@ MISTAKES = [
     ('repeats = 5', 'repeats = 0',
      ': splits.repeats: found 0; expected a number of at least 1'),
     ('repeats = 5', 'repeat = 5',
-     f": splits.repeat: unknown key; expected {SPLITS}. Did you mean 'repeats'?"),
+     f": splits.repeat: found an unknown key; expected {SPLITS}. Did you mean 'repeats'?"),
     ('repeats = 5', 'repeats = 5.0',
      ': splits.repeats: found 5.0; expected a whole number'),
     ('train_fraction = 0.5', 'train_fraction = 50',
@@ -195,7 +198,7 @@ MISTAKES = [
      ': banks.mine.normalisation: found true; expected the name of a normalisation '
      'or a list of them'),
     ('normalisation = "trace"', 'normalization = "trace"',
-     ': banks.mine.normalization: unknown key; expected one of name, family, '
+     ': banks.mine.normalization: found an unknown key; expected one of name, family, '
      "kernels, normalisation, dtype, backend. Did you mean 'normalisation'?"),
     ('normalisation = "trace"', 'normalisation = ["trace", "cosine"]',
      ': banks.mine: found cosine after another normalisation; expected it first'),
@@ -217,7 +220,7 @@ MISTAKES = [
      ': banks.mine.kernels[0].parameters.a: found {b = 1}; expected a number, a text, true or '
      'false, or a list of them'),
     ('function = "gaussian"', '',
-     ': banks.mine.kernels[0].function: missing; expected function = ...'),
+     ': banks.mine.kernels[0].function: found nothing; expected function = ...'),
     ('widths = [1, 2.5]', 'widths = []',
      ': banks.mine.kernels[0].widths: found []; expected at least one entry'),
     ('widths = [1, 2.5]', 'widths = [1, "2"]',
@@ -231,13 +234,13 @@ MISTAKES = [
      ': banks.mine.kernels[0].widths: found true; expected a number, a list of '
      'numbers, {start, stop, num}, {base, exponents}, or "chi2"'),
     ('widths = [1, 2.5]', 'width = 1',
-     f': banks.mine.kernels[0].width: unknown key; expected {KERNEL}. Did you mean '
+     f': banks.mine.kernels[0].width: found an unknown key; expected {KERNEL}. Did you mean '
      "'widths'?"),
     ('widths = [1, 2.5]', 'widths = { start = 1, stop = 2 }',
      ': banks.mine.kernels[0].widths: found start, stop; expected start, stop and '
      'num, or base and exponents'),
     ('widths = [1, 2.5]', 'widths = { start = 1, end = 2, num = 3 }',
-     ': banks.mine.kernels[0].widths.end: unknown key; expected one of start, stop, '
+     ': banks.mine.kernels[0].widths.end: found an unknown key; expected one of start, stop, '
      'num, scale, base, exponents'),
     ('widths = [1, 2.5]', 'widths = { start = 0, stop = 2, num = 3, scale = "log" }',
      ': banks.mine.kernels[0].widths: found a log scale from or to 0; expected start '
@@ -261,21 +264,21 @@ MISTAKES = [
      ': banks.mine.kernels[0].features[0]: found ["a", "b"]; expected "all", "each", '
      '{count = ...}, or the name of a feature or feature group'),
     ('name = "level"', 'name = "levle"',
-     "methods.levle.name: unknown method 'levle'; expected one of METHODS. "
+     "methods.levle.name: found the unknown method 'levle'; expected one of METHODS. "
      "Did you mean 'level'?"),
     ('name = "level"', 'method = "level"',
-     ': methods[0].name: missing; expected name = ...'),
+     ': methods[0].name: found nothing; expected name = ...'),
     ('name = "level"', 'name = "level"\nseed = 3',
-     f"methods.level.seed: unknown parameter; expected {LEVEL}. Move 'seed' to the "
+     f"methods.level.seed: found an unknown parameter; expected {LEVEL}. Move 'seed' to the "
      'top of the file, above the first [section].'),
     ('name = "level"', 'name = "level"\nmax_iter = 10.5',
      'methods.level.max_iter: found 10.5; expected a whole number'),
     ('name = "level"', 'name = "level"\nfar = 1',
      'methods.level.far: found 1; expected a number below 1'),
     ('C = [1, 10]', 'c = [1, 10]',
-     f"methods.level.c: unknown parameter; expected {LEVEL}. Did you mean 'C'?"),
+     f"methods.level.c: found an unknown parameter; expected {LEVEL}. Did you mean 'C'?"),
     ('name = "level"', 'name = "level"\nlable = "slow"',
-     f"methods.level.lable: unknown parameter; expected {LEVEL}. Did you mean 'label'?"),
+     f"methods.level.lable: found an unknown parameter; expected {LEVEL}. Did you mean 'label'?"),
     ('C = [1, 10]', 'C = []',
      'methods.level.C: found an empty list; expected at least one value'),
     ('C = [1, 10]', 'C = [1, 1.0]',
@@ -292,27 +295,27 @@ MISTAKES = [
      'methods.level.C: found start; expected start, stop and num, or base and '
      'exponents'),
     ('C = [1, 10]', 'Cost = 1',
-     f'methods.level.Cost: unknown parameter; expected {LEVEL}'),
+     f'methods.level.Cost: found an unknown parameter; expected {LEVEL}'),
     ('C = [1, 10]', 'C = {start=1, stop=100, nm=3}',
-     'methods.level.C.nm: unknown key; expected one of start, stop, num, scale, '
+     'methods.level.C.nm: found an unknown key; expected one of start, stop, num, scale, '
      "base, exponents. Did you mean 'num'?"),
     ('name = "simplemkl"', 'name = "level"',
      ": found 'level' twice in [[methods]]; expected a label of its own for each"),
     ('predictions = true', 'predictions = 1',
      ': outputs.predictions: found 1; expected true or false'),
     ('predictions = true', 'predict = true',
-     f': outputs.predict: unknown key; expected {OUTPUTS}. Did you mean '
+     f': outputs.predict: found an unknown key; expected {OUTPUTS}. Did you mean '
      "'predictions'?"),
     ('predictions = true', 'seed = 3',
-     f": outputs.seed: unknown key; expected {OUTPUTS}. Move 'seed' to the top of the "
+     f": outputs.seed: found an unknown key; expected {OUTPUTS}. Move 'seed' to the top of the "
      'file, above the first [section].'),
     ('predictions = true', 'scale = "zscore"',
-     f": outputs.scale: unknown key; expected {OUTPUTS}. Move 'scale' under "
+     f": outputs.scale: found an unknown key; expected {OUTPUTS}. Move 'scale' under "
      '[preprocessing].'),
     ('[outputs]', '[output]',
-     f": output: unknown key; expected {TOP}. Did you mean 'outputs'?"),
+     f": output: found an unknown key; expected {TOP}. Did you mean 'outputs'?"),
     ('[outputs]', '[outputs',
-     ", line 35: not TOML: expected ']' at the end of a table declaration, in "
+     ", line 35: found text that is not TOML: expected ']' at the end of a table declaration, in "
      "'[outputs'"),
 ]  # fmt: skip
 

@@ -44,23 +44,25 @@ def test_an_override_reaches_its_place(override, location, value):
 
 
 MISTAKES = [
-    ("tol", "no '='; expected path.to.key=value"),
+    ("tol", "found no '='; expected path.to.key=value"),
     ("=3", "found the path ''; expected keys with dots between them, as in splits.repeats=5"),
     ("a b=3", "found the path 'a b'; expected keys with dots between them, as in splits.repeats=5"),
     ("tol=small", 'found "small"; expected a number'),
     ("methods.levl.C=5",
-     "no item 'levl' in methods; expected one of level, slow. Did you mean 'level'?"),
-    ("methods.C=5", "no item 'C' in methods; expected one of level, slow"),
-    ("methods.7.C=5", "no item '7' in methods; expected one of level, slow"),
-    ("methods.level.C.9=5", "no item '9' in methods.0.C; expected an index below 2"),
-    ("name.first=5", 'name is the value "s"; expected a table or list'),
+     "found no item 'levl' in methods; expected one of level, slow. Did you mean 'level'?"),
+    ("methods.C=5", "found no item 'C' in methods; expected one of level, slow"),
+    ("methods.7.C=5", "found no item '7' in methods; expected one of level, slow"),
+    ("methods.level.C.9=5", "found no item '9' in methods.0.C; expected an index below 2"),
+    ("name.first=5", 'found the value "s" at name; expected a table or list'),
     ("banks.mine.kernels[0].widths=[1,", 'found "[1,"; expected a number, a list of numbers, '
      '{start, stop, num}, {base, exponents}, or "chi2"'),
     ("methods=5", "found 5; expected at least one [[methods]] entry"),
-    ("splits.repeets=5", "unknown key; expected one of kind, repeats, train_fraction, folds, "
+    ("splits.repeets=5", "found an unknown key; expected one of kind, repeats, train_fraction, "
+     "folds, "
      "order, groups, column, labelled_per_class, labelled_fraction, labelled, test_fraction, "
      "stratified, first. Did you mean 'repeats'?"),
-    ("split.repeats=5", "unknown key; expected one of name, description, seed, tol, execution, "
+    ("split.repeats=5", "found an unknown key; expected one of name, description, seed, tol, "
+     "execution, "
      "memory, datasets, preprocessing, splits, graph, selection, search, banks, methods, outputs. "
      "Did you mean 'splits'?"),
 ]  # fmt: skip
@@ -80,12 +82,12 @@ def test_a_mistaken_table_of_the_file_is_not_blamed_on_an_override_in_it(tmp_pat
     file.write_text(f"{SWEEP}[split]\nrepeats = 3\n")
     with pytest.raises(SpecError) as caught:
         load_sweep(file, ["split.repeats=5"])
-    assert str(caught.value).startswith(f"{file}: split: unknown key")
+    assert str(caught.value).startswith(f"{file}: split: found an unknown key")
 
 
 def test_items_of_one_name_are_told_apart_by_index():
     document = {"methods": [{"name": "level", "label": "a"}, {"name": "level", "label": "b"}]}
-    with pytest.raises(SpecError, match=r"methods\[0\] and methods\[1\] are both 'level'"):
+    with pytest.raises(SpecError, match=r"methods\[0\] and methods\[1\], both called 'level'"):
         apply_override(document, "methods.level.C=1")
     assert apply_override(document, "methods.b.C=1") == ("methods", 1, "C")
 

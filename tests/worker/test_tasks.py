@@ -103,7 +103,7 @@ def test_a_record_that_cannot_be_written_says_what_to_do(task, monkeypatch):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(RecordStore, "write", full)
-    with pytest.raises(OutputError, match="records: no space is left"):
+    with pytest.raises(OutputError, match="records: found no space left"):
         solve_batch(task)
 
 

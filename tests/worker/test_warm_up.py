@@ -46,7 +46,7 @@ backend = "%s"
 dtype = "%s"
 [[banks.kernels]]
 function = "gaussian"
-widths = [0.1, 0.3, 1.0, 3.0]
+widths = { start = 0.1, stop = 3.0, num = %d, scale = "log" }
 features = ["all", "each"]
 '''
 ON_GRAPH = '''
@@ -56,10 +56,10 @@ labelled_per_class = 10
 [graph]
 neighbours = 6
 '''
-BANKS = [
-    ("train", '"trace"', "memory", "float64"),
-    ("all", '["centre", "variance"]', "mmap", "float32"),
-    ("train", '"none"', "recompute", "auto"),
+BANKS = [  # the first has many more kernels than a working set
+    ("train", '"trace"', "memory", "float64", 60),
+    ("all", '["centre", "variance"]', "mmap", "float32", 4),
+    ("train", '"none"', "recompute", "auto", 4),
 ]
 
 

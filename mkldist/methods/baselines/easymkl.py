@@ -25,6 +25,7 @@ Problems 1 and 3 are the l2-SVM in another scale: for ``alpha = s gamma`` the du
 ``2 / Q``.  A primal value P of that machine therefore bounds Q from below by ``2 / P``.  Another
 lower bound is the linear function that touches the convex Q at gamma; its least value over Gamma is
 ``2 (min_{y_i=+1} g_i + min_{y_i=-1} g_i) - Q`` with ``g = Y ((1 - lam) K + lam I) Y gamma``.
+Q, g and P make up for the rounding errors of sums over K, which may exceed ``lam ||gamma||^2``.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ from mkldist.counters import Counters
 from mkldist.gram.requests import Combine, Quadratic
 from mkldist.machines.l2_svm import solve_l2_svm
 from mkldist.optim.duality_gap import relative_gap
+from mkldist.optim.form_rounding import EPS, form_rounding
 from mkldist.solvers.base import Method, Problem, Solution, SolverParams, Steps, StopReason
 from mkldist.solvers.trace import Trace
 
@@ -131,23 +133,26 @@ def _nearest(K: Floats, y: Floats, lam: float, tol: float, counters: Counters) -
     counters : Counters
         Counts the machine.
     """
+    reach = np.sqrt(np.maximum(np.diagonal(K), 0.0))
     means = np.where(y > 0, 1.0 / (y > 0).sum(), -1.0 / (y < 0).sum())
     if lam == 1.0:
-        return _bounded(means, K @ means, y, lam, 0.0)
+        return _bounded(means, K @ means, y, lam, reach)
     K *= 1.0 - lam
     ridge = lam if lam > 0.0 else HARD_RIDGE * float(np.trace(K)) / len(y)
     if ridge == 0.0:
-        return _bounded(means, K @ means / (1.0 - lam), y, lam, 0.0)
+        return _bounded(means, K @ means / (1.0 - lam), y, lam, reach)
     svm = solve_l2_svm(K, y, ridge, tol=tol)
     counters.count_svm(svm.iterations, svm.newton_steps)
     alpha = svm.alpha
     totals = np.where(y > 0, alpha[y > 0].sum(), alpha[y < 0].sum())
     signed = y * alpha / totals
     lower = 2.0 / svm.objective if lam > 0.0 else 0.0
-    return _bounded(signed, K @ signed / (1.0 - lam), y, lam, lower)
+    return _bounded(signed, K @ signed / (1.0 - lam), y, lam, reach, lower)
 
 
-def _bounded(signed: Floats, f: Floats, y: Floats, lam: float, lower: float) -> _Hulls:
+def _bounded(
+    signed: Floats, f: Floats, y: Floats, lam: float, reach: Floats, lower: float = 0.0
+) -> _Hulls:
     """Return the hulls' points with bias and bounds.
 
     Parameters
@@ -158,11 +163,16 @@ def _bounded(signed: Floats, f: Floats, y: Floats, lam: float, lower: float) -> 
         Labels.
     lam : float
         Regularisation.
+    reach : (n,) float64
+        Roots of the diagonal of K.
     lower : float
         A lower bound of the least Q that is known already.
     """
-    half_gradient = (1.0 - lam) * y * f + lam * y * signed
-    Q = (1.0 - lam) * max(float(signed @ f), 0.0) + lam * float(signed @ signed)
+    square, scaled = max(float(signed @ f), 0.0), reach * signed
+    square += form_rounding(square, float(scaled @ scaled), len(y))
+    unsure = EPS * (1.0 - lam) * reach * float(np.linalg.norm(scaled))
+    half_gradient = (1.0 - lam) * y * f + lam * y * signed - unsure
+    Q = (1.0 - lam) * square + lam * float(signed @ signed)
     tangent = 2.0 * float(half_gradient[y > 0].min() + half_gradient[y < 0].min()) - Q
     bias = -0.5 * float(np.abs(signed) @ f)
     return _Hulls(signed, bias, Q, max(lower, tangent, 0.0))

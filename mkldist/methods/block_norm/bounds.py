@@ -11,6 +11,11 @@ Dual, with ``h(rho) = l*(-rho)``:
 At the optimum every f_m is a multiple of ``K_m rho``.  So any rho and any norms ``||f_m||`` give a
 predictor ``f_m = w_m K_m rho`` of one coefficient vector and M weights.  Its primal value and the
 dual value of rho, made feasible as in Section 5, enclose the optimum.
+
+A small strength lets rho be large only near the null spaces of the kernels, where rounding decides
+``rho' K_m rho``.  Both values therefore take the largest norms that rounding permits
+(:mod:`mkldist.optim.form_rounding`), and the primal value adds what rounding may have taken off the
+losses.
 """
 
 from __future__ import annotations
@@ -20,11 +25,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mkldist.arrays import Floats
+from mkldist.arrays import Floats, Ints
 from mkldist.counters import Counters
-from mkldist.methods.block_norm.inner_objective import Iterate
+from mkldist.methods.block_norm.inner_objective import Iterate, roots
 from mkldist.methods.block_norm.losses import Loss
 from mkldist.methods.block_norm.regularizers import Regularizer
+from mkldist.optim.form_rounding import EPS, form_rounding
 from mkldist.solvers.base import Solution, StopReason
 from mkldist.solvers.bounds import Bounds
 from mkldist.solvers.trace import Trace
@@ -110,8 +116,8 @@ class BlockNormBounds(Bounds[Predictor]):
     ----------
     loss, regularizer : Loss, Regularizer
         l and psi.
-    n_kernels : int
-        Number M of kernels.
+    traces : (M,) float64
+        Traces of the kernels, or upper bounds of them.
 
     Attributes
     ----------
@@ -123,25 +129,50 @@ class BlockNormBounds(Bounds[Predictor]):
         Feasible rho that attains it.
     """
 
-    def __init__(self, loss: Loss, regularizer: Regularizer, n_kernels: int) -> None:
-        self._loss, self._regularizer = loss, regularizer
+    def __init__(self, loss: Loss, regularizer: Regularizer, traces: Floats) -> None:
+        self._loss, self._regularizer, self._traces = loss, regularizer, traces
         zero = np.zeros(len(loss.y))
         bias = loss.best_bias(zero)
-        constant = Predictor(np.zeros(n_kernels), zero, bias)
+        constant = Predictor(np.zeros(len(traces)), zero, bias)
         super().__init__(constant, lower=0.0, upper=loss.value(zero + bias))
         self.dual_point = zero
 
+    def largest_norms(self, squared: Floats, rho: Floats, kernels: Ints | slice) -> Floats:
+        """Return upper bounds of the dual norms of some kernels, with their rounding.
+
+        Parameters
+        ----------
+        squared : (S,) float64
+            ``rho' K_m rho`` as computed.
+        rho : (n,) float64
+            The point.
+        kernels : (S,) intp or slice
+            The kernels.
+        """
+        energy = self._traces[kernels] * float(np.abs(rho).max()) ** 2
+        return roots(squared + form_rounding(squared, energy, len(rho)))
+
+    def restricted_lower(self, iterate: Iterate, rho: Floats) -> float:
+        """Return the dual value of a feasible point near an iterate on the kernels at hand."""
+        norms = self.largest_norms(iterate.products @ iterate.rho, iterate.rho, iterate.kernels)
+        return dual_value(self._loss, self._regularizer, rho, norms).value
+
     def take_primal(self, iterate: Iterate) -> None:
         """Take the primal value of ``f_m = w_m K_m rho``, with the norms of the components."""
-        lengths, norms = iterate.dual_norms, iterate.norms
+        squared, rho, kernels = iterate.products @ iterate.rho, iterate.rho, iterate.kernels
+        lengths, norms = roots(squared), iterate.norms
         w = np.divide(norms, lengths, out=np.zeros_like(norms), where=lengths > 0.0)
         f = w @ iterate.products
         bias = self._loss.best_bias(f)
-        value = self._loss.value(f + bias) + float(self._regularizer.value(w * lengths).sum())
+        largest = self.largest_norms(squared, rho, kernels)
+        value = self._loss.value(f + bias) + float(self._regularizer.value(w * largest).sum())
+        # sum_i sqrt(K_ii) ||sqrt(K_jj) rho_j||, as for support vector machines, of sum_m w_m K_m
+        reach = np.sqrt(len(rho)) * float(w @ self._traces[kernels]) * float(np.abs(rho).max())
+        value += EPS * reach * self._loss.steepest(f + bias)
         if value < self.upper:
             weights = np.zeros_like(self.best.weights)
-            weights[iterate.kernels] = w
-            self.improve_upper(Predictor(weights, iterate.rho, bias), value)
+            weights[kernels] = w
+            self.improve_upper(Predictor(weights, rho, bias), value)
 
     def take_dual(self, rho: Floats, norms: Floats) -> DualValue:
         """Take the dual value of a point and return it.

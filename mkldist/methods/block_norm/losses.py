@@ -123,6 +123,10 @@ class Loss(ABC):
             Penalty and temperature.
         """
 
+    def steepest(self, f: Floats) -> float:
+        """Return the largest slope of a point's loss at predictions `f`, or an upper bound."""
+        return 1.0
+
     def next_multipliers(self, rho: Floats, multipliers: Floats, smoothing: Smoothing) -> Floats:
         """Return the multipliers after a minimisation that ended in `rho`."""
         return multipliers
@@ -170,6 +174,9 @@ class Squared(_Shifted):
 
     def conjugate(self, rho: Floats) -> float:
         return 0.5 * float(rho @ rho) - float(self.y @ rho)
+
+    def steepest(self, f: Floats) -> float:
+        return float(np.abs(self.y - f).max())
 
     def into_domain(self, rho: Floats) -> Floats:
         return rho

@@ -36,15 +36,16 @@ import numpy as np
 from pydantic import Field
 
 from mkldist.counters import Counters
-from mkldist.gram.requests import Quadratic
-from mkldist.methods.block_norm.bounds import BlockNormBounds, dual_value, kernel_scale
+from mkldist.gram.requests import Diagonal, Quadratic
+from mkldist.methods.block_norm.bounds import BlockNormBounds, kernel_scale
 from mkldist.methods.block_norm.dual_newton import DualNewton
 from mkldist.methods.block_norm.inner_objective import InnerObjective, Iterate, enlarged, roots
 from mkldist.methods.block_norm.losses import Smoothing
 from mkldist.methods.block_norm.pace import Pace
 from mkldist.methods.block_norm.params import BlockNormParams, memory_of_components
 from mkldist.methods.block_norm.working_set_iteration import solve_on_working_set
-from mkldist.solvers.base import Method, Path, Problem, Steps, StopReason, reason_to_stop
+from mkldist.solvers.base import Method, Problem, Steps, StopReason, reason_to_stop
+from mkldist.solvers.path import Path
 from mkldist.solvers.trace import Trace
 
 
@@ -71,7 +72,7 @@ def solve(problem: Problem, params: SpicyMKLParams) -> Steps:
 
     Yields
     ------
-    Quadratic, Matvec, Combine
+    Diagonal, Quadratic, Matvec, Combine
 
     Returns
     -------
@@ -123,7 +124,9 @@ def outer_iterations(
     """
     loss, psi = params.make_loss(problem.y), params.make_regularizer()
     counters, trace = Counters(), Trace(params.trace, problem.clock)
-    newton, bounds = DualNewton(counters), BlockNormBounds(loss, psi, problem.n_kernels)
+    traces = yield Diagonal(np.ones((problem.n_points, 1)))
+    newton, bounds = DualNewton(counters), BlockNormBounds(loss, psi, traces[:, 0])
+    everyone = slice(problem.n_kernels)
     # Begin where the path's last solver ended, or inside the domain of h with every alpha_m zero.
     if isinstance(last := problem.start, PlainState):
         iterate = last.iterate.scaled(min(1.0, params.C / last.strength))
@@ -131,8 +134,9 @@ def outer_iterations(
         nothing = Iterate.without_kernels(loss.start())
         iterate = yield from enlarged(nothing, np.arange(problem.n_kernels))  # a Matvec
     rho = loss.feasible(iterate.rho)
-    norms = roots((yield Quadratic(rho)))
-    bounds.take_dual(rho, norms)
+    squared = yield Quadratic(rho)
+    norms = roots(squared)
+    bounds.take_dual(rho, bounds.largest_norms(squared, rho, everyone))
     scale = last.kernel_scale if isinstance(last, PlainState) else kernel_scale(rho, norms)
     pace = Pace(params.tol, bounds.gap)
     for _ in range(params.max_iter):
@@ -148,11 +152,12 @@ def outer_iterations(
         # Section 5: primal value with the best bias, dual value of rho made feasible.
         bounds.take_primal(iterate)
         rho = loss.feasible(iterate.rho)
-        bounds.take_dual(rho, roots((yield Quadratic(rho))))
+        squared = yield Quadratic(rho)
+        bounds.take_dual(rho, bounds.largest_norms(squared, rho, everyone))
         counters.outer_iterations += 1
         trace.record(bounds.upper, bounds.lower, bounds.best.kernel_weights)
         # Stop, or let gamma grow, by the dual value of this rho rather than the best.
-        here = dual_value(loss, psi, rho, iterate.dual_norms).value
+        here = bounds.restricted_lower(iterate, rho)
         pace.judge(bounds.upper, max(bounds.lower, here), counters.newton_steps)
         stop = reason_to_stop(problem, params, bounds.gap, stalled=pace.stalled)
         if stop is not None:

@@ -20,8 +20,8 @@ import numpy as np
 
 from mkldist.arrays import Floats, Ints
 from mkldist.counters import Counters
-from mkldist.gram.requests import Matvec, Request
-from mkldist.methods.block_norm.bounds import BlockNormBounds, dual_value, kernel_scale
+from mkldist.gram.requests import Diagonal, Matvec, Request
+from mkldist.methods.block_norm.bounds import BlockNormBounds, kernel_scale
 from mkldist.methods.block_norm.dual_newton import DualNewton
 from mkldist.methods.block_norm.inner_objective import (
     InnerObjective,
@@ -89,7 +89,8 @@ def solve_on_working_set(
     """
     loss, psi = params.make_loss(problem.y), params.make_regularizer()
     counters, trace = Counters(), Trace(params.trace, problem.clock)
-    newton, bounds = DualNewton(counters), BlockNormBounds(loss, psi, problem.n_kernels)
+    traces = yield Diagonal(np.ones((problem.n_points, 1)))
+    newton, bounds = DualNewton(counters), BlockNormBounds(loss, psi, traces[:, 0])
     bank = _Bank(problem.n_kernels, params.tol, loss, psi, bounds)
     resumed = isinstance(start := problem.start, BlockNormState)
     iterate, scale = yield from bank.resume(start, params.C) if resumed else bank.first_kernels()
@@ -106,7 +107,7 @@ def solve_on_working_set(
             yield from bank.screen()  # by inherited norms, now that an upper bound is known
         # A pass, once the kernels at hand are nearly solved; then more kernels.
         rho = loss.feasible(iterate.rho)
-        restricted_lower = dual_value(loss, psi, rho, iterate.dual_norms).value
+        restricted_lower = bounds.restricted_lower(iterate, rho)
         restricted_gap = relative_gap(bounds.upper, max(bounds.lower, restricted_lower))
         if restricted_gap <= bank.gap_for_pass(iterate):
             norms = yield from bank.visit(rho)
@@ -208,7 +209,8 @@ class _Bank:
         """Take the dual value of a feasible rho; return ``||rho||_{K_m}``, (M,)."""
         q = yield from self.candidates.quadratic(rho[:, None])
         norms = roots(q[:, 0])
-        self.candidates.visited(rho, norms)
+        everyone = slice(self._n_kernels)
+        self.candidates.visited(rho, self._bounds.largest_norms(q[:, 0], rho, everyone))
         self._bound_below()
         self._gap_of_pass = self._bounds.gap
         if self._bounds.gap > self._tol:

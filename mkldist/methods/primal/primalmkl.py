@@ -58,7 +58,6 @@ from mkldist.methods.primal.working_set_descent import solve_on_working_set
 from mkldist.optim.lp_ball import WeightSet
 from mkldist.solvers.base import (
     Method,
-    Path,
     Problem,
     Solution,
     Steps,
@@ -66,6 +65,7 @@ from mkldist.solvers.base import (
     reason_to_stop,
 )
 from mkldist.solvers.bounds import Bounds
+from mkldist.solvers.path import Path
 from mkldist.solvers.trace import Trace
 from mkldist.solvers.working_set import SMALL
 

@@ -33,6 +33,7 @@ from mkldist.methods.smooth_dual.row_cache import (
     rows_held,
 )
 from mkldist.optim.box_qp import newton_steps, pair_updates
+from mkldist.optim.form_rounding import EPS, form_rounding
 from mkldist.solvers.base import Problem
 
 Round = Generator[Request, Any, None]
@@ -80,6 +81,8 @@ class MklDual:
         Memory for cached rows.
     counters : Counters
         Counters of requests and steps.
+    traces : (M,) float64
+        Traces of the kernels.
 
     Attributes
     ----------
@@ -91,9 +94,11 @@ class MklDual:
         True if the last round was of Newton's method.
     """
 
-    def __init__(self, problem: Problem, C: float, cache_mib: float, counters: Counters) -> None:
+    def __init__(
+        self, problem: Problem, C: float, cache_mib: float, counters: Counters, traces: Floats
+    ) -> None:
         y, n_kernels = problem.y, problem.n_kernels
-        self.y, self._C, self._counters = y, C, counters
+        self.y, self._C, self._counters, self._traces = y, C, counters, traces
         self._lower, self._upper = np.minimum(y * C, 0.0), np.maximum(y * C, 0.0)
         self.beta = np.zeros(len(y))
         self.G = np.zeros((n_kernels, len(y)))
@@ -109,9 +114,20 @@ class MklDual:
         return np.maximum(self.G @ self.beta, 0.0)
 
     @property
+    def largest_q(self) -> Floats:
+        """Upper bounds of q with its rounding, (M,)."""
+        q, energy = self.q, self._traces * float(np.abs(self.beta).max()) ** 2
+        return q + form_rounding(q, energy, len(self.beta))
+
+    @property
     def alpha(self) -> Floats:
         """Dual variables, (n,)."""
         return np.abs(self.beta)
+
+    def height(self, bias: float) -> float:
+        """Return ``1'alpha``, less its rounding and what a rest of ``y'alpha`` costs at a bias."""
+        total = float(self.alpha.sum())
+        return total - EPS * total - abs(bias * float(self.beta.sum()))
 
     def predictor(self, d: Floats, energy: float) -> Predictor:
         """Return the better of two predictors of kernel weights `d` and multiples of alpha*y.
@@ -137,7 +153,10 @@ class MklDual:
         bias = best_bias(scale * f, self.y)
         slack = 1.0 - self.y * (scale * f + bias)
         loss = float(np.maximum(0.0, slack).sum())
-        loss = self._C * (loss + slack_rounding(slack, self._reach, scale * self.beta))
+        reach = self._reach
+        if not reach.any():  # before the first Newton round: that of the mean diagonal
+            reach = np.full(len(f), np.sqrt(float(d @ self._traces) / len(f)))
+        loss = self._C * (loss + slack_rounding(slack, reach, scale * self.beta))
         return Predictor(d, scale * self.beta, bias, self.alpha, scale, loss)
 
     def newton_is_due(self, gap: float) -> bool:

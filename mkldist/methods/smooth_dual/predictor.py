@@ -8,6 +8,7 @@ import numpy as np
 
 from mkldist.arrays import Floats
 from mkldist.counters import Counters
+from mkldist.machines.svm import best_bias
 from mkldist.solvers.base import Solution, StopReason
 from mkldist.solvers.bounds import Bounds
 from mkldist.solvers.trace import Trace
@@ -40,17 +41,31 @@ class Predictor:
     scale: float = 1.0
     loss: float = 0.0
 
-    @classmethod
-    def none(cls) -> Predictor:
-        """Return the predictor from which a search for the best begins."""
-        empty = np.empty(0)
-        return cls(empty, empty, 0.0, empty)
-
     def on_simplex(self) -> Predictor:
         """Return the same predictor with weights that sum to one; uniform ones if all are zero."""
         total = float(self.d.sum())
         d = self.d / total if total > 0.0 else np.full(len(self.d), 1.0 / len(self.d))
         return replace(self, d=d, coefficients=total * self.coefficients)
+
+
+def first_bounds(y: Floats, d: Floats, C: float) -> Bounds[Predictor]:
+    """Return the bounds from which a search begins: a bias alone, and the dual value of zero.
+
+    They stand where numbers overflow in all others.
+
+    Parameters
+    ----------
+    y : (n,) float64
+        Labels.
+    d : (M,) float64
+        Kernel weights that cost nothing, of functions that are all zero.
+    C : float
+        Factor of the losses.
+    """
+    zero = np.zeros(len(y))
+    bias = best_bias(zero, y)
+    loss = C * float(np.maximum(0.0, 1.0 - y * bias).sum())
+    return Bounds(Predictor(d, zero, bias, zero), lower=0.0, upper=loss)
 
 
 def solution_of(

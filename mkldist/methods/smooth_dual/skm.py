@@ -37,11 +37,11 @@ from pydantic import Field
 
 from mkldist.arrays import Floats
 from mkldist.counters import Counters
-from mkldist.gram.requests import Combine, Quadratic, Request
+from mkldist.gram.requests import Combine, Diagonal, Quadratic, Request
 from mkldist.machines.inner_svm import InnerSvm
 from mkldist.methods.smooth_dual.dual_penalties import MOREAU_YOSIDA, Penalty
 from mkldist.methods.smooth_dual.mkl_dual import MklDual, memory_of_rows
-from mkldist.methods.smooth_dual.predictor import Predictor, solution_of
+from mkldist.methods.smooth_dual.predictor import Predictor, first_bounds, solution_of
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.solvers.base import Method, Problem, SolverParams, Steps, StopReason, reason_to_stop
 from mkldist.solvers.bounds import Bounds
@@ -74,7 +74,7 @@ def solve(problem: Problem, params: SkmParams) -> Steps:
 
     Yields
     ------
-    Matvec, Combine, Quadratic
+    Diagonal, Matvec, Combine, Quadratic
 
     Returns
     -------
@@ -83,8 +83,9 @@ def solve(problem: Problem, params: SkmParams) -> Steps:
         ``dual_objective`` the greatest value met of ``1'alpha - 1/2 max_m q_m``.
     """
     counters, trace = Counters(), Trace(params.trace, problem.clock)
-    bounds = Bounds(Predictor.none())
-    dual = MklDual(problem, params.C, params.cache_mib, counters)
+    bounds = first_bounds(problem.y, np.full(problem.n_kernels, 1.0 / problem.n_kernels), params.C)
+    traces = yield Diagonal(np.ones((problem.n_points, 1)))
+    dual = MklDual(problem, params.C, params.cache_mib, counters, traces[:, 0])
     svm_at = InnerSvm(problem.y, params.C, params.tol, counters)
     stage = _Stage(FIRST_A_SQUARED)
     for _ in range(params.max_iter):
@@ -98,16 +99,18 @@ def solve(problem: Problem, params: SkmParams) -> Steps:
             worst = yield from dual.fetch_rows(penalty)
             dual.update_pairs(penalty, worst)
             yield from dual.refresh()
-        q, height = dual.q, float(dual.alpha.sum())
+        q = dual.q
         # f_m = e_m K_m (alpha*y) has the energy 1/2 (sum_m ||f_m||)^2 at weights e / sum(e).
         e, psi = penalty.weights(q), penalty.value(q)
         energy = 0.5 * float(e.sum()) * float(e @ q)
         predictor = dual.predictor(e, energy)
         loss, square = predictor.loss, predictor.scale**2
         # The gap of the regularised problem, and both bounds of the problem without a.
+        height = float(dual.alpha.sum())
         stage.judge(relative_gap(loss + square * psi, height - psi), newton=dual.newton)
+        lower = dual.height(predictor.bias) - 0.5 * float(dual.largest_q.max())
         predictor = predictor.on_simplex()
-        bounds.take(predictor, loss + square * energy, height - 0.5 * float(q.max()))
+        bounds.take(predictor, loss + square * energy, lower)
         if stage.stuck:  # the weights are good, but e magnifies errors of q by 1/a^2
             yield from _bounds_by_svm(predictor.d, svm_at, bounds, counters)
         counters.outer_iterations += 1
@@ -156,7 +159,7 @@ def _bounds_by_svm(
     """Bound the optimum from both sides by the machine at weights `d` (M,)."""
     svm = svm_at((yield Combine(d)))
     q = yield Quadratic(svm.signed)
-    lower = float(svm.alpha.sum()) - 0.5 * float(q.max())
+    lower = svm.dual_value(float(q.max()))
     predictor = Predictor(d, svm.signed, float(svm.bias), svm.alpha)
     bounds.take(predictor, svm.objective, lower)
 

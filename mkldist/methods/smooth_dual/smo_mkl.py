@@ -22,15 +22,16 @@ and ``theta = ||d||_p``, then ``d / theta`` is optimal there for ``theta C`` in 
 
 from __future__ import annotations
 
+import numpy as np
 from pydantic import Field
 
 from mkldist.counters import Counters
+from mkldist.gram.requests import Diagonal
 from mkldist.methods.smooth_dual.dual_penalties import P_NORM, Penalty
 from mkldist.methods.smooth_dual.mkl_dual import MklDual, memory_of_rows
-from mkldist.methods.smooth_dual.predictor import Predictor, solution_of
+from mkldist.methods.smooth_dual.predictor import first_bounds, solution_of
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.solvers.base import Method, Problem, SolverParams, Steps, StopReason, reason_to_stop
-from mkldist.solvers.bounds import Bounds
 from mkldist.solvers.trace import Trace
 
 PATIENCE = 25  # rounds without a better bound after which only rounding is left
@@ -57,7 +58,7 @@ def solve(problem: Problem, params: SmoMklParams) -> Steps:
 
     Yields
     ------
-    Matvec, Combine
+    Diagonal, Matvec, Combine
 
     Returns
     -------
@@ -66,8 +67,9 @@ def solve(problem: Problem, params: SmoMklParams) -> Steps:
         ``dual_objective`` the greatest dual value.
     """
     counters, trace = Counters(), Trace(params.trace, problem.clock)
-    bounds = Bounds(Predictor.none())
-    dual = MklDual(problem, params.C, params.cache_mib, counters)
+    bounds = first_bounds(problem.y, np.zeros(problem.n_kernels), params.C)
+    traces = yield Diagonal(np.ones((problem.n_points, 1)))
+    dual = MklDual(problem, params.C, params.cache_mib, counters, traces[:, 0])
     penalty = Penalty(P_NORM, params.p / (params.p - 1.0), params.lam)
     gap = 1.0  # of the point reached
     for _ in range(params.max_iter):
@@ -85,7 +87,7 @@ def solve(problem: Problem, params: SmoMklParams) -> Steps:
         # At the weights d that q implies, 1/2 sum_m d_m q_m is 2 Psi and lam/2 ||d||_p^2 is Psi.
         predictor = dual.predictor(d, energy=2.0 * psi)
         upper = predictor.loss + 2.0 * psi * predictor.scale**2 + psi
-        lower = float(dual.alpha.sum()) - psi
+        lower = dual.height(predictor.bias) - penalty.value(dual.largest_q)
         bounds.take(predictor, upper, lower)
         gap = relative_gap(upper, lower)
         counters.outer_iterations += 1

@@ -38,7 +38,7 @@ class WrapperBounds(Bounds[WeightedMachine]):
     def __init__(self, problem: Problem, params: SolverParams, counters: Counters) -> None:
         super().__init__(WeightedMachine(np.empty(0), SvmSolution.none()))
         self._counters = counters
-        self._trace = Trace(params.trace, problem.clock)
+        self._trace = Trace(params.trace, problem.clock, problem.spread)
 
     def update(self, weights: Floats, svm: SvmSolution, objective: float, lower: float) -> None:
         """Keep the bounds of an iteration where they are the best so far, and record it.

@@ -26,7 +26,7 @@ from mkldist.arrays import Floats, Ints
 from mkldist.counters import Counters
 from mkldist.gram.requests import Request
 from mkldist.machines.inner_svm import InnerSvm
-from mkldist.machines.svm import Bound, SvmSolution
+from mkldist.machines.svm import Bound, DualRounding, SvmSolution
 from mkldist.memory import ProblemSize, SolverMemory
 from mkldist.methods.wrapper.bounds import WeightedMachine, WrapperBounds
 from mkldist.methods.wrapper.dual_cuts import CutsMinimum, DualCuts, highest_bounds
@@ -66,19 +66,29 @@ class DualPoint(NamedTuple):
         Dual variables of one machine, or of one for each class.
     q : (S,) float64
         ``q_m(alpha*y)`` of the kernels, added up over classes.
+    rounding : DualRounding
+        What rounding may have added to values of the cut.
     """
 
     alpha: Floats
     q: Floats
+    rounding: DualRounding
 
     @property
     def height(self) -> float:
-        """``1'alpha``, the value of the cut where the kernels vanish."""
-        return float(self.alpha.sum())
+        """``1'alpha``, the value of the cut where the kernels vanish, less its rounding."""
+        return float(self.alpha.sum()) - self.rounding.of_sums
+
+    @property
+    def largest_q(self) -> Floats:
+        """Upper bounds of q in spite of rounding."""
+        return self.q + self.rounding.of_form
 
     def times(self, factor: float) -> DualPoint:
         """Return a multiple of the point."""
-        return DualPoint(factor * self.alpha, factor**2 * self.q)
+        of_form, of_sums = self.rounding
+        rounding = DualRounding(factor**2 * of_form, factor * of_sums)
+        return DualPoint(factor * self.alpha, factor**2 * self.q, rounding)
 
     def largest_multiple(self, C: Bound) -> float:
         """Return the largest factor at which the point keeps to the bound C."""
@@ -149,6 +159,8 @@ class Bundle:
         Bounds of the optimum over all kernels.
     alphas : list of arrays shaped like `y`
         Dual points of the cuts.
+    roundings : list of DualRounding
+        Their roundings.
     model : CutsMinimum
         Minimum of the cuts; there is none before the first cut.
     restricted_lower : float
@@ -165,6 +177,7 @@ class Bundle:
     machine: InnerSvm
     bounds: WrapperBounds
     alphas: list[Floats] = field(default_factory=list)
+    roundings: list[DualRounding] = field(default_factory=list)
     model: CutsMinimum = field(init=False)
     restricted_lower: float = -math.inf
     gap_of_pass: float = math.inf
@@ -252,16 +265,19 @@ def certify(
     mixture = np.tensordot(shares, np.array(bundle.alphas), axes=1)
     points = np.stack([mixture, svm.alpha] if by_iterate else [mixture])
     q_all = yield from kernels.visit_all(points * bundle.y)
-    heights = points.reshape(len(points), -1).sum(axis=1)
-    bounds.improve_lower(float(highest_bounds(heights, q_all.max(axis=0)).max()))
+    own = DualPoint(mixture, q_all[:, 0], _rounding_of_mixture(bundle))
+    largest = [(own.height, float(own.largest_q.max()))]
+    if by_iterate:
+        largest.append((svm.height, float(q_all[:, 1].max()) + svm.rounding.of_form))
+    bounds.improve_lower(float(highest_bounds(*np.array(largest).T).max()))
     gap = deciding_gap(bounds.upper, bounds.lower, svm, q_all[:, -1], by_iterate=by_iterate)
     bundle.gap_of_pass = gap.value
     if bundle.gap_of_pass > bundle.tol:
-        add_cut(bundle, DualPoint(mixture, q_all[kernels.kernels, 0]))
+        add_cut(bundle, own._replace(q=own.q[kernels.kernels]))
         # At the vertex of a kernel m the mixture's cut is 1'alpha - q_m/2.  Only a kernel where
         # that lies below the minimum can lower the minimum.
-        height = 2.0 * (float(mixture.sum()) - bundle.restricted_lower)
-        yield from _enlarge(bundle, kernels.newcomers(q_all[:, 0], height))
+        threshold = 2.0 * (own.height - bundle.restricted_lower)
+        yield from _enlarge(bundle, kernels.newcomers(q_all[:, 0], threshold))
     return gap
 
 
@@ -287,7 +303,7 @@ def deciding_gap(
     of_bounds = relative_gap(upper, lower)
     if not by_iterate:
         return Gap(of_bounds)
-    of_iterate = relative_gap(svm.objective, float(svm.alpha.sum()) - 0.5 * float(q.max()))
+    of_iterate = relative_gap(svm.objective, svm.dual_value(float(q.max())))
     return Gap(min(of_iterate, BOUNDS_FACTOR * of_bounds), of_iterate)
 
 
@@ -296,17 +312,30 @@ def bundle_solution(
 ) -> Solution:
     """Return the best weights met, or those of `point`, and their certificate."""
     best = bundle.bounds.best if point is None else point
-    alphas, q = bundle.alphas, bundle.cuts.q
-    binding = [DualPoint(alphas[j], q[j].copy()) for j in np.flatnonzero(bundle.model.shares)]
+    binding = [_point(bundle, j) for j in np.flatnonzero(bundle.model.shares).tolist()]
     state = BundleState(best.weights, bundle.kernels.kernels, binding, best.svm.alpha)
     return bundle.bounds.solution_at(best, best.svm.objective, stop, state=state)
+
+
+def _point(bundle: Bundle, j: int) -> DualPoint:
+    """Return the dual point of a cut."""
+    rounding = bundle.roundings[j]
+    return DualPoint(bundle.alphas[j], bundle.cuts.q[j] - rounding.of_form, rounding)
+
+
+def _rounding_of_mixture(bundle: Bundle) -> DualRounding:
+    """Return the rounding of the mixture at the model's minimum, by convexity at most the mean."""
+    shares, t = bundle.model.shares, bundle.model.multiples
+    of_form, of_sums = np.array(bundle.roundings).T
+    return DualRounding(float(shares @ (t**2 * of_form)), float(shares @ (t * of_sums)))
 
 
 def _append(bundle: Bundle, point: DualPoint) -> None:
     """Add the cuts of the largest feasible multiple of a dual point, and so of all multiples."""
     largest = point.times(point.largest_multiple(bundle.C))
-    bundle.cuts.add(largest.height, largest.q)
+    bundle.cuts.add(largest.height, largest.largest_q)
     bundle.alphas.append(largest.alpha)
+    bundle.roundings.append(largest.rounding)
 
 
 def _minimise(bundle: Bundle) -> None:
@@ -320,5 +349,6 @@ def _enlarge(bundle: Bundle, newcomers: Ints) -> Generator[Request, Any, None]:
     if not len(newcomers):
         return
     q = yield from bundle.kernels.enlarge(newcomers, np.array(bundle.alphas) * bundle.y)
-    bundle.cuts.widen(q)
+    of_forms = np.array([rounding.of_form for rounding in bundle.roundings])
+    bundle.cuts.widen(q + of_forms[:, None])
     _minimise(bundle)

@@ -57,8 +57,9 @@ def descend(
         kernel = CombinedKernel((yield Combine(d)), float(ridges @ d))
         svm = machine(kernel)
         q = sum_over_classes((yield Quadratic(svm.signed)))
-        q = q + ridges * float(np.vdot(svm.signed, svm.signed))
-        height, gradient = float(svm.alpha.sum()), -0.5 * q
+        # Their rounding, the same for all kernels, makes bounds hold and changes no step.
+        q = q + ridges * float(np.vdot(svm.signed, svm.signed)) + svm.rounding.of_form
+        height, gradient = svm.height, -0.5 * q
         dual = height - 0.5 * float(q.max())
         bounds.update(d, svm, svm.objective, max(dual, kinks.lower_bound(height, gradient)))
         stop = reason_to_stop(problem, params, bounds.gap, stalled=kinks.exhausted)

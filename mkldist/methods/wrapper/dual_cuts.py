@@ -83,7 +83,7 @@ class DualCuts:
         Parameters
         ----------
         height : float
-            ``1'alpha``.
+            ``1'alpha``, or less.
         q : (S,) float64
             ``q_m(alpha*y)``.
         """
@@ -167,7 +167,7 @@ def highest_bounds(heights: Floats, largest: Floats) -> Floats:
     Parameters
     ----------
     heights, largest : (J,) float64
-        ``1'alpha_j`` and ``max_m q_m(alpha_j*y)``.
+        ``1'alpha_j``, or less, and ``max_m q_m(alpha_j*y)``.
     """
     t = np.divide(heights, largest, out=np.ones_like(heights), where=largest > heights)
     bounds: Floats = t * heights - 0.5 * t**2 * largest

@@ -118,7 +118,7 @@ def solve(problem: Problem, params: GmklParams) -> Steps:
         q = yield Quadratic(at.svm.signed)
         F = at.svm.objective + sigma * float(at.d.sum())
         gradient = sigma - 0.5 * q
-        bounds.update(at.d, at.svm, F, duals.lower_bound(at.svm.alpha, q))
+        bounds.update(at.d, at.svm, F, duals.lower_bound(at.svm.alpha, q + _rounding(at)))
         stop = reason_to_stop(problem, params, bounds.gap, stalled=newton.stuck)
         if stop is not None:
             break
@@ -141,6 +141,11 @@ def solve(problem: Problem, params: GmklParams) -> Steps:
         del segment  # its matrices would stay in memory while the bank answers
         size = float(at.d.max()) or size
     return bounds.solution(stop or StopReason.MAX_ITER)
+
+
+def _rounding(at: Iterate) -> float:
+    """Return the rounding of the forms q_m, as that of the mean kernel by the weights d."""
+    return at.svm.rounding.of_form / max(float(at.d.sum()), TINY)
 
 
 class Gradient(NamedTuple):
@@ -222,7 +227,7 @@ class MeanDuals:
         alpha : (n,) float64
             Dual variables.
         q : (M,) float64
-            Their quadratic forms ``q_m(alpha*y)``.
+            Upper bounds of their quadratic forms ``q_m(alpha*y)``.
         """
         own = self._scaled(alpha, float(q.max()))
         height = float(alpha.sum())

@@ -97,8 +97,9 @@ def solve(problem: Problem, params: HessianMKLParams) -> Steps:
     at = Iterate.solved(d, (yield Combine(d)), svm_at)
     for _ in range(params.max_iter):
         # 1. Gradient of J, and the minimum of all cuts 1'alpha - 1/2 sum_m d_m q_m.
-        q = sum_over_classes((yield Quadratic(at.svm.signed)))
-        height, gradient = float(at.svm.alpha.sum()), -0.5 * q
+        # Their rounding, the same for all kernels, makes bounds hold and changes no step.
+        q = sum_over_classes((yield Quadratic(at.svm.signed))) + at.svm.rounding.of_form
+        height, gradient = at.svm.height, -0.5 * q
         cuts.add(height, gradient)
         lower = max(height - 0.5 * float(q.max()), cuts.minimum().bound)
         bounds.update(at.d, at.svm, at.svm.objective, lower)

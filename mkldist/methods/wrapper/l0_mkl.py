@@ -110,6 +110,11 @@ class Support:
         """J at the weights."""
         return self.found.objective
 
+    def lower_bound(self, largest: float) -> float:
+        """Return the lower bound of the relaxation by the machine, whose largest q_m is given."""
+        rounding: float = max(point.rounding.total for point in self.found.state.binding)
+        return float(self.found.dual_variables.sum()) - 0.5 * largest - rounding
+
     @property
     def signed(self) -> Floats:
         """``alpha * y`` (n, number of classes) of the machine."""
@@ -146,7 +151,7 @@ def solve(problem: Problem, params: L0MklParams) -> Steps:
     for iteration in range(1, params.max_iter + 1):
         # Step 2: q at the machine on S, which bounds the relaxation from below too.
         q = (yield Quadratic(S.signed)).sum(axis=1)
-        bounds.take(S, S.value, float(S.found.dual_variables.sum()) - 0.5 * float(q.max()))
+        bounds.take(S, S.value, S.lower_bound(float(q.max())))
         counters.outer_iterations += 1
         d = _spread(S, problem.n_kernels)
         trace.record(S.value, bounds.lower, d)
@@ -273,7 +278,8 @@ def _state_on(kernels: Ints, near: Support, y: Floats) -> Generator[Request, Any
     columns = np.moveaxis(alphas * y, 1, 0).reshape(len(y), -1)
     forms = (yield Quadratic(columns, kernels)).reshape(len(kernels), len(alphas), -1)
     q = forms.sum(axis=2).T
-    binding = [DualPoint(alpha, of_alpha) for alpha, of_alpha in zip(alphas, q, strict=True)]
+    roundings = [point.rounding for point in near.found.state.binding]
+    binding = [DualPoint(*point) for point in zip(alphas, q, roundings, strict=True)]
     everyone = np.arange(len(kernels))
     return BundleState(weights / weights.sum(), everyone, binding, near.found.dual_variables)
 

@@ -21,11 +21,12 @@ The paper raises the level's share of the upper bound from 0.9 to 0.99 once the 
 That is ``near=0.99``; at tolerances far below the paper's it takes about twice as many iterations
 as the default.
 
-With ``near=0.99`` and ``acceleration="none"`` this is Algorithm 2, :func:`_plain`, but for three
+With ``near=0.99`` and ``acceleration="none"`` this is Algorithm 2, :func:`_plain`, but for four
 details.  The upper bound in (6) is the least f(p^j, alpha^j), which at an inexact alpha may lie
 below J; the code takes the machine's primal value.  The stop, step 8, comes before the projection,
 step 6, which the last iterate does not need.  The projection may leave the level set by a
-thousandth of the distance of the bounds.
+thousandth of the distance of the bounds.  Where the bounds stand still, machines are solved exactly
+and, if that does not help, the run ends (:mod:`.standstill`).
 
 By default the problem and its optimum are the paper's, and three more things differ: the method
 works on a working set of kernels; its cuts are those of all multiples of the dual points
@@ -57,9 +58,11 @@ from mkldist.methods.wrapper.cut_bundle import (
     memory_of_cuts,
     solve_machine,
 )
+from mkldist.methods.wrapper.standstill import Standstill
 from mkldist.optim.cutting_planes import CuttingPlanes
 from mkldist.optim.duality_gap import relative_gap
-from mkldist.solvers.base import Method, Path, Problem, Steps, StopReason, reason_to_stop
+from mkldist.solvers.base import Method, Problem, Steps, StopReason, reason_to_stop
+from mkldist.solvers.path import Path
 
 NEAR_RATIO = 0.01  # relative gap below which `near` takes the place of `far`
 LEVEL_SLACK = 1e-3  # violation of the level that may remain, of the distance of the bounds
@@ -109,7 +112,7 @@ def _plain(problem: Problem, params: LevelParams) -> Steps:
     machine = InnerSvm(problem.y, C, params.tol, counters)
     bounds, g = WrapperBounds(problem, params, counters), CuttingPlanes(M)
     points: list[DualPoint] = []  # alpha^j of the cuts
-    by_iterate = params.stop == "point"
+    by_iterate, standstill = params.stop == "point", Standstill(machine)
     # Step 1: p^0 = e/m.
     p = np.full(M, 1.0 / M)
     if isinstance(problem.start, BundleState):  # the solution at the last C of a path
@@ -117,7 +120,7 @@ def _plain(problem: Problem, params: LevelParams) -> Steps:
         machine.begin_at(problem.start.alpha)
         points.extend(problem.start.feasible(C))
         for point in points:
-            g.add(point.height, -0.5 * point.q)
+            g.add(point.height, -0.5 * point.largest_q)
         bounds.improve_lower(g.minimum().bound)
     for _ in range(params.max_iter):
         # Step 3: train the machine on sum_m p^i_m K_m for alpha^i.
@@ -126,8 +129,8 @@ def _plain(problem: Problem, params: LevelParams) -> Steps:
         forms = yield Quadratic(svm.signed.reshape(n, -1))  # (M, number of classes)
         q = forms.sum(axis=1)
         # Step 4, (5): g^i(p) = max_j f(p, alpha^j).
-        points.append(DualPoint(svm.alpha, q))
-        g.add(points[-1].height, -0.5 * q)
+        points.append(DualPoint(svm.alpha, q, svm.rounding))
+        g.add(points[-1].height, -0.5 * points[-1].largest_q)
         # Step 5, (6): the bounds min_p g^i(p) and the least primal value, and their gap.
         minimum = g.minimum()
         bounds.improve_lower(minimum.bound)
@@ -135,7 +138,8 @@ def _plain(problem: Problem, params: LevelParams) -> Steps:
         gap = deciding_gap(bounds.upper, bounds.lower, svm, q, by_iterate=by_iterate)
         bounds.record(p)
         # Step 8: stop.
-        stop = reason_to_stop(problem, params, gap.value)
+        stalled = standstill.after(bounds.width)
+        stop = reason_to_stop(problem, params, gap.value, stalled=stalled)
         if stop is not None:
             break
         # Step 6, (7) and (8): project p^i onto the level set {p : g^i(p) <= l^i}.
@@ -152,7 +156,7 @@ def _accelerated(problem: Problem, params: LevelParams) -> Steps:
     """Run Algorithm 2 on a working set, with the cuts of all multiples of the dual points."""
     # Step 1: equal weights of the first kernels.
     bundle, p = yield from begin(problem, params)
-    kernels, bounds = bundle.kernels, bundle.bounds
+    kernels, bounds, standstill = bundle.kernels, bundle.bounds, Standstill(bundle.machine)
     for _ in range(params.max_iter):
         # Step 3: train the machine on the working set's kernels.
         weights = kernels.spread(p)
@@ -160,11 +164,12 @@ def _accelerated(problem: Problem, params: LevelParams) -> Steps:
         svm = solve_machine(bundle, K, weights)
         q = yield from kernels.quadratic(svm.signed)
         # Steps 4 and 5: the model and its bounds on the working set, then those on all kernels.
-        add_cut(bundle, DualPoint(svm.alpha, q))
+        add_cut(bundle, DualPoint(svm.alpha, q, svm.rounding))
         gap = yield from certify(bundle, svm, q, by_iterate=params.stop == "point")
         bounds.record(weights)
         # Step 8: stop.
-        stop = reason_to_stop(problem, params, gap.value)
+        stalled = standstill.after(bounds.upper - bundle.restricted_lower)
+        stop = reason_to_stop(problem, params, gap.value, stalled=stalled)
         if stop is not None:
             break
         # Step 6: project the best weights for the functions found at p onto the level set.

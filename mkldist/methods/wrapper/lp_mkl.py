@@ -13,7 +13,7 @@ Algorithm 1 alternates the machine at d with the minimiser over d at fixed norms
 
 Every feasible alpha bounds the optimum from below by ``1'alpha - 1/2 ||q||_{p*}``,
 ``p* = p/(p-1)``.  The gap of an iterate is ``1/2 (||q||_{p*} - sum_m d_m q_m)`` plus the gap of its
-machine.
+machine.  Of several classes that share d, J and q are sums over the classes.
 
 The update converges linearly, at a factor that tends to 1 as p tends to 1.  Anderson's method
 therefore mixes the logarithms of the updated weights with those of the last iterates.  If J is
@@ -30,7 +30,7 @@ from pydantic import Field
 from mkldist.arrays import Floats
 from mkldist.counters import Counters
 from mkldist.gram.requests import Combine, Quadratic
-from mkldist.machines.inner_svm import InnerSvm
+from mkldist.machines.inner_svm import InnerSvm, sum_over_classes
 from mkldist.methods.wrapper.bounds import WrapperBounds
 from mkldist.solvers.base import (
     Method,
@@ -89,9 +89,9 @@ def solve(problem: Problem, params: LpMklParams) -> Steps:
         d = weights.d
         K = yield Combine(d)
         svm = svm_at(K)
-        q = np.maximum((yield Quadratic(svm.signed)), 0.0)
+        q = np.maximum(sum_over_classes((yield Quadratic(svm.signed))), 0.0)
 
-        bounds.update(d, svm, svm.objective, float(svm.alpha.sum()) - 0.5 * dual_norm(q, p))
+        bounds.update(d, svm, svm.objective, svm.dual_value(dual_norm(q, p)))
         stop = reason_to_stop(problem, params, bounds.gap, stalled=bounds.idle >= PATIENCE)
         if stop is not None:
             break
@@ -167,6 +167,7 @@ METHOD = Method(
     regularizer="1/2 (sum_m ||f_m||^r)^(2/r), r = 2p/(p+1)",
     reference="Kloft, Brefeld, Sonnenburg & Zien 2011, Algorithm 1",
     hyperparameters=("C", "p"),
+    joint_classes=True,
     weighs_points=True,
     memory=lambda size, _: size.memory(vectors=16),
 )

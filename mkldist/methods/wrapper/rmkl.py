@@ -124,7 +124,7 @@ def _plain(
         svm = l2_svm_at(kernel)
         # Compute dJ/dmu_k = -1/2 q_k, with q_k the quadratic form of K_k + (R_k^2/C) I.
         q = (yield Quadratic(svm.signed)) + ridges * float(svm.signed @ svm.signed)
-        bounds.update(mu, svm, svm.objective, float(svm.alpha.sum()) - 0.5 * float(q.max()))
+        bounds.update(mu, svm, svm.objective, svm.dual_value(float(q.max())))
         # Until stopCriteria is true: here, by the duality gap.
         stop = reason_to_stop(problem, params, bounds.gap, stalled=not moved)
         if stop is not None:

@@ -50,7 +50,8 @@ from mkldist.methods.wrapper.cut_bundle import (
     solve_machine,
 )
 from mkldist.optim.cutting_planes import CuttingPlanes
-from mkldist.solvers.base import Method, Path, Problem, Steps, StopReason, reason_to_stop
+from mkldist.solvers.base import Method, Problem, Steps, StopReason, reason_to_stop
+from mkldist.solvers.path import Path
 
 RISING = 0.1  # of the bounds' distance: a lower bound that rises by more is still on its way
 
@@ -100,7 +101,7 @@ def _plain(problem: Problem, params: SilpParams) -> Steps:
         machine.begin_at(problem.start.alpha)
         points.extend(problem.start.feasible(C))
         for point in points:
-            programme.add(point.height, -0.5 * point.q)
+            programme.add(point.height, -0.5 * point.largest_q)
         bounds.improve_lower(programme.minimum().bound)
     for _ in range(params.max_iter):
         # alpha^t = argmin_alpha sum_m beta^t_m S_m(alpha), by the machine on sum_m beta^t_m K_m.
@@ -110,8 +111,8 @@ def _plain(problem: Problem, params: SilpParams) -> Steps:
         q = forms.sum(axis=1)
         # (beta^{t+1}, theta^{t+1}) = argmax theta s.t. sum_m beta_m S_m(alpha^r) >= theta, r <= t.
         # The programme minimises -theta, with the constraints' signs changed too.
-        points.append(DualPoint(svm.alpha, q))
-        programme.add(points[-1].height, -0.5 * q)
+        points.append(DualPoint(svm.alpha, q, svm.rounding))
+        programme.add(points[-1].height, -0.5 * points[-1].largest_q)
         optimum = programme.minimum()
         # Stop by the bounds -theta^{t+1} and min_r J(beta^r).
         before = bounds.lower
@@ -137,7 +138,7 @@ def _accelerated(problem: Problem, params: SilpParams) -> Steps:
         svm = solve_machine(bundle, K, weights)
         q = yield from kernels.quadratic(svm.signed)
         # The programme on the working set, then its bounds on all kernels.
-        add_cut(bundle, DualPoint(svm.alpha, q))
+        add_cut(bundle, DualPoint(svm.alpha, q, svm.rounding))
         gap = yield from certify(bundle, svm, q)
         bounds.record(weights)
         # Stop by the bounds.

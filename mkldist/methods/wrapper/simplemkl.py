@@ -83,7 +83,7 @@ def _plain(
     for _ in range(params.max_iter):
         # Compute dJ/dd_m = -1/2 q_m, and stop by the duality gap.
         q = sum_over_classes((yield Quadratic(at.svm.signed)))
-        dual = float(at.svm.alpha.sum()) - 0.5 * float(q.max())
+        dual = at.svm.dual_value(float(q.max()))
         bounds.update(at.d, at.svm, at.svm.objective, dual)
         stop = reason_to_stop(problem, params, bounds.gap, stalled=not moved)
         if stop is not None:

@@ -95,3 +95,15 @@ def test_three_passes_are_enough():
     solution = solve(instance.grams, instance.y, lambda request, _: asked.append(type(request)))
     assert asked == [Combine, Quadratic, Combine]
     assert (solution.counters.passes, solution.counters.combines) == (3, 2)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e2, 1e5, 1e7, 1e8])
+@pytest.mark.parametrize("lam", [0.5, 0.01, 1e-4])
+def test_bounds_enclose_the_optimum_where_rounding_exceeds_the_margins(scale, lam):
+    # Both classes have the same points: Q = lam ||gamma||^2, at best lam (1/5 + 1/5).
+    grams, y = np.full((1, 10, 10), scale), np.repeat([1.0, -1.0], 5)
+    solution = solve(grams, y, lam=lam, tol=1e-7)
+    optimum = lam * 0.4
+    assert solution.dual_objective <= optimum * (1 + 1e-15)
+    assert solution.objective >= optimum * (1 - 1e-15)
+    assert solution.converged == (solution.gap <= 1e-7)

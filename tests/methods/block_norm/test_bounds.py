@@ -28,7 +28,7 @@ def test_any_point_bounds_the_optimum_from_both_sides(loss, regularizer):
     given, psi = params.make_loss(y), params.make_regularizer()
     rng = np.random.default_rng(0)
     for size in (0.01, 0.3, 3.0):
-        bounds = BlockNormBounds(given, psi, len(instance.grams))
+        bounds = BlockNormBounds(given, psi, np.einsum("mii->m", instance.grams))
         rho = given.feasible(size * rng.normal(size=len(y)))
         iterate = plain_bank.run(
             enlarged(Iterate.without_kernels(rho), np.arange(len(instance.grams))), instance.grams

@@ -5,6 +5,7 @@ from __future__ import annotations
 import cvxpy as cp
 import numpy as np
 import pytest
+import scipy
 from sklearn.kernel_ridge import KernelRidge
 
 import mkldist
@@ -233,3 +234,36 @@ def test_who_stops_early_has_a_lower_bound_all_the_same(method, max_iter):
         <= expected * (1 + 1e-9)
         <= early.objective * (1 + 2e-9)
     )
+
+
+def least_linear_loss(A, y, C):
+    """Return the least logistic loss of ``A w + b`` plus ``C ||w||``, as a function of w and b."""
+
+    def value(z):
+        return np.logaddexp(0.0, -y * (A @ z[:-1] + z[-1])).sum() + C * np.linalg.norm(z[:-1])
+
+    def gradient(z):
+        slopes = -y * scipy.special.expit(-y * (A @ z[:-1] + z[-1]))
+        return np.append(A.T @ slopes + C * z[:-1] / np.linalg.norm(z[:-1]), slopes.sum())
+
+    found = scipy.optimize.minimize(
+        value, np.ones(A.shape[1] + 1), jac=gradient, method="BFGS", options={"gtol": 1e-12}
+    )
+    assert np.abs(gradient(found.x)).max() < 1e-6  # the value is that exact to the square of it
+    return found.fun
+
+
+@pytest.mark.parametrize("acceleration", ["working-set", "none"])
+@pytest.mark.parametrize("C", [1e-2, 1e-4, 1e-6, 1e-8])
+@pytest.mark.filterwarnings("ignore::mkldist.errors.ConvergenceWarning")
+def test_bounds_enclose_the_optimum_where_norms_are_rounding_errors(C, acceleration):
+    # rho is of size one with ||rho||_K <= C: it lies next to the null space of a kernel of rank 4.
+    A = np.random.default_rng(3).integers(-3, 4, (12, 4)).astype(float)
+    y = np.where(np.arange(12) % 2, 1.0, -1.0)
+    options = {"tol": 1e-9, "acceleration": acceleration}
+    solution = mkldist.solve("spicymkl", (A @ A.T)[None], y, C=C, **options)
+    optimum = least_linear_loss(A, y, C)
+    assert solution.dual_objective <= optimum * (1 + 1e-12)
+    assert solution.objective >= optimum * (1 - 1e-12)
+    assert solution.converged == (solution.gap <= 1e-9)
+    assert solution.counters.outer_iterations < 100  # it knows when to stop

@@ -50,6 +50,8 @@ class Case:
         Parameters at the edge of what is permitted.
     laplacian : callable, optional
         ``laplacian(grams)``: the graph Laplacian that the method is given.
+    groups : callable, optional
+        ``groups(n_kernels)``: the groups of kernels that the method is given.
     accuracy : float
         Relative accuracy to which the optimum is held.
     extreme_accuracy : float
@@ -72,6 +74,7 @@ class Case:
     labels: Callable[[Instance], np.ndarray] = field(default=lambda instance: instance.y)
     extremes: tuple[Params, ...] = ()
     laplacian: Callable[[np.ndarray], np.ndarray] | None = None
+    groups: Callable[[int], np.ndarray] | None = None
     accuracy: float = 1e-6
     extreme_accuracy: float = 1e-5
     folds: bool = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mkldist.gram.requests import Combine, Matvec
+from mkldist.gram.requests import Combine, Diagonal, Matvec
 from mkldist.methods.registry import METHODS
 from tests.methods import instances, plain_bank
 
@@ -35,6 +35,7 @@ def test_counters_count_the_requests(name, tol):
     solution = solve(
         name, instance.grams, instance.y, lambda r, _: seen.append(r), C=instance.C, tol=tol
     )
+    assert isinstance(seen.pop(0), Diagonal)  # of the traces, which is no pass
     combines = [r for r in seen if isinstance(r, Combine)]
     dense = sum((r.weights > 0.0).all() for r in combines)
     assert solution.counters.combines == len(combines)

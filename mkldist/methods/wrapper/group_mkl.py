@@ -1,0 +1,116 @@
+"""MKL over groups of kernels: few groups, l2 within them.
+
+Each kernel belongs to a group, for instance to the view that its features come from.  Minimises
+over functions f_m and a bias b
+
+    C sum_i hinge(y_i (f(x_i) + b)) + 1/2 (sum_g s_g^r ||f_g||^r)^(2/r),    f = sum_m f_m,
+
+with ``||f_g||^2 = sum_{m in g} ||f_m||^2``, ``r = 2p/(p+1)``, and ``s_g`` the root of the size of
+the group, or 1.  With p = 1 the norm is l1 between groups and l2 within (the group lasso of Yuan &
+Lin 2006, by Bach 2008 for kernels): few groups are active, and all kernels of an active one.  p > 1
+gives the mixed norms between it and the mean of all kernels (Szafranski, Grandvalet &
+Rakotomamonjy 2010).  Where every kernel is a group of its own, the problem is that of
+:mod:`.level` or :mod:`.lp_mkl`.
+
+The least ``||f_g||`` over functions that add up to a given f is its norm by
+``K_g = sum_{m in g} K_m / s_g^2`` (Micchelli & Pontil 2005).  The problem is therefore that of
+:mod:`.level`, or of :mod:`.lp_mkl`, on the G kernels K_g, with weights e in the simplex, or in the
+unit ball of the p-norm.  Its dual
+
+    max_alpha  1'alpha - 1/2 || (sum_{m in g} q_m / s_g^2)_g ||_{p*}
+
+over ``0 <= alpha <= C, y'alpha = 0`` bounds the optimum.  The code is theirs, by requests for sums
+over groups (:mod:`mkldist.solvers.kernel_groups`).
+
+Groups come with the problem: ``groups`` of :func:`mkldist.solve`; else kernels on the same features
+form a group, and every kernel without features, such as a Gram matrix that was given, is one of its
+own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from mkldist.memory import MATRICES_PER_SOLVER
+from mkldist.methods.wrapper import level, lp_mkl
+from mkldist.solvers.base import Effects, Method, Problem, SolverParams, Steps
+from mkldist.solvers.kernel_groups import KernelGroups, on_groups
+from mkldist.solvers.path import Path
+
+
+class GroupMklParams(SolverParams):
+    """Parameters of MKL over groups of kernels."""
+
+    effective_with: ClassVar[Effects] = {"acceleration": ("p", (1.0,))}
+
+    C: float = Field(100.0, gt=0, allow_inf_nan=False, description="bound of the dual variables")
+    p: float = Field(
+        1.0, ge=1, allow_inf_nan=False, description="norm of the groups' weights; 1: few groups"
+    )
+    scale: Literal["mean", "sum"] = Field(
+        "mean", description="group kernels: mean of their kernels, or sum, by which large ones gain"
+    )
+    acceleration: Literal["working-set", "none"] = Field(
+        "working-set", description="none: every iteration visits all kernels; for p = 1"
+    )
+
+
+def solve(problem: Problem, params: GroupMklParams) -> Steps:
+    """Run the Level method, or lp-norm MKL where p > 1, on the groups.
+
+    Parameters
+    ----------
+    problem : Problem
+        Labels, number of kernels, and their groups.
+    params : GroupMklParams
+        Regularisation, norm and stopping rule.
+
+    Yields
+    ------
+    Combine, Quadratic
+
+    Returns
+    -------
+    Solution
+        ``kernel_weights`` are equal within a group: ``e_g / s_g^2``.  ``extra`` holds
+        ``kernel_groups`` and ``active_groups``, the number of groups and of those with a weight.
+    """
+    M = problem.n_kernels
+    labels = np.arange(M) if problem.groups is None else problem.groups
+    groups = KernelGroups(labels, mean=params.scale == "mean")
+    part = replace(problem, n_kernels=len(groups), groups=None, spread=groups.spread)
+    solution = yield from on_groups(_steps(part, params), groups)
+    active = len(np.unique(groups.group[solution.kernel_weights > 0.0]))
+    extra = {"kernel_groups": float(len(groups)), "active_groups": float(active)}
+    return replace(solution, extra=extra)
+
+
+def _steps(problem: Problem, params: GroupMklParams) -> Steps:
+    """Return the solver on group kernels."""
+    shared = params.model_dump(include={"C", *SolverParams.model_fields})
+    if params.p == 1.0:
+        chosen = level.LevelParams(acceleration=params.acceleration, **shared)
+        return level.solve(problem, chosen)
+    return lp_mkl.solve(problem, lp_mkl.LpMklParams(p=params.p, **shared))
+
+
+METHOD = Method(
+    name="group_mkl",
+    solve=solve,
+    params=GroupMklParams,
+    title="MKL over groups of kernels",
+    problem="MKL with few groups (views) of kernels, each whole",
+    loss="hinge",
+    regularizer="1/2 (sum_g s_g^r ||f_g||^r)^(2/r), ||f_g||^2 = sum_{m in g} ||f_m||^2",
+    reference="Bach 2008 (group lasso, kernels); Szafranski, Grandvalet & Rakotomamonjy 2010",
+    hyperparameters=("C", "p"),
+    path=Path("C", rising=True),
+    joint_classes=True,
+    weighs_points=True,
+    takes_groups=True,
+    memory=lambda size, _: size.memory(matrices=MATRICES_PER_SOLVER + 1, vectors=16),
+)

@@ -1,0 +1,1 @@
+"""The report of a sweep: one page, its figures and their data."""

@@ -1,0 +1,124 @@
+"""A figure of the report with its data, as SVG inside the page and as files."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mkldist.durable import replacing, write_file
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+WIDTH, HEIGHT = 5.2, 3.2  # inches; on a page of a phone, letters of 9 points stay legible
+INK, RULE = "#010203", "#010204"  # stand for the colours of text and rules, which the page sets
+STYLE: dict[Any, Any] = {
+    "font.family": "sans-serif",
+    "font.size": 9,
+    "axes.titlesize": 9,
+    "axes.labelsize": 9,
+    "legend.fontsize": 8,
+    "xtick.labelsize": 8,
+    "ytick.labelsize": 8,
+    "axes.linewidth": 0.7,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.linewidth": 0.5,
+    "lines.linewidth": 1.5,
+    "lines.markersize": 4.5,
+    "legend.frameon": False,
+    "svg.fonttype": "none",
+    "pdf.fonttype": 42,
+}
+_THEMED: dict[Any, Any] = dict.fromkeys(
+    ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), INK
+) | {"grid.color": RULE, "axes.facecolor": "none", "figure.facecolor": "none"}
+_PRINTED: dict[Any, Any] = {"grid.color": "#d9d9d9"}
+FORMATS = ("pdf", "svg", "png")
+
+
+@dataclass(frozen=True, eq=False)
+class Chart:
+    """One figure.
+
+    Parameters
+    ----------
+    name : str
+        Name of its files, in lower case with hyphens.
+    title : str
+        What it shows, as a heading.
+    caption : str
+        How to read it, in whole sentences; screen readers read it as the text of the picture.
+    data : DataFrame
+        What is drawn.
+    draw : callable
+        Function that returns the figure.
+    """
+
+    name: str
+    title: str
+    caption: str
+    data: pd.DataFrame
+    draw: Callable[[], Figure]
+
+    def svg(self) -> str:
+        """Return the figure as an ``<svg>`` element whose text and rules take the page's colours.
+
+        Its ids begin with the figure's name, so that they stay apart from those of others.
+        """
+        import matplotlib as mpl
+
+        buffer = io.StringIO()
+        with mpl.rc_context({**STYLE, **_THEMED, "svg.hashsalt": self.name}):
+            self.draw().savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+        text = buffer.getvalue()
+        text = text[text.index("<svg") :]
+        text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+        text = re.sub(r'\bid="', f'id="{self.name}-', text)
+        text = text.replace("url(#", f"url(#{self.name}-")
+        text = text.replace('xlink:href="#', f'xlink:href="#{self.name}-')
+        text = re.sub(r' (width|height)="[\d.]+pt"', "", text, count=2)
+        text = text.replace(INK, "currentColor").replace(RULE, "var(--rule)")
+        label = f'role="img" aria-labelledby="{self.name}-title" '
+        return text.replace("<svg ", f"<svg {label}", 1)
+
+    def write(self, folder: Path) -> None:
+        """Write ``NAME.pdf``, ``.svg``, ``.png`` and ``.csv`` to a folder, which is there."""
+        import matplotlib as mpl
+
+        with mpl.rc_context({**STYLE, **_PRINTED, "svg.hashsalt": self.name}):
+            figure = self.draw()
+            for suffix in FORMATS:
+                with replacing(folder / f"{self.name}.{suffix}") as temporary:
+                    figure.savefig(temporary, format=suffix, dpi=220, facecolor="white")
+        write_file(folder / f"{self.name}.csv", [self.data.to_csv(index=False).encode()])
+
+
+def new_figure(n_rows: int = 1, n_columns: int = 1, height: float = HEIGHT) -> tuple[Figure, Any]:
+    """Return a figure of the report's width, and its axes as an array (n_rows, n_columns)."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(WIDTH, height), layout="constrained")
+    return figure, figure.subplots(n_rows, n_columns, squeeze=False)
+
+
+def logarithmic(axes: Axes, *names: str) -> None:
+    """Make the axes ``"x"`` or ``"y"`` logarithmic, with labels such as 0.01 of one size.
+
+    Exponents as superscripts would be too small to read in print.
+    """
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    for name in names:
+        getattr(axes, f"set_{name}scale")("log")
+        axis = axes.xaxis if name == "x" else axes.yaxis
+        axis.set_major_locator(LogLocator(numticks=7))
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axis.set_minor_formatter(NullFormatter())

@@ -1,0 +1,148 @@
+"""Facts of a sweep that several parts of its report need."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mkldist.analysis.comparison import Compared, compare_methods, compared_losses, loss_name
+from mkldist.analysis.kernel_selection import selection_table
+from mkldist.analysis.summary import summary
+from mkldist.figures.palette import Look, looks
+from mkldist.results.rows import hyperparameters, method_nodes, place_of, to_frame
+from mkldist.results.selected import is_validated
+from mkldist.results.state import RunState
+from mkldist.results.status import SweepStatus, sweep_status
+from mkldist.results.tree import open_results
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+LOSS_WORDS = {
+    "test_error": "test error",
+    "unlabelled_error": "error on unlabelled points",
+    "rmse": "root mean square error",
+    "unlabelled_rmse": "root mean square error on unlabelled points",
+}
+
+
+def records(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the rows of a table as dictionaries."""
+    return [{str(name): value for name, value in row.items()} for row in table.to_dict("records")]
+
+
+@dataclass(frozen=True, eq=False)
+class Facts:
+    """Results and status of a sweep, finished or not.
+
+    Parameters
+    ----------
+    tree : xarray.DataTree
+        Its results.
+    status : SweepStatus
+        Its runs by state.
+    """
+
+    tree: xr.DataTree
+    status: SweepStatus
+
+    @classmethod
+    def of(cls, path: Path) -> Facts:
+        """Read them from an output folder, or the ``results.zarr`` in it.
+
+        Raises
+        ------
+        mkldist.errors.StoreError
+            If there are no results or they are damaged.
+        """
+        return cls(open_results(path), sweep_status(path))
+
+    @cached_property
+    def spec(self) -> dict[str, Any]:
+        """The sweep file, with all defaults."""
+        found: dict[str, Any] = json.loads(str(self.tree.attrs["spec"]))
+        return found
+
+    @cached_property
+    def provenance(self) -> dict[str, Any]:
+        """Versions and machine."""
+        found: dict[str, Any] = json.loads(str(self.tree.attrs["provenance"]))
+        return found
+
+    @cached_property
+    def nodes(self) -> list[tuple[dict[str, str], xr.DataTree]]:
+        """Place and node of each method on each data set and bank."""
+        return [(place_of(node), node) for node in method_nodes(self.tree)]
+
+    @cached_property
+    def summary(self) -> pd.DataFrame:
+        """A row for each data set, bank, method and setting."""
+        return summary(self.tree)
+
+    @cached_property
+    def runs(self) -> pd.DataFrame:
+        """A row for each run."""
+        return to_frame(self.tree)
+
+    @cached_property
+    def compared(self) -> list[Compared]:
+        """Losses of the methods on each data set."""
+        return compared_losses(self.tree)
+
+    @cached_property
+    def looks(self) -> Mapping[str, Look]:
+        """Colour and marker of each method, the same in all figures."""
+        return looks(place["method"] for place, _ in self.nodes)
+
+    @cached_property
+    def pairs(self) -> pd.DataFrame:
+        """Comparison of every two methods on each data set."""
+        return compare_methods(self.tree)
+
+    @cached_property
+    def stability(self) -> pd.DataFrame:
+        """Numbers and stability of the kernels that each method selects."""
+        return selection_table(self.tree)
+
+    @property
+    def validated(self) -> bool:
+        """True if settings are selected by validation in each split."""
+        return is_validated(self.tree)
+
+    @property
+    def several_banks(self) -> bool:
+        """True if the sweep has more than one bank."""
+        return len({place["bank"] for place, _ in self.nodes}) > 1
+
+    @property
+    def datasets(self) -> list[str]:
+        """Names of the data sets, in order."""
+        return list(dict.fromkeys(place["dataset"] for place, _ in self.nodes))
+
+    def count(self, state: RunState) -> int:
+        """Return the number of runs in a state."""
+        return self.status.counts.get(state, 0)
+
+    def members(self, dataset: str) -> list[tuple[dict[str, str], xr.DataTree]]:
+        """Return place and node of the methods on a data set."""
+        return [(place, node) for place, node in self.nodes if place["dataset"] == dataset]
+
+    def loss(self, dataset: str) -> str:
+        """Return the name of the loss that compares methods on a data set."""
+        nodes = [node for _, node in self.members(dataset)]
+        return loss_name(nodes, str(nodes[0].attrs["task"]))
+
+    def axis(self, dataset: str) -> str | None:
+        """Return the hyperparameter of most methods of a data set that holds numbers, if any."""
+        counts: dict[str, int] = {}
+        for _, node in self.members(dataset):
+            for name in hyperparameters(node):
+                values = node.ds[name].to_numpy()
+                if values.dtype.kind in "fiu" and len(values) > 1:
+                    counts[name] = counts.get(name, 0) + 1
+        return max(counts, key=lambda name: counts[name]) if counts else None

@@ -1,0 +1,166 @@
+"""Figures of losses: along hyperparameters, against numbers of kernels, and of mean ranks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mkldist.analysis.comparison import OverDataSets
+from mkldist.report.charts import Chart, logarithmic, new_figure
+from mkldist.report.facts import LOSS_WORDS, Facts, records
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+MOST = 6  # data sets that have figures of their own
+
+
+def path_charts(facts: Facts) -> list[Chart]:
+    """Return the mean loss along the regularisation, a figure for each data set."""
+    charts = []
+    for dataset in facts.datasets[:MOST]:
+        axis = facts.axis(dataset)
+        rows = facts.summary[facts.summary["dataset"] == dataset]
+        if axis is None or axis not in rows:
+            continue
+        loss = facts.loss(dataset)
+        table = _along(rows, axis, loss)
+        if table.empty:
+            continue
+
+        def draw(table: pd.DataFrame = table, axis: str = axis, loss: str = loss) -> Figure:
+            figure, axes = new_figure()
+            (ax,) = axes.flat
+            for method, some in table.groupby("method", sort=False):
+                _line(ax, facts, str(method), some[axis], some["mean"], some["sd"])
+            if _spans_decades(table[axis]):
+                logarithmic(ax, "x")
+            ax.set(xlabel=axis, ylabel=_label(loss))
+            figure.legend(loc="outside lower center", ncols=3)
+            return figure
+
+        charts.append(
+            Chart(
+                f"path-{slug(dataset)}",
+                f"{dataset}: {LOSS_WORDS[loss]} along {axis}",
+                f"Mean over the splits; the band is one standard deviation. For each value of "
+                f"{axis}, other hyperparameters have the value of least mean loss.",
+                table,
+                draw,
+            )
+        )
+    return charts
+
+
+def kernel_number_charts(facts: Facts) -> list[Chart]:
+    """Return the loss against the number of active kernels, a figure for each data set."""
+    charts = []
+    for dataset in facts.datasets[:MOST]:
+        loss = facts.loss(dataset)
+        rows = facts.summary[facts.summary["dataset"] == dataset]
+        table = rows[["method", "active_mean", f"{loss}_mean"]].dropna()
+        table = table[table["active_mean"] > 0]
+        if len(table) < 2:
+            continue
+
+        def draw(table: pd.DataFrame = table, loss: str = loss) -> Figure:
+            figure, axes = new_figure()
+            (ax,) = axes.flat
+            for method, some in table.groupby("method", sort=False):
+                look = facts.looks[str(method)]
+                ax.scatter(
+                    some["active_mean"], some[f"{loss}_mean"], label=str(method),
+                    color=look.colour, marker=look.marker, s=26,
+                )  # fmt: skip
+            logarithmic(ax, "x")
+            ax.set(xlabel="active kernels, mean over the splits", ylabel=_label(loss))
+            figure.legend(loc="outside lower center", ncols=3)
+            return figure
+
+        charts.append(
+            Chart(
+                f"kernels-{slug(dataset)}",
+                f"{dataset}: {LOSS_WORDS[loss]} against the number of kernels",
+                "Each mark is one setting of a method. Low and left is better: fewer kernels for "
+                "the same loss.",
+                table,
+                draw,
+            )
+        )
+    return charts
+
+
+def rank_chart(over: OverDataSets, facts: Facts) -> Chart | None:
+    """Return the diagram of mean ranks with Nemenyi's critical difference."""
+    ranks = over.ranks
+    if ranks is None:
+        return None
+    table = ranks.mean_ranks.sort_values().rename_axis("method").rename("mean_rank").reset_index()
+
+    def draw() -> Figure:
+        figure, axes = new_figure(height=0.9 + 0.27 * len(table))
+        (ax,) = axes.flat
+        for place, row in enumerate(records(table)):
+            look = facts.looks.get(row["method"], next(iter(facts.looks.values())))
+            ax.plot(
+                row["mean_rank"], place, marker=look.marker, color=look.colour, linestyle="none"
+            )
+            half = 0.5 * ranks.critical_difference
+            ax.plot(
+                [row["mean_rank"] - half, row["mean_rank"] + half],
+                [place, place],
+                color=look.colour,
+            )
+        ax.set_yticks(range(len(table)), table["method"])
+        ax.invert_yaxis()
+        ax.set_xlabel("mean rank over the data sets; 1 is best")
+        return figure
+
+    return Chart(
+        "ranks",
+        "Mean ranks over the data sets",
+        f"Bars are Nemenyi's critical difference {ranks.critical_difference:.2f} wide (level "
+        f"0.05): methods whose bars do not overlap differ. Friedman's test in the form of Iman and "
+        f"Davenport: p = {ranks.p_value:.2g}. Mean ranks depend on which other methods take part, "
+        f"so the signed-rank tests of pairs are the better evidence.",
+        table,
+        draw,
+    )
+
+
+def _along(rows: pd.DataFrame, axis: str, loss: str) -> pd.DataFrame:
+    """Return mean and deviation of the loss of each method at each value of a hyperparameter."""
+    mean, sd = f"{loss}_mean", f"{loss}_sd"
+    known = rows.dropna(subset=[axis, mean])
+    at_best = known.loc[known.groupby(["bank", "method", axis], sort=False)[mean].idxmin()]
+    table = at_best[["method", "bank", axis, mean, sd]]
+    table = table.rename(columns={mean: "mean", sd: "sd"})
+    return table.loc[table.groupby(["method", axis], sort=False)["mean"].idxmin()].sort_values(
+        ["method", axis]
+    )
+
+
+def _line(ax: Axes, facts: Facts, method: str, x: Any, mean: Any, sd: Any) -> None:
+    look = facts.looks[method]
+    ax.plot(x, mean, color=look.colour, marker=look.marker, linestyle=look.line, label=method)
+    if np.isfinite(sd).any():
+        ax.fill_between(x, mean - sd, mean + sd, color=look.colour, alpha=0.12, linewidth=0)
+
+
+def _spans_decades(values: pd.Series) -> bool:
+    positive = values[values > 0]
+    spans = len(positive) == len(values) and float(positive.max()) >= 20 * float(positive.min())
+    return bool(spans)
+
+
+def _label(loss: str) -> str:
+    units = "" if loss.endswith("error") else ", units of the labels"
+    return LOSS_WORDS[loss] + units
+
+
+def slug(text: str) -> str:
+    """Return a name in small letters, digits and hyphens."""
+    return "".join(letter if letter.isalnum() else "-" for letter in text.lower())

@@ -1,0 +1,254 @@
+"""The page of the report: its sections in order, and the file they are written to."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from importlib.resources import files
+from importlib.util import find_spec
+from pathlib import Path
+
+from mkldist.analysis.comparison import compare_over_data_sets
+from mkldist.durable import make_folder, write_file, writing
+from mkldist.report.charts import Chart
+from mkldist.report.facts import Facts
+from mkldist.report.loss_figures import kernel_number_charts, path_charts, rank_chart
+from mkldist.report.tables import (
+    Table,
+    certificates_table,
+    chosen_table,
+    failures_table,
+    over_table,
+    pairs_table,
+    results_table,
+    stability_table,
+)
+from mkldist.report.time_figures import convergence_charts, scaling_charts
+from mkldist.report.weight_figures import weight_charts
+from mkldist.report.words import Caution, cautions, headline
+
+TEMPLATE = "page.html.jinja"
+NO_FIGURES = "This page has no figures: pip install 'mkldist[figures]' installs what draws them."
+
+
+@dataclass(frozen=True, eq=False)
+class Section:
+    """One section of the page.
+
+    Parameters
+    ----------
+    name : str
+        Name of its element.
+    title : str
+        Heading.
+    text : str
+        Sentences below the heading.
+    tables : list of Table
+        Its tables.
+    charts : list of Chart
+        Its figures.
+    cautions : list of Caution
+        What to beware of.
+    code : str
+        Text set as it is, such as a file.
+    """
+
+    name: str
+    title: str
+    text: str = ""
+    tables: Sequence[Table] = ()
+    charts: Sequence[Chart] = ()
+    cautions: Sequence[Caution] = ()
+    code: str = ""
+
+    @property
+    def is_empty(self) -> bool:
+        """True if the sweep has nothing to show here."""
+        return not (any(t.rows for t in self.tables) or self.charts or self.cautions or self.code)
+
+
+@dataclass(frozen=True, eq=False)
+class Page:
+    """A report.
+
+    Parameters
+    ----------
+    title, description : str
+        Name and description of the sweep.
+    headline : list of str
+        Three sentences.
+    note : str
+        What the page lacks, and how to have it.
+    sections : list of Section
+        What follows, in order, without empty sections.
+    """
+
+    title: str
+    description: str
+    headline: list[str]
+    note: str = ""
+    sections: list[Section] = field(default_factory=list)
+
+    @property
+    def charts(self) -> list[Chart]:
+        """All figures."""
+        return [chart for section in self.sections for chart in section.charts]
+
+    def html(self) -> str:
+        """Return the page, which needs no other file."""
+        from jinja2 import Environment, StrictUndefined
+
+        room = files("mkldist.report")
+        environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+                                  lstrip_blocks=True)  # fmt: skip
+        template = environment.from_string((room / TEMPLATE).read_text(encoding="utf-8"))
+        style, script = (
+            (room / name).read_text(encoding="utf-8") for name in ("page.css", "page.js")
+        )
+        return template.render(page=self, style=style, script=script)
+
+
+def write_report(results: Path, page: Path, figures: Path | None = None) -> Page:
+    """Write the report of a sweep to an HTML file, and its figures to a folder.
+
+    Parameters
+    ----------
+    results : Path
+        The sweep's output folder, or the ``results.zarr`` in it; the sweep may be running.
+    page : Path
+        The file.
+    figures : Path, optional
+        Folder for each figure as PDF, SVG, PNG and CSV.
+
+    Raises
+    ------
+    mkldist.errors.StoreError
+        If there are no results or they are damaged.
+    mkldist.errors.OutputError
+        If a file cannot be written.
+    """
+    report = made_page(Facts.of(results))
+    with writing(page):
+        write_file(page, [report.html().encode()])
+    if figures is not None:
+        with writing(figures):
+            make_folder(figures)
+            for chart in report.charts:
+                chart.write(figures)
+    return report
+
+
+def made_page(facts: Facts) -> Page:
+    """Return the report of a sweep, without figures where matplotlib is not installed."""
+    drawn = find_spec("matplotlib") is not None
+    sections = [
+        _certificates(facts),
+        _results(facts),
+        _comparison(facts),
+        _settings(facts),
+        Section("paths", "Along the hyperparameters", charts=path_charts(facts)),
+        _weights(facts),
+        Section(
+            "kernel-numbers",
+            "Accuracy against number of kernels",
+            charts=kernel_number_charts(facts),
+        ),
+        Section("convergence", "Convergence", charts=convergence_charts(facts)),
+        Section("time", "Time", charts=scaling_charts(facts)),
+        _failures(facts),
+        *_provenance(facts),
+    ]
+    if not drawn:
+        sections = [replace(section, charts=()) for section in sections]
+    return Page(
+        title=facts.status.name,
+        description=str(facts.tree.attrs.get("description", "")),
+        headline=headline(facts),
+        note="" if drawn else NO_FIGURES,
+        sections=[section for section in sections if not section.is_empty],
+    )
+
+
+def _certificates(facts: Facts) -> Section:
+    return Section(
+        "certificates",
+        "Certificates",
+        "Each run returns its objective and a lower bound of the optimum; their relative distance "
+        "is the duality gap. Rows with runs that failed or stopped before their tolerance are "
+        "marked.",
+        [certificates_table(facts)],
+    )
+
+
+def _results(facts: Facts) -> Section:
+    chosen = "validation error" if facts.validated else "loss on the test parts"
+    return Section(
+        "results",
+        "Results",
+        f"Means over the splits ± one standard deviation. The marked rows have the least mean loss "
+        f"of their data set; settings are chosen by {chosen} elsewhere on this page. Kernels are "
+        f"those with a weight above 0.001.",
+        [results_table(facts)],
+    )
+
+
+def _comparison(facts: Facts) -> Section:
+    tables = [pairs_table(facts.pairs)]
+    over = compare_over_data_sets(facts.tree) if len(facts.datasets) > 1 else None
+    text = (
+        "Training parts overlap, so plain t-tests are too sure of themselves. The p-values are of "
+        "the corrected resampled t-test (Nadeau & Bengio 2003), with Holm's correction over the "
+        "pairs of a data set; the probabilities are of the Bayesian correlated t-test with a "
+        "region of practical equivalence of 0.01 (Benavoli et al. 2017). Marked pairs differ at "
+        "the level 0.05."
+    )
+    charts = []
+    if over is not None:
+        text += (
+            f" Over the {len(over.losses)} data sets, pairs are compared by Wilcoxon's signed-rank "
+            "test with Holm's correction. Fewer than six data sets cannot make it significant."
+        )
+        tables.append(over_table(over))
+        charts = [chart for chart in [rank_chart(over, facts)] if chart]
+    return Section("comparison", "Comparison of methods", text, tables, charts)
+
+
+def _settings(facts: Facts) -> Section:
+    table = chosen_table(facts)
+    return Section(
+        "settings",
+        "Chosen settings and warnings",
+        "",
+        [table] if table else [],
+        cautions=cautions(facts),
+    )
+
+
+def _weights(facts: Facts) -> Section:
+    return Section(
+        "weights",
+        "Kernel weights",
+        "At each method's chosen setting. Stability is 1 if all splits select the same kernels and "
+        "0 if they agree as by chance (Nogueira et al. 2018).",
+        [stability_table(facts.stability)],
+        weight_charts(facts),
+    )
+
+
+def _failures(facts: Facts) -> Section:
+    return Section(
+        "failures",
+        "Failed runs",
+        f"The same command runs them again: mkldist sweep {facts.status.name}.toml",
+        [failures_table(facts)],
+    )
+
+
+def _provenance(facts: Facts) -> list[Section]:
+    return [
+        Section("provenance", "Provenance", code=json.dumps(facts.provenance, indent=2)),
+        Section(
+            "sweep-file", "The sweep file, with all defaults", code=json.dumps(facts.spec, indent=2)
+        ),
+    ]

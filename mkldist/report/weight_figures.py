@@ -1,0 +1,115 @@
+"""Figures of kernel weights: by width, by features and by kernel."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from mkldist.analysis.kernel_selection import weight_by, weights_at_best
+from mkldist.report.charts import Chart, logarithmic, new_figure
+from mkldist.report.facts import Facts
+from mkldist.report.loss_figures import MOST, slug
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from matplotlib.figure import Figure
+
+MOST_GROUPS, MOST_WIDTHS = 12, 40
+Weights = list[tuple[dict[str, str], "xr.DataArray"]]
+
+
+def weight_charts(facts: Facts) -> list[Chart]:
+    """Return the weights of each data set by width of the kernels and by their features."""
+    found = weights_at_best(facts.tree)
+    charts = []
+    for dataset in facts.datasets[:MOST]:
+        own = [(place, weights) for place, weights in found if place["dataset"] == dataset]
+        both = (_by_width(dataset, own, facts), _by_features(dataset, own, facts))
+        charts += [chart for chart in both if chart is not None]
+    return charts
+
+
+def _shares(own: Weights, coordinate: str) -> pd.DataFrame:
+    """Return the share of each value of a coordinate, for each method that has any weight."""
+    parts = []
+    for place, weights in own:
+        if coordinate in weights.coords and np.any(weights.to_numpy()):
+            table = weight_by(weights, coordinate).rename("share").reset_index()
+            parts.append(table.assign(method=place["method"]))
+    columns = [coordinate, "share", "method"]
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
+
+
+def _by_width(dataset: str, own: Weights, facts: Facts) -> Chart | None:
+    table = _shares(own, "width").sort_values("width")
+    if table["width"].nunique() < 2:
+        return None
+    if table["width"].nunique() > MOST_WIDTHS:  # random widths: twenty parts of equal numbers
+        parts = pd.cut(table["width"].rank(method="dense"), 20, labels=False)
+        table["width"] = table.groupby(parts)["width"].transform("median")
+        table = table.groupby(["method", "width"])[["share"]].sum().reset_index()
+
+    def draw() -> Figure:
+        figure, axes = new_figure()
+        (ax,) = axes.flat
+        for method, some in table.groupby("method", sort=False):
+            look = facts.looks[str(method)]
+            ax.plot(some["width"], some["share"], color=look.colour, marker=look.marker,
+                    linestyle=look.line, label=str(method))  # fmt: skip
+        logarithmic(ax, "x")
+        ax.set(xlabel="width of the kernel", ylabel="share of the weights")
+        figure.legend(loc="outside lower center", ncols=3)
+        return figure
+
+    return Chart(
+        f"widths-{slug(dataset)}",
+        f"{dataset}: kernel weights by width",
+        "Share of the kernel weights on kernels of each width, mean over the splits, at the "
+        "method's chosen setting.",
+        table,
+        draw,
+    )
+
+
+def _by_features(dataset: str, own: Weights, facts: Facts) -> Chart | None:
+    table = _shares(own, "features")
+    if table["features"].nunique() < 2:
+        return None
+    n_groups = table["features"].nunique()
+    largest = table.groupby("features")["share"].max().nlargest(MOST_GROUPS).index
+    table = table[table["features"].isin(largest)]
+
+    def draw() -> Figure:
+        names = list(largest)
+        figure, axes = new_figure(height=1.1 + 0.24 * len(names))
+        (ax,) = axes.flat
+        methods = list(dict.fromkeys(table["method"]))
+        for place, method in enumerate(methods):
+            look = facts.looks[method]
+            some = table[table["method"] == method].set_index("features")["share"]
+            offset = (place - 0.5 * (len(methods) - 1)) * 0.7 / max(len(methods), 1)
+            ax.plot(
+                [some.get(name, 0.0) for name in names], np.arange(len(names)) + offset,
+                color=look.colour, marker=look.marker, linestyle="none", label=method,
+            )  # fmt: skip
+        ax.set_yticks(range(len(names)), [_short(name) for name in names])
+        ax.invert_yaxis()
+        ax.set_xlabel("share of the weights")
+        figure.legend(loc="outside lower center", ncols=3)
+        return figure
+
+    return Chart(
+        f"features-{slug(dataset)}",
+        f"{dataset}: kernel weights by features",
+        f"Share of the kernel weights on each feature subset, mean over the splits; the "
+        f"{len(largest)} of {n_groups} subsets that weigh most with some method.",
+        table,
+        draw,
+    )
+
+
+def _short(name: Any, most: int = 28) -> str:
+    text = str(name)
+    return text if len(text) <= most else text[: most - 1] + "…"

@@ -1,0 +1,87 @@
+"""``mkldist report``, on a real sweep."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mkldist.cli.report import command
+
+SWEEP = """
+name = "moons"
+[[datasets]]
+name = "two_moons"
+options = { n = 60 }
+[splits]
+repeats = 3
+[[banks]]
+family = "do2009"
+[[methods]]
+name = "level"
+C = [1, 10, 100]
+trace = true
+[[methods]]
+name = "uniform"
+C = [1, 10, 100]
+"""
+
+
+def run(folder: Path, *words: str, code: int = 0) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "mkldist", *words],
+        cwd=folder, capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert done.returncode == code, done.stderr + done.stdout
+    assert "Traceback" not in done.stderr
+    return done
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("report")
+    (folder / "moons.toml").write_text(SWEEP)
+    run(folder, "sweep", "moons.toml", "--workers", "1")
+    return folder
+
+
+def test_a_sweep_has_a_page_and_figures(folder):
+    done = run(folder, "report", "moons", "-o", "page.html", "--figures", "figures")
+    asked, came_out, certified, page, figures = done.stdout.splitlines()
+    assert asked == (
+        "The sweep compares 2 methods on two_moons with 20 kernels and 3 splits; all 18 runs are "
+        "complete."
+    )
+    assert came_out.startswith("On two_moons, ")
+    assert certified.startswith("All 18 complete runs reached their tolerance")
+    assert page == "report:  page.html"
+    text = (folder / "page.html").read_text()
+    names = re.findall(r'<h3 id="([^"]+)-title">', text)
+    assert f"figures: {len(names)} in figures" == figures
+    assert {"path-two-moons", "convergence-two-moons", "kernels-two-moons"} <= set(names)
+    written = {path.stem for path in (folder / "figures").iterdir()}
+    assert written == set(names)
+
+
+def test_a_second_report_replaces_the_first(folder):
+    (folder / "again.html").write_text("old")
+    run(folder, "report", "moons", "-o", "again.html")
+    assert (folder / "again.html").read_text().startswith("<!doctype html>")
+
+
+def test_results_that_are_not_there_are_refused(tmp_path):
+    done = run(tmp_path, "report", "nothing", code=2)
+    assert "nothing: no such folder, sweep file or name" in done.stderr
+    assert not (tmp_path / "report.html").exists()
+
+
+def test_a_page_that_cannot_be_written_is_told(folder):
+    done = run(folder, "report", "moons", "-o", "moons.toml/page.html", code=2)
+    assert "moons.toml: a file stands where a folder is needed" in done.stderr
+
+
+def test_the_command_has_its_name():
+    assert command.name == "report"

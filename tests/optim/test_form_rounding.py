@@ -1,0 +1,50 @@
+"""Rounding of quadratic forms against exact arithmetic."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from mkldist.gram.bank import MemoryBank
+from mkldist.gram.passes import answer
+from mkldist.gram.requests import Quadratic
+from mkldist.optim.form_rounding import form_rounding
+
+
+def exact_form(K: np.ndarray, v: np.ndarray) -> Fraction:
+    exact = np.vectorize(lambda number: Fraction(float(number)), otypes=[object])
+    return exact(v) @ (exact(K) @ exact(v))
+
+
+def vectors(K: np.ndarray) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(1)
+    n = len(K)
+    return {
+        "near the null space": np.linalg.eigh(K)[1][:, 0],
+        "of both signs": 1e3 * rng.choice([-1.0, 1.0], n),
+        "positive": rng.random(n),
+        "zero": np.zeros(n),
+    }
+
+
+@pytest.mark.parametrize("n", [2, 12, 60, 150])
+@pytest.mark.parametrize("width", [0.3, 1.0, 3.0, 30.0])
+def test_forms_of_gaussian_kernels_differ_from_exact_ones_by_less(n, width):
+    x = np.random.default_rng(n).normal(size=(n, 3))
+    K = np.exp(-((x[:, None] - x) ** 2).sum(2) / (2 * width**2))
+    bank = MemoryBank.from_grams(K[None])
+    for name, v in vectors(K).items():
+        exact, most = exact_form(K, v), None
+        for form in (float(v @ (K @ v)), float(answer(bank, [Quadratic(v)])[0][0])):
+            most = form_rounding(form, float(np.diagonal(K) @ v**2), n)
+            assert abs(Fraction(form) - exact) <= Fraction(most), name
+    assert most == 0.0  # of the zero vector
+
+
+def test_forms_of_several_kernels_have_their_own_rounding():
+    forms, energies = np.array([1.0, 0.0]), np.array([2.0, 1e12])
+    found = form_rounding(forms, energies, 9)
+    assert found.tolist() == [form_rounding(1.0, 2.0, 9), form_rounding(0.0, 1e12, 9)]
+    assert found[1] > 1e11 * found[0]

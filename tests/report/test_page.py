@@ -1,0 +1,193 @@
+"""The page in a browser; `charts`, `loss_figures`, `weight_figures` and `time_figures`."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import xml.etree.ElementTree as ET
+from html.parser import HTMLParser
+
+import pandas as pd
+import pytest
+
+from mkldist.report.loss_figures import kernel_number_charts, path_charts
+from mkldist.report.page import Page, Section, made_page
+from mkldist.report.time_figures import convergence_charts, scaling_charts
+from mkldist.report.weight_figures import weight_charts
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
+
+
+class Parts(HTMLParser):
+    """Elements of a page with their attributes."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.found.append((tag, dict(attrs)))
+
+    def of(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.found if name == tag]
+
+
+@pytest.fixture(scope="module")
+def page(facts) -> Page:
+    return made_page(facts)
+
+
+@pytest.fixture(scope="module")
+def html(page) -> str:
+    return page.html()
+
+
+def test_sections_come_in_the_order_of_their_weight(page):
+    names = [section.name for section in page.sections]
+    assert names == [
+        "certificates", "results", "comparison", "settings", "paths", "weights", "kernel-numbers",
+        "failures", "provenance", "sweep-file",
+    ]  # fmt: skip
+    assert len(page.headline) == 3
+
+
+def test_the_page_needs_no_other_file(html):
+    parts = Parts(html)
+    for tag, attributes in parts.found:
+        for name in ("src", "href", "xlink:href"):
+            target = attributes.get(name) or "#"
+            assert target.startswith("#"), (tag, target)
+    assert not re.search(r"url\(\s*['\"]?(?!#)", html)
+    assert "@import" not in html
+    assert len(html) < 1_000_000
+
+
+def test_ids_are_unique_and_figures_have_names(html, page):
+    parts = Parts(html)
+    ids = [attributes["id"] for _, attributes in parts.found if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    named = {svg.get("aria-labelledby") for svg in parts.of("svg")}
+    assert named == {f"{chart.name}-title" for chart in page.charts}
+    assert named <= set(ids)
+
+
+def test_what_users_wrote_is_text_and_no_markup(html):
+    assert "no memory for &lt;b&gt;17&lt;/b&gt; matrices" in html
+    assert "<b>17</b>" not in html
+
+
+def test_the_sweep_file_is_in_the_page(page, facts):
+    (section,) = [section for section in page.sections if section.name == "sweep-file"]
+    assert json.loads(section.code) == facts.spec
+
+
+def test_a_figure_draws_its_data(finished):
+    (chart,) = path_charts(finished)
+    level = chart.data[chart.data["method"] == "level"]
+    expected = finished.summary[finished.summary["method"] == "level"].set_index("C")
+    pd.testing.assert_series_equal(
+        level.set_index("C")["mean"], expected["test_error_mean"], check_names=False
+    )
+    root = ET.fromstring(chart.svg())
+    texts = {element.text for element in root.iter("{http://www.w3.org/2000/svg}text")}
+    assert {"level", "simplemkl", "C", "test error"} <= texts
+    assert "currentColor" in chart.svg()
+
+
+def test_letters_are_legible_in_print(finished):
+    for chart in [*path_charts(finished), *kernel_number_charts(finished)]:
+        sizes = [float(size) for size in re.findall(r"font:[^;\"]*?([\d.]+)px", chart.svg())]
+        sizes += [float(size) for size in re.findall(r"font-size: ([\d.]+)px", chart.svg())]
+        assert sizes
+        assert min(sizes) >= 7.0  # points at the figure's width
+
+
+def test_figures_of_weights_sum_to_the_weights(finished):
+    for chart in weight_charts(finished):
+        if chart.name.startswith("widths"):
+            sums = chart.data.groupby("method")["share"].sum()
+            assert sums.to_numpy() == pytest.approx(1.0)
+
+
+def test_a_sweep_without_traces_or_sizes_has_no_such_figures(finished):
+    assert convergence_charts(finished) == []
+    assert scaling_charts(finished) == []
+
+
+def test_figures_are_written_in_every_format(finished, tmp_path):
+    chart = path_charts(finished)[0]
+    chart.write(tmp_path)
+    assert {path.suffix for path in tmp_path.iterdir()} == {".pdf", ".svg", ".png", ".csv"}
+    written = pd.read_csv(tmp_path / f"{chart.name}.csv")
+    assert list(written.columns) == list(chart.data.columns)
+    assert len(written) == len(chart.data)
+
+
+def test_without_matplotlib_the_page_says_what_it_lacks(facts, monkeypatch):
+    import mkldist.report.page as module
+
+    monkeypatch.setattr(module, "find_spec", lambda name: None)
+    page = made_page(facts)
+    assert page.charts == []
+    assert "pip install 'mkldist[figures]'" in page.note
+    assert "mkldist[figures]" in page.html()
+
+
+def test_an_empty_section_is_known_as_empty():
+    assert Section("x", "X", "Words alone.").is_empty
+    assert not Section("x", "X", code="{}").is_empty
+
+
+CHECK = """
+<script>
+const errors = [];
+addEventListener("error", (event) => errors.push(event.message));
+addEventListener("load", () => {
+  const table = document.getElementById("table-results");
+  const tools = document.querySelector('[data-table="results"]');
+  const column = 4;
+  const button = table.tHead.rows[0].cells[column].querySelector("button");
+  const keys = () => [...table.tBodies[0].rows].map((row) => Number(row.cells[column].dataset.key));
+  button.click();
+  const up = keys().every((key, i, all) => i === 0 || all[i - 1] <= key);
+  button.click();
+  const down = keys().every((key, i, all) => i === 0 || all[i - 1] >= key);
+  const search = tools.querySelector("input[type=search]");
+  search.value = "heart uniform";
+  search.dispatchEvent(new Event("input"));
+  const left = [...table.tBodies[0].rows].filter((row) => !row.hidden).length;
+  const box = tools.querySelector('[data-column="1"]');
+  box.click();
+  const hidden = table.rows[1].cells[1].hidden;
+  const drawn = [...document.querySelectorAll("figure svg")]
+    .every((svg) => svg.getBoundingClientRect().height > 50);
+  const requests = performance.getEntriesByType("resource").length;
+  const wide = document.documentElement.scrollWidth - document.documentElement.clientWidth;
+  const said = { errors, up, down, left, hidden, drawn, requests, wide };
+  document.title = "CHECK" + JSON.stringify(said) + "END";
+});
+</script>
+"""
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="needs Debian's package chromium")
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [1200, 390])
+def test_a_browser_sorts_filters_hides_and_asks_for_nothing(html, tmp_path, width):
+    path = tmp_path / "page.html"
+    path.write_text(html.replace("</body>", f"{CHECK}</body>"))
+    done = subprocess.run(
+        [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", f"--window-size={width},900",
+         f"--user-data-dir={tmp_path / 'profile'}", "--enable-logging=stderr", "--dump-dom",
+         path.as_uri()],
+        capture_output=True, text=True, timeout=120, check=True,
+    )  # fmt: skip
+    assert "CONSOLE" not in done.stderr
+    found = json.loads(re.search(r"CHECK(.*?)END", done.stdout).group(1).replace("&quot;", '"'))
+    assert found == {
+        "errors": [], "up": True, "down": True, "left": 1, "hidden": True, "drawn": True,
+        "requests": 0, "wide": 0,
+    }  # fmt: skip

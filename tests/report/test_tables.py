@@ -1,0 +1,62 @@
+"""Tables of the report, held to the summary and the records."""
+
+from __future__ import annotations
+
+import pytest
+
+from mkldist.report.tables import (
+    certificates_table,
+    chosen_table,
+    failures_table,
+    pairs_table,
+    results_table,
+    stability_table,
+)
+
+
+def test_results_have_a_row_a_setting_and_mark_the_best(facts):
+    table = results_table(facts)
+    assert len(table.rows) == len(facts.summary)
+    assert table.headings == (
+        "dataset", "method", "C", "variant", "test error", "kernels", "seconds",
+        "largest gap", "runs",
+    )  # fmt: skip
+    assert sum(table.marks) == facts.summary["best"].sum() == 2
+    errors = [row[4].key for row in table.rows]
+    assert errors == pytest.approx(facts.summary["test_error_mean"].tolist())
+    first = facts.summary.iloc[0]
+    assert table.rows[0][4].text == (
+        f"{100 * first['test_error_mean']:.2f} ± {100 * first['test_error_sd']:.2f} %"
+    )
+
+
+def test_certificates_count_runs_by_their_end(facts):
+    table = certificates_table(facts)
+    early = sum(row[4].key for row in table.rows)
+    failed = sum(row[5].key for row in table.rows)
+    assert (early, failed) == (1, 1)
+    assert [row[1].text for row, mark in zip(table.rows, table.marks, strict=True) if mark]
+    assert sum(row[2].key for row in table.rows) == len(facts.runs) - 3
+
+
+def test_failures_have_their_reasons(facts):
+    ((run, split, setting, reason),) = failures_table(facts).rows
+    assert run.text.startswith("heart/")
+    assert split.text == "0"
+    assert "C = " in setting.text
+    assert reason.text == "no memory for <b>17</b> matrices"
+
+
+def test_pairs_are_those_of_the_comparison(facts):
+    table = pairs_table(facts.pairs)
+    assert len(table.rows) == len(facts.pairs) == 6
+    assert table.rows[0][2].key == pytest.approx(facts.pairs["difference"].iloc[0])
+
+
+def test_stability_has_a_row_a_method(finished):
+    table = stability_table(finished.stability)
+    assert [row[1].text for row in table.rows] == ["level", "simplemkl", "uniform"]
+
+
+def test_without_selection_there_are_no_chosen_settings(facts):
+    assert chosen_table(facts) is None

@@ -1,0 +1,52 @@
+"""Range of parameters: one message at its ends, and methods that hold inside it."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import mkldist
+from mkldist.errors import SpecError
+from mkldist.methods.registry import METHODS
+from mkldist.solvers.base import SolverParams
+from mkldist.solvers.range import within_range
+from tests.methods import instances
+
+WITH_C = sorted(name for name, method in METHODS.items() if "C" in method.params.model_fields)
+
+
+@pytest.mark.parametrize("value", [0.0, 1e-100, -3.0, 1e100, math.inf, 5, True, "text", None])
+def test_other_values_pass_as_they_are(value):
+    assert within_range(value) is value
+
+
+@pytest.mark.parametrize("C", [1e300, 1e101, 1e-101, 1e-300])
+@pytest.mark.parametrize("name", WITH_C)
+def test_numbers_that_would_overflow_are_refused_by_name(name, C):
+    instance = instances.not_normalised()
+    message = rf"{name}\.C: found {C:g}; expected a size from 1e-100 to 1e\+100".replace(
+        "e+", r"e\+"
+    )
+    with pytest.raises(SpecError, match=message):
+        mkldist.solve(name, instance.grams, instance.y, C=C)
+
+
+def test_no_limit_of_time_stays_infinite():
+    assert math.isinf(SolverParams().time_limit)
+    assert math.isinf(SolverParams(time_limit=math.inf).time_limit)
+
+
+@pytest.mark.parametrize("C", [1e-100, 1e-30, 1e30, 1e100])
+@pytest.mark.parametrize("name", WITH_C)
+@pytest.mark.filterwarnings("ignore")
+def test_methods_hold_at_the_ends_of_the_range(name, C):
+    method, instance = METHODS[name], instances.not_normalised()
+    if method.needs_laplacian:
+        pytest.skip("needs a graph")
+    solution = mkldist.solve(name, instance.grams, instance.y, C=C, max_iter=30, time_limit=2.0)
+    assert np.isfinite([solution.objective, solution.dual_objective]).all()
+    assert np.isfinite(solution.coefficients).all()
+    assert not math.isnan(solution.gap)
+    assert solution.dual_objective <= solution.objective * (1 + 1e-9)
