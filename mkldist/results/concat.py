@@ -128,7 +128,7 @@ def _check_searched(group: Sequence[Part], where: str) -> None:
             if own in dims and own not in data.dims and TRIAL in data[own].dims:
                 raise InputError(
                     f"concat: {where}",
-                    f"{own} of {name} is searched, and a grid in another node",
+                    f"a search of {own} in {name} beside a grid of it",
                     "grids alone, or searches alone",
                     "Join the selected settings: mkldist.concat(mkldist.selected(tree), ...)",
                 )
