@@ -22,6 +22,8 @@ VIEW_CACHE_DIVISOR = 8
 MATRICES_PER_SOLVER = 4  # (n, n)
 VECTORS_PER_SOLVER = 8  # (M,)
 FLOAT_BYTES = 8
+KEPT_STATES_BYTES = 64 * 2**20
+"""Bytes of the solvers' states that a worker keeps for the next rung of a search."""
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,7 @@ from mkldist.spec.model import (
     PreprocessingSpec,
     SweepSpec,
 )
+from mkldist.spec.search import Distribution, SearchSpec
 from mkldist.spec.selection import SelectionSpec
 from mkldist.spec.splits import SplitsSpec
 from mkldist.spec.values import spelled
@@ -50,6 +51,8 @@ KEYS: dict[str, type[BaseModel]] = {
     "splits": SplitsSpec,
     "graph": GraphTable,
     "selection": SelectionSpec,
+    "search": SearchSpec,
+    "distribution": Distribution,
     "bank": BankSpec,
     "kernel": KernelSpec,
     "series": Range,
@@ -94,7 +97,7 @@ VARIABLES: dict[str, tuple[schema.Variable, ...]] = {
         schema.VALIDATION_SECONDS,
     ),
     "traces": schema.TRACES,
-    "coordinates": schema.COORDINATES,
+    "coordinates": (*schema.COORDINATES, *schema.SEARCH_DIMS),
 }
 
 _BOUNDS = (("gt", ">"), ("ge", "≥"), ("lt", "<"), ("le", "≤"))

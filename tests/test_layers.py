@@ -27,7 +27,7 @@ LAYERS = (
     "in_memory planning",
     "models",
     "estimators resolve results",
-    "analysis worker",
+    "analysis search worker",
     "figures refit",
     "report",
     "run",

@@ -15,6 +15,7 @@ from mkldist.methods.registry import METHODS
 from mkldist.resolve.resolved import resolve_methods
 from mkldist.solvers.base import Solution, SolverParams
 from mkldist.spec.model import SweepSpec
+from mkldist.spec.search import Distribution
 from tests.manual import KEYS, MANUAL, TABLE, VARIABLES, generated, type_of
 
 TEXT = MANUAL.read_text(encoding="utf-8")
@@ -39,7 +40,7 @@ def test_the_tables_are_those_of_the_code():
 
 
 def test_every_table_of_the_sweep_file_has_its_table_here():
-    assert set(KEYS.values()) == models_in(SweepSpec) | {SolverParams}
+    assert set(KEYS.values()) == models_in(SweepSpec) | {SolverParams, Distribution}
     others = {"files", "kernel functions"}
     assert {found["name"] for found in TABLE.finditer(TEXT)} == {*others, *KEYS, *VARIABLES}
 

@@ -171,3 +171,18 @@ def test_its_python_and_that_of_the_manual_read_results(tmp_path, monkeypatch):
         exec(coordinates, names)
     assert names["runs"].query("method == 'level'").test_error.max() <= 1.0
     names["tree"].close()
+
+
+def test_the_manual_reads_the_results_of_a_search(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    file = ROOT / "sweeps" / "quickstart.toml"
+    searched = (
+        'search={kind="random",trials=3}',
+        "selection.folds=2",
+        "methods.level.C={low=1,high=9}",
+    )
+    run_sweep(load_sweep(file, [*SMALL, *searched]), origin=file)
+    names: dict[str, Any] = {"tree": mkldist.open_results("results/quickstart")}
+    exec(block_with("plot.scatter"), names)
+    assert names["node"].C.dims == ("split", "trial")
+    names["tree"].close()

@@ -9,10 +9,11 @@ import numpy as np
 
 from mkldist.arrays import Array, Floats
 from mkldist.results.node_arrays import NodeArrays, nodes_of
-from mkldist.results.rows import hyperparameters, method_nodes, place_of
+from mkldist.results.rows import method_nodes, place_of, settings_of
 from mkldist.results.selected import selected
 from mkldist.results.state import RunState
 from mkldist.solvers.base import StopReason
+from mkldist.spec.search import TRIAL
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -88,7 +89,7 @@ def selected_summary(tree: xr.DataTree) -> pd.DataFrame:
     """
     chosen = selected(tree)
     table = summary(chosen)
-    names = dict.fromkeys(name for node in method_nodes(tree) for name in hyperparameters(node))
+    names = dict.fromkeys(name for node in method_nodes(tree) for name in settings_of(node))
     values: dict[tuple[str, ...], xr.Dataset] = {
         tuple(place_of(node).values()): node.ds for node in method_nodes(chosen)
     }
@@ -106,7 +107,9 @@ def selected_summary(tree: xr.DataTree) -> pd.DataFrame:
 
 
 def _grid_of(node: xr.DataTree) -> dict[str, Array]:
-    return {name: node[name].to_numpy() for name in hyperparameters(node)}
+    """Return the values of a method's hyperparameters; nothing of one that is searched."""
+    coordinates = {name: node[name] for name in settings_of(node)}
+    return {name: one.to_numpy() for name, one in coordinates.items() if one.dims == (name,)}
 
 
 def _selected_edge(grid: dict[str, Array], chosen: dict[str, Array]) -> str:
@@ -167,7 +170,7 @@ def summary_rows(nodes: Sequence[NodeArrays]) -> list[Row]:
     rows = []
     for node in nodes:
         own = list(_rows_of(node, names))
-        _mark_edges(own, node.dims)
+        _mark_edges(own, {} if TRIAL in node.dims else node.dims)
         rows += own
     least: dict[str, float] = {}
     for row in rows:

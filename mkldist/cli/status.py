@@ -76,9 +76,12 @@ def _activity(status: SweepStatus) -> str:
     claim = status.claim
     if claim is None or claim.is_live is False:
         waiting = status.counts.get(RunState.WAITING, 0)
-        if not waiting:
+        further = max(0, status.most_runs - status.n_runs)
+        if not waiting + further:
             return "not at work; every run has an outcome"
         runs = f"{waiting} of {status.n_runs} runs to do"
+        if status.most_runs:
+            runs = f"at most {waiting + further} of {status.most_runs} runs of its search to do"
         return f"stopped with {runs}; the same mkldist sweep command resumes"
     if claim.is_live:
         return f"at work: {claim}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import wrap
@@ -133,7 +133,7 @@ def _figures(plan: Plan, resolved: Resolved, store: RecordStore) -> Iterator[Fig
             bank=banks[run.bank, run.bank_label, run.dataset],
             record=best,
             title=f"{run.dataset}: {run.key}{on}",
-            subtitle=_subtitle(best, resolved.dims[run.key]),
+            subtitle=_subtitle(best, resolved.searched.get(run.key, resolved.dims[run.key])),
         )
 
 
@@ -151,7 +151,7 @@ def _words(run: RunPlan, *, several_banks: bool) -> list[str]:
     return [run.dataset, *bank, run.key]
 
 
-def _subtitle(record: RunRecord, dims: Mapping[str, Sequence[Any]]) -> str:
+def _subtitle(record: RunRecord, dims: Iterable[str]) -> str:
     """Return a run's error and number of kernels, and below them its hyperparameters."""
     settings = [f"{name} = {_short(record.params.get(name))}" for name in dims]
     n_active = record.n_active

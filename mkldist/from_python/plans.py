@@ -12,9 +12,11 @@ from mkldist.from_python.short_errors import with_short_errors
 from mkldist.memory import readable_bytes
 from mkldist.methods.registry import METHODS
 from mkldist.planning.model import Plan
+from mkldist.results.output import OutputFolder
 from mkldist.results.recorded import Recorded, recorded_runs
+from mkldist.results.records import RecordStore
 from mkldist.run.cluster import ConnectOptions, default_workers
-from mkldist.run.sweep_setup import planned
+from mkldist.run.sweep_setup import sweep_rounds
 from mkldist.spec.graph import GraphTable
 from mkldist.spec.model import SweepSpec
 
@@ -37,7 +39,7 @@ class SweepPlan:
     Parameters
     ----------
     plan : Plan
-        Every run, bank and batch.
+        Every run, bank and batch; of a search, as many as there may be.
     data : tuple of str
         Lines about the data sets: what was taken, and how.
     recorded : Recorded
@@ -48,7 +50,8 @@ class SweepPlan:
     Attributes
     ----------
     n_runs, n_recorded, n_failed : int
-        Runs, and those of them that are recorded, and recorded as failed.
+        Runs (with a search, as many as there may be), and those of them that are recorded, and
+        recorded as failed.
     n_batches, n_banks, n_kernels, n_solvers : int
         Batches, banks, Gram matrices in all banks, and solvers of all runs.
     disk_bytes, memory_per_worker : int
@@ -96,11 +99,10 @@ class SweepPlan:
         """
         n_workers = n_workers or default_workers()
         options = ConnectOptions(n_workers=n_workers)
-        plan, resolved = planned(
-            spec, origin, data_dirs, options, given or {}, allow_code=allow_code
-        )
-        recorded = recorded_runs(plan, output)
-        return cls(plan, tuple(resolved.account_lines(spec)), recorded, n_workers)
+        rounds = sweep_rounds(spec, origin, data_dirs, options, given or {}, allow_code=allow_code)
+        rounds.replay(RecordStore(OutputFolder(output).records))
+        data = tuple(rounds.resolved.account_lines(spec))
+        return cls(rounds.most, data, recorded_runs(rounds.plan, output), n_workers)
 
     @property
     def n_runs(self) -> int:
@@ -217,8 +219,9 @@ class SweepPlan:
     def _lines(self) -> Iterator[str]:
         spec = self.plan.spec
         kept = ", each bank deleted when its runs are recorded"
-        yield f"{spec.name}: {self.n_runs} runs in {self.n_batches} batches"
+        yield f"{spec.name}: {self._runs} in {self.n_batches} batches"
         yield self._recorded()
+        yield from _search(self.plan)
         if self.n_solvers > self.n_runs:
             yield f"solvers:   {self.n_solvers}: a run has one for each class and inner fold"
         yield f"kernels:   {self.n_kernels} Gram matrices in {self.n_banks} banks"
@@ -238,7 +241,13 @@ class SweepPlan:
         failed = f", {one.failed} of them failed" if one.failed else ""
         place = f" in {one.path}" if one.total or one.others else ""
         others = f", and {one.others} that are not in this plan" if one.others else ""
-        return f"recorded:  {one.total} of {self.n_runs} runs{place}{failed}{others}"
+        return f"recorded:  {one.total} of {self._runs}{place}{failed}{others}"
+
+    @property
+    def _runs(self) -> str:
+        """The number of runs in words; a search may end with fewer."""
+        most = "at most " if self.plan.spec.search is not None else ""
+        return f"{most}{self.n_runs} runs"
 
 
 @with_short_errors
@@ -285,6 +294,20 @@ def plan(
             given.spec, given.origin, folders, given.output, workers, given.kept.data,
             allow_code=allow_code,
         )  # fmt: skip
+
+
+def _search(plan: Plan) -> list[str]:
+    """Return a line on the trials of a search, if there is one."""
+    search = plan.spec.search
+    if search is None:
+        return []
+    how = {"random": "random", "adaptive": f"adaptive in batches of {search.batch}"}
+    grows = "tolerance" if search.resource == "tol" else "share of the training rows"
+    halving = f"{search.rungs} rungs of {grows}, one of {search.factor} goes on"
+    return [
+        f"search:    {search.trials} trials of each method on each split, "
+        f"{how.get(search.kind, halving)}; least validation error wins"
+    ]
 
 
 def _graphs(plan: Plan) -> list[str]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from mkldist.planning.model import RunPlan
+from mkldist.planning.model import BatchPlan, RunPlan
 
 BATCHES_PER_THREAD = 2
 
@@ -70,3 +71,20 @@ def shares_of(runs: Iterable[RunPlan], n_shares: int) -> list[tuple[RunPlan, ...
         chains[run.chain].append(run)
     shares = [list(chains.values())[start::n_shares] for start in range(min(n_shares, len(chains)))]
     return [tuple(run for chain in share for run in chain) for share in shares]
+
+
+def without(batches: Iterable[BatchPlan], run_ids: Collection[str]) -> tuple[BatchPlan, ...]:
+    """Return batches without some of their runs, and without those that have no others.
+
+    Parameters
+    ----------
+    batches : iterable of BatchPlan
+        The batches.
+    run_ids : collection of str
+        Ids of the runs to leave out.
+    """
+    left = (
+        replace(batch, runs=tuple(run for run in batch.runs if run.id not in run_ids))
+        for batch in batches
+    )
+    return tuple(batch for batch in left if batch.runs)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from mkldist.gram.normalisation import takes_pass
 from mkldist.memory import (
+    KEPT_STATES_BYTES,
     ProblemSize,
     SolverMemory,
     groups_at_once,
@@ -54,6 +55,7 @@ def peak_memory(
         if execution != "isolated":
             work = max((sum(each[g]) for g in groups_at_once(each, memory_limit)), default=0)
         held = _held(bank, memory_limit) + _of_views(bank, batch, memory_limit)
+        held += KEPT_STATES_BYTES * any(run.after for run in batch.runs)
         held += sum(_graph_bytes(g, bank.n_points) for g in graphs)
         peak = max(peak, held + work)
     return WORKER_BASE_BYTES + peak

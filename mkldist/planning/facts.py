@@ -40,6 +40,8 @@ class DatasetFacts:
         a selection.
     train_sizes : tuple of int
         Number of training rows of each split, which are labelled; empty if all known rows are.
+    n_smaller : int
+        How many of the splits, the last ones, repeat others with fewer training rows, for a search.
     """
 
     fingerprint: str
@@ -53,6 +55,12 @@ class DatasetFacts:
     n_problems: int = 1
     inner_folds: tuple[int, ...] = ()
     train_sizes: tuple[int, ...] = ()
+    n_smaller: int = 0
+
+    @property
+    def n_splits(self) -> int:
+        """Number of the splits that the sweep asks for."""
+        return len(self.split_fingerprints) - self.n_smaller
 
 
 @dataclass(frozen=True)

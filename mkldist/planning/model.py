@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from mkldist.solvers.path import Path
@@ -42,6 +42,28 @@ class BankPlan:
 
 
 @dataclass(frozen=True)
+class Proposal:
+    """Settings of one run that a search proposes.
+
+    Parameters
+    ----------
+    params : dict of str to object
+        Plain settings.
+    at : dict of str to object
+        See :attr:`RunPlan.at`.
+    after : str
+        See :attr:`RunPlan.after`.
+    is_followed : bool
+        See :attr:`RunPlan.is_followed`.
+    """
+
+    params: dict[str, Any]
+    at: dict[str, Any]
+    after: str = ""
+    is_followed: bool = False
+
+
+@dataclass(frozen=True)
 class RunPlan:
     """Run: a method with fixed parameters on one split of one data set and bank.
 
@@ -50,7 +72,10 @@ class RunPlan:
     ``n_jobs`` solvers: of more than two classes one for each, or with ``shared_weights`` one for
     all; and as many on every inner fold of a ``selection``.  With a ``path`` they start from the
     solutions of another run, see :attr:`chain`.  ``n_labelled`` points of its bank are labelled,
-    all where it is None.
+    all where it is None.  ``at`` is its position along dims of the results that are no parameters
+    of the method, such as the ``trial`` of a search.  ``after`` is the id of a run of the same
+    problem at a looser tolerance, whose solution it may start from; ``is_followed`` is True for a
+    run that another may start from so.
     """
 
     id: str
@@ -67,6 +92,14 @@ class RunPlan:
     n_jobs: int = 1
     path: Path | None = None
     n_labelled: int | None = None
+    at: dict[str, Any] = field(default_factory=dict)
+    after: str = ""
+    is_followed: bool = False
+
+    @property
+    def asked_split(self) -> int:
+        """Split of the sweep whose training rows the run learns, or a share of them."""
+        return int(self.at.get("split", self.split))
 
     @property
     def place(self) -> Place:

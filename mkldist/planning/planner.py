@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -21,7 +20,7 @@ from mkldist.memory import bank_bytes
 from mkldist.planning.batches import split_groups
 from mkldist.planning.costs import peak_memory, typical_passes
 from mkldist.planning.facts import BankFacts, DatasetFacts
-from mkldist.planning.model import BankPlan, BatchPlan, Place, Plan, RunPlan
+from mkldist.planning.model import BankPlan, BatchPlan, Place, Plan, Proposal, RunPlan
 from mkldist.solvers.parameters import MethodGrid
 from mkldist.spec.banks import BankSpec
 from mkldist.spec.model import DatasetSpec, SweepSpec
@@ -41,6 +40,7 @@ def make_plan(
     grids: Mapping[str, MethodGrid],
     n_threads: int,
     memory_limit: int | None,
+    proposals: Mapping[Place, Sequence[Proposal]] | None = None,
 ) -> Plan:
     """Plan a sweep.
 
@@ -58,8 +58,10 @@ def make_plan(
         Tasks that run at the same time, on all workers together.
     memory_limit : int or None
         Bytes that a worker may take for each task; None without a limit.
+    proposals : mapping of Place to sequence of Proposal, optional
+        Settings that a search proposes for methods with a space in place of a grid.
     """
-    planner = _Planner(spec, grids, n_threads, memory_limit)
+    planner = _Planner(spec, grids, n_threads, memory_limit, proposals or {})
     bank_plans: list[BankPlan] = []
     batches: list[BatchPlan] = []
     for dataset in spec.datasets:
@@ -67,9 +69,10 @@ def make_plan(
         for bank in spec.banks:
             kernels = banks[dataset.name, bank.label]
             for plan, groups in planner.banks(dataset, facts, bank, kernels):
-                bank_plans.append(plan)
-                batches.extend(planner.batches(plan, facts, groups))
-    batches = _with_distinct_ids(batches)
+                own = [batch for batch in planner.batches(plan, facts, groups) if batch.runs]
+                bank_plans += [plan] * bool(own)
+                batches += own
+    batches = _with_distinct_ids(batches, planner.owners)
     return Plan(
         id=content_id(name=spec.name, runs=sorted(run.id for b in batches for run in b.runs)),
         spec=spec,
@@ -80,22 +83,26 @@ def make_plan(
     )
 
 
-def _with_distinct_ids(batches: Sequence[BatchPlan]) -> list[BatchPlan]:
+def _with_distinct_ids(
+    batches: Sequence[BatchPlan], owners: Mapping[Place, Place]
+) -> list[BatchPlan]:
     """Give ids of their own to runs that differ only in the place of their results.
 
     Two labels of one method, two names of one data set or two equal draws of a split have the
-    same content.  The first of such places, in their order, keeps the id of the content.
+    same content.  The first of such places, in their order, keeps the id of the content.  At a
+    place in `owners`, which names the first of them, it does so whatever a search has proposed
+    at the others so far.
     """
-    owners: dict[str, Place] = {}
+    first: dict[str, Place] = {}
     for batch in batches:
         for run in batch.runs:
-            owners[run.id] = min(run.place, owners.get(run.id, run.place))
+            first[run.id] = min(run.place, first.get(run.id, run.place))
     return [
         _batch(
             batch.bank,
             tuple(
                 run
-                if run.place == owners[run.id]
+                if run.place == owners.get(run.place, first[run.id])
                 else replace(run, id=content_id(content=run.id, place=list(run.place)))
                 for run in batch.runs
             ),
@@ -117,6 +124,22 @@ class _Planner:
     grids: Mapping[str, MethodGrid]
     n_threads: int
     memory_limit: int | None
+    proposals: Mapping[Place, Sequence[Proposal]]
+    _places: dict[str, list[Place]] = field(default_factory=dict)
+
+    @property
+    def owners(self) -> dict[Place, Place]:
+        """The first of the places of one problem, for places of it that a search may fill."""
+        return {
+            place: min(places)
+            for places in self._places.values()
+            if any(self.grids[key].space for _, _, key, _ in places)
+            for place in places
+        }
+
+    @cached_property
+    def _searches(self) -> bool:
+        return any(grid.space for grid in self.grids.values())
 
     @cached_property
     def _sharing(self) -> frozenset[str]:
@@ -141,10 +164,10 @@ class _Planner:
         """Yield the batches of a bank: all methods and parameters of some splits."""
         for splits in groups:
             runs = tuple(
-                self._run(bank, facts, split, key, grid, params)
+                run
                 for split in splits
-                for key, grid in self.grids.items()
-                for params in grid.settings
+                for key in self.grids
+                for run in self._runs(bank, facts, split, key)
             )
             yield _batch(bank.id, runs)
 
@@ -207,45 +230,53 @@ class _Planner:
             return "mmap"
         return "memory" if n_bytes <= bank_bytes(self.memory_limit) else "stream"
 
-    def _run(
-        self,
-        bank: BankPlan,
-        facts: DatasetFacts,
-        split: int,
-        key: str,
-        grid: MethodGrid,
-        params: dict[str, Any],
-    ) -> RunPlan:
+    def _runs(self, bank: BankPlan, facts: DatasetFacts, split: int, key: str) -> Iterator[RunPlan]:
+        """Yield the runs of a method on a split."""
+        grid = self.grids[key]
         graph = facts.graph if grid.method.needs_laplacian else None
         shared = key in self._sharing and facts.n_problems > 1
         selection = self.spec.selection
         n_folds = facts.inner_folds[split] if selection else 0
-        identity = content_id(
+        problem = dict(
             version=IDENTITY_VERSION,
             bank=bank.id,
             split=facts.split_fingerprints[split],
             normalisation=list(bank.spec.normalisations),
             method=grid.method.name,
-            params=params,
             execution=self.spec.execution,
             **({} if facts.target == "none" else {"target": facts.target}),
             **({} if graph is None else {"graph": graph.identity}),
             **({"kernel_weights": "shared"} if shared else {}),
             **({"selection": selection.identity(self.spec.seed)} if selection else {}),
         )
-        return RunPlan(
-            id=identity,
-            dataset=bank.dataset,
-            bank=bank.id,
-            bank_label=bank.spec.label,
-            split=split,
-            method=grid.method.name,
-            key=key,
-            params=params,
-            graph=graph,
-            shared_weights=shared,
-            selection=selection,
-            n_jobs=(1 if shared else facts.n_problems) * (1 + n_folds),
-            path=grid.method.path if self.spec.execution == "path" else None,
-            n_labelled=facts.train_sizes[split] if facts.train_sizes else None,
-        )
+        place = bank.dataset, bank.spec.label, key, split
+        if self._searches:
+            self._places.setdefault(content_id(**problem), []).append(place)
+        for proposal in self._proposals(place, grid, facts):
+            after = {"after": proposal.after} if proposal.after else {}
+            yield RunPlan(
+                id=content_id(**problem, params=proposal.params, **after),
+                dataset=bank.dataset,
+                bank=bank.id,
+                bank_label=bank.spec.label,
+                split=split,
+                method=grid.method.name,
+                key=key,
+                params=proposal.params,
+                graph=graph,
+                shared_weights=shared,
+                selection=selection,
+                n_jobs=(1 if shared else facts.n_problems) * (1 + n_folds),
+                path=grid.method.path if self.spec.execution == "path" else None,
+                n_labelled=facts.train_sizes[split] if facts.train_sizes else None,
+                at=proposal.at,
+                after=proposal.after,
+                is_followed=proposal.is_followed,
+            )
+
+    def _proposals(self, place: Place, grid: MethodGrid, facts: DatasetFacts) -> Sequence[Proposal]:
+        """Return what a search proposes, or the grid of a method that is not searched."""
+        if grid.space is not None:
+            return self.proposals.get(place, ())
+        in_full = place[3] < facts.n_splits
+        return [Proposal(params, {}) for params in grid.settings] if in_full else ()

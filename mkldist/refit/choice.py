@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from mkldist.arrays import Array
 from mkldist.errors import InputError, nearest
+from mkldist.refit.settings import SettingsRun
 from mkldist.results.node_arrays import NodeArrays, is_validated, nodes_in
 from mkldist.results.schema import RUN_ID, STATE
 from mkldist.results.state import RunState
@@ -114,14 +114,16 @@ def choose(results: Path, wanted: Wanted) -> Choice:
     """
     index = TreeIndex(current(results))
     scores = {name for names in ERRORS.values() for name in names}
-    nodes = _of_places(nodes_in(index, (RUN_ID.name, STATE.name, *scores)), wanted, results)
+    found_in = nodes_in(index, (RUN_ID.name, STATE.name, *scores))
+    nodes = [SettingsRun.of(node) for node in _of_places(found_in, wanted, results)]
     settings = dict(wanted.settings)
     level = 0 if is_validated(index) else 1
     if level and not any(_has_score(node, 1) for node in nodes):
         level = 2
-    varied = {name for node in nodes for name in node.dims}
+    varied = {name for node in nodes for name in node.names}
     _check_names(settings, varied, nodes)
-    able = [node for node in nodes if all(n in node.dims for n in settings if n in varied)]
+    able = [node for node in nodes if all(n in node.names for n in settings if n in varied)]
+    _check_comparable(able, level, settings, results)
     asked = {name: value for name, value in settings.items() if _was_run(able, name, value)}
     found = [one for node in able for one in _candidates(node, level, asked)]
     if not found:
@@ -159,51 +161,62 @@ def _of_places(nodes: Sequence[NodeArrays], wanted: Wanted, results: Path) -> Se
     return nodes
 
 
-def _candidates(node: NodeArrays, level: int, asked: Mapping[str, Any]) -> Iterator[_Candidate]:
+def _check_comparable(
+    nodes: Sequence[SettingsRun], level: int, settings: Mapping[str, Any], results: Path
+) -> None:
+    """Refuse to compare settings of a search that not all splits ran, unless one is asked for."""
+    for node in nodes:
+        if not node.differ or settings.keys() >= {*node.names}:
+            continue
+        losses = node.variable(ERRORS[node.task][level]).astype(float)
+        if np.isnan(losses).all():
+            continue
+        split, best = np.unravel_index(np.nanargmin(losses), losses.shape)
+        given = " ".join(f"--set {n}={_spelled(v)}" for n, v in node.settings[best].items())
+        method = node.place["method"]
+        raise InputError(
+            str(results),
+            f"a search that tried other settings of {method} on each split, so that no mean over "
+            "the splits compares them",
+            "one setting, or another method",
+            f"Give one: --method {method} {given} is the best of split {split}; "
+            "mkldist.selected(tree) has the best of each",
+        )
+
+
+def _candidates(node: SettingsRun, level: int, asked: Mapping[str, Any]) -> Iterator[_Candidate]:
     """Yield the settings of a node that have a complete run and the values that are asked for."""
-    n_splits, *grid = node.planned.shape
-    planned = node.planned.reshape(n_splits, -1)
-    run_ids = node.values[RUN_ID.name].reshape(n_splits, -1)
-    complete = planned & (_flat(node, STATE.name) == RunState.COMPLETE.value)
-    errors = _flat(node, ERRORS[node.task][level])
+    run_ids, planned = node.variable(RUN_ID.name), node.planned
+    complete = planned & (node.variable(STATE.name) == RunState.COMPLETE.value)
+    errors = node.variable(ERRORS[node.task][level])
     for number in np.flatnonzero(complete.any(axis=0)).tolist():
-        place = np.unravel_index(number, grid) if grid else ()
-        own = {
-            name: values[at].item() if hasattr(values[at], "item") else values[at]
-            for (name, values), at in zip(node.dims.items(), place, strict=True)
-        }
+        own = node.settings[number]
         if any(own[name] != value for name, value in asked.items()):
             continue
         done = complete[:, number]
         of_runs = errors[done, number].astype(float)
         yield _Candidate(
             node.place,
-            own,
+            dict(own),
             tuple(str(run_id) for run_id in run_ids[done, number]),
             int((planned[:, number] & ~done).sum()),
             float(of_runs.mean()),
         )
 
 
-def _was_run(nodes: Sequence[NodeArrays], name: str, value: Any) -> bool:
+def _was_run(nodes: Sequence[SettingsRun], name: str, value: Any) -> bool:
     """Return True if a node has runs at this value of a parameter."""
-    return any(name in node.dims and value in node.dims[name].tolist() for node in nodes)
+    return any(value in node.values_of(name) for node in nodes)
 
 
-def _flat(node: NodeArrays, name: str) -> Array:
-    """Return a variable as (n_splits, n_settings); NaN where the node lacks it."""
-    shape = node.planned.shape
-    values = node.values.get(name, np.full(shape, np.nan))
-    flat: Array = values.reshape(shape[0], -1)
-    return flat
-
-
-def _has_score(node: NodeArrays, level: int) -> bool:
+def _has_score(node: SettingsRun, level: int) -> bool:
     values = node.values.get(ERRORS[node.task][level])
     return values is not None and not np.isnan(values.astype(float)).all()
 
 
-def _check_names(settings: Mapping[str, Any], names: set[str], nodes: Sequence[NodeArrays]) -> None:
+def _check_names(
+    settings: Mapping[str, Any], names: set[str], nodes: Sequence[SettingsRun]
+) -> None:
     """Refuse several methods if a parameter is asked for that none of them varied."""
     others = [name for name in settings if name not in names]
     methods = list(dict.fromkeys(node.place["method"] for node in nodes))
@@ -217,14 +230,16 @@ def _check_names(settings: Mapping[str, Any], names: set[str], nodes: Sequence[N
         )
 
 
-def _nothing(nodes: Sequence[NodeArrays], settings: Mapping[str, Any], results: Path) -> InputError:
+def _nothing(
+    nodes: Sequence[SettingsRun], settings: Mapping[str, Any], results: Path
+) -> InputError:
     """Return the error of results in which no setting can be chosen."""
     if not settings:
         return InputError(
             str(results), "no complete run", "a complete run", "Run or resume the sweep first"
         )
     asked = ", ".join(f"{name} = {_spelled(value)}" for name, value in settings.items())
-    values = {name: v.tolist() for node in nodes for name, v in node.dims.items()}
+    values = {name: node.values_of(name) for node in nodes for name in node.names}
     ran = "; ".join(f"{name} = {', '.join(map(_spelled, v))}" for name, v in values.items())
     return InputError(f"--set {asked}", "no complete run of this setting", f"one of {ran}")
 

@@ -10,6 +10,7 @@ from mkldist.data.dataset import Dataset, Split
 from mkldist.data.snapshot import HEADER, load_snapshot
 from mkldist.errors import DataError, StoreError
 from mkldist.refit.choice import Choice
+from mkldist.resolve.search_check import n_asked
 from mkldist.results.output import OutputFolder
 from mkldist.results.records import RecordStore, RunRecord
 from mkldist.results.tree import current
@@ -31,7 +32,7 @@ class FittedFrom:
     dataset : Dataset
         The data set as the runs saw it.
     splits : tuple of Split
-        Its splits.
+        Its splits, without those that repeat them with fewer training rows for a search.
     record : RunRecord
         A run of the setting.
     """
@@ -93,7 +94,7 @@ def source_of(results: Path, choice: Choice) -> FittedFrom:
             "In Python, mkldist.solve on KernelBank.from_grams(K) predicts from cross blocks "
             "(M, n_new, n): solution.decision_function(bank.on(cross))",
         )
-    return FittedFrom(spec, entry, dataset, splits, record)
+    return FittedFrom(spec, entry, dataset, splits[: n_asked(len(splits), spec.search)], record)
 
 
 def _snapshot(folder: Path, record: RunRecord) -> tuple[Dataset, tuple[Split, ...]]:

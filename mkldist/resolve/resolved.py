@@ -16,6 +16,7 @@ from mkldist.data.dataset import Dataset, Split
 from mkldist.data.folds import n_inner_folds
 from mkldist.data.given_files import GivenData
 from mkldist.data.missing import check_known_rows
+from mkldist.data.nested import nested_splits
 from mkldist.data.preprocessing import preprocessed
 from mkldist.data.splits import make_splits
 from mkldist.errors import SpecError, nearest
@@ -34,12 +35,20 @@ from mkldist.resolve.method_check import (
     check_sharing_has_use,
 )
 from mkldist.resolve.presence_check import check_presence
+from mkldist.resolve.search_check import (
+    check_search,
+    n_asked,
+    searched_names,
+    smaller_shares,
+    with_dims,
+)
 from mkldist.resolve.sparse_check import check_unscaled
 from mkldist.resolve.split_check import check_folds, check_unlabelled
-from mkldist.solvers.parameters import MethodGrid, expand
+from mkldist.solvers.parameters import MethodGrid, expand, searched
 from mkldist.spec.banks import BankSpec
 from mkldist.spec.foreign import meant
 from mkldist.spec.model import DatasetSpec, PreprocessingSpec, SweepSpec
+from mkldist.spec.search import is_distribution
 
 NOTHING: Mapping[str, GivenData] = {}
 
@@ -51,7 +60,7 @@ class Resolved:
     Parameters
     ----------
     datasets : dict of str to (Dataset, tuple of Split)
-        Data sets and their splits by name.
+        Data sets and their splits by name; then those with smaller training parts, for a search.
     facts : dict of str to DatasetFacts
         Sizes and content hashes of the data sets, for planning.
     banks : dict of (str, str) to BankFacts
@@ -75,6 +84,11 @@ class Resolved:
     def dims(self) -> dict[str, dict[str, list[Any]]]:
         """Values of the varying parameters by method key and parameter."""
         return {key: grid.dims for key, grid in self.grids.items()}
+
+    @property
+    def searched(self) -> dict[str, list[str]]:
+        """Parameters that the trials of each searched method have, by its key."""
+        return searched_names(self.grids)
 
     def account_lines(self, spec: SweepSpec) -> list[str]:
         """Return lines about every data set: what was taken, and how, from its source."""
@@ -116,6 +130,7 @@ def resolve(
     mkldist.errors.InputError
         For unknown methods, parameters, data sets or kernels, and for data that cannot be used.
     """
+    check_search(spec)
     grids = resolve_methods(spec)
     check_graph_has_use(spec)
     datasets, facts, banks, kernels = {}, {}, {}, {}
@@ -151,7 +166,10 @@ def resolve_methods(spec: SweepSpec) -> dict[str, MethodGrid]:
                 nearest(entry.name, METHODS) or meant(entry.name),
             )
         check_method(spec, where, entry)
-        grids[entry.key] = expand(METHODS[entry.name], where, entry.settings, spec.tol)
+        made = searched if any(map(is_distribution, entry.settings.values())) else expand
+        grids[entry.key] = made(METHODS[entry.name], where, entry.settings, spec.tol)
+        if spec.search is not None and made is searched:
+            grids[entry.key] = with_dims(grids[entry.key], spec.search, where)
     return grids
 
 
@@ -169,6 +187,7 @@ def _loaded(
     check_figures(spec.outputs, dataset)
     check_unscaled(spec.preprocessing_of(entry), entry, dataset)
     splits = make_splits(spec.splits_of(entry), dataset, spec.seed)
+    splits += nested_splits(dataset, splits, smaller_shares(spec.search), spec.seed)
     if spec.preprocessing_of(entry).fit == "train":
         check_known_rows(dataset, splits)
     check_unlabelled(entry, dataset, splits)
@@ -208,22 +227,21 @@ def _dataset_facts(
         graph=spec.graph_of(entry),
         n_problems=max(1, len(dataset.multiclass)),
         inner_folds=_inner_folds(dataset, splits, spec),
+        n_smaller=len(splits) - n_asked(len(splits), spec.search),
     )
 
 
 def _inner_folds(dataset: Dataset, splits: Sequence[Split], spec: SweepSpec) -> tuple[int, ...]:
     if spec.selection is None:
         return ()
-    return tuple(
-        n_inner_folds(
-            dataset,
-            split.train,
-            spec.selection,
-            f"selection on data set {dataset.name!r}, split {number} (from 0)",
-            spec.seed,
-        )
-        for number, split in enumerate(splits)
-    )
+    n_splits, shares = n_asked(len(splits), spec.search), smaller_shares(spec.search)
+    found = []
+    for number, split in enumerate(splits):
+        where = f"selection on data set {dataset.name!r}, split {number % n_splits} (from 0)"
+        if number >= n_splits:
+            where += f", with {shares[number // n_splits - 1]:g} of its training rows for [search]"
+        found.append(n_inner_folds(dataset, split.train, spec.selection, where, spec.seed))
+    return tuple(found)
 
 
 def _given_bank(bank: BankSpec, name: str, grams: npt.NDArray[np.floating]) -> BankFacts:

@@ -12,6 +12,7 @@ from mkldist.errors import InputError, nearest
 from mkldist.natural_order import natural_key
 from mkldist.results.rows import method_nodes, place_of
 from mkldist.results.schema import COORDINATES, RUN_ID, SAMPLE
+from mkldist.spec.search import TRIAL
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,7 +53,8 @@ def concat(tree: xr.DataTree, dim: str) -> xr.DataTree:
     Raises
     ------
     mkldist.errors.InputError
-        For another `dim`, or if two nodes that would be joined have the same size.
+        For another `dim`, or if two nodes that would be joined have the same size, or one has a
+        grid of a hyperparameter that is searched in the other.
 
     Examples
     --------
@@ -79,6 +81,7 @@ def concat(tree: xr.DataTree, dim: str) -> xr.DataTree:
         groups.setdefault(where, []).append((value, place[joined], data))
     for where, group in groups.items():
         _check_values(group, dim, where)
+        _check_searched(group, where)
     found = {where: _side_by_side(group, dim) for where, group in groups.items()}
     return xr.DataTree.from_dict(found, name=tree.name)
 
@@ -115,6 +118,20 @@ def _check_values(group: Sequence[Part], dim: str, where: str) -> None:
                 "nodes that differ in it",
                 "Join them by their names, along bank or dataset",
             )
+
+
+def _check_searched(group: Sequence[Part], where: str) -> None:
+    """Refuse nodes of which one has a dimension that in another is a property of its trials."""
+    dims = _union(data.dims for _, _, data in group)
+    for _, name, data in group:
+        for own in data.coords:
+            if own in dims and own not in data.dims and TRIAL in data[own].dims:
+                raise InputError(
+                    f"concat: {where}",
+                    f"a search of {own} in {name} beside a grid of it",
+                    "grids alone, or searches alone",
+                    "Join the selected settings: mkldist.concat(mkldist.selected(tree), ...)",
+                )
 
 
 def _side_by_side(group: Sequence[Part], dim: str) -> xr.Dataset:

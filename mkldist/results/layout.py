@@ -14,6 +14,7 @@ from mkldist.errors import SpecError
 from mkldist.identity import content_id
 from mkldist.natural_order import natural_path_key
 from mkldist.planning.model import Plan, RunPlan
+from mkldist.results.coordinates import DTYPES, Coordinate, of_trials, of_values
 from mkldist.results.node_variables import NodeKind, node_variables
 from mkldist.results.schema import (
     CLASS,
@@ -25,6 +26,7 @@ from mkldist.results.schema import (
     LAYOUT_VERSION,
     PREDICTED,
     RESERVED,
+    RUNGS,
     SAMPLE,
     SPLIT,
     WEIGHTS,
@@ -33,9 +35,9 @@ from mkldist.results.schema import (
 from mkldist.solvers.settings import setting
 from mkldist.spec.kinds import Task
 from mkldist.spec.model import OutputsSpec, SweepSpec
+from mkldist.spec.search import TRIAL
 
 _COORDINATES = {variable.name: variable for variable in COORDINATES}
-_DTYPES = {"f": "float64", "i": "int64", "b": "bool", "O": "string"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +65,10 @@ class TreeFacts:
         and ``n_unlabelled``.
     n_features : mapping of str to int
         Number of features of each data set.
+    searched : mapping of str to sequence of str
+        Parameters that the trials of each searched method have, by the method's key.
+    most_runs : int
+        As many runs as a search may have; 0 without one.
     """
 
     dims: Mapping[str, Mapping[str, Sequence[Any]]]
@@ -73,22 +79,8 @@ class TreeFacts:
     classes: Mapping[str, Sequence[str]] = field(default_factory=dict)
     splits: Mapping[str, Mapping[str, Array]] = field(default_factory=dict)
     n_features: Mapping[str, int] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, eq=False)
-class Coordinate:
-    """A coordinate and its values.
-
-    Parameters
-    ----------
-    variable : Variable
-        Name, units, meaning and dims of the coordinate.
-    values : array
-        Values; text as objects.
-    """
-
-    variable: Variable
-    values: Array
+    searched: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    most_runs: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +94,7 @@ class MethodNode:
     dims : dict of str to int
         Sizes of ``split`` and of the hyperparameters, in order.
     coordinates : dict of str to Coordinate
-        Values of the hyperparameters.
+        Values of the hyperparameters; those of trials along ``split`` and ``trial``.
     sizes : dict of str to Coordinate
         Numbers of kernels and features.
     vectors : dict of str to int
@@ -188,8 +180,8 @@ def tree_layout(plan: Plan, facts: TreeFacts) -> TreeLayout:
         groups.setdefault((run.dataset, run.bank_label, run.key), []).append(run)
     n_splits: dict[str, int] = {}
     for run in plan.runs:
-        n_splits[run.dataset] = max(n_splits.get(run.dataset, 0), run.split + 1)
-    taken = RESERVED.union(*facts.dims.values(), *groups)
+        n_splits[run.dataset] = max(n_splits.get(run.dataset, 0), run.asked_split + 1)
+    taken = RESERVED.union(*facts.dims.values(), *facts.searched.values(), *groups)
     nodes: list[MethodNode] = []
     shared: dict[str, dict[str, Coordinate]] = {}
     for (dataset, bank, key), runs in sorted(
@@ -241,7 +233,7 @@ def _along_kernels(
         if known is None:
             own = f"kernel_{name}" if name in taken else name
             text = f"parameter {name} of the kernel function"
-            dtype = _DTYPES[values.dtype.kind]
+            dtype = DTYPES[values.dtype.kind]
             known = Variable(own, "1" * (dtype != "string"), text, dtype, (KERNEL,))
         found[known.name] = Coordinate(known, values)
     return found
@@ -266,22 +258,27 @@ def _node(
     vectors: Sequence[Variable],
 ) -> MethodNode:
     """Place the runs of one method on one bank."""
-    dims = facts.dims[runs[0].key]
-    taken = sorted(RESERVED.intersection(dims))
+    method, dims = runs[0].method, facts.dims[runs[0].key]
+    searched = facts.searched.get(runs[0].key, ())
+    taken = sorted(RESERVED.intersection((*dims, *searched)))
     if taken:
         raise ValueError(f"{path}: a hyperparameter cannot be called {taken[0]!r}")
     values = {name: list(series) for name, series in dims.items()}
     sizes = {SPLIT: sizes_of[SPLIT]} | {name: len(series) for name, series in values.items()}
     run_ids = np.full(tuple(sizes.values()), "", dtype=object)
     for run in runs:
-        place = tuple(series.index(setting(run.params, name)) for name, series in values.items())
-        run_ids[run.split, *place] = run.id
+        place = tuple(
+            series.index(run.at[name] if name in run.at else setting(run.params, name))
+            for name, series in values.items()
+        )
+        run_ids[run.asked_split, *place] = run.id
     variables = node_variables(kind, vectors)
     return MethodNode(
         path=path,
         dims=sizes,
         coordinates={
-            name: _coordinate(name, series, runs[0].method) for name, series in values.items()
+            **{name: of_values(name, series, method) for name, series in values.items()},
+            **{name: of_trials(name, runs, tuple(sizes.values())[:2]) for name in searched},
         },
         sizes=_sizes(sizes_of[KERNEL], facts.n_features.get(runs[0].dataset)),
         vectors={dim: sizes_of[dim] for variable in variables for dim in variable.dims},
@@ -294,8 +291,8 @@ def _node(
 
 def _attributes(run: RunPlan, facts: TreeFacts, kind: NodeKind) -> dict[str, str]:
     """Return the attributes of the node of a run."""
-    dims = facts.dims[run.key]
-    settings = {name: value for name, value in run.params.items() if name not in dims}
+    dims, searched = facts.dims[run.key], facts.searched.get(run.key, ())
+    settings = {n: value for n, value in run.params.items() if n not in (*dims, *searched)}
     attributes = {
         "method": run.method,
         "bank": run.bank_label,
@@ -306,6 +303,9 @@ def _attributes(run: RunPlan, facts: TreeFacts, kind: NodeKind) -> dict[str, str
         attributes["kernel_weights"] = "shared" if kind.shared else "per-class"
     elif kind.n_classes:
         attributes["positive_class"] = facts.classes[run.dataset][1]
+    rungs = [name for name in dims if name != TRIAL] if searched else []
+    if rungs:
+        attributes[RUNGS] = rungs[0]
     return attributes
 
 
@@ -327,37 +327,16 @@ def check_names(spec: SweepSpec) -> None:
     mkldist.errors.SpecError
         Naming the first.
     """
-    places = [("methods", "label", method.key) for method in spec.methods]
-    if len(spec.banks) > 1:
-        places += [("banks", "name", bank.label) for bank in spec.banks]
-    for table, key, name in places:
-        if name in _COORDINATES:
+    several = len(spec.banks) > 1
+    of_dataset = {name for name, v in _COORDINATES.items() if v.dims != (KERNEL,)}
+    places = [("methods", "label", method.key, {*_COORDINATES}) for method in spec.methods]
+    # The group of a bank stands beside the coordinates of its data set, not beside its own.
+    places += [("banks", "name", bank.label, of_dataset) for bank in spec.banks if several]
+    for table, key, name, taken in places:
+        if name in taken:
             raise SpecError(
                 f"{table}.{name}.{key}",
                 f"{name!r}",
                 "a name other than that of a coordinate",
                 "Rename it",
             )
-
-
-def _coordinate(name: str, series: Sequence[Any], method: str) -> Coordinate:
-    """Return values of a hyperparameter as numbers if all are numbers, else as text."""
-    from mkldist.methods.registry import METHODS  # not for those who only read results
-
-    fields = METHODS[method].params.model_fields if method in METHODS else {}
-    known = fields[name].description if name in fields else None
-    values = _series(series)
-    dtype = _DTYPES[values.dtype.kind]
-    text = f"{name}: {known}" if known else f"hyperparameter {name}"
-    return Coordinate(Variable(name, "1" * (dtype != "string"), text, dtype, (name,)), values)
-
-
-def _series(series: Sequence[Any]) -> Array:
-    kinds = {type(value) for value in series}
-    if kinds == {bool}:
-        return np.array(series, dtype=np.bool_)
-    if kinds == {int}:
-        return np.array(series, dtype=np.int64)
-    if kinds <= {int, float}:
-        return np.array(series, dtype=np.float64)
-    return np.array([str(value) for value in series], dtype=object)

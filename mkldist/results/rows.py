@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mkldist.results.schema import CLASS, COORDINATES, KERNEL, RUN_ID, SPLIT, STATE, TEXTS, WEIGHTS
+from mkldist.spec.search import TRIAL
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,7 +50,7 @@ def to_frame(tree: xr.DataTree, names: Collection[str] | None = None) -> pd.Data
     for node in method_nodes(tree):
         tables.append(_node_rows(node, names))
         given |= dict.fromkeys(name for name in _GIVEN if name in tables[-1])
-        dims |= dict.fromkeys(hyperparameters(node))
+        dims |= dict.fromkeys((*hyperparameters(node), *settings_of(node)))
     if not tables:
         return pd.DataFrame(columns=[*IDENTITY, STATE.name])
     rows = pd.concat(tables, ignore_index=True)
@@ -129,6 +130,14 @@ def hyperparameters(node: xr.DataTree) -> list[str]:
     return [str(name) for name in node.variables[RUN_ID.name].dims if name != SPLIT]
 
 
+def settings_of(node: xr.DataTree) -> list[str]:
+    """Return the names of a node's hyperparameters; of trials, those that are coordinates."""
+    of_trials = [
+        str(name) for name, values in node.ds.coords.items() if values.dims == (SPLIT, TRIAL)
+    ]
+    return of_trials or hyperparameters(node)
+
+
 def _node_rows(node: xr.DataTree, names: Collection[str] | None) -> pd.DataFrame:
     import pandas as pd
 
@@ -136,11 +145,11 @@ def _node_rows(node: xr.DataTree, names: Collection[str] | None) -> pd.DataFrame
     dims = (SPLIT, *hyperparameters(node))
     shape = dataset[RUN_ID.name].shape
     columns: dict[str, Any] = dict(place_of(node))
-    given = [n for n, c in dataset.coords.items() if c.dims in ((), (SPLIT,)) and n not in dims]
-    for name in (*dims, *given):
+    of_runs = [n for n, c in dataset.coords.items() if {*dims}.issuperset(c.dims) and n not in dims]
+    for name in (*dims, *of_runs):
         own = dataset.variables[name]
-        steps = [-1 if dim in own.dims else 1 for dim in dims]
-        values = _plain(own.to_numpy()).reshape(steps if own.dims else [1] * len(dims))
+        values = _plain(own.transpose(*[dim for dim in dims if dim in own.dims]).to_numpy())
+        values = values.reshape([own.sizes.get(dim, 1) for dim in dims])
         columns[str(name)] = np.broadcast_to(values, shape).ravel()
     for key, variable in dataset.data_vars.items():
         if variable.dims == dims and (names is None or key in names):

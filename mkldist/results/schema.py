@@ -10,6 +10,10 @@ A data set of classes has scores of each class, in variables with the dim ``clas
 value per class has the dim ``class_name`` before its own: decision values, coefficients, and,
 unless the classes share the weights, kernel weights and traces.
 
+A method whose settings are searched has the dim ``trial`` in place of its hyperparameters, and,
+with halving, ``tol`` or ``training_fraction``.  Its hyperparameters are coordinates with the dims
+``(split, trial)``.
+
 If runs of a method have the setting ``trace``, its node has a child ``convergence``.  The variables
 there have the further dim ``iteration``, or both ``iteration`` and ``rank``.  The length of
 ``iteration`` is that of the longest run recorded so far.
@@ -36,6 +40,10 @@ GAP_DEFINITION = (
 SPLIT, KERNEL, SAMPLE, LABEL = "split", "kernel", "sample", "label"
 CLASS, PREDICTED = "class_name", "predicted"
 CONVERGENCE, ITERATION, RANK = "convergence", "iteration", "rank"
+MOST_RUNS = "most_runs"
+"""Attribute of the root of a search: as many runs as there may be."""
+RUNGS = "rungs"
+"""Attribute of the node of a method searched by halving: the dim along which its rungs lie."""
 N_RANKS = N_LARGEST
 OF_LABELS = "units of the labels"
 
@@ -293,6 +301,12 @@ COORDINATES = (
     *COUNTED,
 )  # fmt: skip
 """Coordinates that do not depend on the runs.  Those without a value in a tree are left out."""
+SEARCH_DIMS = (
+    Variable("trial", "1", "number of the trial of a search", "int64", ("trial",)),
+    Variable("training_fraction", "1", "share of the training rows that a trial learns from",
+             dims=("training_fraction",)),
+)  # fmt: skip
+"""Dims of searched methods, beside ``tol``."""
 _OF_CLASSES = (*CLASS_SCORES, *UNLABELLED_CLASS_SCORES, CLASS_BIAS, *CLASS_VALUES)
 NOT_SCALARS = frozenset(
     v.name for v in (STATE, RUN_ID, *TEXTS, *VECTORS, *_OF_CLASSES, *COORDINATES)

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from mkldist.arrays import Array
 from mkldist.errors import InputError
 from mkldist.results.node_variables import task_of
 from mkldist.results.rows import hyperparameters, method_nodes
-from mkldist.results.schema import SPLIT, VALIDATION_SCORES
+from mkldist.results.schema import RUNGS, SPLIT, VALIDATION_SCORES
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -22,7 +23,8 @@ def selected(tree: xr.DataTree) -> xr.DataTree:
     selected.  Selection never uses labels of test or unlabelled rows.  Of equal settings the first
     is taken, in the order of the values in the sweep file, with the last hyperparameter varying
     fastest.  Runs that failed or have no outcome yet are skipped; a split with no other run has the
-    first setting, and its ``state`` tells why.
+    first setting, and its ``state`` tells why.  Of a search by halving it is the best on the last
+    rung that has results.
 
     Parameters
     ----------
@@ -79,6 +81,8 @@ def _chosen(node: xr.DataTree) -> dict[str, xr.DataArray]:
 
     dims = hyperparameters(node)
     losses = node.ds[_score(node)].transpose(SPLIT, *dims).to_numpy()
+    if RUNGS in node.attrs:
+        losses = _on_last_rung(losses, 1 + dims.index(node.attrs[RUNGS]))
     n_splits, *grid = losses.shape
     flat = np.where(np.isnan(losses), np.inf, losses).reshape(n_splits, -1)
     places = np.unravel_index(flat.argmin(axis=1), grid) if grid else ()
@@ -87,3 +91,15 @@ def _chosen(node: xr.DataTree) -> dict[str, xr.DataArray]:
         name: xr.DataArray(position, dims=SPLIT)
         for name, position in {SPLIT: np.arange(n_splits), **positions}.items()
     }
+
+
+def _on_last_rung(losses: Array, axis: int) -> Array:
+    """Return losses without those of earlier rungs than the last of each split that has any."""
+    rungs_last = np.moveaxis(losses, axis, -1)
+    n_splits, n_rungs = len(losses), rungs_last.shape[-1]
+    finite: Array = np.isfinite(rungs_last).reshape(n_splits, -1, n_rungs)
+    last = np.array([max(np.flatnonzero(rungs.any(axis=0)), default=-1) for rungs in finite])
+    last %= n_rungs
+    shape = [n_splits] + [1] * (losses.ndim - 2) + [n_rungs]
+    is_last = (np.arange(n_rungs) == last[:, None]).reshape(shape)
+    return np.moveaxis(np.where(is_last, rungs_last, np.nan), -1, axis)

@@ -17,10 +17,12 @@ from mkldist.results.output import (
     no_folder,
 )
 from mkldist.results.records import RecordStore, RunRecord
+from mkldist.results.schema import MOST_RUNS
 from mkldist.results.state import RunState
 from mkldist.results.tree import RESULTS, locate
 from mkldist.results.tree_index import TreeIndex
 from mkldist.results.work_note import AtWork, read_work_note
+from mkldist.results.zarr_documents import read_root
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,8 @@ class SweepStatus:
         if it has ended.
     others : int
         Recorded runs that are not in the plan of the last call.
+    most_runs : int
+        As many runs as a search may have, of which it has planned some; 0 without a search.
     """
 
     name: str
@@ -81,6 +85,7 @@ class SweepStatus:
     claim: Claim | None
     at_work: tuple[AtWork, ...] = ()
     others: int = 0
+    most_runs: int = 0
 
     @property
     def n_runs(self) -> int:
@@ -114,7 +119,7 @@ def sweep_status(path: str | Path) -> SweepStatus:
     records = RecordStore(folder.records)
     # The tree is made after the manifest: a sweep that is still planning has no runs.
     index = TreeIndex(locate(folder.path)) if folder.results.is_dir() else None
-    places, dims = (index.places, index.nodes) if index else ({}, {})
+    places = index.places if index else {}
     recorded = records.ids()
     by_node: dict[str, Counter[RunState]] = {}
     failed = []
@@ -122,7 +127,7 @@ def sweep_status(path: str | Path) -> SweepStatus:
         state = recorded.get(run_id, RunState.WAITING)
         by_node.setdefault(node, Counter())[state] += 1
         if state is RunState.FAILED:
-            error, params = _failure(records.read(run_id), dims[node])
+            error, params = _failure(records.read(run_id), _varied(index, node))
             failed.append(FailedRun(run_id, node, place[0], params, error))
     total: Counter[RunState] = sum(by_node.values(), Counter())
     claim = claim_on(folder.path)
@@ -136,11 +141,22 @@ def sweep_status(path: str | Path) -> SweepStatus:
         claim=claim,
         at_work=() if ended else tuple(read_work_note(folder.path)),
         others=len(recorded.keys() - places.keys()) if index else 0,
+        most_runs=_most_runs(index),
     )
 
 
-def _failure(record: RunRecord | None, dims: Collection[str]) -> tuple[str, dict[str, object]]:
-    """Return the error of a failed run, and those of its parameters that are dims of its node."""
+def _most_runs(index: TreeIndex | None) -> int:
+    """Return how many runs a search may have; 0 without a search."""
+    return 0 if index is None else int(read_root(index.path)["attributes"].get(MOST_RUNS, 0))
+
+
+def _varied(index: TreeIndex | None, node: str) -> list[str]:
+    """Return the dims of a node, and its coordinates, which for trials are hyperparameters."""
+    return [] if index is None else [*index.nodes[node], *index.coordinates(node)]
+
+
+def _failure(record: RunRecord | None, names: Collection[str]) -> tuple[str, dict[str, object]]:
+    """Return the error of a failed run, and those of its parameters that vary."""
     if record is None:
         return "its record is damaged: it will be run again", {}
-    return record.error, {name: record.params[name] for name in dims if name in record.params}
+    return record.error, {name: record.params[name] for name in names if name in record.params}

@@ -16,7 +16,8 @@ from mkldist.errors import StoreError
 from mkldist.planning.model import Plan
 from mkldist.results.array_chunks import write_rows
 from mkldist.results.convergence import convergence_documents
-from mkldist.results.layout import Coordinate, TreeFacts, TreeLayout, tree_layout
+from mkldist.results.coordinates import Coordinate
+from mkldist.results.layout import TreeFacts, TreeLayout, tree_layout
 from mkldist.results.node_variables import check
 from mkldist.results.output import no_folder
 from mkldist.results.records import RecordStore
@@ -25,6 +26,7 @@ from mkldist.results.schema import (
     CLASS,
     GAP_DEFINITION,
     LAYOUT_VERSION,
+    MOST_RUNS,
     RUN_ID,
 )
 from mkldist.results.tree_index import damaged
@@ -88,7 +90,7 @@ def prepare(
             pass  # a chunk is damaged, but the records hold all of its values
     making = temporary_path(path.parent)
     try:
-        _make(making, layout, _attributes(plan, layout.id, provenance))
+        _make(making, layout, _attributes(plan, layout.id, provenance, facts.most_runs))
         written = _catch_up(TreeWriter(making), records)
         _swap(making, path)
     finally:
@@ -248,7 +250,7 @@ def _coordinate_document(coordinate: Coordinate) -> Document:
 
 
 def _attributes(
-    plan: Plan, layout_id: str, provenance: Mapping[str, Any] | None
+    plan: Plan, layout_id: str, provenance: Mapping[str, Any] | None, most_runs: int
 ) -> dict[str, str | int]:
     """Return the attributes of the root: only text and numbers, as netCDF allows no others."""
     return {
@@ -263,6 +265,7 @@ def _attributes(
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "spec": plan.spec.model_dump_json(exclude_defaults=True),
         "provenance": json.dumps(dict(provenance or {}), sort_keys=True),
+        **({MOST_RUNS: most_runs} if most_runs else {}),
     }
 
 

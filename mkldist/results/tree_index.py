@@ -14,7 +14,7 @@ from mkldist.natural_order import natural_path_key
 from mkldist.results.array_chunks import read_part, write_rows
 from mkldist.results.schema import RUN_ID, STATE
 from mkldist.results.state import RunState
-from mkldist.results.zarr_documents import Document, read_root
+from mkldist.results.zarr_documents import COORDINATE_NAMES, Document, read_root
 
 Place = tuple[int, ...]
 
@@ -32,7 +32,7 @@ class TreeIndex:
     nodes : dict of str to dict of str to int
         Dims of the runs of each method's node, by its path.
     scalars : dict of str to set of str
-        Names of the variables of each node with one number per run.
+        Names of the variables of each node with one number per run, coordinates left out.
     places : dict of str to (str, tuple of int)
         Node and index of each run by its id.
 
@@ -71,6 +71,8 @@ class TreeIndex:
             dims = self.nodes.get(node)
             if dims and _sizes(document) == dims and document["data_type"] == "float64":
                 self.scalars[node].add(name)
+        for node, names in self.scalars.items():
+            names.difference_update(self.coordinates(node))
 
     def holds(self, node: str, name: str) -> bool:
         """Return True if a node has a variable of this name."""
@@ -80,6 +82,12 @@ class TreeIndex:
         """Return the metadata of an array or group, or None if it is missing."""
         document: Document | None = self._documents.get(path)
         return document
+
+    def coordinates(self, node: str) -> list[str]:
+        """Return the names of a node's own coordinates other than those of a dim."""
+        attributes = self._documents.get(node, {}).get("attributes", {})
+        names: str = attributes.get(COORDINATE_NAMES, "")
+        return names.split()
 
     def shape_and_chunks(self, node: str, name: str) -> tuple[Place, Place]:
         """Return the shape of a node's variable and that of its chunks."""

@@ -26,7 +26,8 @@ def n_settings(spec: SweepSpec) -> int:
         [len(value) for value in method.settings.values() if isinstance(value, list | tuple)]
         for method in spec.methods
     )
-    return splits * sum(math.prod(lengths) for lengths in lists)
+    trials = spec.search.trials if spec.search else 1
+    return splits * trials * sum(math.prod(lengths) for lengths in lists)
 
 
 def is_small(plan: Plan, batches: Iterable[BatchPlan]) -> bool:

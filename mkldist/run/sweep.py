@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 from mkldist.durable import writing
 from mkldist.figures.sweep_figures import draw_figures, undrawable_runs
 from mkldist.gram.bank_users import using_banks
+from mkldist.planning.batches import without
 from mkldist.planning.model import BatchPlan, Plan
-from mkldist.resolve.resolved import Resolved
 from mkldist.results.bank_note import note_banks
 from mkldist.results.output import OutputFolder, claimed
 from mkldist.results.records import RecordStore
@@ -33,9 +33,11 @@ from mkldist.run.fork_server import process_beside
 from mkldist.run.kept_sweep import FROM_FILES, KeptSweep
 from mkldist.run.places import banks_root, output_path
 from mkldist.run.progress import Counts, Progress, make_progress
+from mkldist.run.search_notes import round_note
 from mkldist.run.small_work import MANY_RUNS, is_small, n_settings
-from mkldist.run.sweep_setup import batch_settings, planned
+from mkldist.run.sweep_setup import batch_settings, sweep_rounds
 from mkldist.run.tree_facts import tree_facts
+from mkldist.search.rounds import Rounds
 from mkldist.spec.model import SweepSpec
 from mkldist.worker.telemetry import environment
 from mkldist.worker.warm_up import Specimen, compile_ahead, specimens
@@ -53,7 +55,7 @@ class SweepOutcome:
     Parameters
     ----------
     plan : Plan
-        Plan of the whole sweep.
+        Plan of the whole sweep; with a search, of the runs that it has decided on.
     path : Path
         Its output folder.
     counts : mapping of RunState to int
@@ -137,39 +139,55 @@ def run_sweep(
     # finished, since its folder exists, or be so small that it needs no other processes.
     if not path.exists() and (not options.are_default or n_settings(spec) >= MANY_RUNS):
         options.prepare()
-    plan, resolved = planned(spec, origin, data_dirs, options, kept.data, allow_code=allow_code)
+    rounds = sweep_rounds(spec, origin, data_dirs, options, kept.data, allow_code=allow_code)
     with claimed(path, spec.name, origin) as folder:
         changed = kept.write(folder)
-        sweep = _Sweep(plan, resolved, folder)
+        sweep = _Sweep(rounds, folder)
         before = sweep.open(retry_failed=retry_failed)
-        if len(before) < len(plan.runs):
+        if len(before) < len(sweep.plan.runs):
             with using_banks(sweep.noted_root()), make_progress(console) as progress:
                 for line in changed:
                     progress.note(line)
                 sweep.work(before, options, progress, resume_command or f"mkldist sweep {origin}")
-        after = sweep.recorded()
+        after, plan = sweep.recorded(), sweep.plan
         figures, others = sweep.draw(), sweep.others()
     counts = Counter(after.values())
     counts[RunState.WAITING] = len(plan.runs) - len(after)
-    computed = len(after.keys() - before.keys())
-    return SweepOutcome(plan, folder.path, dict(counts), computed, len(before), figures, others)
+    computed = len(after.keys() - sweep.known)
+    skipped = len(after) - computed
+    return SweepOutcome(plan, folder.path, dict(counts), computed, skipped, figures, others)
 
 
 class _Sweep:
-    """A sweep in an output folder that this process owns."""
+    """A sweep in an output folder that this process owns.
 
-    def __init__(self, plan: Plan, resolved: Resolved, folder: OutputFolder) -> None:
-        self.spec, self.plan, self.resolved, self.folder = plan.spec, plan, resolved, folder
-        self.store = RecordStore(folder.records)
-        self._ids = frozenset(run.id for run in plan.runs)
+    Attributes
+    ----------
+    known : frozenset of str
+        Ids of the runs that were recorded when the folder was opened.
+    """
+
+    def __init__(self, rounds: Rounds, folder: OutputFolder) -> None:
+        self.rounds, self.spec, self.resolved = rounds, rounds.spec, rounds.resolved
+        self.folder, self.store = folder, RecordStore(folder.records)
+        self.known: frozenset[str] = frozenset()
+        self._built: set[str] = set()
+        self._consolidator: Consolidator | None = None
+        self._in_tree: frozenset[str] = frozenset()
+
+    @property
+    def plan(self) -> Plan:
+        """The runs that are decided so far."""
+        return self.rounds.plan
 
     def recorded(self) -> dict[str, RunState]:
         """Return the recorded runs of the plan, and their states."""
-        return {i: state for i, state in self.store.ids().items() if i in self._ids}
+        ids = {run.id for run in self.plan.runs}
+        return {i: state for i, state in self.store.ids().items() if i in ids}
 
     def others(self) -> int:
         """Return the number of recorded runs that are not in the plan."""
-        return len(self.store.ids().keys() - self._ids)
+        return len(self.store.ids().keys() - {run.id for run in self.plan.runs})
 
     def open(self, *, retry_failed: bool) -> dict[str, RunState]:
         """Make the tree of results or bring it up to date; return the recorded runs.
@@ -178,6 +196,7 @@ class _Sweep:
         the coefficients that a figure needs, or, with `retry_failed`, if the run failed.
         """
         with writing(self.folder.path):
+            self.rounds.replay(self.store)
             if retry_failed:
                 for run_id, state in self.recorded().items():
                     if state is RunState.FAILED:
@@ -185,8 +204,16 @@ class _Sweep:
             for run_id in undrawable_runs(self.plan, self.store):
                 self.store.remove(run_id)
             self.store.remove_temporaries()
+            self.rounds.replay(self.store)
+        recorded = self._prepare()
+        self.known = frozenset(self.store.ids())
+        return recorded
+
+    def _prepare(self) -> dict[str, RunState]:
+        """Make the tree hold the plan and its records; return these, without damaged ones."""
+        with writing(self.folder.path):
             path = self.folder.results
-            facts = tree_facts(self.resolved, self.spec)
+            facts = tree_facts(self.rounds)
             prepare(path, self.plan, facts, self.store, environment())
             in_tree = TreeWriter(path).states()
             recorded = self.recorded()
@@ -216,33 +243,49 @@ class _Sweep:
 
         However this ends, the tree then holds all records.
         """
-        from mkldist.run.sweep_loop import SweepLoop
-
-        n_runs = len(self.plan.runs) - len(before)
-        batches = _open_batches(self.plan, before)
-        small = options.in_this_process or (options.are_default and is_small(self.plan, batches))
+        n_runs = len(self.rounds.most.runs) - len(before)
+        left = without(self.rounds.most.batches, before)
+        alone = options.are_default and is_small(self.rounds.most, left)
+        small = options.in_this_process or alone
         options = replace(options.limited_to(n_runs), in_this_process=small)
-        consolidator = Consolidator(self.folder.results, self.store)
         try:
             for line in (*self.resolved.account_lines(self.spec), self._opening(n_runs)):
                 progress.note(line)
-            progress.show(Counts(runs=n_runs, doing="starting workers"))
-            with self._compiling(batches, options):
-                work = self._work(batches, options)
-                with options.connect() as client:
-                    if client.dashboard_link:
-                        own = options.scheduler is None
-                        progress.note(dashboard_line(client.dashboard_link, own=own))
-                    SweepLoop(client, work, self.store, consolidator, progress).work()
-                    consolidator.begin()  # writes the last runs while the workers stop
-            self._catch_up(consolidator, before)
+            progress.show(Counts(runs=len(self.plan.runs) - len(before), doing="starting workers"))
+            compiling = self._compiling(without(self.plan.batches, before), options)
+            with compiling, options.connect() as client:
+                if client.dashboard_link:
+                    own = options.scheduler is None
+                    progress.note(dashboard_line(client.dashboard_link, own=own))
+                self._do_rounds(client, before, options, progress)
+            self._catch_up()
         except BaseException as error:
             with suppress(Exception):  # the user is told of the error that ended the sweep
-                self._catch_up(consolidator, before)
+                self._catch_up()
             if isinstance(error, KeyboardInterrupt):
-                recorded = f"{len(self.recorded())} of {len(self.plan.runs)} runs are recorded"
+                recorded = f"{len(self.recorded())} of {self._all_runs()} runs are recorded"
                 raise KeyboardInterrupt(f"{recorded}; resume with: {resume_command}") from error
             raise
+
+    def _do_rounds(
+        self, client: Any, before: Collection[str], options: ConnectOptions, progress: Progress
+    ) -> None:
+        """Do round after round until no run is left; a sweep without a search has one."""
+        from mkldist.run.sweep_loop import SweepLoop
+
+        while True:
+            self._consolidator = Consolidator(self.folder.results, self.store)
+            self._in_tree = frozenset(before)
+            work = self._work(without(self.plan.batches, before), options)
+            SweepLoop(client, work, self.store, self._consolidator, progress).work()
+            self._consolidator.begin()  # writes the last runs while the workers stop
+            more = self.rounds.advance(self.store)
+            if self.spec.search is not None:
+                progress.note(round_note(self.rounds))
+            if not more:
+                return
+            self._catch_up()
+            before = self._prepare()
 
     def _compiling(
         self, batches: Sequence[BatchPlan], options: ConnectOptions
@@ -274,13 +317,16 @@ class _Sweep:
             replace(batch_settings(self.spec, self.folder), own_workers=options.scheduler is None),
             keep_banks=self.spec.outputs.keep_banks,
             own_banks=self.spec.outputs.banks is None,
+            later_banks=self.rounds.later_banks,
+            built=self._built,
             expected_threads=options.expected_threads(),
         )
 
-    def _catch_up(self, consolidator: Consolidator, before: Collection[str]) -> None:
+    def _catch_up(self) -> None:
         """Carry all new records into the tree, including those that no worker announced."""
-        consolidator.add(self.recorded().keys() - set(before))
-        consolidator.flush()
+        if self._consolidator is not None:
+            self._consolidator.add(self.recorded().keys() - self._in_tree)
+            self._consolidator.flush()
 
     def draw(self) -> tuple[Path, ...]:
         """Draw the figures that the sweep asks for; return their paths."""
@@ -289,15 +335,12 @@ class _Sweep:
 
     def _opening(self, n_runs: int) -> str:
         """Return the first line of the progress."""
-        before = len(self.plan.runs) - n_runs
+        before = len(self.rounds.most.runs) - n_runs
         recorded = f", {before} are recorded already" if before else ""
-        return f"{self.spec.name}: {n_runs} runs to do{recorded}; output in {self.folder.path}"
+        runs = f"{'at most ' * (self.spec.search is not None)}{n_runs} runs to do"
+        return f"{self.spec.name}: {runs}{recorded}; output in {self.folder.path}"
 
-
-def _open_batches(plan: Plan, recorded: Collection[str]) -> tuple[BatchPlan, ...]:
-    """Return the batches without their recorded runs."""
-    left = (
-        replace(batch, runs=tuple(run for run in batch.runs if run.id not in recorded))
-        for batch in plan.batches
-    )
-    return tuple(batch for batch in left if batch.runs)
+    def _all_runs(self) -> str:
+        """Return the number of all runs, in words if a search may end with fewer."""
+        n_runs = len(self.rounds.most.runs)
+        return f"at most {n_runs}" if self.spec.search is not None else f"{n_runs}"

@@ -9,8 +9,8 @@ from __future__ import annotations
 import queue
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -61,6 +61,10 @@ class Work:
         that it has built itself.
     expected_threads : int
         Number of threads that all workers will have once they have joined; 0 if unknown.
+    later_banks : container of str
+        Ids of banks that later rounds of a search need, which the loop keeps.
+    built : set of str
+        Ids of the banks that this sweep has built; the loop adds to it.
     """
 
     banks: Mapping[BankKey, BankRef]
@@ -69,6 +73,8 @@ class Work:
     keep_banks: bool = True
     own_banks: bool = False
     expected_threads: int = 0
+    later_banks: Container[str] = ()
+    built: set[str] = field(default_factory=set)
 
     @cached_property
     def banks_by_id(self) -> dict[str, BankRef]:
@@ -118,7 +124,7 @@ class SweepLoop:
         self._announced: queue.SimpleQueue[Mapping[str, str]] = queue.SimpleQueue()
         self._stages: dict[str, Stage] = {}  # of batches that have announced one
         self._states: dict[str, str] = {}  # of recorded runs; empty if no worker announced it
-        self._built: set[str] = set()
+        self._built = work.built
         self._unbuilt: Counter[str] = Counter()  # bytes by bank
         self._build_errors: dict[str, BaseException] = {}
         self._noted_streaming = False
@@ -218,8 +224,9 @@ class SweepLoop:
         for bank in self._queue.finished_banks():
             # A task that built blocks and then died has returned no receipt of them.
             self.counts.bytes -= self._unbuilt.pop(bank, 0)
+            keep = self._work.keep_banks or bank in self._work.later_banks
             deletable = self._work.own_banks or bank in self._built
-            if deletable and not self._work.keep_banks and self._banks[bank].plan.stored:
+            if deletable and not keep and self._banks[bank].plan.stored:
                 self._banks[bank].store().delete()
 
     def _settle_build(

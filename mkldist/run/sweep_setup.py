@@ -9,13 +9,13 @@ from pathlib import Path
 
 from mkldist.data.given_files import GivenData
 from mkldist.planning.model import Plan
-from mkldist.planning.planner import make_plan
 from mkldist.resolve.code_check import check_code
 from mkldist.resolve.memory_limit import check_memory, parse_memory
 from mkldist.resolve.resolved import NOTHING, Resolved, resolve
 from mkldist.results.layout import check_names
 from mkldist.results.output import OutputFolder
 from mkldist.run.cluster import ConnectOptions, default_workers
+from mkldist.search.rounds import Rounds
 from mkldist.spec.model import SweepSpec
 from mkldist.worker.batch import BatchSettings
 
@@ -32,6 +32,33 @@ def planned(
     allow_code: bool = False,
 ) -> tuple[Plan, Resolved]:
     """Return the plan of a sweep for the workers that the options ask for, and its data.
+
+    With a search it is a plan of as many runs as there may be.
+
+    Parameters
+    ----------
+    spec, origin, data_dirs, options, given, allow_code
+        As for :func:`sweep_rounds`.
+
+    Raises
+    ------
+    mkldist.errors.InputError
+        For input that cannot be used.
+    """
+    rounds = sweep_rounds(spec, origin, data_dirs, options, given, allow_code=allow_code)
+    return rounds.most, rounds.resolved
+
+
+def sweep_rounds(
+    spec: SweepSpec,
+    origin: Path,
+    data_dirs: Sequence[Path],
+    options: ConnectOptions,
+    given: Mapping[str, GivenData] = NOTHING,
+    *,
+    allow_code: bool = False,
+) -> Rounds:
+    """Return the rounds of a sweep for the workers that the options ask for, at the first.
 
     Parameters
     ----------
@@ -56,9 +83,9 @@ def planned(
     code = check_code(spec, origin.parent, allowed=allow_code)
     resolved = replace(resolve(spec, data_dirs, origin.parent, given), code=code)
     n_threads = options.expected_threads() or default_workers()
-    plan = make_plan(spec, resolved.facts, resolved.banks, resolved.grids, n_threads, memory_limit)
-    check_memory(plan, options.threads_per_worker)
-    return plan, resolved
+    rounds = Rounds(spec, resolved, n_threads, memory_limit)
+    check_memory(rounds.most, options.threads_per_worker)
+    return rounds
 
 
 def batch_settings(spec: SweepSpec, folder: OutputFolder) -> BatchSettings:

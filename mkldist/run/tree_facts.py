@@ -6,25 +6,25 @@ import numpy as np
 
 from mkldist.arrays import Array, Ints
 from mkldist.data.dataset import Split
-from mkldist.resolve.resolved import Resolved
 from mkldist.results.kernel_coordinates import kernel_coordinates
 from mkldist.results.layout import TreeFacts
-from mkldist.spec.model import SweepSpec
+from mkldist.search.rounds import Rounds
 from mkldist.spec.splits import SplitsSpec
 
 
-def tree_facts(resolved: Resolved, spec: SweepSpec) -> TreeFacts:
+def tree_facts(rounds: Rounds) -> TreeFacts:
     """Return the facts that the layout of a sweep's tree needs beside the plan.
 
     Parameters
     ----------
-    resolved : Resolved
-        Data, splits, kernels and grids of the sweep.
-    spec : SweepSpec
-        The sweep.
+    rounds : Rounds
+        The sweep, its data, and its plans.
     """
+    spec, resolved = rounds.spec, rounds.resolved
     data = {name: dataset for name, (dataset, _) in resolved.datasets.items()}
-    splits = {name: splits for name, (_, splits) in resolved.datasets.items()}
+    splits = {
+        name: own[: resolved.facts[name].n_splits] for name, (_, own) in resolved.datasets.items()
+    }
     entries = {entry.name: entry for entry in spec.datasets}
     rows_kept = spec.outputs.predictions or spec.outputs.coefficients
     banks = {bank.label: bank for bank in spec.banks}
@@ -48,6 +48,8 @@ def tree_facts(resolved: Resolved, spec: SweepSpec) -> TreeFacts:
             for name, own in splits.items()
         },
         n_features={name: dataset.n_features for name, dataset in data.items()},
+        searched=resolved.searched,
+        most_runs=len(rounds.most.runs) if spec.search is not None else 0,
     )
 
 

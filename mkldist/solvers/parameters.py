@@ -10,16 +10,18 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from mkldist.errors import SpecError
 from mkldist.solvers.base import Method, SolverParams
 from mkldist.solvers.settings import plain_settings
+from mkldist.solvers.space import Space, Span
 from mkldist.spec.banks import Range
 from mkldist.spec.mistakes import expected, spec_error, unknown_key
 from mkldist.spec.model import MethodSpec
+from mkldist.spec.search import Distribution, is_distribution
 from mkldist.spec.values import spelled
 
 ENTRY_KEYS = [key for key in MethodSpec.model_fields if key != "name"]
@@ -37,27 +39,45 @@ class MethodGrid:
     dims : dict of str to list
         Values of the parameters that vary, and of the method's hyperparameters.
     points : tuple of SolverParams
-        Cartesian product of `dims`, the last dimension running fastest.
+        Cartesian product of `dims`, the last dimension running fastest.  Of a space: its corners.
+    space : Space, optional
+        Space in which a search looks for settings, in place of the grid.
     """
 
     method: Method
     dims: dict[str, list[Any]]
     points: tuple[SolverParams, ...]
+    space: Space | None = None
 
     @cached_property
     def settings(self) -> tuple[dict[str, Any], ...]:
         """The points as plain values, see :func:`mkldist.solvers.settings.plain_settings`."""
         return tuple(plain_settings(point) for point in self.points)
 
+    def plain_settings_at(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the plain settings of a point of the space.
 
-def _series(where: str, table: dict[str, Any]) -> list[float]:
-    """Return the numbers of ``{start, stop, num[, scale]}`` or ``{base, exponents}``."""
+        Parameters
+        ----------
+        values : mapping of str to object
+            Values of parameters, in place of those that the space fixes.
+        """
+        fixed = {} if self.space is None else self.space.fixed
+        params = validate(self.method.params, self.method.name, {**fixed, **values})
+        return plain_settings(params)
+
+
+TableT = TypeVar("TableT", bound=BaseModel)
+
+
+def _read(model: type[TableT], where: str, table: dict[str, Any]) -> TableT:
+    """Return a table that stands for values of a parameter."""
     try:
-        return list(Range.model_validate(table).values())
+        return model.model_validate(table)
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join([where, *map(str, first["loc"])])
-        raise spec_error(first, place, Range) from None
+        raise spec_error(first, place, model) from None
 
 
 def _check_names(
@@ -185,11 +205,56 @@ def expand(
     return MethodGrid(method, dims, points)
 
 
+def searched(
+    method: Method, where: str, settings: Mapping[str, Any], tol: float | None
+) -> MethodGrid:
+    """Return the space of a method's settings, some of which are distributions.
+
+    Lists and series of numbers are choices there.
+
+    Parameters
+    ----------
+    method, where, settings, tol
+        As for :func:`expand`.
+
+    Raises
+    ------
+    mkldist.errors.SpecError
+        For a distribution that is not well-formed, and for values that the method does not take.
+    """
+    given = dict(settings)
+    if tol is not None:
+        given.setdefault("tol", tol)
+    _check_names(method.params, where, given, ENTRY_KEYS)
+    fields = method.params.model_fields
+    spans = {
+        name: Span.of(_read(Distribution, f"{where}.{name}", value), fields[name].annotation)
+        for name, value in given.items()
+        if is_distribution(value)
+    }
+    rest = {name: value for name, value in given.items() if name not in spans}
+    choices = _varying(where, rest)
+    for name, values in choices.items():
+        if len(set(map(repr, values))) < len(values):
+            raise SpecError(f"{where}.{name}", spelled(values), "every value once")
+    fixed = {name: value for name, value in rest.items() if name not in choices}
+    ends = {**{name: span.ends for name, span in spans.items()}, **choices}
+    points = tuple(
+        validate(method.params, where, {**fixed, **dict(zip(ends, values, strict=True))})
+        for values in itertools.product(*ends.values())
+    )
+    check_effect(where, {**fixed, **ends}, points, "Give it an entry of [[methods]] of its own")
+    return MethodGrid(method, {}, points, Space(spans, choices, fixed))
+
+
 def _varying(where: str, given: Mapping[str, Any]) -> dict[str, list[Any]]:
     """Return the lists of values by parameter, each table replaced by its series of numbers."""
     found: dict[str, list[Any]] = {}
     for name, value in given.items():
-        values = _series(f"{where}.{name}", value) if isinstance(value, dict) else value
+        if isinstance(value, dict):
+            values: Any = list(_read(Range, f"{where}.{name}", value).values())
+        else:
+            values = value
         if not isinstance(values, list):
             continue
         if not values:

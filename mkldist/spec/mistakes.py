@@ -22,6 +22,7 @@ _SECTIONS = {
     "splits": "[splits]",
     "graph": "[graph]",
     "selection": "[selection]",
+    "search": "[search]",
     "outputs": "[outputs]",
 }
 _ENTRIES = {"datasets": "[[datasets]]", "banks": "[[banks]]", "methods": "[[methods]]"}

@@ -23,6 +23,7 @@ from mkldist.spec.kinds import (
     Task,
     several,
 )
+from mkldist.spec.search import SearchSpec
 from mkldist.spec.selection import SelectionSpec
 from mkldist.spec.splits import SplitsSpec
 from mkldist.spec.views import ViewSpec
@@ -279,6 +280,9 @@ class SweepSpec(Model):
     )
     selection: SelectionSpec | None = Field(
         None, description="Selection of hyperparameters by cross-validation, as `[selection]`."
+    )
+    search: SearchSpec | None = Field(
+        None, description="Search of hyperparameters in distributions, as `[search]`."
     )
     banks: Annotated[tuple[BankSpec, ...], Strict(False)] = Field(
         min_length=1, description="Banks of kernels, as `[[banks]]` entries."

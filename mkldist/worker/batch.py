@@ -25,6 +25,7 @@ from mkldist.solvers.lockstep import Job, JobTimes, drive
 from mkldist.worker.announcements import Announce
 from mkldist.worker.bank_inputs import BankInputs, BankRef, TrainingView, bank_inputs, laplacian
 from mkldist.worker.chains import chains_of
+from mkldist.worker.kept_states import STATES
 from mkldist.worker.scoring import Scorer, failed_record
 from mkldist.worker.subproblems import (
     SolvedSubproblem,
@@ -208,6 +209,8 @@ class _Batch:
                 return self._next_job(chain_of[key], values)
             # The state is for the next solver alone: kept with the solution, it would fill memory.
             solution = replace(outcome, state=None)
+            if subproblem.run.is_followed and outcome.state is not None:
+                STATES.keep(key, outcome.state)
             self._keep(subproblem, SolvedSubproblem(solution, times, values.pop(key, None)))
             return self._next_job(chain_of[key], values, outcome.state)
 
@@ -244,6 +247,9 @@ class _Batch:
     def _job(self, subproblem: Subproblem, values: dict[str, Floats], start: object) -> Job:
         """Return the solver of a subproblem, not started."""
         run, scorer = subproblem.run, self.scorer
+        if run.after:
+            last_rung = STATES.take(subproblem.key_before)
+            start = start if last_rung is None else last_rung
         method, ref, inputs = METHODS[run.method], scorer.ref, scorer.inputs
         view = scorer.views[subproblem.training_view]
         memory = run_memory(run, view.n_points, ref.plan.n_kernels)

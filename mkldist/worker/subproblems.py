@@ -51,8 +51,16 @@ class Subproblem:
     @property
     def key(self) -> str:
         """Name among the subproblems of all runs."""
+        return self._key_in(self.run.id)
+
+    @property
+    def key_before(self) -> str:
+        """Name of the same subproblem in the run that this one may start from."""
+        return self._key_in(self.run.after)
+
+    def _key_in(self, run_id: str) -> str:
         fold = "" if self.training_view.selection is None else self.training_view.fold
-        return f"{self.run.id}/{fold}/{'' if self.class_number is None else self.class_number}"
+        return f"{run_id}/{fold}/{'' if self.class_number is None else self.class_number}"
 
     def description(self, dataset: Dataset) -> str:
         """Return the class and the inner fold in words; empty for a run of one subproblem."""

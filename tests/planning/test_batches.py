@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mkldist.planning.batches import divided, shares_of, split_groups
+from mkldist.planning.batches import divided, shares_of, split_groups, without
 from tests.planning.plans import dataset, grid, plan_of
 
 
@@ -49,3 +49,13 @@ def test_shares_keep_paths_whole():
         )
         homes = {run.chain: {i for i, s in enumerate(shares) if run in s} for run in batch.runs}
         assert all(len(home) == 1 for home in homes.values())
+
+
+def test_batches_lose_the_runs_that_are_left_out_and_vanish_without_any():
+    plan = plan_of({"a": dataset("a")}, {"level": grid("level", C=[1, 10])})
+    first, *others = plan.batches
+    kept = first.runs[-1]
+    gone = {run.id for run in plan.runs} - {kept.id}
+    assert [batch.runs for batch in without(plan.batches, gone)] == [(kept,)]
+    assert without(plan.batches, ()) == plan.batches
+    assert without(others, gone) == ()

@@ -114,3 +114,29 @@ def test_another_dimension_and_equal_sizes_are_refused(tree):
     twice["heart/m20/level"].coords["n_kernels"] = 4
     with pytest.raises(InputError, match=r"heart/level.*n_kernels = 4 of m4 and m20"):
         mkldist.concat(twice, "n_kernels")
+
+
+def test_a_searched_parameter_is_not_joined_with_a_grid_of_it(tmp_path):
+    plan = made_up_plan({"level": {"C": [1.0, 2.0]}, "uniform": {"C": [1.0, 2.0]}})
+    trial = {1.0: 0, 2.0: 1}
+    batches = tuple(
+        replace(batch, runs=tuple(
+            replace(run, at={"trial": trial[run.params["C"]]}) if run.key == "level" else run
+            for run in batch.runs
+        ))
+        for batch in plan.batches
+    )  # fmt: skip
+    plan = replace(plan, batches=batches)
+    facts = TreeFacts(
+        {"level": {"trial": [0, 1]}, "uniform": {"C": [1.0, 2.0]}}, searched={"level": ["C"]}
+    )
+    store = RecordStore(tmp_path / "records")
+    for run in plan.runs:
+        store.write(made_up_record(run))
+    prepare(tmp_path / "results.zarr", plan, facts, store)
+    tree = open_results(tmp_path)
+    np.testing.assert_array_equal(tree["heart/level"].C, [[1.0, 2.0]] * 3)
+    with pytest.raises(InputError, match=r"a search of C in level.*mkldist\.selected"):
+        mkldist.concat(tree, "method_name")
+    level = mkldist.concat(tree, "n_kernels")["level"]
+    assert level.C.dims == ("split", "trial")

@@ -60,7 +60,7 @@ predictions = true
 
 TOP = (
     "one of name, description, seed, tol, execution, memory, datasets, preprocessing, "
-    "splits, graph, selection, banks, methods, outputs"
+    "splits, graph, selection, search, banks, methods, outputs"
 )
 DATASET = (
     "one of name, source, file, openml, grams, labels, task, label, id, ignore, categorical, "

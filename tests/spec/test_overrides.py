@@ -63,7 +63,7 @@ MISTAKES = [
      "stratified, first. Did you mean 'repeats'?"),
     ("split.repeats=5", "found an unknown key; expected one of name, description, seed, tol, "
      "execution, "
-     "memory, datasets, preprocessing, splits, graph, selection, banks, methods, outputs. "
+     "memory, datasets, preprocessing, splits, graph, selection, search, banks, methods, outputs. "
      "Did you mean 'splits'?"),
 ]  # fmt: skip
 

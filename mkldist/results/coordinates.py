@@ -1,0 +1,96 @@
+"""Coordinates of the tree of results: values of hyperparameters, and those that trials have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mkldist.arrays import Array
+from mkldist.planning.model import RunPlan
+from mkldist.results.schema import SEARCH_DIMS, SPLIT, Variable
+from mkldist.solvers.settings import setting
+from mkldist.spec.search import TRIAL
+
+DTYPES = {"f": "float64", "i": "int64", "b": "bool", "O": "string"}
+"""Data types of coordinates by the kind of their arrays."""
+_SEARCH_DIMS = {variable.name: variable for variable in SEARCH_DIMS}
+
+
+@dataclass(frozen=True, eq=False)
+class Coordinate:
+    """A coordinate and its values.
+
+    Parameters
+    ----------
+    variable : Variable
+        Name, units, meaning and dims of the coordinate.
+    values : array
+        Values; text as objects.
+    """
+
+    variable: Variable
+    values: Array
+
+
+def of_values(name: str, series: Sequence[Any], method: str) -> Coordinate:
+    """Return the values of a hyperparameter: numbers if all are numbers, else text.
+
+    Parameters
+    ----------
+    name : str
+        Name of the hyperparameter, or of a dim of a search.
+    series : sequence
+        Its values.
+    method : str
+        The method that has it.
+    """
+    values = _array(series)
+    known = _SEARCH_DIMS.get(name)
+    return Coordinate(known or _variable(name, values, method, (name,)), values)
+
+
+def of_trials(name: str, runs: Iterable[RunPlan], shape: tuple[int, ...]) -> Coordinate:
+    """Return a hyperparameter of all trials: NaN, or an empty text, where there is no trial.
+
+    Parameters
+    ----------
+    name : str
+        Name of the hyperparameter.
+    runs : iterable of RunPlan
+        The runs of a searched method on one bank.
+    shape : (int, int)
+        Numbers of splits and of trials.
+    """
+    runs = list(runs)
+    of_runs = {(run.asked_split, run.at[TRIAL]): setting(run.params, name) for run in runs}
+    series = _array(list(of_runs.values()))
+    is_number = series.dtype.kind in "if"
+    values: Array = np.full(shape, np.nan) if is_number else np.full(shape, "", dtype=object)
+    for place, value in zip(of_runs, series.tolist(), strict=True):
+        values[place] = value if is_number else str(value)
+    return Coordinate(_variable(name, values, runs[0].method, (SPLIT, TRIAL)), values)
+
+
+def _variable(name: str, values: Array, method: str, dims: tuple[str, ...]) -> Variable:
+    """Return the variable of a hyperparameter, described as the method describes it."""
+    from mkldist.methods.registry import METHODS  # not for those who only read results
+
+    fields = METHODS[method].params.model_fields if method in METHODS else {}
+    known = fields[name].description if name in fields else None
+    dtype = DTYPES[values.dtype.kind]
+    text = f"{name}: {known}" if known else f"hyperparameter {name}"
+    return Variable(name, "1" * (dtype != "string"), text, dtype, dims)
+
+
+def _array(series: Sequence[Any]) -> Array:
+    kinds = {type(value) for value in series}
+    if kinds == {bool}:
+        return np.array(series, dtype=np.bool_)
+    if kinds == {int}:
+        return np.array(series, dtype=np.int64)
+    if kinds <= {int, float}:
+        return np.array(series, dtype=np.float64)
+    return np.array([str(value) for value in series], dtype=object)

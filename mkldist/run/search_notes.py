@@ -1,0 +1,47 @@
+"""Lines about a search: how far it is, and the best setting so far."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mkldist.search.draws import Values
+from mkldist.search.rounds import Rounds
+from mkldist.spec.search import TRIAL
+
+
+def round_note(rounds: Rounds) -> str:
+    """Return a line for each method on each bank: the least validation error so far.
+
+    Parameters
+    ----------
+    rounds : Rounds
+        Rounds of a sweep with a search, of which some runs are recorded.
+    """
+    found: dict[tuple[str, ...], list[tuple[float, Values]]] = {}
+    one_bank = len(rounds.spec.banks) == 1
+    for (dataset, bank, key, _), best in rounds.best().items():
+        path = (dataset, key) if one_bank else (dataset, bank, key)
+        found.setdefault(path, []).append(best)
+    n_runs = sum(TRIAL in run.at for run in rounds.most.runs)
+    lines = [f"search: {rounds.compared} of at most {n_runs} runs; best so far:"]
+    for name, best_of_splits in found.items():
+        losses = [loss for loss, _ in best_of_splits]
+        mean = sum(losses) / len(losses)
+        regression = rounds.resolved.datasets[name[0]][0].task == "regression"
+        score = f"RMSE {mean:.4g}" if regression else f"error {100 * mean:.2f} %"
+        settings = _spans([values for _, values in best_of_splits])
+        lines.append(f"  {'/'.join(name)}: validation {score}, {settings}")
+    return "\n".join(lines)
+
+
+def _spans(settings: Sequence[Values]) -> str:
+    """Return the values of some settings: each, or the least and the greatest."""
+    parts = []
+    for name in settings[0]:
+        values = [values[name] for values in settings]
+        if all(isinstance(v, int | float) and not isinstance(v, bool) for v in values):
+            low, high = f"{min(values):.3g}", f"{max(values):.3g}"
+            parts.append(f"{name} = {low}" if low == high else f"{name} = {low}…{high}")
+        else:
+            parts.append(f"{name} = {'|'.join(dict.fromkeys(map(str, values)))}")
+    return ", ".join(parts)

@@ -1,0 +1,251 @@
+"""Rounds of a sweep: a plan of the runs so far, and what a search adds when these are recorded.
+
+A sweep of grids has one round.  A search adds a round when all runs of the last are recorded.  The
+plan after each round is a function of the sweep file, the data and the records: nothing else is
+stored, and a search that was interrupted goes on as if it had not been.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cached_property, partial
+
+from mkldist.planning.batches import without
+from mkldist.planning.costs import typical_passes
+from mkldist.planning.model import BatchPlan, Place, Plan, Proposal, RunPlan
+from mkldist.planning.planner import make_plan
+from mkldist.resolve.resolved import Resolved
+from mkldist.results.records import RecordStore
+from mkldist.results.schema import SPLIT, VALIDATION_SCORES
+from mkldist.search.adaptive import proposed
+from mkldist.search.draws import Values
+from mkldist.search.study import Ask, Study, drawn_batch
+from mkldist.spec.model import SweepSpec
+from mkldist.spec.search import TRIAL
+
+Loss = Callable[[Place, int, int], float]
+"""Loss of a trial of the study at a place, on a rung."""
+
+_LOSSES = tuple(scores[0].name for scores in VALIDATION_SCORES.values())
+
+
+class Rounds:
+    """Rounds of a sweep.
+
+    Parameters
+    ----------
+    spec : SweepSpec
+        The sweep.
+    resolved : Resolved
+        Its data.
+    n_threads : int
+        Tasks that run at the same time, on all workers together.
+    memory_limit : int or None
+        Bytes that a worker may take for each task; None without a limit.
+    ask : callable, optional
+        Proposes the batches of an adaptive search.
+
+    Attributes
+    ----------
+    plan : Plan
+        All runs that are decided so far.
+    number : int
+        Number of the present round, from 0.
+    """
+
+    def __init__(
+        self,
+        spec: SweepSpec,
+        resolved: Resolved,
+        n_threads: int,
+        memory_limit: int | None,
+        ask: Ask = proposed,
+    ) -> None:
+        self.spec, self.resolved = spec, resolved
+        self._n_threads, self._memory_limit, self._ask = n_threads, memory_limit, ask
+        self._studies: dict[Place, Study] = {}
+        self._losses: dict[str, float] = {}  # by the id of a run
+        self._begin()
+
+    def _begin(self) -> None:
+        """Go to the first round."""
+        self.number, self._runs = 0, dict[tuple[Place, int, int], RunPlan]()
+        self._studies = self._new_studies()
+        for study in self._studies.values():
+            study.advance(lambda trial, rung: math.inf)
+        self._make()
+
+    def _new_studies(self) -> dict[Place, Study]:
+        search = self.spec.search
+        if search is None:
+            return {}
+        seed = self.spec.seed if search.seed is None else search.seed
+        return {
+            (dataset.name, bank.label, key, split): Study(grid.space, search, seed, self._ask)
+            for dataset in self.spec.datasets
+            for bank in self.spec.banks
+            for key, grid in self.resolved.grids.items()
+            if grid.space is not None
+            for split in range(self.resolved.facts[dataset.name].n_splits)
+        }
+
+    @cached_property
+    def most(self) -> Plan:
+        """The plan if every round takes place: as many runs as there may be.
+
+        Its passes are those of all rounds.  The settings of later rounds are drawn at random.
+        """
+        return self._ahead[0]
+
+    @property
+    def later_banks(self) -> frozenset[str]:
+        """Ids of the banks that later rounds need, if every round takes place."""
+        return frozenset().union(*self._ahead[1][self.number + 1 :])
+
+    @cached_property
+    def _ahead(self) -> tuple[Plan, list[frozenset[str]]]:
+        """The plan if every round takes place, and the banks of each round."""
+        if not self._studies:
+            return self.plan, []
+        ahead = Rounds(
+            self.spec, self.resolved, self._n_threads, self._memory_limit, ask=drawn_batch
+        )
+        passes, banks, done = 0, [], frozenset[str]()
+        more = True
+        while more:
+            batches = without(ahead.plan.batches, done)
+            passes += ahead._passes(batches)
+            banks.append(frozenset(batch.bank for batch in batches))
+            done = frozenset(run.id for run in ahead.plan.runs)
+            more = ahead._advance(lambda place, trial, rung: float(trial))
+        return replace(ahead.plan, estimated_passes=passes), banks
+
+    def replay(self, store: RecordStore) -> None:
+        """Go from the first round as far as all runs are recorded.
+
+        Parameters
+        ----------
+        store : RecordStore
+            The records.
+        """
+        if not self._studies:
+            return
+        self._losses.clear()
+        self._begin()
+        while self.advance(store):
+            pass
+
+    def advance(self, store: RecordStore) -> bool:
+        """Go to the next round; return False if there is none, or runs of this one lack a record.
+
+        Parameters
+        ----------
+        store : RecordStore
+            The records.
+        """
+        for run in self._runs.values():
+            if run.id not in self._losses:
+                loss = _loss(store, run.id)
+                if loss is None:
+                    return False
+                self._losses[run.id] = loss
+        return self._advance(
+            lambda place, trial, rung: self._losses[self._runs[place, trial, rung].id]
+        )
+
+    @property
+    def compared(self) -> int:
+        """Number of runs of the search whose losses are known."""
+        return len(self._losses)
+
+    def best(self) -> dict[Place, tuple[float, Values]]:
+        """Return the least loss and its setting of each study, on the last rung with losses."""
+        found = {}
+        for place, study in self._studies.items():
+            for rung, trials in enumerate(study.rungs):
+                ids = {trial: self._runs[place, trial, rung].id for trial in trials}
+                losses = [(self._losses.get(i, math.inf), trial) for trial, i in ids.items()]
+                loss, trial = min(losses, default=(math.inf, 0))
+                if math.isfinite(loss):
+                    found[place] = loss, study.trials[trial]
+        return found
+
+    def _advance(self, loss: Loss) -> bool:
+        """Let every study propose; plan anew and return True if any has."""
+        moved = [study.advance(partial(loss, place)) for place, study in self._studies.items()]
+        if any(moved):
+            self.number += 1
+            self._make()
+        return any(moved)
+
+    def _passes(self, batches: Sequence[BatchPlan]) -> int:
+        return typical_passes(
+            self.spec.execution,
+            self.plan.banks,
+            batches,
+            self.resolved.grids,
+            self._memory_limit,
+        )
+
+    def _make(self) -> None:
+        """Plan the runs that the studies have proposed so far."""
+        proposals: dict[Place, list[Proposal]] = {}
+        for place, study in self._studies.items():
+            for rung, trials in enumerate(study.rungs):
+                at_rung = proposals.setdefault(self._on_rung(place, rung), [])
+                at_rung += [self._proposal(place, study, trial, rung) for trial in trials]
+        self.plan = make_plan(
+            self.spec,
+            self.resolved.facts,
+            self.resolved.banks,
+            self.resolved.grids,
+            self._n_threads,
+            self._memory_limit,
+            proposals,
+        )
+        self._runs = {
+            (
+                (run.dataset, run.bank_label, run.key, run.asked_split),
+                run.at[TRIAL],
+                self._rung_of(run),
+            ): run
+            for run in self.plan.runs
+            if run.at
+        }
+
+    def _on_rung(self, place: Place, rung: int) -> Place:
+        """Return the place of a study's runs on a rung: its split, or a smaller one."""
+        search, facts = self.spec.search, self.resolved.facts[place[0]]
+        if search is None or not facts.n_smaller or rung == search.rungs - 1:
+            return place
+        return *place[:3], facts.n_splits * (rung + 1) + place[3]
+
+    def _proposal(self, place: Place, study: Study, trial: int, rung: int) -> Proposal:
+        """Return the run of a trial on a rung, at a looser tolerance than the next."""
+        grid, at = self.resolved.grids[place[2]], {SPLIT: place[3], TRIAL: trial}
+        values, after, dim = dict(study.trials[trial]), "", study.search.rung_dim
+        warm = dim == "tol" and grid.method.path is not None
+        if dim is not None:
+            at[dim] = grid.dims[dim][rung]
+        if dim == "tol":
+            values[dim] = at[dim]
+        if warm and rung:
+            after = self._runs[place, trial, rung - 1].id
+        is_followed = warm and rung + 1 < study.search.rungs
+        return Proposal(grid.plain_settings_at(values), at, after, is_followed)
+
+    def _rung_of(self, run: RunPlan) -> int:
+        """Return the number of a run's rung."""
+        dim = None if self.spec.search is None else self.spec.search.rung_dim
+        return 0 if dim is None else self.resolved.grids[run.key].dims[dim].index(run.at[dim])
+
+
+def _loss(store: RecordStore, run_id: str) -> float | None:
+    """Return the validation error or RMSE of a run; infinity if it failed, None unless recorded."""
+    record = store.read(run_id)
+    if record is None:
+        return None
+    losses = (record.scores.get(name, math.nan) for name in _LOSSES)
+    return next((loss for loss in losses if math.isfinite(loss)), math.inf)
