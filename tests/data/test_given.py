@@ -58,14 +58,14 @@ def test_columns_that_divide_rows_are_those_given_for_it():
     [
         ("mine.csv", r"data: found str; expected \(X, y\)"),
         ((X,), "data: found tuple"),
-        ({"x": X}, "data: keys x; expected x or grams, and y"),
+        ({"x": X}, "data: found keys x; expected x or grams, and y"),
         ({"x": X, "grams": X, "y": Y}, "expected x or grams, and y"),
         ({"x": X, "y": Y, "group": Y}, "unknown key 'group'.*Did you mean 'groups'"),
         (([[1, 2], [3]], [1, -1]), "data: X: found list"),
         ((X, np.c_[Y, Y]), r"data: y: found numpy.ndarray of shape \(6, 2\)"),
         ((X, Y, Y[:3]), "data: groups: found 3; expected 6, one a point"),
         ((X, Y, np.c_[Y, Y]), "data: groups: found numpy.ndarray of lists"),
-        ((np.array([["a"] * 2] * 6, dtype=object), Y), "X: values that are no numbers"),
+        ((np.array([["a"] * 2] * 6, dtype=object), Y), "X: found values that are no numbers"),
         ((pd.DataFrame(X), Y[:3]), "6 rows of features but 3 labels"),
         ((pd.DataFrame(X, columns=["a", "label"]), Y), "a column 'label' in X, beside y"),
         (

@@ -109,7 +109,7 @@ def test_a_damaged_file_is_told(tmp_path):
     [
         (ColumnChoice(label="y"), "label = 'y' beside given labels"),
         (ColumnChoice(id="f0"), "id, but no table of columns"),
-        (ColumnChoice(of_splits=("patient",)), "splits: no column 'patient'"),
+        (ColumnChoice(of_splits=("patient",)), "splits: found no column 'patient'"),
     ],
 )
 def test_arrays_have_no_columns_to_choose(choice, said):

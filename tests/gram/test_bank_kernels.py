@@ -115,7 +115,7 @@ def test_values_between_rows_are_those_of_the_whole_matrices(cosine):
 
 def test_a_view_of_matrices_has_no_kernel_functions():
     with pytest.raises(
-        SpecError, match=r"kernels\[0\]\.features: 'tree', a view of Gram matrices, "
+        SpecError, match=r"kernels\[0\]\.features: found 'tree', a view of Gram matrices, "
     ):
         bank_kernels({"function": "linear", "features": ["blood", "tree"]})
 

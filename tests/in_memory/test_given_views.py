@@ -112,16 +112,16 @@ def test_a_plain_array_may_lack_features_too():
 
 
 MISTAKES: list[tuple[Any, type[Exception], str]] = [
-    (lambda: KernelBank({}, kernels()), DataError, "X: no view; expected at least one block"),
-    (lambda: KernelBank(views_at(TRAIN), kernels()), DataError, r"X\['genes'\]: missing values"),
+    (lambda: KernelBank({}, kernels()), DataError, "X: found no view; expected at least one block"),
+    (lambda: KernelBank(views_at(TRAIN), kernels()), DataError, r"X\['genes'\]: found missing values"),
     (lambda: KernelBank(CLINICAL[TRAIN], kernels(), missing="drop"), SpecError,
      "missing: found 'drop'; expected 'error' or 'zero'"),
     (lambda: KernelBank({"a": GENES[:3], "b": GENES[:4]}, kernels(), missing="zero"), DataError,
-     "X: rows that differ: 3 of 'a', 4 of 'b'; expected the same points in each view"),
+     "X: found rows that differ: 3 of 'a', 4 of 'b'; expected the same points in each view"),
     (lambda: KernelBank(CLINICAL[:7], kernels(), missing="zero"), GramError,
-     r"Precomputed 'strings': shape \(1, 40, 40\); expected matrices of the 7 points of X"),
+     r"Precomputed 'strings': found shape \(1, 40, 40\); expected matrices of the 7 points of X"),
     (lambda: KernelBank(CLINICAL[TRAIN], [*kernels()[:1], *kernels()[:1]], missing="zero"),
-     SpecError, "Precomputed 'strings': two views of this name"),
+     SpecError, "Precomputed 'strings': found two views of this name"),
     (lambda: KernelBank(CLINICAL[TRAIN], kernels()[:1]), GramError,
      r"Precomputed 'strings': kernel 0: entry \(\d+, \d+\) is nan"),
     (lambda: KernelBank(CLINICAL[:2], [Precomputed([[1.0, np.nan], [np.nan, np.nan]][::-1])],
@@ -146,15 +146,15 @@ def test_mistakes_in_views_are_told(make, error, said):
     ("new", "grams", "error", "said"),
     [
         (views_at(NEW), None, DataError,
-         r"grams: no matrices of 'strings'; expected kernel values .* \{'strings': \(n_new, n\)\}. "
+         r"grams: found no matrices of 'strings'; expected kernel values .* \{'strings': \(n_new, n\)\}. "
          "Call bank.on"),
         (views_at(NEW), {"string": 0}, DataError, "no matrices of 'strings'.*mean 'string'"),
         (views_at(NEW), {"strings": STRINGS[TRAIN, NEW]}, GramError,
-         r"grams\['strings'\]: shape \(1, 40, 15\); expected \(M, n_new, n\) = \(1, 15, 40\)"),
-        (CLINICAL, {}, DataError, "X_new: one DataFrame; expected a mapping of the views 'clin"),
-        ({"clinical": CLINICAL[NEW]}, {}, DataError, "X_new: no view 'genes'"),
-        (views_at(NEW) | {"gene": GENES}, {}, DataError, "X_new: a view 'gene'; expected"),
-        (views_at(NEW) | {"genes": GENES[:1]}, {}, DataError, "X_new: rows that differ"),
+         r"grams\['strings'\]: found shape \(1, 40, 15\); expected \(M, n_new, n\) = \(1, 15, 40\)"),
+        (CLINICAL, {}, DataError, "X_new: found one DataFrame; expected a mapping of the views 'clin"),
+        ({"clinical": CLINICAL[NEW]}, {}, DataError, "X_new: found no view 'genes'"),
+        (views_at(NEW) | {"gene": GENES}, {}, DataError, "X_new: found a view 'gene'; expected"),
+        (views_at(NEW) | {"genes": GENES[:1]}, {}, DataError, "X_new: found rows that differ"),
     ],
 )  # fmt: skip
 def test_mistakes_in_new_points_are_told(new, grams, error, said):
@@ -165,7 +165,7 @@ def test_mistakes_in_new_points_are_told(new, grams, error, said):
 
 def test_matrices_by_name_need_a_view_of_the_bank():
     bank = KernelBank(CLINICAL[TRAIN], [mkldist.kernels.Linear()])
-    with pytest.raises(GramError, match="grams: matrices of 'k'; expected none"):
+    with pytest.raises(GramError, match="grams: found matrices of 'k'; expected none"):
         bank.on(CLINICAL[NEW], grams={"k": np.ones((N_NEW, N))})
     mixed = KernelBank(CLINICAL[TRAIN], [Precomputed(np.eye(N))])
     solution = mkldist.solve("uniform", mixed, Y, C=1.0)

@@ -124,7 +124,7 @@ def test_points_that_a_function_does_not_take_are_told():
 
 
 def test_functions_of_the_user_are_checked_when_the_bank_is_made():
-    with pytest.raises(GramError, match="kernel function cdist: an eigenvalue of -"):
+    with pytest.raises(GramError, match="kernel function cdist: found an eigenvalue of -"):
         KernelBank(X, [cdist])
     with pytest.raises(SpecError, match=r"kernels\[0\].parameters: size, which hellinger does not"):
         KernelBank(X, [kernels.Custom(hellinger, {"size": 1})])

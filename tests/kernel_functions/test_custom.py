@@ -117,7 +117,7 @@ def test_a_function_is_imported_by_its_name(module):
 )
 def test_what_cannot_be_imported_is_told(module, reference, said):
     module.write_text("number = 3\n")
-    with pytest.raises(SpecError, match=f"here: '{reference}' .*{said}"):
+    with pytest.raises(SpecError, match=f"here: found '{reference}' .*{said}"):
         CustomFunction.named(reference, "here")
 
 

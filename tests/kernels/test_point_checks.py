@@ -36,7 +36,7 @@ def test_the_first_negative_value_that_a_kernel_sees_is_told():
     with pytest.raises(DataError) as caught:
         check_points(kernels(), points, NAMES, "X")
     assert str(caught.value) == (
-        "X: -0.5 in row 2 (from 0), column 'c', for a chi-squared kernel; expected numbers of at "
+        "X: found -0.5 in row 2 (from 0), column 'c', for a chi-squared kernel; expected numbers of at "
         'least 0. Leave the features as they are, scale = "none", or use another kernel function.'
     )
     with pytest.raises(DataError, match=r"-2 in row 3 .from 0., column x1, for a jaccard kernel"):
@@ -46,7 +46,9 @@ def test_the_first_negative_value_that_a_kernel_sees_is_told():
 def test_evaluation_refuses_them_too():
     points = np.ones((3, 3))
     assert evaluate(kernels(), points, points).shape == (3, 3, 3)
-    with pytest.raises(DataError, match="a jaccard kernel: a feature of -1; expected numbers of"):
+    with pytest.raises(
+        DataError, match="a jaccard kernel: found a feature of -1; expected numbers of"
+    ):
         evaluate(kernels(), points, -points)
 
 
@@ -63,7 +65,7 @@ def test_functions_of_the_user_are_tried_on_a_hundred_points_at_most():
     check_custom(kernels(spec), points[:7])
     assert sizes == [(100, 100)] * 3 + [(7, 7)] * 3
     distances = BankSpec(kernels=[{"function": lambda x, z: -((x[:, None] - z) ** 2).sum(-1)}])
-    with pytest.raises(GramError, match="<lambda>: an eigenvalue of -"):
+    with pytest.raises(GramError, match="<lambda>: found an eigenvalue of -"):
         check_custom(kernels(distances), points)
 
 
@@ -71,7 +73,7 @@ def test_scaling_is_refused_where_kernels_take_no_negative_values():
     check_scale(SPEC, kernels(), "none")
     for scale in ("zscore", "minmax"):
         with pytest.raises(
-            SpecError, match=r'banks\.mine: a jaccard kernel .* scale = "none" under'
+            SpecError, match=r'banks\.mine: found a jaccard kernel .* scale = "none" under'
         ):
             check_scale(SPEC, kernels(), scale)
     free = BankSpec(kernels=[{"function": "tanimoto"}])

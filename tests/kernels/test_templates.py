@@ -47,7 +47,10 @@ def test_parameters_without_a_default_are_needed_and_others_take_it():
 @pytest.mark.parametrize(
     ("entry", "said"),
     [
-        ({"function": "linear", "period": 1}, "period: period of a linear kernel; expected none"),
+        (
+            {"function": "linear", "period": 1},
+            "period: found period of a linear kernel; expected none",
+        ),
         (
             {"function": "matern", "widths": 1, "offset": 1},
             "offset .* expected widths and nu alone",
@@ -59,11 +62,11 @@ def test_parameters_without_a_default_are_needed_and_others_take_it():
         ({"function": "linear", "parameters": {"a": 1}}, "parameters of a linear kernel"),
         ({"function": products, "widths": 1}, "widths of a products kernel; expected parameters"),
         ({"function": products, "parameters": {"size": 1}}, "size, which products does not take"),
-        ({"function": "no.module:k"}, "function: 'no.module:k' cannot be imported"),
+        ({"function": "no.module:k"}, "function: found 'no.module:k' cannot be imported"),
         ({"function": "spectrum", "length": 2}, "spectrum kernel of features, which are numbers"),
         (
             {"function": "matern", "widths": "chi2", "nu": [1, 2], "features": {"count": 3}},
-            "nu: 2 with widths = 'chi2'; expected one",
+            "nu: found 2 with widths = 'chi2'; expected one",
         ),
     ],
 )
