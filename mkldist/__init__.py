@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import mkldist.analysis as analysis
     import mkldist.kernels as kernels
     from mkldist.estimators.classifier import MKLClassifier
     from mkldist.estimators.one_class import OneClassMKL
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from mkldist.results.tree import open_results
     from mkldist.solvers.base import Solution
 
+_MODULES = {"analysis": "mkldist.analysis", "kernels": "mkldist.kernels"}
 _EXPORTS = {
     "KernelBank": "mkldist.in_memory.kernel_bank",
     "MKLClassifier": "mkldist.estimators.classifier",
@@ -55,6 +57,7 @@ __all__ = [
     "OneClassMKL",
     "SemiSupervisedMKLClassifier",
     "Solution",
+    "analysis",
     "concat",
     "kernels",
     "list_kernels",
@@ -71,8 +74,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name == "kernels":
-        return import_module("mkldist.kernels")
+    if name in _MODULES:
+        return import_module(_MODULES[name])
     if name not in _EXPORTS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(_EXPORTS[name]), name)

@@ -1,1 +1,83 @@
-"""Summaries of results over splits, as data and as tables for a terminal."""
+"""Statistics of results: plain functions from trees or arrays to numbers and tables.
+
+These names are imported on first use.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mkldist.analysis.comparison import (
+        compare_methods,
+        compare_over_data_sets,
+        compared_losses,
+    )
+    from mkldist.analysis.kernel_selection import selection_table, weights_at_best
+    from mkldist.analysis.over_data_sets import (
+        friedman,
+        holm,
+        pairwise_wilcoxon,
+        signed_rank_posterior,
+    )
+    from mkldist.analysis.paired_points import mcnemar
+    from mkldist.analysis.power_law import fit_power_law
+    from mkldist.analysis.resampling import (
+        Overlap,
+        corrected_interval,
+        corrected_t_test,
+        correlated_posterior,
+    )
+    from mkldist.analysis.selection_rules import choose_setting
+    from mkldist.analysis.stability import selection_stability
+
+_MODULES = {
+    "Overlap": "mkldist.analysis.resampling",
+    "choose_setting": "mkldist.analysis.selection_rules",
+    "compare_methods": "mkldist.analysis.comparison",
+    "compare_over_data_sets": "mkldist.analysis.comparison",
+    "compared_losses": "mkldist.analysis.comparison",
+    "corrected_interval": "mkldist.analysis.resampling",
+    "corrected_t_test": "mkldist.analysis.resampling",
+    "correlated_posterior": "mkldist.analysis.resampling",
+    "fit_power_law": "mkldist.analysis.power_law",
+    "friedman": "mkldist.analysis.over_data_sets",
+    "holm": "mkldist.analysis.over_data_sets",
+    "mcnemar": "mkldist.analysis.paired_points",
+    "pairwise_wilcoxon": "mkldist.analysis.over_data_sets",
+    "selection_stability": "mkldist.analysis.stability",
+    "selection_table": "mkldist.analysis.kernel_selection",
+    "signed_rank_posterior": "mkldist.analysis.over_data_sets",
+    "weights_at_best": "mkldist.analysis.kernel_selection",
+}
+
+__all__ = [
+    "Overlap",
+    "choose_setting",
+    "compare_methods",
+    "compare_over_data_sets",
+    "compared_losses",
+    "corrected_interval",
+    "corrected_t_test",
+    "correlated_posterior",
+    "fit_power_law",
+    "friedman",
+    "holm",
+    "mcnemar",
+    "pairwise_wilcoxon",
+    "selection_stability",
+    "selection_table",
+    "signed_rank_posterior",
+    "weights_at_best",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_MODULES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
