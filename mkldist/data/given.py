@@ -79,7 +79,7 @@ def _parts(given: Any, where: str) -> dict[str, Any]:
     for key in parts:
         if key not in KEYS:
             hint = nearest(str(key), KEYS)
-            raise DataError(where, f"{key!r}, which is no key", f"keys {', '.join(KEYS)}", hint)
+            raise DataError(where, f"the unknown key {key!r}", f"keys {', '.join(KEYS)}", hint)
     if Y not in parts or (X in parts) == (GRAMS in parts):
         found = f"keys {', '.join(map(str, parts)) or 'none'}"
         raise DataError(where, found, "x or grams, and y")

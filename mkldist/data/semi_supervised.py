@@ -138,7 +138,7 @@ def _divided(
         raise DataError(
             where,
             f"{wanted} of {len(rows)} points, of {len(counts)} classes, the smallest of "
-            f"{counts.min()}, cannot be divided so",
+            f"{counts.min()}, which cannot be divided so",
             f"a part of {len(counts)} to {len(rows) - len(counts)} points, and two points or more "
             "of each class",
             "Change this number",

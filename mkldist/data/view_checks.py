@@ -48,7 +48,7 @@ def check_views(
         remedy = "" if name in given else ', or missing = "impute" to fill its features'
         raise DataError(
             f"{where}: view {name!r}",
-            f"{len(rows)} of {len(lacking)} points lack it ({first_of(names, SHOWN)})",
+            f"no value for {len(rows)} of {len(lacking)} points ({first_of(names, SHOWN)})",
             "a value of the view for each point, or missing, which says what holds without",
             f'Set missing = "zero" for its kernels to be zero at these points{remedy}'
             if len(rows) < len(lacking)

@@ -92,14 +92,13 @@ class CustomFunction:
         except Exception as error:
             raise SpecError(
                 where,
-                f"{reference!r} cannot be imported: {type(error).__name__}: {error}",
+                f"{reference!r}, which cannot be imported: {type(error).__name__}: {error}",
                 '"package.module:function" that this Python can import',
                 "The folder of the sweep file is searched first",
             ) from error
         if not callable(call):
-            raise SpecError(
-                where, f"{reference!r} is no function", "a function of two sets of points"
-            )
+            found = f"{reference!r}, which is no function"
+            raise SpecError(where, found, "a function of two sets of points")
         return cls(reference, call, content_id(code=_content(call), version=version))
 
 
@@ -188,15 +187,16 @@ class CustomKernel:
         except Exception as error:
             raise GramError(
                 f"kernel function {self.head}",
-                f"raised {type(error).__name__}: {error}",
+                f"an error {type(error).__name__}: {error}",
                 expected,
                 f"It was called with points of shapes {_shape(left)} and {_shape(right)}",
             ) from error
         if values.shape != shape:
-            raise GramError(f"kernel function {self.head}", f"returned {values.shape}", expected)
+            found = f"values of shape {values.shape}"
+            raise GramError(f"kernel function {self.head}", found, expected)
         if not np.isfinite(values).all():
             row, column = np.argwhere(~np.isfinite(values))[0].tolist()
-            found = f"returned {values[row, column]} in row {row}, column {column}"
+            found = f"the value {values[row, column]} in row {row}, column {column}"
             raise GramError(f"kernel function {self.head}", found, expected)
         return values
 

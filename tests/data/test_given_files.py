@@ -100,7 +100,7 @@ def test_a_damaged_file_is_told(tmp_path):
     content = bytearray(path.read_bytes())
     content[content.find(X.tobytes()) + 5] ^= 1
     path.write_bytes(content)
-    with pytest.raises(DataError, match="array 'x': cut short or damaged"):
+    with pytest.raises(DataError, match="array 'x': found an array that is cut short or damaged"):
         read_given(path, ColumnChoice(), "mine")
 
 

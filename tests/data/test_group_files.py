@@ -28,15 +28,15 @@ def test_every_format_gives_the_same_groups(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("g.txt", "a", "t: a file ending in '.txt'; expected groups in one of .gmt, .csv, .json, "),
-        ("g.gmt", "\n", "t: no groups; expected names of groups and features, such as NAME<tab>"),
-        ("g.gmt", "A\tx\tB\nC D E\n", "t, line 2: 1 fields; expected a name, a description and "),
-        ("g.gmt", "A\tx\tB\nA\tx\tC\n", "t, line 2: group 'A' twice; expected a name for each"),
-        ("g.csv", "set,gene\nA,B,C\n", "t, line 2: 3 fields; expected two: a group and a feature"),
-        ("g.json", '{"A": "B"}', "t: A: 'B'; expected a list of names of features. Write \"A\": ["),
-        ("g.json", '{"A": ', "t: text that cannot be parsed (Expecting value"),
-        ("g.toml", "A = 1", "t: A: 1; expected a list"),
-        ("g.json", "{}", "t: no groups"),
+        ("g.txt", "a", "t: found a file ending in '.txt'; expected groups in one of .gmt, .csv"),
+        ("g.gmt", "\n", "t: found no groups; expected names of groups and features, such as NAME"),
+        ("g.gmt", "A\tx\tB\nC D E\n", "t, line 2: found 1 fields; expected a name, a description"),
+        ("g.gmt", "A\tx\tB\nA\tx\tC\n", "t, line 2: found group 'A' twice; expected a name for"),
+        ("g.csv", "set,gene\nA,B,C\n", "t, line 2: found 3 fields; expected two: a group and a"),
+        ("g.json", '{"A": "B"}', "t: A: found 'B'; expected a list of names of features. Write "),
+        ("g.json", '{"A": ', "t: found text that cannot be parsed (Expecting value"),
+        ("g.toml", "A = 1", "t: A: found 1; expected a list"),
+        ("g.json", "{}", "t: found no groups"),
     ],
 )
 def test_a_wrong_file_is_told(tmp_path: Path, name: str, text: str, message: str) -> None:
@@ -47,7 +47,7 @@ def test_a_wrong_file_is_told(tmp_path: Path, name: str, text: str, message: str
 
 def test_an_absent_file_names_the_one_that_is_meant(tmp_path: Path) -> None:
     (tmp_path / "paths.gmt").write_text(FILES["g.gmt"])
-    with mistake("t: no such file; expected an existing file. Did you mean 'paths.gmt'?"):
+    with mistake("t: found no such file; expected an existing file. Did you mean 'paths.gmt'?"):
         read_groups(tmp_path / "path.gmt", "t")
 
 
@@ -63,7 +63,7 @@ def test_features_that_the_data_lack_are_counted_and_left_out() -> None:
 
 def test_groups_of_no_known_feature_are_refused() -> None:
     with mistake(
-        "t: 2 groups of features such as TP53, CDK1, BAX, BCL2; expected features of the data, "
-        "such as g1. Check that both are of one nomenclature."
+        "t: found 2 groups of features such as TP53, CDK1, BAX, BCL2; expected features of the "
+        "data, such as g1. Check that both are of one nomenclature."
     ):
         known_groups(GROUPS, ["g1"], "t")

@@ -87,7 +87,7 @@ def test_dense_files_are_not_sparse(folder: Path) -> None:
 
 
 def test_values_that_are_not_finite_are_counted() -> None:
-    with mistake("t: 2 values missing or infinite", "absent entries of sparse features"):
+    with mistake("t: found 2 values missing or infinite", "absent entries of sparse features"):
         check_sparse(csr_array([[np.nan, 1], [0, np.inf]]), "t")
 
 

@@ -70,9 +70,9 @@ def test_points_and_rows_without_a_partner_are_said(folder: Path) -> None:
 def test_a_point_that_lacks_a_view_must_be_asked_for(folder: Path) -> None:
     (folder / "genes.csv").write_text(GENES.replace("p2", "q2"))
     with mistake(
-        "view 'genes': 1 of 4 points lack it (p2); expected a value of the view for each point, or "
-        'missing, which says what holds without. Set missing = "zero" for its kernels to be zero '
-        'at these points, or missing = "impute" to fill its features.'
+        "view 'genes': found no value for 1 of 4 points (p2); expected a value of the view for "
+        'each point, or missing, which says what holds without. Set missing = "zero" for its '
+        'kernels to be zero at these points, or missing = "impute" to fill its features.'
     ):
         load(folder, {"name": "genes", "file": "genes.csv"})
 
@@ -83,9 +83,9 @@ def test_a_view_of_own_columns_may_be_lacked(tmp_path: Path) -> None:
     found = load(tmp_path, {**view, **ZERO}, id=None)
     assert found.absent is not None
     assert_array_equal(found.absent.any(axis=1), [False, True, False, False])
-    with mistake("view 'blood': 1 of 4 points lack it (row 1)"):
+    with mistake("view 'blood': found no value for 1 of 4 points (row 1)"):
         load(tmp_path, view, id=None)
-    with mistake("view 'blood': columns: no feature 'bb'", "Did you mean 'b'?"):
+    with mistake("view 'blood': columns: found no feature 'bb'", "Did you mean 'b'?"):
         load(tmp_path, {"name": "blood", "columns": ["bb"]}, id=None)
 
 
@@ -158,7 +158,7 @@ def test_groups_of_a_file_are_those_of_the_view_or_the_table(folder: Path) -> No
 
 
 MISTAKES = [
-    ({"file": "genes.csv", "id": "idd"}, "view 'v' (", "id: no column 'idd'", "mean 'id'?"),
+    ({"file": "genes.csv", "id": "idd"}, "view 'v' (", "id: found no column 'idd'", "mean 'id'?"),
     ({"file": "twice.csv"}, "ids that occur more than once: 'p1'", "Correct these rows"),
     ({"file": "blank.csv"}, "1 rows without an id", "an id of its own for each row"),
     ({"file": "label.csv"}, "a column 'label', as the label is called", 'ignore = ["label"]'),
@@ -195,11 +195,11 @@ def test_ids_in_the_view_alone_are_refused(folder: Path) -> None:
 
 def test_a_given_matrix_must_be_a_gram_matrix(folder: Path) -> None:
     np.save(folder / "k.npy", -np.eye(4))
-    with pytest.raises(GramError, match=r"view 's' .*kernel 0: smallest eigenvalue -1"):
+    with pytest.raises(GramError, match=r"view 's' .*kernel 0: found a smallest eigenvalue of -1"):
         load(folder, {"name": "s", "grams": "k.npy"})
 
 
 def test_a_view_that_all_points_lack_is_refused() -> None:
     x = np.full((2, 1), np.nan)
-    with mistake("t: view 'v': 2 of 2 points lack it (row 0, row 1)", "Leave the view out"):
+    with mistake("view 'v': found no value for 2 of 2 points (row 0, row 1)", "Leave the view out"):
         check_views(x, {"v": View((0,), "zero")}, {}, None, "t")

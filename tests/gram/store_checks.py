@@ -35,7 +35,9 @@ def assert_sound(store):
     expected, missing = scripts.expected_bank(), set(store.missing())
     for block in store.blocks:
         if block in missing:
-            with pytest.raises(StoreError, match=f"block {block.index} "):
+            with pytest.raises(
+                StoreError, match=f"found block {block.index}, which is not complete"
+            ):
                 store.read(block)
         else:
             np.testing.assert_array_equal(store.read(block), expected[block.kernels, block.entries])

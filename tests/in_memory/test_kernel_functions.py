@@ -114,7 +114,9 @@ def test_the_certificate_holds_on_a_bank_of_all_functions():
 
 
 def test_points_that_a_function_does_not_take_are_told():
-    with pytest.raises(DataError, match=r"^X: -1 in row 3 \(from 0\), column 'b', for a jaccard"):
+    with pytest.raises(
+        DataError, match=r"^X: found -1 in row 3 \(from 0\), column 'b', for a jaccard"
+    ):
         KernelBank(pd.DataFrame({"a": [0, 1, 2, 3], "b": [0, 0, 0, -1]}), [kernels.Jaccard()])
     few = KernelBank(X, [kernels.ChiSquared(width=1.0)])
     with pytest.raises(
@@ -126,7 +128,9 @@ def test_points_that_a_function_does_not_take_are_told():
 def test_functions_of_the_user_are_checked_when_the_bank_is_made():
     with pytest.raises(GramError, match="kernel function cdist: found an eigenvalue of -"):
         KernelBank(X, [cdist])
-    with pytest.raises(SpecError, match=r"kernels\[0\].parameters: size, which hellinger does not"):
+    with pytest.raises(
+        SpecError, match=r"kernels\[0\].parameters: found size, which hellinger does not"
+    ):
         KernelBank(X, [kernels.Custom(hellinger, {"size": 1})])
     with pytest.raises(SpecError, match=r"kernels\[0\].function: found 3; expected a name"):
         KernelBank(X, [{"function": 3}])

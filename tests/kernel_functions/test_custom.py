@@ -67,19 +67,19 @@ def test_names_say_function_and_parameters():
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        (lambda x, z: 1 / 0, r"raised ZeroDivisionError: division by zero; expected finite"),
-        (lambda x, z: x, r"returned \(6, 2\); expected finite numbers of shape \(6, 6\)"),
-        (lambda x, z: "no", r"raised ValueError: could not convert"),
-        (lambda x, z: np.full((6, 6), np.nan), "returned nan in row 0, column 0"),
+        (lambda x, z: 1 / 0, "an error ZeroDivisionError: division by zero; expected finite"),
+        (lambda x, z: x, r"values of shape \(6, 2\); expected finite numbers of shape \(6, 6\)"),
+        (lambda x, z: "no", "an error ValueError: could not convert"),
+        (lambda x, z: np.full((6, 6), np.nan), "the value nan in row 0, column 0"),
         (lambda x, z: x @ np.array([[0, 1], [0, 0]]) @ z.T, r"k\(x, z\) = .* but k\(z, x\) = "),
         (lambda x, z: -x @ z.T, r"an eigenvalue of -.* between 6 points, trace -"),
         (lambda x, z: np.tanh(x @ z.T - 1), r"an eigenvalue of -.* between 6 points"),
-        (lambda x, z: np.multiply(x, 2, out=x), "raised ValueError: output array is read-only"),
+        (lambda x, z: np.multiply(x, 2, out=x), "an error ValueError: output array is read-only"),
     ],
 )
 def test_what_a_function_returns_is_checked(call, said):
     points = POINTS[:6].copy()
-    with pytest.raises(GramError, match=f"kernel function <lambda>: {said}"):
+    with pytest.raises(GramError, match=f"kernel function <lambda>: found {said}"):
         values(kernel(call).definition, points, points, symmetric=True)
     np.testing.assert_array_equal(points, POINTS[:6])
 
@@ -111,13 +111,13 @@ def test_a_function_is_imported_by_its_name(module):
     [
         ("no_such_module:k", "ModuleNotFoundError: No module named 'no_such_module'"),
         ("some_kernels:other", "AttributeError: module 'some_kernels' has no attribute 'other'"),
-        ("some_kernels:number", "is no function"),
+        ("some_kernels:number", "which is no function"),
         ("no_entry_point", "KeyError"),
     ],
 )
 def test_what_cannot_be_imported_is_told(module, reference, said):
     module.write_text("number = 3\n")
-    with pytest.raises(SpecError, match=f"here: found '{reference}' .*{said}"):
+    with pytest.raises(SpecError, match=f"here: found '{reference}', .*{said}"):
         CustomFunction.named(reference, "here")
 
 
