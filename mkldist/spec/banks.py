@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
@@ -42,12 +43,16 @@ REFERENCE = re.compile(r"[\w.]+:[\w.]+")
 """How a function of the user is named."""
 
 
+MOST_VALUES = 1_000_000  # of a series
+LEAST_EXPONENT = math.log2(1e-150)  # of powers of two; squares of the powers stay in float64
+
+
 class Range(Model):
     """A series of numbers: ``{start, stop, num, scale}`` or ``{base, exponents}``."""
 
     start: Finite | None = Field(None, description="First number.")
     stop: Finite | None = Field(None, description="Last number; it belongs to the series.")
-    num: int | None = Field(None, ge=1, description="How many numbers.")
+    num: int | None = Field(None, ge=1, le=MOST_VALUES, description="How many numbers.")
     scale: Literal["linear", "log"] = Field(
         "linear", description="Equal differences, or equal ratios, between neighbouring numbers."
     )
@@ -65,6 +70,12 @@ class Range(Model):
             raise ValueError(f"found {found}; expected start, stop and num, or base and exponents")
         if span and self.scale == "log" and min(self.start or 0, self.stop or 0) <= 0:
             raise ValueError("found a log scale from or to 0; expected start and stop above 0")
+        for exponent in self.exponents or ():
+            if not LEAST_EXPONENT <= exponent * math.log2(self.base or 1.0) <= -LEAST_EXPONENT:
+                raise ValueError(
+                    f"found {self.base:g} to the power {exponent:g}; expected powers from 1e-150 "
+                    f"to 1e150"
+                )
         return self
 
     def values(self) -> tuple[float, ...]:

@@ -164,7 +164,7 @@ def document_of(path: Path) -> dict[str, Any]:
     except FileNotFoundError:
         raise SpecError(str(path), "no such file", "a sweep file", _nearby(path)) from None
     except OSError as error:
-        said = (error.strerror or str(error)).lower()
+        said = "a folder" if path.is_dir() else f"a file that gives {error.strerror or error}"
         raise SpecError(str(path), said, "a sweep file that can be read") from None
     except UnicodeDecodeError:
         raise SpecError(
