@@ -40,8 +40,12 @@ BY_NAME = ("import_module", "__import__", "pkgutil", "runpy")
 # These import by names that stand in the same file, where `imported` sees them; the class of a Dask
 # cluster and functions of the user are named by the user.
 IMPORT_BY_NAME = {
-    "mkldist", "mkldist.analysis", "mkldist.cli", "mkldist.kernel_functions.custom", "mkldist.run.cluster",
-}  # fmt: skip
+    "mkldist",
+    "mkldist.analysis",
+    "mkldist.cli",
+    "mkldist.kernel_functions.custom",
+    "mkldist.run.cluster",
+}
 
 
 def _has_code(path: Path) -> bool:

@@ -110,7 +110,12 @@ def _of_all(
             "Change labelled",
         )
     if spec.stratified is not False:
-        return _divided(rows, y, wanted, rng, f"{where}: labelled")[1]
+        drawn = _divided(rows, y, wanted, rng, f"{where}: labelled")[1]
+        for label in np.setdiff1d(y[rows], y[drawn]):  # a share below one that was rounded down
+            known, counts = np.unique(y[drawn], return_counts=True)
+            often = np.flatnonzero(y[drawn] == known[counts.argmax()])
+            drawn[rng.choice(often)] = rng.choice(rows[y[rows] == label])
+        return drawn
     for _ in range(MAX_DRAWS):
         drawn = rng.choice(rows, wanted, replace=False)
         if len(np.unique(y[drawn])) == n_classes:

@@ -246,7 +246,8 @@ def read_cluster_file(path: Path) -> ClusterFile:
     try:
         content = yaml.safe_load(path.read_text())
     except OSError as error:
-        raise SpecError(where, error.strerror or str(error), "a cluster file") from error
+        found = f"a file that cannot be read ({error.strerror or error})"
+        raise SpecError(where, found, "a cluster file") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise SpecError(where, f"text that is not YAML: {error}", "a cluster file") from error
     if not isinstance(content, dict):
@@ -302,8 +303,8 @@ def _check_port(port: int, *, alone: bool) -> None:
         try:
             probe.bind((LOCAL_HOST, port))
         except OSError as error:
-            said = (error.strerror or str(error)).lower()
-            raise SpecError(where, said, "a free port", "Choose another one") from None
+            found = f"a port that cannot be used ({(error.strerror or str(error)).lower()})"
+            raise SpecError(where, found, "a free port", "Choose another one") from None
 
 
 def _start(

@@ -27,7 +27,7 @@ def check_answers(address: str) -> None:
     try:
         place = parts.hostname, parts.port
     except ValueError as error:
-        raise no_scheduler(address, str(error)) from None
+        raise no_scheduler(address, f"no address that can be parsed ({error})") from None
     if None in place:
         raise no_scheduler(
             address, "no host and port", example="an address such as tcp://host:8786"

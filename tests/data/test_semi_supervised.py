@@ -91,6 +91,9 @@ def test_labelled_points_in_proportion_unless_the_sweep_says_otherwise() -> None
     assert {tuple(counts(data, split.train)) for split in drawn} == {(15, 5)}
     free = made(data, labelled=20, stratified=False, repeats=20)
     assert len({tuple(counts(data, split.train)) for split in free}) > 3
+    rare = dataset(12, 30, 30, 30)
+    drawn = made(rare, labelled=6, repeats=3)
+    assert {(counts(rare, split.train)[0], len(split.train)) for split in drawn} == {(1, 6)}
 
 
 @pytest.mark.parametrize(

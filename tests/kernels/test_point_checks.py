@@ -36,8 +36,9 @@ def test_the_first_negative_value_that_a_kernel_sees_is_told():
     with pytest.raises(DataError) as caught:
         check_points(kernels(), points, NAMES, "X")
     assert str(caught.value) == (
-        "X: found -0.5 in row 2 (from 0), column 'c', for a chi-squared kernel; expected numbers of at "
-        'least 0. Leave the features as they are, scale = "none", or use another kernel function.'
+        "X: found -0.5 in row 2 (from 0), column 'c', for a chi-squared kernel; expected numbers "
+        'of at least 0. Leave the features as they are, scale = "none", or use another kernel '
+        "function."
     )
     with pytest.raises(DataError, match=r"-2 in row 3 .from 0., column x1, for a jaccard kernel"):
         check_points(kernels(), points[[0, 0, 0, 3]], None, "X")

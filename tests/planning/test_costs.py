@@ -190,11 +190,17 @@ def test_a_solver_takes_no_more_memory_than_planned(n_points, n_widths, name, pa
     assert held_by_each(bank, y, name, **params) < planned.needed + planned.spare
 
 
+# At this tolerance every solver waits for passes, so that all of them are alive at once.  A looser
+# one is met by skm with a few rows alone: it is answered at once, and ends before the next begins.
+TIGHT = 1e-6
+
+
 @pytest.mark.parametrize("name", ["level", "skm"])
 def test_a_solver_takes_about_the_memory_that_is_planned(name):
     bank, y = gaussian_bank(100, (0.5, 8.0))
     planned = METHODS[name].memory(size_of(bank, y, name), METHODS[name].params())
-    assert 0.25 < held_by_each(bank, y, name) / (planned.needed + planned.spare) < 1.0
+    held = held_by_each(bank, y, name, tol=TIGHT)
+    assert 0.25 < held / (planned.needed + planned.spare) < 1.0
 
 
 def test_rows_that_are_kept_shrink_to_the_memory_that_there_is():
@@ -203,7 +209,8 @@ def test_rows_that_are_kept_shrink_to_the_memory_that_there_is():
     tight = roomy.needed + roomy.spare // 4
     assert roomy.within(4 * tight) == tight
     spare = roomy.spare_within(4 * tight)
-    assert held_by_each(bank, y, "skm", spare_bytes=spare) < tight < held_by_each(bank, y, "skm")
+    assert held_by_each(bank, y, "skm", spare_bytes=spare, tol=TIGHT) < tight
+    assert tight < held_by_each(bank, y, "skm", tol=TIGHT)
 
 
 def test_fewer_solvers_with_rows_of_all_kernels_live_at_once():
@@ -262,7 +269,7 @@ def test_least_memory_grows_by_a_solver_and_a_buffer_or_the_whole_bank_per_task(
     data, grids = {"a": dataset("a", 2000)}, {"level": grid("level")}
     plan = plan_of(data, grids, n_kernels=500)
     one, two, three = (least_memory(plan.banks, plan.batches, n) for n in (1, 2, 3))
-    matrices = 4 * np.empty((1000, 1000)).nbytes + np.empty((8, 500)).nbytes
+    matrices = 4 * np.empty((1000, 1000)).nbytes + np.empty((24, 500)).nbytes
     assert two - one == three - two == 64 * 2**20 + matrices
     loaded = plan_of(data, grids, n_kernels=500, banks=[{**PLAIN[0], "backend": "memory"}])
     one, two = (least_memory(loaded.banks, loaded.batches, n) for n in (1, 2))

@@ -25,7 +25,7 @@ def test_scaling_is_refused_with_its_size_and_place():
         SpecError, match=r"^preprocessing.scale: found \"zscore\" for the sparse .* 0\.0 "
     ):
         check_unscaled(PreprocessingSpec(), entry, DATASET)
-    with pytest.raises(SpecError, match=r"^datasets\.d\.preprocessing\.scale: \"minmax\""):
+    with pytest.raises(SpecError, match=r"^datasets\.d\.preprocessing\.scale: found \"minmax\""):
         check_unscaled(own.preprocessing or PreprocessingSpec(), own, DATASET)
 
 

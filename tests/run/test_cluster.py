@@ -64,7 +64,7 @@ def test_the_port_of_the_dashboard_can_be_chosen():
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
         with pytest.raises(
-            SpecError, match=f"--dashboard-port {port}: found address already in use"
+            SpecError, match=f"--dashboard-port {port}: found a port that cannot be used .addr"
         ):
             connect(n_workers=1, dashboard_port=port).__enter__()
     with connect(n_workers=1, dashboard_port=port) as client:

@@ -192,7 +192,7 @@ def test_precomputed_matrices_of_real_values(tmp_path, scheduler):
 def test_methods_of_classes_are_refused_before_anything_is_done(tmp_path):
     for name, said in (
         ("level", "level with loss hinge, which learns two classes"),
-        ("spicymkl", "spicymkl with loss logistic learns two classes"),
+        ("spicymkl", "spicymkl with loss logistic, which learns two classes"),
     ):
         text = MIXED.replace('name = "spicymkl"\nloss = "squared"', f'name = "{name}"')
         with pytest.raises(SpecError, match=said) as caught:

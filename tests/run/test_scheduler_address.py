@@ -20,7 +20,10 @@ from mkldist.run.scheduler_address import check_answers
             "nonsense",
             "scheduler nonsense: found no host and port; expected an address such as tcp://",
         ),
-        ("tcp://host:port", "scheduler tcp://host:port: found Port could not be cast"),
+        (
+            "tcp://host:port",
+            "scheduler tcp://host:port: found no address that can be parsed .Port could",
+        ),
         ("tcp://127.0.0.1:1", r"no answer within 0\.3 s: connection refused"),
         ("tcp://a-name-of-no-host.invalid:8786", r"no answer within 0\.3 s: .*name"),
     ],

@@ -95,7 +95,7 @@ def test_what_is_not_toml_is_said_so(tmp_path, content, message):
 
 
 def test_a_folder_is_no_sweep_file(tmp_path):
-    with pytest.raises(SpecError, match="is a directory; expected a sweep file that can be read"):
+    with pytest.raises(SpecError, match="found a folder; expected a sweep file that can be read"):
         load_sweep(tmp_path)
 
 

@@ -20,6 +20,7 @@ losses.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -167,7 +168,7 @@ class BlockNormBounds(Bounds[Predictor]):
         largest = self.largest_norms(squared, rho, kernels)
         value = self._loss.value(f + bias) + float(self._regularizer.value(w * largest).sum())
         # sum_i sqrt(K_ii) ||sqrt(K_jj) rho_j||, as for support vector machines, of sum_m w_m K_m
-        reach = np.sqrt(len(rho)) * float(w @ self._traces[kernels]) * float(np.abs(rho).max())
+        reach = math.sqrt(len(rho)) * float(w @ self._traces[kernels]) * float(np.abs(rho).max())
         value += EPS * reach * self._loss.steepest(f + bias)
         if value < self.upper:
             weights = np.zeros_like(self.best.weights)

@@ -20,7 +20,7 @@ INNER_SHARE = 0.1  # of the present gap, that a minimisation may leave at first
 SLOW = 0.5  # ratio of gaps above which the minimisations are made more accurate
 EASY, HARD = 20, 40  # Newton steps of a minimisation
 HURRY = 2  # power of the penalty's growth after an easy minimisation that gained little
-STANDSTILL = 0.99  # ratio of gaps above which nothing was gained
+STANDSTILL = 0.99  # ratio to the least gap above which nothing was gained
 PATIENCE = 20  # iterations without gain after which rounding forbids more
 GAMMA_LIMIT = 1e7  # on gamma max_i |rho_i|: beyond, rounding of rho moves the multipliers
 COOLING, SOONER = 0.5, 1.5  # share and power of the gap that the entropy may account for
@@ -42,7 +42,9 @@ class Pace:
         self._tol, self._gap, self._share = tol, gap, INNER_SHARE
         self._temperature = math.inf
         self._power, self._idle = 1, 0
-        self._last_gap, self._last_lower, self._last_steps = math.inf, 0.0, 0
+        self._last_gap, self._last_steps = math.inf, 0
+        self._anew = False
+        self._least_gap, self._highest_lower = math.inf, 0.0  # those that an iteration gains upon
 
     @property
     def stalled(self) -> bool:
@@ -75,8 +77,8 @@ class Pace:
         return self._temperature
 
     def begin_anew(self) -> None:
-        """Forget the last gap: it was that of another working set."""
-        self._last_gap = math.inf
+        """Forget the last gap: it, and the bounds judged next, are those of another working set."""
+        self._last_gap, self._anew = math.inf, True
 
     def judge(self, upper: float, lower: float, newton_steps: int) -> None:
         """Compare an outer iteration with the last one.
@@ -92,12 +94,18 @@ class Pace:
         slow = gap > SLOW * self._last_gap
         steps = newton_steps - self._last_steps
         self._power = 0 if steps > HARD else HURRY if slow and steps <= EASY else 1
-        gained = lower - self._last_lower > (1.0 - STANDSTILL) * abs(lower)
-        still = gap > STANDSTILL * self._last_gap and not gained
-        self._idle = self._idle + 1 if still else 0
+        # Gains count from the best so far: rounding alone makes a gap rise and fall for ever.
+        self._idle += 1
+        if gap <= STANDSTILL * self._least_gap:
+            self._least_gap, self._idle = gap, 0
+        if lower - self._highest_lower > (1.0 - STANDSTILL) * abs(lower):
+            self._highest_lower, self._idle = lower, 0
+        if self._anew:
+            self._least_gap, self._highest_lower = math.inf, 0.0
+            self._idle, self._anew = 0, False
         if slow:
             self._share *= INNER_SHARE
-        self._last_gap, self._last_lower, self._last_steps = gap, lower, newton_steps
+        self._last_gap, self._last_steps = gap, newton_steps
 
     def grown(self, gamma: float, growth: float, size: float) -> float:
         """Return the next penalty, at most what rounding allows, which is less as the gap closes.

@@ -35,6 +35,7 @@ from mkldist.solvers.base import Problem, Solution, SolverParams, StopReason
 from mkldist.solvers.working_set import WorkingSet, solved
 
 BOUNDS_FACTOR = 10.0  # by which the bounds must be tighter where the iterate's gap decides
+CUTS = 24  # vectors (M,) of 64 cuts of a quarter of the kernels, and of 8 more for all else
 PLAIN_CUTS = 110  # vectors (M,) of the cuts of all kernels that a plain run is expected to keep
 
 
@@ -54,7 +55,7 @@ class BundleParams(SolverParams):
 
 def memory_of_cuts(size: ProblemSize, params: BundleParams) -> SolverMemory:
     """Return the memory of a solver, whose cuts have an entry a kernel at hand."""
-    return size.memory(vectors=8 if params.acceleration == "working-set" else PLAIN_CUTS)
+    return size.memory(vectors=CUTS if params.acceleration == "working-set" else PLAIN_CUTS)
 
 
 class DualPoint(NamedTuple):

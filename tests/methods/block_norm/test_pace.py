@@ -56,3 +56,31 @@ def test_twenty_iterations_without_gain_are_a_stall():
         assert not rules.stalled
     rules.judge(2.0, 1.0, 1)
     assert rules.stalled
+
+
+def test_a_gap_that_rounding_makes_rise_and_fall_is_a_stall():
+    rules = Pace(1e-6, 1.0)
+    rules.judge(2.0, 1.0, 1)
+    for _ in range(pace.PATIENCE // 2):
+        assert not rules.stalled
+        rules.judge(2.0, 0.9, 1)
+        rules.judge(2.0, 1.0, 1)
+    assert rules.stalled
+
+
+def test_slow_gains_that_add_up_are_no_stall():
+    rules = Pace(1e-6, 1.0)
+    for i in range(5 * pace.PATIENCE):
+        rules.judge(2.0, 1.0 + 0.001 * i, 1)
+        assert not rules.stalled
+
+
+def test_gains_on_more_kernels_do_not_count_from_those_on_fewer():
+    rules = Pace(1e-6, 1.0)
+    rules.begin_anew()
+    rules.judge(2.0, 1.9, 1)
+    for _ in range(pace.PATIENCE):
+        rules.judge(2.0, 1.0, 1)
+        assert not rules.stalled
+    rules.judge(2.0, 1.0, 1)
+    assert rules.stalled
