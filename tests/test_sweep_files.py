@@ -93,6 +93,7 @@ def test_all_methods_are_in_the_sweep_of_all_methods():
     assert {method.name for method in spec.methods} == wanted
 
 
+@pytest.mark.slow
 def test_all_methods_run_side_by_side(tmp_path):
     with run_small("wdbc_all_methods", tmp_path) as tree:
         for node in method_nodes(tree):

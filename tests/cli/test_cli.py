@@ -77,6 +77,7 @@ def test_the_end_of_a_sweep_says_which_banks_stay_and_how_to_remove_them(finishe
     assert "banks:" not in done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("given", ["tiny", "tiny.toml", "results/tiny"])
 def test_file_name_and_folder_of_a_sweep_are_alike(finished, given):
     assert "6 of 6 runs in results/tiny\n" in run(finished, "plan", given).stdout
@@ -91,6 +92,7 @@ def test_plan_counts_what_is_recorded_and_what_is_not_planned(finished):
     assert counts in done.stdout
 
 
+@pytest.mark.slow
 def test_a_changed_value_runs_only_what_changed(finished):
     done = run(finished, "sweep", "tiny.toml", "--set", "methods.level.C=[1,10,100]",
                "--workers", "1")  # fmt: skip

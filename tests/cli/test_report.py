@@ -66,6 +66,7 @@ def test_a_sweep_has_a_page_and_figures(folder):
     assert written == set(names)
 
 
+@pytest.mark.slow
 def test_a_second_report_replaces_the_first(folder):
     (folder / "again.html").write_text("old")
     run(folder, "report", "moons", "-o", "again.html")
@@ -78,6 +79,7 @@ def test_results_that_are_not_there_are_refused(tmp_path):
     assert not (tmp_path / "report.html").exists()
 
 
+@pytest.mark.slow
 def test_a_page_that_cannot_be_written_is_told(folder):
     done = run(folder, "report", "moons", "-o", "moons.toml/page.html", code=2)
     assert "moons.toml: found a file where a folder is needed" in done.stderr

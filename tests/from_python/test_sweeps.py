@@ -142,6 +142,7 @@ def test_failed_runs_are_warned_of_and_can_be_repeated():
         assert all(at > before[name] for name, at in record_times(Path("results/mine")).items())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["standard input", "a script", "a thread"])
 def test_workers_start_wherever_the_call_stands(how, tmp_path):
     """A script without ``if __name__ == "__main__"`` runs once, not in every worker."""
@@ -159,6 +160,7 @@ def test_workers_start_wherever_the_call_stands(how, tmp_path):
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_an_interrupt_leaves_a_sweep_that_the_same_call_resumes():
     spec = {**SPEC, "splits": {"repeats": 60}, "methods": [{"name": "level", "C": [1, 10, 100]}]}
     records = Path("results/mine/records")

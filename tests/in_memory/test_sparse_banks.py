@@ -29,7 +29,9 @@ def bank_of(points: Any, **settings: Any) -> KernelBank:
     return KernelBank(points, KERNELS, groups=GROUPS, **settings)
 
 
-@pytest.mark.parametrize("backend", ["memory", "recompute", "stream"])
+@pytest.mark.parametrize(
+    "backend", ["memory", pytest.param("recompute", marks=pytest.mark.slow), "stream"]
+)
 @pytest.mark.parametrize("normalisation", ["trace", "cosine", ["centre", "trace"]])
 def test_a_bank_of_sparse_points_is_that_of_dense_ones(backend, normalisation):
     dense = bank_of(TRAIN.toarray(), normalisation=normalisation)

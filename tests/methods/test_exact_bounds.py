@@ -15,6 +15,8 @@ from mkldist.methods.registry import METHODS
 from mkldist.solvers.base import Solution
 from tests.methods import plain_bank
 
+pytestmark = pytest.mark.slow
+
 DRAWS = 132  # earlier versions failed at 18, 43, 46, 68, 70, 116 and 129, among others
 METHODS_AND_PARAMS = {
     "uniform": {},

@@ -20,6 +20,8 @@ from mkldist.run.sweep import run_sweep
 from mkldist.spec.load import load_sweep
 from tests.refit.sweeps import FEW_LABELS, N, entry, recorded, rows, swept, table
 
+pytestmark = pytest.mark.slow
+
 TWO_CLASSES = "".join(
     [
         entry("level", C=[1.0, 100.0]),

@@ -11,6 +11,8 @@ import pytest
 
 import mkldist
 
+pytestmark = pytest.mark.slow
+
 SWEEP = """
 name = "own"
 [[datasets]]

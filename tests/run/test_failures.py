@@ -178,6 +178,7 @@ def in_a_thread(text: str, output: Path, sign: signal.Signals) -> tuple[int, str
     return process.returncode, said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGKILL])
 def test_a_sweep_in_a_thread_ends_at_once_and_resumes(tmp_path, sign):
     output = tmp_path / "small"

@@ -28,6 +28,8 @@ from tests.run.sweeps import (
     wait_until,
 )
 
+pytestmark = pytest.mark.slow
+
 SWEEP = """
 name = "searched"
 {top}

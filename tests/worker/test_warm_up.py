@@ -130,6 +130,7 @@ def expected(*methods: str) -> list[list[str]]:
     return [[m, backend, "True", "0"] for backend in backends for m in methods]
 
 
+@pytest.mark.slow
 def test_nothing_is_compiled_while_clocks_go(tmp_path):
     assert compiled_in_clocks(tmp_path, *USUAL) == expected(*USUAL)
 
@@ -303,6 +304,7 @@ def test_compiled_code_goes_to_the_users_cache_where_the_package_is_read_only(tm
     assert call_twice().stdout.split() == ["0", folder]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("files_before", ["0", "1"])
 def test_a_process_that_is_killed_while_it_writes_compiled_code_spoils_nothing(
     call_twice, files_before
