@@ -190,7 +190,8 @@ def _solutions(
     def job(subproblem: Subproblem) -> Job:
         method = METHODS[subproblem.run.method]
         labels = labels_of(inputs, subproblem, scale)
-        problem = Problem(labels, view.n_kernels, laplacian=laplacian)
+        groups = inputs.groups if method.takes_groups else None
+        problem = Problem(labels, view.n_kernels, laplacian=laplacian, groups=groups)
         steps = method.solve(problem, method.params(**subproblem.run.params))
         return Job(subproblem.key, view, problem, steps)
 
