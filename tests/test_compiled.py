@@ -183,6 +183,7 @@ def test_other_threads_run_meanwhile():
     assert seen == [True]
 
 
+@pytest.mark.slow
 def test_banks_in_float64_need_each_function_in_one_form():
     done = subprocess.run(
         [sys.executable, "-c", SIGNATURES],

@@ -108,6 +108,7 @@ def test_all_methods_run_side_by_side(tmp_path):
         assert (upper - lower <= 0.01 * upper).all()
 
 
+@pytest.mark.slow
 def test_views_of_several_sources_tell_more_than_one_table(tmp_path):
     with run_small("heterogeneous", tmp_path, ["splits.repeats=4"]) as tree:
         patients = tree["patients"]

@@ -11,6 +11,8 @@ import pytest
 
 from mkldist.cli.report import command
 
+pytestmark = pytest.mark.slow
+
 SWEEP = """
 name = "moons"
 [[datasets]]

@@ -39,6 +39,7 @@ class TestMappedBank(BankSuite):
         return bank
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="no /proc/self/smaps")
 @pytest.mark.parametrize("visit", ["rows", "diagonals", "chunks"])
 def test_pages_of_a_bank_over_its_limit_are_given_back_in_time(visit: str, tmp_path: Path) -> None:

@@ -105,6 +105,7 @@ def test_a_folder_that_cannot_be_written_is_told(tmp_path):
         made_up_model().save(tmp_path / "file" / "a.model")
 
 
+@pytest.mark.slow
 def test_a_killed_writer_leaves_the_former_model_and_the_next_one_tidies_up(tmp_path):
     script = """
 import os, sys

@@ -156,6 +156,7 @@ def test_memory_does_not_grow_with_the_rows(tmp_path, monkeypatch):
     assert peaks[1] < 1.3 * peaks[0]
 
 
+@pytest.mark.slow
 def test_a_kill_while_writing_leaves_no_file_of_that_name(tmp_path):
     data = write(made_up_table(3000), tmp_path / "new.csv")
     script = """

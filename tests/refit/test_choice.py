@@ -15,6 +15,8 @@ from mkldist.results.records import RecordStore, RunRecord
 from mkldist.results.tree import prepare
 from tests.results.sweeps import GRIDS, made_up_facts, made_up_plan, made_up_record
 
+pytestmark = pytest.mark.slow
+
 
 def results_of(
     folder: Path, plan: Plan, change: Any = lambda record: record, grids: Any = GRIDS

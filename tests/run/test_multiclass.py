@@ -84,6 +84,7 @@ def test_a_run_is_one_solver_for_each_class(tmp_path, fit):
         assert again.kernel_weights.shape == record.kernel_weights.shape
 
 
+@pytest.mark.slow
 def test_ten_classes_cost_few_more_passes_than_one(tmp_path):
     x, y = (part[:400] for part in load_digits(return_X_y=True))
     train = np.concatenate([np.flatnonzero(y == digit)[:8] for digit in range(10)])

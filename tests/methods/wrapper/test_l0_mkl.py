@@ -52,6 +52,7 @@ def test_what_it_claims_of_its_support_is_true(make, k):
     assert solution.dual_objective == pytest.approx(optimum_of("level", make), rel=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [instances.more_kernels_than_points, instances.ill_conditioned])
 @pytest.mark.parametrize("k", [2, 4, 6])
 def test_it_is_no_worse_than_the_largest_weights_of_the_relaxation(make, k):
