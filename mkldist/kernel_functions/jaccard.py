@@ -7,24 +7,17 @@ the MinMax kernel of Ralaivola, Swamidass, Saigo and Baldi, Graph Kernels for Ch
 
 from __future__ import annotations
 
-import numpy as np
-
 from mkldist.arrays import Floats
 from mkldist.kernel_functions.bases import MINIMA
 from mkldist.kernel_functions.definition import KernelFunction, Takes
+from mkldist.kernel_functions.shares import share_in_common
 from mkldist.kernel_functions.tile import Tile
 
 
 def values(tile: Tile, first: float, second: float, out: Floats) -> None:
     """Write ``sum_j min(x_j, z_j) / sum_j max(x_j, z_j)`` to `out`."""
-    common = tile.base(MINIMA)
     rows, columns = tile.left.sum(axis=1), tile.right.sum(axis=1)
-    np.add.outer(rows, columns, out=out)
-    out -= common  # the sum of the maxima
-    np.divide(common, out, out=out, where=out > 0.0)
-    np.copyto(out, 1.0, where=(rows == 0.0)[:, None] & (columns == 0.0))
-    if tile.symmetric:
-        np.fill_diagonal(out, 1.0)
+    share_in_common(tile.base(MINIMA), rows, columns, out, symmetric=tile.symmetric)
 
 
 FUNCTION = KernelFunction(

@@ -12,19 +12,14 @@ import numpy as np
 from mkldist.arrays import Floats
 from mkldist.kernel_functions.bases import INNER_PRODUCT
 from mkldist.kernel_functions.definition import KernelFunction
+from mkldist.kernel_functions.shares import share_in_common
 from mkldist.kernel_functions.tile import Tile
 
 
 def values(tile: Tile, first: float, second: float, out: Floats) -> None:
     """Write ``x'z / (|x|² + |z|² - x'z)`` to `out`."""
-    products = tile.base(INNER_PRODUCT)
     rows, columns = (np.einsum("ns,ns->n", points, points) for points in (tile.left, tile.right))
-    np.add.outer(rows, columns, out=out)
-    out -= products
-    np.divide(products, out, out=out, where=out > 0.0)
-    np.copyto(out, 1.0, where=(rows == 0.0)[:, None] & (columns == 0.0))
-    if tile.symmetric:
-        np.fill_diagonal(out, 1.0)
+    share_in_common(tile.base(INNER_PRODUCT), rows, columns, out, symmetric=tile.symmetric)
 
 
 FUNCTION = KernelFunction(

@@ -1,4 +1,4 @@
-"""`linear` `polynomial` `intersection` `jaccard` `tanimoto` `categorical`: products and counts."""
+"""`linear` `polynomial` `intersection` `jaccard` `tanimoto` and their `shares`; `categorical`."""
 
 from __future__ import annotations
 
