@@ -108,22 +108,27 @@ def compare_methods(tree: xr.DataTree, rope: float = 0.01) -> pd.DataFrame:
         probabilities ``first_better``, ``equivalent`` and ``second_better`` of the correlated
         t-test.  Pairs with fewer than two splits in common have no row.
     """
+    return pairs_of(compared_losses(tree), rope)
+
+
+def pairs_of(compared: Sequence[Compared], rope: float = 0.01) -> pd.DataFrame:
+    """Return the table of :func:`compare_methods` from losses that have been read."""
     import pandas as pd
 
     columns = ["dataset", "first", "second", "difference", "n_splits", "p_value",
                "first_better", "equivalent", "second_better"]  # fmt: skip
     tables = []
-    for compared in compared_losses(tree):
+    for one in compared:
         rows = []
-        names = list(compared.losses.columns)
+        names = list(one.losses.columns)
         for i, first in enumerate(names):
             for second in names[i + 1 :]:
-                differences = (compared.losses[first] - compared.losses[second]).dropna().to_numpy()
+                differences = (one.losses[first] - one.losses[second]).dropna().to_numpy()
                 if len(differences) < 2:
                     continue
-                test = corrected_t_test(differences, compared.overlap)
-                posterior = correlated_posterior(differences, compared.overlap, rope)
-                place = (compared.dataset, first, second)
+                test = corrected_t_test(differences, one.overlap)
+                posterior = correlated_posterior(differences, one.overlap, rope)
+                place = (one.dataset, first, second)
                 rows.append((*place, test.mean, len(differences), test.p_value, *posterior))
         table = pd.DataFrame(rows, columns=columns)
         table.insert(6, "p_holm", holm(table["p_value"].to_numpy(float)))
@@ -156,9 +161,14 @@ def compare_over_data_sets(tree: xr.DataTree) -> OverDataSets | None:
     Only methods with a loss on every data set take part.  Losses of regression, which have the
     units of their labels, and of classification are ranked alike.
     """
+    return ranks_of(compared_losses(tree))
+
+
+def ranks_of(compared: Sequence[Compared]) -> OverDataSets | None:
+    """Return what :func:`compare_over_data_sets` does, from losses that have been read."""
     import pandas as pd
 
-    means = {compared.dataset: compared.losses.mean() for compared in compared_losses(tree)}
+    means = {one.dataset: one.losses.mean() for one in compared}
     losses = pd.DataFrame(means).T.dropna(axis=1)
     if len(losses) < 2 or losses.shape[1] < 2:
         return None

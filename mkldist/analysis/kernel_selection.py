@@ -13,6 +13,8 @@ from mkldist.results.selected import is_validated, selected
 from mkldist.solvers.trace import ACTIVE_THRESHOLD
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pandas as pd
     import xarray as xr
 
@@ -72,10 +74,15 @@ def selection_table(tree: xr.DataTree) -> pd.DataFrame:
         ``stability_high`` by Nogueira et al. (2018); NaN for one split, or if all kernels are
         selected or none.
     """
+    return stability_of(weights_at_best(tree))
+
+
+def stability_of(found: Sequence[tuple[dict[str, str], xr.DataArray]]) -> pd.DataFrame:
+    """Return the table of :func:`selection_table` from weights that have been read."""
     import pandas as pd
 
     rows = []
-    for place, weights in weights_at_best(tree):
+    for place, weights in found:
         chosen = is_selected(weights)
         nan = (np.nan,) * 3
         stability = selection_stability(chosen) if len(chosen) > 1 else nan

@@ -9,8 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mkldist.analysis.comparison import Compared, compare_methods, compared_losses, loss_name
-from mkldist.analysis.kernel_selection import selection_table
+from mkldist.analysis.comparison import Compared, compared_losses, loss_name, pairs_of
+from mkldist.analysis.kernel_selection import stability_of, weights_at_best
 from mkldist.analysis.summary import summary
 from mkldist.figures.palette import Look, looks
 from mkldist.results.rows import hyperparameters, method_nodes, place_of, to_frame
@@ -102,12 +102,17 @@ class Facts:
     @cached_property
     def pairs(self) -> pd.DataFrame:
         """Comparison of every two methods on each data set."""
-        return compare_methods(self.tree)
+        return pairs_of(self.compared)
+
+    @cached_property
+    def weights(self) -> list[tuple[dict[str, str], xr.DataArray]]:
+        """Kernel weights of each method at its chosen setting, with its place."""
+        return weights_at_best(self.tree)
 
     @cached_property
     def stability(self) -> pd.DataFrame:
         """Numbers and stability of the kernels that each method selects."""
-        return selection_table(self.tree)
+        return stability_of(self.weights)
 
     @property
     def validated(self) -> bool:

@@ -9,7 +9,7 @@ from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
 
-from mkldist.analysis.comparison import compare_over_data_sets
+from mkldist.analysis.comparison import ranks_of
 from mkldist.durable import make_folder, write_file, writing
 from mkldist.report.charts import Chart
 from mkldist.report.facts import Facts
@@ -195,7 +195,7 @@ def _results(facts: Facts) -> Section:
 
 def _comparison(facts: Facts) -> Section:
     tables = [pairs_table(facts.pairs)]
-    over = compare_over_data_sets(facts.tree) if len(facts.datasets) > 1 else None
+    over = ranks_of(facts.compared) if len(facts.datasets) > 1 else None
     text = (
         "Training parts overlap, so plain t-tests are too sure of themselves. The p-values are of "
         "the corrected resampled t-test (Nadeau & Bengio 2003), with Holm's correction over the "

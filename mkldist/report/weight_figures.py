@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from mkldist.analysis.kernel_selection import weight_by, weights_at_best
+from mkldist.analysis.kernel_selection import weight_by
 from mkldist.report.charts import Chart, logarithmic, new_figure
 from mkldist.report.facts import Facts
 from mkldist.report.loss_figures import MOST, slug
@@ -22,10 +22,9 @@ Weights = list[tuple[dict[str, str], "xr.DataArray"]]
 
 def weight_charts(facts: Facts) -> list[Chart]:
     """Return the weights of each data set by width of the kernels and by their features."""
-    found = weights_at_best(facts.tree)
     charts = []
     for dataset in facts.datasets[:MOST]:
-        own = [(place, weights) for place, weights in found if place["dataset"] == dataset]
+        own = [(place, weights) for place, weights in facts.weights if place["dataset"] == dataset]
         both = (_by_width(dataset, own, facts), _by_features(dataset, own, facts))
         charts += [chart for chart in both if chart is not None]
     return charts
