@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,6 +15,7 @@ from pathlib import Path
 from mkldist.data.columns import LABEL_NAMES, check_names
 from mkldist.data.csv_files import BOOLEANS, SEPARATORS
 from mkldist.data.missing import MISSING_VALUES
+from mkldist.data.number_texts import finite_number
 from mkldist.data.opening import REWRITE, opened
 from mkldist.errors import DataError, nearest
 
@@ -54,7 +54,7 @@ class Column:
     @cached_property
     def is_numeric(self) -> bool:
         """True if all values are numbers, or true and false."""
-        return all(_number(v) is not None or v.casefold() in BOOLEANS for v in self.counts)
+        return all(finite_number(v) is not None or v.casefold() in BOOLEANS for v in self.counts)
 
     @cached_property
     def holds_dates(self) -> bool:
@@ -87,7 +87,7 @@ class Column:
     @property
     def is_regression(self) -> bool:
         """True if the column, as a label, most likely holds real values."""
-        numbers = [_number(value) for value in self.counts]
+        numbers = [finite_number(value) for value in self.counts]
         return None not in numbers and len(numbers) > MOST_CLASSES
 
     @property
@@ -241,11 +241,3 @@ def _whole(reader: Iterator[list[str]], names: Sequence[str], where: str) -> Ite
             )
         if fields:
             yield fields
-
-
-def _number(text: str) -> float | None:
-    try:
-        number = float(text)
-    except ValueError:
-        return None
-    return number if math.isfinite(number) and "_" not in text else None

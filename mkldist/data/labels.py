@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy.typing as npt
 
 from mkldist.arrays import Floats, Ints
 from mkldist.data.listing import first_of
+from mkldist.data.number_texts import finite_number
 from mkldist.errors import DataError, nearest
 
 # Fewer words than in features (mkldist.data.missing): "none" and "null" may be names of classes.
@@ -201,7 +201,7 @@ def real_values(labels: npt.NDArray[Any], where: str) -> Floats:
 def _numbers(texts: Names, where: str) -> Floats:
     """Return texts as numbers; refuse texts that are missing or no numbers."""
     _refuse_missing(_missing(texts), where)
-    numbers = [_parsed(text) for text in texts.tolist()]
+    numbers = [finite_number(text) for text in texts.tolist()]
     wrong = [row for row, number in enumerate(numbers) if number is None]
     if wrong:
         raise DataError(
@@ -256,7 +256,7 @@ def _class_names(labels: npt.NDArray[Any], where: str) -> tuple[Names, bool]:
     names = _texts(labels, where)
     _refuse_missing(_missing(names), where)
     unique, inverse = np.unique(names, return_inverse=True)
-    numbers = [_parsed(str(name)) for name in unique]
+    numbers = [finite_number(str(name)) for name in unique]
     if any(number is None for number in numbers):
         return names, False
     same = np.array([_number_name(number) for number in numbers if number is not None])
@@ -317,14 +317,6 @@ def _refuse_missing(missing: npt.NDArray[np.bool_], where: str) -> None:
         )
 
 
-def _parsed(text: str) -> float | None:
-    try:
-        number = float(text)
-    except ValueError:
-        return None
-    return number if math.isfinite(number) and "_" not in text else None
-
-
 def _number_name(number: float) -> str:
     """Return the one name of a number: ``1`` for 1.0 and +1."""
     return str(int(number)) if float(number).is_integer() else repr(float(number))
@@ -334,7 +326,7 @@ def _known(name: str, known: dict[str, int], where: str) -> str:
     """Return the class that the user calls `name`, in the spelling of the data."""
     if name in known:
         return name
-    number = _parsed(name)
+    number = finite_number(name)
     if number is not None and _number_name(number) in known:
         return _number_name(number)
     hint = nearest(name, known) or "Name classes as they stand in the data"

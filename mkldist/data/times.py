@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from datetime import datetime
 
 import numpy as np
 import numpy.typing as npt
 
 from mkldist.arrays import Ints
+from mkldist.data.number_texts import finite_number
 from mkldist.errors import DataError
 
 
@@ -37,7 +37,7 @@ def rows_in_order(column: npt.NDArray[np.str_], where: str) -> Ints:
     array([1, 0])
     """
     texts = [str(text).strip() for text in column]
-    numbers = [_number(text) for text in texts]
+    numbers = [finite_number(text) for text in texts]
     if all(number is not None for number in numbers):
         return np.argsort(np.array(numbers, dtype=np.float64), kind="stable")
     dates = [_date(text) for text in texts]
@@ -50,14 +50,6 @@ def rows_in_order(column: npt.NDArray[np.str_], where: str) -> Ints:
             "Correct this column",
         )
     return np.argsort(np.array(dates, dtype="datetime64[us]"), kind="stable")
-
-
-def _number(text: str) -> float | None:
-    try:
-        number = float(text)
-    except ValueError:
-        return None
-    return number if math.isfinite(number) and "_" not in text else None
 
 
 def _date(text: str) -> datetime | None:
