@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from mkldist.in_memory.kernel_bank import KernelBank
     from mkldist.in_memory.solve import solve, solve_path
     from mkldist.models.model import Model, load_model
+    from mkldist.refit.explain import explain
     from mkldist.results.concat import concat
     from mkldist.results.rows import to_frame
     from mkldist.results.selected import selected
@@ -37,6 +38,7 @@ _EXPORTS = {
     "SemiSupervisedMKLClassifier": "mkldist.estimators.semi_supervised",
     "Solution": "mkldist.solvers.base",
     "concat": "mkldist.results.concat",
+    "explain": "mkldist.refit.explain",
     "list_kernels": "mkldist.from_python.listings",
     "list_methods": "mkldist.from_python.listings",
     "load_model": "mkldist.models.model",
@@ -59,6 +61,7 @@ __all__ = [
     "Solution",
     "analysis",
     "concat",
+    "explain",
     "kernels",
     "list_kernels",
     "list_methods",

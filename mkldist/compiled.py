@@ -75,7 +75,7 @@ class CompiledFunction:
                 import numba
 
                 decorator = numba.njit(cache=True, nogil=True, fastmath=self._fastmath)
-                self._dispatcher = decorator(self._function)
+                self._dispatcher = _load_lightly(decorator(self._function))
             return self._dispatcher
 
     @property
@@ -87,3 +87,28 @@ class CompiledFunction:
         if name.startswith("__"):  # protocols that others ask for must not import numba
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         return getattr(self.dispatcher, name)
+
+
+def _load_lightly(dispatcher: Any) -> Any:
+    """Return one of numba's dispatchers, which loads machine code without numba's compiler.
+
+    Before numba loads a function from its cache, it imports and registers all of Python and numpy
+    that it can compile, for a quarter of a second.  Machine code needs numba's runtime alone, and
+    numba does the rest before it compiles.  A numba whose cache is another is left as it is.
+    """
+    from numba.core.caching import FunctionCache
+    from numba.core.runtime.nrt import rtsys
+
+    numbas_own: Any = FunctionCache  # numba ships no types
+
+    class LightCache(numbas_own):  # type: ignore[misc]
+        def load_overload(self, sig: Any, target_context: Any) -> Any:
+            rtsys.initialize(target_context)
+            with self._guard_against_spurious_io_errors():
+                return self._load_overload(sig, target_context)
+
+    used = ("_guard_against_spurious_io_errors", "_load_overload")
+    known = all(hasattr(numbas_own, name) for name in used)
+    if known and type(getattr(dispatcher, "_cache", None)) is numbas_own:
+        dispatcher._cache = LightCache(dispatcher.py_func)
+    return dispatcher

@@ -17,13 +17,16 @@ class Counters:
     Parameters
     ----------
     outer_iterations : int
-        Iterations of the method.
+        Rounds of the method, each of which ends with an objective and a bound: a row of the trace.
     svm_solves : int
-        Solves of a support vector machine on one combination of kernels.
+        Machines trained, each on one combined kernel: support vector machines, or what the method
+        has in their place.  0 for methods that never hold the weights fixed.
     svm_iterations : int
-        Iterations of these solves.
+        Pair updates, and line searches of machines in the primal.
     newton_steps : int
-        Newton steps of these solves, or of the method.
+        Linear systems of Newton steps, in machines and in dual problems.
+    cg_steps : int
+        Steps of conjugate gradients, within a truncated Newton step or in its place.
     passes : int
         How often the requests read the whole bank.  A pass ends once every kernel has been read
         since the last one ended: by a request for all kernels, by a combined matrix without zero
@@ -36,6 +39,7 @@ class Counters:
     svm_solves: int = 0
     svm_iterations: int = 0
     newton_steps: int = 0
+    cg_steps: int = 0
     passes: int = 0
     combines: int = 0
 
@@ -44,6 +48,13 @@ class Counters:
         self.svm_solves += 1
         self.svm_iterations += iterations
         self.newton_steps += newton_steps
+
+    def count_work(self, other: Counters) -> None:
+        """Add the machines of another count, and the steps within them."""
+        self.svm_solves += other.svm_solves
+        self.svm_iterations += other.svm_iterations
+        self.newton_steps += other.newton_steps
+        self.cg_steps += other.cg_steps
 
     def as_dict(self) -> dict[str, int]:
         """Return the counters by name."""

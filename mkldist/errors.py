@@ -111,6 +111,10 @@ class FailedRunsWarning(UserWarning):
     """Runs of a sweep failed; the results of the others hold all the same."""
 
 
+class LaterRunsWarning(UserWarning):
+    """Runs were recorded after the results were last written; the results say that they wait."""
+
+
 class UnknownCategoryWarning(UserWarning):
     """New rows have categories that a model was not fitted on; they count as none of the known."""
 
@@ -127,3 +131,14 @@ def nearest(name: str, known: Iterable[str]) -> str:
     """
     close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
     return f"Did you mean '{close[0]}'?" if close else ""
+
+
+def ending_words(ending: str, thing: str = "name") -> str:
+    """Return what is wrong with a name by its ending, as a noun phrase for a message.
+
+    Examples
+    --------
+    >>> ending_words(".txt"), ending_words(".txt", "file"), ending_words("")
+    ("a name ending in '.txt'", "a file ending in '.txt'", 'a name without an ending')
+    """
+    return f"a {thing} ending in {ending!r}" if ending else "a name without an ending"

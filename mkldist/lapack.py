@@ -1,23 +1,21 @@
 """The Cholesky factorisation of LAPACK, in place and beside other threads.
 
 The wrappers of numpy copy a matrix twice, those of scipy hold the interpreter's lock.  Both cost as
-much as the factorisation of a matrix of some hundred rows.
+much as the factorisation of a matrix of some hundred rows.  Small
+matrices are left to numpy, because the import of scipy's LAPACK takes a fifth of a second.
 """
 
 from __future__ import annotations
 
 import ctypes
+import functools
+from typing import Any
 
 import numpy as np
-import scipy.linalg.cython_lapack  # noqa: F401 - the library whose function is called
-from numba.extending import get_cython_function_address
 
 from mkldist.arrays import Floats
 
-_INT = ctypes.POINTER(ctypes.c_int)
-_dpotrf = ctypes.CFUNCTYPE(None, ctypes.c_char_p, _INT, ctypes.c_void_p, _INT, _INT)(
-    get_cython_function_address("scipy.linalg.cython_lapack", "dpotrf")
-)
+FEW_ROWS = 100  # up to so many, numpy is as fast
 
 
 def has_cholesky_factor(matrix: Floats, shift: float) -> bool:
@@ -32,6 +30,34 @@ def has_cholesky_factor(matrix: Floats, shift: float) -> bool:
     """
     factor = np.array(matrix, dtype=np.float64, order="C")
     factor.flat[:: len(factor) + 1] += shift
-    order, info = ctypes.c_int(len(factor)), ctypes.c_int(0)
-    _dpotrf(b"L", order, factor.ctypes.data, order, info)
+    if len(factor) > FEW_ROWS:
+        return _factorise(factor)
+    try:
+        np.linalg.cholesky(factor)
+    except np.linalg.LinAlgError:
+        return False
+    return True
+
+
+def _factorise(matrix: Floats) -> bool:
+    """Overwrite the upper triangle of a matrix by its Cholesky factor; return False without one.
+
+    Parameters
+    ----------
+    matrix : (n, n) float64
+        Contiguous.  Its upper triangle counts.
+    """
+    order, info = ctypes.c_int(len(matrix)), ctypes.c_int(0)
+    _dpotrf()(b"L", order, matrix.ctypes.data, order, info)  # LAPACK's lower is the rows' upper
     return info.value == 0
+
+
+@functools.cache
+def _dpotrf() -> Any:
+    """Return LAPACK's function, as ctypes calls it: without the interpreter's lock."""
+    import scipy.linalg.cython_lapack
+    from numba.extending import get_cython_function_address
+
+    integer = ctypes.POINTER(ctypes.c_int)
+    kind = ctypes.CFUNCTYPE(None, ctypes.c_char_p, integer, ctypes.c_void_p, integer, integer)
+    return kind(get_cython_function_address(scipy.linalg.cython_lapack.__name__, "dpotrf"))

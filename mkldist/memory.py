@@ -18,6 +18,8 @@ ROW_CACHE_BYTES = 256 * 2**20
 ROW_CACHE_DIVISOR = 4
 VIEW_CACHE_BYTES = 512 * 2**20
 VIEW_CACHE_DIVISOR = 8
+KEPT_ARRAYS_BYTES = 256 * 2**20
+KEPT_ARRAYS_DIVISOR = 16
 
 MATRICES_PER_SOLVER = 4  # (n, n)
 VECTORS_PER_SOLVER = 8  # (M,)
@@ -131,6 +133,19 @@ def view_cache_bytes(memory_limit: int | None) -> int:
     if memory_limit is None:
         return VIEW_CACHE_BYTES
     return min(VIEW_CACHE_BYTES, memory_limit // VIEW_CACHE_DIVISOR)
+
+
+def kept_arrays_bytes(memory_limit: int | None) -> int:
+    """Return the bytes of arrays that the solvers of a batch on a graph share.
+
+    Parameters
+    ----------
+    memory_limit : int or None
+        Bytes that a task may take; None without a limit.
+    """
+    if memory_limit is None:
+        return KEPT_ARRAYS_BYTES
+    return min(KEPT_ARRAYS_BYTES, memory_limit // KEPT_ARRAYS_DIVISOR)
 
 
 def groups_at_once(bytes_of_each: Sequence[int], memory_limit: int | None) -> list[slice]:

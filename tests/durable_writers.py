@@ -23,7 +23,8 @@ from mkldist.gram.layout import TileLayout
 from mkldist.gram.store import GramStore
 from mkldist.kernels.graph import graph_laplacian
 from mkldist.results.export import export
-from mkldist.results.output import claimed, manifest_name
+from mkldist.results.manifest import manifest_name
+from mkldist.results.output import claimed
 from mkldist.results.records import RecordStore
 from mkldist.results.tree import open_results, prepare
 from mkldist.results.writer import TreeWriter

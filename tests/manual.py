@@ -21,7 +21,7 @@ from mkldist.kernel_functions.registry import FUNCTIONS
 from mkldist.methods import names
 from mkldist.methods.registry import METHODS
 from mkldist.results import schema
-from mkldist.solvers.base import SolverParams
+from mkldist.solvers.solver_params import SolverParams
 from mkldist.spec.banks import BankSpec, KernelSpec, RandomSubsets, Range
 from mkldist.spec.graph import GraphTable
 from mkldist.spec.load import load_sweep
@@ -34,13 +34,13 @@ from mkldist.spec.model import (
 )
 from mkldist.spec.search import Distribution, SearchSpec
 from mkldist.spec.selection import SelectionSpec
+from mkldist.spec.shipped import shipped_sweeps
 from mkldist.spec.splits import SplitsSpec
 from mkldist.spec.values import spelled
 from mkldist.spec.views import ViewSpec
 
 NAMES = Path(names.__file__)
-SWEEPS = Path(__file__).parents[1] / "sweeps"
-MANUAL = SWEEPS / "README.md"
+MANUAL = Path(__file__).parents[1] / "sweeps" / "README.md"
 TABLE = re.compile(r"(<!-- table (?P<name>[\w ]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 KEYS: dict[str, type[BaseModel]] = {
@@ -205,7 +205,8 @@ def _kernel_functions() -> Iterable[Sequence[str]]:
 
 
 def _sweep_files() -> list[Path]:
-    return sorted(SWEEPS.glob("*.toml"), key=lambda file: (file.stem != "quickstart", file.stem))
+    files = shipped_sweeps().values()
+    return sorted(files, key=lambda file: (file.stem != "quickstart", file.stem))
 
 
 def _lines(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:

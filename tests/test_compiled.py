@@ -190,3 +190,25 @@ def test_banks_in_float64_need_each_function_in_one_form():
         capture_output=True, text=True, check=False, timeout=300, cwd=Path(__file__).parents[1],
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
+
+
+SMALL = """
+import sys
+import numpy as np
+import mkldist
+x = np.linspace(-2.0, 2.0, 30)
+grams = np.array([np.outer(x, x), np.outer(x, x) ** 2])
+print(mkldist.solve("uniform", grams, np.sign(1.0 - np.abs(x)), C=10.0).objective)
+print("numba.np.arraymath" in sys.modules)
+"""
+
+
+def test_compiled_code_is_loaded_without_what_compiling_needs(tmp_path, monkeypatch):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    first, second = (
+        subprocess.run([sys.executable, "-c", SMALL], check=True, capture_output=True, text=True)
+        for _ in range(2)
+    )
+    objective = first.stdout.splitlines()[0]
+    assert first.stdout.splitlines() == [objective, "True"]
+    assert second.stdout.splitlines() == [objective, "False"]

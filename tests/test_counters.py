@@ -14,9 +14,16 @@ def test_solves_of_a_machine_are_added_up():
         "svm_solves": 2,
         "svm_iterations": 32,
         "newton_steps": 4,
+        "cg_steps": 0,
         "passes": 0,
         "combines": 0,
     }
+
+
+def test_work_of_another_count_leaves_iterations_and_passes_alone():
+    counters = Counters(outer_iterations=1, passes=2, svm_solves=1)
+    counters.count_work(Counters(9, 2, 3, 4, 5, 9, 9))
+    assert counters == Counters(1, 3, 3, 4, 5, 2, 0)
 
 
 def test_counts_that_were_handed_out_stay_as_they_are():

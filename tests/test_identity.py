@@ -10,7 +10,7 @@ import itertools
 import numpy as np
 import pytest
 
-from mkldist.identity import array_id, content_id
+from mkldist.identity import array_file_id, array_id, content_id
 
 
 def test_names_are_those_of_b2sum():
@@ -51,3 +51,32 @@ def test_layout_in_memory_does_not_count():
     matrix = np.arange(6.0).reshape(2, 3)
     assert array_id(np.asfortranarray(matrix)) == array_id(matrix)
     assert array_id(np.repeat(matrix, 2, axis=0)[::2]) == array_id(matrix)
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.arange(12.0).reshape(3, 4),
+        np.asfortranarray(np.arange(12.0).reshape(3, 4)),
+        np.arange(24, dtype=np.int32).reshape(2, 3, 4).T,
+        np.zeros((0, 3)),
+        np.array(7),
+        np.array([True, False]),
+    ],
+)
+def test_the_file_of_an_array_has_the_name_of_the_array(tmp_path, array):
+    np.save(tmp_path / "a.npy", array)
+    assert array_file_id(tmp_path / "a.npy") == array_id(array)
+
+
+def test_a_file_that_is_no_array_has_no_name(tmp_path):
+    path = tmp_path / "a.npy"
+    np.save(path, np.arange(3))
+    whole = path.read_bytes()
+    for content in (b"", b"text", whole[:20], whole.replace(b"descr", b"desct"), b"\x93NUMPY\x09"):
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match="no file of an array"):
+            array_file_id(path)
+    np.save(path, np.array([{}]), allow_pickle=True)
+    with pytest.raises(ValueError, match="no file of an array"):
+        array_file_id(path)

@@ -14,8 +14,10 @@ import mkldist
 
 ROOT = Path(mkldist.__file__).parent
 LAYERS = (
-    "arrays blas_threads compiled counters errors identity memory natural_order processors target",
+    "arrays blas_threads compiled counted counters errors identity memory natural_order processors "
+    "target",
     "durable kernel_functions lapack methods.names sealed",
+    "checked_json",
     "spec",
     "data kernels optim scores",
     "gram",
@@ -44,7 +46,8 @@ IMPORT_BY_NAME = {
     "mkldist.analysis",
     "mkldist.cli",
     "mkldist.kernel_functions.custom",
-    "mkldist.run.cluster",
+    "mkldist.methods.registry",
+    "mkldist.run.cluster_file",
 }
 
 

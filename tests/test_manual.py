@@ -13,7 +13,8 @@ from pydantic import BaseModel
 import mkldist
 from mkldist.methods.registry import METHODS
 from mkldist.resolve.resolved import resolve_methods
-from mkldist.solvers.base import Solution, SolverParams
+from mkldist.solvers.base import Solution
+from mkldist.solvers.solver_params import SolverParams
 from mkldist.spec.model import SweepSpec
 from mkldist.spec.search import Distribution
 from tests.manual import KEYS, MANUAL, TABLE, VARIABLES, generated, type_of
@@ -72,7 +73,10 @@ def test_methods_report_what_the_manual_explains():
 
 
 def solved(method: str) -> Solution:
-    """Return the solution on two groups of points, half of them unlabelled if there is a graph."""
+    """Return the solution on two groups of points, half of them unlabelled if there is a graph.
+
+    Methods with a form that is not convex solve that.
+    """
     x = np.random.default_rng(0).normal(size=(24, 2))
     x[::2] += 3.0
     y = np.tile([1.0, -1.0], 12)
@@ -83,4 +87,6 @@ def solved(method: str) -> Solution:
         settings["laplacian"] = 24.0 * np.eye(24) - 1.0
     if "form" in METHODS[method].params.model_fields:
         settings["form"] = "shared"
+    if method == "l0_mkl":
+        settings["k"] = 1
     return mkldist.solve(method, grams, y, **settings)

@@ -11,6 +11,7 @@ from typing import Any
 import click
 import matplotlib as mpl
 import numpy as np
+import pandas as pd
 import pytest
 
 import mkldist
@@ -22,6 +23,7 @@ from mkldist.run.cluster import ConnectOptions
 from mkldist.run.sweep import run_sweep
 from mkldist.spec.load import load_sweep
 from mkldist.spec.model import SweepSpec
+from tests.models.made_up import made_up_views
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
@@ -107,7 +109,7 @@ def test_its_table_names_every_method():
 def test_its_python_and_that_of_the_manual_solve_problems(tmp_path, monkeypatch):
     (_, on_arrays) = blocks("python")
     of_ones_own = block_with("def hellinger")
-    on_a_graph, of_a_model = block_with("graph_laplacian"), block_with("load_model")
+    on_a_graph, of_a_model = block_with("graph_laplacian"), block_with("my.model")
     with_estimators, on_views = block_with("GridSearchCV"), block_with("expression_test")
     on_a_bank = block_with("an array (n, d), or a DataFrame")
     x = np.random.default_rng(0).normal(size=(40, 2))
@@ -142,6 +144,19 @@ def test_its_python_and_that_of_the_manual_solve_problems(tmp_path, monkeypatch)
     exec(on_a_graph, names)
     values = names["solution"].decision_function(names["grams"])
     assert np.mean(values * y > 0) > 0.9
+
+
+def test_the_manual_predicts_new_rows_of_views(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    made_up_views("expression", "sequences").save("views.model")
+    names = {
+        "mkldist": mkldist,
+        "table": pd.DataFrame({"a": [0.0, 1.0], "row": ["x", "y"]}),
+        "new_expression": pd.DataFrame({"row": ["y"], "b": [1.0], "c": [0.0]}),
+        "K_new": np.zeros((2, 2, 4)),
+    }
+    exec(block_with("new_expression"), names)
+    assert names["model"].needed_views == ("expression", "sequences")
 
 
 def test_the_sweep_from_python_of_the_manual_runs(tmp_path, monkeypatch, capsys):

@@ -21,9 +21,10 @@ from mkldist.run.cluster import ConnectOptions
 from mkldist.run.sweep import run_sweep
 from mkldist.spec.load import load_sweep
 from mkldist.spec.model import SweepSpec
+from mkldist.spec.shipped import shipped_sweeps
 
 FOLDER = Path(__file__).parents[1] / "sweeps"
-FILES = sorted(FOLDER.glob("*.toml"))
+FILES = tuple(shipped_sweeps().values())
 
 
 def test_there_are_sweeps():
@@ -49,11 +50,11 @@ def test_a_sweep_file_can_be_planned(file, data_dir):
     wanted = {entry.source or entry.name for entry in spec.datasets}
     if not wanted <= known:
         pytest.skip(f"no data set {', '.join(sorted(wanted - known))} here; see --data-dir")
-    resolved = resolve(spec, folders, FOLDER)
+    resolved = resolve(spec, folders, file.parent)
     plan = make_plan(spec, resolved.facts, resolved.banks, resolved.grids, 2, None)
     points = sum(len(grid.points) for grid in resolved.grids.values())
     n_splits = sum(len(facts.known_sizes) for facts in resolved.facts.values())
-    assert len(plan.runs) == points * len(spec.banks) * n_splits
+    assert len(plan.runs) == points * len(spec.sized_banks) * n_splits
 
 
 def test_the_quickstart_needs_nothing_but_scikit_learn():
@@ -71,16 +72,20 @@ SMALL = (
 
 
 def run_small(
-    name: str, folder: Path, small: Sequence[str] = SMALL, data_dirs: Sequence[Path] = ()
+    name: str,
+    folder: Path,
+    small: Sequence[str] = SMALL,
+    data_dirs: Sequence[Path] = (),
+    n_workers: int = 1,
 ) -> xr.DataTree:
-    """Run a sweep with some values replaced."""
-    file = FOLDER / f"{name}.toml"
+    """Run a sweep with some values replaced; without workers a thread of this process does it."""
+    file = shipped_sweeps()[name]
     outcome = run_sweep(
         load_sweep(file, small),
         origin=file,
         data_dirs=data_dirs,
         output=folder / name,
-        connect_options=ConnectOptions(n_workers=1),
+        connect_options=ConnectOptions(n_workers=n_workers),
     )
     assert outcome.computed == len(outcome.plan.runs)
     assert not outcome.failed
@@ -118,8 +123,8 @@ def test_views_of_several_sources_tell_more_than_one_table(tmp_path):
         }
         assert error["views"] < error["table"] - 0.05
         names = patients["views"].kernel.values.tolist()
-        assert len(names) == 17
-        assert names[-1] == "precomputed[sequences]"
+        assert len(names) == 18
+        assert names[-2:] == ["spectrum(2)[history]", "precomputed[sequences]"]
         for node in method_nodes(tree):
             assert (node.state == "complete").all(), node.name
             assert (node.gap <= 0.001).all(), node.name
@@ -136,6 +141,24 @@ def test_the_patients_are_those_that_the_script_draws(tmp_path):
                 assert all((found[key] == drawn[key]).all() for key in ("grams", "ids"))
         else:
             assert (folder / name).read_text() == (tmp_path / name).read_text()
+
+
+@pytest.mark.slow
+def test_many_kernels_are_studied_in_small(tmp_path):
+    sizes = [20, 50, 100]
+    small = [f"banks.random.n_kernels={sizes}", "banks.random.kernels[0].features.count=20"]
+    with run_small("large_kernel_count", tmp_path, small) as tree:
+        joined = mkldist.concat(tree, "n_kernels")
+        nodes = method_nodes(joined)
+        assert len(nodes) == 5
+        for node in nodes:
+            assert node.n_kernels.values.tolist() == sizes
+            assert (node.state == "complete").all(), node.name
+            assert (node.gap <= 0.01).all(), node.name
+            assert (node.build_seconds == 0).all()
+            assert (node.pass_bytes > 0).all()
+        level = joined["wdbc/level"].objective.squeeze()
+        assert (level.diff("n_kernels") <= 0.01 * level.isel(n_kernels=0)).all()
 
 
 def test_regression_runs_side_by_side(tmp_path):
@@ -222,7 +245,7 @@ def test_more_labels_err_less(tmp_path):
 
 @pytest.mark.slow
 def test_a_fifth_of_the_labels(tmp_path, data_dir):
-    spec = load_sweep(FOLDER / "lapmkl_table4.toml")
+    spec = load_sweep(shipped_sweeps()["lapmkl_table4"])
     known = {entry.name for entry in list_datasets([data_dir] if data_dir else [])}
     missing = {entry.source or entry.name for entry in spec.datasets} - known
     if missing:

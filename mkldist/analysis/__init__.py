@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         compare_over_data_sets,
         compared_losses,
     )
+    from mkldist.analysis.growth import scaling, scaling_fits
     from mkldist.analysis.kernel_selection import selection_table, weights_at_best
     from mkldist.analysis.over_data_sets import (
         friedman,
@@ -31,12 +32,14 @@ if TYPE_CHECKING:
     )
     from mkldist.analysis.selection_rules import choose_setting
     from mkldist.analysis.stability import selection_stability
+    from mkldist.analysis.sweep_comparison import compare_sweeps
 
 _MODULES = {
     "Overlap": "mkldist.analysis.resampling",
     "choose_setting": "mkldist.analysis.selection_rules",
     "compare_methods": "mkldist.analysis.comparison",
     "compare_over_data_sets": "mkldist.analysis.comparison",
+    "compare_sweeps": "mkldist.analysis.sweep_comparison",
     "compared_losses": "mkldist.analysis.comparison",
     "corrected_interval": "mkldist.analysis.resampling",
     "corrected_t_test": "mkldist.analysis.resampling",
@@ -46,6 +49,8 @@ _MODULES = {
     "holm": "mkldist.analysis.over_data_sets",
     "mcnemar": "mkldist.analysis.paired_points",
     "pairwise_wilcoxon": "mkldist.analysis.over_data_sets",
+    "scaling": "mkldist.analysis.growth",
+    "scaling_fits": "mkldist.analysis.growth",
     "selection_stability": "mkldist.analysis.stability",
     "selection_table": "mkldist.analysis.kernel_selection",
     "signed_rank_posterior": "mkldist.analysis.over_data_sets",
@@ -57,6 +62,7 @@ __all__ = [
     "choose_setting",
     "compare_methods",
     "compare_over_data_sets",
+    "compare_sweeps",
     "compared_losses",
     "corrected_interval",
     "corrected_t_test",
@@ -66,6 +72,8 @@ __all__ = [
     "holm",
     "mcnemar",
     "pairwise_wilcoxon",
+    "scaling",
+    "scaling_fits",
     "selection_stability",
     "selection_table",
     "signed_rank_posterior",

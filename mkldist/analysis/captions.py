@@ -6,8 +6,19 @@ from collections.abc import Sequence
 from typing import Any
 
 from mkldist.analysis.summary import ERRORS, Row
+from mkldist.counted import counted
+from mkldist.solvers.base import StopReason
 
 EDGES_SHOWN = 6
+_REMEDIES = {
+    StopReason.MAX_ITER: "raise max_iter",
+    StopReason.TIME_LIMIT: "raise time_limit",
+    StopReason.STALLED: "rounding allows no further gain; raise tol",
+}
+_PROXIMITIES = {
+    "gap_max": "Largest gap: the relative duality gap of the run furthest from proven optimal.",
+    "stationarity_max": "Stationarity: the largest relative gain left where no gap proves more.",
+}
 
 
 def caption(summary: Sequence[Row], shown: Sequence[Row], *, runs: bool) -> str:
@@ -30,19 +41,27 @@ def caption(summary: Sequence[Row], shown: Sequence[Row], *, runs: bool) -> str:
         lines.append(f"* is the best on the {part} part; [selection] selects without its labels.")
     lines += [
         "Active kernels have a weight above 0.001. Seconds: own time and share of passes.",
-        "Largest gap: the relative duality gap of the run furthest from proven optimal.",
+        *(
+            words
+            for name, words in _PROXIMITIES.items()
+            if not all(is_missing(row.get(name)) for row in summary)
+        ),
     ]
     lines += _edges(summary)
     early = sum(row["early"] for row in summary)
     if early:
-        lines.append(f"! {early} runs stopped before their tolerance; stop_reason says why.")
+        lines.append(f"! {counted(early, 'run')} stopped before the tolerance:")
+        for reason, remedy in _REMEDIES.items():
+            count = sum(row.get(f"early_{reason}", 0) for row in summary)
+            if count:
+                lines.append(f"  {reason} ({count}): {remedy}")
     if not runs:
         lines.append(f"All {sum(row['complete'] for row in summary)} runs ended; none failed.")
     if len(shown) < len(summary):
         lines.append(f"Each method where its mean {lowest} is lowest, of {len(summary)} rows.")
     waiting = sum(row["waiting"] for row in summary)
     if waiting:
-        lines.append(f"{waiting} runs have no outcome yet.")
+        lines.append(f"{counted(waiting, 'run')} without an outcome yet.")
     return "\n".join(lines)
 
 

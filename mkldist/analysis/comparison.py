@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mkldist.analysis.over_data_sets import Friedman, friedman, holm, pairwise_wilcoxon
-from mkldist.analysis.resampling import Overlap, corrected_t_test, correlated_posterior
+from mkldist.analysis.over_data_sets import (
+    Friedman,
+    friedman,
+    holm,
+    largest_of_series,
+    pairwise_wilcoxon,
+)
+from mkldist.analysis.paired_losses import inference, overlap_of, region
+from mkldist.analysis.resampling import Overlap
 from mkldist.arrays import Floats
 from mkldist.results.rows import hyperparameters, method_nodes, place_of
+from mkldist.results.schema import DATASET_SERIES
 from mkldist.results.selected import is_validated, selected
 from mkldist.results.state import RunState
 
@@ -35,6 +44,10 @@ class Compared:
     ----------
     dataset : str
         The data set.
+    series : str
+        Name that it shares with other sizes of it in a scaling study; else its own.
+    loss : str
+        Name of the loss.
     losses : DataFrame
         A row a split, a column a method; NaN where a run is missing.
     overlap : Overlap
@@ -47,6 +60,8 @@ class Compared:
     """
 
     dataset: str
+    series: str
+    loss: str
     losses: pd.DataFrame
     overlap: Overlap
     settings: dict[str, dict[str, Any]]
@@ -76,28 +91,31 @@ def compared_losses(tree: xr.DataTree) -> list[Compared]:
     found = []
     for (dataset, task), members in groups.items():
         columns, settings = {}, {}
+        loss = loss_name([node for _, node in members], task)
         for name, node in members:
-            losses, setting = best_setting(node, loss_name([node for _, node in members], task))
+            losses, setting = best_setting(node, loss)
             if not np.isnan(losses).all():
                 columns[name], settings[name] = losses, setting
         if columns:
             table = pd.DataFrame(columns, index=members[0][1].ds["split"].to_numpy())
             table.index.name = "split"
-            overlap = _overlap(members[0][1].ds)
-            found.append(Compared(dataset, table, overlap, settings, validated))
+            node = members[0][1]
+            series = str(node.attrs.get(DATASET_SERIES, dataset))
+            overlap = overlap_of(node.ds)
+            found.append(Compared(dataset, series, loss, table, overlap, settings, validated))
     return found
 
 
-def compare_methods(tree: xr.DataTree, rope: float = 0.01) -> pd.DataFrame:
+def compare_methods(tree: xr.DataTree, rope: float | None = None) -> pd.DataFrame:
     """Compare every two methods on every data set.
 
     Parameters
     ----------
     tree : xarray.DataTree
         As :func:`mkldist.open_results` returns it.
-    rope : float
-        Half the width of the region of practical equivalence, in units of the loss: a difference of
-        0.01 in error by default.
+    rope : float, optional
+        Half the width of the region of practical equivalence, in units of the loss; by default 0.01
+        of an error, and a hundredth of the mean loss of the second method for real values.
 
     Returns
     -------
@@ -106,12 +124,13 @@ def compare_methods(tree: xr.DataTree, rope: float = 0.01) -> pd.DataFrame:
         loss of the first minus that of the second), ``n_splits``, ``p_value`` and ``p_holm`` of
         the corrected resampled t-test (Holm over the pairs of a data set), and the posterior
         probabilities ``first_better``, ``equivalent`` and ``second_better`` of the correlated
-        t-test.  Pairs with fewer than two splits in common have no row.
+        t-test.  These are NaN where all differences are equal other than 0, which no test can
+        judge.  Pairs with fewer than two splits in common have no row.
     """
     return pairs_of(compared_losses(tree), rope)
 
 
-def pairs_of(compared: Sequence[Compared], rope: float = 0.01) -> pd.DataFrame:
+def pairs_of(compared: Sequence[Compared], rope: float | None = None) -> pd.DataFrame:
     """Return the table of :func:`compare_methods` from losses that have been read."""
     import pandas as pd
 
@@ -126,10 +145,12 @@ def pairs_of(compared: Sequence[Compared], rope: float = 0.01) -> pd.DataFrame:
                 differences = (one.losses[first] - one.losses[second]).dropna().to_numpy()
                 if len(differences) < 2:
                     continue
-                test = corrected_t_test(differences, one.overlap)
-                posterior = correlated_posterior(differences, one.overlap, rope)
+                common = one.losses[[first, second]].dropna()
+                width = region(one.loss, float(common[second].mean()), rope)
+                p_value, posterior = inference(differences, one.overlap, width)
                 place = (one.dataset, first, second)
-                rows.append((*place, test.mean, len(differences), test.p_value, *posterior))
+                mean = float(differences.mean())
+                rows.append((*place, mean, len(differences), p_value, *posterior))
         table = pd.DataFrame(rows, columns=columns)
         table.insert(6, "p_holm", holm(table["p_value"].to_numpy(float)))
         tables.append(table)
@@ -158,8 +179,10 @@ class OverDataSets:
 def compare_over_data_sets(tree: xr.DataTree) -> OverDataSets | None:
     """Compare methods by their mean losses on several data sets; None if there is nothing to rank.
 
-    Only methods with a loss on every data set take part.  Losses of regression, which have the
-    units of their labels, and of classification are ranked alike.
+    Only methods with a loss on every data set take part.  Of several sizes of one data set the
+    largest counts alone: they share their points, and are no independent data sets.
+    Losses of regression, which have the units of their labels, and of classification are ranked
+    alike.
     """
     return ranks_of(compared_losses(tree))
 
@@ -168,7 +191,8 @@ def ranks_of(compared: Sequence[Compared]) -> OverDataSets | None:
     """Return what :func:`compare_over_data_sets` does, from losses that have been read."""
     import pandas as pd
 
-    means = {one.dataset: one.losses.mean() for one in compared}
+    largest = largest_of_series([(one.series, one.overlap.n_train) for one in compared])
+    means = {compared[number].dataset: compared[number].losses.mean() for number in largest}
     losses = pd.DataFrame(means).T.dropna(axis=1)
     if len(losses) < 2 or losses.shape[1] < 2:
         return None
@@ -184,10 +208,17 @@ def loss_name(nodes: Sequence[xr.DataTree], task: str) -> str:
     return SCORES[task][0]
 
 
+def number_of_settings(node: xr.DataTree) -> int:
+    """Return the number of settings of a node's method."""
+    return math.prod(node.sizes[name] for name in hyperparameters(node))
+
+
 def best_setting(node: xr.DataTree, score: str) -> tuple[Floats, dict[str, Any]]:
     """Return a node's losses on the splits at its setting of least mean loss, and the setting.
 
-    Settings with fewer complete runs than others are left out.
+    Settings are compared on the splits that all of them have, so that none wins by easy splits
+    alone; those without any run are left out.  Where no split has all, those of most splits are
+    compared.
     """
     data = node.ds
     n_splits = data.sizes["split"]
@@ -199,7 +230,13 @@ def best_setting(node: xr.DataTree, score: str) -> tuple[Floats, dict[str, Any]]
     array = data[score].copy(data=values).transpose("split", *dims)
     flat = array.to_numpy().reshape(n_splits, -1)
     count = (~np.isnan(flat)).sum(axis=0)
-    means = np.where(count == count.max(), np.nansum(flat, axis=0) / np.maximum(count, 1), np.inf)
+    started = count > 0
+    shared = ~np.isnan(flat[:, started]).any(axis=1)
+    if not shared.any():
+        started = count == count.max()
+        shared = np.ones(n_splits, dtype=np.bool_)
+    sums = np.nansum(flat[shared], axis=0)
+    means = np.where(started, sums / np.maximum((~np.isnan(flat[shared])).sum(axis=0), 1), np.inf)
     best = int(means.argmin())
     place = np.unravel_index(best, array.shape[1:]) if dims else ()
     setting = {
@@ -207,9 +244,3 @@ def best_setting(node: xr.DataTree, score: str) -> tuple[Floats, dict[str, Any]]
         for name, position in zip(dims, place, strict=True)
     }
     return flat[:, best], setting
-
-
-def _overlap(data: xr.Dataset) -> Overlap:
-    """Return the mean sizes of the parts of a node's splits."""
-    n_train, n_test = float(data["n_train"].mean()), float(data["n_test"].mean())
-    return Overlap(n_train, n_test, independent=data.sizes["split"] == 1)

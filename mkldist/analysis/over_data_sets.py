@@ -9,6 +9,7 @@ correction do not have this defect, so :func:`pairwise_wilcoxon` is what verdict
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -25,7 +26,7 @@ def holm(p_values: Floats) -> Floats:
     Parameters
     ----------
     p_values : (k,) float64
-        P-values of k tests.
+        P-values of k tests; NaN for one that does not apply, which does not count and stays NaN.
 
     Examples
     --------
@@ -33,11 +34,35 @@ def holm(p_values: Floats) -> Floats:
     array([0.03, 0.06, 0.06])
     """
     p_values = np.asarray(p_values, dtype=np.float64)
-    order = np.argsort(p_values, kind="stable")
-    steps = p_values[order] * np.arange(len(p_values), 0, -1)
-    adjusted = np.empty_like(p_values)
+    known = np.flatnonzero(~np.isnan(p_values))
+    order = known[np.argsort(p_values[known], kind="stable")]
+    steps = p_values[order] * np.arange(len(order), 0, -1)
+    adjusted = np.full_like(p_values, np.nan)
     adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
     return adjusted
+
+
+def largest_of_series(places: Sequence[tuple[str, float]]) -> list[int]:
+    """Return the positions of the largest data set of each series, in order.
+
+    The sizes of a scaling study are nested samples of one data set, and no test over data sets may
+    count them as several.
+
+    Parameters
+    ----------
+    places : sequence of (str, float)
+        Name of the series and number of training points of each data set.
+
+    Examples
+    --------
+    >>> largest_of_series([("wdbc", 100), ("wdbc", 400), ("heart", 200)])
+    [1, 2]
+    """
+    largest: dict[str, int] = {}
+    for number, (series, size) in enumerate(places):
+        if series not in largest or size > places[largest[series]][1]:
+            largest[series] = number
+    return sorted(largest.values())
 
 
 def pairwise_wilcoxon(scores: pd.DataFrame) -> pd.DataFrame:

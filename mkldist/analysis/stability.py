@@ -10,6 +10,9 @@ import scipy
 
 from mkldist.analysis.resampling import Interval
 
+FEWEST_SPLITS = 5
+"""With fewer splits, the large-sample interval of the measure means nothing."""
+
 
 def selection_stability(selected: npt.NDArray[np.bool_], level: float = 0.95) -> Interval:
     """Return Nogueira's measure of the stability of selections, and its confidence interval.
@@ -20,7 +23,8 @@ def selection_stability(selected: npt.NDArray[np.bool_], level: float = 0.95) ->
         Phi = 1 - mean_m s_m² / (kbar/M (1 - kbar/M)),   s_m² = J/(J-1) p_m (1 - p_m)
 
     with p_m the share of the J splits that select kernel m and kbar the mean number of kernels
-    selected.  The interval is that of their Corollary 9, for a large number of splits.
+    selected.  The interval is that of their Corollary 9, for a large number of splits; below
+    :data:`FEWEST_SPLITS` there is none, because their own scatter then tells nothing of its width.
 
     Parameters
     ----------
@@ -32,7 +36,8 @@ def selection_stability(selected: npt.NDArray[np.bool_], level: float = 0.95) ->
     Returns
     -------
     Interval
-        NaN if all kernels or none are selected in every split, where stability has no meaning.
+        NaN if all kernels or none are selected in every split, where stability has no meaning;
+        its ends are NaN for too few splits.
 
     Raises
     ------
@@ -50,6 +55,8 @@ def selection_stability(selected: npt.NDArray[np.bool_], level: float = 0.95) ->
         return Interval(math.nan, math.nan, math.nan)
     variances = n_splits / (n_splits - 1) * shares * (1.0 - shares)
     phi = 1.0 - float(variances.mean()) / random
+    if n_splits < FEWEST_SPLITS:
+        return Interval(phi, math.nan, math.nan)
     # Theorem 7: the contribution of each split.
     each = (
         z @ shares / n_kernels

@@ -12,7 +12,7 @@ from mkldist.results.node_arrays import NodeArrays, nodes_of
 from mkldist.results.rows import method_nodes, place_of, settings_of
 from mkldist.results.selected import selected
 from mkldist.results.state import RunState
-from mkldist.solvers.base import StopReason
+from mkldist.solvers.base import STATIONARITY, StopReason
 from mkldist.spec.search import TRIAL
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 ROUNDING = 1.0 + 1e-12  # of means that are equal but for the order of their sums
+EARLY = tuple(reason for reason in StopReason if reason is not StopReason.CONVERGED)
 IDENTITY_COLUMNS = 3  # data set, bank and method
 
 
@@ -44,6 +45,8 @@ def summary(tree: xr.DataTree) -> pd.DataFrame:
             ``classification`` or ``regression``;
         ``complete``, ``failed``, ``waiting``, ``early``
             numbers of runs by state; ``early`` runs are complete but missed their tolerance;
+        ``early_max_iter``, ``early_time_limit``, ``early_stalled``
+            numbers of these by the reason for which they stopped;
         ``test_error_mean``, ``test_error_sd``
             fraction of misclassified test points; NaN for regression or without test points;
         ``unlabelled_error_mean``, ``unlabelled_error_sd``
@@ -56,7 +59,9 @@ def summary(tree: xr.DataTree) -> pd.DataFrame:
         ``seconds_mean``, ``seconds_sd``
             own time of the run and its share of the passes;
         ``gap_max``
-            the largest certified relative duality gap;
+            the largest certified relative duality gap; NaN where no run has one;
+        ``stationarity_max``
+            the largest stationarity, of methods whose problem is not convex;
         ``validation_error_mean``, ``validation_error_sd``, ``validation_rmse_mean`` …
             losses on the inner folds of a sweep with ``[selection]``;
         ``best``
@@ -154,7 +159,7 @@ ERRORS = ("validation_error", "test_error", "unlabelled_error")
 """Losses of classification by which rows are ranked: the first that a row has."""
 _IDENTITY = ("dataset", "bank", "method")
 _SCORES = (*ERRORS, "validation_rmse", "rmse", "r2")
-INPUTS = ("state", "stop_reason", *_SCORES, "active_kernels", "gap", "seconds")
+INPUTS = ("state", "stop_reason", *_SCORES, "active_kernels", "gap", STATIONARITY, "seconds")
 """Variables that :func:`summary_rows` needs."""
 
 
@@ -221,7 +226,8 @@ def _averages(planned: Array, values: dict[str, Array]) -> dict[str, Array]:
     state = values.get("state", nothing)
     complete = planned & (state == RunState.COMPLETE.value)
     failed = planned & (state == RunState.FAILED.value)
-    early = complete & (values.get("stop_reason", nothing) != StopReason.CONVERGED.value)
+    reason = values.get("stop_reason", nothing)
+    early = complete & (reason != StopReason.CONVERGED.value)
 
     def of_complete(name: str) -> Floats:
         return np.where(complete, values.get(name, nothing).astype(float), np.nan)
@@ -233,6 +239,7 @@ def _averages(planned: Array, values: dict[str, Array]) -> dict[str, Array]:
         "failed": failed.sum(axis=0),
         "waiting": (planned & ~complete & ~failed).sum(axis=0),
         "early": early.sum(axis=0),
+        **{f"early_{one}": (complete & (reason == one.value)).sum(axis=0) for one in EARLY},
         **{f"{score}_mean": mean for score, (mean, _) in scores.items()},
         **{f"{score}_sd": sd for score, (_, sd) in scores.items()},
         "active_mean": active[0],
@@ -240,6 +247,7 @@ def _averages(planned: Array, values: dict[str, Array]) -> dict[str, Array]:
         "seconds_mean": taken[0],
         "seconds_sd": taken[1],
         "gap_max": np.fmax.reduce(of_complete("gap"), axis=0),
+        "stationarity_max": np.fmax.reduce(of_complete(STATIONARITY), axis=0),
     }
 
 

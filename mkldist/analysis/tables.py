@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from mkldist.analysis.captions import caption, is_missing
 from mkldist.analysis.summary import (
+    EARLY,
     INPUTS,
     Row,
     loss_of,
@@ -15,11 +16,11 @@ from mkldist.analysis.summary import (
     summary_rows,
 )
 from mkldist.results import node_arrays
-from mkldist.results.newest import n_behind, with_newest
+from mkldist.results.newest import later_words, n_behind, with_newest
 from mkldist.results.output import OutputFolder
 from mkldist.results.records import RecordStore
 from mkldist.results.selected import is_validated
-from mkldist.results.tree import current, open_results
+from mkldist.results.tree import current, read_tree
 from mkldist.results.tree_index import TreeIndex
 
 if TYPE_CHECKING:
@@ -36,7 +37,8 @@ _ENDLESS = 10_000
 _AVERAGED = ("test_error", "unlabelled_error", "validation_error", "rmse", "validation_rmse", "r2",
              "active", "seconds")  # fmt: skip
 _MEASURES = frozenset(
-    ("complete", "failed", "waiting", "early", "gap_max", "task", "best", "edge",
+    ("complete", "failed", "waiting", "early", "gap_max", "stationarity_max", "task", "best",
+     "edge", *(f"early_{one}" for one in EARLY),
      *(f"{name}_{of}" for name in _AVERAGED for of in ("mean", "sd")))
 )  # fmt: skip
 _IDENTITY = ("dataset", "bank", "method")
@@ -46,8 +48,9 @@ _ERRORS = {
     "unlabelled_error": "unlabelled\nerror %",
 }
 _LOSSES = {"validation_rmse": "validation\nRMSE", "rmse": "RMSE"}
+_PROXIMITIES = {"gap_max": "largest\ngap", "stationarity_max": "station-\narity"}
 _MISSED, _MET = " !", "  "  # marks of runs that missed or met their tolerance
-_NOTHING = "–"  # noqa: RUF001, the dash that stands for a missing number
+NOTHING = "–"  # noqa: RUF001, the dash that stands for a missing number
 
 
 @dataclass(frozen=True)
@@ -156,10 +159,14 @@ def recorded_table(path: Path) -> SummaryTable:
     index = TreeIndex(current(path))
     store = RecordStore(OutputFolder(index.path.parent).records)
     if node_arrays.is_validated(index):
-        table, behind = results_table(open_results(path)), n_behind(index, store)
-        said = f"{table.note}\n{behind} runs were recorded after the results were last written."
-        return replace(table, note=said) if behind else table
+        table, later = results_table(read_tree(path)), later_words(n_behind(index, store))
+        return replace(table, note=f"{table.note}\n{later}") if later else table
     return table_of(summary_rows(with_newest(node_arrays.nodes_in(index, INPUTS), index, store)))
+
+
+def recorded_rows(path: Path) -> list[Row]:
+    """Return the rows of :func:`recorded_table`, for other programs."""
+    return recorded_table(path).summary
 
 
 def summary_table(summary: pd.DataFrame, *, row_limit: int = ROW_LIMIT) -> SummaryTable:
@@ -197,10 +204,12 @@ def _tables_of(
     losses = _losses_of(shown, _LOSSES if task == "regression" else _ERRORS)
     scores = [*losses.values(), *(["R²"] if task == "regression" else [])]
     early = any(row["early"] for row in shown)
-    gap = "largest  \ngap  " if early else "largest\ngap"
-    measures = [*scores, "active\nkernels", "seconds", gap, *(["failed\nruns"] * detail.runs)]
+    left = _proximities_of(shown)
+    mark = _MET if early else ""
+    headed = [_PROXIMITIES[name].replace("\n", f"{mark}\n") + mark for name in left]
+    measures = [*scores, "active\nkernels", "seconds", *headed, *(["failed\nruns"] * detail.runs)]
     headings = ["method", *_hyperparameter_heading(names), *measures]
-    rows = [_cells(row, names, [*losses], detail, early=early) for row in shown]
+    rows = [_cells(row, names, [*losses], left, detail, early=early) for row in shown]
     # Equal widths in every cell of a column give the tables of all data sets the same columns.
     widths = [max(map(_width, column)) for column in zip(headings, *rows, strict=True)]
     n_left = len(headings) - len(measures)
@@ -219,6 +228,12 @@ def _losses_of(rows: Sequence[Row], headings: Mapping[str, str]) -> dict[str, st
     found = {n: h for n, h in headings.items() if not all(is_missing(r[f"{n}_mean"]) for r in rows)}
     test = "rmse" if "rmse" in headings else "test_error"
     return found or {test: headings[test]}
+
+
+def _proximities_of(rows: Sequence[Row]) -> list[str]:
+    """Return the measures of what is left to gain that any row has, or else the gap."""
+    found = [name for name in _PROXIMITIES if not all(is_missing(row.get(name)) for row in rows)]
+    return found or ["gap_max"]
 
 
 def _table(
@@ -287,8 +302,15 @@ def _best_of_each(summary: Sequence[Row]) -> list[Row]:
 
 
 def _cells(
-    row: Row, names: list[str], losses: Sequence[str], detail: _Detail, *, early: bool
+    row: Row,
+    names: list[str],
+    losses: Sequence[str],
+    proximities: Sequence[str],
+    detail: _Detail,
+    *,
+    early: bool,
 ) -> list[str]:
+    mark = _MISSED if row["early"] else _MET if early else ""
     failed = int(row["failed"])
     runs = failed + int(row["complete"]) + int(row["waiting"])
     return [
@@ -297,7 +319,7 @@ def _cells(
         *_scores(row, losses),
         _mean_sd(row["active_mean"], row["active_sd"] if detail.spread else float("nan"), 1),
         _seconds(row["seconds_mean"]),
-        _gap(row["gap_max"]) + (_MISSED if row["early"] else _MET if early else ""),
+        *(_gap(row.get(name)) + mark for name in proximities),
         *([f"{failed}/{runs}"] * detail.runs),
     ]
 
@@ -312,7 +334,7 @@ def _scores(row: Row, losses: Sequence[str]) -> list[str]:
         cell + (" *" if row["best"] and n == ranking else "  ") for n, cell in enumerate(cells)
     ]
     if row["task"] == "regression":
-        cells.append(_NOTHING if is_missing(row["r2_mean"]) else f"{row['r2_mean']:.3f}")
+        cells.append(NOTHING if is_missing(row["r2_mean"]) else f"{row['r2_mean']:.3f}")
     return cells
 
 
@@ -322,7 +344,7 @@ def _percent(mean: float, sd: float) -> str:
 
 def _rmse(mean: float, sd: float) -> str:
     if is_missing(mean):
-        return _NOTHING
+        return NOTHING
     return _digits(mean, 4) + ("" if is_missing(sd) else f" ± {_digits(sd, 2)}")
 
 
@@ -345,19 +367,19 @@ def _value(value: Any) -> str:
 
 def _mean_sd(mean: float, sd: float, digits: int) -> str:
     if is_missing(mean):
-        return _NOTHING
+        return NOTHING
     return f"{mean:.{digits}f}" + ("" if is_missing(sd) else f" ± {sd:.{digits}f}")
 
 
 def _seconds(seconds: float) -> str:
     if is_missing(seconds):
-        return _NOTHING
+        return NOTHING
     if seconds >= 100:
         return f"{seconds:.0f}"
     return f"{seconds:.1f}" if seconds >= 10 else f"{seconds:.2f}"
 
 
-def _gap(gap: float) -> str:
-    if is_missing(gap):
-        return _NOTHING
+def _gap(gap: float | None) -> str:
+    if gap is None or is_missing(gap):
+        return NOTHING
     return f"{gap:.1e}" if gap else "0"

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from mkldist.cli.json_output import json_option, print_json
 from mkldist.cli.options import GivenSweep, cluster_options, sweep_options
+from mkldist.counted import counted
 from mkldist.errors import EXIT_BAD_INPUT
 
 if TYPE_CHECKING:
@@ -23,7 +26,10 @@ def command() -> None:
 @command.command("build")
 @sweep_options
 @cluster_options
-def build(sweep: GivenSweep, output: Path | None, connect_options: ConnectOptions) -> None:
+@json_option("folder", "banks", "blocks", "bytes")
+def build(
+    sweep: GivenSweep, output: Path | None, connect_options: ConnectOptions, as_json: bool
+) -> None:
     """Compute the Gram matrices of sweep FILE that are missing or damaged."""
     from rich.console import Console
 
@@ -40,22 +46,32 @@ def build(sweep: GivenSweep, output: Path | None, connect_options: ConnectOption
             console=Console(stderr=True),
             allow_code=sweep.allow_code,
         )
+    if as_json:
+        print_json(
+            {"folder": built.root, "banks": built.banks, "blocks": built.blocks,
+             "bytes": built.bytes}
+        )  # fmt: skip
+        return
     click.echo(
-        f"{len(built.banks)} banks in {built.root}: computed {built.blocks} blocks, "
+        f"{counted(len(built.banks), 'bank')} in {built.root}: computed "
+        f"{counted(built.blocks, 'block')}, "
         f"{readable_bytes(built.bytes)}"
     )
 
 
 @command.command("show")
 @click.argument("folder")
-def show(folder: str) -> None:
+@json_option("banks")
+def show(folder: str, as_json: bool) -> None:
     """List the banks in FOLDER (a path or a URL), e.g. results/banks."""
+    rows = [_row(folder, bank) for bank in _banks(folder)]
+    if as_json:
+        print_json({"banks": rows})
+        return
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
 
-    from mkldist.errors import StoreError
-    from mkldist.gram.store import GramStore
     from mkldist.memory import readable_bytes
 
     table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
@@ -64,55 +80,98 @@ def show(folder: str) -> None:
         table.add_column(heading)
     for heading in ("M", "n", "dtype", "bytes", "blocks"):
         table.add_column(heading, justify="right")
-    for bank in _banks(folder):
-        try:
-            store = GramStore.open(folder, bank)
-        except StoreError as error:
-            table.add_row(bank, f"damaged: {error.found}", style="red")
+    for row in rows:
+        if row["damaged"]:
+            table.add_row(row["id"], f"damaged: {row['damaged']}", style="red")
             continue
-        n_blocks = len(store.blocks)
         table.add_row(
-            bank,
-            str(store.attrs.get("dataset", "")),
-            str(store.attrs.get("label", "")),
-            str(store.n_kernels),
-            str(store.layout.n_points),
-            store.dtype.name,
-            readable_bytes(store.n_bytes),
-            f"{n_blocks - len(store.missing())}/{n_blocks}",
+            row["id"],
+            row["dataset"],
+            row["kernels"],
+            str(row["n_kernels"]),
+            str(row["n_points"]),
+            row["dtype"],
+            readable_bytes(row["bytes"]),
+            f"{row['blocks'] - row['missing_blocks']}/{row['blocks']}",
         )
     Console().print(table)
 
 
+def _row(folder: str, bank: str) -> dict[str, Any]:
+    """Return what is known of a bank; of a damaged one its id and the damage."""
+    from mkldist.errors import StoreError
+    from mkldist.gram.store import GramStore
+
+    try:
+        store = GramStore.open(folder, bank)
+    except StoreError as error:
+        return {"id": bank, "damaged": error.found}
+    return {
+        "id": bank,
+        "damaged": "",
+        "dataset": str(store.attrs.get("dataset", "")),
+        "kernels": str(store.attrs.get("label", "")),
+        "n_kernels": store.n_kernels,
+        "n_points": store.layout.n_points,
+        "dtype": store.dtype.name,
+        "bytes": store.n_bytes,
+        "blocks": len(store.blocks),
+        "missing_blocks": len(store.missing()),
+    }
+
+
 @command.command("verify")
 @click.argument("folder")
-def verify(folder: str) -> None:
+@json_option("banks")
+def verify(folder: str, as_json: bool) -> None:
     """Read every block of the banks in FOLDER (a path or a URL) and check it.
 
     Damaged blocks are marked as missing: the next sweep or 'mkldist bank build' computes them
     again.  The exit code is 2 if any block is damaged.
     """
+    rows = []
+    for bank in _banks(folder):
+        rows.append(_verified(folder, bank))
+        if not as_json:
+            for line in _verdict(rows[-1]):
+                click.echo(line)
+    if as_json:
+        print_json({"banks": rows})
+    if any(row["damaged"] or row["damaged_blocks"] for row in rows):
+        sys.exit(EXIT_BAD_INPUT)
+
+
+def _verified(folder: str, bank: str) -> dict[str, Any]:
+    """Read the blocks of a bank and mark damaged ones as missing; return what was found."""
     from mkldist.errors import StoreError
     from mkldist.gram.store import GramStore
 
-    n_damaged = 0
-    for bank in _banks(folder):
-        try:
-            store = GramStore.open(folder, bank)
-        except StoreError as error:
-            click.echo(f"{bank}: damaged: {error.found}")
-            n_damaged += 1
-            continue
-        bad, missing = store.verify(), len(store.missing())
-        store.invalidate(bad)
-        n_damaged += len(bad)
-        words = f"{len(bad)} damaged" if bad else "sound"
-        words += f", {missing} missing" if missing else ""
-        click.echo(f"{bank}: {len(store.blocks)} blocks, {words}")
-        for block in bad:
-            click.echo(f"  block {block.index}: marked as missing; a sweep will compute it")
-    if n_damaged:
-        sys.exit(EXIT_BAD_INPUT)
+    try:
+        store = GramStore.open(folder, bank)
+    except StoreError as error:
+        return {"id": bank, "damaged": error.found, "damaged_blocks": []}
+    bad, missing = store.verify(), len(store.missing())
+    store.invalidate(bad)
+    return {
+        "id": bank,
+        "damaged": "",
+        "blocks": len(store.blocks),
+        "missing_blocks": missing,
+        "damaged_blocks": [block.index for block in bad],
+    }
+
+
+def _verdict(row: dict[str, Any]) -> Iterator[str]:
+    """Yield lines on a bank that was verified."""
+    if row["damaged"]:
+        yield f"{row['id']}: damaged: {row['damaged']}"
+        return
+    bad, missing = row["damaged_blocks"], row["missing_blocks"]
+    words = f"{len(bad)} damaged" if bad else "sound"
+    words += f", {missing} missing" if missing else ""
+    yield f"{row['id']}: {row['blocks']} blocks, {words}"
+    for index in bad:
+        yield f"  block {index}: marked as missing; a sweep will compute it"
 
 
 def _banks(folder: str) -> list[str]:

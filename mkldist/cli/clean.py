@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from mkldist.cli.completion import complete_results
+from mkldist.cli.json_output import json_option, print_json
+from mkldist.counted import counted
 
 if TYPE_CHECKING:
     from mkldist.run.clean import StoredBank
@@ -17,19 +19,29 @@ if TYPE_CHECKING:
 @click.command("clean")
 @click.argument("path", type=click.Path(path_type=Path), shell_complete=complete_results)
 @click.option("--yes", is_flag=True, help="Remove without asking.")
-def command(path: Path, yes: bool) -> None:
+@json_option("banks", "bytes", "removed_bytes")
+def command(path: Path, yes: bool, as_json: bool) -> None:
     """Remove the Gram matrices that the sweep PATH stored; print what and how much, and ask.
 
     PATH is the folder of a sweep's results, its file or its name; or a folder of many sweeps
     such as results, for all that they stored.  Records, results and snapshots stay.  A sweep that
     needs the Gram matrices later computes them again.  While a sweep uses a folder of banks,
-    nothing is removed from it.
+    nothing is removed from it.  --json asks nothing, and removes nothing without --yes.
     """
     from mkldist.memory import readable_bytes
     from mkldist.run.clean import remove, stored_banks, total_bytes
     from mkldist.run.places import results_of
 
-    banks = stored_banks(results_of(path))
+    banks = stored_banks(results_of(path, several=True))
+    if as_json:
+        rows = [
+            {"folder": bank.root, "id": Path(bank.store.location).name, "kernels": bank.words,
+             "bytes": bank.n_bytes, "copy": bank.copy, "copy_bytes": bank.copy_bytes}
+            for bank in banks
+        ]  # fmt: skip
+        n_bytes = total_bytes(banks)
+        print_json({"banks": rows, "bytes": n_bytes, "removed_bytes": remove(banks) if yes else 0})
+        return
     if not banks:
         click.echo(f"{path}: no Gram matrices are stored")
         return
@@ -51,14 +63,14 @@ def _lines(banks: Sequence[StoredBank]) -> Iterator[str]:
         groups.setdefault((bank.root, bank.words), []).append(bank)
     for (root, words), those in groups.items():
         size = readable_bytes(sum(bank.n_bytes for bank in those))
-        yield f"{root}: {len(those)} banks of {words}, {size}"
+        yield f"{root}: {counted(len(those), 'bank')} of {words}, {size}"
     copies: dict[Path, list[StoredBank]] = {}
     for bank in banks:
         if bank.copy is not None:
             copies.setdefault(bank.copy.parent, []).append(bank)
     for folder, those in copies.items():
         size = readable_bytes(sum(bank.copy_bytes for bank in those))
-        yield f"{folder}: {len(those)} copies of them, {size}"
+        yield f"{folder}: {counted(len(those), 'copy', 'copies')} of them, {size}"
 
 
 def _agreed(question: str) -> bool:

@@ -21,6 +21,16 @@ def complete_results(context: Context, parameter: Parameter, typed: str) -> list
     return _or_paths(typed, [path.parent.name for path in Path("results").glob("*/sweep.json")])
 
 
+def complete_compared(context: Context, parameter: Parameter, typed: str) -> list[CompletionItem]:
+    """Return the sweeps that have results here and the names of methods."""
+    if not context.params.get(str(parameter.name)):
+        return complete_results(context, parameter, typed)
+    from mkldist.methods.names import TITLES
+
+    known = [path.parent.name for path in Path("results").glob("*/sweep.json")]
+    return _or_paths(typed, [*known, *TITLES])
+
+
 def complete_methods(context: Context, parameter: Parameter, typed: str) -> list[CompletionItem]:
     """Return the names of methods."""
     from mkldist.methods.names import TITLES

@@ -5,10 +5,15 @@ from __future__ import annotations
 import sys
 import textwrap
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from mkldist.cli.json_output import json_option, print_json
 from mkldist.errors import EXIT_BAD_INPUT
+
+if TYPE_CHECKING:
+    from mkldist.run.doctor import Finding
 
 WIDTH = 100
 COLUMN = 15
@@ -21,27 +26,36 @@ COLUMN = 15
     default=Path(),
     required=False,
 )
-def command(folder: Path) -> None:
+@json_option("findings")
+def command(folder: Path, as_json: bool) -> None:
     """Look at software, processors, memory, caches, and the disk of FOLDER, by default this one.
 
     A file of 64 MiB is written to FOLDER and removed.  The exit code is 2 if no sweep could run.
     """
     from mkldist.run.doctor import examine
 
-    hindered = False
+    findings = []
     for finding in examine(folder):
-        hindered |= finding.hinders
-        for line in textwrap.wrap(
-            finding.words,
-            WIDTH - COLUMN,
-            initial_indent=f"{finding.name:{COLUMN}}",
-            subsequent_indent=" " * COLUMN,
-            break_long_words=False,
-            break_on_hyphens=False,
-        ):
-            click.echo(line)
-        if finding.advice:
-            color = "red" if finding.hinders else "yellow"
-            click.echo(" " * COLUMN + click.style(f"→ {finding.advice}", fg=color))
-    if hindered:
+        findings.append(finding)
+        if not as_json:
+            _print(finding)
+    if as_json:
+        print_json({"findings": findings})
+    if any(finding.hinders for finding in findings):
         sys.exit(EXIT_BAD_INPUT)
+
+
+def _print(finding: Finding) -> None:
+    """Print a finding, wrapped, and its advice."""
+    for line in textwrap.wrap(
+        finding.words,
+        WIDTH - COLUMN,
+        initial_indent=f"{finding.name:{COLUMN}}",
+        subsequent_indent=" " * COLUMN,
+        break_long_words=False,
+        break_on_hyphens=False,
+    ):
+        click.echo(line)
+    if finding.advice:
+        color = "red" if finding.hinders else "yellow"
+        click.echo(" " * COLUMN + click.style(f"→ {finding.advice}", fg=color))

@@ -7,6 +7,8 @@ from pathlib import Path
 import click
 
 from mkldist.cli.completion import complete_results
+from mkldist.cli.later_runs import tell_later_runs
+from mkldist.counted import counted
 from mkldist.results.formats import ENDINGS, format_of
 
 
@@ -46,10 +48,11 @@ def command(path: Path, kind: str | None, destination: Path | None, overwrite: b
     target = destination or Path(path.resolve().name + ENDINGS[kind])
     for file in export(path, kind, target, overwrite=overwrite):
         click.echo(str(file))
+    tell_later_runs(path)
     others = sweep_status(path).others
     if others:
+        runs = counted(others, "more run is", "more runs are")
         click.echo(
-            f"{others} more runs are recorded that are not in the plan of the last call, and are "
-            "not exported",
+            f"{runs} recorded beside the plan of the last call, and not exported",
             err=True,
         )

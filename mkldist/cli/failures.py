@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import traceback
@@ -10,7 +11,7 @@ from contextlib import contextmanager
 
 import click
 
-from mkldist.errors import EXIT_BAD_INPUT, EXIT_INTERNAL, EXIT_INTERRUPTED, MkldistError
+from mkldist.errors import EXIT_BAD_INPUT, EXIT_INTERNAL, EXIT_INTERRUPTED, InputError, MkldistError
 
 DEBUG_VARIABLE = "MKLDIST_DEBUG"
 
@@ -40,6 +41,10 @@ def reporting() -> Iterator[None]:
         _say(f"{error.kind}: {error}", error.exit_code)
     except Exception as error:
         _show_traceback()
+        if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+            where = f"{str(error.filename)[:60]}..."
+            refused = InputError(where, "a name that is too long", "the path of a file")
+            _say(f"{refused.kind}: {refused}", EXIT_BAD_INPUT)
         _say(
             f"internal error: {type(error).__name__}: {error}. "
             f"Set {DEBUG_VARIABLE}=1 to see where, and please report it.",

@@ -60,7 +60,7 @@ def command(
     where the sweep has [selection], else the mean error on the test parts.
     """
     from mkldist.errors import OutputError
-    from mkldist.refit.all_rows import refit
+    from mkldist.refit.all_rows import prepared_fit, refit
     from mkldist.refit.choice import Wanted, choose
     from mkldist.run.places import results_of
 
@@ -71,9 +71,12 @@ def command(
         hint = "Choose another name with -o, or replace the file by --overwrite"
         raise OutputError(str(file), "a file of that name", "a new file", hint)
     choice = choose(results, wanted)
+    prepared = prepared_fit(results, choice)
     click.echo(f"setting:  {choice.words} on {choice.dataset}, kernels of {choice.bank}")
     click.echo(f"chosen:   {_chosen(choice)}")
-    model = refit(results, choice, split)
+    if choice.note:
+        click.echo(f"note:     {choice.note}")
+    model = refit(results, choice, split, prepared)
     model.save(file)
     for line in _lines(model, file):
         click.echo(line)
@@ -97,28 +100,31 @@ def _chosen(choice: Choice) -> str:
     said = choice.said
     if " on the " in said:
         said += "; new rows may have a larger error than the parts that chose it"
-    if choice.changed:
-        said += f"; the sweep did not run {', '.join(choice.changed)} at this value"
     return said
 
 
 def _lines(model: Model, file: Path) -> list[str]:
     """Return lines about a model that was written."""
+    from mkldist.counted import counted
     from mkldist.memory import readable_bytes
 
     facts, classes = model.facts, model.outcome.classes
-    rows = f"{facts['rows']} rows, {len(model.feature_names)} features"
+    views = "".join(f"--view {name}=FILE " for name in model.needed_views)
+    rows = f"{facts['rows']} rows, {counted(len(model.feature_names), 'feature')}"
+    if model.texts is not None:
+        rows += f", {counted(len(model.texts.names), 'column')} of texts"
     if facts["split"] is not None:
         rows += f", the training part of split {facts['split']}"
     size = readable_bytes(file.stat().st_size)
     kernels = f"active kernels: {model.n_kernels}, support vectors: {model.n_support}"
     bounds = f"objective {facts['objective']:.6g}, at least {facts['dual_objective']:.6g}"
+    left = next(f"{n} {facts[n]:.1e}" for n in ("gap", "stationarity") if n in facts)
     return [
         *([] if classes is None else [f"classes:  {_classes(classes.tolist())}"]),
         f"fitted:   {rows}; {kernels}",
-        f"proven:   {bounds}, gap {facts['gap']:.1e} ({facts['stop_reason']})",
+        f"proven:   {bounds}, {left} ({facts['stop_reason']})",
         f"model:    {file}, {size}",
-        f"predict:  mkldist predict {file} DATA -o predictions.csv",
+        f"predict:  mkldist predict {file} DATA {views}-o predictions.csv",
     ]
 
 

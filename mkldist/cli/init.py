@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING
@@ -12,6 +13,9 @@ import click
 if TYPE_CHECKING:
     from mkldist.data.first_look import Column
     from mkldist.run.first_sweep import Facts
+
+SHOWN = 8
+OTHER_FILE = "join files by [[datasets.views]]"
 
 
 @click.command("init")
@@ -51,12 +55,19 @@ def _facts(data: Path, label: str | None) -> Facts:
     """Return what the data are like: of a table by its columns, of others by the data set."""
     from mkldist.data.catalogue import load_dataset
     from mkldist.data.first_look import TABLES, FirstLook, check_label, read_columns
+    from mkldist.data.opening import check_file
+    from mkldist.errors import DataError
     from mkldist.run.first_sweep import Facts, sweep_name
     from mkldist.spec.model import DatasetSpec
 
+    check_file(data, str(data))
     if not data.name.casefold().endswith(TABLES):
         spec = DatasetSpec(name=sweep_name(data), file=str(data.absolute()), label=label)
-        found = load_dataset(spec, (), Path(), seed=0)
+        try:
+            found = load_dataset(spec, (), Path(), seed=0)
+        except DataError as error:  # in the words of this command, not in those of a sweep file
+            hint = error.hint.replace("Set label = ", "Give --label ")
+            raise DataError(error.where, error.found, error.expected, hint) from None
         return Facts(found.n_points, found.n_features, found.classes is None, label)
     columns = read_columns(data)
     if label is not None:
@@ -72,23 +83,40 @@ def _label(columns: dict[str, Column], data: Path) -> str:
     mkldist.errors.DataError
         If nobody is there to answer.
     """
-    from mkldist.data.first_look import likely_label, possible_labels
+    from mkldist.data.first_look import MOST_CLASSES, likely_label, possible_labels
     from mkldist.errors import DataError
 
     likely = likely_label(columns)
     if likely is not None:
         return likely
-    possible = possible_labels(columns) or list(columns)
+    possible = possible_labels(columns)
+    few = [name for name in possible if len(columns[name].counts) <= MOST_CLASSES]
     if not sys.stdin.isatty():
         raise DataError(
             str(data),
             "no column that is called label, class, target, y or diagnosis",
             "the name of the label column",
-            f"Give --label, one of {', '.join(map(repr, possible))}",
+            _advice(few, possible or list(columns)),
         )
-    for name in possible:
+    possible = possible or list(columns)
+    shown_names = few or possible
+    for name in shown_names:
         values = columns[name].counts
         shown = ", ".join(list(values)[:5])
         click.echo(f"  {name}: {len(values)} values ({shown}{', …' if len(values) > 5 else ''})")
+    if len(shown_names) < len(possible):
+        click.echo("  all others hold more values, such as real values for regression")
     choice = click.Choice(possible)
     return str(click.prompt("Which column holds the labels?", type=choice, show_choices=False))
+
+
+def _advice(few: Sequence[str], possible: Sequence[str]) -> str:
+    """Return the columns that may be the label, in words: first those of few values."""
+    from mkldist.data.listing import first_of
+
+    if not few:
+        listed = first_of([repr(name) for name in possible], SHOWN)
+        return f"Give --label, one of {listed}; or, if labels stand in another file, {OTHER_FILE}"
+    listed = first_of([repr(name) for name in few], SHOWN)
+    others = "; all others hold more values" if len(few) < len(possible) else ""
+    return f"Give --label, one of {listed}{others}. If labels stand in another file, {OTHER_FILE}"

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
-    from mkldist.solvers.base import Method, SolverParams
+    from mkldist.solvers.base import Method
+    from mkldist.solvers.solver_params import SolverParams
 
 WIDTH = 80
 _INDENT = 15
@@ -25,7 +26,7 @@ def method_card(method: Method) -> Iterator[str]:
     method : Method
         The method.
     """
-    from mkldist.solvers.base import SolverParams
+    from mkldist.solvers.solver_params import SolverParams
 
     yield from _entry("problem", method.problem)
     yield from _entry("loss", method.loss)

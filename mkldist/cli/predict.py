@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -19,11 +20,19 @@ import click
     help="CSV file to write.",
 )
 @click.option(
+    "--view",
+    "views",
+    multiple=True,
+    metavar="NAME=FILE",
+    help="File of a view that stands beside DATA, e.g. expression=new.csv; may be repeated.",
+)
+@click.option(
     "--ignore",
     "ignored",
     multiple=True,
     metavar="COLUMN",
-    help="Column of DATA that the model does not know, to be left out; may be repeated.",
+    help="Column of DATA, or VIEW.COLUMN, that the model does not know, to be left out; may be "
+    "repeated.",
 )
 @click.option(
     "--threads",
@@ -36,6 +45,7 @@ def command(
     model: Path,
     data: Path,
     target: Path,
+    views: tuple[str, ...],
     ignored: tuple[str, ...],
     n_threads: int | None,
     overwrite: bool,
@@ -46,6 +56,10 @@ def command(
     on, in any order; a label column may be there and is not used.  Tables of any length take
     little memory.  The output has a row for each row of DATA: the name of the row if the sweep set
     id, the prediction, and for classes the decision values.
+
+    A model of views from several files needs each of these by --view, joined to DATA by the column
+    of ids.  A view of Gram matrices is a .npz file of kernel values between the rows of DATA and
+    those of the model (grams, ids, points).
     """
     from mkldist.models.model import load_model
     from mkldist.models.predictions import write_predictions
@@ -53,11 +67,28 @@ def command(
 
     fitted = load_model(model)
     done = write_predictions(
-        fitted, data, target, ignored=ignored, overwrite=overwrite, n_threads=n_threads
-    )
+        fitted, data, target, views=_files(views), ignored=ignored, overwrite=overwrite,
+        n_threads=n_threads,
+    )  # fmt: skip
     classes = fitted.outcome.classes
     names = [] if classes is None else classes.tolist()
     counts = "".join(f", {name}: {done.counts[name]}" for name in names)
     click.echo(f"{target}: {done.n_rows} rows{counts}")
-    for line in unseen_lines(done.unseen):
+    for line in [*unseen_lines(done.unseen), *done.notes]:
         click.echo(f"note: {line}", err=True)
+
+
+def _files(views: Sequence[str]) -> dict[str, Path]:
+    """Return the files of ``NAME=FILE`` by the names of their views."""
+    from mkldist.errors import InputError
+
+    found: dict[str, Path] = {}
+    for text in views:
+        name, equals, file = text.partition("=")
+        if not equals or not name.strip() or not file.strip():
+            found_here, expected = "no name and file", "NAME=FILE, such as expression=new.csv"
+            raise InputError(f"--view {text}", found_here, expected)
+        if name.strip() in found:
+            raise InputError(f"--view {text}", f"a second file of {name.strip()!r}", "one")
+        found[name.strip()] = Path(file.strip())
+    return found

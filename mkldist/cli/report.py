@@ -7,6 +7,8 @@ from pathlib import Path
 import click
 
 from mkldist.cli.completion import complete_results
+from mkldist.cli.json_output import json_option, print_json
+from mkldist.cli.later_runs import tell_later_runs
 
 
 @click.command("report")
@@ -19,15 +21,33 @@ from mkldist.cli.completion import complete_results
     "--figures", type=click.Path(file_okay=False, path_type=Path),
     help="Write each figure to this folder as PDF, SVG, PNG and CSV.",
 )  # fmt: skip
-def command(results: Path, page: Path, figures: Path | None) -> None:
+@click.option(
+    "--overwrite", is_flag=True, help="Replace a file that is no page of mkldist."
+)  # fmt: skip
+@json_option("headline", "note", "page", "figures")
+def command(
+    results: Path, page: Path, figures: Path | None, overwrite: bool, as_json: bool
+) -> None:
     """Write the results of a sweep, running or finished, to one page.
 
     RESULTS is a sweep file, its name or the folder of its results.
     """
+    from mkldist.report.page_target import check_target
+
+    check_target(page, overwrite=overwrite)
     from mkldist.report.page import write_report
     from mkldist.run.places import results_of
 
-    report = write_report(results_of(results), page, figures)
+    path = results_of(results)
+    report = write_report(path, page, figures)
+    tell_later_runs(path)
+    if as_json:
+        charts = report.charts if figures is not None else []
+        written = [file for chart in charts for file in chart.files(figures or Path())]
+        print_json(
+            {"headline": report.headline, "note": report.note, "page": page, "figures": written}
+        )
+        return
     for sentence in report.headline:
         click.echo(sentence)
     if report.note:

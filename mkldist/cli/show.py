@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from mkldist.cli.completion import complete_shown
+from mkldist.cli.json_output import json_option, print_json
 from mkldist.from_python.known import KINDS, Known
 
 if TYPE_CHECKING:
@@ -37,13 +38,29 @@ _WORDS = {"kernel": "kernel function", "dataset": "data set"} | {
     envvar="MKLDIST_DATA",
     help="Folder in which to look up data sets; may be repeated. [env: MKLDIST_DATA]",
 )
-def command(name: str, kind: str | None, data_dirs: tuple[Path, ...]) -> None:
+@json_option("found")
+def command(name: str, kind: str | None, data_dirs: tuple[Path, ...], as_json: bool) -> None:
     """Describe what is called NAME: a method, kernel function, family, data set or sweep.
 
     Of a sweep the file is printed, so that 'mkldist show quickstart --kind sweep > mine.toml'
     makes a copy to change.
     """
-    describe(name, KINDS if kind is None else (kind,), data_dirs)
+    kinds = KINDS if kind is None else (kind,)
+    if as_json:
+        print_json({"found": described(name, kinds, data_dirs)})
+        return
+    describe(name, kinds, data_dirs)
+
+
+def described(
+    name: str, kinds: Sequence[str], data_dirs: Sequence[Path] = ()
+) -> list[dict[str, str]]:
+    """Return kind, name, a line and the whole text of what has a name, for ``--json``."""
+    return [
+        {"kind": one.kind, "name": one.name, "line": one.line,
+         "text": click.unstyle("\n".join(_lines(one, data_dirs)))}
+        for one in _called(name, kinds, data_dirs)
+    ]  # fmt: skip
 
 
 def describe(name: str, kinds: Sequence[str], data_dirs: Sequence[Path] = ()) -> None:
@@ -127,9 +144,6 @@ def _function_lines(name: str) -> Iterator[str]:
     yield from _paragraph("x, z", f"{function.takes.value}. {function.note}".rstrip())
     for parameter in function.parameters:
         yield from _paragraph(parameter.key, parameter.words.replace("`", ""))
-    if function.takes is Takes.TEXTS:
-        yield "\nIn Python: mkldist.kernels.spectrum_gram(texts, length=3)"
-        return
     features = KernelSpec.model_fields["features"].description or ""
     yield from _paragraph("features", features.replace("`", ""))
     examples = "".join(f"{one.key} = {one.example}\n" for one in function.parameters)
@@ -137,6 +151,9 @@ def _function_lines(name: str) -> Iterator[str]:
         f'\n[[banks]]\nname = "mine"\n[[banks.kernels]]\nfunction = "{name}"\n'
         f'{examples}features = ["all", "each"]'
     )
+    if function.takes is Takes.TEXTS:
+        yield '# of a data set with texts = ["column"]'
+        yield "\nIn Python: mkldist.kernels.spectrum_gram(texts, length=3)"
 
 
 def _installed_lines(name: str) -> Iterator[str]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from mkldist.cli.completion import complete_results
+from mkldist.cli.json_output import json_option, print_json
+from mkldist.counted import counted
 from mkldist.results.state import RunState
 
 if TYPE_CHECKING:
@@ -20,22 +22,56 @@ MOST_LINES = 12  # on what is being done
 
 @click.command("status")
 @click.argument("path", type=click.Path(path_type=Path), shell_complete=complete_results)
-def command(path: Path) -> None:
+@json_option(
+    "name", "path", "activity", "n_runs", "most_runs", "counts", "nodes", "at_work", "failed",
+    "others", "summary",
+)  # fmt: skip
+def command(path: Path, as_json: bool) -> None:
     """Print the progress, summary so far and errors of the sweep PATH.
 
     PATH is the folder of its results, its file or its name.
     While the sweep is at work, it names the runs that are being done.  A run counts as waiting
     until its outcome is recorded.
     """
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.table import Table
-
     from mkldist.results.status import sweep_status
     from mkldist.run.places import results_of
 
     path = results_of(path)
     status = sweep_status(path)
+    if as_json:
+        print_json(_document(status))
+    else:
+        _print(status)
+
+
+def _document(status: SweepStatus) -> dict[str, Any]:
+    """Return the status for ``--json``."""
+    from mkldist.analysis.tables import recorded_rows
+
+    return {
+        "name": status.name,
+        "path": status.path,
+        "activity": _activity(status),
+        "n_runs": status.n_runs,
+        "most_runs": status.most_runs,
+        "counts": {state: status.counts.get(state, 0) for state in RunState},
+        "nodes": {
+            node: {state: counts.get(state, 0) for state in RunState}
+            for node, counts in status.by_node.items()
+        },
+        "at_work": status.at_work,
+        "failed": status.failed,
+        "others": status.others,
+        "summary": recorded_rows(status.path) if status.counts.get(RunState.COMPLETE, 0) else [],
+    }
+
+
+def _print(status: SweepStatus) -> None:
+    """Print the tables and the lines."""
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+
     console = Console()
     table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
     table.add_column("data set and method")
@@ -54,11 +90,12 @@ def command(path: Path) -> None:
         from mkldist.analysis.tables import recorded_table
 
         console.print()
-        console.print(recorded_table(path))
+        console.print(recorded_table(status.path))
     if status.others:
+        runs = counted(status.others, "more run is", "more runs are")
         console.print(
-            f"\n{status.others} more runs are recorded that are not in the plan of the last call. "
-            "They\nappear again if the sweep file and --set ask for them.",
+            f"\n{runs} recorded beside the plan of the last call.\n"
+            "What the sweep file and --set ask for appears again.",
             highlight=False,
             soft_wrap=True,
         )
@@ -100,7 +137,7 @@ def _at_work(status: SweepStatus) -> Iterator[str]:
             for name, values in (one.params or {}).items()
         )
         splits = f"split{'s' * (len(one.splits) > 1)} {', '.join(map(str, one.splits))}"
-        runs = f"{one.n_runs} run{'s' * (one.n_runs > 1)}"
+        runs = counted(one.n_runs, "run")
         yield f"  {one.place}: {runs} {one.doing}, since {since}: {splits}{settings}"
     more = len(status.at_work) - MOST_LINES
     if more > 0:

@@ -6,11 +6,13 @@ import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from mkldist.cli.json_output import json_option, print_json
 from mkldist.cli.options import GivenSweep, cluster_options, sweep_options
+from mkldist.counted import counted
 from mkldist.errors import EXIT_FAILED_RUNS
 
 if TYPE_CHECKING:
@@ -25,12 +27,16 @@ if TYPE_CHECKING:
 @cluster_options
 @click.option("--retry-failed", is_flag=True, help="Repeat runs that are recorded as failed.")
 @click.option("--quiet", is_flag=True, help="Print no progress, only messages and the table.")
+@json_option(
+    "name", "path", "computed", "skipped", "counts", "others", "figures", "failed", "summary"
+)
 def command(
     sweep: GivenSweep,
     output: Path | None,
     connect_options: ConnectOptions,
     retry_failed: bool,
     quiet: bool,
+    as_json: bool,
 ) -> None:
     """Run all of FILE that is not recorded yet.
 
@@ -56,17 +62,41 @@ def command(
             resume_command=shlex.join(["mkldist", *sys.argv[1:]]),
             allow_code=sweep.allow_code,
         )
-    _show(outcome, Console())
+    if as_json:
+        print_json(_document(outcome))
+    else:
+        _show(outcome, Console())
     if outcome.failed:
         _show_failures(outcome, console)
     if outcome.waiting:
         console.print(
-            f"\n{outcome.waiting} runs have no record that can be read. Repeat the command.",
+            f"\n{counted(outcome.waiting, 'run has', 'runs have')} no record that can be read. "
+            "Repeat the command.",
             style="red",
             highlight=False,
         )
     if outcome.failed or outcome.waiting:
         sys.exit(EXIT_FAILED_RUNS)
+
+
+def _document(outcome: SweepOutcome) -> dict[str, Any]:
+    """Return the outcome for ``--json``."""
+    from mkldist.analysis.tables import recorded_rows
+    from mkldist.results.state import RunState
+    from mkldist.results.status import sweep_status
+
+    complete = outcome.counts.get(RunState.COMPLETE, 0)
+    return {
+        "name": outcome.plan.spec.name,
+        "path": outcome.path,
+        "computed": outcome.computed,
+        "skipped": outcome.skipped,
+        "counts": {state: outcome.counts.get(state, 0) for state in RunState},
+        "others": outcome.others,
+        "figures": outcome.figures,
+        "failed": sweep_status(outcome.path).failed if outcome.failed else [],
+        "summary": recorded_rows(outcome.path) if complete else [],
+    }
 
 
 def _show(outcome: SweepOutcome, console: Console) -> None:
@@ -84,9 +114,10 @@ def _show(outcome: SweepOutcome, console: Console) -> None:
         console.print()
         console.print(recorded_table(outcome.path))
     if outcome.others:
+        runs = counted(outcome.others, "more run is", "more runs are")
         console.print(
-            f"\n{outcome.others} more runs are recorded in {outcome.path} that are not part of "
-            "this plan.\nThey are kept and appear again if the sweep file and --set ask for them.",
+            f"\n{runs} recorded in {outcome.path} beside this plan.\n"
+            "None is lost; what the sweep file and --set ask for appears again.",
             highlight=False,
             soft_wrap=True,
         )
@@ -123,7 +154,7 @@ def _show_failures(outcome: SweepOutcome, console: Console) -> None:
     from mkldist.results.status import sweep_status
 
     failures = sweep_status(outcome.path).failed
-    console.print(f"\n{outcome.failed} runs failed:", style="red", highlight=False)
+    console.print(f"\n{counted(outcome.failed, 'run')} failed:", style="red", highlight=False)
     for failure in failures[:3]:
         console.print(f"  {failure.node}: {failure.error}", highlight=False)
     console.print(

@@ -27,6 +27,8 @@ class Account:
         Size of sparse features, and of dense ones; empty for dense features.
     views : tuple of str
         Views, their sizes, and how many points lack them.
+    texts : tuple of str
+        Columns of texts, their lengths, and how many points lack them.
     notes : tuple of str
         What is legal but is often a mistake.
     """
@@ -39,4 +41,5 @@ class Account:
     missing: tuple[int, int] = (0, 0)
     sparse: str = ""
     views: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()

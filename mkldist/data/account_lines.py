@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from mkldist.counted import counted
 from mkldist.data.dataset import Dataset
 from mkldist.data.listing import first_of
 from mkldist.spec.model import PreprocessingSpec
@@ -47,6 +48,8 @@ def _details(dataset: Dataset, preprocessing: PreprocessingSpec) -> Iterator[tup
     yield "features", account.sparse
     for view in account.views:
         yield "view", view
+    for texts in account.texts:
+        yield "texts", texts
     yield "encoded", first_of(account.encoded, SHOWN)
     if dataset.row_groups is not None:
         yield "groups", f"{len(np.unique(dataset.row_groups))}, whose rows stay in one part"
@@ -66,7 +69,7 @@ def _classes(dataset: Dataset) -> str:
     """Return the classes and their numbers of rows, and which of two is +1."""
     names = dataset.classes or ()
     counts = np.bincount(dataset.class_numbers, minlength=len(names)).tolist()
-    said = [f"{name} ({count} rows)" for name, count in zip(names, counts, strict=True)]
+    said = [f"{name} ({counted(count, 'row')})" for name, count in zip(names, counts, strict=True)]
     if dataset.multiclass:
         return first_of(said, SHOWN)
     negative, positive = said

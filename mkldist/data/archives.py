@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
@@ -14,6 +15,7 @@ import numpy.typing as npt
 
 from mkldist.data.opening import REWRITE, opened
 from mkldist.errors import DataError, nearest
+from mkldist.memory import readable_bytes
 
 DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, KeyError, NotImplementedError, ValueError)
 
@@ -44,10 +46,18 @@ class Archive(Mapping[str, npt.NDArray[Any]]):
     def __getitem__(self, name: str) -> npt.NDArray[Any]:
         if name not in self._npz:
             raise KeyError(name)
+        place = f"{self.where}, array {name!r}"
         try:
+            self._check_size(name)
             return self._npz[name]
+        except MemoryError as error:
+            raise DataError(
+                place,
+                f"an array that does not fit into memory ({error})",
+                "an array that can be read",
+                "Write fewer rows or columns, or use a machine with more memory",
+            ) from error
         except DAMAGE as error:
-            place = f"{self.where}, array {name!r}"
             if "Object arrays" in str(error):
                 raise DataError(
                     place,
@@ -61,6 +71,26 @@ class Archive(Mapping[str, npt.NDArray[Any]]):
                 "a complete array",
                 REWRITE,
             ) from error
+
+    def _check_size(self, name: str) -> None:
+        """Refuse an array that says that it is larger than what the archive holds of it.
+
+        Raises
+        ------
+        ValueError
+            Before memory is taken for the array.
+        """
+        archive = getattr(self._npz, "zip", None)
+        if archive is None or f"{name}.npy" not in archive.namelist():
+            return
+        with archive.open(f"{name}.npy") as file:
+            if np.lib.format.read_magic(file) != (1, 0):
+                return
+            shape, _, dtype = np.lib.format.read_array_header_1_0(file)
+        claimed, held = math.prod(shape) * dtype.itemsize, archive.getinfo(f"{name}.npy").file_size
+        if claimed > held and not dtype.hasobject:
+            sizes = f"{readable_bytes(claimed)} in a file of {readable_bytes(held)}"
+            raise ValueError(f"it says that it has {sizes}")
 
     def required(self, name: str, what: str, hint: str = "") -> npt.NDArray[Any]:
         """Return an array that the archive must have.

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mkldist.arrays import Floats, Ints
+from mkldist.counted import counted
 from mkldist.data.account import Account
 from mkldist.data.dataset import Dataset, Split, View, absent_of
 from mkldist.data.labels import class_labels, class_notes, real_values
@@ -92,11 +93,15 @@ def _of_features(
     given = {name: one if whole else one.of(labelled.rows) for name, one in raw.given.items()}
     ids = None if raw.ids is None else raw.ids[labelled.rows]
     check_views(x, raw.views, given, ids, where)
+    texts = None if raw.texts is None else raw.texts.of_rows(labelled.rows)
+    if texts is not None:
+        texts.check(ids, where)
     absent = absent_of(x, raw.views)
     missing = check_values(x, raw.feature_names, spec.impute, where, absent)
     groups = {**raw.groups, **group_columns(spec.groups, raw.feature_names, where)}
     kept = _varying(x, where) if spec.drop_constant and x.shape[1] else np.arange(x.shape[1])
     views = _renumbered({name: view.columns for name, view in raw.views.items()}, kept, where)
+    columns, view_columns = _columns(raw, kept)
     return Dataset(
         name=spec.name,
         x=_kept_columns(x, kept),
@@ -116,16 +121,26 @@ def _of_features(
             constant=_others(raw.feature_names, kept),
             missing=missing,
             views=view_lines(x, raw.views, given),
+            texts=() if texts is None else tuple(texts.lines()),
         ),
-        columns=_columns(raw, kept),
+        columns=columns,
+        view_columns=view_columns,
+        ids=ids if given else None,
+        texts=texts,
     )
 
 
-def _columns(raw: RawData, kept: Ints) -> SourceColumns:
-    """Return the columns of the source, and which of their features are kept."""
-    columns = raw.columns or SourceColumns.of_features(raw.feature_names)
-    whole = len(kept) == columns.n_features
-    return columns if whole else replace(columns, kept=tuple(kept.tolist()))
+def _columns(raw: RawData, kept: Ints) -> tuple[SourceColumns, dict[str, SourceColumns]]:
+    """Return the columns of the source and of each view's file, and which features are kept."""
+    own = raw.columns or SourceColumns.of_features(raw.feature_names)
+    found, first = [], 0
+    for columns in (own, *raw.view_columns.values()):
+        stop = first + columns.n_features
+        here = kept[(first <= kept) & (kept < stop)] - first
+        whole = len(here) == columns.n_features
+        found.append(columns if whole else replace(columns, kept=tuple(here.tolist())))
+        first = stop
+    return found[0], dict(zip(raw.view_columns, found[1:], strict=True))
 
 
 def _kept_columns(x: Floats, kept: Ints) -> Floats | None:
@@ -238,6 +253,7 @@ def _of_sparse(spec: DatasetSpec, raw: RawData, labelled: _Labelled, where: str)
         origin=raw.origin,
         sparse=matrix,
         account=replace(account, constant=constant, sparse=sparse_said(matrix)),
+        columns=_columns(raw, kept)[0],
     )
 
 
@@ -277,7 +293,7 @@ def _varying(x: Floats, where: str) -> Ints:
 def _all_constant(n_features: int, where: str) -> DataError:
     return DataError(
         where,
-        f"{n_features} features, all of them constant",
+        f"{counted(n_features, 'feature')}, {'all of them ' * (n_features > 1)}constant",
         "at least one feature that varies",
         "Check that the label column is the right one (label = …)",
     )

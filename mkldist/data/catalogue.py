@@ -77,13 +77,14 @@ def load_dataset(
     SpecError
         If a data directory does not exist or is not a folder.
     """
-    where = f"data set {spec.name!r}"
+    where = f"data set {spec.series!r}"
     _check_folders(data_dirs)
     choice = ColumnChoice.of(spec, splits)
     if given is not None:
-        return assemble(spec, given.raw_data(choice, where), where, seed, splits)
-    source = _of_source(spec, choice, data_dirs, base, where)
-    raw, place = source or _of_name(spec, choice, data_dirs, seed, where)
+        raw, place = given.raw_data(choice, where), where
+    else:
+        source = _of_source(spec, choice, data_dirs, base, where)
+        raw, place = source or _of_name(spec, choice, data_dirs, seed, where)
     raw = with_views(spec, raw, lambda file: _located(file, data_dirs, base), place)
     return assemble(spec, raw, place, seed, splits)
 

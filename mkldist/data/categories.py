@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mkldist.arrays import Floats
+from mkldist.counted import counted
 from mkldist.data.missing import MISSING_VALUES
 from mkldist.data.raw import check_fits
 from mkldist.errors import DataError
@@ -81,7 +82,7 @@ def encoded(
         groups[name] = tuple(range(first, len(all_names)))
         blocks.append(block)
         known[name] = tuple(categories)
-        said.append(f"{name!r} as {len(categories)} features")
+        said.append(f"{name!r} as {counted(len(categories), 'feature')}")
     joined = x if len(blocks) == 1 else np.column_stack(blocks)
     return Encoded(joined, tuple(all_names), groups, tuple(said), known)
 
@@ -106,7 +107,8 @@ def _indicators(name: str, texts: Sequence[str], where: str) -> tuple[Floats, li
             f"{where}, column {name!r}",
             f"a category of its own in each of {len(texts)} rows",
             "categories that several rows share",
-            f'Set id = "{name}" if it names the rows, or ignore = ["{name}"]',
+            f'Set id = "{name}" if it names the rows, texts = ["{name}"] for kernels of texts, or '
+            f'ignore = ["{name}"]',
         )
     check_fits(8 * len(texts) * len(categories), where, f'Set ignore = ["{name}"]')
     order = sorted(range(len(categories)), key=_order(categories))

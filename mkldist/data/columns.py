@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from mkldist.counted import counted
 from mkldist.data.listing import first_of
 from mkldist.errors import DataError, nearest
 from mkldist.spec.model import DatasetSpec
@@ -34,6 +35,8 @@ class ColumnChoice:
         Columns of categories.
     of_splits : tuple of str
         Columns by which rows are divided; they are no features.
+    texts : tuple of str
+        Columns of texts, for kernels of texts.
     labelled : bool
         False for the table of a view, which has no label column.
     bare : bool
@@ -47,6 +50,7 @@ class ColumnChoice:
     ignore: tuple[str, ...] = ()
     categorical: tuple[str, ...] = ()
     of_splits: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
     labelled: bool = True
     bare: bool = False
     sparse: bool = False
@@ -61,6 +65,7 @@ class ColumnChoice:
             spec.ignore,
             spec.categorical,
             splits.columns,
+            spec.texts,
             bare=bare,
             sparse=spec.sparse,
         )
@@ -68,7 +73,7 @@ class ColumnChoice:
     @classmethod
     def of_view(cls, view: ViewSpec, id: str | None) -> ColumnChoice:
         """Return the choice of a view's table, whose rows the column `id` names."""
-        return cls(None, id, view.ignore, view.categorical, labelled=False)
+        return cls(None, id, view.ignore, view.categorical, (), view.texts, labelled=False)
 
     @property
     def left_out(self) -> tuple[str, ...]:
@@ -79,22 +84,27 @@ class ColumnChoice:
         """Return the choice without the columns by which rows are divided."""
         return replace(self, of_splits=())
 
-    def check_label_alone(self, where: str, *, ids: bool = False) -> None:
+    @property
+    def other_roles(self) -> tuple[str, ...]:
+        """Columns that are no features of numbers."""
+        return self.left_out + self.categorical + self.texts
+
+    def check_label_alone(self, where: str, *, arrays: bool = False) -> None:
         """Refuse the choice of columns other than the label, for sources that are no tables.
 
         Parameters
         ----------
         where : str
             The place to name in a message.
-        ids : bool
-            True if the source may name its rows.
+        arrays : bool
+            True if the source holds named arrays, of which some may name rows or be texts.
 
         Raises
         ------
         DataError
             Naming the key.
         """
-        for key in ("ignore", "categorical", *(() if ids else ("id",))):
+        for key in ("ignore", "categorical", *(() if arrays else ("id", "texts"))):
             if getattr(self, key):
                 raise DataError(
                     where,
@@ -135,6 +145,8 @@ class ColumnRoles:
         The names of these.
     id : int or None
         The one of them that names the rows.
+    texts : tuple of int
+        Columns of texts.
     """
 
     names: tuple[str, ...]
@@ -146,6 +158,7 @@ class ColumnRoles:
     left_out: tuple[str, ...]
     others: tuple[str, ...] = ()
     id: int | None = None
+    texts: tuple[int, ...] = ()
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -168,9 +181,9 @@ def column_roles(names: Sequence[str], choice: ColumnChoice, where: str) -> Colu
         label = _label(names, choice, where)
         chosen = "by its name" if choice.label is None else f"by label = {_spelled(choice.label)}"
         label_said = f"column {names[label]!r}, chosen {chosen}"
-    others = {*choice.left_out, *choice.categorical}
+    others = set(choice.other_roles)
     features = tuple(p for p, name in enumerate(names) if name not in others and p != label)
-    if not features and not choice.categorical and not choice.bare:
+    if not features and not (choice.categorical or choice.texts or choice.bare):
         raise DataError(
             where, "no feature column", "at least one besides the label", "Ignore fewer columns"
         )
@@ -187,14 +200,15 @@ def column_roles(names: Sequence[str], choice: ColumnChoice, where: str) -> Colu
         left_out=tuple(f"{name!r} ({use})" for name, use in uses.items()),
         others=tuple(uses),
         id=None if choice.id is None else list(names).index(choice.id),
+        texts=tuple(names.index(name) for name in choice.texts),
     )
 
 
 def _label(names: Sequence[str], choice: ColumnChoice, where: str) -> int:
     """Return the position of the label column, which has no other role."""
-    candidates = [name for name in names if name not in choice.left_out + choice.categorical]
+    candidates = [name for name in names if name not in choice.other_roles]
     label = label_position(names, choice.label, where, candidates)
-    if names[label] in choice.left_out + choice.categorical:
+    if names[label] in choice.other_roles:
         raise DataError(
             where,
             f"column {names[label]!r} as the label and in another role",
@@ -284,7 +298,7 @@ def label_position(
         if not -len(names) <= label < len(names):
             raise DataError(
                 where,
-                f"label = {label}, but {len(names)} columns",
+                f"label = {label}, but {counted(len(names), 'column')}",
                 f"a position from {-len(names)} to {len(names) - 1}, or a column's name",
                 _columns(names),
             )
@@ -315,6 +329,7 @@ def _check_named(names: Sequence[str], choice: ColumnChoice, where: str) -> None
     named = [
         *(("ignore", name) for name in choice.ignore),
         *(("categorical", name) for name in choice.categorical),
+        *(("texts", name) for name in choice.texts),
         *(("id", name) for name in (choice.id,) if name is not None),
     ]
     for name in choice.of_splits:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from mkldist.arrays import Bools, Floats, Ints
 from mkldist.data.account import Account
 from mkldist.data.source_columns import SourceColumns
+from mkldist.data.texts import TextColumns, fingerprint_parts
 from mkldist.identity import array_id
 from mkldist.spec.kinds import Imputation, MissingView, Task
 
@@ -140,6 +141,12 @@ class Dataset:
         How the data set was made of its source, for the user to read.
     columns : SourceColumns, optional
         The columns of the source that features are made of; None if each feature is a column.
+    texts : TextColumns, optional
+        Columns of texts, for kernels of texts.
+    view_columns : dict of str to SourceColumns
+        The same of each view with a file of its own; their features follow the others.
+    ids : (n,) array of str, or None
+        Names of the points, where views are Gram matrices.
     """
 
     name: str
@@ -159,6 +166,9 @@ class Dataset:
     sparse: Any = None
     account: Account = field(default_factory=Account)
     columns: SourceColumns | None = None
+    texts: TextColumns | None = None
+    view_columns: dict[str, SourceColumns] = field(default_factory=dict)
+    ids: npt.NDArray[np.str_] | None = None
 
     @property
     def task(self) -> Task:
@@ -190,15 +200,16 @@ class Dataset:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Content hash of features (or Gram matrices), labels, task, imputation and groups."""
+        """Content hash of features, Gram matrices, texts, labels, task, imputation and groups."""
         task = () if self.classes is not None else (np.array([self.task]),)
         impute = () if self.impute is None else (np.array([self.impute]),)
         groups = () if self.row_groups is None else (self.row_groups,)
         optional = () if self.absent is None else (self.absent,)
         sparse = () if self.sparse is None else sparse_parts(self.sparse)
         given = [a for one in self.given.values() for a in (one.grams, one.present)]
+        texts = fingerprint_parts(self.texts)
         return array_id(
-            self.x, self.y, self.grams, *task, *impute, *groups, *optional, *given, *sparse
+            self.x, self.y, self.grams, *task, *impute, *groups, *optional, *given, *sparse, *texts
         )
 
     @cached_property

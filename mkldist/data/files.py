@@ -13,7 +13,7 @@ from mkldist.data.npz_files import read_npz
 from mkldist.data.parquet_files import read_parquet
 from mkldist.data.raw import RawData
 from mkldist.data.svmlight_files import read_svmlight
-from mkldist.errors import DataError
+from mkldist.errors import DataError, ending_words
 
 TABLES: dict[str, Callable[[Path, ColumnChoice, str], RawData]] = {
     ".csv": read_csv,
@@ -47,7 +47,7 @@ def read_file(path: Path, choice: ColumnChoice, where: str) -> RawData:
     if not extension:
         raise DataError(
             where,
-            "a directory" if path.is_dir() else f"a file ending in {path.suffix or 'nothing'!r}",
+            "a directory" if path.is_dir() else ending_words(path.suffix, "file"),
             f"a file ending in one of {', '.join(READERS)}",
             "Name Gram matrices by 'grams', not by 'file'"
             if path.suffix in (".npy", ".zarr")
@@ -56,9 +56,15 @@ def read_file(path: Path, choice: ColumnChoice, where: str) -> RawData:
     if extension in TABLES:
         raw = TABLES[extension](path, choice, where)
     elif extension == ARCHIVE:
-        choice.check_label_alone(where, ids=True)
+        choice.check_label_alone(where, arrays=True)
         raw = read_npz(
-            path, choice.label, where, id=choice.id, labelled=choice.labelled, sparse=choice.sparse
+            path,
+            choice.label,
+            where,
+            id=choice.id,
+            labelled=choice.labelled,
+            sparse=choice.sparse,
+            texts=choice.texts,
         )
     else:
         choice.check_label_alone(where)

@@ -12,17 +12,21 @@ from functools import cached_property
 from itertools import chain, pairwise
 from pathlib import Path
 
+from mkldist.counted import counted
 from mkldist.data.columns import LABEL_NAMES, check_names
 from mkldist.data.csv_files import BOOLEANS, SEPARATORS
 from mkldist.data.missing import MISSING_VALUES
 from mkldist.data.number_texts import finite_number
 from mkldist.data.opening import REWRITE, opened
+from mkldist.data.table_problems import decimal_comma
 from mkldist.errors import DataError, nearest
 
 TABLES = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 MOST_CLASSES = 20  # distinct numbers of a label that are taken for classes
 MOST_CATEGORIES = 30
 FEWEST_ROWS = 10  # of a column that is taken for the numbers of the rows
+MOSTLY = 0.8  # share of the values that tells what a column holds; the others are slips
+NEARLY = 0.95  # share of different values in a column that was meant to name the rows
 _DATE = re.compile(r"\d{4}-\d\d?-\d\d?([ T].*)?|\d\d?[./]\d\d?[./]\d{2,4}")
 
 
@@ -52,9 +56,34 @@ class Column:
         return len(self.values) - self.counts.total()
 
     @cached_property
+    def no_numbers(self) -> tuple[str, ...]:
+        """Values that are neither numbers nor true and false."""
+        return tuple(
+            v for v in self.counts if finite_number(v) is None and v.casefold() not in BOOLEANS
+        )
+
+    @cached_property
     def is_numeric(self) -> bool:
-        """True if all values are numbers, or true and false."""
-        return all(finite_number(v) is not None or v.casefold() in BOOLEANS for v in self.counts)
+        """True if all values are numbers, or true and false, but for a few slips.
+
+        Numbers with a decimal comma count as slips, for the plan tells how to write them.
+        """
+        slips = [v for v in self.no_numbers if not decimal_comma(v)]
+        n_slips = sum(self.counts[v] for v in slips)
+        return not slips or (n_slips <= (1.0 - MOSTLY) * self.counts.total() and self._vary)
+
+    @property
+    def _vary(self) -> bool:
+        """True if the numbers are of more values than the slips, so that they are no codes."""
+        n_numbers = len(self.counts) - len(self.no_numbers)
+        return n_numbers > max(len(self.no_numbers), 2)
+
+    @cached_property
+    def holds_texts(self) -> bool:
+        """True if most values are several words: free text, for kernels of texts."""
+        if self.is_numeric or self.holds_dates or self.is_categorical:
+            return False
+        return sum(len(value.split()) > 1 for value in self.counts) > MOSTLY * len(self.counts)
 
     @cached_property
     def holds_dates(self) -> bool:
@@ -74,9 +103,27 @@ class Column:
         """True if the column most likely names the rows."""
         if self.is_number_of_row:
             return True
-        called = re.search(r"(^|[_ -])id$|^id([_ -]|$)", self.name.casefold()) is not None
         all_differ = len(self.counts) == len(self.values) > 1
-        return all_differ and (called or not self.is_numeric) and not self.holds_dates
+        if not all_differ or self.holds_dates:
+            return False
+        return self._called_id or not (self.is_numeric or self.holds_texts)
+
+    @property
+    def _called_id(self) -> bool:
+        """True if the name says that the column names the rows."""
+        return re.search(r"(^|[_ -])id$|^id([_ -]|$)", self.name.casefold()) is not None
+
+    @property
+    def repeated(self) -> str | None:
+        """The value that occurs most often, in a column that all but names the rows; else None."""
+        if self.holds_dates or self.holds_texts or self.names_rows:
+            return None
+        if self.is_numeric and not self._called_id:
+            return None
+        if len(self.counts) < NEARLY * len(self.values) or len(self.values) < FEWEST_ROWS:
+            return None
+        value, count = self.counts.most_common(1)[0]
+        return value if count > 1 else None
 
     @property
     def is_categorical(self) -> bool:
@@ -218,7 +265,8 @@ def _csv(path: Path, where: str) -> tuple[Sequence[str], list[list[str]]]:
         reader = csv.reader(chain([first], text), delimiter=separator, strict=True)
         try:
             names = [name.strip() for name in next(reader, [])]
-            rows = list(_whole(reader, names, where))
+            numbered = ((reader.line_num, fields) for fields in reader)
+            rows = list(_whole(numbered, names, where))
         except csv.Error as error:
             raise DataError(
                 f"{where}, line {reader.line_num}",
@@ -229,13 +277,15 @@ def _csv(path: Path, where: str) -> tuple[Sequence[str], list[list[str]]]:
     return names, rows
 
 
-def _whole(reader: Iterator[list[str]], names: Sequence[str], where: str) -> Iterator[list[str]]:
+def _whole(
+    rows: Iterator[tuple[int, list[str]]], names: Sequence[str], where: str
+) -> Iterator[list[str]]:
     """Yield the rows of a table; refuse one of another length."""
-    for number, fields in enumerate(reader, 2):
+    for line, fields in rows:
         if fields and len(fields) != len(names):
             raise DataError(
-                f"{where}, row {number}",
-                f"{len(fields)} fields",
+                f"{where}, line {line}",
+                counted(len(fields), "field"),
                 f"{len(names)}, as in the header",
                 "Look for a missing or extra separator, or for unquoted text with a separator",
             )

@@ -29,26 +29,32 @@ def frame_data(frame: pd.DataFrame, roles: ColumnRoles, where: str) -> RawData:
     Raises
     ------
     DataError
-        As for :func:`frame_features`, or if categories cannot be encoded.
+        As for :func:`frame_features` and :func:`frame_texts`, or if categories cannot be encoded.
     """
     names = roles.names
     x = np.empty((len(frame), 0))
     if roles.features:
         x = frame_features(frame[list(roles.feature_names)], where, BY_KEYS)
     own = () if roles.id is None else (roles.id,)
-    wanted = roles.categorical + roles.of_splits + own
-    texts = {names[p]: frame_texts(frame[names[p]]) for p in wanted}
+    wanted = roles.categorical + roles.of_splits + roles.texts + own
+    texts = {names[p]: frame_texts(frame[names[p]], where) for p in wanted}
     labels: npt.NDArray[Any] = np.full(len(frame), "")
     if roles.label is not None:
-        labels = frame_labels(frame[names[roles.label]])
+        labels = frame_labels(frame[names[roles.label]], where)
     return of_table(roles, labels, x, texts, where)
 
 
-def frame_texts(column: pd.Series[Any]) -> list[str]:
-    """Return values as text, ``""`` where missing; 1.0 counts as 1."""
+def frame_texts(column: pd.Series[Any], where: str = "table") -> list[str]:
+    """Return values as text, ``""`` where missing; 1.0 counts as 1, and bytes as UTF-8.
+
+    Raises
+    ------
+    DataError
+        For bytes that are not UTF-8.
+    """
     values = [
         int(value) if isinstance(value, float) and value.is_integer() else value
-        for value in column.tolist()
+        for value in decoded(column, where)
     ]
     missing: Sequence[bool] = column.isna().tolist()
     return ["" if gone else str(v).strip() for v, gone in zip(values, missing, strict=True)]
@@ -92,16 +98,52 @@ def frame_features(frame: pd.DataFrame, where: str, hint: str = BY_PANDAS) -> Fl
     return np.ascontiguousarray(np.stack(columns, axis=1))
 
 
-def frame_labels(column: pd.Series[Any]) -> npt.NDArray[Any]:
-    """Return numbers as float64 with NaN, and other labels as text with ``""``, where missing."""
+def frame_labels(column: pd.Series[Any], where: str = "table") -> npt.NDArray[Any]:
+    """Return numbers as float64 with NaN, and other labels as text with ``""``, where missing.
+
+    Raises
+    ------
+    DataError
+        For bytes that are not UTF-8.
+    """
     from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
     if is_numeric_dtype(column.dtype) and not is_bool_dtype(column.dtype):
         numbers: Floats = column.to_numpy(dtype=np.float64, na_value=np.nan)
         return numbers
     missing: Sequence[bool] = column.isna().tolist()
-    values = column.tolist()
+    values = decoded(column, where)
     return np.array(["" if gone else str(v) for v, gone in zip(values, missing, strict=True)])
+
+
+def decoded(column: pd.Series[Any], where: str) -> list[Any]:
+    """Return the values of a column, bytes as the texts that they encode.
+
+    Parameters
+    ----------
+    column : Series
+        The column.
+    where : str
+        The place to name in a message.
+
+    Raises
+    ------
+    DataError
+        For bytes that are not UTF-8.
+    """
+    values = column.tolist()
+    for row, value in enumerate(values):
+        if isinstance(value, bytes):
+            try:
+                values[row] = value.decode()
+            except UnicodeDecodeError as error:
+                raise DataError(
+                    f"{where}, column {column.name!r}, row {row} (from 0)",
+                    f"bytes that are not UTF-8 ({value!r:.60})",
+                    "texts",
+                    "Convert the column before saving: column.str.decode(its encoding)",
+                ) from error
+    return values
 
 
 def _some(column: pd.Series[Any]) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.data.frames import frame_labels
+from mkldist.data.frames import decoded, frame_labels
 from mkldist.data.given_files import (
     BESIDE,
     COLUMNS,
@@ -121,14 +121,16 @@ def _table(frame: pd.DataFrame, where: str) -> dict[str, npt.NDArray[Any]]:
     names = [str(name).strip() for name in frame.columns]
     arrays: dict[str, npt.NDArray[Any]] = {COLUMNS: np.array(names, dtype=np.str_)}
     for place in range(frame.shape[1]):
-        values, missing = _column(frame.iloc[:, place])
+        values, missing = _column(frame.iloc[:, place], where)
         arrays[f"column {place}"] = values
         if missing is not None:
             arrays[f"missing {place}"] = missing
     return arrays
 
 
-def _column(column: pd.Series[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
+def _column(
+    column: pd.Series[Any], where: str
+) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
     """Return the values of a column; of texts also where they are missing."""
     from pandas.api.types import is_bool_dtype, is_integer_dtype, is_numeric_dtype
 
@@ -139,7 +141,8 @@ def _column(column: pd.Series[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.bo
         if is_integer_dtype(column.dtype) and not missing.any():
             return column.to_numpy(dtype=np.int64), None
         return column.to_numpy(dtype=np.float64, na_value=np.nan), None
-    texts = ["" if gone else _text(v) for v, gone in zip(column.tolist(), missing, strict=True)]
+    values = decoded(column, where)
+    texts = ["" if gone else _text(v) for v, gone in zip(values, missing, strict=True)]
     return np.array(texts, dtype=np.str_), missing
 
 
@@ -148,7 +151,7 @@ def _labels(given: Any, where: str) -> npt.NDArray[Any]:
     import pandas as pd
 
     if isinstance(given, pd.Series):
-        return frame_labels(given)
+        return frame_labels(given, where)
     try:
         array = np.asarray(given)
     except ValueError as error:
@@ -157,7 +160,7 @@ def _labels(given: Any, where: str) -> npt.NDArray[Any]:
         array = array[:, 0]
     if array.ndim != 1:
         raise DataError(where, f"{_described(given)} of shape {array.shape}", "one dimension")
-    return frame_labels(pd.Series(array))
+    return frame_labels(pd.Series(array), where)
 
 
 def _array(given: Any, where: str) -> npt.NDArray[Any]:

@@ -104,6 +104,16 @@ def read_given(path: Path, choice: ColumnChoice, where: str) -> RawData:
         return _raw({name: archive[name] for name in archive}, choice, where, path.name)
 
 
+def is_sound(path: Path) -> bool:
+    """Return True if the content of a file is the one that its name says."""
+    try:
+        with opened_npz(path, path.name) as archive:
+            found = GivenData({name: archive[name] for name in archive}).id
+    except DataError:
+        return False
+    return path.name.removesuffix(SUFFIX).rpartition("-")[2] == found
+
+
 def _raw(arrays: Arrays, choice: ColumnChoice, where: str, origin: str) -> RawData:
     if COLUMNS in arrays:
         names = arrays[COLUMNS].tolist()

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mkldist.arrays import Floats
+from mkldist.counted import counted
 from mkldist.errors import GramError
 from mkldist.lapack import has_cholesky_factor
 
@@ -59,7 +60,9 @@ def usable_grams(
     check_stack(grams, where)
     if y is not None and len(y) != grams.shape[1]:
         raise GramError(
-            where, f"{len(y)} labels for matrices of {grams.shape[1]} points", "one label per point"
+            where,
+            f"{counted(len(y), 'label')} for matrices of {grams.shape[1]} points",
+            "one label per point",
         )
     tolerance = tolerance_of(grams.dtype)
     result = grams if grams.dtype.kind == "f" else grams.astype(np.float64)

@@ -15,7 +15,7 @@ from mkldist.data.npz_files import IDS, SET_LABEL, column
 from mkldist.data.opening import REWRITE, check_file, opened
 from mkldist.data.partitions import INDEX_ARRAYS, partitions_of
 from mkldist.data.raw import RawData, check_fits
-from mkldist.errors import DataError, nearest
+from mkldist.errors import DataError, ending_words, nearest
 
 ZARR_MARKS = ("zarr.json", ".zarray", ".zgroup")
 
@@ -120,7 +120,7 @@ def _read_matrices(
     if path.suffix != ".npz":
         raise DataError(
             where,
-            f"a file ending in {path.suffix or 'nothing'!r}",
+            ending_words(path.suffix, "file"),
             ".npz, .npy or a zarr folder",
             "Convert it, for example with np.savez(file, grams=…, y=…)",
         )

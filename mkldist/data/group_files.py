@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mkldist.counted import counted
 from mkldist.data.listing import first_of
 from mkldist.data.opening import REWRITE, opened
-from mkldist.errors import DataError
+from mkldist.errors import DataError, ending_words
 
 SHOWN = 5
 EXAMPLES = "such as NAME<tab>description<tab>feature<tab>feature in a .gmt file"
@@ -63,7 +64,7 @@ def read_groups(path: Path, where: str) -> NamedGroups:
     if extension not in READERS:
         raise DataError(
             where,
-            f"a file ending in {extension or 'nothing'!r}",
+            ending_words(extension, "file"),
             f"groups in one of {', '.join(READERS)}",
             "Rename or convert the file",
         )
@@ -104,11 +105,11 @@ def known_groups(
     if not kept:
         raise DataError(
             where,
-            f"{len(groups)} groups of features such as {first_of(wanted, SHOWN)}",
+            f"{counted(len(groups), 'group')} of features such as {first_of(wanted, SHOWN)}",
             f"features of the data, such as {first_of(list(names), SHOWN)}",
             "Check that both are of one nomenclature",
         )
-    said = f"{len(kept)} group{'s' * (len(kept) != 1)}"
+    said = counted(len(kept), "group")
     if unknown:
         said += (
             f"; {len(unknown)} of their {len(wanted)} features are not in the data and left out "
@@ -129,7 +130,7 @@ def _read_gmt(text: str, where: str) -> NamedGroups:
         if len(fields) < 3 or not fields[0]:
             raise DataError(
                 f"{where}, line {number}",
-                f"{len(fields)} fields",
+                counted(len(fields), "field"),
                 "a name, a description and features, separated by tabs",
                 "Separate the fields of this line by tabs",
             )
@@ -144,7 +145,7 @@ def _read_csv(text: str, where: str) -> NamedGroups:
         if len(fields) != 2:
             raise DataError(
                 f"{where}, line {number}",
-                f"{len(fields)} fields",
+                counted(len(fields), "field"),
                 "two: a group and a feature, after a header",
                 "Write a line for each feature of each group",
             )

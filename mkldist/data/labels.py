@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mkldist.arrays import Floats, Ints
+from mkldist.counted import counted
 from mkldist.data.listing import first_of
 from mkldist.data.number_texts import finite_number
 from mkldist.errors import DataError, nearest
@@ -116,7 +117,7 @@ def class_notes(y: Floats, classes: tuple[str, ...] | None) -> tuple[str, ...]:
     numbers = (y if len(classes) > 2 else y > 0).astype(np.intp)
     counts = np.bincount(numbers, minlength=len(classes)).tolist()
     few = [
-        f"class {name!r} has {count} row{'s' * (count > 1)} only"
+        f"class {name!r} has {counted(count, 'row')} only"
         for name, count in zip(classes, counts, strict=True)
         if count < FEW_ROWS
     ]
@@ -191,7 +192,7 @@ def real_values(labels: npt.NDArray[Any], where: str) -> Floats:
     if (y == y[0]).all():
         raise DataError(
             where,
-            f"one value only, {y[0]:g}, in {len(y)} rows",
+            f"one value only, {y[0]:g}, in {counted(len(y), 'row')}",
             "labels that vary",
             "Check that the label column is the right one (label = …)",
         )
@@ -234,7 +235,8 @@ def _refuse_single(known: dict[str, int], where: str, *, numeric: bool) -> None:
         first, second = list(known)[:2]
         raise DataError(
             where,
-            f"{len(known)} classes, {len(single)} of a single point: {_listed(known)}",
+            f"{counted(len(known), 'class', 'classes')}, {len(single)} of a single point: "
+            f"{_listed(known)}",
             "at least two points of each class",
             f'Set classes = ["{first}", "{second}", …] to keep some of them, or positive = '
             f'"{second}" for one against the rest'

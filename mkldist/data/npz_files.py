@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from mkldist.arrays import Floats
+from mkldist.counted import counted
 from mkldist.data.archives import Archive, opened_npz
 from mkldist.data.opening import REWRITE
 from mkldist.data.partitions import INDEX_ARRAYS, partitions_of
 from mkldist.data.raw import RawData, as_features, check_fits, check_rows, numbered_features
 from mkldist.data.sparse_features import SPARSE_HINT, canonical
+from mkldist.data.texts import TextColumns, check_characters
 from mkldist.errors import DataError
 
 SPARSE_PARTS = ("data", "indices", "indptr", "shape")
@@ -29,6 +32,7 @@ def read_npz(
     id: str | None = None,
     labelled: bool = True,
     sparse: bool = False,
+    texts: tuple[str, ...] = (),
 ) -> RawData:
     """Read features, labels and partitions from a ``.npz`` file.
 
@@ -51,6 +55,8 @@ def read_npz(
         False for a file of features without labels, the file of a view.
     sparse : bool
         True to keep a matrix in compressed sparse rows as it is.
+    texts : tuple of str
+        Names of arrays of texts, (n,); with them, ``x`` may be absent.
 
     Raises
     ------
@@ -65,22 +71,26 @@ def read_npz(
             'Set label = "y"',
         )
     with opened_npz(path, where) as archive:
-        kept, x = None, np.empty((0, 0))
-        if sparse and _is_sparse(archive):
-            kept = canonical(_sparse(archive, where))
-        else:
+        x = np.empty((0, 0))
+        kept = npz_sparse(archive, where) if sparse else None
+        if kept is None and (not texts or "x" in archive or _is_sparse(archive)):
             x = npz_features(archive, where)
+        of_texts = npz_texts(archive, texts)
+        if of_texts is not None and not x.size:
+            x = np.empty((len(of_texts.values), 0))
         n_rows, n_features = x.shape if kept is None else kept.shape
         y: npt.NDArray[Any] = np.full(n_rows, "")
         if labelled:
             y = archive.required(label or "y", "labels", SET_LABEL)
         check_rows(n_rows, len(np.atleast_1d(y)), where)
+        if of_texts is not None:
+            _check_length(f"{where}, array {texts[0]!r}", of_texts.values.shape[:1], n_rows, "text")
         ids = row_names(archive, id, n_rows)
         names = _feature_names(archive, n_features, where)
         index_arrays = {name: archive[name] for name in INDEX_ARRAYS if name in archive}
         partitions = partitions_of(index_arrays, n_rows, where)
     own = x if kept is None else None
-    return RawData(column(y), own, names, partitions, ids=ids, sparse=kept)
+    return RawData(column(y), own, names, partitions, ids=ids, sparse=kept, texts=of_texts)
 
 
 def row_names(archive: Archive, id: str | None, n_rows: int) -> npt.NDArray[np.str_] | None:
@@ -103,14 +113,40 @@ def row_names(archive: Archive, id: str | None, n_rows: int) -> npt.NDArray[np.s
     if id is None and IDS not in archive:
         return None
     names = column(archive.required(id or IDS, "names of the rows")).astype(str)
-    if names.shape != (n_rows,):
+    _check_length(f"{archive.where}, array {id or IDS!r}", names.shape, n_rows, "name")
+    return names
+
+
+def npz_texts(archive: Archive, names: Sequence[str]) -> TextColumns | None:
+    """Return arrays of texts, (n,); None without names.
+
+    Raises
+    ------
+    DataError
+        If one is absent, holds no texts, or has another length than the first.
+    """
+    found: dict[str, list[str]] = {}
+    for name in names:
+        values = column(archive.required(name, "texts"))
+        place = f"{archive.where}, array {name!r}"
+        if values.dtype.kind != "U":
+            hint = "Convert it before saving: array.astype(str)"
+            raise DataError(place, f"an array of {values.dtype}", "texts", hint)
+        _check_length(place, values.shape, len(next(iter(found.values()), values)), "text")
+        found[name] = [text.strip() for text in values.tolist()]
+    check_characters(found, archive.where, "array")
+    return TextColumns.of(found)
+
+
+def _check_length(place: str, shape: tuple[int, ...], n_rows: int, what: str) -> None:
+    """Refuse an array that does not have a name or text for each row."""
+    if shape != (n_rows,):
         raise DataError(
-            f"{archive.where}, array {id or IDS!r}",
-            f"shape {names.shape}",
-            f"one name for each of {n_rows} rows",
+            place,
+            f"shape {shape}",
+            f"one {what} for each of {n_rows} rows",
             "Write the array again",
         )
-    return names
 
 
 def column(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -126,6 +162,11 @@ def npz_features(archive: Archive, where: str) -> Floats:
         return as_features(matrix.toarray(), where)
     hint = "Name Gram matrices by grams = …, not by file" if "grams" in archive else ""
     return as_features(archive.required("x", "features", hint), f"{where}, array 'x'")
+
+
+def npz_sparse(archive: Archive, where: str) -> Any | None:
+    """Return the sparse matrix of an archive in compressed sparse rows; None if it has none."""
+    return canonical(_sparse(archive, where)) if _is_sparse(archive) else None
 
 
 def _is_sparse(archive: Archive) -> bool:
@@ -175,7 +216,7 @@ def _feature_names(archive: Archive, n_features: int, where: str) -> tuple[str, 
     if len(names) != n_features or len(set(names)) != n_features:
         raise DataError(
             f"{where}, array 'feature_names'",
-            f"{len(names)} names, {len(set(names))} of them distinct",
+            f"{counted(len(names), 'name')}, {len(set(names))} of them distinct",
             f"{n_features} distinct names, one per feature",
             "Correct the array or leave it out",
         )

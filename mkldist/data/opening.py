@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import errno
 import gzip
+import io
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from difflib import get_close_matches
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 from mkldist.errors import DataError, nearest
+from mkldist.memory import readable_bytes
 
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+BUFFER = 2**16
 GZIP_MAGIC = b"\x1f\x8b"
+MOST_PACKED = 100
+SMALL = 2**28  # bytes that any file may unpack to
 REWRITE = "Write or copy the file again"
 
 
@@ -33,7 +42,8 @@ def opened(path: Path, where: str) -> Iterator[BinaryIO]:
             plain.seek(0)
             if zipped:
                 with gzip.GzipFile(fileobj=plain) as unpacked:
-                    yield cast("BinaryIO", unpacked)
+                    limited = _Unpacked(unpacked, path.stat().st_size, where)
+                    yield io.BufferedReader(limited, BUFFER)
             else:
                 yield plain
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
@@ -59,8 +69,73 @@ def opened(path: Path, where: str) -> Iterator[BinaryIO]:
         ) from error
 
 
-def check_file(path: Path, where: str) -> None:
+class _Unpacked(io.RawIOBase):
+    """Content of a gzip file, refused where it is far larger than any table packs to.
+
+    Parameters
+    ----------
+    file : gzip.GzipFile
+        The file.
+    packed : int
+        Its size.
+    where : str
+        Its place, for the message.
+    """
+
+    def __init__(self, file: gzip.GzipFile, packed: int, where: str) -> None:
+        self._file, self._packed, self._where = file, packed, where
+        self._limit = max(SMALL, MOST_PACKED * packed)
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: WriteableBuffer, /) -> int:
+        """Read the next bytes.
+
+        Raises
+        ------
+        DataError
+            If more was unpacked than the limit.
+        """
+        size = self._file.readinto(cast("bytearray", buffer))
+        if self._file.tell() > self._limit:
+            raise DataError(
+                self._where,
+                f"a gzip file of {readable_bytes(self._packed)} that unpacks to more than "
+                f"{readable_bytes(self._limit)}",
+                f"at most {MOST_PACKED} times its size",
+                "If it is right, unpack it by gunzip",
+            )
+        return size
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
+        """Go to a place; the way there is unpacked, and counts."""
+        if whence == io.SEEK_END:
+            while self.read(BUFFER):
+                pass
+        base = 0 if whence == io.SEEK_SET else self._file.tell()
+        return self._file.seek(min(base + offset, self._limit + 1))
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+
+def check_file(
+    path: Path, where: str, advice: str = "Give the path relative to the sweep file"
+) -> None:
     """Raise unless `path` is a file with content.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    where : str
+        What messages call it.
+    advice : str
+        What to do about an absent file, where its folder has none of a similar name.
 
     Raises
     ------
@@ -70,7 +145,7 @@ def check_file(path: Path, where: str) -> None:
     """
     if not exists(path):
         near = sorted(p.name for p in path.parent.iterdir()) if exists(path.parent) else []
-        hint = nearest(path.name, near) or "Give the path relative to the sweep file"
+        hint = nearest(path.name, near) or _same_name(path, near) or advice
         raise DataError(where, "no such file", "an existing file", hint)
     if path.is_dir():
         raise DataError(
@@ -92,3 +167,10 @@ def exists(path: Path) -> bool:
         if error.errno == errno.ENAMETOOLONG:
             return False
         raise
+
+
+def _same_name(path: Path, near: list[str]) -> str:
+    """Return a hint at the file whose name without endings is nearest; empty if none is near."""
+    stems = {name.partition(".")[0]: name for name in reversed(near) if name.partition(".")[0]}
+    close = get_close_matches(path.name.partition(".")[0], stems, n=1, cutoff=0.8)
+    return f"Did you mean {stems[close[0]]!r}?" if close else ""

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mkldist.arrays import Ints
+from mkldist.counted import counted
 from mkldist.data.dataset import Split
 from mkldist.data.listing import first_of
 from mkldist.errors import DataError
@@ -154,7 +155,7 @@ def _partitions(
         if len(array) != n_partitions:
             raise DataError(
                 where,
-                f"{n_partitions} rows in {train!r} but {len(array)} in {name!r}",
+                f"{counted(n_partitions, 'row')} in {train!r} but {len(array)} in {name!r}",
                 "one row of each per partition",
                 "Add the missing rows",
             )
@@ -176,7 +177,7 @@ def _check_disjoint(parts: Mapping[str, npt.NDArray[Any]], where: str, number: i
         if len(common):
             raise DataError(
                 f"{where}, row {number} of {name!r} and {other_name!r}",
-                f"{len(common)} points in both, such as {common[0]}",
+                f"{counted(len(common), 'point')} in both, such as {common[0]}",
                 "parts without a common point",
                 "Remove them from one of the parts",
             )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mkldist.arrays import Floats
+from mkldist.arrays import Bools, Floats
 from mkldist.data.dataset import Dataset, Split
 from mkldist.data.missing import replacements, with_replacements
 from mkldist.errors import DataError
@@ -166,9 +166,13 @@ class FittedPreprocessing:
     fill: Floats | None
     scale: FeatureScale
 
-    def applied(self, x: Floats) -> Floats:
-        """Return rows (r, d) as kernels take them; values that are missing and not filled stay."""
-        return self.scale.scaled(x if self.fill is None else with_replacements(x, self.fill))
+    def applied(self, x: Floats, absent: Bools | None = None) -> Floats:
+        """Return rows (r, d) as kernels take them; values that are missing and not filled stay.
+
+        Features of views that rows lack, where `absent` (r, d) is True, stay missing.
+        """
+        filled = x if self.fill is None else with_replacements(x, self.fill, absent)
+        return self.scale.scaled(filled)
 
 
 def fitted_preprocessing(
@@ -183,8 +187,9 @@ def fitted_preprocessing(
     impute : {"median", "mean", "most_frequent"} or None
         Replacement of values that new rows miss; the data set itself may miss none.
     """
-    if dataset.x is None:
-        raise ValueError(f"{dataset.name}: no features")
+    if dataset.x is None:  # sparse features, or views of Gram matrices alone
+        d = dataset.n_features
+        return FittedPreprocessing(None, FeatureScale(np.zeros(d), np.ones(d)))
     fill = None if impute is None else replacements(impute, _fitted_rows(spec, dataset.x, split))
     return FittedPreprocessing(fill, feature_scale(spec, filled(spec, dataset, split), split))
 

@@ -89,7 +89,7 @@ def _shares(counts: Ints, n_drawn: int, random: np.random.RandomState) -> Ints:
     shares = np.floor(exact)
     left = int(n_drawn - shares.sum())
     remainders = exact - shares
-    for remainder in np.unique(remainders)[::-1]:
+    for remainder in sorted({*remainders.tolist()}, reverse=True):
         if left <= 0:
             break
         tied = np.flatnonzero(remainders == remainder)

@@ -10,9 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from mkldist.arrays import Floats
+from mkldist.counted import counted
 from mkldist.data.account import Account
 from mkldist.data.dataset import GivenGrams, Split, View
 from mkldist.data.source_columns import SourceColumns
+from mkldist.data.texts import TextColumns
 from mkldist.errors import DataError
 from mkldist.spec.kinds import Task
 
@@ -61,6 +63,10 @@ class RawData:
         Features in compressed sparse rows; `x` is then None.
     file_groups : dict of str to tuple of int
         Feature groups of files of groups, whose other members are left out.
+    texts : TextColumns, optional
+        Columns of texts.
+    view_columns : dict of str to SourceColumns
+        Columns of the views with a file of their own, whose features follow the others.
     """
 
     labels: npt.NDArray[Any]
@@ -80,6 +86,8 @@ class RawData:
     given: dict[str, GivenGrams] = field(default_factory=dict)
     sparse: Any = None
     file_groups: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    texts: TextColumns | None = None
+    view_columns: dict[str, SourceColumns] = field(default_factory=dict)
 
 
 def numbered_features(n_features: int) -> tuple[str, ...]:
@@ -127,7 +135,7 @@ def check_rows(n_rows: int, n_labels: int, where: str) -> None:
     if n_rows != n_labels:
         raise DataError(
             where,
-            f"{n_rows} rows of features but {n_labels} labels",
+            f"{counted(n_rows, 'row')} of features but {counted(n_labels, 'label')}",
             "one label per row",
             "Check that both come from the same version of the data",
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mkldist.arrays import Floats, Ints
+from mkldist.counted import counted
 from mkldist.errors import DataError
 
 
@@ -42,7 +43,7 @@ def drawn_per_class(y: Floats, count: int, seed: int, classes: tuple[str, ...], 
         if len(members) < count:
             raise DataError(
                 f"{where}: per_class",
-                f"{len(members)} points of class {name!r}",
+                f"{counted(len(members), 'point')} of class {name!r}",
                 f"at least {count} of each class",
                 f"Set per_class to at most {len(members)}, or remove it",
             )

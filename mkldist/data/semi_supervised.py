@@ -8,6 +8,7 @@ from math import ceil
 import numpy as np
 
 from mkldist.arrays import Floats, Ints
+from mkldist.counted import counted
 from mkldist.data.dataset import Dataset, Split
 from mkldist.data.random_splits import SEEDS, holdouts
 from mkldist.errors import DataError
@@ -68,7 +69,7 @@ def _drawn(
     if not len(unlabelled):
         raise DataError(
             where,
-            f"all of {len(rows)} points labelled",
+            f"all of {counted(len(rows), 'point')} labelled",
             "at least one unlabelled point",
             'Label fewer points, or set kind = "holdout"',
         )
@@ -88,7 +89,7 @@ def _of_each_class(
         if wanted > len(members):
             raise DataError(
                 where,
-                f"{wanted} points to be labelled of {len(members)} in class {name!r}",
+                f"{counted(wanted, 'point')} to be labelled of {len(members)} in class {name!r}",
                 f"at most {len(members)}",
                 "Label fewer, or lower test_fraction",
             )

@@ -1,37 +1,45 @@
 """Snapshots: copies of data sets and splits for workers, independent of the user's files.
 
 A snapshot is a folder of ``.npy`` files, named by their content, and of ``snapshot.json``, which
-names these files.  It is written last, so that a reader sees one whole snapshot, old or new.
+names these files.  It is written last, so that a reader sees one whole snapshot, old or new.  The
+content of every file is held to its name before it is used, once in a process.
 """
 
 from __future__ import annotations
 
-import json
+import os
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from mkldist.checked_json import checked_json, parsed
 from mkldist.data.dataset import Dataset, GivenGrams, Split, View, sparse_parts
 from mkldist.data.source_columns import SourceColumns
+from mkldist.data.texts import TextColumns, TextView
 from mkldist.durable import make_folder, output_error, remove_temporaries, replacing, write_file
 from mkldist.errors import StoreError
-from mkldist.identity import array_id
+from mkldist.identity import array_file_id, array_id
 
 HEADER = "snapshot.json"
-VERSION = 4
+VERSION = 5
+UNCHECKED_VERSION = 4  # the same without a checksum of the header
 PARTS = ("train", "test", "unlabelled")
 SPARSE = ("sparse-data", "sparse-indices", "sparse-indptr", "sparse-shape")
+TEXTS = ("texts-content", "texts-ends")
 MAPPED = ("x", "grams", "given-")  # beginnings of keys of arrays that workers may map
+_DAMAGE = (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError, EOFError)
+_REMEDY = "Run the sweep again, or 'mkldist verify RESULTS --repair'"
 
 
 def save_snapshot(path: Path, dataset: Dataset, splits: Sequence[Split]) -> None:
     """Write a data set and its splits into the folder `path`, durable and atomic.
 
-    Files that exist are not written again.  The partitions that came with the data are not kept,
-    only the splits made of them.
+    Files that are there and sound are not written again, and those of a neighbouring snapshot are
+    linked.  The partitions that came with the data are not kept, only the splits made of them.
 
     Raises
     ------
@@ -44,9 +52,11 @@ def save_snapshot(path: Path, dataset: Dataset, splits: Sequence[Split]) -> None
         "y": dataset.y,
         "grams": dataset.grams,
         "row_groups": dataset.row_groups,
+        "ids": dataset.ids,
         **{part: _joined(rows) for part, rows in parts.items()},
         **_given_arrays(dataset),
         **_sparse_arrays(dataset),
+        **_text_arrays(dataset),
     }
     files = {key: f"{key}-{array_id(a)}.npy" for key, a in arrays.items() if a is not None}
     header = {
@@ -60,16 +70,18 @@ def save_snapshot(path: Path, dataset: Dataset, splits: Sequence[Split]) -> None
         "origin": dataset.origin,
         "impute": dataset.impute,
         "columns": None if dataset.columns is None else dataset.columns.as_dict(),
+        "texts": _texts_said(dataset.texts),
+        "view_columns": {name: one.as_dict() for name, one in dataset.view_columns.items()},
         "files": files,
         **{f"{part}_sizes": [len(one) for one in rows] for part, rows in parts.items()},
     }
-    text = json.dumps(header, indent=1).encode()
+    text = checked_json(header)
     try:
         make_folder(path)
         remove_temporaries(path)
         for key, file in files.items():
-            if not (path / file).exists():
-                _write_array(path / file, arrays[key])
+            if not _is_sound(path / file):
+                _link_or_write(path / file, arrays[key])
         if not (path / HEADER).exists() or (path / HEADER).read_bytes() != text:
             write_file(path / HEADER, [text])
         for stale in set(path.glob("*.npy")) - {path / file for file in files.values()}:
@@ -79,27 +91,22 @@ def save_snapshot(path: Path, dataset: Dataset, splits: Sequence[Split]) -> None
 
 
 def load_snapshot(path: Path, mmap: bool = False) -> tuple[Dataset, tuple[Split, ...]]:
-    """Read a snapshot back.
+    """Read a snapshot back, after a check of all of its files.
 
     Parameters
     ----------
     path : Path
         The folder.
     mmap : bool
-        Map features and Gram matrices into memory instead of reading and checking them.
+        Map features and Gram matrices into memory instead of reading them.
 
     Raises
     ------
     StoreError
         If it is missing, of another version, cut short or damaged.
     """
-    where = f"snapshot {path}"
+    header = snapshot_header(path)
     try:
-        header = json.loads((path / HEADER).read_bytes())
-        if header["version"] != VERSION:
-            raise StoreError(
-                where, f"version {header['version']}", f"version {VERSION}", "Run the sweep again"
-            )
         arrays = {
             key: _read_array(path / file, mmap=mmap and key.startswith(MAPPED))
             for key, file in header["files"].items()
@@ -107,22 +114,47 @@ def load_snapshot(path: Path, mmap: bool = False) -> tuple[Dataset, tuple[Split,
         parts = [_parted(arrays[part], header[f"{part}_sizes"]) for part in PARTS]
         splits = tuple(Split(*rows) for rows in zip(*parts, strict=True))
         dataset = _dataset_of(header, arrays)
-    except (
-        OSError,
-        ValueError,
-        KeyError,
-        TypeError,
-        IndexError,
-        AttributeError,
-        EOFError,
-    ) as error:
-        raise StoreError(
-            where,
-            f"a snapshot that is missing, cut short or damaged ({error})",
-            "a snapshot that the sweep wrote",
-            "Run the sweep again",
-        ) from error
+    except _DAMAGE as error:
+        raise _damaged(path, error) from error
     return dataset, splits
+
+
+def snapshot_header(path: Path) -> dict[str, Any]:
+    """Return the document of a snapshot: its data set's name, its files and more.
+
+    Raises
+    ------
+    StoreError
+        If it is missing, of another version, cut short or damaged.
+    """
+    try:
+        header, checked = parsed((path / HEADER).read_bytes())
+        version = header["version"]
+        if version != (VERSION if checked else UNCHECKED_VERSION):
+            raise StoreError(
+                f"snapshot {path}", f"version {version}", f"version {VERSION}", _REMEDY
+            )
+    except _DAMAGE as error:
+        raise _damaged(path, error) from error
+    return header
+
+
+def damaged_files(path: Path) -> list[Path]:
+    """Return the files of a snapshot that are missing or damaged; its document if that is."""
+    try:
+        files = snapshot_header(path)["files"].values()
+    except (StoreError, KeyError, AttributeError):
+        return [path / HEADER]
+    return [path / file for file in files if not _is_sound(path / file)]
+
+
+def _damaged(path: Path, error: Exception) -> StoreError:
+    return StoreError(
+        f"snapshot {path}",
+        f"a snapshot that is missing, cut short or damaged ({error})",
+        "a snapshot that the sweep wrote",
+        _REMEDY,
+    )
 
 
 def _columns(fields: Mapping[str, Any] | None) -> SourceColumns | None:
@@ -153,6 +185,12 @@ def _dataset_of(header: dict[str, Any], arrays: dict[str, Any]) -> Dataset:
         impute=header["impute"],
         row_groups=arrays.get("row_groups"),
         columns=_columns(header.get("columns")),
+        texts=_texts_of(header.get("texts"), arrays),
+        view_columns={
+            name: SourceColumns.from_dict(fields)
+            for name, fields in header.get("view_columns", {}).items()
+        },
+        ids=arrays.get("ids"),
     )
 
 
@@ -181,6 +219,30 @@ def _sparse_of(arrays: dict[str, Any]) -> Any:
     return csr_array((data, indices, indptr), shape=tuple(shape.tolist()))
 
 
+def _text_arrays(dataset: Dataset) -> dict[str, npt.NDArray[Any]]:
+    """Return the arrays of texts, by the beginnings of their files."""
+    return {} if dataset.texts is None else dict(zip(TEXTS, dataset.texts.arrays, strict=True))
+
+
+def _texts_said(texts: TextColumns | None) -> dict[str, Any] | None:
+    """Return names and views of columns of texts, as a header has them."""
+    if texts is None:
+        return None
+    views = {name: [list(view.columns), view.missing] for name, view in texts.views.items()}
+    return {"names": list(texts.names), "views": views}
+
+
+def _texts_of(said: Mapping[str, Any] | None, arrays: dict[str, Any]) -> TextColumns | None:
+    """Return the texts of a header and its arrays; None if there are none."""
+    if said is None:
+        return None
+    views = {
+        n: TextView(tuple(columns), missing) for n, (columns, missing) in said["views"].items()
+    }
+    content, ends = (arrays[part] for part in TEXTS)
+    return TextColumns.from_arrays(said["names"], (content, ends), views)
+
+
 def _joined(parts: Sequence[npt.NDArray[np.intp]]) -> npt.NDArray[np.int64]:
     return np.concatenate([np.zeros(0, np.int64), *(part.astype(np.int64) for part in parts)])
 
@@ -191,6 +253,23 @@ def _parted(joined: npt.NDArray[Any], sizes: Sequence[int]) -> list[npt.NDArray[
     return np.split(joined.astype(np.intp), np.cumsum(sizes)[:-1]) if sizes else []
 
 
+def _link_or_write(path: Path, array: npt.NDArray[Any] | None) -> None:
+    """Write an array, or link the file of a neighbouring snapshot that holds the same.
+
+    Snapshots of one data set with other splits then share what is large.
+    """
+    for other in path.parent.parent.glob(f"*/{path.name}"):
+        if not _is_sound(other):
+            continue
+        try:
+            with replacing(path) as temporary:
+                os.link(other, temporary)
+        except OSError:
+            break  # a file system without links
+        return
+    _write_array(path, array)
+
+
 def _write_array(path: Path, array: npt.NDArray[Any] | None) -> None:
     # np.save appends .npy to the name of a file, but not to that of an open one.
     with replacing(path) as temporary, temporary.open("xb") as file:
@@ -198,7 +277,23 @@ def _write_array(path: Path, array: npt.NDArray[Any] | None) -> None:
 
 
 def _read_array(path: Path, *, mmap: bool) -> Any:
-    array = np.load(path, mmap_mode="r" if mmap else None, allow_pickle=False)
-    if not mmap and f"-{array_id(array)}.npy" != path.name[path.name.rindex("-") :]:
+    if not _is_sound(path):
+        path.stat()  # a missing file is not a damaged one
         raise ValueError(f"{path.name} does not match its checksum")
-    return array
+    return np.load(path, mmap_mode="r" if mmap else None, allow_pickle=False)
+
+
+def _is_sound(path: Path) -> bool:
+    """Return True if the content of an array's file is the one that its name says."""
+    try:
+        stat = path.stat()
+        found = _file_id(path, stat.st_ino, stat.st_size, stat.st_mtime_ns)
+    except (OSError, ValueError):
+        return False
+    return f"-{found}.npy" == path.name[path.name.rindex("-") :]
+
+
+@lru_cache(maxsize=1024)
+def _file_id(path: Path, *_: int) -> str:
+    """Return the id of the array in a file, computed once for each inode, size and time."""
+    return array_file_id(path)

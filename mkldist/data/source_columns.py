@@ -28,6 +28,10 @@ class SourceColumns:
         The one of them that names the rows; empty for none.
     kept : tuple of int, or None
         Positions of the features that vary; None for all.
+    start : int or None
+        First index in the lines of a ``.svm`` file, 0 or 1; None for other sources.
+    texts : tuple of str
+        Columns of texts that the kernels of a model use; no features are made of them.
     """
 
     numbers: tuple[str, ...]
@@ -36,11 +40,18 @@ class SourceColumns:
     others: tuple[str, ...] = ()
     id: str = ""
     kept: tuple[int, ...] | None = None
+    start: int | None = None
+    texts: tuple[str, ...] = ()
 
     @property
     def n_features(self) -> int:
         """Number of features before those that do not vary are dropped."""
         return len(self.numbers) + sum(map(len, self.categories.values()))
+
+    @property
+    def n_kept(self) -> int:
+        """Number of features of the data set."""
+        return self.n_features if self.kept is None else len(self.kept)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -49,12 +60,12 @@ class SourceColumns:
 
     @property
     def required(self) -> tuple[str, ...]:
-        """Columns that the features of the data set are made of: constant ones are not needed."""
+        """Columns of features and of texts that new rows need: constant ones are not needed."""
         if self.kept is None:
-            return self.names
+            return (*self.names, *self.texts)
         kept = set(self.kept)
         numbers = [name for place, name in enumerate(self.numbers) if place in kept]
-        return (*numbers, *self.categories)
+        return (*numbers, *self.categories, *self.texts)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the fields as JSON takes them."""
@@ -72,6 +83,8 @@ class SourceColumns:
             tuple(fields["others"]),
             str(fields["id"]),
             None if kept is None else tuple(kept),
+            fields.get("start"),
+            tuple(fields.get("texts", ())),
         )
 
     @classmethod

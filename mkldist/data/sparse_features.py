@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from mkldist.arrays import Ints
+from mkldist.counted import counted
 from mkldist.errors import DataError
 
 SPARSE_HINT = (
@@ -30,6 +31,15 @@ def canonical(matrix: Any) -> Any:
     return found
 
 
+def as_sparse(points: Any) -> Any:
+    """Return points (r, d), dense or sparse, in compressed sparse rows."""
+    from scipy.sparse import csr_array
+
+    if isinstance(points, csr_array) and points.dtype == np.float64:
+        return points
+    return canonical(csr_array(points))
+
+
 def check_sparse(matrix: Any, where: str) -> None:
     """Refuse values that are missing or infinite.
 
@@ -42,7 +52,7 @@ def check_sparse(matrix: Any, where: str) -> None:
     if bad:
         raise DataError(
             where,
-            f"{bad} value{'s' * (bad > 1)} missing or infinite",
+            f"{counted(bad, 'value')} missing or infinite",
             "finite numbers: absent entries of sparse features are 0, not missing",
             "Correct them in the data",
         )

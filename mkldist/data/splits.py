@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from mkldist.arrays import Ints
+from mkldist.counted import counted
 from mkldist.data.dataset import Dataset, Split
+from mkldist.data.nested import cut_splits
 from mkldist.data.random_splits import holdouts, repeated_folds
 from mkldist.data.semi_supervised import draw_splits
 from mkldist.errors import DataError
@@ -14,7 +16,9 @@ from mkldist.spec.splits import SplitsSpec
 SHOWN = 10
 
 
-def make_splits(spec: SplitsSpec, dataset: Dataset, seed: int) -> tuple[Split, ...]:
+def make_splits(
+    spec: SplitsSpec, dataset: Dataset, seed: int, name: str | None = None
+) -> tuple[Split, ...]:
     """Return the splits of a data set.
 
     ``holdout`` is ``(Stratified)ShuffleSplit`` and ``kfold`` is ``Repeated(Stratified)KFold`` of
@@ -28,20 +32,23 @@ def make_splits(spec: SplitsSpec, dataset: Dataset, seed: int) -> tuple[Split, .
     Parameters
     ----------
     spec : SplitsSpec
-        Kind, number and sizes of the splits.
+        Kind, number and sizes of the splits; one size of the training parts, if it has a list.
     dataset : Dataset
         Data set, for its labels, number of points and predefined partitions.
     seed : int
         Seed of the sweep.
+    name : str, optional
+        Name of the data set in the sweep file, for messages; by default its own, which holds the
+        size where a list of sizes made it.
 
     Raises
     ------
     DataError
-        If there are too few points, no predefined partitions or fewer splits than `first`; if
-        regression is to be stratified; or if a split has no training point, neither test nor
-        unlabelled points, or no training point of some class.
+        If there are too few points, no predefined partitions, fewer splits than `first` or fewer
+        training rows than `n_train`; if regression is to be stratified; or if a split has no
+        training point, neither test nor unlabelled points, or no training point of some class.
     """
-    where = f"splits of data set {dataset.name!r}"
+    where = f"splits of data set {(name or dataset.name)!r}"
     if spec.kind == "predefined":
         splits = dataset.predefined
         if not splits:
@@ -67,6 +74,9 @@ def make_splits(spec: SplitsSpec, dataset: Dataset, seed: int) -> tuple[Split, .
                 "Lower or remove first",
             )
         splits = splits[: spec.first]
+    if isinstance(spec.n_train, int):
+        stratified = spec.stratified is not False
+        splits = cut_splits(dataset, splits, spec.n_train, seed, where, stratified=stratified)
     for number, split in enumerate(splits):
         _check(split, number, len(splits), dataset, where, _advice(spec))
     return splits
@@ -74,6 +84,8 @@ def make_splits(spec: SplitsSpec, dataset: Dataset, seed: int) -> tuple[Split, .
 
 def _advice(spec: SplitsSpec) -> str:
     """Return what to do if a split lacks points of a class."""
+    if spec.n_train is not None:
+        return "Raise n_train"
     if spec.kind == "predefined":
         return "Correct this split in the data"
     if spec.kind == "time":
@@ -129,8 +141,8 @@ def _drawn_by_group(spec: SplitsSpec, groups: Ints, seed: int, where: str) -> tu
         if spec.folds > n_groups:
             raise DataError(
                 where,
-                f"{spec.folds} folds of {n_groups} groups",
-                f"at most {n_groups} folds",
+                f"{spec.folds} folds of {counted(n_groups, 'group')}",
+                f"at most {counted(n_groups, 'fold')}",
                 "Set fewer folds",
             )
         tests = list(repeated_folds(spec.folds, spec.repeats, seed, n_groups))
@@ -139,7 +151,7 @@ def _drawn_by_group(spec: SplitsSpec, groups: Ints, seed: int, where: str) -> tu
         if not n_train:
             raise DataError(
                 where,
-                f"{n_groups} group{'s' * (n_groups > 1)} in all, none for the training part",
+                f"{counted(n_groups, 'group')} in all, none for the training part",
                 "at least one group for each part",
                 "Raise train_fraction, or choose other groups",
             )
@@ -188,7 +200,7 @@ def _check(
             )
     if dataset.classes is None:
         return
-    present = np.unique(dataset.class_numbers[split.train])
+    present = {*dataset.class_numbers[split.train].tolist()}
     for number, name in enumerate(dataset.classes):
         if number not in present:
             raise DataError(
@@ -210,4 +222,4 @@ def _counts(dataset: Dataset) -> str:
     pairs = list(zip(counts, map(repr, dataset.classes), strict=True))
     listed = [f"{count} of class {name}" for count, name in pairs[1:SHOWN]]
     more = [f"{len(pairs) - SHOWN} more classes"] * (len(pairs) > SHOWN)
-    return ", ".join([f"{pairs[0][0]} points of class {pairs[0][1]}", *listed, *more])
+    return ", ".join([f"{counted(pairs[0][0], 'point')} of class {pairs[0][1]}", *listed, *more])

@@ -9,6 +9,7 @@ import numpy as np
 
 from mkldist.data.opening import REWRITE, opened
 from mkldist.data.raw import RawData, check_fits, numbered_features
+from mkldist.data.source_columns import SourceColumns
 from mkldist.data.sparse_features import SPARSE_HINT, canonical
 from mkldist.errors import DataError
 
@@ -17,7 +18,12 @@ CORRECT = "Correct this line; scikit-learn's dump_svmlight_file writes such file
 
 
 def read_svmlight(
-    path: Path, label: str | int | None, where: str, *, sparse: bool = False
+    path: Path,
+    label: str | int | None,
+    where: str,
+    *,
+    sparse: bool = False,
+    start: int | None = None,
 ) -> RawData:
     """Read a file of sparse rows, plain or gzipped.
 
@@ -33,6 +39,8 @@ def read_svmlight(
         The place to name in a message.
     sparse : bool
         True for an array in compressed sparse rows, of the features that some row has.
+    start : {0, 1}, optional
+        First index; by default as above.
 
     Raises
     ------
@@ -61,7 +69,10 @@ def read_svmlight(
     if not columns:
         raise DataError(where, "no features", "lines such as '+1 1:0.5 3:2'", REWRITE)
     index = np.frombuffer(columns, dtype=np.int64)
-    index = index - (1 if index.min() else 0)
+    if start and not index.min():
+        raise DataError(where, "an index 0", "indices from 1, as the model has", CORRECT)
+    start = int(index.min() > 0) if start is None else start
+    index = index - start
     shape = (len(labels), int(index.max()) + 1)
     row, value = np.frombuffer(rows, dtype=np.int64), np.frombuffer(values, dtype=np.float64)
     if sparse:
@@ -71,11 +82,13 @@ def read_svmlight(
         seen, column = np.unique(index, return_inverse=True)
         kept = canonical(coo_array((value, (row, column)), shape=(shape[0], len(seen))))
         names = tuple(f"f{i}" for i in seen.tolist())
-        return RawData(np.array(labels), None, names, sparse=kept)
+        source = SourceColumns(names, start=start)
+        return RawData(np.array(labels), None, names, sparse=kept, columns=source)
     check_fits(8 * shape[0] * shape[1], where, SPARSE_HINT)
     x = np.zeros(shape)
     x[row, index] = value
-    return RawData(np.array(labels), x, numbered_features(shape[1]))
+    names = numbered_features(shape[1])
+    return RawData(np.array(labels), x, names, columns=SourceColumns(names, start=start))
 
 
 def _label(word: bytes, place: str) -> str:

@@ -183,7 +183,7 @@ class Limits(NamedTuple):
 
 
 LIMITS = {
-    "n": Limits(4, 10**8),
+    "n": Limits(4, 10**6),  # one Gram matrix of 10^6 points takes 3.6 TiB
     "d": Limits(1, 10**6),
     "noise": Limits(0),
     "factor": Limits(0, 1, attained=False),

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from mkldist.counted import counted
 from mkldist.data.listing import first_of
 from mkldist.errors import DataError
 
@@ -79,8 +80,8 @@ class TableProblems:
         if self._ragged:
             line, n_fields = self._ragged[0]
             found.append(
-                f"{len(self._ragged)} rows of another length than the header, the first of "
-                f"{n_fields} fields in line {line}"
+                f"{counted(len(self._ragged), 'row')} of another length than the header, the "
+                f"first of {counted(n_fields, 'field')} in line {line}"
             )
             expected.append(f"{self.n_fields} fields in every row")
         hints = self._hints(n_rows) + ([_SEPARATORS] if self._ragged else [])
@@ -92,7 +93,7 @@ class TableProblems:
             [(line, n_fields)] = self._ragged
             return DataError(
                 f"{self.where}, line {line}",
-                f"{n_fields} fields",
+                counted(n_fields, "field"),
                 f"{self.n_fields}, as in the header",
                 _SEPARATORS,
             )
@@ -108,13 +109,16 @@ class TableProblems:
         """Return what to do about columns: slips are corrected, other columns get a role."""
         whole = {name: c for name, c in self._columns.items() if 2 * c.count >= n_rows}
         slips = [name for name in self._columns if name not in whole]
-        commas = [name for name, c in self._columns.items() if _decimal_comma(c.text)]
+        commas = [name for name, c in self._columns.items() if decimal_comma(c.text)]
         dates = [name for name, c in whole.items() if c.kind == "dates"]
         words = [name for name in whole if name not in dates and name not in commas]
         slips = [name for name in slips if name not in commas]
         hints = ["Write decimals with a point"] if commas else []
         if words:
-            hints.append(f"Set categorical = [{_listed(words)}] to encode these, or ignore them")
+            hints.append(
+                f"Set categorical = [{_listed(words)}] to encode these, texts = [{_listed(words)}] "
+                "for kernels of texts, or ignore them"
+            )
         if dates:
             hints.append(f"Set ignore = [{_listed(dates)}], or turn dates into numbers of days")
         if slips:
@@ -125,7 +129,8 @@ class TableProblems:
 _SEPARATORS = "Look for a missing or extra separator, or for unquoted text with a separator"
 
 
-def _decimal_comma(text: str) -> bool:
+def decimal_comma(text: str) -> bool:
+    """Return True for a number with a decimal comma, such as ``1,5``."""
     return "," in text and text.replace(",", "").strip("+-").isdigit()
 
 

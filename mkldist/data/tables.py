@@ -14,6 +14,7 @@ from mkldist.data.categories import encoded
 from mkldist.data.columns import ColumnRoles
 from mkldist.data.raw import RawData
 from mkldist.data.source_columns import SourceColumns
+from mkldist.data.texts import TextColumns
 
 FEWEST_ROWS = 10  # of a column that is taken for row numbers
 
@@ -36,8 +37,8 @@ def of_table(
     x : (n, d) float64
         Columns of numbers.
     texts : mapping of str to sequence of str
-        Columns of categories, those that divide the rows and that which names them, (n,), by
-        name.
+        Columns of categories, of texts, those that divide the rows and that which names them,
+        (n,), by name.
     where : str
         The place to name in a message.
 
@@ -48,6 +49,7 @@ def of_table(
     """
     categorical = {name: texts[name] for name in (roles.names[p] for p in roles.categorical)}
     of_splits = {name: np.array(texts[name]) for name in (roles.names[p] for p in roles.of_splits)}
+    of_texts = {name: texts[name] for name in (roles.names[p] for p in roles.texts)}
     features = encoded(x, roles.feature_names, categorical, where)
     account = Account(
         label=roles.label_said,
@@ -68,11 +70,12 @@ def of_table(
         account=account,
         label_name="" if roles.label is None else roles.names[roles.label],
         ids=None if roles.id is None else np.array(texts[roles.names[roles.id]]),
+        texts=TextColumns.of(of_texts),
         columns=SourceColumns(
             roles.feature_names,
             features.categories,
             "" if roles.label is None else roles.names[roles.label],
-            roles.others,
+            (*roles.others, *of_texts),
             "" if roles.id is None else roles.names[roles.id],
         ),
     )

@@ -8,8 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from mkldist.arrays import Bools, Floats
+from mkldist.counted import counted
 from mkldist.data.dataset import GivenGrams, View, lacking_rows
-from mkldist.data.listing import first_of
+from mkldist.data.listing import first_of, point_names
 from mkldist.errors import DataError
 
 SHOWN = 5
@@ -44,7 +45,7 @@ def check_views(
         rows = np.flatnonzero(lacking).tolist()
         if not rows or (missing is not None and len(rows) < len(lacking)):
             continue
-        names = [f"row {row}" if ids is None else str(ids[row]) for row in rows]
+        names = point_names(rows, ids)
         remedy = "" if name in given else ', or missing = "impute" to fill its features'
         raise DataError(
             f"{where}: view {name!r}",
@@ -64,10 +65,10 @@ def view_lines(
     for name, missing, lacking in _lacking(x, views, given):
         if name in given:
             n_grams = len(given[name].grams)
-            size = f"{n_grams} Gram matri{'x' if n_grams == 1 else 'ces'}"
+            size = counted(n_grams, "Gram matrix", "Gram matrices")
         else:
             n_features = len(views[name].columns)
-            size = f"{n_features} feature{'s' * (n_features != 1)}"
+            size = counted(n_features, "feature")
         line = f"{name}, {size}"
         if lacking.any():
             then = "its kernels are zero there" if missing == "zero" else "filled"

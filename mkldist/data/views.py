@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mkldist.arrays import Floats, Ints
+from mkldist.counted import counted
 from mkldist.data.assemble import feature_position
 from mkldist.data.columns import ColumnChoice
 from mkldist.data.dataset import GivenGrams, View
@@ -23,7 +24,10 @@ from mkldist.data.files import TABLES, extension_of, read_file
 from mkldist.data.grams import read_view
 from mkldist.data.group_files import known_groups, read_groups
 from mkldist.data.listing import first_of
+from mkldist.data.npz_files import IDS
 from mkldist.data.raw import RawData, check_fits
+from mkldist.data.source_columns import SourceColumns
+from mkldist.data.texts import JoinedTexts
 from mkldist.errors import DataError
 from mkldist.spec.model import DatasetSpec
 from mkldist.spec.views import ViewSpec
@@ -101,10 +105,13 @@ class _Joining:
     file_groups: dict[str, tuple[int, ...]] = field(default_factory=dict)
     views: dict[str, View] = field(default_factory=dict)
     given: dict[str, GivenGrams] = field(default_factory=dict)
+    texts: JoinedTexts = field(init=False)
     notes: list[str] = field(default_factory=list)
+    columns: dict[str, SourceColumns] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.names = list(self.raw.feature_names)
+        self.texts = JoinedTexts(self.raw.texts)
 
     def add(self, view: ViewSpec, located: Callable[[str], Path], where: str) -> None:
         """Read a view and join it."""
@@ -112,13 +119,14 @@ class _Joining:
             self._add_grams(view, located(view.grams), where)
             return
         if view.file is None:
-            columns = _own_columns(view, self.raw.feature_names, where)
+            columns = _own_columns(self.texts.add_own(view), self.raw.feature_names, where)
             names, first = [self.names[column] for column in columns], 0
         else:
             names, first = self._add_file(view, located(view.file), where)
             columns = tuple(range(first, first + len(names)))
-        self.views[view.name] = View(columns, view.missing)
-        self.groups[view.name] = columns
+        if columns or view.name not in self.texts.views:
+            self.views[view.name] = View(columns, view.missing)
+            self.groups[view.name] = columns
         if view.group_file is not None:
             own = names if view.file is not None else self.raw.feature_names
             self.add_groups(located(view.group_file), own, first, where)
@@ -152,8 +160,17 @@ class _Joining:
             file_groups=self.file_groups,
             views=self.views,
             given=self.given,
+            texts=self.texts.joined(),
             account=replace(raw.account, notes=(*raw.account.notes, *self.notes)),
+            columns=self._source_columns(),
+            view_columns=self.columns,
         )
+
+    def _source_columns(self) -> SourceColumns:
+        """Return the columns of the data set's own source."""
+        columns = self.raw.columns or SourceColumns.of_features(self.raw.feature_names)
+        named = self.raw.ids is not None and not columns.id
+        return replace(columns, id=self.id or IDS) if named else columns
 
     def _add_file(self, view: ViewSpec, path: Path, where: str) -> tuple[list[str], int]:
         """Join a file of features; return their names there, and the first one's column."""
@@ -168,10 +185,15 @@ class _Joining:
         block[rows != ABSENT] = read.x[rows[rows != ABSENT]]
         first = len(self.names)
         self._refuse_labels(read.feature_names, place)
+        self.texts.add(view, read.texts, rows)
         self.blocks.append(block)
         self.names += [f"{view.name}.{name}" for name in read.feature_names]
         for group, columns in read.groups.items():
             self.groups[f"{view.name}.{group}"] = tuple(first + column for column in columns)
+        source = read.columns or SourceColumns.of_features(read.feature_names)
+        if read.ids is not None and not source.id:
+            source = replace(source, id=view.id or IDS)
+        self.columns[view.name] = source
         return list(read.feature_names), first
 
     def _add_grams(self, view: ViewSpec, path: Path, where: str) -> None:
@@ -196,7 +218,7 @@ class _Joining:
             if n_rows != n:
                 raise DataError(
                     where,
-                    f"{n_rows} rows for {n} points, and no ids",
+                    f"{counted(n_rows, 'row')} for {n} points, and no ids",
                     "the points of the data set in their order, or ids",
                     "Set id = the column that names the rows, here and under the data set",
                 )
@@ -209,8 +231,8 @@ class _Joining:
                 "ids in both",
                 "Set id = the column of the data set that names its rows",
             )
-        own = _positions(self.raw.ids, self.where)
-        found = _positions(ids, where)
+        own = positions_of_ids(self.raw.ids, self.where)
+        found = positions_of_ids(ids, where)
         rows = np.array([found.get(name, ABSENT) for name in own], dtype=np.intp)
         others = [name for name in found if name not in own]
         if len(others) == len(found):
@@ -239,8 +261,14 @@ class _Joining:
             )
 
 
-def _positions(ids: Texts, where: str) -> dict[str, int]:
-    """Return the row of each id, which must be there once."""
+def positions_of_ids(ids: Texts, where: str) -> dict[str, int]:
+    """Return the row of each id, which must be there once.
+
+    Raises
+    ------
+    DataError
+        For rows without an id, and ids that occur more than once.
+    """
     found: dict[str, int] = {}
     twice: dict[str, None] = {}
     empty = 0
@@ -249,7 +277,7 @@ def _positions(ids: Texts, where: str) -> dict[str, int]:
         if name in found:
             twice[name] = None
         found[name] = row
-    problems = [f"{empty} rows without an id"] if empty else []
+    problems = [f"{counted(empty, 'row')} without an id"] if empty else []
     named = [repr(name) for name in twice if name]
     if named:
         problems.append(f"ids that occur more than once: {first_of(named, SHOWN)}")

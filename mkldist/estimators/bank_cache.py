@@ -17,11 +17,13 @@ from typing import Any
 import pandas as pd
 
 from mkldist.arrays import Floats
+from mkldist.data.dataset import sparse_parts
 from mkldist.data.raw import physical_memory
 from mkldist.gram.recomputed import RecomputedBank
 from mkldist.identity import array_id, content_id
 from mkldist.in_memory.given_kernels import bank_spec
 from mkldist.in_memory.kernel_bank import KernelBank
+from mkldist.kernel_functions.sparse_points import is_sparse
 from mkldist.memory import row_cache_bytes
 
 SHARE_OF_MEMORY = 8  # an eighth of this machine's memory holds banks
@@ -39,6 +41,9 @@ class BankRequest:
     groups : mapping or None
     backend : str
     seed : int
+    views : mapping of str to sequence of int
+    gaps : bool
+        True if points may lack features, NaN.
     """
 
     kernels: Any
@@ -46,6 +51,8 @@ class BankRequest:
     groups: Mapping[str, Sequence[int | str]] | None
     backend: str
     seed: int
+    views: Mapping[str, Sequence[int | str]] = field(default_factory=dict)
+    gaps: bool = False
 
     def key(self, X: Floats, names: Sequence[str] | None) -> str:
         """Return the name of the bank of these kernels on points (n, d) with these features."""
@@ -53,20 +60,24 @@ class BankRequest:
         spec = bank_spec(self.kernels, **settings).model_dump(mode="json")
         groups = {name: list(map(str, columns)) for name, columns in (self.groups or {}).items()}
         return content_id(
-            points=array_id(X),
+            points=array_id(*(sparse_parts(X) if is_sparse(X) else [X])),
             names=None if names is None else list(names),
             bank=spec,
             groups=groups,
+            views={name: list(map(str, columns)) for name, columns in self.views.items()},
+            gaps=self.gaps,
             seed=self.seed,
         )
 
     def made(self, X: Floats, names: Sequence[str] | None) -> KernelBank:
         """Make the bank."""
         return KernelBank(
-            X if names is None else pd.DataFrame(X, columns=list(names)),
+            X if names is None or is_sparse(X) else pd.DataFrame(X, columns=list(names)),
             self.kernels,
             normalisation=self.normalisation,
             groups=self.groups,
+            views=self.views,
+            missing="zero" if self.gaps else "error",
             backend=self.backend,
             seed=self.seed,
         )
@@ -128,7 +139,8 @@ class BankCache:
             with entry.lock:
                 if entry.bank is None:
                     entry.bank = request.made(X, names)
-                    entry.n_bytes = X.nbytes + _size(entry.bank)
+                    arrays = sparse_parts(X) if is_sparse(X) else (X,)
+                    entry.n_bytes = sum(a.nbytes for a in arrays) + _size(entry.bank)
                 yield entry.bank
         finally:
             self._shrink(self.limit)

@@ -12,20 +12,27 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mkldist.arrays import Floats
+from mkldist.data.dataset import View, absent_of
 from mkldist.data.source_columns import SourceColumns
+from mkldist.data.sparse_features import as_sparse, check_sparse
 from mkldist.errors import DataError, SpecError, nearest
 from mkldist.estimators.bank_cache import BANKS, BankRequest
+from mkldist.estimators.column_views import check_lacking, column_views
 from mkldist.estimators.exported import exported_preparation
 from mkldist.estimators.fitted import FittedKernels
-from mkldist.estimators.kernel_choice import default_kernels
+from mkldist.estimators.kernel_choice import default_kernels, unit_of
 from mkldist.estimators.preparation import preparation
+from mkldist.in_memory.given_kernels import check_groups
 from mkldist.in_memory.solve import solve
+from mkldist.kernel_functions.sparse_points import is_sparse
 from mkldist.kernels.families import NAMED_FAMILIES
 from mkldist.kernels.graph import graph_laplacian, graph_spec
 from mkldist.kernels.precomputed import Precomputed
-from mkldist.kernels.words import Kernel
 from mkldist.models.model import Model
 from mkldist.models.outcome import Outcome
+from mkldist.solvers.proximity import proximity_of
+
+UNSCALED = (None, "none")
 
 
 class KernelEstimator(BaseEstimator):  # type: ignore[misc]
@@ -37,6 +44,8 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
     impute: Any
     scale: Any
     groups: Mapping[str, Sequence[int | str]] | None
+    views: Mapping[str, Any] | None
+    missing_views: str
     backend: str
     random_state: int
 
@@ -44,17 +53,38 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
     classes_: npt.NDArray[Any]
     _precedence: Any
     feature_names_in_: Any
+    _linear_by_default = True
+    _views: dict[str, View]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = self.impute not in (None, "none")
+        tags.input_tags.allow_nan = self._may_lack
+        tags.input_tags.sparse = self.scale in UNSCALED
         return tags
+
+    @property
+    def _may_lack(self) -> bool:
+        """True if X may hold NaN."""
+        zero = self.views is not None and self.missing_views == "zero"
+        return zero or self.impute not in (None, "none")
 
     def _rows(self, X: Any, *, fitted: bool, **given: Any) -> Any:
         """Return features as float64, and labels where they are given, checked by scikit-learn."""
-        finite: bool | str = "allow-nan" if self.impute not in (None, "none") else True
+        finite: bool | str = "allow-nan" if self._may_lack else True
+        unscaled = self.scale in UNSCALED
+        if hasattr(X, "tocsr") and not unscaled:
+            found = f"{self.scale!r:.60} for sparse X, which it would fill"
+            hint = "Or call X.toarray(), or scale before by MaxAbsScaler in a pipeline"
+            raise SpecError("scale", found, "None", hint)
+        _check_numbers(X)
         return validate_data(
-            self, X, reset=not fitted, dtype=np.float64, ensure_all_finite=finite, **given
+            self,
+            X,
+            reset=not fitted,
+            dtype=np.float64,
+            ensure_all_finite=finite,
+            accept_sparse="csr" if unscaled else False,
+            **given,
         )
 
     def _fit_problems(
@@ -81,11 +111,17 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         graph : mapping, optional
             The keys of ``[graph]``, for methods that use one.
         """
-        self.preparation_ = preparation(self.impute, self.scale).fit(X)
-        points = self._prepared(X)
         names = getattr(self, "feature_names_in_", None)
-        laplacian = None if graph is None else graph_laplacian(points, graph_spec(graph))
-        with BANKS.bank(self._bank_request(), points, names) as bank:
+        self._views = column_views(self.views, self.missing_views, self.n_features_in_, names)
+        if is_sparse(X):
+            self.preparation_ = preparation(None, None).fit(X)
+        else:
+            check_lacking(X, self._views, fitting=True)
+            self.preparation_ = preparation(self.impute, self.scale, self._views).fit(X)
+        self._is_sparse = is_sparse(X)
+        points = self._prepared(X)
+        laplacian = None if graph is None else self._laplacian(points, graph)
+        with BANKS.bank(self._bank_request(points), points, names) as bank:
             solutions = [
                 solve(self.method, bank, y, weights=weights, laplacian=laplacian, **settings)
                 for y in problems
@@ -97,16 +133,30 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         self.n_iter_, self.stop_reason_ = self._kept.n_iter, self._kept.stop_reason
         self.kernel_weights_ = self._kept.weights(self._function_names())
 
-    def _bank_request(self) -> BankRequest:
+    def _laplacian(self, points: Floats, graph: Mapping[str, Any]) -> Any:
+        """Return the graph Laplacian of prepared rows."""
+        if not is_sparse(points) and np.isnan(points).any():
+            hint = 'Set missing_views="impute", or choose a method without a graph'
+            raise SpecError("graph", "rows that lack a view", "all features of all rows", hint)
+        return graph_laplacian(points, graph_spec(graph))
+
+    def _bank_request(self, points: Floats) -> BankRequest:
         seed = self.random_state
         if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
             hint = "Random feature subsets depend on it"
             raise SpecError("random_state", f"{seed!r:.60}", "a whole number from 0", hint)
+        check_groups(self.groups or {}, "groups")
         return BankRequest(
-            self._chosen_kernels(), self.normalisation, self.groups, self.backend, int(seed)
+            self._chosen_kernels(points),
+            self.normalisation,
+            self.groups,
+            self.backend,
+            int(seed),
+            {name: view.columns for name, view in self._views.items()},
+            gaps=any(view.missing == "zero" for view in self._views.values()),
         )
 
-    def _chosen_kernels(self) -> Any:
+    def _chosen_kernels(self, points: Floats) -> Any:
         """Return the kernels as :class:`mkldist.KernelBank` takes them."""
         if not isinstance(self.kernels, str):
             if any(isinstance(kernel, Precomputed) for kernel in self.kernels or ()):
@@ -118,7 +168,10 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
                 )
             return self.kernels
         if self.kernels == "default":
-            return self._default_kernels()
+            sizes = {name: len(view.columns) for name, view in self._views.items()}
+            unit = unit_of(points) if is_sparse(points) else 1.0
+            linear = self._linear_by_default
+            return default_kernels(self.n_features_in_, sizes, unit, linear=linear)
         if self.kernels not in NAMED_FAMILIES:
             known = ["default", *NAMED_FAMILIES]
             expected = f"one of {', '.join(map(repr, known))}, or a list of kernels"
@@ -126,14 +179,21 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             raise SpecError("kernels", f"{self.kernels!r}", expected, hint)
         return self.kernels
 
-    def _default_kernels(self) -> list[Kernel]:
-        """Return the kernels that ``"default"`` stands for."""
-        return default_kernels(self.n_features_in_)
-
     def _prepared(self, X: Floats) -> Floats:
         """Return rows imputed and scaled, as kernels take them."""
-        points = self.preparation_.transform(X)
-        if np.isfinite(points).all():
+        if self._is_sparse:
+            points: Floats = as_sparse(X)
+            check_sparse(points, "X")
+            return points
+        if is_sparse(X):
+            hint = "Call X.toarray()"
+            raise DataError("X", "sparse features", "dense ones, as those it was fitted on", hint)
+        check_lacking(X, self._views, fitting=False)
+        absent, points = absent_of(X, self._views), self.preparation_.transform(X)
+        if absent is not None and points.shape != X.shape:
+            found = f"{points.shape[1]} columns of {X.shape[1]}"
+            raise SpecError("scale", found, "as many, for views are blocks of them")
+        if (np.isfinite(points) if absent is None else np.isfinite(points) | absent).all():
             return np.ascontiguousarray(points, dtype=np.float64)
         raise DataError(
             "X", "values that are too large to be scaled, or NaN", "finite features", "Rescale them"
@@ -160,7 +220,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : (t, d) array-like or DataFrame
+        X : (t, d) array-like, sparse array or DataFrame
             Rows.
         by : {"kernel", "features"}
             One column a kernel of weight above zero, or one for all kernels on the same features.
@@ -184,8 +244,13 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             zip(self.kernel_weights_["name"], self.kernel_weights_["features"], strict=True)
         )
         d = self.n_features_in_
+        names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(d)])
+        of_views = {
+            tuple(str(names[column]) for column in view.columns): name
+            for name, view in self._views.items()
+        }
         labels = {
-            name: "all" if len(columns) == d else "+".join(columns)
+            name: of_views.get(columns, "all" if len(columns) == d else "+".join(columns))
             for name, columns in place.items()
         }
         level = shares.columns.nlevels - 1
@@ -227,9 +292,10 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
                 "method": self.method,
                 "params": self._settings,
                 "objective": float(self.objective_),
-                "gap": float(self.gap_),
+                **proximity_of(self._kept.solutions),
                 "stop_reason": self.stop_reason_,
             },
+            self._views,
         )
 
     def _outcome(self) -> Outcome:
@@ -247,3 +313,32 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         bias = self._kept.bias
         return bias if self._function_names() is not None else float(bias[0])
+
+
+def _check_numbers(X: Any) -> None:
+    """Refuse a DataFrame with a column of values that are no numbers."""
+    if not isinstance(X, pd.DataFrame):
+        return
+    for place, name in enumerate(X.columns):
+        column = X.iloc[:, place]
+        if pd.api.types.is_numeric_dtype(column.dtype) or column.empty:
+            continue
+        try:
+            column.astype(np.float64)
+        except (TypeError, ValueError):
+            bad = next(value for value in column if not _is_number(value))
+            raise DataError(
+                f"X, column {name!r}",
+                f"{bad!r:.60}",
+                "numbers",
+                "Encode it before, as by sklearn.preprocessing.OneHotEncoder in a pipeline, or "
+                "drop the column",
+            ) from None
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True

@@ -43,7 +43,7 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : (t, d) array-like or DataFrame
+        X : (t, d) array-like, sparse array or DataFrame
             Rows.
         """
         values = self._values(X)
@@ -54,7 +54,7 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : (t, d) array-like or DataFrame
+        X : (t, d) array-like, sparse array or DataFrame
             Rows.
         """
         return self._classes_of(self._values(X))

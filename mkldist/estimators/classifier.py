@@ -20,7 +20,12 @@ from mkldist.target import Target
 
 
 def _calibrates(estimator: MKLClassifier) -> bool:
-    return estimator.calibration is not None
+    if estimator.calibration is None:
+        raise AttributeError(
+            "calibration: found None, so that decision values have no probabilities; expected "
+            "'sigmoid' or 'isotonic'. Set calibration='sigmoid' and fit again"
+        )
+    return True
 
 
 class MKLClassifier(KernelClassifier):
@@ -58,7 +63,8 @@ class MKLClassifier(KernelClassifier):
     impute : {"median", "mean", "most_frequent"}, transformer or None
         What replaces missing values, fitted on the training rows; None refuses them.
     scale : {"zscore", "minmax"}, transformer or None
-        Scaling of features, fitted on the training rows.
+        Scaling of features, fitted on the training rows.  Sparse `X` needs None, and kernels that
+        are Gaussian, polynomial or linear; it stays sparse.
     tol : float
         Relative duality gap at which to stop.
     class_weight : dict, "balanced" or None
@@ -73,6 +79,14 @@ class MKLClassifier(KernelClassifier):
         Other parameters of the method by name, such as ``{"max_iter": 100}``.
     groups : dict of str to list, optional
         Names for groups of features, which `kernels` may use.
+    views : dict of str to list, optional
+        Views: blocks of columns of `X` by name, their columns by number, by name for a DataFrame,
+        or as a slice.  ``features`` of a kernel may name a view, and ``"views"`` is each of them.
+        The default kernels are then those of each view, not of all features together.
+    missing_views : {"zero", "impute", "error"}
+        What holds for rows without any value of a view: every kernel that uses it is zero between
+        them and all rows, as in a sweep; its features are imputed like single missing values; or
+        such rows are refused.
     backend : str
         As for :class:`mkldist.KernelBank`.
     random_state : int
@@ -126,6 +140,8 @@ class MKLClassifier(KernelClassifier):
         calibration: str | None = None,
         method_params: Mapping[str, Any] | None = None,
         groups: Mapping[str, Sequence[int | str]] | None = None,
+        views: Mapping[str, Any] | None = None,
+        missing_views: str = "zero",
         backend: str = "auto",
         random_state: int = 0,
     ) -> None:
@@ -141,6 +157,8 @@ class MKLClassifier(KernelClassifier):
         self.calibration = calibration
         self.method_params = method_params
         self.groups = groups
+        self.views = views
+        self.missing_views = missing_views
         self.backend = backend
         self.random_state = random_state
 
@@ -149,7 +167,7 @@ class MKLClassifier(KernelClassifier):
 
         Parameters
         ----------
-        X : (n, d) array-like or DataFrame
+        X : (n, d) array-like, sparse array or DataFrame
             Training rows.
         y : (n,) array-like
             Labels of any type, of two classes or more.
@@ -174,7 +192,7 @@ class MKLClassifier(KernelClassifier):
         settings = with_penalty(known_method(self.method), self.C, settings)
         rows, y = self._rows(X, fitted=False, y=y)
         weights = row_weights(rows, y, sample_weight, self.class_weight)
-        kept = kept_rows(weights, len(rows))
+        kept = kept_rows(weights, rows.shape[0])
         numbers = self._learn_classes(y[kept])
         if self.shared_weights and len(self.classes_) > 2:
             check_shares_weights(self.method)
@@ -194,7 +212,7 @@ class MKLClassifier(KernelClassifier):
 
         Parameters
         ----------
-        X : (t, d) array-like or DataFrame
+        X : (t, d) array-like, sparse array or DataFrame
             Rows.
         """
         check_is_fitted(self)

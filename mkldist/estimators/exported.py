@@ -11,6 +11,7 @@ from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardSca
 
 from mkldist.data.preprocessing import FeatureScale, FittedPreprocessing
 from mkldist.errors import SpecError
+from mkldist.estimators.preparation import PresentImputer
 
 
 def exported_preparation(preparation: Pipeline, n_features: int) -> FittedPreprocessing:
@@ -29,6 +30,8 @@ def exported_preparation(preparation: Pipeline, n_features: int) -> FittedPrepro
         For transformers of the user's, which a file of numbers cannot hold.
     """
     imputer, scaler = preparation["impute"], preparation["scale"]
+    if isinstance(imputer, PresentImputer):
+        imputer = imputer.imputer_
     return FittedPreprocessing(_fill(imputer), _scale(scaler, n_features))
 
 

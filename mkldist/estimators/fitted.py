@@ -46,8 +46,8 @@ class FittedKernels:
 
     @property
     def gap(self) -> float:
-        """Largest relative duality gap."""
-        return max(solution.gap for solution in self.solutions)
+        """Largest relative duality gap; NaN where a solution has none."""
+        return float(np.max([solution.gap for solution in self.solutions]))
 
     @property
     def n_iter(self) -> int:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 from mkldist.kernels.words import Gaussian, Kernel, Linear
 
@@ -10,8 +12,8 @@ RELATIVE_WIDTHS = (0.25, 0.5, 1.0, 2.0)  # times the root of the number of featu
 MOST_SINGLE_FEATURES = 100  # with more, no kernels on single features
 
 
-def gaussians(n_features: int) -> Gaussian:
-    """Return Gaussians of four widths on all features.
+def gaussians(n_features: int, features: str = "all", unit: float = 1.0) -> Gaussian:
+    """Return Gaussians of four widths on some features together, by default on all.
 
     Between points of d features of standard deviation 1, squared distances are 2d on average.  The
     widths are therefore multiples of the root of d.
@@ -19,25 +21,61 @@ def gaussians(n_features: int) -> Gaussian:
     Parameters
     ----------
     n_features : int
-        Number d of features.
+        Number d of these features.
+    features : str
+        Their word or the name of their group.
+    unit : float
+        Their standard deviation, the root of the mean of their variances.
 
     Examples
     --------
     >>> gaussians(4)
     Gaussian(width=(0.5, 1.0, 2.0, 4.0), features='all')
     """
-    return Gaussian(width=tuple(share * math.sqrt(n_features) for share in RELATIVE_WIDTHS))
+    root = unit * math.sqrt(n_features)
+    return Gaussian(width=tuple(share * root for share in RELATIVE_WIDTHS), features=features)
 
 
-def default_kernels(n_features: int) -> list[Kernel]:
-    """Return Gaussians and a linear kernel on all features, and a Gaussian on each.
+def default_kernels(
+    n_features: int,
+    views: Mapping[str, int] | None = None,
+    unit: float = 1.0,
+    *,
+    linear: bool = True,
+) -> list[Kernel]:
+    """Return Gaussians and a linear kernel on all features, or on each view, and single Gaussians.
 
     Parameters
     ----------
     n_features : int
         Number d of features; above a hundred there is none on single features.
+    views : mapping of str to int, optional
+        Numbers of the features of views.
+    unit : float
+        As for :func:`gaussians`.
+    linear : bool
+        False for the Gaussians on several features alone.
     """
-    on_all = [gaussians(n_features), Linear()]
-    if n_features > MOST_SINGLE_FEATURES:
-        return on_all
-    return [*on_all, Gaussian(width=1.0, features="each")]
+    found: list[Kernel] = []
+    for name, count in (views or {"all": n_features}).items():
+        found.append(gaussians(count, name, unit))
+        if linear:
+            found.append(Linear(features=name))
+    if not linear or n_features > MOST_SINGLE_FEATURES:
+        return found
+    return [*found, Gaussian(width=unit, features="each")]
+
+
+def unit_of(points: Any) -> float:
+    """Return the root of the mean of the variances of sparse features (n, d); 1 if all are 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.sparse import csr_array
+    >>> unit_of(csr_array(np.array([[2.0, 0.0], [0.0, 2.0]])))
+    1.0
+    """
+    means = points.mean(axis=0)
+    variance = float((points.multiply(points).mean(axis=0) - means * means).mean())
+    return math.sqrt(variance) if variance > 0.0 else 1.0

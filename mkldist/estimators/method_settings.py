@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from numbers import Real
 from typing import Any
 
 from mkldist.errors import SpecError
@@ -101,8 +102,10 @@ def with_penalty(method: Method, C: float, settings: Mapping[str, Any]) -> dict[
     Raises
     ------
     mkldist.errors.SpecError
-        For another C than 1 where the method has none.
+        For a C that is no number, and for another C than 1 where the method has none.
     """
+    if isinstance(C, bool) or not isinstance(C, Real):
+        raise SpecError("C", f"{C!r:.60}", "a number above 0", "Give C=1.0, or leave it out")
     if "C" in method.params.model_fields:
         return {"C": float(C), **settings}
     if C == 1.0:

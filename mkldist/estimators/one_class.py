@@ -11,10 +11,8 @@ from sklearn.base import OutlierMixin
 
 from mkldist.arrays import Floats
 from mkldist.estimators.base import KernelEstimator
-from mkldist.estimators.kernel_choice import gaussians
 from mkldist.estimators.method_settings import method_settings, regularised
 from mkldist.in_memory.solve import known_method
-from mkldist.kernels.words import Kernel
 from mkldist.models.outcome import Outcome
 from mkldist.target import Target
 
@@ -35,7 +33,7 @@ class OneClassMKL(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         Method for one class.
     alpha : float
         Strength of the regulariser, ``lam / n`` of primalmkl.
-    kernels, normalisation, impute, scale, tol, groups, backend, random_state
+    kernels, normalisation, impute, scale, tol, groups, views, missing_views, backend, random_state
         As for :class:`mkldist.MKLClassifier`.  The default kernels are its Gaussians on all
         features alone: a linear kernel tells no inner point from an outer one.
     method_params : dict, optional
@@ -72,6 +70,8 @@ class OneClassMKL(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         tol: float = 0.01,
         method_params: Mapping[str, Any] | None = None,
         groups: Mapping[str, Sequence[int | str]] | None = None,
+        views: Mapping[str, Any] | None = None,
+        missing_views: str = "zero",
         backend: str = "auto",
         random_state: int = 0,
     ) -> None:
@@ -84,6 +84,8 @@ class OneClassMKL(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         self.tol = tol
         self.method_params = method_params
         self.groups = groups
+        self.views = views
+        self.missing_views = missing_views
         self.backend = backend
         self.random_state = random_state
 
@@ -92,7 +94,7 @@ class OneClassMKL(OutlierMixin, KernelEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : (n, d) array-like or DataFrame
+        X : (n, d) array-like, sparse array or DataFrame
             Training rows, most of which are no outliers.
         y : object
             Ignored.
@@ -110,7 +112,7 @@ class OneClassMKL(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         """
         settings = method_settings(self.method, Target.ONE_CLASS, self.tol, self.method_params)
         rows = self._rows(X, fitted=False)
-        n = len(rows)
+        n = rows.shape[0]
         settings = regularised(known_method(self.method), n * self.alpha, settings)
         self._fit_problems(rows, [np.ones(n)], settings)
         self._kept = self._kept.in_units(0.0, n)
@@ -121,15 +123,14 @@ class OneClassMKL(OutlierMixin, KernelEstimator):  # type: ignore[misc]
     def _outcome(self) -> Outcome:
         return Outcome(np.array([-1, 1]))
 
-    def _default_kernels(self) -> list[Kernel]:
-        return [gaussians(self.n_features_in_)]
+    _linear_by_default = False
 
     def decision_function(self, X: Any) -> Floats:
         """Return decision values (t,), negative for outliers.
 
         Parameters
         ----------
-        X : (t, d) array-like or DataFrame
+        X : (t, d) array-like, sparse array or DataFrame
             Rows.
         """
         return self._values(X)[:, 0]
@@ -139,7 +140,7 @@ class OneClassMKL(OutlierMixin, KernelEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : (t, d) array-like or DataFrame
+        X : (t, d) array-like, sparse array or DataFrame
             Rows.
         """
         return self.decision_function(X) + self.offset_
@@ -149,7 +150,7 @@ class OneClassMKL(OutlierMixin, KernelEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : (t, d) array-like or DataFrame
+        X : (t, d) array-like, sparse array or DataFrame
             Rows.
         """
         return np.where(self.decision_function(X) >= 0.0, 1, -1)

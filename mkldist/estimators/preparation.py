@@ -2,20 +2,55 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Self
 
-from sklearn.base import clone
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardScaler
 
+from mkldist.arrays import Floats
+from mkldist.data.dataset import View, absent_of
 from mkldist.errors import SpecError, nearest
 
 IMPUTERS = ("median", "mean", "most_frequent", "none")
 SCALERS = ("zscore", "minmax", "none")
 
 
-def preparation(impute: Any, scale: Any) -> Pipeline:
+class PresentImputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """An imputer that leaves the features of views which rows lack unfilled.
+
+    Parameters
+    ----------
+    imputer : transformer
+        The imputer of other missing values.
+    views : mapping of str to View
+        Blocks of the features.
+    """
+
+    imputer_: Any
+
+    def __init__(self, imputer: Any, views: Mapping[str, View]) -> None:
+        self.imputer = imputer
+        self.views = views
+
+    def fit(self, X: Floats, y: Any = None) -> Self:
+        """Fit the imputer."""
+        self.imputer_ = clone(self.imputer).fit(X)
+        return self
+
+    def transform(self, X: Floats) -> Floats:
+        """Return rows whose single missing values are filled, NaN where they lack a view."""
+        absent, filled = absent_of(X, self.views), np.asarray(self.imputer_.transform(X))
+        if filled.shape != X.shape:
+            found = f"{filled.shape[1]} columns of {X.shape[1]}"
+            raise SpecError("impute", found, "as many, for views are blocks of them")
+        return filled if absent is None else np.where(absent, np.nan, filled)
+
+
+def preparation(impute: Any, scale: Any, views: Mapping[str, View] | None = None) -> Pipeline:
     """Return the steps before the kernels, not yet fitted.
 
     Parameters
@@ -26,13 +61,18 @@ def preparation(impute: Any, scale: Any) -> Pipeline:
     scale : str or transformer
         ``"zscore"`` to mean 0 and standard deviation 1, ``"minmax"`` to the range from -1 to 1,
         None, or a transformer of scikit-learn.
+    views : mapping of str to View, optional
+        Blocks of features that rows may lack.
 
     Raises
     ------
     mkldist.errors.SpecError
         For other words.
     """
-    return Pipeline([("impute", _imputer(impute)), ("scale", _scaler(scale))])
+    imputer = _imputer(impute)
+    if any(view.missing == "zero" for view in (views or {}).values()):
+        imputer = PresentImputer(imputer, views or {})
+    return Pipeline([("impute", imputer), ("scale", _scaler(scale))])
 
 
 def _imputer(impute: Any) -> Any:

@@ -33,7 +33,7 @@ class MKLRegressor(RegressorMixin, KernelEstimator):  # type: ignore[misc]
         Method for real values: primalmkl, spicymkl or elastmkl.
     alpha : float
         Strength of the regulariser: ``lam`` of primalmkl, ``C`` of spicymkl and elastmkl.
-    kernels, normalisation, impute, scale, tol, groups, backend, random_state
+    kernels, normalisation, impute, scale, tol, groups, views, missing_views, backend, random_state
         As for :class:`mkldist.MKLClassifier`.
     method_params : dict, optional
         Parameters of the method by name, such as ``{"loss": "epsilon-squared"}``.
@@ -70,6 +70,8 @@ class MKLRegressor(RegressorMixin, KernelEstimator):  # type: ignore[misc]
         tol: float = 0.01,
         method_params: Mapping[str, Any] | None = None,
         groups: Mapping[str, Sequence[int | str]] | None = None,
+        views: Mapping[str, Any] | None = None,
+        missing_views: str = "zero",
         backend: str = "auto",
         random_state: int = 0,
     ) -> None:
@@ -82,6 +84,8 @@ class MKLRegressor(RegressorMixin, KernelEstimator):  # type: ignore[misc]
         self.tol = tol
         self.method_params = method_params
         self.groups = groups
+        self.views = views
+        self.missing_views = missing_views
         self.backend = backend
         self.random_state = random_state
 
@@ -90,7 +94,7 @@ class MKLRegressor(RegressorMixin, KernelEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : (n, d) array-like or DataFrame
+        X : (n, d) array-like, sparse array or DataFrame
             Training rows.
         y : (n,) array-like
             Values.
@@ -125,7 +129,7 @@ class MKLRegressor(RegressorMixin, KernelEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : (t, d) array-like or DataFrame
+        X : (t, d) array-like, sparse array or DataFrame
             Rows.
         """
         return self._values(X)[:, 0]

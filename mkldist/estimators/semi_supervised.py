@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 
-from mkldist.errors import SpecError
+from mkldist.counted import counted
+from mkldist.errors import DataError, SpecError
 from mkldist.estimators.class_labels import one_against_rest
 from mkldist.estimators.classification import KernelClassifier
 from mkldist.estimators.method_settings import method_settings, regularised
@@ -37,7 +39,7 @@ class SemiSupervisedMKLClassifier(KernelClassifier):
     graph : dict, optional
         The keys of ``[graph]`` in a sweep file, such as ``{"neighbours": 6}``.  The graph is made
         of the features after imputation and scaling.
-    kernels, normalisation, impute, scale, tol, groups, backend, random_state
+    kernels, normalisation, impute, scale, tol, groups, views, missing_views, backend, random_state
         As for :class:`mkldist.MKLClassifier`; fitted on labelled and unlabelled rows.
     method_params : dict, optional
         Other parameters of the method by name, such as ``{"max_iter": 100}``.
@@ -79,6 +81,8 @@ class SemiSupervisedMKLClassifier(KernelClassifier):
         tol: float = 0.01,
         method_params: Mapping[str, Any] | None = None,
         groups: Mapping[str, Sequence[int | str]] | None = None,
+        views: Mapping[str, Any] | None = None,
+        missing_views: str = "zero",
         backend: str = "auto",
         random_state: int = 0,
     ) -> None:
@@ -93,6 +97,8 @@ class SemiSupervisedMKLClassifier(KernelClassifier):
         self.tol = tol
         self.method_params = method_params
         self.groups = groups
+        self.views = views
+        self.missing_views = missing_views
         self.backend = backend
         self.random_state = random_state
 
@@ -101,7 +107,7 @@ class SemiSupervisedMKLClassifier(KernelClassifier):
 
         Parameters
         ----------
-        X : (n, d) array-like or DataFrame
+        X : (n, d) array-like, sparse array or DataFrame
             Training rows, labelled or not.
         y : (n,) array-like
             Labels of two classes or more, and -1 where there is none.
@@ -124,13 +130,14 @@ class SemiSupervisedMKLClassifier(KernelClassifier):
             settings = {"gamma_i": float(self.gamma_i), **settings}
         rows, y = self._rows(X, fitted=False, y=y)
         labelled = np.array([label != -1 for label in y.tolist()])
+        _check_labelled(y[labelled], n_rows=len(y))
         numbers = self._learn_classes(y[labelled])
         problems = []
         for signs in one_against_rest(numbers, len(self.classes_), shared=False):
             problem = np.zeros(len(y))
             problem[labelled] = signs
             problems.append(problem)
-        graph = self._graph(len(rows)) if method.needs_laplacian else None
+        graph = self._graph(rows.shape[0]) if method.needs_laplacian else None
         self._fit_problems(rows, problems, settings, graph=graph)
         self.transduction_ = self._classes_of(self._kept.values(self._prepared(rows)))
         self.transduction_[labelled] = y[labelled]
@@ -143,3 +150,23 @@ class SemiSupervisedMKLClassifier(KernelClassifier):
             raise SpecError("graph", f"{given!r:.60}", 'a dict, such as {"neighbours": 6}')
         free = given.get("kind", "knn") == "knn" and "neighbours" not in given
         return {**given, "neighbours": max(1, min(NEIGHBOURS, n - 1))} if free else given
+
+
+def _check_labelled(labels: npt.NDArray[Any], n_rows: int) -> None:
+    """Refuse labels of fewer than two classes: -1, for no label, is often meant as a class.
+
+    Raises
+    ------
+    mkldist.errors.DataError
+        Saying what -1 means.
+    """
+    classes = list(dict.fromkeys(labels.tolist()))
+    if len(classes) < 2:
+        n_without = n_rows - len(labels)
+        found = f"one class, {classes[0]!r}" if classes else "no labels"
+        raise DataError(
+            "y",
+            f"{found}, and {counted(n_without, 'unlabelled row')}",
+            "two classes or more, and -1 for unlabelled rows alone",
+            "Write the classes as other labels, such as 0 and 1" if classes and n_without else "",
+        )

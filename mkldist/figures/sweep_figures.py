@@ -118,7 +118,7 @@ def undrawable_runs(plan: Plan, store: RecordStore) -> list[str]:
 def _figures(plan: Plan, resolved: Resolved, store: RecordStore) -> Iterator[FigurePlan]:
     """Yield a picture for every data set, bank and method with a complete run."""
     banks = {(bank.id, bank.spec.label, bank.dataset): bank for bank in plan.banks}
-    several_banks = len(plan.spec.banks) > 1
+    several_banks = len(plan.spec.sized_banks) > 1
     for runs in _settings(plan):
         records = [record for run in runs if (record := store.read(run.id)) is not None]
         complete = [record for record in records if record.state is RunState.COMPLETE]

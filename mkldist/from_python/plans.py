@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mkldist.counted import counted
+from mkldist.from_python.plan_sizes import RULE, SIZE_HEADINGS, size_costs, size_table
 from mkldist.from_python.short_errors import with_short_errors
 from mkldist.memory import readable_bytes
 from mkldist.methods.registry import METHODS
@@ -46,6 +48,8 @@ class SweepPlan:
         How many of the runs are recorded already.
     n_workers : int
         Workers that the plan is for.
+    passes_by_bank : mapping of (str, str) to int
+        Passes that are expected, by data set and bank; with a search, those of its first rounds.
 
     Attributes
     ----------
@@ -60,12 +64,15 @@ class SweepPlan:
         Passes over banks that are expected.
     banks : pandas.DataFrame
         Banks, a row for each data set and bank of the sweep.
+    sizes : pandas.DataFrame
+        Expected cost of the same: runs, passes, bytes of kernel values, seconds of a processor.
     """
 
     plan: Plan
     data: tuple[str, ...]
     recorded: Recorded
     n_workers: int
+    passes_by_bank: Mapping[tuple[str, str], int] = field(default_factory=dict)
 
     @classmethod
     def make(
@@ -97,12 +104,14 @@ class SweepPlan:
         mkldist.errors.InputError
             For input that cannot be used.
         """
-        n_workers = n_workers or default_workers()
-        options = ConnectOptions(n_workers=n_workers)
+        options = ConnectOptions(n_workers=n_workers or default_workers())
+        options = options.of_execution(spec.execution)
         rounds = sweep_rounds(spec, origin, data_dirs, options, given or {}, allow_code=allow_code)
         rounds.replay(RecordStore(OutputFolder(output).records))
         data = tuple(rounds.resolved.account_lines(spec))
-        return cls(rounds.most, data, recorded_runs(rounds.plan, output), n_workers)
+        recorded = recorded_runs(rounds.plan, output)
+        passes = rounds.passes_by_bank
+        return cls(rounds.most, data, recorded, options.n_workers or 1, passes)
 
     @property
     def n_runs(self) -> int:
@@ -162,6 +171,14 @@ class SweepPlan:
         columns = ["dataset", "bank", *BANK_HEADINGS]
         return pd.DataFrame(list(self._banks()), columns=columns)
 
+    @property
+    def sizes(self) -> pd.DataFrame:
+        """Expected cost of each data set and bank of the sweep."""
+        import pandas as pd
+
+        rows = [asdict(cost) for cost in size_costs(self.plan, self.passes_by_bank)]
+        return pd.DataFrame(rows, columns=["dataset", "bank", *SIZE_HEADINGS])
+
     def __str__(self) -> str:
         """Return the text that ``mkldist plan`` prints."""
         from rich.console import Console
@@ -182,6 +199,9 @@ class SweepPlan:
         unbroken: dict[str, Any] = {"no_wrap": True, "overflow": "ignore"}
         yield Text("\n".join((*self.data, "")), **unbroken)
         yield self._table()
+        if self.plan.spec.is_study and self.plan.spec.search is None:
+            yield Text("")
+            yield size_table(size_costs(self.plan, self.passes_by_bank))
         yield Text("\n".join(("", *self._lines())), **unbroken)
 
     def _table(self) -> RenderableType:
@@ -219,20 +239,23 @@ class SweepPlan:
     def _lines(self) -> Iterator[str]:
         spec = self.plan.spec
         kept = ", each bank deleted when its runs are recorded"
-        yield f"{spec.name}: {self._runs} in {self.n_batches} batches"
+        yield f"{spec.name}: {self._runs} in {counted(self.n_batches, 'batch', 'batches')}"
         yield self._recorded()
         yield from _search(self.plan)
         if self.n_solvers > self.n_runs:
             yield f"solvers:   {self.n_solvers}: a run has one for each class and inner fold"
-        yield f"kernels:   {self.n_kernels} Gram matrices in {self.n_banks} banks"
+        kernels = counted(self.n_kernels, "Gram matrix", "Gram matrices")
+        yield f"kernels:   {kernels} in {counted(self.n_banks, 'bank')}"
         yield from _graphs(self.plan)
         disk = f"disk:      {readable_bytes(self.disk_bytes)} of Gram matrices"
         yield disk + ("" if spec.outputs.keep_banks else kept)
         yield (
             f"memory:    {readable_bytes(self.memory_per_worker)} per worker at its peak, "
-            f"{self.n_workers} workers"
+            f"{counted(self.n_workers, 'worker')}"
         )
         yield f"passes:    about {self.passes} over a bank, {spec.execution} execution"
+        if spec.is_study and spec.search is None:
+            yield from RULE
         yield from _opposites(self.plan)
 
     def _recorded(self) -> str:
@@ -247,7 +270,7 @@ class SweepPlan:
     def _runs(self) -> str:
         """The number of runs in words; a search may end with fewer."""
         most = "at most " if self.plan.spec.search is not None else ""
-        return f"{most}{self.n_runs} runs"
+        return f"{most}{counted(self.n_runs, 'run')}"
 
 
 @with_short_errors

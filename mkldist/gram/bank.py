@@ -98,6 +98,10 @@ class PassCounter:
         Sets of points on which the radii of all kernels were computed.
     bytes_read : int
         Bytes of stored entries read.
+    bytes_computed : int
+        Bytes of entries computed, by banks that are not stored.
+    threads_cpu_seconds : float
+        Processor time of the bank's own threads, which read or compute ahead.
     """
 
     passes: int = 0
@@ -106,6 +110,13 @@ class PassCounter:
     diagonals: int = 0
     radii: int = 0
     bytes_read: int = 0
+    bytes_computed: int = 0
+    threads_cpu_seconds: float = 0.0
+
+    @property
+    def value_bytes(self) -> int:
+        """Bytes of entries that were read or computed."""
+        return self.bytes_read + self.bytes_computed
 
     def copy(self) -> PassCounter:
         """Return the counts as they are now."""

@@ -1,21 +1,24 @@
-"""The kernels of a bank on a data set: functions of its features, then given Gram matrices."""
+"""The kernels of a bank on a data set: functions of features, of texts, and Gram matrices."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from mkldist.arrays import Floating, Floats, Ints
 from mkldist.data.dataset import Dataset
+from mkldist.data.texts import TextColumns
 from mkldist.errors import SpecError, nearest
+from mkldist.gram.plain_source import PlainSource
 from mkldist.gram.sources import ArraySource, BankSource, FeatureSource, JoinedSource
-from mkldist.gram.sparse_source import SparseSource
+from mkldist.gram.text_entries import text_entries, words_for_features
 from mkldist.identity import content_id
 from mkldist.kernel_functions.bases import INNER_PRODUCT, SQUARED_DISTANCE
 from mkldist.kernel_functions.lengths import inverse_lengths
 from mkldist.kernel_functions.sparse_points import is_sparse
+from mkldist.kernels.drawn_order import first_drawn
 from mkldist.kernels.evaluate import evaluate
 from mkldist.kernels.families import kernel_list
 from mkldist.kernels.gaps import Presence
@@ -62,11 +65,17 @@ class BankKernels:
     of_features : KernelList or None
         Kernel functions on features, the first of the bank.
     given : tuple of GivenKernel
-        Gram matrices of views, the others: all matrices of one view after the other.
+        Gram matrices of views, the last: all matrices of one view after the other.
+    of_texts : KernelList or None
+        Kernel functions on columns of texts, between those on features and the matrices.
+    text_names : tuple of str
+        Names of the columns of texts.
     """
 
     of_features: KernelList | None
     given: tuple[GivenKernel, ...] = ()
+    of_texts: KernelList | None = None
+    text_names: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, spec: BankSpec, dataset: Dataset, seed: int) -> BankKernels:
@@ -91,44 +100,70 @@ class BankKernels:
                 None, tuple(kernel for view in dataset.given for kernel in _of(view, dataset))
             )
         given: dict[GivenKernel, None] = {}
+        of_texts = text_entries(spec, dataset)
         for i, entry in enumerate(spec.kernels):
             place = f"banks.{spec.label}.kernels[{i}]"
             if entry.function == PRECOMPUTED:
                 given |= dict.fromkeys(_given(entry, dataset, place))
             else:
                 _check_features(entry, dataset, place)
-        if spec.kernels and all(entry.function == PRECOMPUTED for entry in spec.kernels):
-            return cls(None, tuple(given))
-        of_features = kernel_list(
-            spec, dataset.n_features, dataset.feature_names, dataset.groups, seed, dataset.views
-        )
-        if dataset.sparse is not None:
-            _check_sparse(of_features, dataset, f"banks.{spec.label}")
-        return cls(of_features, tuple(given))
+        own = _on_features(spec, dataset, seed, of_texts)
+        texts = _on_texts(spec, dataset.texts, seed, of_texts)
+        if isinstance(spec.n_kernels, int):
+            place = f"banks.{spec.series}"
+            own, texts = first_drawn((own, texts), spec.n_kernels, seed, place)
+        if own is not None and dataset.sparse is not None:
+            _check_sparse(own, dataset, f"banks.{spec.label}")
+        names = () if dataset.texts is None else dataset.texts.names
+        return cls(own, tuple(given), texts, names)
 
     def __len__(self) -> int:
-        return len(self.given) + (0 if self.of_features is None else len(self.of_features))
+        return sum(self._sizes)
+
+    @property
+    def _sizes(self) -> tuple[int, int, int]:
+        """Numbers of kernels of features, of texts, and of given matrices."""
+        lists = (self.of_features, self.of_texts, self.given)
+        own, texts, given = (0 if one is None else len(one) for one in lists)
+        return own, texts, given
 
     @property
     def fingerprint(self) -> str:
         """Content hash of the kernels."""
         given = [[kernel.view, kernel.number] for kernel in self.given]
         own = None if self.of_features is None else self.of_features.fingerprint
+        if self.of_texts is not None:
+            texts = self.of_texts.fingerprint
+            return content_id(of_features=own, given=given, of_texts=texts)
         return own if own is not None and not given else content_id(of_features=own, given=given)
 
     @property
     def groups(self) -> Ints:
         """Group of each kernel, (M,): those on one feature subset, or of one view, form one."""
-        own = np.empty(0, dtype=np.intp) if self.of_features is None else self.of_features.groups
         views = list(dict.fromkeys(kernel.view for kernel in self.given))
-        first = 1 + int(own.max(initial=-1))
-        given = [first + views.index(kernel.view) for kernel in self.given]
-        return np.concatenate([own, np.array(given, dtype=np.intp)])
+        given = np.array([views.index(kernel.view) for kernel in self.given], dtype=np.intp)
+        found = np.empty(0, dtype=np.intp)
+        lists = [one.groups for one in (self.of_features, self.of_texts) if one is not None]
+        for groups in (*lists, given):
+            found = np.concatenate([found, 1 + int(found.max(initial=-1)) + groups])
+        return found
+
+    def select(self, kernels: Ints) -> BankKernels:
+        """Return some of the kernels, ascending."""
+        n_own, n_texts, _ = self._sizes
+        own, texts, given = np.split(kernels, np.searchsorted(kernels, [n_own, n_own + n_texts]))
+        return BankKernels(
+            None if self.of_features is None else self.of_features.select(own),
+            tuple(self.given[kernel - n_own - n_texts] for kernel in given.tolist()),
+            None if self.of_texts is None else self.of_texts.select(texts - n_own),
+            self.text_names,
+        )
 
     def names(self, feature_names: Sequence[str]) -> list[str]:
         """Return one name per kernel."""
         own = [] if self.of_features is None else self.of_features.names(feature_names)
-        return own + [kernel.name for kernel in self.given]
+        texts = [] if self.of_texts is None else self.of_texts.names(self.text_names)
+        return own + texts + [kernel.name for kernel in self.given]
 
     def source(
         self, dataset: Dataset, points: Floats | None, rows: Ints | None, *, cosine: bool
@@ -149,16 +184,22 @@ class BankKernels:
         parts: list[BankSource] = []
         if self.of_features is not None and points is not None:
             own = points if rows is None else points[rows]
-            source = SparseSource if is_sparse(own) else FeatureSource
+            source = PlainSource if is_sparse(own) else FeatureSource
             parts.append(source(own, self.of_features, cosine))
+        if self.of_texts is not None and dataset.texts is not None:
+            texts = dataset.texts.values if rows is None else dataset.texts.values[rows]
+            text_kernels = tuple(self.of_texts.names(self.text_names))
+            parts.append(PlainSource(texts, self.of_texts, cosine, text_kernels))
         for view in dict.fromkeys(kernel.view for kernel in self.given):
             one = dataset.given[view]
+            numbers = [kernel.number for kernel in self.given if kernel.view == view]
+            grams = one.grams if len(numbers) == len(one.grams) else one.grams[numbers]
             present = one.present if rows is None else one.present[rows]
             presence = None
             if not present.all():
-                presence = Presence(present[None], np.zeros(len(one.grams), dtype=np.intp))
+                presence = Presence(present[None], np.zeros(len(grams), dtype=np.intp))
             names = tuple(kernel.name for kernel in self.given if kernel.view == view)
-            parts.append(ArraySource(one.grams, cosine, rows, presence, names))
+            parts.append(ArraySource(grams, cosine, rows, presence, names))
         return parts[0] if len(parts) == 1 else JoinedSource(tuple(parts))
 
     def cross_values(
@@ -182,15 +223,18 @@ class BankKernels:
         rows, cols : (r,), (c,) intp
             Rows of the data set.
         """
-        first = 0 if self.of_features is None else len(self.of_features)
-        ends = np.flatnonzero(np.diff(kernels < first)) + 1
-        for some in np.split(kernels, ends):
-            if self.of_features is not None and points is not None and some[0] < first:
-                chosen = self.of_features.select(some)
-                yield from evaluate(chosen, points[rows], points[cols], cosine=cosine)
+        n_own, n_texts, _ = self._sizes
+        texts = None if dataset.texts is None else dataset.texts.values
+        kinds = np.searchsorted([n_own, n_own + n_texts], kernels, side="right")
+        for some in np.split(kernels, np.flatnonzero(np.diff(kinds)) + 1):
+            on_texts = bool(some[0] >= n_own)
+            functions, seen = (self.of_texts, texts) if on_texts else (self.of_features, points)
+            if functions is not None and seen is not None and some[0] < n_own + n_texts:
+                chosen = functions.select(some - n_own * on_texts)
+                yield from evaluate(chosen, seen[rows], seen[cols], cosine=cosine)
                 continue
             for kernel in some.tolist():
-                given = self.given[kernel - first]
+                given = self.given[kernel - n_own - n_texts]
                 gram = dataset.given[given.view].grams[given.number]
                 yield part_of_gram(gram, rows, cols, cosine=cosine)
 
@@ -202,6 +246,35 @@ def part_of_gram(gram: Floating, rows: Ints, columns: Ints, *, cosine: bool) -> 
         inverse = inverse_lengths(np.diagonal(gram).astype(np.float64))
         values = values * inverse[rows, None] * inverse[columns]
     return values
+
+
+def _on_features(
+    spec: BankSpec, dataset: Dataset, seed: int, of_texts: Collection[int]
+) -> KernelList | None:
+    """Return the kernel functions on features; None if all entries are of others."""
+    given = (number for number, one in enumerate(spec.kernels) if one.function == PRECOMPUTED)
+    if spec.kernels and len({*given, *of_texts}) == len(spec.kernels):
+        return None
+    return kernel_list(
+        spec,
+        dataset.n_features,
+        dataset.feature_names,
+        dataset.groups,
+        seed,
+        dataset.views,
+        left_out=of_texts,
+    )
+
+
+def _on_texts(
+    spec: BankSpec, texts: TextColumns | None, seed: int, of_texts: Collection[int]
+) -> KernelList | None:
+    """Return the kernel functions on texts; None if there are none."""
+    if not of_texts or texts is None:
+        return None
+    others = frozenset(range(len(spec.kernels))) - frozenset(of_texts)
+    names, groups = texts.names, texts.groups
+    return kernel_list(spec, len(names), names, groups, seed, texts.views, left_out=others)
 
 
 def _check_sparse(kernels: KernelList, dataset: Dataset, where: str) -> None:
@@ -225,7 +298,7 @@ def _given(entry: KernelSpec, dataset: Dataset, place: str) -> Iterator[GivenKer
             raise SpecError(f"{place}.{key}", f"{key} of a {PRECOMPUTED} kernel", "none")
     known = list(dataset.given)
     listed = f"one of {', '.join(map(repr, known))}" if known else "a view with grams = a file"
-    for word in _words(entry):
+    for word in words_for_features(entry):
         if not isinstance(word, str) or word not in dataset.given:
             found = "no view" if "features" not in entry.model_fields_set else f"{word!r}"
             hint = nearest(word, known) if isinstance(word, str) else ""
@@ -247,14 +320,9 @@ def _of(view: str, dataset: Dataset) -> Iterator[GivenKernel]:
         yield GivenKernel(view, number, count == 1)
 
 
-def _words(entry: KernelSpec) -> Sequence[object]:
-    """Return the words for features of an entry."""
-    return entry.features if isinstance(entry.features, list) else [entry.features]
-
-
 def _check_features(entry: KernelSpec, dataset: Dataset, place: str) -> None:
     """Refuse kernel functions on a view of Gram matrices."""
-    for word in _words(entry):
+    for word in words_for_features(entry):
         if word in dataset.given and word not in (*dataset.groups, *dataset.feature_names):
             raise SpecError(
                 f"{place}.features",

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Self
 
 from mkldist.arrays import Floating
 from mkldist.gram.buffer import BankBuffer
+from mkldist.gram.build_time import BuildTime, Stopwatch
 from mkldist.gram.loading import block_buffer, fitted, load_entries, read_block
 from mkldist.gram.sources import BankSource, check_finite
 from mkldist.gram.store import Block, GramStore
@@ -76,6 +77,11 @@ class BlockBuilder:
         """Count of the blocks stored so far."""
         return BuildReceipt(self._n_blocks, self._n_bytes)
 
+    def wait(self) -> None:
+        """Wait until the blocks of a loaded bank are stored, or could not be."""
+        if self._storing is not None:
+            wait([self._storing])
+
     def build(self, blocks: Iterable[Block]) -> None:
         """Compute and store the incomplete ones among the given blocks.
 
@@ -90,9 +96,9 @@ class BlockBuilder:
         buffer = block_buffer(self._store)
         for block in blocks:
             if not self._store.holds(block):
-                values = fitted(buffer, block)
+                watch, values = Stopwatch(), fitted(buffer, block)
                 self._compute(block, values)
-                self._write(block, values)
+                self._write(block, values, watch.spent())
 
     def load(self, buffer: BankBuffer) -> Floating:
         """Return all entries of the bank, (M, E).
@@ -112,14 +118,15 @@ class BlockBuilder:
         mkldist.gram.loading.DamagedBlocksError, mkldist.errors.UnreadableError
             See :func:`mkldist.gram.loading.load_entries`.
         """
-        computed: list[Block] = []
+        computed: list[tuple[Block, BuildTime]] = []
 
         def read(store: GramStore, block: Block, out: Floating) -> None:
             if store.holds(block):
                 read_block(store, block, out)
             else:
+                watch = Stopwatch()
                 self._compute(block, out)
-                computed.append(block)
+                computed.append((block, watch.spent()))
 
         values = load_entries(self._store, buffer, read)
         self._storing = self._writer.submit(self._write_all, computed, values)
@@ -132,12 +139,12 @@ class BlockBuilder:
         self._source.fill(block.kernels, block.tiles, layout, tiles)
         check_finite(out, block.kernels.start, self._source)
 
-    def _write_all(self, blocks: Iterable[Block], values: Floating) -> None:
-        for block in blocks:
-            self._write(block, values[block.kernels, block.entries])
+    def _write_all(self, blocks: Iterable[tuple[Block, BuildTime]], values: Floating) -> None:
+        for block, spent in blocks:
+            self._write(block, values[block.kernels, block.entries], spent)
 
-    def _write(self, block: Block, values: Floating) -> None:
-        self._store.write(block, values)
+    def _write(self, block: Block, values: Floating, spent: BuildTime) -> None:
+        self._store.write(block, values, spent)
         self._n_blocks += 1
         self._n_bytes += values.nbytes
 

@@ -71,6 +71,11 @@ def mark_name(block: Block, shape: BankShape) -> str:
     return f"complete/c/{_key(block, shape)}"
 
 
+def seconds_name(block: Block, shape: BankShape) -> str:
+    """Return the name of the file that holds the times to build a block."""
+    return f"seconds/c/{_key(block, shape)}/0"
+
+
 def chunk_bytes(shape: BankShape) -> int:
     """Return the size of every chunk file, checksum included."""
     kernels, tiles = shape.chunk

@@ -9,6 +9,9 @@ A bank is a zarr group of two arrays, readable by any zarr library:
 ``complete``
     One uint8 per chunk of ``gram``: 1 once that chunk is durable.
 
+Beside them, ``seconds`` holds the wall and the processor time that took each chunk to build,
+followed by its crc32c.  Banks that were made before it was kept lack it, in part or as a whole.
+
 The documents depend on the shape and the attributes of a bank alone, so two processes that create
 the same bank write the same bytes.
 """
@@ -19,7 +22,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, cast
 
 import numpy as np
@@ -38,6 +41,7 @@ CHECKED_CODECS: list[dict[str, Any]] = [
 ]
 
 GROUP, GRAM, COMPLETE = "zarr.json", "gram/zarr.json", "complete/zarr.json"
+SECONDS = "seconds/zarr.json"
 
 
 @dataclass(frozen=True)
@@ -108,6 +112,30 @@ def documents(shape: BankShape, attributes: Mapping[str, Any]) -> dict[str, byte
     }
 
 
+@lru_cache(maxsize=8)
+def _of_shape(shape: BankShape) -> dict[str, dict[str, Any]]:
+    """Return the files of a bank of a shape as they decode; the attributes are not looked at."""
+    return {name: json.loads(content) for name, content in documents(shape, {}).items()}
+
+
+def seconds_document(shape: BankShape, *, checked: bool = True) -> bytes:
+    """Return the file that describes the build times of a bank, without checksums if it is old."""
+    return _encoded(
+        _array(
+            shape=(*shape.grid, 2),
+            dtype="float64",
+            chunk=(1, 1, 2),
+            fill_value=0.0,
+            codecs=CHECKED_CODECS if checked else CHECKED_CODECS[:1],
+            dimension_names=["kernel_block", "tile_block", "clock"],
+        )
+    )
+
+
+class DamagedDescriptionError(StoreError):
+    """Documents of a bank that are missing, cut short or altered, and can be written again."""
+
+
 def parsed(where: str, content: Mapping[str, bytes | None]) -> tuple[BankShape, dict[str, Any]]:
     """Return the shape and the further attributes of a bank from its documents.
 
@@ -120,36 +148,61 @@ def parsed(where: str, content: Mapping[str, bytes | None]) -> tuple[BankShape, 
 
     Raises
     ------
-    StoreError
-        If a document is missing or cut short, describes something else or another layout, or
+    DamagedDescriptionError
+        If a document is missing or cut short, describes something else, fails its checksum, or
         contradicts another document.
+    StoreError
+        If the bank has another layout.
     """
     decoded = {name: _decoded(where, name, content[name]) for name in content}
     attributes = decoded[GROUP].get("attributes")
     if not isinstance(attributes, dict) or not isinstance(attributes.get("bank"), dict):
-        raise StoreError(
-            f"{where}/{GROUP}", "a zarr group that describes no bank", "a bank of Gram matrices"
+        raise DamagedDescriptionError(
+            f"{where}/{GROUP}",
+            "a zarr group that describes no bank",
+            "a bank of Gram matrices",
+            _remedy(where),
         )
     described = attributes.pop("bank")
-    shape = _shape(f"{where}/{GROUP}", described)
-    if described.get("checksum") != _described(shape, attributes)["checksum"]:
-        raise StoreError(
+    facts = {name: value for name, value in described.items() if name != "checksum"}
+    if described.get("checksum") != content_id(facts=facts, attributes=attributes):
+        raise DamagedDescriptionError(
             f"{where}/{GROUP}",
             "attributes that fail their checksum",
             "the attributes as they were written",
-            f"Delete {where}; it is built again when it is needed",
+            _remedy(where),
         )
-    for name, expected in documents(shape, attributes).items():
-        wanted = json.loads(expected)
+    shape = _shape(f"{where}/{GROUP}", described)
+    for name, wanted in _of_shape(shape).items():
         for key in sorted(set(wanted) | set(decoded[name])):
             if key != "attributes" and decoded[name].get(key) != wanted.get(key):
-                raise StoreError(
+                raise DamagedDescriptionError(
                     f"{where}/{name}",
                     f"{key} = {decoded[name].get(key)!r}",
                     f"{wanted.get(key)!r}",
-                    f"Delete {where}; it is built again when it is needed",
+                    _remedy(where),
                 )
     return shape, attributes
+
+
+def is_mostly(content: Mapping[str, bytes | None], shape: BankShape) -> bool:
+    """Return True if two of three documents describe a bank of this shape, the other damaged.
+
+    Parameters
+    ----------
+    content : mapping of str to bytes or None
+        The documents by name; None for a missing one.
+    shape : BankShape
+        The shape.
+    """
+    wanted = documents(shape, {})
+    agreeing = sum(content[name] == wanted[name] for name in (GRAM, COMPLETE))
+    try:
+        described = json.loads(content[GROUP] or b"")["attributes"]["bank"]
+        agreeing += _shape("", described) == shape
+    except (ValueError, KeyError, TypeError, AttributeError, StoreError):
+        pass
+    return agreeing >= 2
 
 
 def _described(shape: BankShape, attributes: Mapping[str, Any]) -> dict[str, Any]:
@@ -220,15 +273,21 @@ def _encoded(document: Mapping[str, Any]) -> bytes:
 def _decoded(location: str, name: str, content: bytes | None) -> dict[str, Any]:
     """Return a document as a dictionary."""
     where = f"{location}/{name}"
-    remedy = f"Delete {location}; it is built again when it is needed"
+    remedy = _remedy(location)
     if content is None:
-        raise StoreError(where, "no such file", "the description of a bank", remedy)
+        raise DamagedDescriptionError(where, "no such file", "the description of a bank", remedy)
     try:
         document = json.loads(content)
     except ValueError as error:
-        raise StoreError(
+        raise DamagedDescriptionError(
             where, f"{len(content)} bytes that are no JSON ({error})", "a whole document", remedy
         ) from error
     if not isinstance(document, dict):
-        raise StoreError(where, f"a JSON {type(document).__name__}", "a zarr document", remedy)
+        raise DamagedDescriptionError(
+            where, f"a JSON {type(document).__name__}", "a zarr document", remedy
+        )
     return document
+
+
+def _remedy(location: str) -> str:
+    return f"Repeat the sweep, which mends it, or delete {location}, to have it built again"

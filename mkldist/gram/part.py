@@ -44,11 +44,13 @@ class PartBank(Bank):
 
     def rows(self, kernels: Ints) -> Iterator[Rows]:
         """Read some kernels of the other bank."""
-        before = self._whole.counter.bytes_read
+        before = self._whole.counter.copy()
         for rows in self._whole.rows(self._kernels[kernels]):
-            self.counter.bytes_read += self._whole.counter.bytes_read - before
+            spent = self._whole.counter - before
+            self.counter.bytes_read += spent.bytes_read
+            self.counter.bytes_computed += spent.bytes_computed
             yield rows
-            before = self._whole.counter.bytes_read
+            before = self._whole.counter.copy()
 
     def diagonals(self) -> Iterator[DiagonalPart]:
         """Read the kernels and take the diagonal of each."""

@@ -134,7 +134,7 @@ def check(n: int, m: int, request: Request) -> None:
 
 def _check_kernels(kernels: npt.NDArray[np.intp], m: int) -> None:
     """Raise ValueError if indices are not of m kernels."""
-    if kernels.ndim != 1 or not np.issubdtype(kernels.dtype, np.integer):
+    if kernels.ndim != 1 or kernels.dtype.kind not in "iu":
         found = f"{kernels.dtype} of shape {kernels.shape}"
         raise ValueError(f"kernels: found {found}; expected a vector of integers")
     if len(kernels) and (kernels.min() < 0 or kernels.max() >= m):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -57,14 +58,14 @@ class RecomputedBank(Bank):
         )
         buffers = deque(np.empty(step * largest) for _ in range(self.threads + 1))
         with ThreadPoolExecutor(self.threads, thread_name_prefix="mkldist-kernels") as pool:
-            ahead: deque[Future[Chunk]] = deque()
+            ahead: deque[Future[tuple[Chunk, float]]] = deque()
             for kernels, entries in parts:
-                ahead.append(pool.submit(self._computed, kernels, entries, buffers[0]))
+                ahead.append(pool.submit(self._timed, kernels, entries, buffers[0]))
                 buffers.rotate(-1)
                 if len(ahead) > self.threads:
-                    yield ahead.popleft().result()
+                    yield self._counted(*ahead.popleft().result())
             while ahead:
-                yield ahead.popleft().result()
+                yield self._counted(*ahead.popleft().result())
 
     def rows(self, kernels: Ints) -> Iterator[Rows]:
         """Return some kernels, computed unless they are kept."""
@@ -75,11 +76,24 @@ class RecomputedBank(Bank):
         for kernels in kernel_groups(self.n_kernels, self.n_points):
             values = self._source.diagonals(kernels)
             check_finite(values, kernels.start, self._source)
+            self.counter.bytes_computed += values.nbytes
             yield DiagonalPart(kernels, slice(0, self.n_points), values)
 
     def close(self) -> None:
         """Give back the memory of kept kernels."""
         self._kept.clear()
+
+    def _timed(self, kernels: slice, entries: slice, buffer: Floating) -> tuple[Chunk, float]:
+        """Return a chunk, and the processor time that it took this thread."""
+        begun = time.thread_time()
+        chunk = self._computed(kernels, entries, buffer)
+        return chunk, time.thread_time() - begun
+
+    def _counted(self, chunk: Chunk, cpu_seconds: float) -> Chunk:
+        """Return a chunk whose bytes and time are counted."""
+        self.counter.bytes_computed += chunk.values.nbytes
+        self.counter.threads_cpu_seconds += cpu_seconds
+        return chunk
 
     def _computed(self, kernels: slice, entries: slice, buffer: Floating) -> Chunk:
         """Return a chunk, its values in `buffer`."""
@@ -94,4 +108,5 @@ class RecomputedBank(Bank):
     def _fetch(self, kernels: list[int], rows: list[Floating]) -> None:
         whole = slice(0, self.layout.n_entries)
         for kernel, row in zip(kernels, rows, strict=True):
-            self._computed(slice(kernel, kernel + 1), whole, row)
+            chunk = self._computed(slice(kernel, kernel + 1), whole, row)
+            self.counter.bytes_computed += chunk.values.nbytes

@@ -21,7 +21,16 @@ from mkldist.errors import StoreError
 from mkldist.gram import metadata
 from mkldist.gram.blob_places import LAPLACIANS, list_folders, open_blobs
 from mkldist.gram.blobs import Blobs
-from mkldist.gram.chunks import Block, ChunkParts, blocks_of, chunk_bytes, chunk_name, mark_name
+from mkldist.gram.build_time import N_BYTES, NO_TIME, BuildTime, Stopwatch
+from mkldist.gram.chunks import (
+    Block,
+    ChunkParts,
+    blocks_of,
+    chunk_bytes,
+    chunk_name,
+    mark_name,
+    seconds_name,
+)
 from mkldist.gram.layout import TileLayout
 from mkldist.gram.metadata import BankShape
 
@@ -62,7 +71,9 @@ class GramStore:
         """Return the store of a bank, made if it is missing.
 
         Any number of processes may create it at once: all write the same description, and the
-        `attrs` of the last one stay.  An existing store keeps its `attrs` and its blocks.
+        `attrs` of the last one stay.  An existing store keeps its `attrs` and its blocks.  If its
+        description is damaged in one of three documents, it is written again; every block has its
+        own checksum.
 
         Parameters
         ----------
@@ -90,11 +101,17 @@ class GramStore:
         wanted = BankShape(n_kernels, layout, np.dtype(dtype).name)
         if wanted.dtype not in metadata.DTYPES or n_kernels < 1 or layout.n_points < 1:
             raise ValueError(f"a bank of {wanted}; expected kernels and points of float32 or 64")
+        documents = metadata.documents(wanted, attrs or {})
         if blobs.get(metadata.GROUP) is None:
-            for name, document in metadata.documents(wanted, attrs or {}).items():
-                blobs.put(name, [document])
+            _put(blobs, documents)
         blobs.discard_abandoned()
-        store = cls.open(root, bank_id)
+        try:
+            store = cls.open(root, bank_id)
+        except metadata.DamagedDescriptionError:
+            if not metadata.is_mostly({name: blobs.get(name) for name in documents}, wanted):
+                raise
+            _put(blobs, documents)
+            store = cls.open(root, bank_id)
         if store.shape != wanted:
             raise StoreError(
                 store.location,
@@ -166,7 +183,14 @@ class GramStore:
             self._marked.add(block.index)
         return True
 
-    def write(self, block: Block, values: Floating) -> None:
+    def build_time(self) -> BuildTime | None:
+        """Return the time to build all blocks; None while some are missing or theirs is unknown."""
+        contents = [self.blobs.get(seconds_name(block, self.shape)) for block in self.blocks]
+        times = [BuildTime.decoded(content) for content in contents]
+        known = [time for time in times if time is not None]
+        return sum(known, NO_TIME) if len(known) == len(times) else None
+
+    def write(self, block: Block, values: Floating, spent: BuildTime = NO_TIME) -> None:
         """Write a block, make it durable, then mark it complete.
 
         Parameters
@@ -175,6 +199,8 @@ class GramStore:
             One of :attr:`blocks`.  If several processes write it at once, one whole block stays.
         values : (k, t·b²) float array
             Its values, converted to the store's dtype.
+        spent : BuildTime
+            Time to compute the values; that to write them is added.
 
         Raises
         ------
@@ -183,10 +209,12 @@ class GramStore:
         """
         if values.shape != block.shape:
             raise ValueError(f"found values {values.shape}; expected {block.shape}")
+        watch = Stopwatch()
         parts = ChunkParts(np.ascontiguousarray(values, dtype=self.dtype), self.shape)
         parts.seal()
         self.blobs.put(chunk_name(block, self.shape), parts.views)
-        # The mark needs no flush of its own: without it the block is only built once more.
+        # Times and mark need no flush: without the mark the block is only built once more.
+        self._put_seconds(block, spent + watch.spent())
         self.blobs.put(mark_name(block, self.shape), [MARK], durable=False)
         self._marked.add(block.index)
 
@@ -236,6 +264,33 @@ class GramStore:
                 bad.append(block)
         return bad
 
+    def damaged_times(self) -> list[str]:
+        """Return the names of damaged files of build times; missing ones count as none."""
+        described = [metadata.seconds_document(self.shape, checked=c) for c in (True, False)]
+        document = self.blobs.get(metadata.SECONDS)
+        bad = [metadata.SECONDS] if document not in (None, *described) else []
+        for block in self.blocks:
+            name = seconds_name(block, self.shape)
+            content = self.blobs.get(name)
+            if content is not None and BuildTime.decoded(content) is None:
+                bad.append(name)
+        return bad
+
+    def remove_damaged_times(self) -> int:
+        """Remove damaged build times, which are then unknown, and return the number of files.
+
+        What describes them is written again.
+        """
+        bad = self.damaged_times()
+        for name in bad:
+            self.blobs.remove(name)
+        if metadata.SECONDS in bad:
+            times = (self.blobs.get(seconds_name(block, self.shape)) for block in self.blocks)
+            checked = all(content is None or len(content) > N_BYTES for content in times)
+            document = metadata.seconds_document(self.shape, checked=checked)
+            self.blobs.put(metadata.SECONDS, [document], durable=False)
+        return len(bad)
+
     def invalidate(self, blocks: Iterable[Block]) -> None:
         """Drop the marks of `blocks`, so that they are missing and will be built again."""
         for block in blocks:
@@ -260,6 +315,17 @@ class GramStore:
             return f"has {size} bytes instead of {expected}"
         return "" if parts.is_sound else "fails its checksum"
 
+    def _put_seconds(self, block: Block, spent: BuildTime) -> None:
+        """Write the times to build a block, and before those of the first what describes them."""
+        found = self.blobs.get(metadata.SECONDS)
+        plain = found == metadata.seconds_document(self.shape, checked=False)
+        if not plain and (block.index == 0 or found is None):
+            document = metadata.seconds_document(self.shape)
+            self.blobs.put(metadata.SECONDS, [document], durable=False)
+        # The times of an old bank stay as they are described.
+        content = spent.encoded[:N_BYTES] if plain else spent.encoded
+        self.blobs.put(seconds_name(block, self.shape), [content], durable=False)
+
     def _damaged(self, block: Block, problem: str) -> StoreError:
         return StoreError(
             f"{self.location}/{chunk_name(block, self.shape)}",
@@ -267,6 +333,11 @@ class GramStore:
             "a complete block",
             "Repeat the sweep or run 'mkldist bank build' to compute it again",
         )
+
+
+def _put(blobs: Blobs, documents: Mapping[str, bytes]) -> None:
+    for name, document in documents.items():
+        blobs.put(name, [document])
 
 
 def list_banks(root: str | Path) -> list[str]:

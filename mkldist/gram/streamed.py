@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -69,7 +70,8 @@ class StreamedBank(Bank):
         with ThreadPoolExecutor(1, thread_name_prefix="mkldist-read") as reader:
             ahead = reader.submit(self._read, blocks[0], 0)
             for turn, block in enumerate(blocks):
-                values = ahead.result()
+                values, cpu_seconds = ahead.result()
+                self.counter.threads_cpu_seconds += cpu_seconds
                 self.counter.bytes_read += values.nbytes
                 if turn + 1 < len(blocks):
                     ahead = reader.submit(self._read, blocks[turn + 1], turn + 1)
@@ -88,8 +90,11 @@ class StreamedBank(Bank):
         """Give back the memory of kept kernels."""
         self._kept.clear()
 
-    def _read(self, block: Block, turn: int) -> Floating:
-        return read_block(self._store, block, fitted(self._buffers[turn % 2], block))
+    def _read(self, block: Block, turn: int) -> tuple[Floating, float]:
+        """Return the values of a block, and the processor time that it took this thread."""
+        begun = time.thread_time()
+        values = read_block(self._store, block, fitted(self._buffers[turn % 2], block))
+        return values, time.thread_time() - begun
 
     def _fetch(self, home: int, kernels: list[int], rows: list[Floating]) -> None:
         """Read kernels, all in the same blocks, from the store."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from mkldist.arrays import Floats, Ints
+from mkldist.counted import counted
 from mkldist.errors import GramError, SpecError
 from mkldist.methods.registry import methods_for
 from mkldist.solvers.base import Method
@@ -125,7 +126,10 @@ def check_method(
         case Part.LABELS:
             distinct = next(column for column in columns if not _fits(column, target))
             found = f"labels {{{', '.join(f'{value:g}' for value in distinct[:5])}}}"
-            raise GramError("y", found, refusal.expected)
+            hint = ""
+            if set(distinct) == {0.0, 1.0} and target is Target.CLASSES:
+                hint = "Write np.where(y == 1, 1, -1)"
+            raise GramError("y", found, refusal.expected, hint)
 
 
 def _refused_laplacian(method: Method, refusal: Refusal, *, given: bool) -> SpecError:
@@ -184,7 +188,7 @@ def group_array(groups: Any, n_kernels: int) -> Ints:
     if isinstance(groups, str | bytes) or not hasattr(groups, "__len__"):
         raise GramError("groups", f"{groups!r:.60}", expected)
     if len(groups) != n_kernels:
-        raise GramError("groups", f"{len(groups)} for {n_kernels} kernels", expected)
+        raise GramError("groups", f"{len(groups)} for {counted(n_kernels, 'kernel')}", expected)
     number: dict[object, int] = {}
     found = np.empty(n_kernels, dtype=np.intp)
     for m, name in enumerate(groups):

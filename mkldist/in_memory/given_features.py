@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import numpy as np
 
-from mkldist.arrays import Floats
+from mkldist.arrays import Array, Floats
+from mkldist.counted import counted
 from mkldist.data.frames import frame_features
 from mkldist.data.missing import check_values
 from mkldist.data.raw import as_features
 from mkldist.data.sparse_features import canonical, check_sparse
+from mkldist.data.texts import TextColumns
 from mkldist.errors import DataError, GramError, nearest
 from mkldist.in_memory.given_arrays import real_array
+from mkldist.in_memory.given_texts import divided
 from mkldist.kernel_functions.sparse_points import is_sparse
 
 
@@ -34,6 +37,8 @@ class Features:
         True if points may lack features.
     views : dict of str to Features
         The blocks that the features were given in, by name; empty for a single block.
+    texts : TextColumns, or None
+        Columns of texts beside the features; None without any.
     """
 
     points: Floats
@@ -41,6 +46,7 @@ class Features:
     named: bool
     gaps: bool = False
     views: dict[str, Features] = field(default_factory=dict)
+    texts: TextColumns | None = None
 
     @property
     def n_points(self) -> int:
@@ -57,7 +63,9 @@ class Features:
         return found
 
     @classmethod
-    def of(cls, given: Any, where: str = "X", *, gaps: bool = False) -> Features:
+    def of(
+        cls, given: Any, where: str = "X", *, gaps: bool = False, texts: Sequence[str] = ()
+    ) -> Features:
         """Return a DataFrame or an array-like (n, d) of numbers, or views of these, checked.
 
         Parameters
@@ -68,13 +76,20 @@ class Features:
         where : str
             The place to name in a message.
         gaps : bool
-            True to permit NaN for features that a point lacks.
+            True to permit NaN for features that a point lacks, and missing texts.
+        texts : sequence of str
+            Columns of a DataFrame that are texts.
 
         Raises
         ------
         mkldist.errors.DataError
             For other shapes, texts, missing or infinite values, and columns of the same name.
         """
+        given, of_texts = divided(given, texts, where, gaps=gaps)
+        if of_texts is not None:
+            if not len(given.columns) and len(given):
+                return cls(np.empty((len(given), 0)), (), named=True, gaps=gaps, texts=of_texts)
+            return replace(cls.of(given, where, gaps=gaps), texts=of_texts)
         if isinstance(given, Mapping):
             return _joined(
                 {str(n): cls.of(x, f"{where}[{n!r}]", gaps=gaps) for n, x in given.items()}, where
@@ -122,7 +137,7 @@ class Features:
         """
         if self.views:
             return self._like_views(given, where)
-        new = Features.of(given, where, gaps=self.gaps)
+        new = self._new(given, where)
         if new.named and self.named:
             missing = [name for name in self.names if name not in new.names]
             others = [name for name in new.names if name not in self.names]
@@ -137,7 +152,9 @@ class Features:
             )
         if len(new.names) != len(self.names):
             raise DataError(
-                where, f"{len(new.names)} columns", f"{len(self.names)}, as the bank was made of"
+                where,
+                counted(len(new.names), "column"),
+                f"{len(self.names)}, as the bank was made of",
             )
         if is_sparse(self.points) and not is_sparse(new.points):
             from scipy.sparse import csr_array
@@ -147,6 +164,21 @@ class Features:
             hint = "Call X_new.toarray(), or make the bank of sparse features"
             raise DataError(where, "sparse features", "dense ones, as the bank was made of", hint)
         return new.points
+
+    def texts_like(self, given: Any, where: str = "X_new") -> Array:
+        """Return the texts of new points in the same columns, (t, c) str objects.
+
+        Raises
+        ------
+        mkldist.errors.DataError
+            For columns that are absent, and for missing texts unless points may lack them.
+        """
+        texts = self._new(given, where).texts
+        return np.empty((0, 0), dtype=object) if texts is None else texts.values
+
+    def _new(self, given: Any, where: str) -> Features:
+        names = () if self.texts is None else self.texts.names
+        return Features.of(given, where, gaps=self.gaps, texts=names)
 
     def _like_views(self, given: Any, where: str) -> Floats:
         """Return new points with the same views."""

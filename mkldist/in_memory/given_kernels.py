@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from pydantic import ValidationError
 
+from mkldist.data.listing import first_of
 from mkldist.errors import SpecError
 from mkldist.kernel_functions.sparse_points import is_sparse
 from mkldist.kernels.families import NAMED_FAMILIES
@@ -21,7 +22,9 @@ if TYPE_CHECKING:
     from mkldist.gram.bank_kernels import BankKernels
     from mkldist.in_memory.given_features import Features
 
+NO_VIEWS: Mapping[str, Sequence[int | str]] = {}
 EXAMPLE = '[{"function": "gaussian", "widths": [0.5, 1, 2]}]'
+SHOWN = 5
 
 
 def bank_spec(kernels: Any, **settings: Any) -> BankSpec:
@@ -68,6 +71,7 @@ def kernels_on(
     groups: Mapping[str, Sequence[int | str]],
     seed: int,
     given: dict[str, GivenGrams],
+    views: Mapping[str, Sequence[int | str]] = NO_VIEWS,
 ) -> tuple[BankKernels, Dataset]:
     """Return the kernels of a bank over features and given matrices, and both as a data set.
 
@@ -83,28 +87,38 @@ def kernels_on(
         Seed of random subsets and widths.
     given : dict of str to GivenGrams
         Views that are Gram matrices.
+    views : mapping of str to sequence of int or str
+        Names for groups of features that are views, besides those that the features were given in.
 
     Raises
     ------
     mkldist.errors.SpecError, mkldist.errors.DataError
-        For kernels that do not fit the features, and for unknown features of a group.
+        For kernels that do not fit the features, for unknown features of a group, and for groups
+        and views of one name.
     """
     from mkldist.data.assemble import group_columns
     from mkldist.data.dataset import Dataset, View
     from mkldist.gram.bank_kernels import BankKernels
 
+    for kind, named in (("groups", groups), ("views", views)):
+        check_groups(named, kind)
     columns = features.columns_of_views
+    _check_apart(columns, views, "views")
+    columns |= group_columns(views, features.names, "X")
+    of_views = tuple(columns)
+    _check_apart(columns, groups, "groups")
     columns |= group_columns(groups, features.names, "X")
     dataset = Dataset(
         name="X",
-        x=None if is_sparse(features.points) else features.points,
+        x=None if is_sparse(features.points) or not features.names else features.points,
         sparse=features.points if is_sparse(features.points) else None,
         y=np.zeros(features.n_points),
         classes=None,
         feature_names=features.names,
         groups=columns,
-        views={name: View(columns[name]) for name in features.views},
+        views={name: View(columns[name]) for name in of_views},
         given=given,
+        texts=features.texts,
     )
     try:
         return BankKernels.of(spec, dataset, seed), dataset
@@ -126,3 +140,41 @@ def plain(value: Any) -> Any:
     if isinstance(value, list | tuple | range):
         return [plain(item) for item in value]
     return value
+
+
+def check_groups(groups: Mapping[str, Any], where: str) -> None:
+    """Refuse groups that are no lists of features.
+
+    Parameters
+    ----------
+    groups : mapping of str to sequence of int or str
+        Features by the names of their groups.
+    where : str
+        The parameter to name in a message.
+
+    Raises
+    ------
+    mkldist.errors.SpecError
+        Naming the first such group.
+    """
+    expected = "features in lists, by the names of their groups"
+    if not isinstance(groups, Mapping):
+        raise SpecError(where, f"{groups!r:.60}", expected)
+    for name, members in groups.items():
+        if isinstance(members, str) or not isinstance(members, Iterable):
+            raise SpecError(f"{where}[{name!r}]", f"{members!r:.60}", expected)
+        if any(isinstance(member, bool | np.bool_) for member in members):
+            hint = "Give the numbers of the columns of a mask: np.flatnonzero(mask).tolist()"
+            raise SpecError(f"{where}[{name!r}]", f"{members!r:.60}", expected, hint)
+
+
+def _check_apart(known: Collection[str], names: Collection[str], where: str) -> None:
+    """Refuse groups or views that have the name of a view."""
+    both = [repr(name) for name in names if name in known]
+    if both:
+        raise SpecError(
+            where,
+            f"{first_of(both, SHOWN)}, the name of a view too",
+            "a name of its own for each group and view",
+            "Rename one of them",
+        )

@@ -17,6 +17,7 @@ from mkldist.gram.sources import BankSource
 from mkldist.gram.view import BankView
 from mkldist.in_memory.given_arrays import real_array
 from mkldist.in_memory.gram_stack import Inspection, gram_stack, inspected_stack
+from mkldist.in_memory.origins import function_table
 from mkldist.kernels.evaluate import evaluate
 from mkldist.kernels.precomputed import Precomputed
 from mkldist.spec.banks import PRECOMPUTED
@@ -101,12 +102,12 @@ def _lacking(stack: Array, where: str) -> Bools:
 
 @dataclass(frozen=True, eq=False)
 class MixedOrigin:
-    """Kernel functions on features, and Gram matrices that were given.
+    """Kernel functions on features and on texts, and Gram matrices that were given.
 
     Parameters
     ----------
     own : FeatureOrigin or None
-        The kernel functions, the first kernels; None without any.
+        The kernel functions on features, the first kernels; None without any.
     features : Features
         The points.
     kernels : BankKernels
@@ -115,6 +116,8 @@ class MixedOrigin:
         The points and the matrices.
     index : (M,) intp
         The kernels of the bank among all.
+    cosine : bool
+        True if kernels are scaled to unit self-similarities.
     """
 
     own: FeatureOrigin | None
@@ -122,11 +125,12 @@ class MixedOrigin:
     kernels: BankKernels
     dataset: Dataset
     index: Ints
+    cosine: bool = False
 
     @property
     def source(self) -> BankSource:
         """Source of the values of all kernels."""
-        return self.kernels.source(self.dataset, self.features.points, None, cosine=False)
+        return self.kernels.source(self.dataset, self.features.points, None, cosine=self.cosine)
 
     def select(self, kernels: Ints) -> MixedOrigin:
         """See :meth:`mkldist.in_memory.origins.Origin.select`."""
@@ -143,7 +147,10 @@ class MixedOrigin:
                 "name": [kernel.name for kernel in self.kernels.given],
             }
         )
-        tables = [given] if self.own is None else [self.own.table(), given]
+        tables = [] if self.own is None else [self.own.table()]
+        if self.kernels.of_texts is not None:
+            tables.append(function_table(self.kernels.of_texts, self.kernels.text_names))
+        tables += [given] if len(given) else []
         return pd.concat(tables, ignore_index=True).iloc[self.index].reset_index(drop=True)
 
     def groups(self) -> Ints:
@@ -151,21 +158,34 @@ class MixedOrigin:
         return self.kernels.groups[self.index]
 
     def at(self, new: Any, view: BankView, grams: Mapping[str, Any] | None = None) -> NewPoints:
-        """Return new points, given by their features and by their kernel values of each view."""
+        """Return new points, given by features, texts and their kernel values of each view."""
         rows = self.features.like(new)
         between = self._between(grams or {}, rows.shape[0])
+        texts = None if self.features.texts is None else self.features.texts_like(new)
+        n_own = 0 if self.own is None else len(self.own.kernels)
         first = len(self.kernels) - len(self.kernels.given)
 
         def values(kernels: Ints, points: slice) -> Iterator[Floats]:
             for kernel in self.index[kernels].tolist():
-                if kernel < first and self.own is not None:
+                if kernel < n_own and self.own is not None:
                     chosen = self.own.kernels.select([kernel])
-                    yield from evaluate(chosen, rows[points], self.features.points)
+                    known = self.features.points
+                    yield from evaluate(chosen, rows[points], known, cosine=self.cosine)
+                elif kernel < first:
+                    yield from self._of_texts(kernel - n_own, texts, points)
                 else:
                     given = self.kernels.given[kernel - first]
                     yield between[given.view][given.number][points]
 
         return NewPoints(view, rows.shape[0], values)
+
+    def _of_texts(self, kernel: int, texts: Array | None, points: slice) -> Floats:
+        """Return the values of a kernel of texts between new points and those of the bank."""
+        known = self.features.texts
+        if self.kernels.of_texts is None or known is None or texts is None:
+            raise ValueError("kernels of texts need texts")
+        chosen = self.kernels.of_texts.select([kernel])
+        return evaluate(chosen, texts[points], known.values, cosine=self.cosine)
 
     def _between(self, given: Mapping[str, Any], n_new: int) -> dict[str, Floats]:
         """Return the kernel values of each view between new points and those of the bank."""

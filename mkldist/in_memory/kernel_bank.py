@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mkldist.arrays import Ints
+from mkldist.counted import counted
 from mkldist.errors import GramError, SpecError
 from mkldist.gram.bank import Bank
 from mkldist.gram.cross_values import NewPoints
@@ -19,17 +20,16 @@ from mkldist.gram.predictor import raw_predictors
 from mkldist.gram.recomputed import RecomputedBank
 from mkldist.gram.requests import Combine
 from mkldist.gram.view import BankView
-from mkldist.in_memory.given_kernels import bank_spec
+from mkldist.in_memory.keeping import Keeping
 from mkldist.in_memory.making import BankContent, bank_of_features, bank_of_grams
 from mkldist.in_memory.opened_bank import recomputed
 from mkldist.in_memory.origins import FeatureOrigin
-from mkldist.kernel_functions.sparse_points import is_sparse
-from mkldist.kernels.words import Kernel
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from mkldist.in_memory.expansion import Expansion
+    from mkldist.kernels.words import Kernel
     from mkldist.solvers.base import Solution
 
 
@@ -68,9 +68,15 @@ class KernelBank:
         Precision of stored kernels; ``"auto"`` is float64.  Arithmetic is in float64.
     groups : mapping of str to list of str or int, optional
         Names for groups of features, which ``features`` of a kernel may use.
+    views : mapping of str to list of str or int, optional
+        Groups that are views: ``features="views"`` stands for each of them.
     missing : {"error", "zero"}
         What NaN means: a mistake, or a feature that the point lacks.  A kernel is zero between any
-        point and one that lacks one of the kernel's features, here and at new points.
+        point and one that lacks one of the kernel's features, here and at new points; so it is
+        for texts.
+    texts : list of str, optional
+        Columns of a DataFrame `X` that are texts.  ``mkldist.kernels.Spectrum`` and functions of
+        one's own name them by `features`; other kernels do not see them.
     seed : int
         Seed of random feature subsets and random widths.
     folder : str or Path, optional
@@ -112,19 +118,22 @@ class KernelBank:
         backend: str = "auto",
         dtype: str = "auto",
         groups: Mapping[str, Sequence[int | str]] | None = None,
+        views: Mapping[str, Sequence[int | str]] | None = None,
         missing: str = "error",
+        texts: Sequence[str] = (),
         seed: int = 0,
         folder: str | Path | None = None,
     ) -> None:
         from mkldist.in_memory.given_features import Features
+        from mkldist.in_memory.given_kernels import bank_spec
         from mkldist.in_memory.given_views import given_views
 
         if missing not in ("error", "zero"):
             raise SpecError("missing", f"{missing!r}", "'error' or 'zero'")
-        features = Features.of(X, gaps=missing == "zero")
+        features = Features.of(X, gaps=missing == "zero", texts=tuple(texts))
         spec = bank_spec(kernels, normalisation=normalisation, backend=backend, dtype=dtype)
         self._content = bank_of_features(
-            features, spec, groups or {}, seed, folder, given_views(kernels, features)
+            features, spec, groups or {}, seed, folder, given_views(kernels, features), views or {}
         )
 
     @classmethod
@@ -171,9 +180,9 @@ class KernelBank:
         mkldist.errors.GramError
             For matrices that fail the check; the message names the first such kernel.
         """
-        spec = bank_spec("precomputed", normalisation=normalisation, backend=backend, dtype=dtype)
+        keeping = Keeping.of_grams(normalisation, backend, dtype)
         bank = cls.__new__(cls)
-        bank._content = bank_of_grams(grams, spec, check, names, folder)
+        bank._content = bank_of_grams(grams, keeping, check, names, folder)
         return bank
 
     def __len__(self) -> int:
@@ -186,8 +195,8 @@ class KernelBank:
         if not isinstance(bank, RecomputedBank):
             size = f"{bank.n_bytes / 2**20:.1f} MiB of {bank.dtype.name}, {content.backend}"
         return (
-            f"<KernelBank: {len(self)} kernels on {self.n_points} points, {size}, "
-            f"normalisation {content.normalisation}>"
+            f"<KernelBank: {counted(len(self), 'kernel')} on {counted(self.n_points, 'point')}, "
+            f"{size}, normalisation {content.normalisation}>"
         )
 
     def __getitem__(self, kernels: slice | Sequence[int] | npt.NDArray[Any]) -> KernelBank:
@@ -297,15 +306,14 @@ class KernelBank:
         Raises
         ------
         mkldist.errors.GramError
-            For a bank with Gram matrices, which knows no points, and one of sparse features.
+            For a bank with texts, and for one with Gram matrices, which knows no points.
         """
         from mkldist.in_memory.expansion import Expansion
 
         origin, own = self._content.origin, solution.kernel_coefficients
-        if isinstance(origin, FeatureOrigin) and is_sparse(origin.features.points):
-            raise GramError("bank", "a bank of sparse features", "a bank of dense features")
         if not isinstance(origin, FeatureOrigin):
-            raise GramError("bank", "a bank with given Gram matrices", "a bank of features alone")
+            found = "a bank with texts or given Gram matrices"
+            raise GramError("bank", found, "a bank of features alone")
         coefficients = solution.coefficients if own is None else own
         predictors = raw_predictors(self.view, solution.kernel_weights, coefficients, solution.bias)
         return Expansion.of(origin.kernels, origin.cosine, origin.features.points, predictors)

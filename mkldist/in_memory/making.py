@@ -12,15 +12,13 @@ import numpy as np
 
 from mkldist.arrays import Array, Bools
 from mkldist.blas_threads import single_threaded
-from mkldist.data.dataset import sparse_parts
 from mkldist.errors import SpecError
 from mkldist.gram.bank import Bank
 from mkldist.gram.sources import ArraySource
 from mkldist.gram.view import BankView, make_views
 from mkldist.identity import array_id, content_id
-from mkldist.in_memory.given_kernels import kernels_on
-from mkldist.in_memory.given_views import MixedOrigin
 from mkldist.in_memory.gram_stack import Inspection, gram_stack, inspected_stack, packed_bank
+from mkldist.in_memory.keeping import Keeping
 from mkldist.in_memory.opened_bank import (
     BankSize,
     StoredBank,
@@ -32,13 +30,13 @@ from mkldist.in_memory.opened_bank import (
 )
 from mkldist.in_memory.origins import FeatureOrigin, GramOrigin, Origin, given_names
 from mkldist.kernels.gaps import Presence
-from mkldist.kernels.point_checks import check_custom, check_points
-from mkldist.spec.banks import BankSpec
 
 if TYPE_CHECKING:
     from mkldist.data.dataset import Dataset, GivenGrams
     from mkldist.gram.bank_kernels import BankKernels
     from mkldist.in_memory.given_features import Features
+    from mkldist.in_memory.given_views import MixedOrigin
+    from mkldist.spec.banks import BankSpec
 
 MANY_POINTS = 2000  # with fewer, linear algebra is faster on one thread than on several
 
@@ -84,19 +82,26 @@ def bank_of_features(
     seed: int,
     folder: str | Path | None,
     given: dict[str, GivenGrams] | None = None,
+    views: Mapping[str, Sequence[int | str]] | None = None,
 ) -> BankContent:
     """Return a bank of features and of matrices beside them; see :class:`mkldist.KernelBank`."""
+    from mkldist.in_memory.given_kernels import kernels_on
+    from mkldist.kernels.point_checks import check_custom, check_points
+
     if spec.family == "precomputed":
         hint = "Or call KernelBank.from_grams for Gram matrices"
         raise SpecError("kernels", "'precomputed' for features", "another family", hint)
-    kernels, dataset = kernels_on(features, spec, groups, seed, given or {})
+    kernels, dataset = kernels_on(features, spec, groups, seed, given or {}, views or {})
     if kernels.of_features is not None:
         check_points(kernels.of_features, features.points, features.names, "X")
         check_custom(kernels.of_features, features.points)
-    cosine = "cosine" in spec.normalisations
+    if kernels.of_texts is not None and features.texts is not None:
+        check_custom(kernels.of_texts, features.texts.values)
+    keeping = Keeping.of(spec)
+    cosine = "cosine" in keeping.normalisations
     origin = _origin(features, kernels, dataset, cosine)
-    size = BankSize(len(kernels), features.n_points, _stored_type(spec))
-    kept = backend_for(spec.backend, size, "recompute")
+    size = BankSize(len(kernels), features.n_points, keeping.stored_type)
+    kept = backend_for(keeping.backend, size, "recompute")
     if kept == "memory":
         opened = StoredBank(loaded(origin.source, size.dtype), None)
     elif kept == "recompute":
@@ -105,28 +110,34 @@ def bank_of_features(
         points = array_id(*_arrays(dataset))
         identity = content_id(points=points, kernels=kernels.fingerprint, cosine=cosine)
         opened = stored(lambda: origin.source, identity, size, kept, folder)
-    view = _normalised(opened.bank, spec, origin.source.presence)
-    return BankContent(view, origin, kept, _spelled(spec), opened.temporary)
+    view = _normalised(opened.bank, keeping, origin.source.presence)
+    return BankContent(view, origin, kept, str(keeping), opened.temporary)
 
 
 def _arrays(dataset: Dataset) -> list[Array | None]:
     """Return the arrays that decide the values of kernels."""
+    from mkldist.data.dataset import sparse_parts
+    from mkldist.data.texts import fingerprint_parts
+
     own = [dataset.x] if dataset.sparse is None else [*sparse_parts(dataset.sparse)]
-    return [*own, *(one.grams for one in dataset.given.values())]
+    given = (one.grams for one in dataset.given.values())
+    return [*own, *given, *fingerprint_parts(dataset.texts)]
 
 
 def _origin(
     features: Features, kernels: BankKernels, dataset: Dataset, cosine: bool
 ) -> FeatureOrigin | MixedOrigin:
-    """Return the origin of kernels of features, and of given matrices if there are any."""
+    """Return the origin of kernels of features, and of others if there are any."""
+    from mkldist.in_memory.given_views import MixedOrigin
+
     own = None
     if kernels.of_features is not None:
         own = FeatureOrigin(features, kernels.of_features, cosine)
-        if not kernels.given:
+        if not kernels.given and kernels.of_texts is None:
             return own
-    if cosine:
+    if cosine and kernels.given:
         _refuse_cosine()
-    return MixedOrigin(own, features, kernels, dataset, np.arange(len(kernels)))
+    return MixedOrigin(own, features, kernels, dataset, np.arange(len(kernels)), cosine)
 
 
 def _refuse_cosine() -> None:
@@ -141,19 +152,19 @@ def _refuse_cosine() -> None:
 
 def bank_of_grams(
     grams: Any,
-    spec: BankSpec,
+    keeping: Keeping,
     check: str,
     names: Sequence[str] | None,
     folder: str | Path | None,
 ) -> BankContent:
     """Return a bank of Gram matrices; see :meth:`mkldist.KernelBank.from_grams`."""
     stack = gram_stack(grams)
-    if "cosine" in spec.normalisations:
+    if "cosine" in keeping.normalisations:
         _refuse_cosine()
     inspection = Inspection.of(check, stack.dtype)
     origin = GramOrigin(stack.shape[1], given_names(names, len(stack)))
-    size = BankSize(len(stack), stack.shape[1], _stored_type(spec))
-    kept = backend_for(spec.backend, size, "stream")
+    size = BankSize(len(stack), stack.shape[1], keeping.stored_type)
+    kept = backend_for(keeping.backend, size, "stream")
     with threads_for(size.n_points):
         if kept == "memory":
             opened = StoredBank(packed_bank(stack, inspection, size.dtype), None)
@@ -161,29 +172,20 @@ def bank_of_grams(
             passed = inspected_stack(stack, inspection)
             identity = content_id(grams=array_id(passed))
             opened = stored(lambda: ArraySource(passed), identity, size, kept, folder)
-        view = _normalised(opened.bank, spec)
+        view = _normalised(opened.bank, keeping)
     return BankContent(
         view,
         origin,
         kept,
-        _spelled(spec),
+        str(keeping),
         opened.temporary,
         inspection if check == "active" else None,
         np.zeros(len(stack), dtype=bool),
     )
 
 
-def _stored_type(spec: BankSpec) -> np.dtype[np.floating]:
-    """Return the type in which a bank is stored."""
-    return np.dtype("float64" if spec.dtype == "auto" else spec.dtype)
-
-
-def _normalised(bank: Bank, spec: BankSpec, presence: Presence | None = None) -> BankView:
+def _normalised(bank: Bank, keeping: Keeping, presence: Presence | None = None) -> BankView:
     """Return a bank with its kernels normalised on all points; their source has made cosines."""
-    others = [name for name in spec.normalisations if name != "cosine"]
+    others = [name for name in keeping.normalisations if name != "cosine"]
     [view] = make_views(bank, [None], others, presence=presence)
     return view
-
-
-def _spelled(spec: BankSpec) -> str:
-    return ", ".join(spec.normalisations) or "none"

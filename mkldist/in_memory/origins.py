@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from mkldist.arrays import Array, Floats, Ints
+from mkldist.counted import counted
 from mkldist.errors import GramError
 from mkldist.gram.cross_values import NewPoints
+from mkldist.gram.plain_source import PlainSource
 from mkldist.gram.sources import FeatureSource
-from mkldist.gram.sparse_source import SparseSource
 from mkldist.gram.view import BankView
 from mkldist.in_memory.given_arrays import real_array
 from mkldist.kernel_functions.sparse_points import is_sparse
 from mkldist.kernels.evaluate import evaluate
 from mkldist.kernels.kernel_list import KernelList
-from mkldist.kernels.point_checks import check_points
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,9 +65,9 @@ class FeatureOrigin:
     cosine: bool
 
     @cached_property
-    def source(self) -> FeatureSource | SparseSource:
+    def source(self) -> FeatureSource | PlainSource:
         """Source of the values of the bank."""
-        kind = SparseSource if is_sparse(self.features.points) else FeatureSource
+        kind = PlainSource if is_sparse(self.features.points) else FeatureSource
         return kind(self.features.points, self.kernels, self.cosine)
 
     def select(self, kernels: Ints) -> FeatureOrigin:
@@ -76,23 +76,7 @@ class FeatureOrigin:
 
     def table(self) -> pd.DataFrame:
         """See :meth:`Origin.table`."""
-        import pandas as pd
-
-        kernels, names = self.kernels, self.features.names
-        ends = kernels.subset_indptr
-        subsets = np.empty(len(ends) - 1, dtype=object)
-        for s in range(len(subsets)):
-            columns = kernels.subset_indices[ends[s] : ends[s + 1]]
-            subsets[s] = tuple(names[column] for column in columns.tolist())
-        missing = np.full(len(kernels), np.nan)
-        usual = dict.fromkeys(("function", "width", "degree", "offset"), missing)
-        return pd.DataFrame(
-            {
-                **(usual | kernels.columns()),
-                "features": subsets[kernels.subset],
-                "name": kernels.names(names),
-            }
-        )
+        return function_table(self.kernels, self.features.names)
 
     def groups(self) -> Ints:
         """Return the feature subset of each kernel, (M,)."""
@@ -100,6 +84,8 @@ class FeatureOrigin:
 
     def at(self, new: Any, view: BankView, grams: Mapping[str, Any] | None = None) -> NewPoints:
         """Return new points, given by the same features as those of the bank."""
+        from mkldist.kernels.point_checks import check_points
+
         _refuse_grams(grams)
         rows = self.features.like(new)
         check_points(self.kernels, rows, self.features.names, "X_new")
@@ -109,6 +95,34 @@ class FeatureOrigin:
             yield from evaluate(chosen, rows[points], self.features.points, cosine=self.cosine)
 
         return NewPoints(view, rows.shape[0], values)
+
+
+def function_table(kernels: KernelList, names: Sequence[str]) -> pd.DataFrame:
+    """Return a description of kernel functions, one row a kernel.
+
+    Parameters
+    ----------
+    kernels : KernelList
+        The kernels.
+    names : sequence of str
+        Names of the features or of the columns of texts.
+    """
+    import pandas as pd
+
+    ends = kernels.subset_indptr
+    subsets = np.empty(len(ends) - 1, dtype=object)
+    for s in range(len(subsets)):
+        columns = kernels.subset_indices[ends[s] : ends[s + 1]]
+        subsets[s] = tuple(names[column] for column in columns.tolist())
+    missing = np.full(len(kernels), np.nan)
+    usual = dict.fromkeys(("function", "width", "degree", "offset"), missing)
+    return pd.DataFrame(
+        {
+            **(usual | kernels.columns()),
+            "features": subsets[kernels.subset],
+            "name": kernels.names(names),
+        }
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,5 +203,9 @@ def given_names(names: Sequence[str] | None, n_kernels: int) -> tuple[str, ...]:
     if names is None:
         return default_names(n_kernels)
     if len(names) != n_kernels:
-        raise GramError("names", f"{len(names)} names for {n_kernels} matrices", "one a matrix")
+        raise GramError(
+            "names",
+            f"{counted(len(names), 'name')} for {counted(n_kernels, 'matrix', 'matrices')}",
+            "one a matrix",
+        )
     return tuple(map(str, names))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 
 FEW_ENTRIES = 2**20  # entries of matrices that one thread has done before others have started
 PART_ENTRIES = 2**19
@@ -45,6 +44,8 @@ def side_by_side(work: Callable[[slice], None], n_kernels: int, entries: int) ->
         for part in parts:
             work(part)
         return
+    from concurrent.futures import ThreadPoolExecutor
+
     with ThreadPoolExecutor(threads, thread_name_prefix="mkldist-grams") as pool:
         futures = [pool.submit(work, part) for part in parts]
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,6 +11,7 @@ from typing import Any, Literal
 import numpy.typing as npt
 
 from mkldist.arrays import Floats, Ints
+from mkldist.counted import counted
 from mkldist.errors import ConvergenceWarning, GramError, SpecError, nearest
 from mkldist.in_memory.given_arrays import (
     check_method,
@@ -23,9 +25,10 @@ from mkldist.in_memory.gram_stack import gram_stack
 from mkldist.in_memory.kernel_bank import KernelBank
 from mkldist.in_memory.making import threads_for
 from mkldist.methods.registry import METHODS
-from mkldist.solvers.base import Method, Problem, Solution, SolverParams, StopReason
+from mkldist.solvers.base import Method, Problem, Solution, StopReason
 from mkldist.solvers.lockstep import Job, solve_alone
 from mkldist.solvers.parameters import check_effect, validate
+from mkldist.solvers.solver_params import SolverParams
 
 
 def solve(
@@ -231,7 +234,11 @@ class _Instance:
             grouped=given.groups is not None,
         )
         if len(labels) != n_points:
-            raise GramError("y", f"{len(labels)} labels for {n_points} points", "one label a point")
+            raise GramError(
+                "y",
+                f"{counted(len(labels), 'label')} for {counted(n_points, 'point')}",
+                "one label a point",
+            )
         laplacian = checked_laplacian(given.laplacian, n_points)
         weights = weight_array(given.weights, n_points)
         if not isinstance(grams, KernelBank):
@@ -267,11 +274,10 @@ def _warn_if_early(method: str, solution: Solution, settings: SolverParams) -> N
         StopReason.TIME_LIMIT: "Raise time_limit or tol",
         StopReason.STALLED: "Raise tol, or scale the kernels: rounding allows no more",
     }[solution.stop_reason]
-    name = settings.criterion
-    left = f"{name} {solution.extra[name]:.2g}" if name else f"relative gap {solution.gap:.2g}"
+    relative = "relative " if math.isnan(solution.stationarity) else ""
     warnings.warn(
         f"{method} stopped before its tolerance ({solution.stop_reason}) after "
-        f"{solution.counters.outer_iterations} iterations: {left}, "
+        f"{solution.counters.outer_iterations} iterations: {relative}{solution.proximity}, "
         f"tol {settings.tol:g}. {advice}; objective and dual_objective still bound the optimum",
         ConvergenceWarning,
         stacklevel=4,

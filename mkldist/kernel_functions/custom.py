@@ -1,10 +1,10 @@
 """Kernel functions of the user: a Python function, named by ``"package.module:function"``.
 
 The function is called as ``function(left, right, **parameters)`` with points (r, s) and (c, s),
-read-only, and returns their kernel values (r, c).  Shape and finite values are checked on every
-tile, symmetry and positive semi-definiteness on those of the diagonal and, before anything else, on
-a hundred points.  A function that is semi-definite on these alone passes, and a certificate is then
-void.
+read-only, numbers or str objects, and returns their kernel values (r, c).  Shape and finite values
+are checked on every tile, symmetry and positive semi-definiteness on those of the diagonal and,
+before anything else, on a hundred points.  A function that is semi-definite on these alone passes,
+and a certificate is then void.
 
 An installed package may name such a function by an entry point of the group ``mkldist.kernels``;
 its name is then that of the kernel function.

@@ -95,13 +95,24 @@ def _counts(sides: Sequence[Sequence[str]], length: int) -> list[Any]:
 
 
 def values(tile: Tile, length: float, second: float, out: Floats) -> None:
-    """Write the values of the tile's texts to `out`."""
-    out[...] = spectrum_gram(tile.left, tile.right, int(length))
+    """Write the values of the tile's texts, of several columns the sums, to `out`."""
+    out[...] = 0.0
+    for left, right in zip(_columns(tile.left), _columns(tile.right), strict=True):
+        out += spectrum_gram(left, right, int(length))
 
 
 def diagonal(texts: Any, length: float, second: float) -> Floats:
-    """Return ``k(x, x)`` of texts, (n,)."""
-    return spectrum_diagonal(texts, int(length))
+    """Return ``k(x, x)`` of texts, (n,), of several columns the sums."""
+    found = np.zeros(len(texts))
+    for column in _columns(texts):
+        found += spectrum_diagonal(column, int(length))
+    return found
+
+
+def _columns(texts: Any) -> Any:
+    """Return the columns of texts, (s, n), of which a sequence is one."""
+    array = np.asarray(texts, dtype=object)
+    return array[None] if array.ndim == 1 else array.T
 
 
 FUNCTION = KernelFunction(
@@ -112,5 +123,5 @@ FUNCTION = KernelFunction(
     parameters=(LENGTH,),
     diagonal=diagonal,
     takes=Takes.TEXTS,
-    note="For texts such as proteins.",
+    note="For texts such as proteins; of several columns the sum.",
 )

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         Matern,
         Periodic,
         Polynomial,
+        Spectrum,
         Tanimoto,
     )
 
@@ -38,6 +39,7 @@ __all__ = [
     "Periodic",
     "Polynomial",
     "Precomputed",
+    "Spectrum",
     "Tanimoto",
     "spectrum_gram",
 ]

@@ -36,9 +36,10 @@ def evaluate(
     ----------
     kernels : KernelList
         M kernels.
-    rows : (r, d) float64 array or csr_array
-        Points x.  A kernel is zero where a point lacks one of its features, which is then NaN.
-    cols : (c, d) float64 array or csr_array
+    rows : (r, d) float64 array, csr_array or array of str objects
+        Points x.  A kernel is zero where a point lacks one of its features, which is then NaN, or
+        one of its texts, which is then empty.
+    cols : (c, d) float64 array, csr_array or array of str objects
         Points z, of the kind of x.  Only inner products and squared distances take sparse points.
     cosine : bool
         Divide by ``sqrt(k(x, x) k(z, z))``; values of points with ``k(x, x) = 0`` become 0.
@@ -55,13 +56,29 @@ def evaluate(
     """
     shape = rows.shape[0], cols.shape[0]
     result = np.empty((len(kernels), *shape)) if out is None else out
-    if gaps_of(rows) is not None or gaps_of(cols) is not None:
-        filled = without_gaps(rows)
-        others = filled if symmetric or rows is cols else without_gaps(cols)
-        evaluate(kernels, filled, others, cosine=cosine, out=result)
-        zero_gaps(kernels, rows, cols, result)
+    symmetric = symmetric or rows is cols
+    if gaps_of(rows) is None and gaps_of(cols) is None:
+        _fill(kernels, rows, cols, result, cosine=cosine, symmetric=symmetric)
         return cast("Floats", result)
-    tile = Tile(shape, symmetric or rows is cols)
+    filled = without_gaps(rows)
+    others = filled if symmetric else without_gaps(cols)
+    _fill(kernels, filled, others, result, cosine=cosine, symmetric=symmetric)
+    zero_gaps(kernels, rows, cols, result)
+    return cast("Floats", result)
+
+
+def _fill(
+    kernels: KernelList,
+    rows: Floats,
+    cols: Floats,
+    result: npt.NDArray[np.floating],
+    *,
+    cosine: bool,
+    symmetric: bool,
+) -> None:
+    """Write the values of every kernel on points without gaps to `result`."""
+    shape = rows.shape[0], cols.shape[0]
+    tile = Tile(shape, symmetric)
     scratch = None if result.dtype == np.float64 else np.empty(shape)
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         for run in kernels.runs():
@@ -72,7 +89,6 @@ def evaluate(
                 _evaluate_kernel(kernels, m, tile, target, cosine=cosine)
                 if scratch is not None:
                     result[m] = scratch
-    return cast("Floats", result)
 
 
 def _on_features(points: Any, columns: npt.NDArray[np.int32]) -> Any:

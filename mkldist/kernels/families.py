@@ -94,8 +94,9 @@ def kernel_list(
     groups: Mapping[str, tuple[int, ...]],
     seed: int,
     views: Collection[str] = (),
+    left_out: Collection[int] = (),
 ) -> KernelList:
-    """Return the kernels of a bank over a data set's features.
+    """Return all kernels that a bank lists over a data set's features, or its texts.
 
     Parameters
     ----------
@@ -112,6 +113,8 @@ def kernel_list(
         ones.  Entries with the same number and size of random subsets share them.
     views : collection of str
         The groups that are views.
+    left_out : collection of int
+        Numbers of the entries that are not meant, such as those of texts.
 
     Raises
     ------
@@ -119,10 +122,12 @@ def kernel_list(
         For parameters that the function does not take, an unknown feature group, a random subset
         of more features than there are, or a bank that needs features where there are none.
     """
-    where = f"banks.{spec.label}"
+    where = f"banks.{spec.series}"
     if n_features < 1:
         raise SpecError(
-            where, "kernels of features for data without features", "family = 'precomputed'"
+            where,
+            "kernels of features for data without features",
+            "family = 'precomputed', or kernels of what there is",
         )
     if spec.family == "precomputed":
         raise SpecError(
@@ -135,7 +140,7 @@ def kernel_list(
     parts: dict[tuple[int, str], _Part] = {}
     custom: list[CustomKernel] = []
     for i, entry in enumerate(entries):
-        if entry.function == PRECOMPUTED:
+        if entry.function == PRECOMPUTED or i in left_out:
             continue
         place = f"{where}.kernels[{i}]"
         check_entry(entry, place)

@@ -1,4 +1,4 @@
-"""Points that lack features: NaN in a point's features makes kernels on these features zero there.
+"""Points that lack features, which are NaN, or texts, which are empty: kernels are zero there.
 
 A kernel is zero between any point and a point that lacks one of its features.  With D the diagonal
 matrix of ones where a point has all of them, the Gram matrix is ``D K D``, which is positive
@@ -78,17 +78,22 @@ class Presence:
 
 
 def gaps_of(points: Floats) -> Bools | None:
-    """Return where points (n, d) lack a feature; None if they lack none, as sparse ones.
+    """Return where points (n, d) lack a feature or text; None if they lack none, as sparse ones.
 
     Examples
     --------
     >>> gaps_of(np.array([[1.0, np.nan]]))
     array([[False,  True]])
+    >>> gaps_of(np.array([["acg"], [""]], dtype=object)).tolist()
+    [[False], [True]]
     >>> gaps_of(np.eye(2)) is None
     True
     """
     if is_sparse(points):
         return None
+    if points.dtype == object:
+        gaps = np.asarray(points == "", dtype=bool)
+        return gaps if gaps.any() else None
     with np.errstate(over="ignore", invalid="ignore"):
         if not np.isnan(points.sum()):
             return None
@@ -97,8 +102,9 @@ def gaps_of(points: Floats) -> Bools | None:
 
 
 def without_gaps(points: Floats) -> Floats:
-    """Return points with 0 in the place of the features that they lack."""
-    return np.where(np.isnan(points), 0.0, points)
+    """Return points with 0 for features that they lack; complete points and texts as they are."""
+    gaps = None if points.dtype == object else gaps_of(points)
+    return points if gaps is None else np.where(gaps, 0.0, points)
 
 
 def zero_gaps(

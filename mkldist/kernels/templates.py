@@ -11,7 +11,7 @@ import numpy as np
 from mkldist.arrays import Floats
 from mkldist.errors import SpecError
 from mkldist.kernel_functions.custom import CUSTOM_CODE, CustomFunction, CustomKernel
-from mkldist.kernel_functions.definition import KernelFunction, Parameter, Takes, kernel_words
+from mkldist.kernel_functions.definition import KernelFunction, Parameter, kernel_words
 from mkldist.kernel_functions.registry import FUNCTIONS, PARAMETERS
 from mkldist.kernels.feature_subsets import WIDTH_STREAM, FeatureSubsets
 from mkldist.spec.banks import KernelSpec, Range
@@ -62,13 +62,6 @@ def check_entry(entry: KernelSpec, place: str) -> None:
         if parameter.default is None and getattr(entry, parameter.key) is None:
             wanted = f"{parameter.key} = …"
             raise SpecError(place, f"{words} without {parameter.key}", wanted)
-    if function is not None and function.takes is Takes.TEXTS:
-        raise SpecError(
-            f"{place}.function",
-            f"{words} of features, which are numbers",
-            "a kernel function of numbers",
-            "Give Gram matrices of texts as grams; mkldist.kernels.spectrum_gram computes them",
-        )
 
 
 def templates(

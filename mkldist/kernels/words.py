@@ -228,6 +228,24 @@ class Categorical(Kernel):
 
 
 @dataclass(frozen=True)
+class Spectrum(Kernel):
+    """Inner product of the counts of all substrings of a length, of columns of texts.
+
+    Parameters
+    ----------
+    length : int or sequence of int
+        Length of the substrings; several stand for as many kernels.
+    features
+        ``"each"`` column of texts, the name of one or of a view, or ``"all"``, whose values add up.
+    """
+
+    function = "spectrum"
+
+    length: int | Sequence[int]
+    features: FeatureWords = "all"
+
+
+@dataclass(frozen=True)
 class Custom(Kernel):
     """A function of one's own.
 

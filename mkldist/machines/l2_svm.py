@@ -16,7 +16,8 @@ from __future__ import annotations
 import numpy as np
 
 from mkldist.arrays import Floats
-from mkldist.machines.svm import EPS, Certificate, SvmSolution, dual_rounding, maximise_dual
+from mkldist.machines.hinge import EPS
+from mkldist.machines.svm import Certificate, SvmSolution, dual_rounding, maximise_dual
 from mkldist.optim.form_rounding import form_rounding
 
 

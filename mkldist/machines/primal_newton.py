@@ -204,6 +204,7 @@ class PrimalMachine:
             curvature = float(Kp @ w) + p_b * w_b
             if not curvature > 0.0:
                 break
+            self._counters.cg_steps += 1
             step = rho / curvature
             q, Kq, q_b = q + step * p, Kq + step * Kp, q_b + step * p_b
             s, s_b = s - step * w, s_b - step * w_b
@@ -224,6 +225,7 @@ class PrimalMachine:
             rho = float(z.s @ z.Ks) + s_b**2
             if rho <= 2.0 * self.lam * self._share * abs(z.value):
                 break
+            self._counters.cg_steps += 1
             moved = self._moved(K, z, Direction(p, Kp, p_b), keep_b=True)
             if not moved.value <= z.value:
                 break

@@ -18,21 +18,20 @@ C is one number, or one for each point: ``0 <= alpha_i <= C_i`` and ``sum_i C_i 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
 from mkldist.arrays import Floats
-from mkldist.compiled import compiled
+from mkldist.machines.hinge import EPS, best_bias, hinge_terms, slack_spread
 from mkldist.optim.box_qp import newton_steps, pair_updates
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.optim.form_rounding import form_rounding
 
 TOLERANCE_FLOOR = 1e-13  # relative gap below which rounding decides
-EPS = float(np.finfo(np.float64).eps)
+MOST_MISSING = 0.5  # of the margin, for which a decision function is enlarged
 
 Bound = float | Floats
 """Bound C of dual variables: one number, or (n,) with one for each point."""
@@ -72,7 +71,7 @@ class SvmSolution:
     signed : (n,) or (n, k) float64
         ``alpha * y``, the expansion coefficients.
     bias : float or (k,) float64
-        The minimiser of the primal objective over b.
+        The minimiser of the primal objective over b, for the decision function.
     objective, dual_objective : float
         Primal and dual value; the optimum lies between them.
     iterations, newton_steps : int
@@ -81,6 +80,9 @@ class SvmSolution:
         Decision function at the training points, bias included.
     rounding : DualRounding
         What rounding may have added to a dual value at alpha; `dual_objective` is less it.
+    scale : float or (k,) float64
+        Factor of `signed` in the decision function whose primal value is `objective`; 1 but where
+        a large C makes a function of slightly larger norm the better one.
     """
 
     alpha: Floats
@@ -92,6 +94,7 @@ class SvmSolution:
     newton_steps: int
     values: Floats | None = None
     rounding: DualRounding = EXACT
+    scale: float | Floats = 1.0
 
     @classmethod
     def none(cls) -> SvmSolution:
@@ -118,7 +121,13 @@ class SvmSolution:
                 sum(svm.rounding.of_form for svm in machines),
                 sum(svm.rounding.of_sums for svm in machines),
             ),
+            scale=np.array([svm.scale for svm in machines]),
         )
+
+    @property
+    def coefficients(self) -> Floats:
+        """Expansion coefficients of the decision function, ``scale * signed``."""
+        return np.asarray(self.scale * self.signed)
 
     @property
     def height(self) -> float:
@@ -213,7 +222,51 @@ def solve_svm(
     def certify(beta: Floats, f: Floats) -> Certificate:
         return _evaluate(beta, f, y, weights, equal, reach)
 
-    return maximise_dual(K, y, lower, upper, beta, certify, tol, max_rounds)
+    svm = maximise_dual(K, y, lower, upper, beta, certify, tol, max_rounds)
+    if svm.gap <= tol or svm.values is None:
+        return svm
+    return _enlarged(svm, svm.values - svm.bias, y, weights, equal, reach, (lower, upper))
+
+
+def _enlarged(
+    svm: SvmSolution,
+    f: Floats,
+    y: Floats,
+    weights: Floats,
+    equal: bool,
+    reach: Floats,
+    bounds: tuple[Floats, Floats],
+) -> SvmSolution:
+    """Return the machine, with a slightly larger decision function where that has a lower value.
+
+    A large C magnifies what is left of the losses of points below the bound, and what rounding may
+    hide of them.  A function larger by as much has no such losses.
+
+    Parameters
+    ----------
+    svm : SvmSolution
+        The machine.
+    f : (n,) float64
+        Its decision values without bias.
+    y, weights, equal, reach
+        As for :func:`_evaluate`.
+    bounds : (lower, upper) of (n,) float64
+        Bounds of the expansion coefficients.
+    """
+    unsure = EPS * (float(reach.max()) * float(np.linalg.norm(reach * svm.signed)) + 1.0)
+    missing = 0.5 * slack_spread(y - f, svm.signed, *bounds) + 2.0 * unsure
+    if not 0.0 < missing < MOST_MISSING:
+        return svm
+    scale = 1.0 / (1.0 - missing)
+    bias = best_bias(scale * f, y, None if equal else weights)
+    half_norm, _, loss, rounding = hinge_terms(
+        scale * svm.signed, scale * f, y, weights, bias, reach
+    )
+    objective = half_norm + loss + rounding
+    if objective >= svm.objective:
+        return svm
+    values = scale * f + bias
+    return replace(svm, objective=objective, bias=bias, values=values, scale=scale)
 
 
 def maximise_dual(
@@ -290,30 +343,14 @@ def _evaluate(
     """Return the bounds at `beta`, with ``f = K beta`` and C of each point as `weights`.
 
     C magnifies the rounding errors of slacks that should be zero.  They are added to the primal
-    value, so that it stays an upper bound; see :func:`slack_rounding`.  The rounding errors of the
+    value, so that it stays an upper bound; see :mod:`.hinge`.  The rounding errors of the
     dual value are taken off it; see :func:`dual_rounding`.
     """
     bias = best_bias(f, y, None if equal else weights)
-    half_norm, total, loss, rounding = _terms(beta, f, y, weights, bias, reach)
+    half_norm, total, loss, rounding = hinge_terms(beta, f, y, weights, bias, reach)
     below = dual_rounding(beta, 2.0 * half_norm, bias, reach)
     primal, dual = half_norm + loss + rounding, total - half_norm - below.total
     return Certificate(primal, dual, bias, rounding, below)
-
-
-@compiled
-def _terms(
-    beta: Floats, f: Floats, y: Floats, weights: Floats, bias: float, reach: Floats
-) -> tuple[float, float, float, float]:
-    """Return ``1/2 beta'f``, ``sum |beta|``, the weighted hinge loss and its rounding."""
-    norm = total = loss = largest = 0.0
-    slack = np.empty(len(f))
-    for i in range(len(f)):
-        slack[i] = 1.0 - y[i] * (f[i] + bias)
-        norm += beta[i] * f[i]
-        total += abs(beta[i])
-        loss += weights[i] * max(slack[i], 0.0)
-        largest = max(largest, weights[i])
-    return 0.5 * norm, total, loss, largest * slack_rounding(slack, reach, beta)
 
 
 def dual_rounding(beta: Floats, norm: float, bias: float, reach: Floats) -> DualRounding:
@@ -336,65 +373,3 @@ def dual_rounding(beta: Floats, norm: float, bias: float, reach: Floats) -> Dual
     of_norm = form_rounding(norm, float(scaled @ scaled), len(beta))
     of_sums = EPS * float(np.abs(beta).sum()) + abs(bias * float(beta.sum()))
     return DualRounding(of_norm, of_sums)
-
-
-@compiled
-def slack_rounding(slack: Floats, reach: Floats, beta: Floats) -> float:
-    """Return how much rounding may have taken off the sum of the positive parts of slacks.
-
-    With ``reach_i = sqrt(K_ii)``, f_i is a sum of terms of at most ``reach_i reach_j |beta_j|``.
-    Their rounding errors add up like a random walk.
-
-    Parameters
-    ----------
-    slack : (n,) float64
-        ``1 - y_i (f_i + b)`` as computed.
-    reach : (n,) float64
-        Roots of the diagonal of K.
-    beta : (n,) float64
-        Expansion coefficients.
-    """
-    squares = total = 0.0
-    for i in range(len(slack)):
-        squares += (reach[i] * beta[i]) ** 2
-    size = math.sqrt(squares)
-    for i in range(len(slack)):
-        unsure = EPS * (reach[i] * size + 1.0)
-        if slack[i] > -unsure:
-            total += unsure
-    return total
-
-
-def best_bias(f: Floats, y: Floats, weights: Floats | None = None) -> float:
-    """Return the middle of the minimisers over b of ``sum_i w_i max(0, 1 - y_i (f_i + b))``.
-
-    The sum is convex and piecewise linear in b with kinks at ``y_i - f_i``; its slope is minus
-    the weight of the positives, plus w_i at each kink.
-
-    Parameters
-    ----------
-    f : (n,) float64
-        Decision values without bias.
-    y : (n,) float64
-        Labels in {-1, +1}.
-    weights : (n,) float64, optional
-        Positive weights w of the points; by default one for each.
-    """
-    if weights is not None:
-        return _weighted_bias(y - f, weights, float(weights[y > 0].sum()))
-    kinks = np.sort(y - f)
-    positives = int(np.count_nonzero(y > 0))
-    left = kinks[min(positives, len(kinks)) - 1] if positives else kinks[0]
-    right = kinks[positives] if positives < len(kinks) else left
-    return float(0.5 * (left + right))
-
-
-def _weighted_bias(kinks: Floats, weights: Floats, positives: float) -> float:
-    """Return the middle of the interval in which the weight of the kinks passed is `positives`."""
-    order = np.argsort(kinks, kind="stable")
-    passed = np.cumsum(weights[order])
-    rounding = 1e-12 * float(passed[-1])
-    left, right = np.searchsorted(passed, [positives - rounding, positives + rounding])
-    last = len(kinks) - 1
-    ends = kinks[order[[min(int(left), last), min(int(right), last)]]]
-    return float(ends.mean())

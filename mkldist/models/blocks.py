@@ -10,19 +10,27 @@ from pathlib import Path
 
 import numpy as np
 
-from mkldist.arrays import Floats
+from mkldist.arrays import Array, Floats
 from mkldist.data.archives import opened_npz
 from mkldist.data.columns import check_names
 from mkldist.data.csv_files import Rows, numbers, opened_csv
 from mkldist.data.files import READERS, TABLES, extension_of
 from mkldist.data.frames import frame_texts
-from mkldist.data.npz_files import npz_features
+from mkldist.data.npz_files import row_names
 from mkldist.data.parquet_files import opened_parquet
 from mkldist.data.source_columns import SourceColumns
 from mkldist.data.svmlight_files import read_svmlight
 from mkldist.data.table_problems import TableProblems
-from mkldist.errors import DataError
-from mkldist.models.rows import AS_NUMBERS, NewRows, array_rows, frame_block
+from mkldist.errors import DataError, ending_words
+from mkldist.models.array_files import npz_rows, npz_text_rows, svmlight_rows
+from mkldist.models.rows import (
+    AS_NUMBERS,
+    NewRows,
+    array_rows,
+    frame_block,
+    frame_columns_of_texts,
+)
+from mkldist.models.text_columns import texts_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,17 +39,21 @@ class Block:
 
     Parameters
     ----------
-    x : (r, d) float64
+    x : (r, d) float64 array or csr_array
         Their features, missing values as NaN.
     first : int
         Number of the first of them, from 0.
     ids : list of str, or None
         Their names; None where the model knows no column of names.
+    texts : (r, c) array of str objects, or None
+        Their texts in the columns that the model needs, empty where they have none; None if it
+        needs none.
     """
 
     x: Floats
     first: int
     ids: list[str] | None = None
+    texts: Array | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,30 +66,52 @@ class NewFile:
         Its columns.
     blocks : iterator of Block
         Its rows, read when they are asked for.
+    note : str
+        What was left out; empty for nothing.
     """
 
     rows: NewRows
     blocks: Iterator[Block]
+    note: str = ""
 
 
-def opened_rows(
-    path: Path, columns: SourceColumns, rows_at_once: int, ignored: Collection[str] = ()
-) -> AbstractContextManager[NewFile]:
+@dataclass(frozen=True)
+class NewTable:
+    """The table of a model, or of one of its views: what files of new rows are read as.
+
+    Parameters
+    ----------
+    columns : SourceColumns
+        Its columns.
+    rows_at_once : int
+        Rows of a block.
+    ignored : collection of str
+        Columns to leave out.
+    sparse : bool
+        True to keep rows of sparse files sparse.
+    place : str
+        What precedes the names of its columns in options.
+    """
+
+    columns: SourceColumns
+    rows_at_once: int
+    ignored: Collection[str] = ()
+    sparse: bool = False
+    place: str = ""
+
+
+def opened_rows(path: Path, table: NewTable) -> AbstractContextManager[NewFile]:
     """Open a file of new rows: ``.csv``, ``.tsv``, ``.parquet``, ``.npz`` or ``.svm``.
 
-    An ``.npz`` file has an array ``x``; the lines of an ``.svm`` file begin with a label, which is
-    not used.  Both are read at once.
+    An ``.npz`` file has an array ``x``, or the parts of a sparse matrix, and may name its rows; the
+    lines of an ``.svm`` file begin with a label, which is not used.  Both are read at once.
 
     Parameters
     ----------
     path : Path
         The file.
-    columns : SourceColumns
-        Columns of the model.
-    rows_at_once : int
-        Rows of a block.
-    ignored : collection of str
-        Columns to leave out.
+    table : NewTable
+        What it is read as.
 
     Raises
     ------
@@ -86,28 +120,31 @@ def opened_rows(
     """
     extension = extension_of(path.name, READERS)
     if not extension:
-        found = f"a file ending in {path.suffix or 'nothing'!r}"
+        found = ending_words(path.suffix, "file")
         raise DataError(str(path), found, f"a file ending in one of {', '.join(READERS)}")
     if extension not in TABLES:
-        return _opened_arrays(path, columns, rows_at_once)
+        return _opened_arrays(path, table)
     opened = _opened_parquet if extension == ".parquet" else _opened_csv
-    return opened(path, columns, rows_at_once, ignored)
+    return opened(path, table)
 
 
 @contextmanager
-def _opened_csv(
-    path: Path, columns: SourceColumns, rows_at_once: int, ignored: Collection[str]
-) -> Iterator[NewFile]:
+def _opened_csv(path: Path, table: NewTable) -> Iterator[NewFile]:
     with opened_csv(path, str(path)) as (names, lines):
-        check_names(names, str(path), fewest=1)
-        rows = NewRows.of(columns, names, str(path), ignored)
-        yield NewFile(rows, _csv_blocks(rows, lines, rows_at_once))
+        rows = _rows(table, names, path)
+        yield NewFile(rows, _csv_blocks(rows, lines, table.rows_at_once))
+
+
+def _rows(table: NewTable, names: Sequence[str], path: Path) -> NewRows:
+    check_names(names, str(path), fewest=1)
+    return NewRows.of(table.columns, names, str(path), table.ignored, table.place)
 
 
 def _csv_blocks(rows: NewRows, lines: Rows, rows_at_once: int) -> Iterator[Block]:
     place = {name: position for position, name in enumerate(rows.names)}
     of_numbers = [place[name] for name in rows.numbers]
-    of_texts = {name: place[name] for name in (*rows.columns.categories, rows.id) if name}
+    words = (*rows.columns.categories, *rows.columns.texts, rows.id)
+    of_texts = {name: place[name] for name in words if name}
     first, done = 0, False
     while not done:
         values = array("d")
@@ -131,7 +168,8 @@ def _csv_blocks(rows: NewRows, lines: Rows, rows_at_once: int) -> Iterator[Block
         _check(problems, count)
         if count:
             x = np.frombuffer(values, dtype=np.float64).reshape(count, len(of_numbers))
-            yield Block(rows.features(x, texts), first, texts.get(rows.id))
+            own = texts_of(rows.columns.texts, texts)
+            yield Block(rows.features(x, texts), first, texts.get(rows.id), own)
         first += count
 
 
@@ -144,38 +182,52 @@ def _check(problems: TableProblems, n_rows: int) -> None:
 
 
 @contextmanager
-def _opened_parquet(
-    path: Path, columns: SourceColumns, rows_at_once: int, ignored: Collection[str]
-) -> Iterator[NewFile]:
+def _opened_parquet(path: Path, table: NewTable) -> Iterator[NewFile]:
     with opened_parquet(path, str(path)) as file:
         names = [str(name) for name in file.schema_arrow.names if name != "__index_level_0__"]
-        check_names(names, str(path), fewest=1)
-        rows = NewRows.of(columns, names, str(path), ignored)
-        wanted = [*rows.numbers, *columns.categories, *([rows.id] if rows.id else [])]
+        rows = _rows(table, names, path)
+        words = [*table.columns.categories, *table.columns.texts, *([rows.id] if rows.id else [])]
+        wanted = list(dict.fromkeys([*rows.numbers, *words]))
 
         def blocks() -> Iterator[Block]:
             first = 0
-            for batch in file.iter_batches(rows_at_once, columns=wanted):
+            for batch in file.iter_batches(table.rows_at_once, columns=wanted):
                 frame = batch.to_pandas()
-                ids = frame_texts(frame[rows.id]) if rows.id else None
-                yield Block(frame_block(rows, frame), first, ids)
+                ids = frame_texts(frame[rows.id], rows.where) if rows.id else None
+                texts = frame_columns_of_texts(table.columns, frame)
+                yield Block(frame_block(rows, frame), first, ids, texts)
                 first += len(frame)
 
         yield NewFile(rows, blocks())
 
 
 @contextmanager
-def _opened_arrays(path: Path, columns: SourceColumns, rows_at_once: int) -> Iterator[NewFile]:
+def _opened_arrays(path: Path, table: NewTable) -> Iterator[NewFile]:
+    columns, where, ids, note = table.columns, str(path), None, ""
+    texts = None
     if path.suffix == ".npz":
-        with opened_npz(path, str(path)) as archive:
-            given = npz_features(archive, str(path))
-        x = array_rows(columns, given, f"{path}, array 'x'")
+        with opened_npz(path, where) as archive:
+            x = npz_rows(archive, columns, where, sparse=table.sparse)
+            texts = npz_text_rows(archive, columns, x.shape[0])
+            if columns.id and columns.id in archive:
+                ids = row_names(archive, columns.id, x.shape[0])
+    elif table.sparse:
+        x, note = svmlight_rows(path, columns)
     else:
-        sparse = _padded(read_svmlight(path, None, str(path)).x, len(columns.numbers))
-        x = array_rows(columns, sparse, str(path))
-    starts: Sequence[int] = range(0, len(x), rows_at_once)
-    blocks = (Block(x[start : start + rows_at_once], start) for start in starts)
-    yield NewFile(NewRows(columns, columns.numbers, str(path)), blocks)
+        read = read_svmlight(path, None, where, start=columns.start).x
+        x = array_rows(columns, _padded(read, len(columns.numbers)), where)
+    names = (*columns.numbers, *columns.texts, *(() if ids is None else (columns.id,)))
+    step = table.rows_at_once
+    blocks = (
+        Block(
+            x[start : start + step],
+            start,
+            None if ids is None else ids[start : start + step].tolist(),
+            None if texts is None else texts[start : start + step],
+        )
+        for start in range(0, x.shape[0], step)
+    )
+    yield NewFile(NewRows(columns, names, where), blocks, note)
 
 
 def _padded(x: Floats | None, width: int) -> Floats:

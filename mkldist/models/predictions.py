@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,11 +12,13 @@ from typing import Any
 from mkldist.arrays import Floats
 from mkldist.blas_threads import single_threaded
 from mkldist.durable import remove_temporaries, replacing, writing
-from mkldist.errors import DataError, OutputError
-from mkldist.models.blocks import Block, opened_rows
+from mkldist.errors import DataError, OutputError, ending_words
+from mkldist.models.blocks import Block, NewTable, opened_rows
 from mkldist.models.in_order import in_order
 from mkldist.models.model import Model
+from mkldist.models.new_views import NewView, WholeRows, completed
 from mkldist.models.rows import NewRows
+from mkldist.models.view_files import ignored_of, view_files
 
 
 @dataclass(frozen=True)
@@ -31,11 +33,14 @@ class Predicted:
         Rows of each predicted class; empty for real values.
     unseen : Counter of (str, str)
         Rows of categories that the model does not know, by column and category.
+    notes : tuple of str
+        What else was left out.
     """
 
     n_rows: int
     counts: Counter[Any]
     unseen: Counter[tuple[str, str]]
+    notes: tuple[str, ...] = ()
 
 
 def write_predictions(
@@ -43,6 +48,7 @@ def write_predictions(
     data: Path,
     target: Path,
     *,
+    views: Mapping[str, Path] | None = None,
     ignored: Collection[str] = (),
     overwrite: bool = False,
     n_threads: int | None = None,
@@ -61,8 +67,11 @@ def write_predictions(
         a time.
     target : Path
         The file to write, which ends in ``.csv``.
+    views : mapping of str to Path, optional
+        Files of the views that stand beside this one, see :attr:`Model.needed_views`; they are held
+        in memory.
     ignored : collection of str
-        Columns to leave out.
+        Columns to leave out; ``VIEW.COLUMN`` for those of a view.
     overwrite : bool
         Replace a file that is there.
     n_threads : int, optional
@@ -75,11 +84,15 @@ def write_predictions(
     mkldist.errors.OutputError
         If the file cannot be written or is there already.
     """
-    _check_target(target, data, overwrite=overwrite)
+    _check_target(target, [data, *(views or {}).values()], overwrite=overwrite)
     counts: Counter[Any] = Counter()
     n_rows = 0
+    joined = view_files(model, views or {}, ignored)
+    of_views = {name for view in model.view_columns for name in ignored_of(view, ignored)}
+    own = [name for name in ignored if name not in of_views]
+    table = NewTable(model.columns, model.rows_at_once(), own, model.is_sparse)
     with (
-        opened_rows(data, model.columns, model.rows_at_once(), ignored) as file,
+        opened_rows(data, table) as file,
         writing(target),
         single_threaded(),
     ):
@@ -90,7 +103,7 @@ def write_predictions(
         ):
             writer = csv.writer(stream)
             writer.writerow(_header(model, file.rows))
-            for block, values in _predicted(model, data, file.blocks, n_threads):
+            for block, values in _predicted(model, data, file.blocks, joined.views, n_threads):
                 labels = model.outcome.predictions(values).tolist()
                 writer.writerows(_lines(model, block, labels, values))
                 n_rows += len(labels)
@@ -98,14 +111,16 @@ def write_predictions(
                     counts.update(labels)
             if not n_rows:
                 raise DataError(str(data), "no rows", "at least one row to predict")
-    return Predicted(n_rows, counts, file.rows.unseen)
+            notes = [file.note, *joined.notes, *(view.check_end() for view in joined.views)]
+    unseen = sum((view.unseen for view in joined.views), file.rows.unseen)
+    return Predicted(n_rows, counts, unseen, tuple(filter(None, notes)))
 
 
-def _check_target(target: Path, data: Path, *, overwrite: bool) -> None:
+def _check_target(target: Path, read: Sequence[Path], *, overwrite: bool) -> None:
     if target.suffix != ".csv":
-        ending = f"a name ending in {target.suffix or 'nothing'!r}"
+        ending = ending_words(target.suffix)
         raise OutputError(str(target), ending, "a name ending in '.csv'")
-    if target.resolve() == data.resolve():
+    if target.resolve() in [path.resolve() for path in read]:
         raise OutputError(str(target), "the file of the rows", "another file for predictions")
     if target.exists() and not overwrite:
         hint = "Choose another name, or replace the file by --overwrite"
@@ -121,14 +136,20 @@ def _header(model: Model, rows: NewRows) -> list[str]:
 
 
 def _predicted(
-    model: Model, data: Path, blocks: Iterator[Block], n_threads: int | None
+    model: Model,
+    data: Path,
+    blocks: Iterator[Block],
+    views: Sequence[NewView],
+    n_threads: int | None,
 ) -> Iterator[tuple[Block, Floats]]:
     """Yield blocks and their decision values, in order, some blocks side by side."""
 
-    def work(block: Block) -> tuple[Block, Floats]:
-        return block, model.values(block.x, str(data), block.first)
+    def work(item: tuple[Block, WholeRows]) -> tuple[Block, Floats]:
+        block, rows = item
+        return block, model.values(rows, str(data), block.first)
 
-    yield from in_order(work, blocks, n_threads)
+    whole = ((block, completed(model, block.x, block.texts, block.ids, views)) for block in blocks)
+    yield from in_order(work, whole, n_threads)
 
 
 def _lines(

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mkldist.arrays import Floats, Ints
+from mkldist.arrays import Array, Bools, Floats, Ints
+from mkldist.counted import counted
 from mkldist.data.categories import as_categories
 from mkldist.data.columns import LABEL_NAMES
 from mkldist.data.frames import frame_features, frame_texts
@@ -17,6 +18,8 @@ from mkldist.data.listing import first_of
 from mkldist.data.raw import as_features
 from mkldist.data.source_columns import SourceColumns
 from mkldist.errors import DataError, nearest
+from mkldist.kernel_functions.sparse_points import is_sparse
+from mkldist.models.text_columns import texts_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,6 +39,8 @@ class NewRows:
         Columns of the table, in any order.
     where : str
         The place to name in a message.
+    place : str
+        What precedes the names of its columns in options, such as ``expression.`` of a view.
     unseen : Counter of (str, str)
         Rows met so far whose category the model does not know, by column and category.
     """
@@ -43,6 +48,7 @@ class NewRows:
     columns: SourceColumns
     names: tuple[str, ...]
     where: str
+    place: str = ""
     unseen: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     @classmethod
@@ -52,6 +58,7 @@ class NewRows:
         names: Sequence[str],
         where: str,
         ignored: Collection[str] = (),
+        place: str = "",
     ) -> NewRows:
         """Match the columns of a table.
 
@@ -70,11 +77,11 @@ class NewRows:
             hint = nearest(unknown[0], names)
             raise DataError(where, f"no column {unknown[0]!r} to ignore", "its columns", hint)
         missing = [name for name in columns.required if name not in there]
-        known = {*columns.names, *columns.others, columns.label, *ignored}
+        known = {*columns.names, *columns.texts, *columns.others, columns.label, *ignored}
         extra = [name for name in names if name not in known and not _is_label(columns, name)]
         if missing or extra:
-            raise _other_columns(columns, missing, extra, where)
-        return cls(columns, tuple(names), where)
+            raise _other_columns(columns, missing, extra, where, place)
+        return cls(columns, tuple(names), where, place)
 
     @property
     def numbers(self) -> tuple[str, ...]:
@@ -131,8 +138,7 @@ def frame_rows(columns: SourceColumns, frame: pd.DataFrame, where: str) -> tuple
         For other columns, and for text where numbers should be.
     """
     rows = NewRows.of(columns, tuple(map(str, frame.columns)), where)
-    named = frame.set_axis(list(rows.names), axis=1)
-    return rows, frame_block(rows, named)
+    return rows, frame_block(rows, _named(frame))
 
 
 def frame_block(rows: NewRows, frame: pd.DataFrame) -> Floats:
@@ -140,37 +146,72 @@ def frame_block(rows: NewRows, frame: pd.DataFrame) -> Floats:
     numbers = np.empty((len(frame), 0))
     if rows.numbers:
         numbers = frame_features(frame[list(rows.numbers)], rows.where, AS_NUMBERS)
-    texts = {name: frame_texts(frame[name]) for name in rows.columns.categories}
+    texts = {name: frame_texts(frame[name], rows.where) for name in rows.columns.categories}
     return rows.features(numbers, texts)
+
+
+def frame_columns_of_texts(columns: SourceColumns, frame: pd.DataFrame) -> Array | None:
+    """Return the texts of a frame that a model needs, (t, c); None if it needs none."""
+    named = _named(frame)
+    return texts_of(columns.texts, {name: frame_texts(named[name]) for name in columns.texts})
+
+
+def _named(frame: pd.DataFrame) -> pd.DataFrame:
+    return frame.set_axis(list(map(str, frame.columns)), axis=1)
 
 
 AS_NUMBERS = "The model takes numbers there: write numbers, and leave missing values empty"
 
 
-def array_rows(columns: SourceColumns, given: Any, where: str) -> Floats:
+def array_rows(
+    columns: SourceColumns, given: Any, where: str, *, texts_beside: bool = False
+) -> Floats:
     """Return the features (t, d) of an array-like whose columns stand in the order of the model.
+
+    Parameters
+    ----------
+    columns : SourceColumns
+        Columns of the model.
+    given : array-like or sparse array
+        The features.
+    where : str
+        The place to name in a message.
+    texts_beside : bool
+        True if texts stand in arrays of their own.
 
     Raises
     ------
     mkldist.errors.DataError
-        For another number of columns, and where the model has columns of categories.
+        For another number of columns, and where the model has columns of categories or of texts.
     """
-    if columns.categories:
-        names = first_of([repr(name) for name in columns.categories], SHOWN)
-        raise DataError(
-            where, "an array", f"a DataFrame, for columns of categories ({names})", "Name columns"
-        )
-    x = as_features(np.asarray(given), where)
+    of_words = {"categories": columns.categories, "texts": () if texts_beside else columns.texts}
+    for kind, named in of_words.items():
+        if named:
+            names = first_of([repr(name) for name in named], SHOWN)
+            expected = f"a DataFrame, for columns of {kind} ({names})"
+            raise DataError(where, "an array", expected, "Name columns")
+    x = given if is_sparse(given) else as_features(np.asarray(given), where)
     if x.shape[1] != len(columns.numbers):
         names = first_of(columns.numbers, SHOWN)
         raise DataError(
-            where, f"{x.shape[1]} columns", f"{len(columns.numbers)}, as the model has: {names}"
+            where,
+            counted(x.shape[1], "column"),
+            f"{len(columns.numbers)}, as the model has: {names}",
         )
-    return x if columns.kept is None else np.ascontiguousarray(x[:, list(columns.kept)])
+    if columns.kept is None:
+        return x
+    kept = x[:, list(columns.kept)]
+    return kept if is_sparse(kept) else np.ascontiguousarray(kept)
 
 
 def check_rows(
-    x: Floats, feature_names: Sequence[str], where: str, *, filled: bool, first: int = 0
+    x: Floats,
+    feature_names: Sequence[str],
+    where: str,
+    *,
+    filled: bool,
+    first: int = 0,
+    absent: Bools | None = None,
 ) -> None:
     """Refuse infinite values, and missing ones that the model does not fill.
 
@@ -186,6 +227,8 @@ def check_rows(
         True if the model fills missing values.
     first : int
         Number of the first of these rows, from 0.
+    absent : (r, d) bool, optional
+        Features of views that rows lack, which are not filled.
 
     Raises
     ------
@@ -193,6 +236,8 @@ def check_rows(
         Naming the first such value.
     """
     bad = np.isinf(x) if filled else ~np.isfinite(x)
+    if absent is not None:
+        bad &= ~absent
     if not bad.any():
         return
     row, column = (int(place) for place in np.argwhere(bad)[0])
@@ -219,7 +264,7 @@ def unseen_lines(unseen: Counter[tuple[str, str]]) -> list[str]:
         of_column = {text: count for (name, text), count in unseen.items() if name == column}
         said = first_of([f"{text!r} in {count}" for text, count in of_column.items()], SHOWN)
         total = sum(of_column.values())
-        rows = f"{total} row{'s' * (total > 1)} of unknown categories"
+        rows = f"{counted(total, 'row')} of unknown categories"
         lines.append(f"column {column!r}: {rows} ({said}), taken as none of the known ones")
     return lines
 
@@ -230,7 +275,11 @@ def _is_label(columns: SourceColumns, name: str) -> bool:
 
 
 def _other_columns(
-    columns: SourceColumns, missing: Sequence[str], extra: Sequence[str], where: str
+    columns: SourceColumns,
+    missing: Sequence[str],
+    extra: Sequence[str],
+    where: str,
+    place: str,
 ) -> DataError:
     """Return the error of a table whose columns differ."""
     found = []
@@ -241,10 +290,11 @@ def _other_columns(
         found.append(f"column{'s' * (len(extra) > 1)} {listed}, unknown to the model")
     hints = [hint for name in missing[:1] if (hint := nearest(name, extra))]
     if extra and not hints:
-        hints.append(f"Leave out what is no feature: --ignore {extra[0]}")
+        hints.append(f"Leave out what is no feature: --ignore {place}{extra[0]}")
+    required = counted(len(columns.required), "column")
     return DataError(
         where,
         "; ".join(found),
-        f"the {len(columns.required)} columns that the model was fitted on, in any order",
+        f"the {required} that the model was fitted on, in any order",
         " ".join(hints),
     )

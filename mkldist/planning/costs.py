@@ -7,10 +7,12 @@ from collections.abc import Mapping, Sequence
 
 from mkldist.gram.normalisation import takes_pass
 from mkldist.memory import (
+    FLOAT_BYTES,
     KEPT_STATES_BYTES,
     ProblemSize,
     SolverMemory,
     groups_at_once,
+    kept_arrays_bytes,
     row_cache_bytes,
     view_cache_bytes,
 )
@@ -23,6 +25,9 @@ WORKER_BASE_BYTES = 300 * 2**20  # interpreter, libraries, compiled code, data s
 BUFFER_BYTES = 64 * 2**20  # blocks that a pass reads, and what it computes of them
 ENTRY_BYTES = 12  # of a sparse matrix, with the index of its column
 FURTHER_PASSES = 3  # of a run that starts from the solution of another
+
+Settings = tuple[str, str, int, int, int | None]
+"""Method, parameters, and the size of a problem: points, kernels and labelled points."""
 
 
 def peak_memory(
@@ -46,19 +51,27 @@ def peak_memory(
         Bytes that a task may take; :mod:`mkldist.memory` says how they are divided.
     """
     by_id = {bank.id: bank for bank in banks}
+    of_settings: dict[Settings, int] = {}
     peak = 0
     for batch in batches:
         bank = by_id[batch.bank]
         graphs = {run.graph for run in batch.runs if run.graph is not None}
-        each = _bytes_of_solvers(bank, batch, memory_limit)
+        each = _bytes_of_solvers(bank, batch, memory_limit, of_settings)
         work = max(each, default=0)
         if execution != "isolated":
             work = max((sum(each[g]) for g in groups_at_once(each, memory_limit)), default=0)
         held = _held(bank, memory_limit) + _of_views(bank, batch, memory_limit)
         held += KEPT_STATES_BYTES * any(run.after for run in batch.runs)
+        held += _kept_for_graphs(bank, len(graphs), memory_limit)
         held += sum(_graph_bytes(g, bank.n_points) for g in graphs)
         peak = max(peak, held + work)
     return WORKER_BASE_BYTES + peak
+
+
+def _kept_for_graphs(bank: BankPlan, n_graphs: int, memory_limit: int | None) -> int:
+    """Return the bytes of deformed kernels that a batch keeps: factor, system and root of each."""
+    each = 3 * FLOAT_BYTES * bank.n_points**2
+    return min(kept_arrays_bytes(memory_limit), n_graphs * bank.n_kernels * each)
 
 
 def least_memory(banks: Sequence[BankPlan], batches: Sequence[BatchPlan], n_threads: int) -> int:
@@ -77,9 +90,10 @@ def least_memory(banks: Sequence[BankPlan], batches: Sequence[BatchPlan], n_thre
         Tasks that a worker runs at the same time.
     """
     by_id = {bank.id: bank for bank in banks}
+    of_settings: dict[Settings, int] = {}
     tasks = [
         (bank.n_bytes if bank.spec.backend == "memory" else BUFFER_BYTES)
-        + max(_bytes_of_solvers(bank, batch, memory_limit=0), default=0)
+        + max(_bytes_of_solvers(bank, batch, 0, of_settings), default=0)
         for batch in batches
         for bank in [by_id[batch.bank]]
     ]
@@ -102,12 +116,17 @@ def run_memory(run: RunPlan, n_points: int, n_kernels: int) -> SolverMemory:
     return method.memory(size, method.params(**run.params))
 
 
-def _bytes_of_solvers(bank: BankPlan, batch: BatchPlan, memory_limit: int | None) -> list[int]:
-    """Return the bytes of the solvers of a batch, in order, one solver of each path at a time."""
+def _bytes_of_solvers(
+    bank: BankPlan, batch: BatchPlan, memory_limit: int | None, of_settings: dict[Settings, int]
+) -> list[int]:
+    """Return the bytes of the solvers of a batch, in order, one solver of each path at a time.
+
+    Those of settings that other batches share are taken from `of_settings`, or put there.
+    """
     of_chain: dict[tuple[object, ...], tuple[int, int]] = {}
-    of_settings: dict[tuple[str, str, int | None], int] = {}
     for run in batch.runs:
-        settings = run.method, repr(run.params), run.n_labelled
+        size = bank.n_points, bank.n_kernels, run.n_labelled
+        settings = run.method, repr(run.params), *size
         if settings not in of_settings:
             memory = run_memory(run, bank.n_points, bank.n_kernels)
             of_settings[settings] = memory.within(memory_limit)
@@ -168,24 +187,57 @@ def typical_passes(
     memory_limit : int or None
         Bytes that a task may take.
     """
-    fitted = {bank.id for bank in banks if takes_pass(bank.spec.normalisations)}
-    by_id = {bank.id: bank for bank in banks}
-    passes = 0
+    by_place = passes_by_bank(execution, banks, batches, grids, memory_limit)
+    return sum(by_place.values())
+
+
+def passes_by_bank(
+    execution: str,
+    banks: Sequence[BankPlan],
+    batches: Sequence[BatchPlan],
+    grids: Mapping[str, MethodGrid],
+    memory_limit: int | None,
+) -> dict[tuple[str, str], int]:
+    """Return the passes that :func:`typical_passes` sums, by data set and label of the bank.
+
+    Parameters
+    ----------
+    execution, banks, batches, grids, memory_limit
+        As for :func:`typical_passes`.
+    """
+    by_key = {(bank.id, bank.spec.label): bank for bank in banks}
+    passes: Counter[tuple[str, str]] = Counter()
+    of_settings: dict[Settings, int] = {}
     for batch in batches:
-        bank = by_id[batch.bank]
-        rounds = [
-            grids[run.key].method.typical_passes(bank.n_kernels) + (run.selection is not None)
-            for run in batch.runs
-        ]
-        if execution == "isolated":
-            jobs = [run.n_jobs for run in batch.runs]
-            passes += sum(n * of_each for n, of_each in zip(jobs, rounds, strict=True))
-        else:
-            each = _bytes_of_solvers(bank, batch, memory_limit)
-            rounds = [first + FURTHER_PASSES * (_longest_chain(batch) - 1) for first in rounds]
-            passes += max(rounds, default=0) * len(groups_at_once(each, memory_limit))
-        passes += batch.bank in fitted
-    return passes
+        for first in batch.runs[:1]:
+            bank = by_key[batch.bank, first.bank_label]
+            own = _passes_of(execution, bank, batch, grids, memory_limit, of_settings)
+            passes[first.dataset, first.bank_label] += own
+    return dict(passes)
+
+
+def _passes_of(
+    execution: str,
+    bank: BankPlan,
+    batch: BatchPlan,
+    grids: Mapping[str, MethodGrid],
+    memory_limit: int | None,
+    of_settings: dict[Settings, int],
+) -> int:
+    """Return the passes of a batch over its bank."""
+    rounds = [
+        grids[run.key].method.typical_passes(bank.n_kernels) + (run.selection is not None)
+        for run in batch.runs
+    ]
+    if execution == "isolated":
+        jobs = [run.n_jobs for run in batch.runs]
+        passes = sum(n * of_each for n, of_each in zip(jobs, rounds, strict=True))
+    else:
+        each = _bytes_of_solvers(bank, batch, memory_limit, of_settings)
+        further = FURTHER_PASSES * (_longest_chain(batch) - 1)
+        rounds = [first + further for first in rounds]
+        passes = max(rounds, default=0) * len(groups_at_once(each, memory_limit))
+    return passes + takes_pass(bank.spec.normalisations)
 
 
 def _longest_chain(batch: BatchPlan) -> int:

@@ -64,9 +64,9 @@ def make_plan(
     planner = _Planner(spec, grids, n_threads, memory_limit, proposals or {})
     bank_plans: list[BankPlan] = []
     batches: list[BatchPlan] = []
-    for dataset in spec.datasets:
+    for dataset in spec.sized_datasets:
         facts = datasets[dataset.name]
-        for bank in spec.banks:
+        for bank in spec.sized_banks:
             kernels = banks[dataset.name, bank.label]
             for plan, groups in planner.banks(dataset, facts, bank, kernels):
                 own = [batch for batch in planner.batches(plan, facts, groups) if batch.runs]

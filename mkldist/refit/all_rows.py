@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mkldist.arrays import Floats
+from mkldist.arrays import Ints
 from mkldist.data.dataset import Split
 from mkldist.data.preprocessing import (
     TargetScale,
@@ -19,31 +19,39 @@ from mkldist.data.preprocessing import (
     preprocessed,
     target_scale,
 )
-from mkldist.data.source_columns import SourceColumns
 from mkldist.errors import InputError
 from mkldist.gram.bank_kernels import BankKernels
 from mkldist.gram.view import BankView, make_views
 from mkldist.in_memory.expansion import Expansion
 from mkldist.in_memory.making import threads_for
 from mkldist.in_memory.opened_bank import BankSize, loaded, recomputed
+from mkldist.in_memory.text_support import TextSupport
 from mkldist.kernels.graph import graph_laplacian
 from mkldist.methods.registry import METHODS
+from mkldist.models.file import kernel_list
 from mkldist.models.model import Model
 from mkldist.models.outcome import Outcome
-from mkldist.optim.duality_gap import relative_gap
 from mkldist.planning.model import RunPlan
+from mkldist.refit.anchors import with_anchors
 from mkldist.refit.choice import Choice
 from mkldist.refit.source import FittedFrom, source_of
+from mkldist.refit.used_texts import UsedTexts
 from mkldist.solvers.base import Problem, Solution, StopReason
 from mkldist.solvers.lockstep import Job, JobTimes, drive
 from mkldist.solvers.parameters import validate
+from mkldist.solvers.proximity import proximity_of
 from mkldist.solvers.settings import plain_settings
 from mkldist.worker.bank_inputs import BankInputs, TrainingView
 from mkldist.worker.subproblems import Subproblem, labels_of, raw_predictors, subproblems_of
 from mkldist.worker.telemetry import environment
 
+Prepared = tuple[FittedFrom, RunPlan]
+"""The data and the run of a fit."""
 
-def refit(results: Path, choice: Choice, split: int | None = None) -> Model:
+
+def refit(
+    results: Path, choice: Choice, split: int | None = None, prepared: Prepared | None = None
+) -> Model:
     """Fit a chosen setting on all rows of its data set.
 
     The data are those that the sweep kept in its output folder, so that a model is of the same data
@@ -59,22 +67,51 @@ def refit(results: Path, choice: Choice, split: int | None = None) -> Model:
     split : int, optional
         Fit on the training part of this split instead, and on its unlabelled part if the method
         learns from that: the model then predicts as the sweep did.
+    prepared : tuple of FittedFrom and RunPlan, optional
+        The answer of :func:`prepared_fit`, where it has been called.
 
     Raises
     ------
     mkldist.errors.InputError
-        For data without features, and for parameters that the method does not take.
+        For parameters that the method does not take, and for cosines of Gram matrices of a view.
+    mkldist.errors.DataError
+        For a data set of Gram matrices alone.
+    mkldist.errors.StoreError
+        If the folder lacks what the sweep kept.
+    """
+    source, run = prepared or prepared_fit(results, choice)
+    inputs = inputs_of(source, _divided(source, split))
+    _check_cosines(inputs, source.bank.label)
+    with threads_for(len(inputs.splits[0].known)):
+        solved = _Solved.of(source, inputs, run)
+    return _model(source, solved, choice, run, split)
+
+
+def _check_cosines(inputs: BankInputs, bank: str) -> None:
+    """Refuse cosines of Gram matrices of a view."""
+    if inputs.cosine and inputs.kernels is not None and inputs.kernels.given:
+        raise InputError(
+            f"bank {bank!r}",
+            'normalisation "cosine" of Gram matrices of a view',
+            "another one: k(x, x) of new rows is not known",
+            'Divide k(x, z) by the root of k(x, x) k(z, z) before, and use "trace"',
+        )
+
+
+def prepared_fit(results: Path, choice: Choice) -> Prepared:
+    """Return the data and the run of a fit, with its parameters checked.
+
+    Raises
+    ------
+    mkldist.errors.InputError
+        For parameters that the method does not take.
     mkldist.errors.StoreError
         If the folder lacks what the sweep kept.
     """
     source = source_of(results, choice)
     method = METHODS[source.record.method]
     params = validate(method.params, choice.method, {**source.record.params, **choice.changed})
-    run = _run(source, plain_settings(params))
-    inputs = _inputs(source, _divided(source, split))
-    with threads_for(len(inputs.splits[0].known)):
-        solved = _Solved.of(source, inputs, run)
-    return _model(source, solved, choice, run, split)
+    return source, _run(source, plain_settings(params))
 
 
 def _divided(source: FittedFrom, split: int | None) -> Split:
@@ -99,7 +136,7 @@ def _run(source: FittedFrom, params: dict[str, Any]) -> RunPlan:
     )  # fmt: skip
 
 
-def _inputs(source: FittedFrom, divided: Split) -> BankInputs:
+def inputs_of(source: FittedFrom, divided: Split) -> BankInputs:
     """Return points and kernels as the sweep has them for a split.
 
     Where preprocessing is fitted on all rows, the bank is of all rows too: otherwise sums would be
@@ -108,7 +145,9 @@ def _inputs(source: FittedFrom, divided: Split) -> BankInputs:
     dataset, bank = source.dataset, source.bank
     kernels = BankKernels.of(bank, dataset, source.spec.seed)
     fitted_on = None if source.preprocessing.fit == "all" else divided
-    points = preprocessed(source.preprocessing, dataset, fitted_on)
+    points = dataset.sparse
+    if dataset.x is not None:
+        points = preprocessed(source.preprocessing, dataset, fitted_on)
     return BankInputs(
         dataset,
         (divided,),
@@ -128,6 +167,8 @@ class _Solved:
     ----------
     rows : Split
         Rows that were fitted on.
+    fitted_rows : (n,) intp
+        The same in the order of the functions' points.
     solutions : tuple of Solution
         In the units of the solvers.
     functions : tuple of Expansion
@@ -135,6 +176,7 @@ class _Solved:
     """
 
     rows: Split
+    fitted_rows: Ints
     solutions: tuple[Solution, ...]
     functions: tuple[Expansion, ...]
 
@@ -149,7 +191,8 @@ class _Solved:
         with ExitStack() as stack:
             stack.callback(bank.close)
             steps = [name for name in source.bank.normalisations if name != "cosine"]
-            [view] = make_views(bank, [inputs.view_index(training_view)], steps)
+            index = inputs.view_index(training_view)
+            [view] = make_views(bank, [index], steps, presence=kernels.presence)
             scale = _units(source, inputs, training_view)
             laplacian = None if run.graph is None else _laplacian(source, inputs, run)
             solutions = _solutions(inputs, subproblems, view, scale, laplacian)
@@ -159,7 +202,8 @@ class _Solved:
                 )
                 for solution in solutions
             ]
-        return cls(inputs.splits[0], tuple(solutions), tuple(functions))
+        rows = inputs.training_rows(training_view)
+        return cls(inputs.splits[0], rows, tuple(solutions), tuple(functions))
 
 
 def _units(source: FittedFrom, inputs: BankInputs, training_view: TrainingView) -> TargetScale:
@@ -212,11 +256,16 @@ def _expansion(
     inputs: BankInputs, view: BankView, training_view: TrainingView, solution: Solution
 ) -> Expansion:
     """Return the decision functions of a solution apart from its bank."""
-    if inputs.points is None or inputs.kernels is None or inputs.kernels.of_features is None:
-        raise ValueError("an expansion needs points and functions of them")
-    points: Floats = inputs.points[inputs.training_rows(training_view)]
+    if inputs.kernels is None:
+        raise ValueError("an expansion needs kernels of features or of views")
+    rows, kernels = inputs.training_rows(training_view), inputs.kernels
+    points = np.zeros((len(rows), 0)) if inputs.points is None else inputs.points[rows]
+    of_features = kernel_list([]) if kernels.of_features is None else kernels.of_features
     predictors = raw_predictors(view, solution)
-    return Expansion.of(inputs.kernels.of_features, inputs.cosine, points, predictors)
+    texts = None
+    if kernels.of_texts is not None and inputs.dataset.texts is not None:
+        texts = TextSupport(kernels.of_texts, inputs.dataset.texts.values[rows])
+    return Expansion.of(of_features, inputs.cosine, points, predictors, kernels.given, texts)
 
 
 def _model(
@@ -232,14 +281,20 @@ def _model(
         solution.kernel_weights[function.index]
         for solution, function in zip(solved.solutions, solved.functions, strict=True)
     )
+    given, functions = with_anchors(dataset, solved.fitted_rows, solved.functions)
+    used = UsedTexts.of(dataset, functions)
     return Model(
-        dataset.columns or SourceColumns.of_features(dataset.feature_names),
+        used.columns,
         dataset.feature_names,
         fitted,
-        solved.functions,
+        used.functions,
         weights,
         Outcome.of_dataset(dataset, numbers),
         _facts(source, solved.solutions, choice, run, split) | {"rows": len(solved.rows.known)},
+        dataset.views,
+        used.view_columns,
+        given,
+        used.texts,
     )
 
 
@@ -269,7 +324,7 @@ def _facts(
         "chosen": choice.said,
         "objective": objective,
         "dual_objective": bound,
-        "gap": relative_gap(objective, bound),
+        **proximity_of(solutions),
         "stop_reason": (early or reasons)[0],
         "versions": machine["versions"],
         "python": machine["python"],

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from mkldist.counted import counted
 from mkldist.errors import InputError, nearest
 from mkldist.refit.settings import SettingsRun
 from mkldist.results.node_arrays import NodeArrays, is_validated, nodes_in
@@ -61,6 +62,8 @@ class Choice:
         Mean over the splits of the score that chose it; NaN if there is none.
     said : str
         How it was chosen, in words.
+    note : str
+        What the sweep has not run yet, in words; empty if it has ended.
     """
 
     dataset: str
@@ -71,6 +74,7 @@ class Choice:
     run_ids: tuple[str, ...]
     score: float
     said: str
+    note: str = ""
 
     @property
     def words(self) -> str:
@@ -127,16 +131,19 @@ def choose(results: Path, wanted: Wanted) -> Choice:
     asked = {name: value for name, value in settings.items() if _was_run(able, name, value)}
     found = [one for node in able for one in _candidates(node, level, asked)]
     if not found:
-        raise _nothing(nodes, settings, results)
+        raise _nothing(able or nodes, asked or settings, results)
     whole = [one for one in found if not one.missing] or found
     known = [one for one in whole if not np.isnan(one.score)] or whole
     best = min(known, key=lambda one: np.nan_to_num(one.score, nan=np.inf))
     changed = {name: value for name, value in settings.items() if best.settings.get(name) != value}
     kept = {name: value for name, value in best.settings.items() if name not in changed}
-    said = _said(best, len(found), len(found) - len(whole), level, nodes[0].task)
+    partial = sum(one.missing > 0 for one in found)
+    said = _said(best, len(found), partial, level, nodes[0].task)
+    if changed:
+        said = _said_of_given(changed)
     return Choice(
         best.place["dataset"], best.place["bank"], best.place["method"], kept, changed,
-        best.run_ids, best.score, said,
+        best.run_ids, best.score, said, _unfinished(nodes),
     )  # fmt: skip
 
 
@@ -253,9 +260,32 @@ def _said(best: _Candidate, n_settings: int, n_partial: int, level: int, task: s
     splits = len(best.run_ids)
     over = f", mean of {splits} splits" if splits > 1 else ""
     said = f"the best of {n_settings} settings {PARTS[level]} ({what} {score}{over})"
-    if n_partial:
-        said += f"; {n_partial} settings with runs that are not complete were left out"
-    return said
+    if not n_partial:
+        return said
+    lacking = f"{counted(n_partial, 'setting')} with runs that are not complete"
+    if not best.missing:
+        return f"{said}; {lacking} {'was' if n_partial == 1 else 'were'} left out"
+    all_lack = "all" if n_partial == n_settings else "some"
+    return f"{said}; {all_lack} have runs that are not complete, so that it may change"
+
+
+def _said_of_given(changed: Mapping[str, Any]) -> str:
+    """Return that a setting was given and not run by the sweep, in words."""
+    given = ", ".join(f"{name} = {_spelled(value)}" for name, value in changed.items())
+    return f"as asked; the sweep did not run {given}, so it knows no error of this setting"
+
+
+def _unfinished(nodes: Sequence[SettingsRun]) -> str:
+    """Return how many runs wait, in words; empty if none does."""
+    planned = sum(int(node.planned.sum()) for node in nodes)
+    waiting = sum(
+        int((node.planned & (node.variable(STATE.name) == RunState.WAITING.value)).sum())
+        for node in nodes
+    )
+    if not waiting:
+        return ""
+    are = "is" if waiting == 1 else "are"
+    return f"{waiting} of {counted(planned, 'run')} {are} waiting; resume the sweep first"
 
 
 def _spelled(value: Any) -> str:

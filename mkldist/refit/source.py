@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
 from mkldist.data.dataset import Dataset, Split
-from mkldist.data.snapshot import HEADER, load_snapshot
+from mkldist.data.snapshot import HEADER, load_snapshot, snapshot_header
 from mkldist.errors import DataError, StoreError
 from mkldist.refit.choice import Choice
 from mkldist.resolve.search_check import n_asked
@@ -51,7 +50,7 @@ class FittedFrom:
     @property
     def bank(self) -> BankSpec:
         """Bank of the setting."""
-        return next(bank for bank in self.spec.banks if bank.label == self.record.bank)
+        return next(bank for bank in self.spec.sized_banks if bank.label == self.record.bank)
 
 
 def source_of(results: Path, choice: Choice) -> FittedFrom:
@@ -62,8 +61,7 @@ def source_of(results: Path, choice: Choice) -> FittedFrom:
     mkldist.errors.StoreError
         If the folder lacks the record or the data.
     mkldist.errors.DataError
-        For precomputed Gram matrices, which know nothing of new rows, and for views and sparse
-        features.
+        For a data set of Gram matrices alone, which knows nothing of new rows.
     """
     folder = OutputFolder(results)
     spec = SweepSpec.model_validate_json(read_root(current(results))["attributes"]["spec"])
@@ -75,18 +73,9 @@ def source_of(results: Path, choice: Choice) -> FittedFrom:
             "the records of the sweep",
             "Repeat the sweep's command, which runs what is missing",
         )
-    entry = next(entry for entry in spec.datasets if entry.name == choice.dataset)
+    entry = next(entry for entry in spec.sized_datasets if entry.name == choice.dataset)
     dataset, splits = _snapshot(folder.snapshots, record)
-    if dataset.views or dataset.given or dataset.sparse is not None:
-        kind = "sparse features" if dataset.sparse is not None else "views"
-        raise DataError(
-            f"data set {dataset.name!r}",
-            kind,
-            "one dense table of features, which the file of a model describes",
-            "In Python, mkldist.solve on a KernelBank of the same data predicts new points: "
-            "solution.decision_function(bank.on(X_new))",
-        )
-    if dataset.x is None:
+    if dataset.grams is not None:
         raise DataError(
             f"data set {dataset.name!r}",
             "precomputed Gram matrices",
@@ -100,16 +89,29 @@ def source_of(results: Path, choice: Choice) -> FittedFrom:
 def _snapshot(folder: Path, record: RunRecord) -> tuple[Dataset, tuple[Split, ...]]:
     """Return the data set and the splits that a run was made on."""
     wanted = record.provenance.get("data_fingerprint")
+    damaged = None
     for path in sorted(folder.glob(f"*/{HEADER}")):
-        if json.loads(path.read_bytes()).get("name") != record.dataset:
+        try:
+            header = snapshot_header(path.parent)
+        except StoreError as error:
+            damaged = error  # another one may be that of the run
             continue
+        if header.get("name") != record.dataset:
+            continue
+        if (header.get("views") or header.get("given")) and "view_columns" not in header:
+            raise StoreError(
+                str(path.parent),
+                "a copy of the data without the columns of its views, of an earlier version",
+                "a copy with them",
+                "Repeat the sweep in another folder",
+            )
         dataset, splits = load_snapshot(path.parent)
         own = splits[record.split].fingerprint if record.split < len(splits) else ""
         if dataset.fingerprint == wanted and own == record.provenance.get("split_fingerprint"):
             return dataset, splits
-    raise StoreError(
+    raise damaged or StoreError(
         str(folder),
         f"no copy of the data of {record.dataset!r}",
         "the snapshot that the sweep wrote",
-        "Repeat the sweep in another folder",
+        "Run 'mkldist verify RESULTS --repair', or repeat the sweep in another folder",
     )

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 WIDTH, HEIGHT = 5.2, 3.2  # inches; on a page of a phone, letters of 9 points stay legible
+SEVERAL_DECADES = 50.0  # ratio of the ends of an axis from which it needs powers of ten alone
 INK, RULE = "#010203", "#010204"  # stand for the colours of text and rules, which the page sets
 STYLE: dict[Any, Any] = {
     "font.family": "sans-serif",
@@ -89,16 +90,21 @@ class Chart:
         label = f'role="img" aria-labelledby="{self.name}-title" '
         return text.replace("<svg ", f"<svg {label}", 1)
 
+    def files(self, folder: Path) -> list[Path]:
+        """Return ``NAME.pdf``, ``.svg``, ``.png`` and ``.csv`` in a folder."""
+        return [folder / f"{self.name}.{suffix}" for suffix in (*FORMATS, "csv")]
+
     def write(self, folder: Path) -> None:
-        """Write ``NAME.pdf``, ``.svg``, ``.png`` and ``.csv`` to a folder, which is there."""
+        """Write the :meth:`files` to a folder, which is there."""
         import matplotlib as mpl
 
         with mpl.rc_context({**STYLE, **_PRINTED, "svg.hashsalt": self.name}):
             figure = self.draw()
-            for suffix in FORMATS:
-                with replacing(folder / f"{self.name}.{suffix}") as temporary:
+            *pictures, table = self.files(folder)
+            for suffix, file in zip(FORMATS, pictures, strict=True):
+                with replacing(file) as temporary:
                     figure.savefig(temporary, format=suffix, dpi=220, facecolor="white")
-        write_file(folder / f"{self.name}.csv", [self.data.to_csv(index=False).encode()])
+        write_file(table, [self.data.to_csv(index=False).encode()])
 
 
 def new_figure(n_rows: int = 1, n_columns: int = 1, height: float = HEIGHT) -> tuple[Figure, Any]:
@@ -119,6 +125,8 @@ def logarithmic(axes: Axes, *names: str) -> None:
     for name in names:
         getattr(axes, f"set_{name}scale")("log")
         axis = axes.xaxis if name == "x" else axes.yaxis
-        axis.set_major_locator(LogLocator(numticks=7))
+        low, high = getattr(axes, f"get_{name}lim")()
+        subs = (1.0,) if high > SEVERAL_DECADES * low else (1.0, 2.0, 5.0)
+        axis.set_major_locator(LogLocator(subs=subs, numticks=7))
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         axis.set_minor_formatter(NullFormatter())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,11 +13,15 @@ from mkldist.analysis.comparison import Compared, compared_losses, loss_name, pa
 from mkldist.analysis.kernel_selection import stability_of, weights_at_best
 from mkldist.analysis.summary import summary
 from mkldist.figures.palette import Look, looks
+from mkldist.report.scaling_times import Growth, growths_of
+from mkldist.results.caught_up import caught_up
+from mkldist.results.newest import later_words
+from mkldist.results.newest_tree import newest_tree
 from mkldist.results.rows import hyperparameters, method_nodes, place_of, to_frame
+from mkldist.results.schema import LATER_RUNS
 from mkldist.results.selected import is_validated
 from mkldist.results.state import RunState
 from mkldist.results.status import SweepStatus, sweep_status
-from mkldist.results.tree import open_results
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -60,11 +64,17 @@ class Facts:
         mkldist.errors.StoreError
             If there are no results or they are damaged.
         """
-        return cls(open_results(path), sweep_status(path))
+        return cls(caught_up(path), sweep_status(path))
+
+    @classmethod
+    def newest(cls, path: Path) -> Facts:
+        """Read them as :meth:`of` does, with the runs that were recorded since; change no file."""
+        facts = cls.of(path)
+        return replace(facts, tree=newest_tree(facts.tree, path))
 
     @cached_property
     def spec(self) -> dict[str, Any]:
-        """The sweep file, with all defaults."""
+        """The sweep file, without values that are the defaults."""
         found: dict[str, Any] = json.loads(str(self.tree.attrs["spec"]))
         return found
 
@@ -114,6 +124,16 @@ class Facts:
         """Numbers and stability of the kernels that each method selects."""
         return stability_of(self.weights)
 
+    @cached_property
+    def growths(self) -> list[Growth]:
+        """Times over each size that grows."""
+        return growths_of(self.tree)
+
+    @property
+    def series(self) -> list[str]:
+        """Names of the compared data sets without their sizes, in order."""
+        return list(dict.fromkeys(one.series for one in self.compared))
+
     @property
     def validated(self) -> bool:
         """True if settings are selected by validation in each split."""
@@ -128,6 +148,11 @@ class Facts:
     def datasets(self) -> list[str]:
         """Names of the data sets, in order."""
         return list(dict.fromkeys(place["dataset"] for place, _ in self.nodes))
+
+    @property
+    def later(self) -> str:
+        """A sentence on runs that were recorded after the results were last written, if any."""
+        return later_words(self.tree.attrs.get(LATER_RUNS, 0))
 
     def count(self, state: RunState) -> int:
         """Return the number of runs in a state."""

@@ -12,8 +12,10 @@ from pathlib import Path
 from mkldist.analysis.comparison import ranks_of
 from mkldist.durable import make_folder, write_file, writing
 from mkldist.report.charts import Chart
+from mkldist.report.comparison_words import SIZES_SHARE
 from mkldist.report.facts import Facts
 from mkldist.report.loss_figures import kernel_number_charts, path_charts, rank_chart
+from mkldist.report.scaling_study import exponents_table, growth_cautions
 from mkldist.report.tables import (
     Table,
     certificates_table,
@@ -27,6 +29,7 @@ from mkldist.report.tables import (
 from mkldist.report.time_figures import convergence_charts, scaling_charts
 from mkldist.report.weight_figures import weight_charts
 from mkldist.report.words import Caution, cautions, headline
+from mkldist.spec.values import toml_text
 
 TEMPLATE = "page.html.jinja"
 NO_FIGURES = "This page has no figures: pip install 'mkldist[figures]' installs what draws them."
@@ -155,7 +158,7 @@ def made_page(facts: Facts) -> Page:
             charts=kernel_number_charts(facts),
         ),
         Section("convergence", "Convergence", charts=convergence_charts(facts)),
-        Section("time", "Time", charts=scaling_charts(facts)),
+        _time(facts),
         _failures(facts),
         *_provenance(facts),
     ]
@@ -175,7 +178,8 @@ def _certificates(facts: Facts) -> Section:
         "certificates",
         "Certificates",
         "Each run returns its objective and a lower bound of the optimum; their relative distance "
-        "is the duality gap. Rows with runs that failed or stopped before their tolerance are "
+        "is the duality gap. Where the problem is not convex, a stationarity takes its place. "
+        "Rows with runs that failed or stopped before their tolerance are "
         "marked.",
         [certificates_table(facts)],
     )
@@ -200,13 +204,16 @@ def _comparison(facts: Facts) -> Section:
         "Training parts overlap, so plain t-tests are too sure of themselves. The p-values are of "
         "the corrected resampled t-test (Nadeau & Bengio 2003), with Holm's correction over the "
         "pairs of a data set; the probabilities are of the Bayesian correlated t-test with a "
-        "region of practical equivalence of 0.01 (Benavoli et al. 2017). Marked pairs differ at "
+        "region of practical equivalence of 0.01 of an error, or 1 % of another loss (Benavoli et "
+        "al. 2017). A pair of equal differences on all splits has no test. Marked pairs differ at "
         "the level 0.05."
     )
+    if len(facts.series) < len(facts.compared):
+        text += f" {SIZES_SHARE}"
     charts = []
     if over is not None:
         text += (
-            f" Over the {len(over.losses)} data sets, pairs are compared by Wilcoxon's signed-rank "
+            f" Over {len(over.losses)} data sets, pairs are compared by Wilcoxon's signed-rank "
             "test with Holm's correction. Fewer than six data sets cannot make it significant."
         )
         tables.append(over_table(over))
@@ -236,6 +243,20 @@ def _weights(facts: Facts) -> Section:
     )
 
 
+def _time(facts: Facts) -> Section:
+    found = [growth for growth in facts.growths if not growth.fits.empty]
+    return Section(
+        "time",
+        "Time",
+        "Fits of seconds = a size^k, with the other size held fixed. The shares are of the seconds "
+        "of a split: the build of its bank, once, and the passes and solvers of all settings. "
+        "Marked rows have runs that stopped before their tolerance.",
+        [exponents_table(growth) for growth in found],
+        scaling_charts(facts),
+        growth_cautions(found),
+    )
+
+
 def _failures(facts: Facts) -> Section:
     return Section(
         "failures",
@@ -249,6 +270,8 @@ def _provenance(facts: Facts) -> list[Section]:
     return [
         Section("provenance", "Provenance", code=json.dumps(facts.provenance, indent=2)),
         Section(
-            "sweep-file", "The sweep file, with all defaults", code=json.dumps(facts.spec, indent=2)
+            "sweep-file",
+            "The sweep file, without values that are defaults",
+            code=toml_text(facts.spec),
         ),
     ]

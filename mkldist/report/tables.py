@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,15 +10,16 @@ import numpy as np
 import pandas as pd
 
 from mkldist.analysis.comparison import OverDataSets
+from mkldist.analysis.paired_losses import SIGNIFICANCE
+from mkldist.analysis.tables import NOTHING
 from mkldist.report.facts import LOSS_WORDS, Facts, records
 from mkldist.results.rows import hyperparameters, method_nodes, place_of
 from mkldist.results.schema import SPLIT
 from mkldist.results.selected import selected
 from mkldist.results.state import RunState
-from mkldist.solvers.base import StopReason
+from mkldist.solvers.base import STATIONARITY, StopReason
 
-NOTHING, MINUS = "\u2013", "\u2212"  # a dash for a missing number; the sign of a difference
-SIGNIFICANCE = 0.05
+MINUS = "\u2212"  # the sign of a difference
 
 
 @dataclass(frozen=True)
@@ -60,17 +62,17 @@ def results_table(facts: Facts) -> Table:
     losses = [
         name for name in LOSS_WORDS if f"{name}_mean" in rows and rows[f"{name}_mean"].notna().any()
     ]
-    several = rows["bank"].nunique() > 1
-    identity = ["dataset", *(["bank"] if several else []), "method"]
+    identity = _identity(rows["bank"])
     headings = [
         *identity,
         *axes,
         *(LOSS_WORDS[n] for n in losses),
         "kernels",
         "seconds",
-        "largest gap",
         "runs",
     ]
+    left = _proximities(rows, "gap_max", "stationarity_max")
+    headings[-1:-1] = left.values()
     numeric = [False] * len(identity) + [True] * (len(headings) - len(identity))
     cells, marks = [], []
     for row in records(rows):
@@ -84,7 +86,7 @@ def results_table(facts: Facts) -> Table:
                 ),
                 _mean_sd(row["active_mean"], row["active_sd"], digits=1),
                 _plain(row["seconds_mean"], "{:.3g}"),
-                _plain(row["gap_max"], "{:.1e}"),
+                *(_plain(row[name], "{:.1e}") for name in left),
                 _runs(row),
             ]
         )
@@ -95,11 +97,10 @@ def results_table(facts: Facts) -> Table:
 def certificates_table(facts: Facts) -> Table:
     """Return how many runs of each method reached their tolerance."""
     rows = facts.runs
-    cells = []
+    cells, left = [], _proximities(rows, "gap", STATIONARITY)
     for (dataset, method), some in rows.groupby(["dataset", "method"], sort=False):
         complete = some[some["state"] == RunState.COMPLETE.value]
         met = int((complete["stop_reason"] == StopReason.CONVERGED.value).sum())
-        gaps = complete["gap"].dropna() if "gap" in complete else pd.Series(dtype=float)
         failed = int((some["state"] == RunState.FAILED.value).sum())
         cells.append(
             [
@@ -109,7 +110,10 @@ def certificates_table(facts: Facts) -> Table:
                 Cell(str(met), met),
                 Cell(str(len(complete) - met), len(complete) - met),
                 Cell(str(failed), failed),
-                _plain(gaps.max() if len(gaps) else np.nan, "{:.1e}"),
+                *(
+                    _plain(complete[name].max() if name in complete else np.nan, "{:.1e}")
+                    for name in left
+                ),
             ]
         )
     headings = (
@@ -119,10 +123,22 @@ def certificates_table(facts: Facts) -> Table:
         "reached tol",
         "stopped before",
         "failed",
-        "largest gap",
+        *left.values(),
     )
     marks = [row[4].key > 0 or row[5].key > 0 for row in cells]  # type: ignore[operator]
-    return Table("certificates", headings, (False, False, *(True,) * 5), cells, marks)
+    numeric = (False, False, *(True,) * (len(headings) - 2))
+    return Table("certificates", headings, numeric, cells, marks)
+
+
+def _identity(banks: Iterable[str]) -> list[str]:
+    """Return the names that tell a method's row from the others; the bank if there are several."""
+    return ["dataset", *(["bank"] if len(set(banks)) > 1 else []), "method"]
+
+
+def _proximities(rows: pd.DataFrame, gap: str, stationarity: str) -> dict[str, str]:
+    """Return the columns that say what is left to gain, with headings: the gap, or both."""
+    both = stationarity in rows and rows[stationarity].notna().any()
+    return {gap: "largest gap"} | ({stationarity: "largest stationarity"} if both else {})
 
 
 def pairs_table(pairs: pd.DataFrame) -> Table:
@@ -165,26 +181,26 @@ def over_table(over: OverDataSets) -> Table:
 
 def stability_table(stability: pd.DataFrame) -> Table:
     """Return numbers and stability of the kernels that each method selects."""
+    identity = _identity(stability["bank"])
     cells = [
         [
-            Cell(str(row["dataset"])),
-            Cell(str(row["method"])),
+            *(Cell(str(row[name])) for name in identity),
             _plain(row["selected_mean"], "{:.1f}"),
             Cell(f"{row['always']} of {row['n_kernels']}", row["always"]),
-            _interval(row["stability"], row["stability_low"], row["stability_high"]),
+            _interval(row["stability"], row["stability_low"], min(row["stability_high"], 1.0)),
         ]
         for row in records(stability)
     ]
-    headings = ("dataset", "method", "kernels selected", "in every split", "stability (95 %)")
-    marks = [False] * len(cells)
-    return Table("stability", headings, (False, False, True, True, True), cells, marks)
+    headings = (*identity, "kernels selected", "in every split", "stability (95 %)")
+    numeric = (*(False,) * len(identity), True, True, True)
+    return Table("stability", headings, numeric, cells, [False] * len(cells))
 
 
 def chosen_table(facts: Facts) -> Table | None:
     """Return the setting of each split that validation selected; None without a selection."""
     if not facts.validated:
         return None
-    cells = []
+    cells, identity = [], _identity(place["bank"] for place, _ in facts.nodes)
     for node in method_nodes(selected(facts.tree)):
         place = place_of(node)
         names = [
@@ -197,14 +213,14 @@ def chosen_table(facts: Facts) -> Table | None:
             said = ", ".join(f"{name} = {_text(run[name].item())}" for name in names)
             cells.append(
                 [
-                    Cell(place["dataset"]),
-                    Cell(place["method"]),
+                    *(Cell(place[name]) for name in identity),
                     Cell(str(split), split),
                     Cell(said or NOTHING),
                 ]
             )
-    headings = ("dataset", "method", "split", "selected setting")
-    return Table("chosen", headings, (False, False, True, False), cells, [False] * len(cells))
+    headings = (*identity, "split", "selected setting")
+    numeric = (*(False,) * len(identity), True, False)
+    return Table("chosen", headings, numeric, cells, [False] * len(cells))
 
 
 def failures_table(facts: Facts) -> Table:
@@ -259,11 +275,10 @@ def _mean_sd(mean: float, sd: float, *, percent: bool = False, digits: int = 2) 
 
 
 def _interval(mean: float, low: float, high: float) -> Cell:
-    return (
-        Cell(NOTHING)
-        if np.isnan(mean)
-        else Cell(f"{mean:.2f} [{low:.2f}, {high:.2f}]", float(mean))
-    )
+    if np.isnan(mean):
+        return Cell(NOTHING)
+    ends = "" if np.isnan(low) else f" [{low:.2f}, {high:.2f}]"
+    return Cell(f"{mean:.2f}{ends}", float(mean))
 
 
 def _runs(row: dict[str, Any]) -> Cell:

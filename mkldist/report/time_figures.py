@@ -1,4 +1,4 @@
-"""Figures of time: convergence of single runs, and growth with the number of kernels or points."""
+"""Figures of time: convergence of single runs, and growth with the sizes of a scaling study."""
 
 from __future__ import annotations
 
@@ -7,17 +7,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from mkldist.analysis.power_law import PowerLaw, fit_power_law
 from mkldist.report.charts import Chart, logarithmic, new_figure
 from mkldist.report.facts import Facts
 from mkldist.report.loss_figures import MOST, slug
+from mkldist.report.scaling_figures import charts_of
 from mkldist.results.schema import CONVERGENCE
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MOST_RUNS = 12  # of a method, drawn in one figure
-SIZES = {"n_kernels": "kernels", "n_train": "training points"}
 
 
 def convergence_charts(facts: Facts) -> list[Chart]:
@@ -27,7 +26,9 @@ def convergence_charts(facts: Facts) -> list[Chart]:
         parts = [
             _trace(node[CONVERGENCE].to_dataset()).assign(method=place["method"])
             for place, node in facts.members(dataset)
-            if CONVERGENCE in node.children and "gap" in node[CONVERGENCE].ds
+            if CONVERGENCE in node.children
+            and "gap" in node[CONVERGENCE].ds
+            and node[CONVERGENCE].ds["gap"].notnull().any()
         ]
         table = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
         if table.empty:
@@ -73,75 +74,11 @@ def _trace(data: Any) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["run", "iteration", "seconds", "gap"])
 
 
-def size_fits(facts: Facts, size: str) -> tuple[pd.DataFrame, dict[str, PowerLaw]]:
-    """Return seconds of complete runs by method and size, and the fitted law of each method.
-
-    Parameters
-    ----------
-    facts : Facts
-        Of the sweep.
-    size : {"n_kernels", "n_train"}
-        The size.
-    """
-    parts = []
-    for place, node in facts.nodes:
-        if size not in node.ds.coords or "seconds" not in node.ds:
-            continue
-        seconds = node.ds["seconds"].where(node.ds["state"] == "complete")
-        values = seconds.transpose("split", ...).to_numpy().reshape(seconds.sizes["split"], -1)
-        sizes = np.broadcast_to(np.asarray(node.ds[size].to_numpy()), (len(values),))
-        for number, row in zip(sizes.tolist(), values, strict=True):
-            known = row[np.isfinite(row) & (row > 0.0)]
-            if len(known):
-                parts.append((place["method"], place["dataset"], number, float(known.mean())))
-    table = pd.DataFrame(parts, columns=["method", "dataset", size, "seconds"])
-    laws = {}
-    for method, some in table.groupby("method", sort=False):
-        if some[size].nunique() > 1:
-            laws[str(method)] = fit_power_law(
-                some[size].to_numpy(float), some["seconds"].to_numpy()
-            )
-    return table, laws
-
-
 def scaling_charts(facts: Facts) -> list[Chart]:
-    """Return time against the number of kernels and of points, where the sweep has several."""
-    charts = []
-    for size, words in SIZES.items():
-        table, laws = size_fits(facts, size)
-        if not laws:
-            continue
-
-        def draw(
-            table: pd.DataFrame = table, laws: dict[str, PowerLaw] = laws, size: str = size,
-            words: str = words,
-        ) -> Figure:  # fmt: skip
-            figure, axes = new_figure()
-            (ax,) = axes.flat
-            for method, law in laws.items():
-                some, look = table[table["method"] == method], facts.looks[method]
-                ax.plot(some[size], some["seconds"], color=look.colour, marker=look.marker,
-                        linestyle="none", markersize=3.5)  # fmt: skip
-                ends = np.array([some[size].min(), some[size].max()], dtype=float)
-                ax.plot(ends, [law.at(end) for end in ends], color=look.colour, linestyle=look.line,
-                        label=f"{method}: exponent {law.exponent:.2f}")  # fmt: skip
-            logarithmic(ax, "x", "y")
-            ax.set(xlabel=words, ylabel="seconds a run")
-            figure.legend(loc="outside lower center", ncols=2)
-            return figure
-
-        fits = "; ".join(
-            f"{method} {law.exponent:.2f} [{law.low:.2f}, {law.high:.2f}]"
-            for method, law in laws.items()
-        )
-        charts.append(
-            Chart(
-                f"time-{size.replace('_', '-')}",
-                f"Time against the number of {words}",
-                f"A mark is the mean over the settings of a split. Lines are fits of seconds = a "
-                f"size^k; exponents k with 95 % intervals: {fits}.",
-                table,
-                draw,
-            )
-        )
-    return charts
+    """Return time against each size that grows in a sweep, and the parts of that time."""
+    return [
+        chart
+        for growth in facts.growths
+        if not growth.fits.empty
+        for chart in charts_of(growth, facts.looks, MOST)
+    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,9 +26,20 @@ def weight_charts(facts: Facts) -> list[Chart]:
     charts = []
     for dataset in facts.datasets[:MOST]:
         own = [(place, weights) for place, weights in facts.weights if place["dataset"] == dataset]
+        own, said = _of_largest_bank(own)
         both = (_by_width(dataset, own, facts), _by_features(dataset, own, facts))
-        charts += [chart for chart in both if chart is not None]
+        charts += [replace(one, caption=one.caption + said) for one in both if one is not None]
     return charts
+
+
+def _of_largest_bank(own: Weights) -> tuple[Weights, str]:
+    """Return the weights on the bank of most kernels, and a sentence if there are several banks."""
+    sizes = {place["bank"]: weights.sizes["kernel"] for place, weights in own}
+    if len(sizes) < 2:
+        return own, ""
+    largest = max(sizes, key=lambda bank: sizes[bank])
+    kept = [(place, weights) for place, weights in own if place["bank"] == largest]
+    return kept, f" Of {len(sizes)} banks, the one of most kernels is shown, {largest}."
 
 
 def _shares(own: Weights, coordinate: str) -> pd.DataFrame:

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 
-from mkldist.analysis.comparison import Compared
+from mkldist.analysis.comparison import Compared, number_of_settings
+from mkldist.analysis.paired_losses import SIGNIFICANCE
+from mkldist.counted import counted
 from mkldist.report.facts import LOSS_WORDS, Facts, records
 from mkldist.results.rows import hyperparameters
+from mkldist.results.schema import DATASET_SERIES
 from mkldist.results.state import RunState
-from mkldist.solvers.base import StopReason
+from mkldist.solvers.base import STATIONARITY, StopReason
 
+MOST_NAMED = 3  # with more, their number stands for the names
 UNSTABLE = 0.4  # Nogueira et al. call agreement beyond chance below it poor
-SIGNIFICANCE = 0.05
 
 
 def headline(facts: Facts) -> list[str]:
@@ -31,26 +36,37 @@ def _asked(facts: Facts) -> str:
     done, planned = facts.count(RunState.COMPLETE), facts.status.n_runs
     state = f"all {planned:,} runs" if done == planned else f"{done:,} of {planned:,} runs"
     return (
-        f"The sweep compares {_number(len(methods), 'method')} on "
-        f"{_named(facts.datasets, 'data set')} with {_span(kernels)} kernels and "
+        f"The sweep compares {counted(len(methods), 'method')} on "
+        f"{_data_sets(facts)} with {_span(kernels)} kernels and "
         f"{_span(splits)} split{'s' * (splits != [1])}; {state} are complete."
     )
+
+
+def _data_sets(facts: Facts) -> str:
+    """Return the data sets of a sweep, those of several sizes once with the number of sizes."""
+    places = {p["dataset"]: str(n.attrs.get(DATASET_SERIES, p["dataset"])) for p, n in facts.nodes}
+    sizes = Counter(places.values())
+    if len(sizes) == len(places):
+        return _named(facts.datasets, "data set")
+    if len(sizes) > MOST_NAMED:
+        return f"{len(sizes)} data sets in {len(places)} sizes"
+    return _list([f"{name} in {n} sizes" if n > 1 else name for name, n in sizes.items()])
 
 
 def _came_out(facts: Facts) -> str:
     if not facts.compared:
         return "No run is complete yet, so there is nothing to compare."
-    how = (
-        "at settings selected by validation"
-        if facts.validated
-        else "at the setting of least loss on the test parts"
-    )
+    how = ""
+    if facts.validated:
+        how = ", at settings selected by validation"
+    elif any(number_of_settings(node) > 1 for _, node in facts.nodes):
+        how = ", at the setting of least loss on the test parts"
     if len(facts.compared) == 1:
         (compared,) = facts.compared
         best, loss = _best(compared), facts.loss(compared.dataset)
         value = _loss(float(compared.losses[best].mean()), loss)
         return (
-            f"On {compared.dataset}, {best} has the least {LOSS_WORDS[loss]}, {value} on average, "
+            f"On {compared.dataset}, {best} has the least {LOSS_WORDS[loss]}, {value} on average"
             f"{how}{_rivals(facts, compared, best)}."
         )
     wins: dict[str, int] = {}
@@ -58,7 +74,10 @@ def _came_out(facts: Facts) -> str:
         wins[_best(compared)] = wins.get(_best(compared), 0) + 1
     ordered = sorted(wins, key=lambda name: -wins[name])
     said = _list([f"{name} on {wins[name]}" for name in ordered])
-    return f"Of {len(facts.compared)} data sets, the least mean loss is that of {said}, {how}."
+    number = f"{len(facts.compared)} data sets"
+    if len(facts.series) < len(facts.compared):
+        number = f"{len(facts.compared)} sizes of {_named(facts.series, 'data set')}"
+    return f"Of {number}, the least mean loss is that of {said}{how}."
 
 
 def _rivals(facts: Facts, compared: Compared, best: str) -> str:
@@ -69,7 +88,7 @@ def _rivals(facts: Facts, compared: Compared, best: str) -> str:
         for row in records(pairs)
         if best in (row["first"], row["second"])
     ]
-    close = [name for name, p_holm in against if p_holm > SIGNIFICANCE]
+    close = [name for name, p_holm in against if not p_holm < SIGNIFICANCE]
     if not against:
         return ""
     if not close:
@@ -79,15 +98,17 @@ def _rivals(facts: Facts, compared: Compared, best: str) -> str:
 
 def _certified(facts: Facts) -> str:
     rows = facts.runs[facts.runs["state"] == RunState.COMPLETE.value]
-    if rows.empty or "gap" not in rows or not rows["gap"].notna().any():
+    if rows.empty:
         return "No run has a certificate yet."
     met = rows[rows["stop_reason"] == StopReason.CONVERGED.value]
     which = "All" if len(met) == len(rows) else f"{len(met):,} of"
     said = f"{which} {len(rows):,} complete runs reached their tolerance"
-    if len(met):
-        said += f", with a certified duality gap of at most {_gap(float(met['gap'].max()))}"
+    if (gap := _largest(met, "gap")) is not None:
+        said += f", with a certified duality gap of at most {_gap(gap)}"
+    if (left := _largest(met, STATIONARITY)) is not None:
+        said += f"{' or' if gap is not None else ', with'} a stationarity of at most {_gap(left)}"
     failed = facts.count(RunState.FAILED)
-    return f"{said}; {_number(failed, 'run')} failed." if failed else f"{said}."
+    return f"{said}; {counted(failed, 'run')} failed." if failed else f"{said}."
 
 
 @dataclass(frozen=True)
@@ -102,11 +123,12 @@ def cautions(facts: Facts) -> list[Caution]:
     """Return what a reader has to beware of."""
     return [
         *_unfinished(facts),
+        *later_runs(facts),
         *_on_test_parts(facts),
         *_edges(facts),
         *_above_tolerance(facts),
         *_unstable(facts),
-        *_shared_times(facts),
+        *shared_times(facts),
     ]
 
 
@@ -119,7 +141,13 @@ def _unfinished(facts: Facts) -> Iterator[Caution]:
             f"runs that are.",
         )
     if failed:
-        yield Caution("Failed runs", f"{failed} runs failed; their reasons are below.")
+        yield Caution("Failed runs", f"{counted(failed, 'run')} failed; why stands below.")
+
+
+def later_runs(facts: Facts) -> Iterator[Caution]:
+    """Yield a warning of runs that were recorded after the results were last written."""
+    if facts.later:
+        yield Caution("Later runs", facts.later)
 
 
 def _on_test_parts(facts: Facts) -> Iterator[Caution]:
@@ -137,7 +165,10 @@ def _edges(facts: Facts) -> Iterator[Caution]:
     found: dict[str, list[str]] = {}
     for compared in facts.compared:
         for place, node in facts.members(compared.dataset):
-            setting = compared.settings.get(place["method"], {})
+            method = place["method"]
+            if facts.several_banks:
+                method = f"{method} ({place['bank']})"
+            setting = compared.settings.get(method, {})
             for name in hyperparameters(node):
                 values = node.ds[name].to_numpy()
                 if values.dtype.kind not in "fiu" or len(values) < 3 or name not in setting:
@@ -147,7 +178,7 @@ def _edges(facts: Facts) -> Iterator[Caution]:
                     where = (
                         f"{name} = {setting[name]:g}, the {ends[setting[name]]} of {len(values)}"
                     )
-                    found.setdefault(f"{place['method']}: {where}", []).append(compared.dataset)
+                    found.setdefault(f"{method}: {where}", []).append(compared.dataset)
     for where, datasets in found.items():
         yield Caution(
             "Best value at the edge of its grid",
@@ -166,23 +197,37 @@ def _above_tolerance(facts: Facts) -> Iterator[Caution]:
         )
         yield Caution(
             "Gap above tol",
-            f"{method}: {_number(len(some), 'run')} stopped before the tolerance: {reasons}. The "
-            f"gap is {_gap(float(some['gap'].max()))} at most.",
+            f"{method}: {counted(len(some), 'run')} stopped before the tolerance: {reasons}."
+            + "".join(
+                f" The {name} is {_gap(largest)} at most."
+                for name in ("gap", STATIONARITY)
+                if (largest := _largest(some, name)) is not None
+            ),
         )
+
+
+def _largest(rows: pd.DataFrame, name: str) -> float | None:
+    """Return the largest value of a column; None where no row has one."""
+    known = rows[name].dropna().to_numpy(float) if name in rows else np.empty(0)
+    return float(known.max()) if len(known) else None
 
 
 def _unstable(facts: Facts) -> Iterator[Caution]:
     for row in records(facts.stability):
-        if row["stability"] < UNSTABLE:
+        bank = f" on {row['bank']}" if facts.several_banks else ""
+        known = not np.isnan(row["stability_high"])
+        if row["stability_high" if known else "stability"] < UNSTABLE:
+            few = "" if known else "; so few splits give it no interval"
             yield Caution(
                 "Selection unstable",
-                f"{row['dataset']}, {row['method']}: the kernels selected differ between splits "
-                f"(stability {row['stability']:.2f}; 1 is equal, 0 is chance). Read single weights "
-                f"with care, sums over widths or features rather.",
+                f"{row['dataset']}, {row['method']}{bank}: the kernels selected differ between "
+                f"splits (stability {row['stability']:.2f}; 1 is equal, 0 is chance{few}). Read "
+                f"single weights with care, sums over widths or features rather.",
             )
 
 
-def _shared_times(facts: Facts) -> Iterator[Caution]:
+def shared_times(facts: Facts) -> Iterator[Caution]:
+    """Yield a warning if runs shared the passes over the bank."""
     if facts.spec.get("execution") != "isolated":
         yield Caution(
             "Times shared, not isolated",
@@ -203,12 +248,8 @@ def _gap(value: float) -> str:
     return f"{value:.1e}" if value and np.isfinite(value) else f"{value:g}"
 
 
-def _number(count: int, noun: str) -> str:
-    return f"{count} {noun}{'s' * (count != 1)}"
-
-
 def _named(names: list[str], noun: str) -> str:
-    return f"{len(names)} {noun}s" if len(names) > 3 else _list(names)
+    return f"{len(names)} {noun}s" if len(names) > MOST_NAMED else _list(names)
 
 
 def _list(names: list[str]) -> str:

@@ -43,8 +43,8 @@ def check_figures(outputs: OutputsSpec, dataset: Dataset) -> None:
         found = f"{dataset.name!r}, a data set of regression"
     elif dataset.n_features != 2:
         found = f"{dataset.name!r}, which has {dataset.n_features} features"
-    elif dataset.given or dataset.absent is not None:
-        found = f"{dataset.name!r}, which has views of Gram matrices or points that lack a view"
+    elif dataset.given or dataset.texts is not None or dataset.absent is not None:
+        found = f"{dataset.name!r}, which has more than two features for each point"
     else:
         return
     raise SpecError(

@@ -30,8 +30,8 @@ def parse_memory(text: str | None) -> int | None:
     return n_bytes
 
 
-def check_memory(plan: Plan, threads: int) -> None:
-    """Refuse a limit of memory that no worker can keep.
+def check_memory(plan: Plan, threads: int, available: int | None = None) -> None:
+    """Refuse a limit of memory that no worker can keep, or more than the machine has.
 
     Parameters
     ----------
@@ -39,6 +39,8 @@ def check_memory(plan: Plan, threads: int) -> None:
         The sweep's plan.
     threads : int
         Tasks that a worker runs at the same time.
+    available : int, optional
+        Bytes of memory of the machine on which workers run; None if it is unknown.
 
     Raises
     ------
@@ -46,15 +48,19 @@ def check_memory(plan: Plan, threads: int) -> None:
         Naming the bytes that a worker needs, and for what.
     """
     given, least = parse_memory(plan.spec.memory), least_memory(plan.banks, plan.batches, threads)
-    if given is None or given >= least:
+    limits = [limit for limit in (given, available) if limit is not None]
+    if not limits or min(limits) >= least:
         return
     loaded = any(bank.spec.backend == "memory" for bank in plan.banks)
     largest = max(bank.n_points for bank in plan.banks)
-    raise SpecError(
-        "memory",
-        f"{plan.spec.memory!r}",
+    needed = (
         f"at least {math.ceil(least / 2**20)} MiB, for the libraries, "
         f"{'a whole bank' if loaded else 'a buffer'} and one solver on {largest} points"
-        + (f" in each of {threads} threads" if threads > 1 else ""),
-        'Raise it, or remove backend = "memory"' if loaded else "",
+        + (f" in each of {threads} threads" if threads > 1 else "")
     )
+    if available is not None and available < least:
+        found = f"{available // 2**20} MiB in this machine"
+        hint = 'Remove backend = "memory", or set "recompute"' if loaded else "Use fewer points"
+        raise SpecError("memory", found, needed, hint)
+    hint = 'Raise it, or remove backend = "memory"' if loaded else ""
+    raise SpecError("memory", f"{plan.spec.memory!r}", needed, hint)

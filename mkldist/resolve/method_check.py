@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from mkldist.data.dataset import Dataset
 from mkldist.errors import SpecError
 from mkldist.methods.registry import METHODS, methods_for
-from mkldist.solvers.base import SolverParams
 from mkldist.solvers.parameters import MethodGrid
 from mkldist.solvers.refusals import ProblemFacts, Refusal, one_of
+from mkldist.solvers.solver_params import SolverParams
 from mkldist.solvers.targets import losses_by_target
 from mkldist.spec.model import MethodSpec, SweepSpec
 from mkldist.target import Target

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from mkldist.data.dataset import Dataset
 from mkldist.gram.bank_kernels import BankKernels
 from mkldist.gram.normalisation import check_uncentred
@@ -36,7 +34,13 @@ def _some_lacking(dataset: Dataset, kernels: BankKernels) -> bool:
     given = {kernel.view for kernel in kernels.given}
     if any(not dataset.given[view].present.all() for view in given):
         return True
-    if dataset.absent is None or kernels.of_features is None:
-        return False
-    columns = np.asarray(dataset.absent.any(axis=0))
-    return bool(np.any(columns[kernels.of_features.subset_indices]))
+    texts = None if dataset.texts is None else dataset.texts.absent
+    return any(
+        absent is not None
+        and functions is not None
+        and bool(absent[:, functions.subset_indices].any())
+        for absent, functions in (
+            (dataset.absent, kernels.of_features),
+            (texts, kernels.of_texts),
+        )
+    )

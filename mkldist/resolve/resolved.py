@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -95,7 +95,10 @@ class Resolved:
         return [
             line
             for entry in spec.datasets
-            for line in account_lines(self.datasets[entry.name][0], spec.preprocessing_of(entry))
+            for line in account_lines(
+                replace(self.datasets[spec.sizes_of(entry)[0].name][0], name=entry.name),
+                spec.preprocessing_of(entry),
+            )
         ]
 
     def kernel_names(self, dataset: str, bank: str) -> list[str]:
@@ -134,21 +137,30 @@ def resolve(
     grids = resolve_methods(spec)
     check_graph_has_use(spec)
     datasets, facts, banks, kernels = {}, {}, {}, {}
-    for entry in spec.datasets:
-        dataset, splits = _loaded(spec, entry, grids, data_dirs, base, given.get(entry.name))
-        datasets[entry.name] = dataset, splits
-        facts[entry.name] = _dataset_facts(entry, dataset, splits, spec)
-        for bank in spec.banks:
-            place = entry.name, bank.label
-            if dataset.grams is not None:
-                banks[place] = _given_bank(bank, dataset.name, dataset.grams)
-                continue
-            kernels[place] = BankKernels.of(bank, dataset, spec.seed)
-            check_presence(bank, dataset, kernels[place])
-            own = kernels[place].of_features
-            if own is not None:
-                _check_kernels(bank, own, spec.preprocessing_of(entry), dataset, splits)
-            banks[place] = BankFacts(len(kernels[place]), kernels[place].fingerprint)
+    for written in spec.datasets:
+        read = _read(spec, written, grids, data_dirs, base, given.get(written.name))
+        lists: dict[str, BankKernels] = {}  # those of all sizes of the training parts
+        for entry in spec.sizes_of(written):
+            dataset = replace(read, name=entry.name)
+            splits = _divided(spec, entry, dataset, grids)
+            datasets[entry.name] = dataset, splits
+            facts[entry.name] = _dataset_facts(entry, dataset, splits, spec)
+            for bank in spec.sized_banks:
+                place = entry.name, bank.label
+                if dataset.grams is not None:
+                    banks[place] = _given_bank(bank, dataset.name, dataset.grams)
+                    continue
+                if bank.label not in lists:
+                    lists[bank.label] = BankKernels.of(bank, dataset, spec.seed)
+                kernels[place] = lists[bank.label]
+                check_presence(bank, dataset, kernels[place])
+                own = kernels[place].of_features
+                if own is not None:
+                    _check_kernels(bank, own, spec.preprocessing_of(entry), dataset, splits)
+                of_texts = kernels[place].of_texts
+                if of_texts is not None and dataset.texts is not None:
+                    check_custom(of_texts, dataset.texts.values[splits[0].known])
+                banks[place] = BankFacts(len(kernels[place]), kernels[place].fingerprint)
     check_sharing_has_use(spec.methods, [dataset for dataset, _ in datasets.values()])
     return Resolved(datasets, facts, banks, grids, kernels)
 
@@ -173,27 +185,34 @@ def resolve_methods(spec: SweepSpec) -> dict[str, MethodGrid]:
     return grids
 
 
-def _loaded(
+def _read(
     spec: SweepSpec,
     entry: DatasetSpec,
     grids: Mapping[str, MethodGrid],
     data_dirs: Sequence[Path],
     base: Path,
     given: GivenData | None,
-) -> tuple[Dataset, tuple[Split, ...]]:
-    """Load a data set, divide it, and check that the sweep's methods can learn from it."""
+) -> Dataset:
+    """Read a data set, and check that the sweep's methods can learn from it."""
     dataset = load_dataset(entry, data_dirs, base, spec.seed, spec.splits_of(entry), given)
     check_labels(grids, dataset)
     check_figures(spec.outputs, dataset)
     check_unscaled(spec.preprocessing_of(entry), entry, dataset)
-    splits = make_splits(spec.splits_of(entry), dataset, spec.seed)
+    return dataset
+
+
+def _divided(
+    spec: SweepSpec, entry: DatasetSpec, dataset: Dataset, grids: Mapping[str, MethodGrid]
+) -> tuple[Split, ...]:
+    """Divide a data set, and check that the sweep's methods can learn from its parts."""
+    splits = make_splits(spec.splits_of(entry), dataset, spec.seed, entry.series)
     splits += nested_splits(dataset, splits, smaller_shares(spec.search), spec.seed)
     if spec.preprocessing_of(entry).fit == "train":
         check_known_rows(dataset, splits)
     check_unlabelled(entry, dataset, splits)
     check_folds(grids, dataset, splits)
     check_graph(spec, entry, dataset, splits, grids.values())
-    return dataset, splits
+    return splits
 
 
 def _check_kernels(

@@ -6,16 +6,23 @@ millisecond for every array that it reads or writes.  Trees have dozens of small
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from mkldist.arrays import Array
-from mkldist.durable import write_file
-from mkldist.results.zarr_documents import COMPRESSION_LEVEL, Document, array_document
+from mkldist.durable import CHECKSUM_BYTES, crc32c, write_file
+from mkldist.results.zarr_documents import (
+    CHECKED,
+    COMPRESSION_LEVEL,
+    Document,
+    array_document,
+    unchecked_codecs,
+)
 
 
 def read_array(folder: Path, document: Document) -> Array:
@@ -70,7 +77,7 @@ def read_part(folder: Path, document: Document, part: Sequence[slice]) -> Array:
             low, high = max(s.start, begin), min(s.stop, begin + chunk)
             there.append(slice(low - begin, high - begin))
             here.append(slice(low - s.start, high - s.start))
-        values[tuple(here)] = _decoded(content, dtype).reshape(chunks)[tuple(there)]
+        values[tuple(here)] = _decoded(content, dtype, document).reshape(chunks)[tuple(there)]
     return values
 
 
@@ -103,7 +110,7 @@ def write_rows(
             whole[tuple(map(slice, part.shape))] = part
             part = whole
         path = _chunk_path(folder, (*place, *index))
-        write_file(path, [_encoded(part)], through=through, durable=False)
+        write_file(path, [_encoded(part, document)], through=through, durable=False)
 
 
 def fill_of(document: Document) -> Any:
@@ -112,10 +119,40 @@ def fill_of(document: Document) -> Any:
     return float(fill) if document["data_type"] == "float64" else fill
 
 
+def has_checksums(document: Document) -> bool:
+    """Return True if each chunk of an array ends with a checksum of all of its bytes."""
+    return bool(document["codecs"][-1] == CHECKED)
+
+
+def is_intact(content: bytes, document: Document) -> bool:
+    """Return True if the bytes of a chunk of an array fit their checksum.
+
+    Chunks of older trees have one of their values alone, which is found by decoding them.
+    """
+    if has_checksums(document):
+        return content[-CHECKSUM_BYTES:] == crc32c([content[:-CHECKSUM_BYTES]])
+    try:
+        _decoded(content, _dtype(document), document)
+    except (ValueError, RuntimeError):
+        return False
+    return True
+
+
+def chunk_names(document: Document) -> Iterator[str]:
+    """Yield the names of the files of an array's chunks below its folder, written or not."""
+    grid = [
+        range(math.ceil(size / chunk))
+        for size, chunk in zip(document["shape"], _chunk_shape(document), strict=True)
+    ]
+    for index in itertools.product(*grid):
+        yield "/".join(("c", *map(str, index)))
+
+
 def _dtype(document: Document) -> np.dtype[Any]:
     """Return the dtype of the entries of an array that is stored as documents here say."""
     kind = document["data_type"]
-    if document["codecs"] != array_document({}, kind, ())["codecs"]:
+    codecs = array_document({}, kind, ())["codecs"]
+    if document["codecs"] not in (codecs, unchecked_codecs(codecs)):
         raise ValueError("an array in an unknown coding")
     return np.dtype(object if kind == "string" else kind).newbyteorder("<")
 
@@ -129,20 +166,25 @@ def _chunk_path(folder: Path, index: Sequence[int]) -> Path:
     return folder.joinpath("c", *map(str, index))
 
 
-def _decoded(content: bytes, dtype: np.dtype[Any]) -> Array:
+def _decoded(content: bytes, dtype: np.dtype[Any], document: Document) -> Array:
     from numcodecs.vlen import VLenUTF8
     from numcodecs.zstd import Zstd
 
+    if has_checksums(document):
+        if not is_intact(content, document):
+            raise ValueError("a chunk that fails its checksum")
+        content = content[:-CHECKSUM_BYTES]
     raw = Zstd().decode(content)
     decoded: Array = VLenUTF8().decode(raw) if dtype.hasobject else np.frombuffer(raw, dtype)
     return decoded
 
 
-def _encoded(values: Array) -> bytes:
+def _encoded(values: Array, document: Document) -> bytes:
     from numcodecs.vlen import VLenUTF8
     from numcodecs.zstd import Zstd
 
+    checked = has_checksums(document)
     flat = np.ascontiguousarray(values).ravel()
     raw = VLenUTF8().encode(flat) if flat.dtype.hasobject else flat.view(np.uint8)
-    content: bytes = Zstd(level=COMPRESSION_LEVEL, checksum=True).encode(raw)
-    return content
+    content: bytes = Zstd(level=COMPRESSION_LEVEL, checksum=not checked).encode(raw)
+    return content + crc32c([content]) if checked else content

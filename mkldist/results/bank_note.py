@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping
-from contextlib import suppress
 from pathlib import Path
 
-from mkldist.durable import write_json
+from mkldist.checked_json import parsed, write_checked
 
 NOTE = "banks.json"
 
@@ -27,12 +25,20 @@ def note_banks(path: Path, root: str, banks: Collection[str]) -> None:
     noted = noted_banks(path)
     ids = sorted({*noted.get(root, ()), *banks})
     if ids != noted.get(root, []):
-        write_json(path / NOTE, {**noted, root: ids})
+        write_checked(path / NOTE, {**noted, root: ids})
 
 
 def noted_banks(path: Path) -> Mapping[str, list[str]]:
     """Return the banks of a sweep by their folder or URL; nothing if there is no whole note."""
-    with suppress(OSError, ValueError, AttributeError, TypeError):
-        noted = json.loads((path / NOTE).read_text())
-        return {str(root): [str(bank) for bank in banks] for root, banks in noted.items()}
-    return {}
+    return whole_note(path) or {}
+
+
+def whole_note(path: Path) -> Mapping[str, list[str]] | None:
+    """Return the banks of a sweep by their folder or URL, None if the note is damaged or absent."""
+    try:
+        noted, _ = parsed((path / NOTE).read_bytes())
+        if not all(isinstance(banks, list) for banks in noted.values()):
+            return None
+    except (OSError, ValueError):
+        return None
+    return {root: [str(bank) for bank in banks] for root, banks in noted.items()}

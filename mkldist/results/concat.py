@@ -11,7 +11,14 @@ from mkldist.arrays import Array
 from mkldist.errors import InputError, nearest
 from mkldist.natural_order import natural_key
 from mkldist.results.rows import method_nodes, place_of
-from mkldist.results.schema import COORDINATES, RUN_ID, SAMPLE
+from mkldist.results.schema import (
+    BANK_SERIES,
+    BUILD_TIMES,
+    COORDINATES,
+    DATASET_SERIES,
+    RUN_ID,
+    SAMPLE,
+)
 from mkldist.spec.search import TRIAL
 
 if TYPE_CHECKING:
@@ -21,6 +28,8 @@ if TYPE_CHECKING:
 SIZES = ("n_kernels", "n_features", "n_train", "n_test", "n_unlabelled")
 PLACES = {"dataset": "dataset", "bank": "bank", "method_name": "method"}
 """Part of a node's place that each dim of names joins; ``sel`` of xarray has a word ``method``."""
+_SERIES = {"n_kernels": ("bank", BANK_SERIES), "n_train": ("dataset", DATASET_SERIES)}
+"""Sizes of a scaling study: the part of the place that a list makes several of, and its name."""
 DIMS = (*PLACES, *SIZES)
 Part = tuple[Any, str, "xr.Dataset"]
 """Value along the dimension, name in the place that is joined, and results of a node."""
@@ -38,17 +47,20 @@ def concat(tree: xr.DataTree, dim: str) -> xr.DataTree:
         along a dimension of their names.  A size joins the nodes of each method along the numbers:
         ``"n_kernels"``, those of different banks on the same data set, or of different data sets if
         there is one bank; ``"n_features"``, ``"n_train"``, ``"n_test"`` and ``"n_unlabelled"``,
-        those of different data sets.  A size that differs between splits counts with its median.
+        those of different data sets.  In a scaling study, ``"n_kernels"`` and ``"n_train"`` join
+        the sizes of each bank or data set of the sweep file, and no others.  A size that differs
+        between splits counts with its median.
 
     Returns
     -------
     xarray.DataTree
         Nodes with the further dimension `dim`, called by the other names of their place, such as
-        ``"wdbc/level"``.  Where nodes have different values of a dimension, such as ``C`` or
-        ``kernel``, the results have all values, and NaN or empty text where a node has none.  A
-        node without a hyperparameter, such as that of ``majority``, has the same results at each of
-        its values.  Variables along ``sample``, convergence traces, and variables whose dimensions
-        differ between joined nodes are left out.
+        ``"wdbc/level"``; the sizes of a scaling study by their name in the sweep file.  Where nodes
+        have different values of a dimension, such as ``C`` or ``kernel``, the results have all
+        values, and NaN or empty text where a node has none.  A node without a hyperparameter, such
+        as that of ``majority``, has the same results at each of its values.  Variables along
+        ``sample``, convergence traces, and variables whose dimensions differ between joined nodes
+        are left out.
 
     Raises
     ------
@@ -69,21 +81,36 @@ def concat(tree: xr.DataTree, dim: str) -> xr.DataTree:
         known = ", ".join(DIMS)
         raise InputError("concat", f"{dim!r}", f"one of {known}", nearest(dim, DIMS))
     nodes = [(place_of(node), node) for node in method_nodes(tree)]
+    series = _series(dim, nodes)
     parts = PLACES.values()
     several = {part for part in parts if len({place[part] for place, _ in nodes}) > 1}
-    joined = _joined_part(dim, several)
-    kept = [p for p in parts if p != joined and (p != "bank" or "bank" in several)]
+    joined = _SERIES[dim][0] if series else _joined_part(dim, several)
+    if series and len(set(series.values())) == 1:
+        several -= {joined}
+    kept = [p for p in parts if (series or p != joined) and (p != "bank" or "bank" in several)]
     groups: dict[str, list[Part]] = {}
     for place, node in nodes:
-        data = _of_runs(node)
+        data, common = _of_runs(node), dict(place)
         value = place[PLACES[dim]] if dim in PLACES else _size(data, dim)
-        where = "/".join(place[part] for part in kept)
+        if series:
+            common[joined] = series[place[joined]]
+            data = data.assign_attrs(bank=common["bank"])
+        where = "/".join(common[part] for part in kept)
         groups.setdefault(where, []).append((value, place[joined], data))
     for where, group in groups.items():
         _check_values(group, dim, where)
         _check_searched(group, where)
     found = {where: _side_by_side(group, dim) for where, group in groups.items()}
     return xr.DataTree.from_dict(found, name=tree.name)
+
+
+def _series(dim: str, nodes: Sequence[tuple[Mapping[str, str], xr.DataTree]]) -> dict[str, str]:
+    """Return the series of each bank or data set, by its name; nothing without lists of sizes."""
+    if dim not in _SERIES:
+        return {}
+    part, attribute = _SERIES[dim]
+    found = {place[part]: str(node.attrs.get(attribute, place[part])) for place, node in nodes}
+    return found if any(name != own for own, name in found.items()) else {}
 
 
 def _joined_part(dim: str, several: Collection[str]) -> str:
@@ -191,9 +218,11 @@ def _shared_coordinates(
 ) -> dict[Hashable, xr.Variable]:
     """Return coordinates along the dims of parts whose known values agree, such as widths."""
     shared: dict[Hashable, xr.Variable] = {}
+    measured = {time.name for time in BUILD_TIMES}
     for name in _union(part.coords for part in parts):
         own = [part[name] for part in parts if name in part.coords]
-        if name in indexes or not own[0].dims or len({array.dims for array in own}) > 1:
+        alike = len({array.dims for array in own}) == 1
+        if name in indexes or name in measured or not own[0].dims or not alike:
             continue
         values, agree = own[0].to_numpy().copy(), True
         for array in own[1:]:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from mkldist.durable import remove_temporaries, replacing, writing
 from mkldist.errors import InputError, OutputError, nearest
+from mkldist.results.caught_up import caught_up
 from mkldist.results.formats import ENDINGS, format_of
 from mkldist.results.rows import method_nodes, to_frame, weight_rows
 from mkldist.results.schema import VECTORS, WEIGHTS
-from mkldist.results.tree import open_results
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,7 +68,7 @@ def export(
         )
     target = Path(destination)
     _check_ending(target, format)
-    tree = open_results(path)
+    tree = caught_up(path)
     files: dict[Path, Callable[[xr.DataTree, Path], None]] = {target: FORMATS[format]}
     if format in _TABLES and any(WEIGHTS.name in node.ds for node in method_nodes(tree)):
         files[target.with_name(f"{target.stem}.weights{target.suffix}")] = _weights_to(format)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -48,9 +47,17 @@ def kernel_coordinates(
     if kernels is None:
         found["function"] = np.full(len(names), PRECOMPUTED, dtype=object)
     else:
-        of_features = kernels.of_features
-        own = {} if of_features is None else _of_functions(of_features, feature_names)
-        found |= _with_views(own, [one.view for one in kernels.given])
+        parts = [
+            _of_functions(functions, columns)
+            for functions, columns in (
+                (kernels.of_features, feature_names),
+                (kernels.of_texts, kernels.text_names),
+            )
+            if functions is not None
+        ]
+        if kernels.given or not parts:
+            parts.append(_of_views([one.view for one in kernels.given]))
+        found |= _joined(parts)
     shared = {
         "family": bank.family or CUSTOM,
         "normalisation": "+".join(bank.normalisations),
@@ -59,17 +66,29 @@ def kernel_coordinates(
     return found | {name: np.full(len(names), text, dtype=object) for name, text in shared.items()}
 
 
-def _with_views(own: dict[str, Array], views: Sequence[str]) -> dict[str, Array]:
-    """Return coordinates of functions, followed by those of one Gram matrix of each view."""
+def _of_views(views: Sequence[str]) -> dict[str, Array]:
+    """Return the coordinates of one Gram matrix of each view."""
     places = np.array(views, dtype=object)
-    given = {"function": np.full(len(views), PRECOMPUTED, dtype=object)}
-    given |= {"features": places, "feature_group": places}
-    if not own or not views:
-        return own or given
-    for name, column in own.items():
-        nothing: Any = "" if column.dtype == object else np.nan
-        given.setdefault(name, np.full(len(views), nothing, dtype=column.dtype))
-    return {name: np.concatenate([column, given[name]]) for name, column in own.items()}
+    function = np.full(len(views), PRECOMPUTED, dtype=object)
+    return {"function": function, "features": places, "feature_group": places}
+
+
+def _joined(parts: Sequence[dict[str, Array]]) -> dict[str, Array]:
+    """Return the coordinates of several lists of kernels, one after the other."""
+    found: dict[str, Array] = {}
+    for name in dict.fromkeys(name for part in parts for name in part):
+        columns = [part.get(name, np.full(len(part["function"]), np.nan)) for part in parts]
+        if any(name in part and part[name].dtype == object for part in parts):
+            columns = [_as_text(column) for column in columns]
+        found[name] = np.concatenate(columns)
+    return found
+
+
+def _as_text(column: Array) -> Array:
+    """Return numbers as text, empty for NaN, and texts as they are."""
+    if column.dtype == object:
+        return column
+    return np.array(["" if np.isnan(value) else str(value) for value in column], dtype=object)
 
 
 def _of_functions(kernels: KernelList, feature_names: Sequence[str]) -> dict[str, Array]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,12 +14,15 @@ from mkldist.errors import SpecError
 from mkldist.identity import content_id
 from mkldist.natural_order import natural_path_key
 from mkldist.planning.model import Plan, RunPlan
+from mkldist.results.bank_coordinates import bank_coordinates
 from mkldist.results.coordinates import DTYPES, Coordinate, of_trials, of_values
 from mkldist.results.node_variables import NodeKind, node_variables
 from mkldist.results.schema import (
+    BANK_SERIES,
     CLASS,
     COEFFICIENTS,
     COORDINATES,
+    DATASET_SERIES,
     DECISION_VALUES,
     KERNEL,
     LABEL,
@@ -96,7 +99,7 @@ class MethodNode:
     coordinates : dict of str to Coordinate
         Values of the hyperparameters; those of trials along ``split`` and ``trial``.
     sizes : dict of str to Coordinate
-        Numbers of kernels and features.
+        Numbers of kernels and features; bytes and build times of the banks.
     vectors : dict of str to int
         Sizes of the further dims of its variables: ``kernel``, ``sample``, ``class_name`` …
     run_ids : array of str, of the shape of `dims`
@@ -173,7 +176,7 @@ def tree_layout(plan: Plan, facts: TreeFacts) -> TreeLayout:
     """
     check_names(plan.spec)
     outputs = plan.spec.outputs
-    one_bank = len(plan.spec.banks) == 1
+    one_bank = len(plan.spec.sized_banks) == 1
     kernels = {(bank.dataset, bank.spec.label): bank.n_kernels for bank in plan.banks}
     groups: dict[tuple[str, str, str], list[RunPlan]] = {}
     for run in plan.runs:
@@ -200,7 +203,15 @@ def tree_layout(plan: Plan, facts: TreeFacts) -> TreeLayout:
             shared[dataset] = _of_dataset(dataset, n_splits[dataset], facts, outputs)
         sizes = {dim: len(c.values) for dim, c in shared[dataset].items()}
         sizes[KERNEL] = kernels[dataset, bank]
-        nodes.append(_node(f"{above}/{key}", runs, facts, sizes, kind, _vectors(outputs)))
+        node = _node(f"{above}/{key}", runs, facts, sizes, kind, _vectors(outputs))
+        own = [b for b in plan.banks if (b.dataset, b.spec.label) == (dataset, bank)]
+        nodes.append(
+            replace(
+                node,
+                sizes=node.sizes | bank_coordinates(own, sizes[SPLIT]),
+                attributes=node.attributes | _series(plan.spec, dataset, bank),
+            )
+        )
         if outputs.weights:
             shared.setdefault(above, {}).update(_along_kernels(facts, dataset, bank, taken))
     return TreeLayout(tuple(nodes), shared)
@@ -309,6 +320,14 @@ def _attributes(run: RunPlan, facts: TreeFacts, kind: NodeKind) -> dict[str, str
     return attributes
 
 
+def _series(spec: SweepSpec, dataset: str, bank: str) -> dict[str, str]:
+    """Return the names of data set and bank in the sweep file, where sizes share one."""
+    return {
+        DATASET_SERIES: next(d.series for d in spec.sized_datasets if d.name == dataset),
+        BANK_SERIES: next(b.series for b in spec.sized_banks if b.label == bank),
+    }
+
+
 def _sizes(n_kernels: int, n_features: int | None) -> dict[str, Coordinate]:
     """Return the sizes of bank and data that are known."""
     known = {"n_kernels": n_kernels, "n_features": n_features}
@@ -327,11 +346,11 @@ def check_names(spec: SweepSpec) -> None:
     mkldist.errors.SpecError
         Naming the first.
     """
-    several = len(spec.banks) > 1
+    several = len(spec.sized_banks) > 1
     of_dataset = {name for name, v in _COORDINATES.items() if v.dims != (KERNEL,)}
     places = [("methods", "label", method.key, {*_COORDINATES}) for method in spec.methods]
     # The group of a bank stands beside the coordinates of its data set, not beside its own.
-    places += [("banks", "name", bank.label, of_dataset) for bank in spec.banks if several]
+    places += [("banks", "name", bank.label, of_dataset) for bank in spec.sized_banks if several]
     for table, key, name, taken in places:
         if name in taken:
             raise SpecError(

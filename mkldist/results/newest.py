@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from mkldist.counted import counted
 from mkldist.results.node_arrays import NodeArrays
+from mkldist.results.output import OutputFolder
 from mkldist.results.records import RecordStore
 from mkldist.results.reported import scalars
 from mkldist.results.run_record import RunRecord
@@ -17,6 +20,34 @@ from mkldist.results.schema import STATE, TEXTS
 from mkldist.results.tree_index import Place, TreeIndex
 
 OF_TEXT = {STATE.name, *(variable.name for variable in TEXTS)}
+
+
+def later_runs(tree: Path) -> int:
+    """Return the number of runs that were recorded after a tree was last written.
+
+    Parameters
+    ----------
+    tree : Path
+        The tree in an output folder, beside its records.
+    """
+    store = RecordStore(OutputFolder(tree.parent).records)
+    return n_behind(TreeIndex(tree), store) if store.ids() else 0
+
+
+def later_words(count: int) -> str:
+    """Return a sentence on runs that were recorded later; nothing without any.
+
+    Examples
+    --------
+    >>> later_words(2)
+    '2 runs were recorded after the results were last written.'
+    >>> later_words(0)
+    ''
+    """
+    if not count:
+        return ""
+    runs = f"{counted(count, 'run')} {'was' if count == 1 else 'were'} recorded"
+    return f"{runs} after the results were last written."
 
 
 def n_behind(index: TreeIndex, store: RecordStore) -> int:

@@ -20,9 +20,9 @@ from mkldist.durable import (
     writing,
 )
 from mkldist.errors import OutputError
+from mkldist.results.manifest import MANIFEST, owner, write_manifest
 
-MANIFEST, LOCK, OWNER = "sweep.json", ".lock", ".owner"
-MANIFEST_FORMAT = 1
+LOCK, OWNER = ".lock", ".owner"
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,9 @@ def claim_on(path: Path) -> Claim | None:
 
 
 @contextmanager
-def claimed(path: Path, sweep_name: str, file: Path | None = None) -> Iterator[OutputFolder]:
+def claimed(
+    path: Path, sweep_name: str, file: Path | None = None, spec: str = ""
+) -> Iterator[OutputFolder]:
     """Claim the output folder of a sweep while the context lasts.
 
     The operating system holds the lock and releases it when the process ends, even by a kill.
@@ -131,6 +133,8 @@ def claimed(path: Path, sweep_name: str, file: Path | None = None) -> Iterator[O
         Name of the sweep that owns the folder from now on.
     file : Path, optional
         Its file, which commands that are given the folder read.
+    spec : str, optional
+        Its whole specification as JSON, from which the results can be made anew.
 
     Raises
     ------
@@ -160,7 +164,7 @@ def claimed(path: Path, sweep_name: str, file: Path | None = None) -> Iterator[O
             _check_owner(folder, sweep_name)
             remove_temporaries(path)
             write_json(path / OWNER, asdict(Claim(os.getpid(), socket.gethostname(), machine_id())))
-            _write_manifest(folder, sweep_name, file)
+            write_manifest(path, sweep_name, file, spec)
         yield folder
     finally:
         with suppress(OSError):
@@ -200,49 +204,14 @@ def _check_owner(folder: OutputFolder, sweep_name: str) -> None:
                 "Choose another one with --output",
             )
         return
-    owner = manifest_name(path)
-    if owner != sweep_name:
+    name = owner(path)
+    if name not in (sweep_name, None):
         raise OutputError(
             str(path),
-            f"the folder of sweep '{owner}'",
+            f"the folder of sweep '{name}'",
             f"an empty folder or that of sweep '{sweep_name}'",
             "Choose another one with --output",
         )
-
-
-def _write_manifest(folder: OutputFolder, sweep_name: str, file: Path | None) -> None:
-    """Write whose folder it is, unless that is written there already."""
-    if folder.manifest.exists() and (file is None or file.absolute() == manifest_file(folder.path)):
-        return
-    of_file = {} if file is None else {"file": str(file.absolute())}
-    write_json(folder.manifest, {"format": MANIFEST_FORMAT, "sweep": sweep_name, **of_file})
-
-
-def manifest_file(path: Path) -> Path | None:
-    """Return the sweep file that an output folder was last made from, None if it is not known."""
-    with suppress(OSError, ValueError, KeyError, TypeError):
-        return Path(json.loads(OutputFolder(path).manifest.read_text())["file"])
-    return None
-
-
-def manifest_name(path: Path) -> str:
-    """Return the name of the sweep that an output folder belongs to.
-
-    Raises
-    ------
-    mkldist.errors.OutputError
-        If the folder has no manifest or a damaged one.
-    """
-    manifest = OutputFolder(path).manifest
-    try:
-        return str(json.loads(manifest.read_text())["sweep"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise OutputError(
-            str(manifest),
-            f"a manifest that cannot be read ({type(error).__name__})",
-            "the manifest of a sweep",
-            "Choose another folder with --output",
-        ) from error
 
 
 def no_folder(path: Path) -> str:

@@ -79,6 +79,11 @@ class RecordStore:
                 found[run_id] = state
         return found
 
+    def damaged(self) -> list[Path]:
+        """Read every file, and return the damaged ones in the order of their names."""
+        paths = (Path(path) for path, _, _ in self._files())
+        return sorted(path for path in paths if not _is_whole(path))
+
     def remove(self, run_id: str) -> None:
         """Delete the record of a run if there is one."""
         self._remove_except(run_id, None)

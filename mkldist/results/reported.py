@@ -11,17 +11,20 @@ import numpy as np
 from mkldist.arrays import Array
 from mkldist.results.run_record import RunRecord
 from mkldist.results.schema import (
+    BUILD_TIMES,
     CHOSEN_KERNEL,
     CLASS,
     LOG_LOSS,
     NOT_SCALARS,
+    STATIONARITY_OF,
     UNLABELLED_LOG_LOSS,
     Variable,
 )
 from mkldist.results.state import RunState
 
 OF_CLASS = f"class_{CHOSEN_KERNEL.name}"
-_KNOWN = {variable.name: variable for variable in (LOG_LOSS, UNLABELLED_LOG_LOSS, CHOSEN_KERNEL)}
+_OWN = (LOG_LOSS, UNLABELLED_LOG_LOSS, CHOSEN_KERNEL, STATIONARITY_OF)
+_KNOWN = {variable.name: variable for variable in _OWN}
 
 
 def reported(name: str) -> Variable:
@@ -49,7 +52,8 @@ def scalars(record: RunRecord, dims: Iterable[str] = ()) -> dict[str, float]:
     """
     taken = NOT_SCALARS | {*dims}
     given = {**record.extra, **record.counters, **record.times, **record.scores}
-    given.pop(CHOSEN_KERNEL.name, None)
+    for name in (CHOSEN_KERNEL.name, *(time.name for time in BUILD_TIMES)):
+        given.pop(name, None)
     values = {_admissible(name, taken): float(value) for name, value in given.items()}
     if {"own_seconds", "pass_seconds"} <= record.times.keys():
         values["seconds"] = record.times["own_seconds"] + record.times["pass_seconds"]

@@ -7,7 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mkldist.results.schema import CLASS, COORDINATES, KERNEL, RUN_ID, SPLIT, STATE, TEXTS, WEIGHTS
+from mkldist.results.schema import (
+    BANK_BYTES,
+    BUILD_TIMES,
+    CLASS,
+    COORDINATES,
+    KERNEL,
+    RUN_ID,
+    SPLIT,
+    STATE,
+    TEXTS,
+    WEIGHTS,
+)
 from mkldist.spec.search import TRIAL
 
 if TYPE_CHECKING:
@@ -15,7 +26,10 @@ if TYPE_CHECKING:
     import xarray as xr
 
 IDENTITY = ("dataset", "bank", "method", SPLIT)
-_GIVEN = tuple(v.name for v in COORDINATES if v.dims in ((), (SPLIT,)) and v.name != SPLIT)
+_OF_BANKS = tuple(v.name for v in (BANK_BYTES, *BUILD_TIMES))
+_GIVEN = tuple(
+    v.name for v in COORDINATES if v.dims in ((), (SPLIT,)) and v.name not in (SPLIT, *_OF_BANKS)
+)
 
 
 def to_frame(tree: xr.DataTree, names: Collection[str] | None = None) -> pd.DataFrame:
@@ -146,6 +160,8 @@ def _node_rows(node: xr.DataTree, names: Collection[str] | None) -> pd.DataFrame
     shape = dataset[RUN_ID.name].shape
     columns: dict[str, Any] = dict(place_of(node))
     of_runs = [n for n, c in dataset.coords.items() if {*dims}.issuperset(c.dims) and n not in dims]
+    if names is not None:
+        of_runs = [name for name in of_runs if name not in _OF_BANKS or name in names]
     for name in (*dims, *of_runs):
         own = dataset.variables[name]
         values = _plain(own.transpose(*[dim for dim in dims if dim in own.dims]).to_numpy())

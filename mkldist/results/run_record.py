@@ -68,7 +68,8 @@ class RunRecord:
         Scores by name, e.g. ``test_error``, the fraction of misclassified test rows, ``rmse``, the
         root mean square error, or ``unlabelled_error``, that of unlabelled rows.
     times : dict of str to float
-        Seconds by name: ``wall_seconds``, ``cpu_seconds``, ``own_seconds``, ``pass_seconds``.
+        Seconds by name: ``wall_seconds``, ``cpu_seconds``, ``own_seconds``, ``pass_seconds``,
+        ``pass_cpu_seconds``; and ``build_seconds``, ``build_cpu_seconds`` of its bank, if known.
     trace : dict of str to array
         One entry per outer iteration, if the method has the setting ``trace``.
     extra : dict of str to float

@@ -29,10 +29,11 @@ from dataclasses import dataclass, replace
 
 from mkldist.results.state import RunState
 from mkldist.scores import part_scores
+from mkldist.solvers.base import STATIONARITY
 from mkldist.solvers.trace import ACTIVE_THRESHOLD, N_LARGEST
 from mkldist.spec.kinds import Task
 
-LAYOUT_VERSION = 3
+LAYOUT_VERSION = 4
 GAP_DEFINITION = (
     "gap = |objective - dual_objective| / |objective|; objective is the primal value of the "
     "returned point and dual_objective a lower bound of the optimum, both in float64"
@@ -40,10 +41,15 @@ GAP_DEFINITION = (
 SPLIT, KERNEL, SAMPLE, LABEL = "split", "kernel", "sample", "label"
 CLASS, PREDICTED = "class_name", "predicted"
 CONVERGENCE, ITERATION, RANK = "convergence", "iteration", "rank"
+LATER_RUNS = "later_runs"
+"""Attribute of the root of an open tree: runs that were recorded after it was last written."""
 MOST_RUNS = "most_runs"
 """Attribute of the root of a search: as many runs as there may be."""
 RUNGS = "rungs"
 """Attribute of the node of a method searched by halving: the dim along which its rungs lie."""
+DATASET_SERIES, BANK_SERIES = "dataset_series", "bank_series"
+"""Attributes of nodes: the names in the sweep file of their data set and bank, which all sizes of a
+scaling study share."""
 N_RANKS = N_LARGEST
 OF_LABELS = "units of the labels"
 
@@ -226,7 +232,7 @@ CLASS_VALUES = (
 SCALARS = (
     Variable("objective", "1", "primal value of the method's objective, an upper bound"),
     Variable("dual_objective", "1", "lower bound of the optimum"),
-    Variable("gap", "1", "relative duality gap"),
+    Variable("gap", "1", "relative duality gap; NaN where the problem is not convex"),
     Variable("active_kernels", "1", f"number of kernels with weight > {ACTIVE_THRESHOLD:g}"),
     Variable("nonzero_kernels", "1", "number of kernels with weight other than 0"),
     Variable("bias", "1", "intercept of the decision function of two classes or real values"),
@@ -234,11 +240,18 @@ SCALARS = (
     Variable("cpu_seconds", "s", "processor time of the solver's own code"),
     Variable("own_seconds", "s", "wall time of the solver's own code"),
     Variable("pass_seconds", "s", "the run's share of the passes over the bank"),
+    Variable(
+        "pass_cpu_seconds", "s", "processor time of the run's share of the passes, all threads"
+    ),
+    Variable(
+        "pass_bytes", "byte", "kernel values that the run's share of the passes read or computed"
+    ),
     Variable("seconds", "s", "sum of own_seconds and pass_seconds, as in tables"),
-    Variable("outer_iterations", "1", "outer iterations"),
-    Variable("svm_solves", "1", "support vector machines solved"),
-    Variable("svm_iterations", "1", "iterations of the support vector machines"),
-    Variable("newton_steps", "1", "inner Newton steps"),
+    Variable("outer_iterations", "1", "rounds of the method, rows of its trace"),
+    Variable("svm_solves", "1", "machines trained, each on one combined kernel"),
+    Variable("svm_iterations", "1", "pair updates, and line searches of machines in the primal"),
+    Variable("newton_steps", "1", "linear systems of Newton steps"),
+    Variable("cg_steps", "1", "steps of conjugate gradients"),
     Variable("passes", "1", "how often the requests read the whole bank"),
     Variable("combines", "1", "combined Gram matrices asked for"),
 )
@@ -264,6 +277,13 @@ TRACES = (
         dims=(ITERATION, RANK),
     ),
 )
+STATIONARITY_OF = Variable(
+    STATIONARITY,
+    "1",
+    "relative gain that the method's steps may still bring, which tol limits where the problem is "
+    "not convex; gap is NaN there",
+)
+"""A number of methods whose problem is not convex; other nodes lack it."""
 CHOSEN_KERNEL = Variable("chosen_kernel", "", "name of the kernel that was chosen", "string")
 """A text of methods that choose one kernel; other nodes lack it."""
 COUNTED = (
@@ -271,6 +291,16 @@ COUNTED = (
     Variable("rank", "1", "rank of a kernel by its weight", "int64", (RANK,)),
 )
 """Coordinates of traces, which count from 1."""
+BANK_BYTES = Variable(
+    "bank_bytes", "byte", "Gram matrices of the bank of the split, stored or not", dims=(SPLIT,)
+)
+BUILD_TIMES = (
+    Variable("build_seconds", "s", "time to build the bank of the split, in all tasks together; 0 "
+             "for a bank that is computed again in every pass", dims=(SPLIT,)),
+    Variable("build_cpu_seconds", "s", "processor time to build the bank of the split",
+             dims=(SPLIT,)),
+)  # fmt: skip
+"""Times that come with the runs of a split, and that all of them share."""
 COORDINATES = (
     Variable("split", "1", "index of the train/test split", "int64", (SPLIT,)),
     Variable("repeat", "1", "repetition that the split belongs to", "int64", (SPLIT,)),
@@ -280,6 +310,8 @@ COORDINATES = (
     Variable("n_unlabelled", "1", "number of unlabelled rows", "int64", (SPLIT,)),
     Variable("n_kernels", "1", "number of kernels of the bank", "int64"),
     Variable("n_features", "1", "number of features; 0 for precomputed matrices", "int64"),
+    BANK_BYTES,
+    *BUILD_TIMES,
     Variable("kernel", "", "kernel of the bank", "string", (KERNEL,)),
     Variable("function", "", "kernel function", "string", (KERNEL,)),
     Variable("width", "1", "width of the kernel function, in units of the features as scaled",
@@ -314,6 +346,6 @@ NOT_SCALARS = frozenset(
 """Names that no scalar of a run may take."""
 RESERVED = NOT_SCALARS | {v.name for v in (*ALL_SCORES, *SCALARS, VALIDATION_SECONDS)}
 """Names that no hyperparameter may take."""
-_SHOWN = (*ALL_SCORES, *SCALARS, VALIDATION_SECONDS, CHOSEN_KERNEL, *TEXTS, RUN_ID)
+_SHOWN = (*ALL_SCORES, *SCALARS, STATIONARITY_OF, VALIDATION_SECONDS, CHOSEN_KERNEL, *TEXTS, RUN_ID)
 ORDER = {v.name: place for place, v in enumerate((STATE, *_SHOWN, *_OF_CLASSES, *VECTORS))}
 """Order in which nodes show their variables; those that are not known here come before text."""

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from mkldist.arrays import Floats
-from mkldist.optim.duality_gap import relative_gap
-from mkldist.solvers.base import Solution, StopReason
+from mkldist.solvers.base import STATIONARITY, Solution, StopReason
+from mkldist.solvers.proximity import proximity_of
 
 
 def solution_fields(solutions: Sequence[Solution]) -> dict[str, Any]:
@@ -24,8 +24,9 @@ def solution_fields(solutions: Sequence[Solution]) -> dict[str, Any]:
     Returns
     -------
     dict of str to object
-        Fields by name.  Objectives, bounds and work of several solutions are summed.  The stop
-        reason is that of the first solution that did not converge.
+        Fields by name.  Objectives, bounds and work of several solutions are summed; of their
+        stationarities the largest counts, and a gap they have only together.  The stop reason is
+        that of the first solution that did not converge.
     """
     if len(solutions) > 1:
         return _of_each_class(solutions)
@@ -57,6 +58,7 @@ def _of_each_class(solutions: Sequence[Solution]) -> dict[str, Any]:
     dual = sum(solution.dual_objective for solution in solutions)
     reasons = [solution.stop_reason for solution in solutions]
     early = [reason for reason in reasons if reason is not StopReason.CONVERGED]
+    proximity = proximity_of(solutions)
     work = [solution.counters.as_dict() for solution in solutions]
     return {
         "n_kernels": weights.shape[1],
@@ -66,7 +68,8 @@ def _of_each_class(solutions: Sequence[Solution]) -> dict[str, Any]:
         "bias": math.nan,
         "objective": float(objective),
         "dual_objective": float(dual),
-        "gap": relative_gap(objective, dual),
+        "gap": math.nan,
+        **({"extra": proximity} if STATIONARITY in proximity else proximity),
         "stop_reason": str((early or reasons)[0]),
         "counters": {name: sum(one[name] for one in work) for name in work[0]},
         "trace": _traces([solution.trace for solution in solutions]),

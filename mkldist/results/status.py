@@ -8,14 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mkldist.errors import StoreError
-from mkldist.results.output import (
-    MANIFEST,
-    Claim,
-    OutputFolder,
-    claim_on,
-    manifest_name,
-    no_folder,
-)
+from mkldist.results.manifest import MANIFEST, manifest_name
+from mkldist.results.output import Claim, OutputFolder, claim_on, no_folder
 from mkldist.results.records import RecordStore, RunRecord
 from mkldist.results.schema import MOST_RUNS
 from mkldist.results.state import RunState

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping
+import warnings
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -12,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from mkldist.arrays import Array
 from mkldist.durable import flush_folder, remove_temporaries, temporary_path
-from mkldist.errors import StoreError
+from mkldist.errors import LaterRunsWarning, StoreError
 from mkldist.planning.model import Plan
 from mkldist.results.array_chunks import write_rows
 from mkldist.results.convergence import convergence_documents
 from mkldist.results.coordinates import Coordinate
 from mkldist.results.layout import TreeFacts, TreeLayout, tree_layout
+from mkldist.results.newest import later_runs, later_words
 from mkldist.results.node_variables import check
 from mkldist.results.output import no_folder
 from mkldist.results.records import RecordStore
@@ -25,10 +27,12 @@ from mkldist.results.rows import method_nodes
 from mkldist.results.schema import (
     CLASS,
     GAP_DEFINITION,
+    LATER_RUNS,
     LAYOUT_VERSION,
     MOST_RUNS,
     RUN_ID,
 )
+from mkldist.results.tree_check import NOTE, is_sound
 from mkldist.results.tree_index import damaged
 from mkldist.results.writer import TreeWriter, variable_document
 from mkldist.results.zarr_documents import (
@@ -55,7 +59,7 @@ def prepare(
     plan: Plan,
     facts: TreeFacts,
     records: RecordStore,
-    provenance: Mapping[str, Any] | None = None,
+    provenance: Callable[[], Mapping[str, Any]] | None = None,
 ) -> int:
     """Make the tree of a plan, or bring an existing one up to date with the records.
 
@@ -72,8 +76,9 @@ def prepare(
         Facts that the layout needs beside the plan.
     records : RecordStore
         Records of the sweep.
-    provenance : mapping, optional
-        Versions and machine, as JSON-serialisable facts.
+    provenance : callable, optional
+        Function that returns versions and machine, as JSON-serialisable facts; called only if a new
+        tree is made.
 
     Returns
     -------
@@ -83,15 +88,16 @@ def prepare(
     path = Path(path)
     remove_temporaries(path.parent)
     layout = tree_layout(plan, facts)
-    if _is_of(path, layout.id):
+    if _is_of(path, layout.id) and is_sound(path, path.parent / NOTE):
         try:
-            return _catch_up(TreeWriter(path), records)
+            return catch_up(TreeWriter(path), records)
         except StoreError:
-            pass  # a chunk is damaged, but the records hold all of its values
+            pass  # a chunk was damaged since, but the records hold all of its values
     making = temporary_path(path.parent)
     try:
-        _make(making, layout, _attributes(plan, layout.id, provenance, facts.most_runs))
-        written = _catch_up(TreeWriter(making), records)
+        made_by = {} if provenance is None else provenance()
+        _make(making, layout, _attributes(plan, layout.id, made_by, facts.most_runs))
+        written = catch_up(TreeWriter(making), records)
         _swap(making, path)
     finally:
         shutil.rmtree(making, ignore_errors=True)
@@ -111,7 +117,9 @@ def open_results(path: str | Path) -> xr.DataTree:
     xarray.DataTree
         ``tree["<dataset>/<method>"]`` (``"<dataset>/<bank>/<method>"`` for a sweep of several
         banks) has dims ``split`` and the method's hyperparameters; arrays are read when used.
-        Values that a run has not reported are NaN, and its ``state`` tells why.
+        Values that a run has not reported are NaN, and its ``state`` tells why.  The attribute
+        ``later_runs`` is the number of runs that were recorded after the tree was last written,
+        which is every few seconds of a sweep, and at its end unless it is killed.
         ``tree["<dataset>/<method>/convergence"]`` holds the traces of methods with the setting
         ``trace = true``, along dim ``iteration``, counted from 1.
 
@@ -120,12 +128,27 @@ def open_results(path: str | Path) -> xr.DataTree:
     mkldist.errors.StoreError
         If there are no results or they are damaged.
 
+    Warns
+    -----
+    mkldist.errors.LaterRunsWarning
+        If runs were recorded later.
+
     Examples
     --------
     >>> import mkldist
     >>> tree = mkldist.open_results("results/quickstart")  # doctest: +SKIP
     >>> tree["wdbc/level"].test_error.mean("split")  # doctest: +SKIP
     """
+    tree = read_tree(path)
+    later = later_words(tree.attrs[LATER_RUNS])
+    if later:
+        said = f"{current(path)}: {later} The sweep's command, or 'mkldist export', writes them"
+        warnings.warn(said, LaterRunsWarning, stacklevel=2)
+    return tree
+
+
+def read_tree(path: str | Path) -> xr.DataTree:
+    """Return what :func:`open_results` does, without a warning."""
     import xarray as xr
 
     from mkldist.results.xarray_backend import ResultsBackend
@@ -137,6 +160,7 @@ def open_results(path: str | Path) -> xr.DataTree:
             check(node, f"{store}{node.path}")
     except (ValueError, OSError, KeyError, TypeError, AttributeError, RuntimeError) as error:
         raise damaged(store, error) from error
+    tree.attrs[LATER_RUNS] = later_runs(store)
     return tree
 
 
@@ -189,8 +213,8 @@ def _is_of(path: Path, layout_id: str) -> bool:
         return False
 
 
-def _catch_up(writer: TreeWriter, records: RecordStore) -> int:
-    """Write the records whose state differs from that in the tree."""
+def catch_up(writer: TreeWriter, records: RecordStore) -> int:
+    """Write the records whose state differs from that in the tree; return how many they are."""
     known = writer.states()
     behind = writer.in_order(
         run_id for run_id, state in records.ids().items() if known.get(run_id, state) is not state
@@ -250,7 +274,7 @@ def _coordinate_document(coordinate: Coordinate) -> Document:
 
 
 def _attributes(
-    plan: Plan, layout_id: str, provenance: Mapping[str, Any] | None, most_runs: int
+    plan: Plan, layout_id: str, provenance: Mapping[str, Any], most_runs: int
 ) -> dict[str, str | int]:
     """Return the attributes of the root: only text and numbers, as netCDF allows no others."""
     return {
@@ -264,7 +288,7 @@ def _attributes(
         "mkldist_version": metadata.version("mkldist"),
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "spec": plan.spec.model_dump_json(exclude_defaults=True),
-        "provenance": json.dumps(dict(provenance or {}), sort_keys=True),
+        "provenance": json.dumps(dict(provenance), sort_keys=True),
         **({MOST_RUNS: most_runs} if most_runs else {}),
     }
 

@@ -12,11 +12,12 @@ from mkldist.arrays import Array
 from mkldist.errors import StoreError
 from mkldist.natural_order import natural_path_key
 from mkldist.results.array_chunks import read_part, write_rows
-from mkldist.results.schema import RUN_ID, STATE
+from mkldist.results.schema import CLASS, RUN_ID, STATE, VECTORS
 from mkldist.results.state import RunState
 from mkldist.results.zarr_documents import COORDINATE_NAMES, Document, read_root
 
 Place = tuple[int, ...]
+_VECTORS = {variable.name for variable in VECTORS}
 
 
 class TreeIndex:
@@ -33,6 +34,8 @@ class TreeIndex:
         Dims of the runs of each method's node, by its path.
     scalars : dict of str to set of str
         Names of the variables of each node with one number per run, coordinates left out.
+    of_classes : dict of str to set of str
+        Names of those with numbers or a text of each class.
     places : dict of str to (str, tuple of int)
         Node and index of each run by its id.
 
@@ -46,6 +49,7 @@ class TreeIndex:
         self.path = Path(path)
         self.nodes: dict[str, dict[str, int]] = {}
         self.scalars: dict[str, set[str]] = {}
+        self.of_classes: dict[str, set[str]] = {}
         self.reopen()
         self.places: dict[str, tuple[str, Place]] = {
             str(run_id): (node, place)
@@ -66,11 +70,14 @@ class TreeIndex:
             if path.endswith(f"/{RUN_ID.name}")
         }
         self.scalars = {node: set() for node in self.nodes}
+        self.of_classes = {node: set() for node in self.nodes}
         for path, document in self._documents.items():
             node, _, name = path.rpartition("/")
             dims = self.nodes.get(node)
             if dims and _sizes(document) == dims and document["data_type"] == "float64":
                 self.scalars[node].add(name)
+            elif dims and CLASS in _sizes(document) and name not in _VECTORS:
+                self.of_classes[node].update([name] * (name != CLASS))
         for node, names in self.scalars.items():
             names.difference_update(self.coordinates(node))
 
@@ -136,11 +143,13 @@ class TreeIndex:
 def damaged(path: Path, error: BaseException) -> StoreError:
     """Return the error for a tree that cannot be read."""
     said = " ".join(str(error).split())
+    tree = next((p for p in (path, *path.parents) if p.suffix == ".zarr"), path)
     return StoreError(
         str(path),
         f"results that cannot be read ({type(error).__name__}: {said[:200]})",
         "results as a sweep writes them",
-        "Delete the results.zarr and repeat the sweep's command: it is made anew from the records",
+        f"Repeat the sweep's command, or run 'mkldist verify {tree.parent} --repair': "
+        "it is made anew from the records",
     )
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from mkldist.arrays import Array
+from mkldist.results.array_chunks import fill_of, write_rows
 from mkldist.results.convergence import make_room, trace_shape, traces_of
 from mkldist.results.reported import (
     OF_CLASS,
@@ -22,6 +24,7 @@ from mkldist.results.reported import (
 )
 from mkldist.results.run_record import RunRecord
 from mkldist.results.schema import (
+    BUILD_TIMES,
     CHOSEN_KERNEL,
     CLASS,
     COEFFICIENTS,
@@ -38,6 +41,7 @@ from mkldist.results.schema import (
 from mkldist.results.state import RunState
 from mkldist.results.tree_index import Place, TreeIndex
 from mkldist.results.zarr_documents import (
+    Document,
     add_arrays,
     array_document,
     run_chunks,
@@ -102,11 +106,13 @@ class TreeWriter:
         self._add_missing(node, {name for given in values.values() for name in given} | {*of_texts})
         self._add_classes(node, placed.values())
         region = _Region(self._index, node, placed)
+        region.begin()
         for name in self._index.scalars[node]:
             region.write(name, {p: given.get(name, np.nan) for p, given in values.items()})
         for name in of_texts:
             if name != STATE.name:
                 region.write(name, {place: given.get(name, "") for place, given in texts.items()})
+        self._write_build_times(node, placed)
         self._write_vectors(node, placed)
         self._write_classes(node, placed)
         self._write_traces(node, placed)
@@ -129,6 +135,23 @@ class TreeWriter:
             self._names[above] = self._index.read(above, KERNEL).tolist() if known else []
         return self._names[above]
 
+    def _write_build_times(self, node: str, placed: Mapping[Place, RunRecord]) -> None:
+        """Write the build times of the banks of splits, which all runs of a split tell alike.
+
+        A run on a share of the training rows of its split has a bank of its own, which they leave
+        out.
+        """
+        for name in (time.name for time in BUILD_TIMES):
+            told = {
+                split: record.times[name]
+                for (split, *_), record in placed.items()
+                if name in record.times and record.split == split
+            }
+            values = self._index.read(node, name) if told else np.empty(0)
+            if any(values[split] != seconds for split, seconds in told.items()):
+                values[[*told]] = [*told.values()]
+                self._index.write(node, name, (), values)
+
     def _write_vectors(self, node: str, placed: Mapping[Place, RunRecord]) -> None:
         for variable, vector in _VECTORS.items():
             if self._index.holds(node, variable.name):
@@ -138,8 +161,7 @@ class TreeWriter:
 
     def _write_classes(self, node: str, placed: Mapping[Place, RunRecord]) -> None:
         """Write the values of each class."""
-        names = dict.fromkeys(name for record in placed.values() for name in record.of_classes)
-        for name in names:
+        for name in self._index.of_classes[node]:
             nothing = np.full(self._index.shape_of_run(node, name), np.nan)
             values = {p: r.of_classes.get(name, nothing) for p, r in placed.items()}
             if name == OF_CLASS:
@@ -166,8 +188,7 @@ class TreeWriter:
             f"{node}/{variable.name}": variable_document(variable, dims, {})
             for variable in map(reported, missing)
         }
-        add_arrays(self._index.path, documents)
-        self._index.reopen()
+        self._add(node, documents)
 
     def _add_classes(self, node: str, records: Iterable[RunRecord]) -> None:
         """Add variables for scalars of each class that the schema does not know."""
@@ -180,8 +201,25 @@ class TreeWriter:
             f"{node}/{name}": variable_document(reported_of_classes(name), dims, {CLASS: n})
             for name, n in sorted(missing.items())
         }
+        self._add(node, documents)
+
+    def _add(self, node: str, documents: Mapping[str, Document]) -> None:
+        """Add variables, after chunks without values for the splits that have begun.
+
+        So every variable has a chunk wherever there are states, and a chunk that is lost is seen.
+        """
+        for split in filter(partial(_has_begun, self._index, node), range(self._n_splits(node))):
+            for path, document in documents.items():
+                shape, dtype = document["shape"][1:], document["data_type"]
+                kind = object if dtype == "string" else dtype
+                nothing = np.full(shape, fill_of(document), dtype=kind)
+                folder = self._index.path / path
+                write_rows(folder, document, (split,), nothing, self._index.path.parent)
         add_arrays(self._index.path, documents)
         self._index.reopen()
+
+    def _n_splits(self, node: str) -> int:
+        return next(iter(self._index.nodes[node].values()))
 
 
 class _Region:
@@ -194,6 +232,16 @@ class _Region:
         for split, *rest in places:
             self._by_split[split].add(tuple(rest))
 
+    def begin(self) -> None:
+        """Write the states of splits that have none yet, so that their values do not come first.
+
+        A chunk of states that is absent beside others of its split is then known to be lost.
+        """
+        for split in self._by_split:
+            if not _has_begun(self._index, self._node, split):
+                states = self._index.read(self._node, STATE.name, (split,))
+                self._index.write(self._node, STATE.name, (split,), states)
+
     def write(self, name: str, values: Mapping[Place, Any]) -> None:
         """Write values to their places, and leave the other places of the region as they are."""
         for split, rests in self._by_split.items():
@@ -204,6 +252,12 @@ class _Region:
             for rest in rests:
                 block[rest] = values[split, *rest]
             self._index.write(self._node, name, (split,), block)
+
+
+def _has_begun(index: TreeIndex, node: str, split: int) -> bool:
+    """Return True if the states of a split of a node are written."""
+    folder = index.path / node / STATE.name / "c" / str(split)
+    return folder.joinpath(*("0" for _ in [*index.nodes[node]][1:])).is_file()
 
 
 def _write_arrays(index: TreeIndex, node: str, name: str, values: Mapping[Place, Array]) -> None:

@@ -75,7 +75,7 @@ def build_banks(
     """
     from mkldist.run.sweep_loop import Work
 
-    options = connect_options or ConnectOptions()
+    options = (connect_options or ConnectOptions()).of_execution(spec.execution)
     plan, resolved = planned(spec, origin, data_dirs, options, allow_code=allow_code)
     path = output_path(spec, output)
     root = banks_root(spec, path)

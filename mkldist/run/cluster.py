@@ -1,27 +1,20 @@
-"""Connections to workers: on this machine, of a running scheduler, or of a cluster from a file.
-
-A cluster file is YAML::
-
-    class: dask_jobqueue.SLURMCluster   # dotted path of a distributed cluster class
-    workers: 4                          # number of workers, unless the caller gives one
-    options: {cores: 1, memory: 4GiB}   # keyword arguments of the class
-"""
+"""Connections to workers: on this machine, of a running scheduler, or of a cluster from a file."""
 
 from __future__ import annotations
 
-import importlib
 import logging
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mkldist.errors import ClusterError, SpecError, nearest
+from mkldist.errors import ClusterError, SpecError
 from mkldist.processors import n_processors
 from mkldist.run import fork_server
-from mkldist.run.interrupts import delayed_interrupts, own_handlers
+from mkldist.run.cluster_file import ClusterFile, not_started, read_cluster_file, started
+from mkldist.run.interrupts import delayed_interrupts
 from mkldist.run.scheduler_address import CONNECT_SECONDS, check_answers, no_scheduler
 from mkldist.run.thread_worker import thread_worker
 
@@ -30,7 +23,6 @@ if TYPE_CHECKING:
 
 CLOSE_SECONDS = 10
 LOCAL_HOST = "127.0.0.1"
-CLUSTER_FILE_KEYS = ("class", "options", "workers")
 
 # By default Dask makes malloc return freed memory to the system at every chance.  Each temporary
 # matrix then needs fresh pages, which doubles the time of a batch: keep memory for the next matrix.
@@ -109,6 +101,12 @@ class ConnectOptions:
         workers = min(default_workers(self.threads_per_worker), n_tasks)
         return replace(self, n_workers=max(1, workers))
 
+    def of_execution(self, execution: str) -> ConnectOptions:
+        """Return options for an execution: isolated runs have this machine for themselves."""
+        if execution != "isolated" or not self.are_local:
+            return self
+        return replace(self, n_workers=1, threads_per_worker=1)
+
     def expected_threads(self) -> int:
         """Return the number of tasks that workers will do at the same time; 0 if it is unknown.
 
@@ -142,28 +140,6 @@ class ConnectOptions:
             self.threads_per_worker,
             self.dashboard_port,
         )
-
-
-@dataclass(frozen=True)
-class ClusterFile:
-    """Content of a cluster file.
-
-    Parameters
-    ----------
-    where : str
-        Path of the file, for messages.
-    cls : str
-        Dotted path of the cluster class.
-    workers : int, optional
-        Number of workers.
-    options : mapping of str to object
-        Keyword arguments of the class.
-    """
-
-    where: str
-    cls: str
-    workers: int | None = None
-    options: Mapping[str, Any] = field(default_factory=dict)
 
 
 @contextmanager
@@ -232,66 +208,6 @@ def connect(
         yield client
 
 
-def read_cluster_file(path: Path) -> ClusterFile:
-    """Read and check a cluster file.
-
-    Raises
-    ------
-    mkldist.errors.SpecError
-        When it is missing, not YAML, or has other keys than ``class``, ``workers``, ``options``.
-    """
-    import yaml
-
-    where = str(path)
-    try:
-        content = yaml.safe_load(path.read_text())
-    except OSError as error:
-        found = f"a file that cannot be read ({error.strerror or error})"
-        raise SpecError(where, found, "a cluster file") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise SpecError(where, f"text that is not YAML: {error}", "a cluster file") from error
-    if not isinstance(content, dict):
-        raise SpecError(where, "no mapping", "keys class, options and, if wanted, workers")
-    for key in content:
-        if key not in CLUSTER_FILE_KEYS:
-            expected = "one of " + ", ".join(CLUSTER_FILE_KEYS)
-            raise SpecError(
-                where, f"the unknown key {key!r}", expected, nearest(str(key), CLUSTER_FILE_KEYS)
-            )
-    options, workers = content.get("options") or {}, content.get("workers")
-    if not isinstance(content.get("class"), str):
-        raise SpecError(
-            f"{where}: class", repr(content.get("class")), "such as dask_jobqueue.SLURMCluster"
-        )
-    if not isinstance(options, dict):
-        raise SpecError(f"{where}: options", repr(options), "keyword arguments of the class")
-    if workers is not None and (not isinstance(workers, int) or workers < 1):
-        raise SpecError(f"{where}: workers", repr(workers), "a number of workers")
-    return ClusterFile(where, content["class"], workers, options)
-
-
-def cluster_class(description: ClusterFile) -> Any:
-    """Import the class that a cluster file names.
-
-    Raises
-    ------
-    mkldist.errors.SpecError
-        When there is no such class here.
-    """
-    module, _, name = description.cls.rpartition(".")
-    try:
-        with own_handlers():
-            return getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError, ValueError) as error:
-        hint = "Install it with: pip install 'mkldist[cluster]'" if "jobqueue" in module else ""
-        raise SpecError(
-            f"{description.where}: class",
-            f"{description.cls}, which cannot be imported ({error})",
-            "the dotted path of an installed cluster class",
-            hint,
-        ) from error
-
-
 def _check_port(port: int, *, alone: bool) -> None:
     """Refuse a port that another program has, or that another scheduler chooses for itself."""
     where = f"--dashboard-port {port}"
@@ -311,29 +227,18 @@ def _start(
     description: ClusterFile | None, n_workers: int | None, threads: int, dashboard_port: int
 ) -> Any:
     """Start the cluster of a file, or workers of this machine."""
-    where, what, expected = "workers", "worker processes of this machine", "processes that stay"
-    hint = "In Python, workers=0 needs no other process"
     if description is not None:
-        where, what, expected = description.where, description.cls, "a cluster that starts"
-        hint = "Check its options"
+        return started(description, n_workers)
     try:
-        if description is None:
-            return _local_cluster(n_workers or default_workers(threads), threads, dashboard_port)
-        cluster = cluster_class(description)(**description.options)
-        wanted = n_workers or description.workers
-        if wanted is not None:
-            # Unlike a fixed scale, adapt replaces a job that was cancelled or ran out of time.
-            cluster.adapt(minimum=wanted, maximum=wanted)
-    except SpecError:
-        raise
+        return _local_cluster(n_workers or default_workers(threads), threads, dashboard_port)
     except Exception as error:
-        raise ClusterError(
-            where,
-            f"{what} that did not start: {type(error).__name__}: {error}",
-            expected,
-            f"{hint}. Repeat the command to do the rest of the sweep",
+        raise not_started(
+            "workers",
+            "worker processes of this machine",
+            error,
+            "processes that stay",
+            "In Python, workers=0 needs no other process",
         ) from error
-    return cluster
 
 
 def _local_cluster(n_workers: int, threads: int, dashboard_port: int) -> Any:

@@ -135,7 +135,7 @@ def _linear_algebra() -> Finding:
 
 
 def _compiled_code() -> Finding:
-    from mkldist.machines.svm import slack_rounding
+    from mkldist.machines.hinge import slack_rounding
 
     one: Any = slack_rounding  # any compiled function knows where numba keeps its code
     folder = Path(one.stats.cache_path)

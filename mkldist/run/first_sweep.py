@@ -123,6 +123,12 @@ def _roles(look: FirstLook) -> Iterator[str]:
         reasons = {_reason(column): None for column in look.ignored}
         names = [column.name for column in look.ignored]
         yield _said(f"ignore = {spelled(names, None)}", ", ".join(reasons))
+    texts = [column.name for column in look.ignored if column.holds_texts]
+    if texts:
+        yield _said(
+            f"# texts = {spelled(texts, None)}",
+            'instead of ignore, for kernels with function = "spectrum"',
+        )
     if look.categorical:
         names = [column.name for column in look.categorical]
         yield _said(f"categorical = {spelled(names, None)}", "a feature for each value")
@@ -132,11 +138,19 @@ def _roles(look: FirstLook) -> Iterator[str]:
         yield _said('impute = "median"', f"of each training part; {where} miss values")
     for group in look.columns[look.label].alike:
         yield f"# NOTE: the classes {' and '.join(map(repr, group))} differ in capitals alone"
+    for column in look.others:
+        if (value := column.repeated) is not None and look.id is None:
+            count = column.counts[value]
+            yield (
+                f"# NOTE: {column.name!r} would name the rows, but {value!r} occurs {count} times"
+            )
 
 
 def _reason(column: Column) -> str:
     if column.holds_dates:
         return "dates"
+    if column.holds_texts:
+        return "texts"
     return "another name of the rows" if column.names_rows else "texts that differ in most rows"
 
 

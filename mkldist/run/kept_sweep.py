@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from mkldist.data.given_files import SUFFIX, GivenData
 from mkldist.durable import make_folder, remove_temporaries, write_file, writing
 from mkldist.results.output import OutputFolder
+from mkldist.run.sealed_words import sealed_words
 
 
 def file_name(dataset: str, data: GivenData) -> str:
@@ -53,8 +54,9 @@ class KeptSweep:
             for file in wanted.keys() - there:
                 self.data[wanted[file]].save(folder.data / file)
             # The sweep file names the data, so that it is written after them.
-            if not folder.sweep_file.exists() or folder.sweep_file.read_text() != self.text:
-                write_file(folder.sweep_file, [self.text.encode()])
+            words = sealed_words(self.text)
+            if not folder.sweep_file.exists() or folder.sweep_file.read_bytes() != words:
+                write_file(folder.sweep_file, [words])
             for file in there - wanted.keys():
                 (folder.data / file).unlink(missing_ok=True)
         before = {_dataset(file) for file in there - wanted.keys()}

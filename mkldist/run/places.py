@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 
+from mkldist.counted import counted
+from mkldist.data.listing import first_of
 from mkldist.errors import StoreError, nearest
-from mkldist.results.output import OutputFolder, manifest_file
+from mkldist.results.manifest import read_manifest
+from mkldist.results.output import OutputFolder
 from mkldist.spec.load import load_sweep
 from mkldist.spec.model import SweepSpec
 from mkldist.spec.shipped import sweep_file
 
 RESULTS = Path("results")
 BANKS = "banks"
+SHOWN = 8
 
 
 def output_path(spec: SweepSpec, output: Path | None = None) -> Path:
@@ -30,13 +35,15 @@ def banks_root(spec: SweepSpec, output: Path) -> str:
     return given if "://" in given else str(Path(given).absolute())
 
 
-def results_of(given: Path) -> Path:
+def results_of(given: Path, *, several: bool = False) -> Path:
     """Return the output folder of a sweep.
 
     Parameters
     ----------
     given : Path
         The folder, the ``results.zarr`` in it, the sweep's file, or its name.
+    several : bool
+        Take a folder that holds those of several sweeps too.
 
     Raises
     ------
@@ -51,10 +58,20 @@ def results_of(given: Path) -> Path:
         if OutputFolder(folder).manifest.is_file():
             return folder
     if given.is_dir():
+        if not several:
+            _refuse_folder_of_sweeps(given)
         return given
     file = sweep_file(given)
     if file.is_file():
-        return output_path(load_sweep(file))
+        folder = output_path(load_sweep(file))
+        if not folder.exists():
+            raise StoreError(
+                str(folder),
+                "no such folder",
+                "the output folder of a sweep",
+                f"Run the sweep first: mkldist sweep {quote(str(given))}",
+            )
+        return folder
     known = [path.parent.name for path in RESULTS.glob(f"*/{OutputFolder(RESULTS).manifest.name}")]
     raise StoreError(
         str(given),
@@ -64,6 +81,20 @@ def results_of(given: Path) -> Path:
     )
 
 
+def _refuse_folder_of_sweeps(given: Path) -> None:
+    """Refuse a folder that holds results of sweeps, and is none itself; name them."""
+    manifest = OutputFolder(given).manifest.name
+    inside = [given / name for name in ("", RESULTS)]
+    found = sorted(path.parent for one in inside for path in one.glob(f"*/{manifest}"))
+    if found:
+        raise StoreError(
+            str(given),
+            f"a folder with the results of {counted(len(found), 'sweep')}",
+            "the results of one",
+            f"Name it: {first_of([str(path) for path in found], SHOWN)}",
+        )
+
+
 def sweep_file_of(given: Path) -> Path:
     """Return the sweep file that a path or name means.
 
@@ -71,12 +102,16 @@ def sweep_file_of(given: Path) -> Path:
     ----------
     given : Path
         The file, its name, or the folder or name of its results; others are returned unchanged.
+
+    Raises
+    ------
+    mkldist.errors.OutputError
+        If the folder's manifest is damaged.
     """
     file = sweep_file(given)
     if file.is_file():
         return file
     for folder in (given, RESULTS / given):
-        made_from = manifest_file(folder)
-        if made_from is not None:
-            return made_from
+        if OutputFolder(folder).manifest.is_file():
+            return read_manifest(folder).file or given
     return given

@@ -18,7 +18,7 @@ def round_note(rounds: Rounds) -> str:
         Rounds of a sweep with a search, of which some runs are recorded.
     """
     found: dict[tuple[str, ...], list[tuple[float, Values]]] = {}
-    one_bank = len(rounds.spec.banks) == 1
+    one_bank = len(rounds.spec.sized_banks) == 1
     for (dataset, bank, key, _), best in rounds.best().items():
         path = (dataset, key) if one_bank else (dataset, bank, key)
         found.setdefault(path, []).append(best)

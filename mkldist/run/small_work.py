@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 
 from mkldist.methods.registry import METHODS
-from mkldist.planning.model import BatchPlan, Plan
+from mkldist.planning.model import BankPlan, BatchPlan, Plan
 from mkldist.spec.model import SweepSpec
 from mkldist.worker.warm_up import OWN_METHODS
 
@@ -66,8 +66,26 @@ def expected_seconds(plan: Plan, batches: Iterable[BatchPlan]) -> float:
     passes = plan.estimated_passes / max(1, len(plan.batches))
     seconds = 0.0
     for batch in batches:
-        bank, n_solvers = banks[batch.bank], sum(run.n_jobs for run in batch.runs)
-        speed = BYTES_A_SECOND if bank.stored else RECOMPUTED_BYTES_A_SECOND
-        machine = FACTORISATIONS * bank.n_points**3 / 3 / FLOPS_A_SECOND
-        seconds += passes * bank.n_bytes / speed + n_solvers * (SECONDS_OF_A_SOLVER + machine)
+        n_solvers = sum(run.n_jobs for run in batch.runs)
+        seconds += bank_seconds(banks[batch.bank], passes, n_solvers)
     return seconds
+
+
+def bank_seconds(bank: BankPlan, passes: float, n_solvers: int) -> float:
+    """Return the seconds of one thread that runs on a bank are expected to take, roughly.
+
+    A second is 4 GB of passes over stored kernels, 0.4 GB of passes that compute kernels, or 20
+    solvers; each solver also takes the time of 50 factorisations of its Gram matrix.
+
+    Parameters
+    ----------
+    bank : BankPlan
+        The bank.
+    passes : float
+        Passes over the bank.
+    n_solvers : int
+        Solvers of all runs.
+    """
+    speed = BYTES_A_SECOND if bank.stored else RECOMPUTED_BYTES_A_SECOND
+    machine = FACTORISATIONS * bank.n_points**3 / 3 / FLOPS_A_SECOND
+    return passes * bank.n_bytes / speed + n_solvers * (SECONDS_OF_A_SOLVER + machine)

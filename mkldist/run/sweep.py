@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mkldist.counted import counted
 from mkldist.durable import writing
 from mkldist.figures.sweep_figures import draw_figures, undrawable_runs
 from mkldist.gram.bank_users import using_banks
@@ -134,18 +135,23 @@ def run_sweep(
     KeyboardInterrupt
         After the cluster is closed; it says how many runs are recorded and how to resume.
     """
-    options, path = connect_options or ConnectOptions(), output_path(spec, output)
+    asked, path = connect_options or ConnectOptions(), output_path(spec, output)
+    options = asked.of_execution(spec.execution)
     # Workers' imports take seconds, so they begin while this process plans, unless the sweep may be
     # finished, since its folder exists, or be so small that it needs no other processes.
     if not path.exists() and (not options.are_default or n_settings(spec) >= MANY_RUNS):
         options.prepare()
     rounds = sweep_rounds(spec, origin, data_dirs, options, kept.data, allow_code=allow_code)
-    with claimed(path, spec.name, origin) as folder:
+    words = spec.model_dump_json(exclude_defaults=True)
+    with claimed(path, spec.name, origin, words) as folder:
         changed = kept.write(folder)
         sweep = _Sweep(rounds, folder)
         before = sweep.open(retry_failed=retry_failed)
+        changed += sweep.set_aside(before)
         if len(before) < len(sweep.plan.runs):
             with using_banks(sweep.noted_root()), make_progress(console) as progress:
+                if not asked.are_default and options.expected_threads() < asked.expected_threads():
+                    progress.note("isolated runs go one at a time, with one worker")
                 for line in changed:
                     progress.note(line)
                 sweep.work(before, options, progress, resume_command or f"mkldist sweep {origin}")
@@ -189,6 +195,23 @@ class _Sweep:
         """Return the number of recorded runs that are not in the plan."""
         return len(self.store.ids().keys() - {run.id for run in self.plan.runs})
 
+    def set_aside(self, recorded: Collection[str]) -> list[str]:
+        """Return a line if the folder holds runs of another sweep of this name, and none of this.
+
+        Parameters
+        ----------
+        recorded : collection of str
+            The recorded runs of the plan.
+        """
+        others = 0 if recorded else self.others()
+        if not others:
+            return []
+        runs = counted(others, "run is", "runs are")
+        return [
+            f"{self.folder.path} holds another sweep of the name {self.spec.name!r}, or this one "
+            f"before its file changed: its {runs} set aside, not removed. To keep both, rename one"
+        ]
+
     def open(self, *, retry_failed: bool) -> dict[str, RunState]:
         """Make the tree of results or bring it up to date; return the recorded runs.
 
@@ -214,7 +237,7 @@ class _Sweep:
         with writing(self.folder.path):
             path = self.folder.results
             facts = tree_facts(self.rounds)
-            prepare(path, self.plan, facts, self.store, environment())
+            prepare(path, self.plan, facts, self.store, environment)
             in_tree = TreeWriter(path).states()
             recorded = self.recorded()
             for run_id in [i for i in recorded if not in_tree[i].is_recorded]:
@@ -292,9 +315,11 @@ class _Sweep:
     ) -> AbstractContextManager[None]:
         """Return a context in which a process compiles what runs on workers of this machine need.
 
-        Meanwhile workers start and build banks.
+        Meanwhile workers start and build banks.  Isolated runs wait until their own worker has
+        compiled, so that nothing runs beside them.
         """
-        if options.in_this_process or not options.are_local:
+        isolated = self.spec.execution == "isolated"
+        if isolated or options.in_this_process or not options.are_local:
             return nullcontext()
         banks = {bank.id: bank for bank in self.plan.banks}
         wanted: dict[Specimen, dict[str, Any]] = {}
@@ -336,8 +361,9 @@ class _Sweep:
     def _opening(self, n_runs: int) -> str:
         """Return the first line of the progress."""
         before = len(self.rounds.most.runs) - n_runs
-        recorded = f", {before} are recorded already" if before else ""
-        runs = f"{'at most ' * (self.spec.search is not None)}{n_runs} runs to do"
+        are = "is" if before == 1 else "are"
+        recorded = f", {before} {are} recorded already" if before else ""
+        runs = f"{'at most ' * (self.spec.search is not None)}{counted(n_runs, 'run')} to do"
         return f"{self.spec.name}: {runs}{recorded}; output in {self.folder.path}"
 
     def _all_runs(self) -> str:

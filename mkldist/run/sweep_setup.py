@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from mkldist.data.given_files import GivenData
+from mkldist.data.raw import physical_memory
 from mkldist.planning.model import Plan
 from mkldist.resolve.code_check import check_code
 from mkldist.resolve.memory_limit import check_memory, parse_memory
@@ -77,6 +78,7 @@ def sweep_rounds(
         For input that cannot be used.
     """
     check_names(spec)
+    options = options.of_execution(spec.execution)
     memory_limit = parse_memory(spec.memory)
     if memory_limit is not None:
         memory_limit //= options.threads_per_worker
@@ -84,7 +86,8 @@ def sweep_rounds(
     resolved = replace(resolve(spec, data_dirs, origin.parent, given), code=code)
     n_threads = options.expected_threads() or default_workers()
     rounds = Rounds(spec, resolved, n_threads, memory_limit)
-    check_memory(rounds.most, options.threads_per_worker)
+    available = physical_memory() if options.are_local else None
+    check_memory(rounds.most, options.threads_per_worker, available)
     return rounds
 
 

@@ -25,9 +25,9 @@ def tree_facts(rounds: Rounds) -> TreeFacts:
     splits = {
         name: own[: resolved.facts[name].n_splits] for name, (_, own) in resolved.datasets.items()
     }
-    entries = {entry.name: entry for entry in spec.datasets}
+    entries = {entry.name: entry for entry in spec.sized_datasets}
     rows_kept = spec.outputs.predictions or spec.outputs.coefficients
-    banks = {bank.label: bank for bank in spec.banks}
+    banks = {bank.label: bank for bank in spec.sized_banks}
     return TreeFacts(
         dims=resolved.dims,
         kernels={

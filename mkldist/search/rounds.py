@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import cached_property, partial
 
 from mkldist.planning.batches import without
-from mkldist.planning.costs import typical_passes
+from mkldist.planning.costs import passes_by_bank, typical_passes
 from mkldist.planning.model import BatchPlan, Place, Plan, Proposal, RunPlan
 from mkldist.planning.planner import make_plan
 from mkldist.resolve.resolved import Resolved
@@ -84,8 +84,8 @@ class Rounds:
         seed = self.spec.seed if search.seed is None else search.seed
         return {
             (dataset.name, bank.label, key, split): Study(grid.space, search, seed, self._ask)
-            for dataset in self.spec.datasets
-            for bank in self.spec.banks
+            for dataset in self.spec.sized_datasets
+            for bank in self.spec.sized_banks
             for key, grid in self.resolved.grids.items()
             if grid.space is not None
             for split in range(self.resolved.facts[dataset.name].n_splits)
@@ -98,6 +98,21 @@ class Rounds:
         Its passes are those of all rounds.  The settings of later rounds are drawn at random.
         """
         return self._ahead[0]
+
+    @property
+    def passes_by_bank(self) -> dict[tuple[str, str], int]:
+        """Passes that are expected over each bank, by data set and label of the bank.
+
+        With a search they are those of the rounds so far.
+        """
+        plan = self.plan
+        return passes_by_bank(
+            self.spec.execution,
+            plan.banks,
+            plan.batches,
+            self.resolved.grids,
+            self._memory_limit,
+        )
 
     @property
     def later_banks(self) -> frozenset[str]:

@@ -35,13 +35,12 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from mkldist.arrays import Floats, Ints
 from mkldist.counters import Counters
@@ -51,8 +50,8 @@ from mkldist.gram.requests import Request
 from mkldist.memory import ProblemSize, SolverMemory
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.solvers.clock import Clock
+from mkldist.solvers.kept_arrays import KeptArrays
 from mkldist.solvers.path import Path
-from mkldist.solvers.range import within_range
 from mkldist.solvers.refusals import (
     LEARNS_CLASSES_APART,
     NEEDS_GRAPH,
@@ -64,13 +63,13 @@ from mkldist.solvers.refusals import (
     refused_labels,
     too_many_folds,
 )
+from mkldist.solvers.solver_params import SolverParams
 from mkldist.solvers.trace import ACTIVE_THRESHOLD
 from mkldist.target import Target
 
 Steps = Generator[Request, Any, "Solution"]
 USUAL_PASSES = 40
-
-Effects = Mapping[str, tuple[str, tuple[object, ...]]]
+STATIONARITY = "stationarity"
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,6 +97,8 @@ class Problem:
         default as many as its parameters say.
     groups : (M,) intp, optional
         Group of each kernel, only for methods with ``takes_groups``.
+    kept : KeptArrays, optional
+        Arrays that solvers of the same batch share; without it, each solver makes its own.
     spread : callable, optional
         Turns weights of the solver's kernels into those of the bank's, which a trace records; by
         default they are the same.
@@ -111,6 +112,7 @@ class Problem:
     weights: Floats | None = None
     spare_bytes: int | None = None
     groups: Ints | None = None
+    kept: KeptArrays | None = None
     spread: Callable[[Floats], Floats] | None = None
 
     @property
@@ -130,70 +132,6 @@ class StopReason(enum.StrEnum):
     MAX_ITER = "max_iter"
     TIME_LIMIT = "time_limit"
     STALLED = "stalled"
-
-
-class SolverParams(BaseModel):
-    """Parameters that every method has; a method adds its own by subclassing.
-
-    Infinity means no limit: only a parameter whose default is infinity takes it, see
-    :mod:`mkldist.solvers.settings`.
-    """
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, defer_build=True)
-
-    effective_with: ClassVar[Effects] = {}
-    """Parameters that matter only while another parameter has one of some values.
-
-    The name of such a parameter maps to the name of the other one and these values.
-    """
-
-    weigh_regularizer: ClassVar[tuple[str, ...]] = ()
-    """Parameters that multiply the regulariser, where those of most methods multiply the loss."""
-
-    tol: float = Field(0.01, gt=0, description="relative duality gap at which to stop")
-    max_iter: int = Field(500, ge=1, description="limit on outer iterations")
-    time_limit: float = Field(
-        math.inf,
-        gt=0,
-        allow_inf_nan=True,
-        description="limit on seconds of the solver's time",
-    )
-    trace: bool = Field(False, description="record objective, bounds and weights per iteration")
-
-    @field_validator("*")
-    @classmethod
-    def _in_range(cls, value: Any) -> Any:
-        return within_range(value)
-
-    @property
-    def target(self) -> Target:
-        """Kind of labels that the method learns; a method with several losses overrides it."""
-        return Target.CLASSES
-
-    @property
-    def chosen_folds(self) -> int:
-        """Folds of the method's own cross-validation that the user chose; 0 if none were chosen.
-
-        A method that has folds cuts their default number to the data.
-        """
-        return 0
-
-    @property
-    def gives_log_odds(self) -> bool:
-        """True if the decision function of two classes is the logarithm of the odds of +1."""
-        return False
-
-    @property
-    def criterion(self) -> str:
-        """Name in ``Solution.extra`` of what `tol` limits; empty where it is the relative gap."""
-        return ""
-
-    def has_effect(self, name: str) -> bool:
-        """Return True if a parameter matters, given the values of the others."""
-        if name not in self.effective_with:
-            return True
-        other, values = self.effective_with[name]
-        return getattr(self, other) in values
 
 
 def reason_to_stop(
@@ -217,6 +155,21 @@ def reason_to_stop(
     if problem.clock.past(params.time_limit):
         return StopReason.TIME_LIMIT
     return StopReason.STALLED if stalled else None
+
+
+def reason_at_end(params: SolverParams, gap: float, stop: StopReason | None) -> StopReason:
+    """Return why a run ended, for a method whose rule may ask for more than a gap within `tol`.
+
+    Parameters
+    ----------
+    params : SolverParams
+        Tolerance.
+    gap : float
+        Relative gap of the solution that is returned.
+    stop : StopReason or None
+        The reason of :func:`reason_to_stop`; None after the last iteration that is allowed.
+    """
+    return StopReason.CONVERGED if gap <= params.tol else stop or StopReason.MAX_ITER
 
 
 Params = TypeVar("Params", bound=SolverParams)
@@ -250,7 +203,8 @@ class Solution:
     trace : dict of str to array
         One entry per outer iteration with ``params.trace``; else empty.
     extra : dict of str to float
-        Further scalars that a method reports, by name.
+        Further scalars that a method reports, by name.  With ``stationarity`` among them, the
+        problem is not convex: tol limits this number, and the gap is NaN.
     kernel_coefficients : (S, n) float64, optional
         Expansion coefficients of each kernel of non-zero weight, in order, where they differ.
     state : object, optional
@@ -277,14 +231,31 @@ class Solution:
         """Return stop reason, objective, gap and number of kernels in one line, without arrays."""
         n_active, n = np.count_nonzero(self.kernel_weights), len(self.kernel_weights)
         return (
-            f"<Solution: {self.stop_reason} at {self.objective:.6g}, gap {self.gap:.2g}, "
+            f"<Solution: {self.stop_reason} at {self.objective:.6g}, {self.proximity}, "
             f"{n_active} of {n} kernels>"
         )
 
     @property
+    def proximity(self) -> str:
+        """The gap, or else the stationarity, in words."""
+        if STATIONARITY in self.extra:
+            return f"stationarity {self.stationarity:.2g}"
+        return f"gap {self.gap:.2g}"
+
+    @property
     def gap(self) -> float:
-        """Relative duality gap ``|primal - dual| / max(|primal|, tiny)``."""
+        """Relative duality gap ``|primal - dual| / max(|primal|, tiny)``.
+
+        It is NaN where the method reports a stationarity in its place.
+        """
+        if STATIONARITY in self.extra:
+            return math.nan
         return relative_gap(self.objective, self.dual_objective)
+
+    @property
+    def stationarity(self) -> float:
+        """Relative gain that the method's steps may still bring; NaN for convex problems."""
+        return self.extra.get(STATIONARITY, math.nan)
 
     @property
     def converged(self) -> bool:

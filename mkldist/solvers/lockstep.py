@@ -78,6 +78,10 @@ class JobTimes:
         Number of requests.
     bytes_read : float
         The job's share of the bytes read from the bank.
+    pass_cpu_seconds : float
+        The job's share of the processor time of the passes, that of the bank's threads included.
+    pass_bytes : float
+        The job's share of the bytes of entries that the passes read or computed.
     """
 
     wall_seconds: float
@@ -86,6 +90,36 @@ class JobTimes:
     pass_seconds: float
     rounds: int
     bytes_read: float
+    pass_cpu_seconds: float = 0.0
+    pass_bytes: float = 0.0
+
+
+@dataclass(frozen=True)
+class _PassCost:
+    """What a pass took: wall and processor time, and bytes read, or read or computed."""
+
+    seconds: float
+    cpu_seconds: float
+    bytes_read: float
+    value_bytes: float
+
+    def share(self, share: float) -> _PassCost:
+        """Return the part of one of several requests."""
+        return _PassCost(
+            self.seconds * share,
+            self.cpu_seconds * share,
+            self.bytes_read * share,
+            self.value_bytes * share,
+        )
+
+    def __add__(self, other: _PassCost) -> _PassCost:
+        """Return the cost of two passes."""
+        return _PassCost(
+            self.seconds + other.seconds,
+            self.cpu_seconds + other.cpu_seconds,
+            self.bytes_read + other.bytes_read,
+            self.value_bytes + other.value_bytes,
+        )
 
 
 OnDone = Callable[[str, Solution | Exception, JobTimes], Job | None]
@@ -154,7 +188,7 @@ class _Runner:
         self._steps: Generator[Request, Any, Any] = job.steps
         self._solution: Solution | None = None  # set while the requests after the solver run
         self._count = RequestCount(job.view.n_kernels)
-        self._pass_seconds = self._bytes_read = 0.0
+        self._passes = _PassCost(0.0, 0.0, 0.0, 0.0)
         self._start = start
         self._own = self._cpu = 0.0
         self._rounds = 0
@@ -178,12 +212,11 @@ class _Runner:
                 self._begin(following, time.perf_counter())
                 self.advance(None)
 
-    def charge(self, seconds: float, bytes_read: float) -> None:
+    def charge(self, cost: _PassCost) -> None:
         """Charge the solver with a share of a pass; requests after the solver are free."""
         if self._solution is None:
-            self._pass_seconds += seconds
-            self._bytes_read += bytes_read
-            self._job.problem.clock.charge(seconds)
+            self._passes += cost
+            self._job.problem.clock.charge(cost.seconds)
 
     def _advance_solver(self, reply: Any) -> Solution | Exception | None:
         """Run the solver by its clock; return its outcome, or None if it has a request."""
@@ -231,9 +264,11 @@ class _Runner:
             wall_seconds=time.perf_counter() - self._start,
             own_seconds=self._own,
             cpu_seconds=self._cpu,
-            pass_seconds=self._pass_seconds,
+            pass_seconds=self._passes.seconds,
             rounds=self._rounds,
-            bytes_read=self._bytes_read,
+            bytes_read=self._passes.bytes_read,
+            pass_cpu_seconds=self._passes.cpu_seconds,
+            pass_bytes=self._passes.value_bytes,
         )
 
 
@@ -246,18 +281,23 @@ def _as_request(request: Any) -> Request:
 
 def _answer(bank: Bank, runners: Sequence[_Runner]) -> None:
     """Answer the pending requests by at most one pass, charge it, and advance each solver."""
-    worked, bytes_before = working_time(), bank.counter.bytes_read
+    worked, cpu, before = working_time(), time.thread_time(), bank.counter.copy()
     requests = [runner.request for runner in runners if runner.request is not None]
     views = [runner.view for runner in runners]
     replies = answer_views(list(zip(views, requests, strict=True)))
-    seconds = working_time() - worked
-    bytes_read = bank.counter.bytes_read - bytes_before
+    spent = bank.counter - before
+    cost_of_all = _PassCost(
+        working_time() - worked,
+        time.thread_time() - cpu + spent.threads_cpu_seconds,
+        spent.bytes_read,
+        spent.value_bytes,
+    )
     costs = [_cost(request, bank.n_kernels) for request in requests]
     total = sum(costs) or 1.0
     # Replies may be large: each is dropped from the list before its solver runs.
     replies.reverse()
     for runner, cost in zip(runners, costs, strict=True):
-        runner.charge(seconds * cost / total, bytes_read * cost / total)
+        runner.charge(cost_of_all.share(cost / total))
         runner.advance(replies.pop())
 
 

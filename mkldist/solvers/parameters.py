@@ -15,8 +15,9 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from mkldist.errors import SpecError
-from mkldist.solvers.base import Method, SolverParams
+from mkldist.solvers.base import Method
 from mkldist.solvers.settings import plain_settings
+from mkldist.solvers.solver_params import SolverParams
 from mkldist.solvers.space import Space, Span
 from mkldist.spec.banks import Range
 from mkldist.spec.mistakes import expected, spec_error, unknown_key

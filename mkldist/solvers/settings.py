@@ -4,7 +4,7 @@ A run's id hashes its settings, its record stores them, and its worker makes par
 again.  All three are JSON, which has no infinity.  This module says what infinity means:
 
 * infinity stands for "no limit", and only a parameter whose default is infinity takes it
-  (:class:`mkldist.solvers.base.SolverParams` refuses it elsewhere);
+  (:class:`mkldist.solvers.solver_params.SolverParams` refuses it elsewhere);
 * :func:`plain_settings` leaves such a parameter out;
 * a parameter that is left out is infinite: a worker gets its default, and :func:`setting` reads
   it back.
@@ -16,7 +16,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from mkldist.solvers.base import SolverParams
+from mkldist.solvers.solver_params import SolverParams
 
 
 def plain_settings(params: SolverParams) -> dict[str, Any]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from mkldist.arrays import Floats
 from mkldist.counters import Counters
 from mkldist.machines.svm import SvmSolution
-from mkldist.solvers.base import Problem, Solution, SolverParams, StopReason
+from mkldist.solvers.base import Problem, Solution, StopReason
+from mkldist.solvers.solver_params import SolverParams
 from mkldist.solvers.trace import Trace
 
 
@@ -35,7 +36,7 @@ def svm_solution(
     """
     return Solution(
         kernel_weights=kernel_weights,
-        coefficients=svm.signed,
+        coefficients=svm.coefficients,
         bias=svm.bias,
         dual_variables=svm.alpha,
         objective=objective,

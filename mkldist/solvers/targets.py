@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Literal, get_args, get_origin
 
-from mkldist.solvers.base import Method, SolverParams
+from mkldist.solvers.base import Method
+from mkldist.solvers.solver_params import SolverParams
 from mkldist.target import Target
 
 

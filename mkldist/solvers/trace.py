@@ -72,8 +72,13 @@ class Trace:
         trace.record(objective, dual_objective, weights)
         return trace.arrays()
 
-    def arrays(self) -> Arrays:
+    def arrays(self, *, certified: bool = True) -> Arrays:
         """Return the columns of the trace by name; empty if there is no row.
+
+        Parameters
+        ----------
+        certified : bool
+            False where the bounds need not meet, so that the gap is NaN.
 
         Returns
         -------
@@ -85,11 +90,12 @@ class Trace:
         if not self._rows:
             return {}
         seconds, objective, dual, active = np.array(self._rows).T
+        gaps = np.array([relative_gap(p, d) for p, d in zip(objective, dual, strict=True)])
         return {
             "seconds": seconds,
             "objective": objective,
             "dual_objective": dual,
-            "gap": np.array([relative_gap(p, d) for p, d in zip(objective, dual, strict=True)]),
+            "gap": gaps if certified else np.full(len(gaps), np.nan),
             "active_kernels": active,
             "largest_kernels": np.array([top for top, _ in self._largest], dtype=np.int64),
             "largest_weights": np.array([weights for _, weights in self._largest]),

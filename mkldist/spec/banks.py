@@ -12,6 +12,7 @@ from pydantic import (
     AfterValidator,
     Field,
     PlainSerializer,
+    PrivateAttr,
     Strict,
     Tag,
     create_model,
@@ -27,13 +28,16 @@ from mkldist.spec.kinds import (
     NUMBER,
     TABLE,
     TEXT,
+    Counts,
     Finite,
     Model,
     Name,
     Positive,
+    Sizes,
     argument_shape,
     either,
     series_shape,
+    size_name,
 )
 
 PRECOMPUTED = "precomputed"
@@ -134,11 +138,6 @@ NotNegative = Annotated[
     | Annotated[list[_NotNegative], Field(min_length=1), Tag(LIST)],
     either("a number of at least 0 or a list of them"),
 ]
-Degree = Annotated[int, Field(ge=1)]
-Degrees = Annotated[
-    Annotated[Degree, Tag(NUMBER)] | Annotated[list[Degree], Field(min_length=1), Tag(LIST)],
-    either("a whole number or a list of them"),
-]
 
 
 Argument = Annotated[
@@ -147,7 +146,7 @@ Argument = Annotated[
     | Annotated[list[str | bool | int | float], Field(min_length=1), Tag(LIST)],
     either("a number, a text, true or false, or a list of them", argument_shape),
 ]
-_KINDS: dict[Kind, Any] = {"positive": Numbers, "not negative": NotNegative, "count": Degrees}
+_KINDS: dict[Kind, Any] = {"positive": Numbers, "not negative": NotNegative, "count": Counts}
 
 
 def _function_name(name: str) -> str:
@@ -255,6 +254,12 @@ class BankSpec(Model):
     kernels: Annotated[tuple[KernelSpec, ...], Strict(False)] = Field(
         (), description="Kernels in place of a family, as `[[banks.kernels]]` entries."
     )
+    n_kernels: Sizes | None = Field(
+        None,
+        description="Use only this many of the kernels, the first in an order that is drawn with "
+        "the sweep's seed. A list makes a bank of each size, each within the next larger one, "
+        "named by the bank and the size, as `NAME-100`.",
+    )
     normalisation: Normalisations = Field(
         "trace",
         description="Scaling of every kernel on the points that a method sees, or several in "
@@ -275,6 +280,8 @@ class BankSpec(Model):
         "of a worker's memory holds it, and otherwise reads it at every pass.",
     )
 
+    _series: str = PrivateAttr("")
+
     @model_validator(mode="after")
     def _family_or_kernels(self) -> BankSpec:
         if (self.family is None) == (not self.kernels):
@@ -294,6 +301,12 @@ class BankSpec(Model):
                 'found backend = "recompute" and dtype = "float32"; expected float64, in which '
                 "kernels are computed: nothing is stored"
             )
+        given = [entry.function for entry in self.kernels] + [self.family]
+        if self.n_kernels is not None and PRECOMPUTED in given:
+            raise ValueError(
+                f'found n_kernels and "{PRECOMPUTED}" kernels; expected kernels of features, '
+                "among which kernels are drawn"
+            )
         if "cosine" in self.normalisations[1:]:
             raise ValueError("found cosine after another normalisation; expected it first")
         return self
@@ -302,6 +315,24 @@ class BankSpec(Model):
     def label(self) -> str:
         """The name under which results are stored."""
         return self.name or self.family or "bank"
+
+    @property
+    def series(self) -> str:
+        """The label in the sweep file: that of all banks of one list of sizes."""
+        return self._series or self.label
+
+    @property
+    def sized(self) -> tuple[BankSpec, ...]:
+        """A bank of each size of the list, or the bank itself if there is no list."""
+        if not isinstance(self.n_kernels, list):
+            return (self,)
+        found = []
+        for size in self.n_kernels:
+            name = size_name(self.label, size)
+            bank = self.model_copy(update={"name": name, "n_kernels": size})
+            bank._series = self.label
+            found.append(bank)
+        return tuple(found)
 
     @property
     def normalisations(self) -> tuple[str, ...]:

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+)
 
 from mkldist.spec.values import spelled
 
@@ -81,6 +89,39 @@ NameOrNumber = Annotated[
     Annotated[str, Tag(TEXT)] | Annotated[int, Tag(NUMBER)],
     either("a name in quotes or a whole number"),
 ]
+
+
+def _distinct(sizes: list[int]) -> list[int]:
+    """Return sizes unless one stands twice."""
+    for place, size in enumerate(sizes):
+        if size in sizes[:place]:
+            raise ValueError(f"found {size} twice; expected sizes that differ")
+    return sizes
+
+
+_Count = Annotated[int, Field(ge=1)]
+Counts = Annotated[
+    Annotated[_Count, Tag(NUMBER)] | Annotated[list[_Count], Field(min_length=1), Tag(LIST)],
+    either("a whole number or a list of them"),
+]
+Sizes = Annotated[
+    Annotated[_Count, Tag(NUMBER)]
+    | Annotated[list[_Count], Field(min_length=1), AfterValidator(_distinct), Tag(LIST)],
+    either("a whole number or a list of them"),
+]
+"""One size, or those of a scaling study."""
+
+
+def size_name(name: str, size: int) -> str:
+    """Return the name in the results of one size of a bank or a data set.
+
+    Examples
+    --------
+    >>> size_name("wdbc", 100)
+    'wdbc-100'
+    """
+    return f"{name}-{size}"
+
 
 Option = Annotated[
     Annotated[str, Tag(TEXT)] | Annotated[int | float, Tag(NUMBER)],

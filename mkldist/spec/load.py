@@ -21,6 +21,17 @@ from mkldist.spec.shipped import shipped_sweeps
 
 PATHS = ("file", "grams", "labels", "group_file")  # keys of data sets whose values are paths
 
+DATA_ENDINGS = (
+    ".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".npz", ".svm", ".svm.gz", ".svmlight",
+    ".libsvm",
+)  # fmt: skip
+"""Endings of files for which ``mkldist init`` writes a sweep file."""
+_OTHER_FILES = {
+    ".model": "It is called as models are: mkldist predict applies one to new rows",
+    ".html": "It is called as pages of results are; name the sweep file of which it tells",
+    ".zarr": "It is called as results are: mkldist status shows them",
+}
+
 
 @dataclass(frozen=True)
 class _Source:
@@ -168,7 +179,7 @@ def document_of(path: Path) -> dict[str, Any]:
         raise SpecError(str(path), said, "a sweep file that can be read") from None
     except UnicodeDecodeError:
         raise SpecError(
-            str(path), "bytes that are not UTF-8 text", "a sweep file in TOML"
+            str(path), "bytes that are not UTF-8 text", "a sweep file in TOML", _for_data(path)
         ) from None
     try:
         return tomllib.loads(text)
@@ -188,15 +199,23 @@ def _not_toml(path: Path, text: str, message: str) -> SpecError:
     found = re.match(r"line (\d+), column", position)
     lines = text.splitlines()
     if found is None or int(found[1]) > len(lines):
-        return SpecError(str(path), f"text that is not TOML: {message}")
+        return SpecError(str(path), f"text that is not TOML: {message}", hint=_for_data(path))
     line = lines[int(found[1]) - 1].strip()
-    hint = "Write text in quotes" if said == "Invalid value" else ""
+    hint = "Write text in quotes" if said == "Invalid value" else _for_data(path)
     if said == "Cannot overwrite a value":
         hint = "Give each key once; begin every entry of a list with its own header, [[like.this]]"
     said = said[:1].lower() + said[1:]
     return SpecError(
         f"{path}, line {found[1]}", f"text that is not TOML: {said}, in {line!r}", hint=hint
     )
+
+
+def _for_data(path: Path) -> str:
+    """Return a hint for a file that is called otherwise than sweep files are."""
+    ending = "".join(path.suffixes[-2:]) if path.suffix == ".gz" else path.suffix
+    if ending in DATA_ENDINGS:
+        return f"If it holds data, mkldist init {path.name} writes a sweep file for them"
+    return _OTHER_FILES.get(ending, "")
 
 
 def _nearby(path: Path) -> str:

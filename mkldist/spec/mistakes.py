@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from math import isnan
@@ -27,6 +28,7 @@ _SECTIONS = {
 }
 _ENTRIES = {"datasets": "[[datasets]]", "banks": "[[banks]]", "methods": "[[methods]]"}
 
+_MOVE = "to the top of the file, above the first [section]"
 _WORDS = {
     "float_type": "a number",
     "float_parsing": "a number",
@@ -89,13 +91,22 @@ def spec_error(error: ErrorDetails, where: str, model: type[BaseModel] = SweepSp
     match error["type"]:
         case "extra_forbidden":
             known = list(_model_at(location[:-1], model).model_fields)
-            return unknown_key(where, "key", str(location[-1]), known)
+            found = unknown_key(where, "key", str(location[-1]), known)
+            if model is not SweepSpec and _MOVE in found.hint:
+                return SpecError(where, found.found, found.expected, "Leave it out")
+            return found
         case "missing":
             key = str(location[-1])
             wanted = f"at least one {_ENTRIES[key]} entry" if key in _ENTRIES else f"{key} = ..."
             return SpecError(where, "nothing", wanted)
         case "literal_error":
             return _not_among(where, error)
+        case "model_type" if isinstance(error["input"], str) and "kernels" in location:
+            function = json.dumps(error["input"])
+            entry = f"{{function = {function}, widths = [1]}}"
+            if model is not SweepSpec:
+                entry = f'{{"function": {function}, "widths": [1]}}'
+            return SpecError(where, spelled(error["input"]), f"a table such as {entry}")
         case "value_error":
             said, _, wanted = (
                 error["msg"].removeprefix("Value error, found ").partition("; expected ")
@@ -142,7 +153,7 @@ def unknown_key(where: str, what: str, name: str, known: Sequence[str]) -> SpecE
     """
     hint = _other_case(name, known) or _meant_among(name, known) or nearest(name, known)
     if name in SweepSpec.model_fields:
-        hint = f"Move {name!r} to the top of the file, above the first [section]"
+        hint = f"Move {name!r} {_MOVE}"
         if name in _SECTIONS or name in _ENTRIES:
             hint = f"Write it as {(_SECTIONS | _ENTRIES)[name]}"
     elif not hint:

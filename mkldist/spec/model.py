@@ -8,7 +8,15 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, Strict, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    Strict,
+    model_validator,
+)
 
 from mkldist.spec.banks import BankSpec
 from mkldist.spec.graph import GraphTable
@@ -22,6 +30,7 @@ from mkldist.spec.kinds import (
     Positive,
     Task,
     several,
+    size_name,
 )
 from mkldist.spec.search import SearchSpec
 from mkldist.spec.selection import SelectionSpec
@@ -104,6 +113,11 @@ class DatasetSpec(Model):
         "1 where a row has it and 0 elsewhere, and a group of the column's name, which `features` "
         "of a kernel may use. A missing value is a category of its own.",
     )
+    texts: Annotated[tuple[str, ...], Strict(False)] = Field(
+        (),
+        description="Columns of texts of a table, or arrays of texts of a `.npz` file, by name. "
+        '`features` of kernels of texts, such as `"spectrum"`, names them.',
+    )
     classes: Annotated[tuple[ClassName, ...], Strict(False), BeforeValidator(several)] | None = (
         Field(
             None,
@@ -160,6 +174,13 @@ class DatasetSpec(Model):
         None, description="A table for this data set in place of `[graph]`."
     )
 
+    _series: str = PrivateAttr("")
+
+    @property
+    def series(self) -> str:
+        """The name in the sweep file: that of all data sets of one list of sizes."""
+        return self._series or self.name
+
     @model_validator(mode="after")
     def _one_source(self) -> DatasetSpec:
         sources = [s for s in ("source", "file", "openml", "grams") if getattr(self, s) is not None]
@@ -174,9 +195,9 @@ class DatasetSpec(Model):
         twice = [name for place, name in enumerate(names) if name in names[:place]]
         if twice:
             raise ValueError(f"found {twice[0]!r} twice in views and groups; expected other names")
-        if self.sparse and (self.views or self.impute or self.categorical):
-            found = "views" if self.views else "impute" if self.impute else "categorical"
-            raise ValueError(f"found sparse and {found}; expected one of them")
+        for key in ("views", "impute", "categorical", "texts"):
+            if self.sparse and getattr(self, key):
+                raise ValueError(f"found sparse and {key}; expected one of them")
         if self.grams is not None and self.views:
             raise ValueError("found grams and views; expected grams = ... under one of the views")
         return self
@@ -260,7 +281,8 @@ class SweepSpec(Model):
     execution: Literal["shared", "isolated", "path"] = Field(
         "shared",
         description="Order of the runs: all runs on a bank advance together and share its "
-        "passes; or one after the other, for times that can be compared; or together, each "
+        "passes; or one at a time, alone on this machine, for times that can be compared; or "
+        "together, each "
         "started from the solution at the next stronger regularisation.",
     )
     memory: str | None = Field(
@@ -294,6 +316,41 @@ class SweepSpec(Model):
         OutputsSpec(), description="Folders and contents of the results, as `[outputs]`."
     )
 
+    @property
+    def sized_banks(self) -> tuple[BankSpec, ...]:
+        """The banks, with one of each size in place of a list of sizes."""
+        return tuple(sized for bank in self.banks for sized in bank.sized)
+
+    @property
+    def sized_datasets(self) -> tuple[DatasetSpec, ...]:
+        """The data sets, with one of each size in place of a list of sizes."""
+        return tuple(sized for dataset in self.datasets for sized in self.sizes_of(dataset))
+
+    @property
+    def is_study(self) -> bool:
+        """True if there is a list of sizes."""
+        banks = any(bank.series != bank.label for bank in self.sized_banks)
+        return banks or any(entry.series != entry.name for entry in self.sized_datasets)
+
+    def sizes_of(self, dataset: DatasetSpec) -> tuple[DatasetSpec, ...]:
+        """Return a data set of each size of its training parts, or itself without a list."""
+        splits = self.splits_of(dataset)
+        if not isinstance(splits.n_train, list):
+            return (dataset,)
+        found = []
+        for size in splits.n_train:
+            update: dict[str, Any] = {
+                "name": size_name(dataset.name, size),
+                "source": dataset.source,
+                "splits": splits.model_copy(update={"n_train": size}),
+            }
+            if dataset.file is None and dataset.openml is None and dataset.grams is None:
+                update["source"] = dataset.source or dataset.name
+            entry = dataset.model_copy(update=update)
+            entry._series = dataset.name
+            found.append(entry)
+        return tuple(found)
+
     def preprocessing_of(self, dataset: DatasetSpec) -> PreprocessingSpec:
         """Return the preprocessing of a data set."""
         return dataset.preprocessing or self.preprocessing
@@ -309,14 +366,34 @@ class SweepSpec(Model):
     @model_validator(mode="after")
     def _distinct_names(self) -> SweepSpec:
         for what, names in (
-            ("datasets", [d.name for d in self.datasets]),
-            ("banks", [b.label for b in self.banks]),
+            ("datasets", [d.name for d in self.sized_datasets]),
+            ("banks", [b.label for b in self.sized_banks]),
             ("methods", [m.key for m in self.methods]),
         ):
             twice = sorted({n for n in names if names.count(n) > 1})
             if twice:
+                made = self._size_that_makes(what, twice[0])
+                if made:
+                    raise ValueError(made)
                 key = "label" if what == "methods" else "name"
                 raise ValueError(
                     f"found {twice[0]!r} twice in [[{what}]]; expected a {key} of its own for each"
                 )
         return self
+
+    def _size_that_makes(self, what: str, name: str) -> str:
+        """Return what to say of a list of sizes that makes a name which another entry has too."""
+        entries = {
+            "datasets": [
+                (d.series, d.name, self.splits_of(d).n_train) for d in self.sized_datasets
+            ],
+            "banks": [(b.series, b.label, b.n_kernels) for b in self.sized_banks],
+        }.get(what, [])
+        for series, own, size in entries:
+            if own == name != series:
+                kind, key = ("bank", "n_kernels") if what == "banks" else ("data set", "n_train")
+                return (
+                    f"found another {kind} {name!r}, the name that {kind} {series!r} has with "
+                    f"{key} = {size}; expected a name of its own for each of [[{what}]]"
+                )
+        return ""

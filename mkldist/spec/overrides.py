@@ -48,16 +48,24 @@ def apply_override(document: dict[str, Any], override: str) -> Location:
         value = tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
         value = text.strip()
+        if value.startswith(("[", "{")):
+            raise SpecError(
+                where,
+                f"{value!r}, which is not TOML",
+                "a value as in a sweep file, such as [1, 1000]",
+                "Write text within lists in quotes, and the whole option in the shell's quotes: "
+                "--set 'methods.level.C=[1,1000]'",
+            ) from None
     *parents, last = _parts(key, where)
     node: Any = document
     location: list[int | str] = []
-    for part in parents:
-        step = _step(node, part, where, ".".join(map(str, location)))
+    for place, part in enumerate(parents):
+        step = _step(node, part, where, ".".join(parents[:place]))
         if isinstance(node, dict):
             node.setdefault(step, {})
         node = node[step]
         location.append(step)
-    step = _step(node, last, where, ".".join(map(str, location)))
+    step = _step(node, last, where, ".".join(parents))
     node[step] = value
     return (*location, step)
 

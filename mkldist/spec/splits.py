@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from mkldist.spec.kinds import Model
+from mkldist.spec.kinds import Model, Sizes
 
 AMOUNTS = ("labelled_per_class", "labelled_fraction", "labelled")
 # Keys that have an effect with some kinds of splits alone.
@@ -17,6 +17,7 @@ _EFFECTIVE_WITH = {
     "order": ("time",),
     "groups": ("holdout", "kfold"),
     "column": ("predefined",),
+    "n_train": ("holdout", "kfold", "time", "predefined"),
     "stratified": ("holdout", "kfold", "semi-supervised"),
 } | dict.fromkeys((*AMOUNTS, "test_fraction"), ("semi-supervised",))
 
@@ -77,6 +78,13 @@ class SplitsSpec(Model):
         None,
         description="Draw from each class in proportion. By default true for classes, and false "
         'for real values and with `groups`; not for `"time"` and `"predefined"`.',
+    )
+    n_train: Sizes | None = Field(
+        None,
+        description="Use only this many rows of each training part, drawn with the sweep's seed: "
+        "from each class in proportion where the splits are stratified; of `groups`, as many whole "
+        "ones as fit. A list makes a data set of each size, each within the next larger one and "
+        "with the same test parts, named by the data set and the size, as `NAME-100`.",
     )
     first: int | None = Field(None, ge=1, description="Use only this many of the splits.")
 

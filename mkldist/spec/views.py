@@ -17,8 +17,8 @@ class ViewSpec(Model):
     name: Name = Field(description="Name of the view, by which `features` of a kernel names it.")
     columns: Annotated[tuple[NameOrNumber, ...], Strict(False)] | None = Field(
         None,
-        description="Features of the data set's own file, by name or by number from 0. A view "
-        "without `columns`, `file` and `grams` is all of them.",
+        description="Features of the data set's own file, by name or by number from 0, and its "
+        "columns of texts, by name. A view without `columns`, `file` and `grams` is all features.",
     )
     file: str | None = Field(
         None,
@@ -42,6 +42,11 @@ class ViewSpec(Model):
     categorical: Annotated[tuple[str, ...], Strict(False)] = Field(
         (), description="Columns of categories of the file, by name."
     )
+    texts: Annotated[tuple[str, ...], Strict(False)] = Field(
+        (),
+        description="Columns of texts of the file, by name. A column `dna` of the view `home` is "
+        "called `home.dna`.",
+    )
     group_file: str | None = Field(
         None, description="File of groups of the view's features, as for the data set."
     )
@@ -60,7 +65,7 @@ class ViewSpec(Model):
         if self.name in WORDS_FOR_FEATURES:
             raise ValueError(f"found name = {self.name!r}, a word for features; expected another")
         if self.file is None:
-            for key in ("ignore", "categorical"):
+            for key in ("ignore", "categorical", "texts"):
                 if getattr(self, key):
                     raise ValueError(f"found {key} without file; expected file = a table")
         if self.id is not None and self.file is None and self.grams is None:

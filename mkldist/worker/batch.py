@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -12,15 +12,17 @@ from mkldist.arrays import Floats
 from mkldist.durable import writing
 from mkldist.errors import UnreadableError
 from mkldist.gram.bank import Bank
+from mkldist.gram.build_time import BuildTime
 from mkldist.gram.kept_rows import MemoryBudget
 from mkldist.gram.loading import DamagedBlocksError
 from mkldist.gram.view import BankView, make_views
-from mkldist.memory import groups_at_once, view_cache_bytes
+from mkldist.memory import groups_at_once, kept_arrays_bytes, view_cache_bytes
 from mkldist.methods.registry import METHODS
 from mkldist.planning.costs import run_memory
 from mkldist.planning.model import RunPlan
 from mkldist.results.records import RecordStore, RunRecord
 from mkldist.solvers.base import Problem, Solution
+from mkldist.solvers.kept_arrays import KeptArrays
 from mkldist.solvers.lockstep import Job, JobTimes, drive
 from mkldist.worker.announcements import Announce
 from mkldist.worker.bank_inputs import BankInputs, BankRef, TrainingView, bank_inputs, laplacian
@@ -74,7 +76,12 @@ class BatchSettings:
 
 
 def solve_runs(
-    bank: Bank, ref: BankRef, runs: Sequence[RunPlan], settings: BatchSettings, announce: Announce
+    bank: Bank,
+    ref: BankRef,
+    runs: Sequence[RunPlan],
+    settings: BatchSettings,
+    announce: Announce,
+    build_time: Callable[[], BuildTime | None] = lambda: None,
 ) -> None:
     """Solve the runs that have no record yet, and record each as it ends.
 
@@ -92,6 +99,8 @@ def solve_runs(
         Settings of the sweep.
     announce : callable
         Called with the id of a run as ``"run"`` and its ``"state"`` when its record is durable.
+    build_time : callable
+        Returns the time that took the bank to build, None if it is unknown.
     """
     store = RecordStore(Path(settings.records))
     unrecorded = [run for run in runs if store.read(run.id) is None]
@@ -100,7 +109,15 @@ def solve_runs(
     inputs = bank_inputs(ref)
     subproblems = {run.id: list(subproblems_of(inputs, run)) for run in unrecorded}
     views = _views(bank, ref, inputs, subproblems.values(), settings)
-    scorer = Scorer(ref, inputs, views, settings.seed, settings.predictions, settings.coefficients)
+    scorer = Scorer(
+        ref,
+        inputs,
+        views,
+        settings.seed,
+        settings.predictions,
+        settings.coefficients,
+        build_time,
+    )
     bytes_of = _bytes_of_solvers(bank, views.values(), unrecorded, settings.memory_limit)
     batch = _Batch(scorer, store, announce, subproblems, settings.memory_limit)
     batch.drive(bank, bytes_of, isolated=settings.execution == "isolated")
@@ -159,6 +176,8 @@ class _Batch:
         Bytes that the batch may take.
     solved : dict of str to dict of Subproblem to SolvedSubproblem
         The solved subproblems of every run that is not recorded yet.
+    kept : KeptArrays
+        Arrays that solvers on a graph share.
     """
 
     scorer: Scorer
@@ -167,8 +186,10 @@ class _Batch:
     subproblems: Mapping[str, list[Subproblem]]
     memory_limit: int | None = None
     solved: dict[str, dict[Subproblem, SolvedSubproblem]] = field(init=False)
+    kept: KeptArrays = field(init=False)
 
     def __post_init__(self) -> None:
+        self.kept = KeptArrays(kept_arrays_bytes(self.memory_limit))
         self.solved = {run_id: {} for run_id in self.subproblems}
 
     def drive(self, bank: Bank, bytes_of: Mapping[str, int], *, isolated: bool) -> None:
@@ -260,6 +281,7 @@ class _Batch:
             start=start,
             spare_bytes=memory.spare_within(self.memory_limit),
             groups=inputs.groups if method.takes_groups else None,
+            kept=self.kept if method.needs_laplacian else None,
         )
         steps = method.solve(problem, method.params(**run.params))
         after = None

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import traceback
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 from mkldist.arrays import Floats, Ints
 from mkldist.data.dataset import Split
 from mkldist.data.preprocessing import TargetScale, target_scale
+from mkldist.gram.build_time import BuildTime
 from mkldist.gram.view import BankView
 from mkldist.methods.registry import METHODS
 from mkldist.planning.model import RunPlan
@@ -74,6 +76,8 @@ class Scorer:
         Seed of the sweep, for provenance.
     predictions, coefficients : bool
         True if records hold decision values, or the rows of coefficients and those of each kernel.
+    build_time : callable
+        Returns the time that took the bank to build, None if it is unknown.
     """
 
     ref: BankRef
@@ -82,6 +86,7 @@ class Scorer:
     seed: int = 0
     predictions: bool = False
     coefficients: bool = False
+    build_time: Callable[[], BuildTime | None] = lambda: None
     _kept: dict[TrainingView, CrossKernels] = field(default_factory=dict)
 
     def scale(self, training_view: TrainingView) -> TargetScale:
@@ -110,6 +115,7 @@ class Scorer:
             found |= self._validation(on_folds)
             spent = _seconds(one.times for one in on_folds.values())
             times["validation_seconds"] = spent["own_seconds"] + spent["pass_seconds"]
+        times |= self._build_times
         scale = self.scale(training_view)
         solutions = [_in_units(one.solution, scale) for one in on_all.values()]
         return RunRecord.from_solutions(
@@ -125,6 +131,14 @@ class Scorer:
             counters=_counts(one.times for one in on_all.values()),
             of_classes=predictions.of_classes,
         )
+
+    @cached_property
+    def _build_times(self) -> dict[str, float]:
+        """Times of the bank by their names in records; nothing if they are unknown."""
+        found = self.build_time()
+        if found is None:
+            return {}
+        return {"build_seconds": found.seconds, "build_cpu_seconds": found.cpu_seconds}
 
     def _predictions(
         self, training_view: TrainingView, solved: Sequence[SolvedSubproblem], *, log_odds: bool
@@ -320,6 +334,7 @@ def _seconds(times: Iterable[JobTimes]) -> dict[str, float]:
         "cpu_seconds": sum(job.cpu_seconds for job in jobs),
         "own_seconds": sum(job.own_seconds for job in jobs),
         "pass_seconds": sum(job.pass_seconds for job in jobs),
+        "pass_cpu_seconds": sum(job.pass_cpu_seconds for job in jobs),
     }
 
 
@@ -329,4 +344,5 @@ def _counts(times: Iterable[JobTimes]) -> dict[str, int]:
     return {
         "requests": sum(job.rounds for job in jobs),
         "bytes_read": round(sum(job.bytes_read for job in jobs)),
+        "pass_bytes": round(sum(job.pass_bytes for job in jobs)),
     }

@@ -9,15 +9,18 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from functools import partial
 from typing import cast
 
 from mkldist.blas_threads import single_threaded
+from mkldist.errors import UnreadableError
 from mkldist.gram.bank import Bank
 from mkldist.gram.buffer import BankBuffer
 from mkldist.gram.build import BlockBuilder, BuildReceipt, build_blocks
+from mkldist.gram.build_time import BuildTime
 from mkldist.gram.loading import DamagedBlocksError, block_buffer, fitted, read_block
 from mkldist.gram.open import Backend, open_bank
 from mkldist.gram.recomputed import RecomputedBank
@@ -161,8 +164,11 @@ def solve_batch(task: BatchTask) -> BatchReceipt:
             with _opened(task, limit) as (bank, builder):
                 begin(Stage.COMPILING)
                 warm_up(specimens(task.runs, task.ref.plan))
+                if builder is not None and settings.execution == "isolated":
+                    builder.wait()  # no bank is built while the clock of a run goes
                 begin(Stage.SOLVING)
-                solve_runs(bank, task.ref, task.runs, settings, on_event)
+                time_of = partial(_build_time, task.ref, builder)
+                solve_runs(bank, task.ref, task.runs, settings, on_event, time_of)
         except DamagedBlocksError as error:
             _unmark_damaged(task.ref.store(), error)
             return BatchReceipt(tuple(recorded), damaged=str(error))
@@ -256,6 +262,15 @@ def _backend(plan: BankPlan, memory_limit: int | None) -> Backend:
     if plan.backend == "memory" and plan.spec.backend == "auto" and memory_limit is not None:
         return "memory" if plan.n_bytes <= bank_bytes(memory_limit) else "stream"
     return cast(Backend, plan.backend)
+
+
+def _build_time(ref: BankRef, builder: BlockBuilder | None) -> BuildTime | None:
+    """Return the time that took a bank to build; None if that is unknown or it is not stored."""
+    if builder is not None:
+        builder.wait()
+    with suppress(UnreadableError):
+        return ref.store().build_time() if ref.plan.stored else None
+    return None
 
 
 def _unmark_damaged(store: GramStore, error: DamagedBlocksError) -> None:

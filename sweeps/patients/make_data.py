@@ -1,7 +1,8 @@
-"""Draw the patients of ``heterogeneous.toml``: a table, gene expression, a string kernel.
+"""Draw the patients of ``heterogeneous.toml``: a table with texts, expression, a string kernel.
 
 ``python sweeps/patients/make_data.py`` writes the four files beside this one.  They are synthetic
-and deterministic.  Whether a patient relapses shows a little in each of the three sources.  A
+and deterministic.  Whether a patient relapses shows a little in each of the sources.  The text
+``history`` has a letter for each treatment, and those who relapse often had C after B.  A
 quarter of the patients have no expression, and 20 of the 120 no protein sequence.
 """
 
@@ -42,12 +43,21 @@ def write_clinical(
     crp = np.round(np.exp(0.8 * rng.normal(size=N_PATIENTS) + 1.0 * relapse), 1)
     sex = rng.choice(["f", "m"], N_PATIENTS)
     unknown = rng.random(N_PATIENTS) < 0.08
+    draws = [np.random.default_rng([2024, i]) for i in range(N_PATIENTS)]
+    histories = [history(draw, bool(one)) for draw, one in zip(draws, relapse, strict=True)]
     with path.open("w", newline="") as file:
         rows = csv.writer(file, lineterminator="\n")
-        rows.writerow(["patient", "age", "sex", "crp", "relapse"])
+        rows.writerow(["patient", "age", "sex", "crp", "history", "relapse"])
         for i, name in enumerate(names):
             value = "" if unknown[i] else f"{crp[i]}"
-            rows.writerow([name, age[i], sex[i], value, "yes" if relapse[i] else "no"])
+            label = "yes" if relapse[i] else "no"
+            rows.writerow([name, age[i], sex[i], value, histories[i], label])
+
+
+def history(rng: np.random.Generator, relapse: bool) -> str:
+    """Draw the treatments of a patient, a letter each: C follows B more often before a relapse."""
+    letters = "".join(rng.choice(list("ABCD"), rng.integers(6, 15)))
+    return letters.replace("BD", "BC", 1) if relapse else letters.replace("BC", "BD", 1)
 
 
 def write_expression(

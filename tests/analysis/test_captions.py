@@ -13,7 +13,7 @@ def row(method: str = "level", dataset: str = "wdbc", **given) -> dict:
     missing = {f"{name}_mean": np.nan for name in names}
     return {
         "dataset": dataset, "bank": "b", "method": method, "task": "classification", "edge": "",
-        "complete": 5, "failed": 0, "waiting": 0, "early": 0, **missing, **given,
+        "complete": 5, "failed": 0, "waiting": 0, "early": 0, "gap_max": 0.01, **missing, **given,
     }  # fmt: skip
 
 
@@ -52,10 +52,24 @@ def test_values_at_the_end_of_a_grid_are_gathered():
     assert many[-2:] == [f"  m{EDGES_SHOWN - 1} C = 1", "  3 more"]
 
 
+def test_a_stationarity_is_explained_where_a_row_has_one():
+    both = lines(row(), row("lapmkl", gap_max=np.nan, stationarity_max=1e-3))
+    assert sum(line.startswith("Largest gap:") for line in both) == 1
+    assert sum(line.startswith("Stationarity:") for line in both) == 1
+    alone = lines(row("lapmkl", gap_max=np.nan, stationarity_max=1e-3))
+    assert not any(line.startswith("Largest gap:") for line in alone)
+
+
 def test_what_did_not_end_well_is_told():
-    found = lines(row(early=2, waiting=1), row(early=1), runs=False, shown=[row()])
-    assert "! 3 runs stopped before their tolerance; stop_reason says why." in found
+    first = row(early=2, early_max_iter=2, waiting=1)
+    second = row(early=2, early_max_iter=1, early_stalled=1)
+    found = lines(first, second, runs=False, shown=[row()])
+    at = found.index("! 4 runs stopped before the tolerance:")
+    assert found[at + 1 : at + 3] == [
+        "  max_iter (3): raise max_iter",
+        "  stalled (1): rounding allows no further gain; raise tol",
+    ]
     assert "All 10 runs ended; none failed." in found
-    assert "1 runs have no outcome yet." in found
+    assert "1 run without an outcome yet." in found
     assert "Each method where its mean test error is lowest, of 2 rows." in found
     assert all(len(line) <= 80 for line in found)

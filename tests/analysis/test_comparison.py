@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
+import xarray as xr
 from scipy import stats
 
-from mkldist.analysis.comparison import compare_methods, compare_over_data_sets, compared_losses
+from mkldist.analysis.comparison import (
+    Compared,
+    best_setting,
+    compare_methods,
+    compare_over_data_sets,
+    compared_losses,
+    pairs_of,
+)
+from mkldist.analysis.resampling import Overlap
 from tests.report.made_up import N_SPLITS, made_up
 
 
@@ -52,6 +62,62 @@ def test_over_data_sets_means_are_ranked(facts):
     assert len(over.pairs) == 3
 
 
+def of_sizes(facts, names):
+    """Return a copy of a tree whose data sets, by name, are sizes of one of the names given."""
+    tree = facts.tree.copy()
+    for node in tree.subtree:
+        if "method" in node.attrs:
+            node.attrs["dataset_series"] = names[node.path.split("/")[1]]
+    return tree
+
+
+def test_sizes_of_one_data_set_count_once_by_the_largest(facts):
+    tree = of_sizes(facts, {"a": "wdbc", "b": "wdbc", "c": "c"})
+    for node in tree["b"].subtree:
+        if "n_train" in node.coords:
+            node.coords["n_train"] = node.coords["n_train"] + 1
+    over = compare_over_data_sets(tree)
+    assert over.losses.index.tolist() == ["b", "c"]
+    assert compare_over_data_sets(of_sizes(facts, dict.fromkeys("abc", "wdbc"))) is None
+
+
+def test_equal_differences_on_all_splits_have_no_test():
+    table = pd.DataFrame({"level": [0.1, 0.2, 0.3], "uniform": [0.15, 0.25, 0.35]})
+    one = Compared("a", "a", "test_error", table, Overlap(60, 30), {}, validated=True)
+    (row,) = pairs_of([one]).to_dict("records")
+    assert row["difference"] == pytest.approx(-0.05)
+    assert np.isnan([row["p_value"], row["p_holm"], row["first_better"]]).all()
+
+
+def test_losses_of_real_values_are_equivalent_within_a_hundredth_of_the_second():
+    losses = np.array([200.0, 210.0, 190.0])
+    table = pd.DataFrame({"first": losses + np.array([1.0, -0.5, 0.2]), "second": losses})
+    one = Compared("a", "a", "rmse", table, Overlap(60, 30), {}, validated=True)
+    (row,) = pairs_of([one]).to_dict("records")
+    scale = np.std([1.0, -0.5, 0.2], ddof=1) * np.sqrt(1 / 3 + 0.5)
+    t = stats.t(2, loc=0.7 / 3, scale=scale)
+    assert row["equivalent"] == pytest.approx(t.cdf(2.0) - t.cdf(-2.0))
+
+
 def test_one_data_set_is_not_compared_over_data_sets(tmp_path):
     one = made_up(tmp_path, damaged=False, datasets=("a",))
     assert compare_over_data_sets(one.tree) is None
+
+
+def test_a_setting_does_not_win_by_splits_that_others_lack():
+    # C = 1 has all splits, C = 10 is better on the two splits that both have.
+    losses = np.array([[0.3, 0.2], [0.3, 0.2], [0.0, np.nan], [0.0, np.nan]])
+    state = np.where(np.isnan(losses), "waiting", "complete")
+    dims = ("split", "C")
+    data = xr.Dataset(
+        {"test_error": (dims, losses), "state": (dims, state), "run_id": (dims, state)},
+        {"split": np.arange(4), "C": [1.0, 10.0]},
+    )
+    found, setting = best_setting(xr.DataTree(data), "test_error")
+    assert setting == {"C": 10.0}
+    np.testing.assert_array_equal(found, losses[:, 1])
+    # Without a split that both have, the one of most splits counts.
+    apart = np.array([[0.3, np.nan], [0.3, np.nan], [0.3, np.nan], [np.nan, 0.1]])
+    data["test_error"] = (dims, apart)
+    data["state"] = (dims, np.where(np.isnan(apart), "waiting", "complete"))
+    assert best_setting(xr.DataTree(data), "test_error")[1] == {"C": 1.0}

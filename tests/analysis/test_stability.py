@@ -41,6 +41,13 @@ def test_the_interval_covers_the_true_value():
     assert 0.9 <= covered / 300 <= 0.99
 
 
+@pytest.mark.parametrize(("n_splits", "known"), [(2, False), (4, False), (5, True)])
+def test_few_splits_have_a_measure_without_an_interval(n_splits, known):
+    found = selection_stability(np.random.default_rng(3).random((n_splits, 20)) < 0.3)
+    assert not np.isnan(found.mean)
+    assert np.isnan([found.low, found.high]).tolist() == [not known] * 2
+
+
 def test_selections_without_choice_have_no_measure():
     assert np.isnan(selection_stability(np.ones((3, 4), bool)).mean)
     assert np.isnan(selection_stability(np.zeros((3, 4), bool)).mean)

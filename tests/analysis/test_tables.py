@@ -86,7 +86,7 @@ def test_missing_numbers_are_a_dash_and_waiting_runs_are_told():
     lines = shown(table)
     [line] = [line for line in lines if line.startswith(" simplemkl")][:1]
     assert line.split()[2:] == ["–"] * 4 + ["0/20"]  # noqa: RUF001
-    assert "80 runs have no outcome yet." in lines
+    assert "80 runs without an outcome yet." in lines
 
 
 def test_a_long_table_shows_each_method_at_its_best():
@@ -163,7 +163,7 @@ def test_runs_that_missed_their_tolerance_are_marked():
     table.loc[0, ["early", "gap_max"]] = 3, 0.25
     lines = shown(table)
     assert sum("2.5e-01 !" in line for line in lines) == 1
-    assert "! 3 runs stopped before their tolerance; stop_reason says why." in lines
+    assert "! 3 runs stopped before the tolerance:" in lines
     ends = {len(line) for line in lines if line.endswith("0/20")}
     assert len(ends) == 1
 

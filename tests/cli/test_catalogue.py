@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from mkldist.cli import main
+from tests.models.made_up import made_up_views
 
 ROWS = ["id,age,sex,visit,pressure,label"] + [
     f"{100 + i},{20 + 7 * i % 50},{'fm'[i % 2]},2021-03-{1 + i:02d},{1.5 * (5 * i % 11) + 80},"
@@ -140,6 +141,9 @@ def prepared(kind: str, mistake: dict[str, Any], folder: Path) -> list[str]:
     words = ["plan", "mine.toml"]
     if kind == "cmd":
         words = mistake["words"].split()
+    elif kind == "predict":
+        words = ["predict", "views.model", "new.csv", "-o", "out.csv", *mistake["words"].split()]
+        write_views(folder, mistake.get("changed", {}))
     elif kind == "set":
         words += ["--set", mistake["words"]]
     elif kind == "spec":
@@ -162,6 +166,18 @@ def prepared(kind: str, mistake: dict[str, Any], folder: Path) -> list[str]:
     (folder / "patients.csv").write_bytes(table.encode() if isinstance(table, str) else table)
     (folder / "mine.toml").write_text(sweep)
     return words
+
+
+def write_views(folder: Path, changed: dict[str, str]) -> None:
+    """Write a model of a table, a view and a Gram matrix, and rows of these with changed files."""
+    made_up_views().save(folder / "views.model")
+    np.savez(folder / "k.npz", grams=np.ones((2, 2, 4)), ids=["x", "y"])
+    np.savez(folder / "short.npz", grams=np.ones((2, 2, 3)), ids=["x", "y"])
+    points = ["p", "r", "p", "q"]
+    np.savez(folder / "twice.npz", grams=np.ones((2, 2, 4)), ids=["x", "y"], points=points)
+    files = {"new.csv": "row,a\nx,1\ny,2\n", "v.csv": "row,b,c\nx,1,2\n"} | changed
+    for name, text in files.items():
+        (folder / name).write_text(text)
 
 
 def write_archive(path: Path, case: str) -> None:

@@ -26,6 +26,9 @@ ENDS = [
     (OSError(errno.EIO, "Input/output error"), 1,
      "mkldist: internal error: OSError: [Errno 5] Input/output error. "
      "Set MKLDIST_DEBUG=1 to see where, and please report it.\n"),
+    (OSError(errno.ENAMETOOLONG, "File name too long", "x" * 900), 2,
+     f"mkldist: bad input: {'x' * 60}...: found a name that is too long; expected the path of a "
+     "file\n"),
 ]  # fmt: skip
 
 

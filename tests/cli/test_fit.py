@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,9 +11,11 @@ import pandas as pd
 import pytest
 
 import mkldist
+from mkldist.cli.fit import _lines
 from mkldist.cli.fit import command as fit
 from mkldist.cli.predict import command as predict
 from tests.cli.test_cli import run
+from tests.models.made_up import made_up_views
 from tests.refit.sweeps import entry, recorded, rows, swept, table
 from tests.test_lazy_import import HEAVY, modules_of
 
@@ -42,6 +45,7 @@ def test_a_model_predicts_the_rows_of_a_file(folder):
     np.testing.assert_array_equal(found["decision"], model.decision_function(rows()))
 
 
+@pytest.mark.slow
 def test_a_split_predicts_as_the_sweep_did(folder):
     words = ("--method", "uniform", "--split", "1", "-o", "split.model")
     assert "the training part of split 1" in run(folder, "fit", "results", *words).stdout
@@ -53,11 +57,12 @@ def test_a_split_predicts_as_the_sweep_did(folder):
     np.testing.assert_allclose(found, record.decision_values, rtol=0, atol=1e-10)
 
 
+@pytest.mark.slow
 def test_a_setting_may_be_chosen_and_changed(folder):
     words = ("--method", "level", "--set", "C=5", "--set", "tol=1e-4", "-o", "c.model")
     done = run(folder, "fit", "results", *words)
     assert "level, C = 5, tol = 0.0001" in done.stdout
-    assert "the sweep did not run C, tol at this value" in done.stdout
+    assert "the sweep did not run C = 5, tol = 0.0001, so it knows no error" in done.stdout
     assert mkldist.load_model(folder / "c.model").facts["params"]["C"] == 5.0
 
 
@@ -89,8 +94,27 @@ def test_unknown_categories_are_noted(folder):
 def test_mistakes_are_met_by_one_message(folder, words, said):
     done = run(folder, *words, code=2)
     assert re.search(said, done.stderr), done.stderr
+    assert not done.stdout
     assert not (folder / "x.model").exists()
     assert not (folder / "x.csv").exists()
+
+
+def test_a_model_of_views_is_given_their_files(tmp_path):
+    facts = {"rows": 4, "split": None, "objective": 1.0, "dual_objective": 1.0, "gap": 0.0}
+    model = replace(made_up_views(), facts=facts | {"stop_reason": "converged"})
+    model.save(tmp_path / "a.model")
+    said = "a.model DATA --view v=FILE --view k=FILE -o predictions.csv"
+    assert _lines(model, tmp_path / "a.model")[-1].endswith(said)
+    (tmp_path / "new.csv").write_text("row,a\nx,1\ny,2\n")
+    (tmp_path / "v.csv").write_text("b,row,c\n1,y,0\n2,z,2\n")
+    np.savez(tmp_path / "k.npz", grams=np.ones((2, 1, 4)), ids=["x"])
+    words = ("--view", "v=v.csv", "--view", "k=k.npz", "-o", "out.csv")
+    done = run(tmp_path, "predict", "a.model", "new.csv", *words)
+    assert "note: view 'v': 1 of its 2 rows are not in the table and left out (z)" in done.stderr
+    found = pd.read_csv(tmp_path / "out.csv")
+    # 10 [K_0 + 4 K_2] + 1/2 without the view v; 2 [(b + 2c) - 3b] + 1/2 without the matrix
+    assert found["row"].tolist() == ["x", "y"]
+    np.testing.assert_allclose(found["prediction"], [10 * 5 + 0.5, 2 * (1 - 3) + 0.5])
 
 
 def test_commands_are_described():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from click.testing import CliRunner, Result
 
@@ -51,9 +52,27 @@ def test_the_file_may_lie_elsewhere_and_is_not_replaced_unasked(here):
 
 
 def test_without_anybody_to_ask_the_label_is_demanded(here):
-    with pytest.raises(MkldistError, match="Give --label, one of 'state', 'pulse'"):
+    with pytest.raises(MkldistError, match=r"Give --label, one of 'state', 'pulse'.*\.views"):
         run_init("../data/my heart.csv")
     assert not list(here.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("file", "message"),
+    [
+        ("../data/my heart.csv", "--label: found no column 'z'; .* Choose one of state, pulse"),
+        ("d.npz", "found no array 'z' .* Give --label the name of the array of labels, or write"),
+        ("d.parquet", "found no column 'z'; expected the name of the label column. Choose one of"),
+    ],
+)
+def test_a_label_that_the_file_lacks_is_told_in_words_of_the_command(file, message):
+    np.savez("d.npz", x=np.eye(4), y=[0, 0, 1, 1])
+    if file.endswith(".parquet"):
+        pytest.importorskip("pyarrow")
+        pd.DataFrame({"a": [1, 2], "b": [3, 4]}).to_parquet("d.parquet")
+    with pytest.raises(MkldistError, match=message) as error:
+        run_init(file, "--label", "z")
+    assert "label = " not in str(error.value)
 
 
 def test_the_label_is_asked_for(monkeypatch):
@@ -78,3 +97,17 @@ def test_arrays_need_no_columns(here):
 def test_a_missing_file_is_named():
     with pytest.raises(MkldistError, match=r"hearts\.csv: found no such file"):
         run_init("hearts.csv")
+
+
+def test_columns_of_few_values_are_listed_as_labels():
+    rows = "\n".join(f"{i / 7},{i * i / 3},{i % 2}" for i in range(40))
+    Path("t.csv").write_text(f"a,b,sick\n{rows}\n")
+    said = "Give --label, one of 'sick'; all others hold more values. .*datasets.views"
+    with pytest.raises(MkldistError, match=said):
+        run_init("t.csv")
+
+
+def test_existence_goes_before_the_ending_and_the_nearest_name_may_end_otherwise():
+    Path("notes.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(MkldistError, match=r"notes\.txt: found no such file.*'notes\.csv'"):
+        run_init("notes.txt")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -66,13 +67,27 @@ def test_a_sweep_has_a_page_and_figures(folder):
     assert {"path-two-moons", "convergence-two-moons", "kernels-two-moons"} <= set(names)
     written = {path.stem for path in (folder / "figures").iterdir()}
     assert written == set(names)
+    told = run(folder, "report", "moons", "-o", "page.html", "--figures", "figures", "--json")
+    files = {str(path.relative_to(folder)) for path in (folder / "figures").iterdir()}
+    assert {*json.loads(told.stdout)["figures"]} == files
 
 
 @pytest.mark.slow
 def test_a_second_report_replaces_the_first(folder):
-    (folder / "again.html").write_text("old")
     run(folder, "report", "moons", "-o", "again.html")
-    assert (folder / "again.html").read_text().startswith("<!doctype html>")
+    first = (folder / "again.html").stat().st_ino
+    run(folder, "report", "moons", "-o", "again.html")
+    assert (folder / "again.html").stat().st_ino != first
+
+
+@pytest.mark.slow
+def test_a_page_of_others_is_replaced_only_when_asked(folder):
+    (folder / "mine.html").write_text("<!doctype html> mine")
+    done = run(folder, "report", "moons", "-o", "mine.html", code=2)
+    assert "mine.html: found a file that is no page of mkldist" in done.stderr
+    assert (folder / "mine.html").read_text() == "<!doctype html> mine"
+    run(folder, "report", "moons", "-o", "mine.html", "--overwrite")
+    assert "mkldist" in (folder / "mine.html").read_text()
 
 
 def test_results_that_are_not_there_are_refused(tmp_path):

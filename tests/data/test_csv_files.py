@@ -133,7 +133,7 @@ def test_all_mistakes_of_a_file_are_in_one_message(tmp_path: Path) -> None:
     text = "sex,a,day,label\nm,1,2021-03-01,x\nf,?,2021-03-02,y\nf,one,2021-03-03,y\n1,2\n"
     with mistake(
         "column 'sex' (3 of 4 rows", "dates in column 'day' (3 of 4 rows", "column 'a' (1 of 4",
-        "'one' in line 4", "1 rows of another length", "2 fields in line 5",
+        "'one' in line 4", "1 row of another length", "2 fields in line 5",
     ):  # fmt: skip
         read(tmp_path, text)
 

@@ -77,6 +77,35 @@ def test_columns_that_name_rows_are_told_from_features(one, names_rows):
     assert one.names_rows is names_rows
 
 
+def test_a_few_bad_cells_leave_a_column_of_numbers_one():
+    numbers = [str(i) for i in range(20)]
+    assert column(*numbers, "unknwon").is_numeric
+    assert column(*(f"{i},5" for i in range(20))).is_numeric
+    assert not column(*numbers, *"abcdefgh").is_numeric
+    assert not column(*["1"] * 10, *["2"] * 10, "x").is_numeric  # codes, not numbers
+
+
+def test_free_text_names_no_rows():
+    notes = column(*(f"seen at {i} o'clock" for i in range(12)), name="note")
+    assert notes.holds_texts
+    assert not notes.names_rows
+    assert not column(*(f"P{i}" for i in range(12))).holds_texts
+
+
+@pytest.mark.parametrize(
+    ("one", "repeated"),
+    [
+        (column(*(f"P{i}" for i in range(30)), "P7", name="patient"), "P7"),
+        (column(*(str(100 * i) for i in range(30)), "700", name="patient_id"), "700"),
+        (column(*(str(i) for i in range(0, 90, 3)), "3", name="age"), None),
+        (column(*(f"P{i}" for i in range(30)), name="patient"), None),
+        (column(*"abcabcabcabc", name="site"), None),
+    ],
+)
+def test_a_column_that_all_but_names_the_rows_has_its_repeated_value_told(one, repeated):
+    assert one.repeated == repeated
+
+
 @pytest.mark.parametrize(
     ("one", "regression"),
     [
@@ -108,7 +137,7 @@ def test_the_label_is_the_one_column_that_is_called_so(patients):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("a,b\n1,2\n3", "row 3: found 1 fields; expected 2"),
+        ("a,b\n1,2\n3", "line 3: found 1 field; expected 2"),
         ("a,b\n", "a header and no rows"),
         ("a,a\n1,2", "the name 'a' of columns"),
         ('a,b\n1,"2', "no row of a table"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from mkldist.data.frames import frame_features, frame_labels
+from mkldist.data.frames import frame_features, frame_labels, frame_texts
 from tests.data.mistakes import mistake
 
 FRAME = pd.DataFrame(
@@ -47,3 +47,12 @@ def test_text_in_feature_columns() -> None:
 def test_no_feature_column() -> None:
     with mistake("a label column alone"):
         frame_features(FRAME[[]], "t")
+
+
+def test_bytes_are_texts_in_utf8() -> None:
+    column = pd.Series([b"ab", "gé".encode(), None], name="dna")
+    assert frame_texts(column) == ["ab", "gé", ""]
+    assert frame_labels(column).tolist() == ["ab", "gé", ""]
+    for read in (frame_texts, frame_labels):
+        with mistake("t.parquet, column 'dna', row 1 (from 0): found bytes that are not UTF-8"):
+            read(pd.Series([b"a", b"\xff"], name="dna"), "t.parquet")

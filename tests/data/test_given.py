@@ -77,3 +77,18 @@ def test_columns_that_divide_rows_are_those_given_for_it():
 def test_anything_else_is_told(given, said):
     with pytest.raises(DataError, match=said):
         given_data(given, "data")
+
+
+def test_bytes_are_texts_in_utf8():
+    frame = pd.DataFrame(
+        {"a": X[:, 0], "dna": [b"ac", "gé".encode()] * 3, "label": [b"p", b"q"] * 3}
+    )
+    choice = ColumnChoice("label", texts=("dna",))
+    raw = given_data(frame, "data").raw_data(choice, "data")
+    assert raw.texts is not None
+    assert raw.texts.values.ravel().tolist() == ["ac", "gé"] * 3
+    assert raw.labels.tolist() == ["p", "q"] * 3
+    with pytest.raises(
+        DataError, match=r"column 'dna', row 0 \(from 0\): found bytes that are not"
+    ):
+        given_data(frame.assign(dna=[b"\xff"] * 6), "data")

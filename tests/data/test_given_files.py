@@ -42,6 +42,16 @@ ENTRIES = {
         {"label": "disease", "categorical": ["sex"], "impute": "median"},
         {"kind": "time", "order": "day"},
     ),
+    "views": (
+        FRAME.drop(columns="day"),
+        {
+            "label": "disease",
+            "impute": "median",
+            "texts": ["sex"],
+            "views": [{"name": "self", "columns": ["age", "sex"], "missing": "zero"}],
+        },
+        {},
+    ),
     "frame beside labels": (
         (FRAME[["age", "smokes"]], FRAME["disease"], [f"p{i % 4}" for i in range(N)]),
         {},
@@ -83,6 +93,15 @@ def test_columns_of_a_frame_are_taken_as_from_a_csv_file(tmp_path):
     given = loaded(given_data(FRAME, "data"), entry, SplitsSpec(), tmp_path)
     assert given.fingerprint == of_file.fingerprint
     assert given.feature_names == of_file.feature_names
+
+
+def test_views_of_a_frame_are_those_of_the_entry(tmp_path):
+    given, entry, _ = ENTRIES["views"]
+    found = loaded(given_data(given, "data set 'mine'"), entry, SplitsSpec(), tmp_path)
+    assert {name: view.columns for name, view in found.views.items()} == {"self": (0,)}
+    assert found.texts is not None
+    assert found.texts.absent.ravel().tolist() == [False, False, True, False] * 3
+    assert found.texts.groups == {"self": (0,)}
 
 
 def test_the_id_tells_contents_apart():

@@ -30,7 +30,7 @@ def test_every_format_gives_the_same_groups(tmp_path: Path, name: str) -> None:
     [
         ("g.txt", "a", "t: found a file ending in '.txt'; expected groups in one of .gmt, .csv"),
         ("g.gmt", "\n", "t: found no groups; expected names of groups and features, such as NAME"),
-        ("g.gmt", "A\tx\tB\nC D E\n", "t, line 2: found 1 fields; expected a name, a description"),
+        ("g.gmt", "A\tx\tB\nC D E\n", "t, line 2: found 1 field; expected a name, a description"),
         ("g.gmt", "A\tx\tB\nA\tx\tC\n", "t, line 2: found group 'A' twice; expected a name for"),
         ("g.csv", "set,gene\nA,B,C\n", "t, line 2: found 3 fields; expected two: a group and a"),
         ("g.json", '{"A": "B"}', "t: A: found 'B'; expected a list of names of features. Write "),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
 from mkldist.data.dataset import Dataset, Split
-from mkldist.data.nested import nested_splits
+from mkldist.data.nested import cut_splits, nested_splits
 from mkldist.errors import DataError
 
 LABELS = np.array([-1.0] * 30 + [1.0] * 10)
@@ -57,3 +59,51 @@ def test_groups_stay_whole():
 def test_groups_that_leave_out_a_class_are_refused():
     with pytest.raises(DataError, match=r"no point of class 'y' in a share of 0.1.*Raise first"):
         nested_splits(dataset(row_groups=np.arange(40) // 10), SPLITS[:1], [0.1], seed=1)
+
+
+def test_cut_parts_are_nested_and_of_the_asked_size():
+    cut = [cut_splits(dataset(), SPLITS, n, 0, "splits", stratified=True) for n in (2, 5, 12, 20)]
+    for number, split in enumerate(SPLITS):
+        parts = [set(splits[number].train.tolist()) for splits in cut]
+        assert [len(rows) for rows in parts] == [2, 5, 12, 20]
+        assert all(small < large for small, large in pairwise(parts))
+        of_class = [sum(LABELS[list(rows)] > 0) for rows in parts]
+        np.testing.assert_allclose(of_class, [0.5, 1.25, 3, 5], atol=0.99)  # a quarter, rounded
+        assert all((splits[number].test == split.test).all() for splits in cut)
+    whole = cut_splits(dataset(), SPLITS, 20, 0, "splits", stratified=True)
+    assert [s.fingerprint for s in whole] == [s.fingerprint for s in SPLITS]
+
+
+def test_cut_parts_need_not_be_stratified():
+    counts = set()
+    for seed in range(20):
+        cut = cut_splits(dataset(), SPLITS, 8, seed, "splits", stratified=False)
+        counts.add(int((LABELS[cut[0].train] > 0).sum()))
+    assert len(counts) > 1
+
+
+def test_cut_parts_hold_as_many_whole_groups_as_fit():
+    groups = np.arange(40) // 4  # two rows of each in every training part
+    data = dataset(row_groups=groups, classes=None)
+    sizes = [
+        [len(s.train) for s in cut_splits(data, SPLITS, n, 0, "splits", stratified=False)]
+        for n in (2, 5, 20)
+    ]
+    assert sizes == [[2, 2], [4, 4], [20, 20]]
+    taken = set(groups[cut_splits(data, SPLITS, 5, 0, "splits", stratified=False)[0].train])
+    assert len(taken) == 2
+
+
+def test_more_rows_than_a_training_part_holds_are_refused():
+    with pytest.raises(DataError, match=r"splits: n_train: found 21; expected at most 20, the tra"):
+        cut_splits(dataset(), SPLITS, 21, 0, "splits", stratified=True)
+
+
+def test_fewer_rows_than_the_first_group_are_refused():
+    data = dataset(row_groups=np.arange(40) // 10, classes=None)  # five rows of each in a part
+    for seed in range(4):
+        with pytest.raises(
+            DataError, match=r"^s: n_train: found 4; expected at least 5, the rows of the group"
+        ):
+            cut_splits(data, SPLITS, 4, seed, "s", stratified=False)
+        assert len(cut_splits(data, SPLITS, 5, seed, "s", stratified=False)[0].train) == 5

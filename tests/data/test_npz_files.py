@@ -1,5 +1,7 @@
 """NumPy archives of features and labels; `archives` and its errors are tested through them."""
 
+import io
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -138,3 +140,30 @@ def test_what_does_not_fit_into_memory_is_refused_before_it_is_made(
     _, parts = sparse_parts()
     with mistake("half of this machine's memory"):
         read(save(tmp_path, y=Y, **parts))
+
+
+def test_an_array_that_claims_more_than_the_file_holds_takes_no_memory(tmp_path: Path) -> None:
+    """An archive of 200 bytes that says that it has 32 TB is refused by its header."""
+    header, labels = io.BytesIO(), io.BytesIO()
+    fields = {"descr": "<f8", "fortran_order": False, "shape": (4 * 10**12, 1)}
+    np.lib.format.write_array_header_1_0(header, fields)
+    np.save(labels, Y)
+    path = tmp_path / "t.npz"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("x.npy", header.getvalue() + bytes(80))
+        archive.writestr("y.npy", labels.getvalue())
+    with mistake("array 'x'", "cut short or damaged", "29.10 TiB in a file of 208 B"):
+        read(path)
+
+
+def test_an_array_that_memory_cannot_hold_is_a_mistake_in_the_data(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = save(tmp_path, x=X, y=Y)
+
+    def refuse(*_: object, **__: object) -> None:
+        raise MemoryError("Unable to allocate 29.1 TiB")
+
+    monkeypatch.setattr(np.lib.npyio.NpzFile, "__getitem__", refuse)
+    with mistake("does not fit into memory (Unable to allocate 29.1 TiB)", "Write fewer rows"):
+        read(path)

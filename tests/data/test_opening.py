@@ -1,10 +1,14 @@
 """Files that cannot be opened, each with one message."""
 
+import gzip
+import io
 import os
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 
+from mkldist.data import opening
 from mkldist.data.opening import opened
 from tests.data.mistakes import mistake
 
@@ -48,3 +52,61 @@ def test_a_file_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(Path, "open", refuse)
     with mistake("Permission denied", "a readable file"):
         read(path)
+
+
+def test_a_gzip_file_that_unpacks_to_far_more_than_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "t.csv.gz"
+    content = b"1,2,0\n" * 200_000
+    path.write_bytes(gzip.compress(content))
+    assert len(content) > opening.MOST_PACKED * path.stat().st_size
+    assert read(path) == content  # a table of this size is read
+    monkeypatch.setattr(opening, "SMALL", 2**10)
+    with mistake("unpacks to more than", "at most 100 times its size", "by gunzip"):
+        read(path)
+
+
+def test_a_gzip_file_is_unpacked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, n_opened = tmp_path / "t.csv.gz", [0]
+    content = "".join(f"{i},{i * i % 977}\n" for i in range(20_000)).encode()
+    path.write_bytes(gzip.compress(content))
+
+    class Counted(gzip.GzipFile):
+        def __init__(self, *, fileobj: BinaryIO) -> None:
+            super().__init__(fileobj=fileobj)
+            n_opened[0] += 1
+
+    monkeypatch.setattr(opening, "SMALL", 2**10)
+    monkeypatch.setattr(gzip, "GzipFile", Counted)
+    assert read(path) == content
+    with opened(path, "t") as stream:
+        assert b"".join(stream) == content
+    with opened(path, "t") as stream:
+        text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
+        assert "".join(text) == content.decode()
+    assert n_opened == [3]
+
+
+def test_a_gzip_file_can_be_read_at_any_place(tmp_path: Path) -> None:
+    path, content = tmp_path / "t.gz", bytes(range(256)) * 1000
+    path.write_bytes(gzip.compress(content))
+    with opened(path, "t") as stream, io.BytesIO(content) as plain:
+        for offset, whence in ((-9, 2), (77, 0), (5, 1), (-3, 1), (100_000, 0), (0, 2), (0, 0)):
+            assert stream.seek(offset, whence) == plain.seek(offset, whence)
+            assert stream.tell() == plain.tell()
+            assert stream.read(7) == plain.read(7)
+
+
+def test_what_unpacks_to_too_much_is_refused_by_every_reader(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "t.csv.gz"
+    path.write_bytes(gzip.compress(b"1,2,0\n" * 200_000))
+    monkeypatch.setattr(opening, "SMALL", 2**10)
+    with mistake("unpacks to more than"), opened(path, "t") as stream:
+        list(stream)
+    with mistake("unpacks to more than"), opened(path, "t") as stream:
+        list(io.TextIOWrapper(stream, encoding="utf-8"))
+    with mistake("unpacks to more than"), opened(path, "t") as stream:
+        stream.seek(0, io.SEEK_END)

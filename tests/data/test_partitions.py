@@ -43,7 +43,7 @@ def test_one_row_a_partition() -> None:
         (pair([[0, 6]], [[2]]), ("index 6", "6 points", "belong to these data")),
         (pair([[0, -1]], [[1]]), ("index -1",)),
         (pair([[0, 0]], [[1]]), ("'train', row 0", "index 0 twice")),
-        (pair([[0], [1]], [[1], [1]]), ("row 1", "1 points in both, such as 1")),
+        (pair([[0], [1]], [[1], [1]]), ("row 1", "1 point in both, such as 1")),
         (pair([[0], [1]], [[1]]), ("2 rows in 'train' but 1 in 'test'",)),
         (pair([[0.5]], [[1]]), ("float64", "integers")),
         (pair([[True, False]], [[1]]), ("bool", "flatnonzero")),

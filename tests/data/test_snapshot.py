@@ -8,8 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mkldist.checked_json import checked_json, parsed
 from mkldist.data.dataset import Dataset, GivenGrams, Split, View
-from mkldist.data.snapshot import HEADER, load_snapshot, save_snapshot
+from mkldist.data.snapshot import (
+    HEADER,
+    UNCHECKED_VERSION,
+    damaged_files,
+    load_snapshot,
+    save_snapshot,
+)
 from mkldist.durable import is_temporary
 from mkldist.errors import OutputError, StoreError
 from tests.data.mistakes import mistake
@@ -142,9 +149,47 @@ def test_damage_is_found(tmp_path: Path) -> None:
         header.write_bytes(damaged)
         with mistake("damaged", error=StoreError):
             load_snapshot(tmp_path)
-    header.write_text(json.dumps({**json.loads(text), "version": 0}))
-    with mistake("version 0", error=StoreError):
-        load_snapshot(tmp_path)
-    header.write_text(json.dumps({**json.loads(text), "train_sizes": [1, 1]}))
+    for version in (0, UNCHECKED_VERSION):
+        header.write_bytes(checked_json({**json.loads(text), "version": version}))
+        with mistake(f"version {version}", error=StoreError):
+            load_snapshot(tmp_path)
+    header.write_bytes(checked_json({**json.loads(text), "train_sizes": [1, 1]}))
     with mistake("indices for splits", error=StoreError):
+        load_snapshot(tmp_path)
+
+
+@pytest.mark.parametrize("mmap", [True, False])
+@pytest.mark.parametrize("dataset", [DATASET, GRAMS, GAPS])
+def test_a_flipped_bit_anywhere_is_found_and_mended(
+    tmp_path: Path, dataset: Dataset, mmap: bool
+) -> None:
+    """A snapshot with a flipped bit is refused or reads as before, and a writer mends it."""
+    save_snapshot(tmp_path, dataset, SPLITS)
+    rng = np.random.default_rng(5)
+    for file in sorted(tmp_path.iterdir()):
+        whole = file.read_bytes()
+        for place in rng.choice(8 * len(whole), size=min(20, 8 * len(whole)), replace=False):
+            flipped = bytearray(whole)
+            flipped[place // 8] ^= 1 << place % 8
+            file.write_bytes(flipped)
+            try:
+                found, splits = load_snapshot(tmp_path, mmap=mmap)
+            except StoreError:
+                assert damaged_files(tmp_path) == [file]
+            else:  # spaces that fill up the header of an array
+                assert file.suffix == ".npy"
+                assert found.fingerprint == dataset.fingerprint
+                assert [s.fingerprint for s in splits] == [s.fingerprint for s in SPLITS]
+            save_snapshot(tmp_path, dataset, SPLITS)
+            assert load_snapshot(tmp_path)[0].fingerprint == dataset.fingerprint
+            file.write_bytes(whole)
+
+
+def test_a_snapshot_of_before_checksums_opens(tmp_path: Path) -> None:
+    save_snapshot(tmp_path, DATASET, SPLITS)
+    header, _ = parsed((tmp_path / HEADER).read_bytes())
+    (tmp_path / HEADER).write_text(json.dumps({**header, "version": UNCHECKED_VERSION}, indent=1))
+    assert load_snapshot(tmp_path, mmap=True)[0].fingerprint == DATASET.fingerprint
+    (tmp_path / HEADER).write_text(json.dumps(header))
+    with mistake("version 5", error=StoreError):
         load_snapshot(tmp_path)

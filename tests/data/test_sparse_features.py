@@ -97,5 +97,5 @@ def test_columns_vary_by_their_zeros_too() -> None:
 
 def test_constant_features_alone_are_refused(folder: Path) -> None:
     (folder / "t.svm").write_text("+1 1:1\n-1 1:1\n")
-    with mistake("1 features, all of them constant"):
+    with mistake("1 feature, constant"):
         load(folder)

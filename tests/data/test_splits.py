@@ -153,7 +153,7 @@ def test_too_few_points() -> None:
         made(dataset(4, 9), kind="kfold")
     with mistake("at most 5 folds"):
         made(dataset(2, 3), kind="kfold", folds=6, stratified=False)
-    with mistake("cannot be divided", "1 points of class 'no'"):
+    with mistake("cannot be divided", "1 point of class 'no'"):
         made(dataset(1, 9))
     with mistake("cannot be divided"):
         made(dataset(2, 2), train_fraction=0.1, stratified=False)

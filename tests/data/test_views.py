@@ -160,10 +160,10 @@ def test_groups_of_a_file_are_those_of_the_view_or_the_table(folder: Path) -> No
 MISTAKES = [
     ({"file": "genes.csv", "id": "idd"}, "view 'v' (", "id: found no column 'idd'", "mean 'id'?"),
     ({"file": "twice.csv"}, "ids that occur more than once: 'p1'", "Correct these rows"),
-    ({"file": "blank.csv"}, "1 rows without an id", "an id of its own for each row"),
+    ({"file": "blank.csv"}, "1 row without an id", "an id of its own for each row"),
     ({"file": "label.csv"}, "a column 'label', as the label is called", 'ignore = ["label"]'),
     ({"file": "others.csv"}, "ids such as q1, q2, none of them in the data set", "such as p1, p2"),
-    ({"file": "short.svm"}, "1 rows for 4 points, and no ids", "Set id = the column"),
+    ({"file": "short.svm"}, "1 row for 4 points, and no ids", "Set id = the column"),
     ({"file": "gene.csv"}, "no such file", "Did you mean 'genes.csv'?"),
     ({"grams": "k.npy"}, "3 rows for 4 points, and no ids"),
     ({"grams": "k.npz", "id": "names"}, "no array 'names'", "names the points"),

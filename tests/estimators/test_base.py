@@ -18,6 +18,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import mkldist
 from mkldist import MKLClassifier, MKLRegressor, OneClassMKL, SemiSupervisedMKLClassifier
+from mkldist.errors import DataError
 
 # Every check that is not passed, with its reason.  scikit-learn itself skips check_array_api_input
 # unless SCIPY_ARRAY_API is set: the estimators take numpy arrays and data frames.
@@ -147,3 +148,9 @@ def test_a_plain_array_has_no_names():
     model = OneClassMKL().fit(X)
     assert not hasattr(model, "feature_names_in_")
     assert isinstance(model.kernel_weights_, pd.DataFrame)
+
+
+def test_a_column_of_text_is_named():
+    frame = pd.DataFrame({"age": [1.0, 2.0, 3.0], "sex": ["f", "m", "f"]})
+    with pytest.raises(DataError, match=r"X, column 'sex': found 'f'; expected numbers.*OneHot"):
+        MKLClassifier().fit(frame, [0, 1, 0])

@@ -235,3 +235,9 @@ def test_given_matrices_are_refused_since_rows_are_divided():
         SpecError, match="kernels: found Precomputed in an estimator, whose rows scikit"
     ):
         model.fit(np.arange(8.0).reshape(4, 2), [0, 1, 0, 1])
+
+
+def test_probabilities_without_calibration_are_told_how_to_be_had():
+    with pytest.raises(AttributeError) as caught:
+        MKLClassifier().predict_proba([[0.0]])
+    assert "Set calibration='sigmoid'" in str(caught.value.__cause__)

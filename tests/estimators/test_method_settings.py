@@ -43,3 +43,9 @@ def test_the_strength_of_the_regulariser_has_the_methods_name():
     assert regularised(METHODS["primalmkl"], 2, {}) == {"lam": 2.0}
     assert regularised(METHODS["elastmkl"], 2, {}) == {"C": 2.0}
     assert regularised(METHODS["rls"], 2, {}) == {"gamma_a": 2.0}
+
+
+@pytest.mark.parametrize("C", ["a", None, True])
+def test_a_c_that_is_no_number_is_named(C):
+    with pytest.raises(SpecError, match=r"C: found .*; expected a number above 0"):
+        with_penalty(METHODS["level"], C, {})

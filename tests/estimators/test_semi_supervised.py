@@ -75,3 +75,19 @@ def test_mistakes_are_told(settings, message, moons):
 def test_labels_of_two_classes_are_needed(labels, moons):
     with pytest.raises(ValueError, match="expected two classes or more"):
         SemiSupervisedMKLClassifier().fit(moons[0], np.full(160, labels))
+
+
+@pytest.mark.parametrize(
+    ("labels", "said"),
+    [
+        (np.r_[np.ones(100, int), -np.ones(60, int)],
+         "found one class, 1, and 60 unlabelled rows; expected two classes or more, and -1 for "
+         "unlabelled rows alone. Write the classes as other labels, such as 0 and 1"),
+        (np.r_[np.ones(159, int), -1], "found one class, 1, and 1 unlabelled row;"),
+        (np.full(160, -1), "found no labels, and 160 unlabelled rows; expected two classes"),
+        (np.full(160, "a"), "found one class, 'a', and 0 unlabelled rows; expected two classes"),
+    ],
+)  # fmt: skip
+def test_labels_of_one_class_are_met_by_the_meaning_of_minus_one(labels, said, moons):
+    with pytest.raises(ValueError, match=said):
+        SemiSupervisedMKLClassifier().fit(moons[0], labels)

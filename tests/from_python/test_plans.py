@@ -42,6 +42,17 @@ def test_a_plan_prints_as_the_command_does():
     assert repr(mkldist.plan("quickstart", workers=2)) == text
 
 
+def test_a_plan_of_one_says_so_in_the_singular():
+    words = {
+        "banks": [SPEC["banks"][1]],
+        "methods": [{"name": "majority"}],
+        "splits": {"repeats": 1},
+    }
+    text = str(mkldist.plan({**SPEC, **words}, {"d": (X, Y)}))
+    assert "1 Gram matrix in 1 bank\n" in text
+    assert "1 run in 1 batch\n" in text
+
+
 def test_a_plan_counts_what_is_recorded(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     mkldist.sweep(SPEC, {"d": (X, Y)}, progress=False)

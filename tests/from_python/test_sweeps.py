@@ -160,6 +160,8 @@ def test_workers_start_wherever_the_call_stands(how, tmp_path):
     assert "Traceback" not in done.stderr
 
 
+# Python may be interrupted between the opening of a file and the `with` that would close it.
+@pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")
 @pytest.mark.slow
 def test_an_interrupt_leaves_a_sweep_that_the_same_call_resumes():
     spec = {**SPEC, "splits": {"repeats": 60}, "methods": [{"name": "level", "C": [1, 10, 100]}]}

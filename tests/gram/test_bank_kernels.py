@@ -113,6 +113,25 @@ def test_values_between_rows_are_those_of_the_whole_matrices(cosine):
     assert_allclose(list(found), expected, rtol=1e-9, atol=1e-12)
 
 
+def test_some_kernels_are_those_of_all():
+    chosen = np.array([1, 2, 4, 6])
+    part = bank_kernels(*ENTRIES).select(chosen)
+    names = bank_kernels(*ENTRIES).names(DATASET.feature_names)
+    assert part.names(DATASET.feature_names) == [names[m] for m in chosen.tolist()]
+    source = part.source(DATASET, X, None, cosine=False)
+    layout = TileLayout.for_points(N)
+    out = np.full((4, layout.n_tiles, layout.tile, layout.tile), np.nan)
+    source.fill(slice(0, 4), slice(0, layout.n_tiles), layout, out)
+    expected = explicit_grams()[chosen]
+    packed = np.stack([layout.pack(gram) for gram in expected])
+    assert_allclose(out.reshape(4, -1), packed, rtol=1e-9, atol=1e-12)
+    assert source.presence is not None
+    has = ~np.isnan(X[:, 2])
+    assert_array_equal(source.presence[:], [np.ones(N, bool), has, HAVE_STRINGS, np.ones(N, bool)])
+    between = part.cross_values(DATASET, X, np.arange(4), np.arange(3), np.arange(N), cosine=False)
+    assert_allclose(list(between), expected[:, :3], rtol=1e-9, atol=1e-12)
+
+
 def test_a_view_of_matrices_has_no_kernel_functions():
     with pytest.raises(
         SpecError, match=r"kernels\[0\]\.features: found 'tree', a view of Gram matrices, "

@@ -1,7 +1,9 @@
 """Documents of a bank: damage, contradictions and foreign content are errors that name the file."""
 
+import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -9,6 +11,7 @@ from hypothesis import strategies as st
 from mkldist.errors import StoreError
 from mkldist.gram import metadata
 from mkldist.gram.store import GramStore
+from mkldist.identity import content_id
 from tests.gram import store_scripts as scripts
 
 pytestmark = pytest.mark.usefixtures("small_blocks")
@@ -50,7 +53,35 @@ def test_another_number_of_points_in_the_same_tiles_is_found(built):
     path = Path(built.location) / metadata.GROUP
     path.write_bytes(path.read_bytes().replace(b'"n_points": 30', b'"n_points": 31'))
     with pytest.raises(StoreError, match="fail their checksum"):
+        GramStore.open(Path(built.location).parent, scripts.BANK)
+
+
+@pytest.mark.parametrize("name", [metadata.GROUP, metadata.GRAM, metadata.COMPLETE])
+@pytest.mark.parametrize("seed", range(8))
+def test_a_flipped_bit_in_a_description_is_mended_and_no_block_built_again(built, name, seed):
+    path, rng = Path(built.location) / name, np.random.default_rng(seed)
+    whole = path.read_bytes()
+    damaged, place = bytearray(whole), rng.integers(8 * len(whole))
+    damaged[place // 8] ^= 1 << place % 8
+    path.write_bytes(damaged if seed else whole[:-9])
+    mended = scripts.create(Path(built.location).parent)
+    assert (mended.shape, mended.missing()) == (built.shape, [])
+    assert GramStore.open(Path(built.location).parent, scripts.BANK).shape == built.shape
+
+
+def test_a_group_of_others_is_not_written_over(built):
+    for name in (metadata.GROUP, metadata.GRAM):
+        (Path(built.location) / name).write_text('{"zarr_format": 3, "node_type": "group"}')
+    with pytest.raises(StoreError, match="describes no bank"):
         scripts.create(Path(built.location).parent)
+
+
+def with_checksum(**facts):
+    bank = {**facts, "checksum": content_id(facts=facts, attributes={})}
+    return json.dumps({"attributes": {"bank": bank}}).encode()
+
+
+FACTS = {"layout_version": 1, "n_kernels": 41, "n_points": 30, "tile": 4, "dtype": "float64"}
 
 
 @pytest.mark.parametrize(
@@ -58,15 +89,14 @@ def test_another_number_of_points_in_the_same_tiles_is_found(built):
     [
         (b"[]", "list"),
         (b"{}", "describes no bank"),
-        (b'{"attributes": {"bank": {"layout_version": 99}}}', "layout version 99"),
-        (b'{"attributes": {"bank": {"layout_version": 1, "n_kernels": true}}}', "n_kernels"),
-        (b'{"attributes": {"bank": {"layout_version": 1, "n_kernels": 41, "n_points": 30, '
-         b'"tile": 4, "dtype": "int8"}}}', "int8"),
+        (with_checksum(layout_version=99), "layout version 99"),
+        (with_checksum(**{**FACTS, "n_kernels": True}), "n_kernels"),
+        (with_checksum(**{**FACTS, "dtype": "int8"}), "int8"),
     ],
-)  # fmt: skip
+)
 def test_a_foreign_group_is_no_bank(built, document, word):
     (Path(built.location) / metadata.GROUP).write_bytes(document)
     with pytest.raises(StoreError, match=word):
-        scripts.create(Path(built.location).parent)
+        GramStore.open(Path(built.location).parent, scripts.BANK)
     with pytest.raises(StoreError, match="no such file"):
         GramStore.open(Path(built.location).parent, "elsewhere")

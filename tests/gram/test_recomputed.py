@@ -72,6 +72,10 @@ def test_requests_that_come_together_compute_every_kernel_once():
     assert sorted(source.filled) == list(range(CHUNK_KERNELS + 1))
     assert bank.counter.passes == 1
     assert bank.counter.bytes_read == 0
+    assert bank.counter.bytes_computed == bank.counter.value_bytes == bank.n_bytes
+    assert bank.counter.threads_cpu_seconds > 0
+    answer(bank, [Matvec(np.array([3]), np.ones(10))])
+    assert bank.counter.bytes_computed == bank.n_bytes + bank.n_bytes // bank.n_kernels
 
 
 def feature_source(cosine: bool) -> FeatureSource:

@@ -94,4 +94,6 @@ def test_a_block_is_on_the_device_before_it_has_its_name_and_its_mark(built, mon
     monkeypatch.setattr(os, "fsync", record_flush)
     monkeypatch.setattr(Path, "replace", record_rename)
     built.write(built.blocks[0], np.zeros(built.blocks[0].shape))
-    assert events == ["flush file", "name gram", "flush folder", "name complete"]
+    assert events[:3] == ["flush file", "name gram", "flush folder"]
+    assert "flush file" not in events[3:]  # times and mark may be lost
+    assert events[-1] == "name complete"

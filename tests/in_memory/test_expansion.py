@@ -61,7 +61,7 @@ def test_gram_matrices_have_no_points():
     grams = np.array([X @ X.T])
     bank = KernelBank.from_grams(grams)
     with pytest.raises(
-        GramError, match="a bank with given Gram matrices; expected a bank of features"
+        GramError, match="a bank with texts or given Gram matrices; expected a bank of features"
     ):
         bank.expansion(mkldist.solve("uniform", bank, Y))
 

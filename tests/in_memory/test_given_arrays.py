@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+import mkldist
 from mkldist.errors import GramError, SpecError
 from mkldist.in_memory.given_arrays import check_method, checked_laplacian, label_array
 from mkldist.methods.registry import METHODS
@@ -138,3 +139,9 @@ def test_laplacians_are_float64_and_stay_sparse():
 def test_other_matrices_are_no_laplacians(form, change, said):
     with pytest.raises(GramError, match=f"laplacian: {said}"):
         checked_laplacian(form(change(LAPLACIAN)), 3)
+
+
+def test_labels_0_and_1_are_told_how_to_be_written():
+    bank = mkldist.KernelBank.from_grams(np.eye(4)[None])
+    with pytest.raises(GramError, match=r"Write np.where\(y == 1, 1, -1\)"):
+        mkldist.solve("uniform", bank, np.array([0, 1, 0, 1]), C=1.0)

@@ -7,6 +7,7 @@ import tomllib
 import numpy as np
 import pytest
 
+import mkldist
 from mkldist.errors import DataError, SpecError
 from mkldist.in_memory.given_features import Features
 from mkldist.in_memory.given_kernels import bank_spec, kernels_on
@@ -96,3 +97,34 @@ def test_kernels_that_do_not_fit_the_features_are_refused(entry, said):
     with pytest.raises(SpecError, match=said) as caught:
         kernels_on(FEATURES, bank_spec([entry]), {}, 0, {})
     assert caught.value.where.startswith("kernels[0]")
+
+
+@pytest.mark.parametrize(
+    ("groups", "views", "said"),
+    [
+        ({"v": [0]}, {"v": [1]}, "groups: found 'v', the name of a view too; expected a name of"),
+        ({}, {"v": None}, r"views\['v'\]: found None; expected features in lists"),
+        ({"g": "x0"}, {}, r"groups\['g'\]: found 'x0'; expected features in lists"),
+        ({"g": [True, False]}, {}, r"groups\['g'\]: .* numbers of the columns of a mask"),
+        ({}, [1], r"views: found \[1\]; expected features in lists"),
+    ],
+)
+def test_groups_and_views_that_do_not_fit_are_refused(groups, views, said):
+    with pytest.raises(SpecError, match=said):
+        kernels_on(FEATURES, bank_spec([GAUSSIAN]), groups, 0, {}, views)
+
+
+def test_groups_do_not_have_the_names_of_views_that_the_features_are_given_in():
+    features = Features.of({"v": np.eye(3)})
+    for given in (({"v": [0]}, {}), ({}, {"v": [0]})):
+        with pytest.raises(SpecError, match="found 'v', the name of a view too"):
+            kernels_on(features, bank_spec([GAUSSIAN]), given[0], 0, {}, given[1])
+
+
+def test_mistakes_are_told_as_python_spells_them():
+    with pytest.raises(SpecError) as caught:
+        mkldist.KernelBank(np.eye(3), ["gaussian"])
+    assert caught.value.expected == 'a table such as {"function": "gaussian", "widths": [1]}'
+    with pytest.raises(SpecError) as caught:
+        mkldist.KernelBank(np.eye(3), [{"function": "gaussian", "widths": [1], "seed": 3}])
+    assert caught.value.hint == "Leave it out"

@@ -169,8 +169,19 @@ def test_matrices_by_name_need_a_view_of_the_bank():
         bank.on(CLINICAL[NEW], grams={"k": np.ones((N_NEW, N))})
     mixed = KernelBank(CLINICAL[TRAIN], [Precomputed(np.eye(N))])
     solution = mkldist.solve("uniform", mixed, Y, C=1.0)
-    with pytest.raises(GramError, match="a bank with given Gram matrices; expected a bank of feat"):
+    with pytest.raises(
+        GramError, match="a bank with texts or given Gram matrices; expected a bank of feat"
+    ):
         mixed.expansion(solution)
+
+
+def test_groups_of_columns_may_be_views():
+    views = {"first": ["age"], "others": [1]}
+    kernels = [mkldist.kernels.Linear(features="views"), mkldist.kernels.Linear(features="groups")]
+    bank = KernelBank(CLINICAL[TRAIN], kernels, views=views, groups={"both": [0, 1]})
+    assert bank.kernels["name"].tolist() == ["linear[first]", "linear[others]", "linear[both]"]
+    with pytest.raises(DataError, match=r"X: groups\.v: found no feature 'y'"):
+        KernelBank(CLINICAL[TRAIN], [mkldist.kernels.Linear()], views={"v": ["y"]})
 
 
 def test_matrices_that_all_points_have_stay_as_they_are():

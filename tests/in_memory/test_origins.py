@@ -101,6 +101,6 @@ def test_matrices_have_names():
     assert given_names(None, 2) == ("gram[0]", "gram[1]")
     assert given_names([1, "b"], 2) == ("1", "b")
     with pytest.raises(
-        GramError, match="names: found 1 names for 2 matrices; expected one a matrix"
+        GramError, match="names: found 1 name for 2 matrices; expected one a matrix"
     ):
         given_names(["a"], 2)

@@ -63,7 +63,6 @@ def test_parameters_without_a_default_are_needed_and_others_take_it():
         ({"function": products, "widths": 1}, "widths of a products kernel; expected parameters"),
         ({"function": products, "parameters": {"size": 1}}, "size, which products does not take"),
         ({"function": "no.module:k"}, "function: found 'no.module:k', which cannot be imported"),
-        ({"function": "spectrum", "length": 2}, "spectrum kernel of features, which are numbers"),
         (
             {"function": "matern", "widths": "chi2", "nu": [1, 2], "features": {"count": 3}},
             "nu: found 2 with widths = 'chi2'; expected one",

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.svm import SVC
 
-from mkldist.machines.svm import best_bias, solve_svm
+from mkldist.machines.hinge import best_bias
+from mkldist.machines.svm import solve_svm
 from tests.methods import instances
 
 every_instance = pytest.mark.parametrize("make", instances.INSTANCES, ids=lambda f: f.__name__)

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 import mkldist
+from mkldist.data.dataset import View
 from mkldist.data.preprocessing import FeatureScale, FittedPreprocessing
 from mkldist.data.source_columns import SourceColumns
+from mkldist.gram.bank_kernels import GivenKernel
 from mkldist.in_memory.expansion import Expansion
 from mkldist.kernels import Gaussian, Polynomial
+from mkldist.models.file import kernel_list
+from mkldist.models.given_rows import GivenRows, GivenView
 from mkldist.models.model import Model
 from mkldist.models.outcome import Outcome
 
@@ -26,6 +31,11 @@ COLUMNS = SourceColumns(
 FEATURES = ("a", "b", "size=L", "size=S")  # the rows that were fitted on miss no size
 FILL = np.array([0.5, -1.0, 0.0, 0.0])
 SCALE = FeatureScale(np.array([1.0, 2.0, 0.0, 0.0]), np.array([2.0, 0.5, 1.0, 1.0]))
+GIVEN = GivenRows(
+    ("p", "q", "r", "s"),
+    np.array([0, 2, 3]),
+    {"k": GivenView(2, np.array([True, True, False]), "zero")},
+)
 
 
 def expansions(n_functions: int = 1) -> tuple[Expansion, ...]:
@@ -56,6 +66,39 @@ def made_up_model(classes: Any = ("ill", "well"), *, filled: bool = True) -> Mod
             tuple(range(len(classes))) if multiclass else (),
         ),
         {"method": "level", "dataset": "made up", "gap": 0.001},
+    )
+
+
+def made_up_views(view: str = "v", given: str = "k") -> Model:
+    """Return a model of a feature ``a``, a view of ``b`` and ``c``, and a given kernel."""
+    kernels = kernel_list(
+        [
+            {
+                "function": "linear",
+                "parameter": 1.0,
+                "offset": 0.0,
+                "features": [1, 2],
+                "label": view,
+            }
+        ]
+    )
+    points = np.array([[0.0, 1.0, 2.0], [1.0, np.nan, np.nan], [0.0, 3.0, 0.0]])
+    function = Expansion(
+        kernels, np.array([0, 5]), False, points, np.array([2.0, 10.0]),
+        np.array([[1.0], [4.0], [-1.0]]), np.array([0.5]), (GivenKernel(given, 1, False),),
+        np.array([0, 1, 2]),
+    )  # fmt: skip
+    return Model(
+        SourceColumns(("a",), others=("row",), id="row"),
+        ("a", f"{view}.b", f"{view}.c"),
+        FittedPreprocessing(None, FeatureScale(np.zeros(3), np.ones(3))),
+        (function,),
+        (np.array([2.0, 10.0]),),
+        Outcome(None),
+        {},
+        {view: View((1, 2), "zero")},
+        {view: SourceColumns(("b", "c"), others=("row",), id="row")},
+        replace(GIVEN, views={given: GIVEN.views["k"]}),
     )
 
 

@@ -1,4 +1,4 @@
-"""Files of models: they read back unchanged, are whole or absent, and refuse what they are not."""
+"""Files of models and of their `support`: read back unchanged, whole or absent, else refused."""
 
 from __future__ import annotations
 
@@ -9,10 +9,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 import mkldist
 from mkldist.errors import OutputError, StoreError
-from mkldist.models.file import FORMAT, decoded, described, encoded, kernel_list
+from mkldist.kernels import Linear
+from mkldist.models.file import FORMAT, ONE_TABLE, decoded, described, encoded, kernel_list
+from mkldist.models.model import Model
+from mkldist.models.support import packed_points, points_at, unpacked_points
 from mkldist.sealed import sealed, unsealed
 from tests.models.made_up import expansions, made_up_model, made_up_table
 
@@ -66,7 +70,7 @@ def test_a_flipped_bit_is_refused_by_name(share, tmp_path):
 def test_a_newer_format_is_refused_by_name():
     header, arrays = unsealed(encoded(made_up_model()))
     newer = sealed({**header, "format": FORMAT + 1, "mkldist": "9.1.0"}, arrays)
-    said = "a.model: found format 2, written by mkldist 9.1.0; expected format 1 or before. Install"
+    said = "a.model: found format 4, written by mkldist 9.1.0; expected format 3 or before. Install"
     with pytest.raises(StoreError, match=said):
         decoded(newer, "a.model")
 
@@ -75,6 +79,31 @@ def test_other_versions_of_this_format_are_read():
     header, arrays = unsealed(encoded(made_up_model()))
     other = decoded(sealed({**header, "mkldist": "0.1.99"}, arrays), "a.model")
     assert other.facts["mkldist"] == "0.1.99"
+
+
+def test_files_of_before_there_were_views_are_read():
+    model = made_up_model()
+    header, arrays = unsealed(encoded(model))
+    assert header["format"] == ONE_TABLE == 1
+    assert not {"views", "view_columns", "given"} & header.keys()
+    for function in header["functions"]:
+        del function["given"]
+    del header["columns"]["start"]
+    again = Model(**vars(decoded(sealed(header, arrays), "a.model")))
+    np.testing.assert_array_equal(again.decision_function(TABLE), model.decision_function(TABLE))
+
+
+@pytest.mark.parametrize("kind", [np.array, csr_array])
+def test_support_vectors_are_packed_once_to_the_last_bit(kind):
+    one = np.array([[0.0, np.nan], [1.0, 2.0], [0.0, 0.0]])
+    parts = [kind(one), kind(one[[2, 0]]), kind(np.array([[5.0, 0.0], [1.0, 2.0]]))]
+    places, arrays = packed_points(parts)
+    together = unpacked_points(arrays)
+    assert together.shape == (4, 2)
+    for place, part in zip(places, parts, strict=True):
+        found = points_at(together, place)
+        dense = found.toarray() if kind is csr_array else found
+        np.testing.assert_array_equal(dense, part.toarray() if kind is csr_array else part)
 
 
 @pytest.mark.parametrize(
@@ -130,3 +159,19 @@ made_up_model(None).save(Path(sys.argv[1]))
     made_up_model(None).save(path)
     assert [file.name for file in tmp_path.iterdir()] == ["a.model"]
     assert mkldist.load_model(path).outcome.classes is None
+
+
+def test_kernels_of_one_subset_keep_each_its_label():
+    features = np.random.default_rng(0).normal(size=(20, 2))
+    kernels = [
+        {"function": "gaussian", "widths": [0.5], "features": ["all", "both"]},
+        {"function": "linear", "features": ["both", "all", "each"]},
+    ]
+    groups = {"both": [0, 1], "one": [0]}
+    bank = mkldist.KernelBank(features, [*kernels, Linear(features="one")], groups=groups)
+    own = bank.expansion(mkldist.solve("uniform", bank, np.sign(features[:, 0]), C=1.0)).kernels
+    again = kernel_list(described(own))
+    assert again.names() == own.names()
+    assert {"gaussian(0.5)[all]", "gaussian(0.5)[both]", "linear[x0]", "linear[one]"} <= set(
+        own.names()
+    )

@@ -1,4 +1,4 @@
-"""Predictions for files, `blocks` of their rows, in bounded memory, whole or absent."""
+"""Predictions for files, `blocks` of rows and `array_files`, in bounded memory, whole or absent."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 from mkldist.data.source_columns import SourceColumns
 from mkldist.errors import DataError, OutputError
 from mkldist.models import model as model_module
-from mkldist.models.blocks import opened_rows
+from mkldist.models.blocks import NewTable, opened_rows
 from mkldist.models.predictions import write_predictions
 from tests.models.made_up import COLUMNS, made_up_model, made_up_table, plain_values
 
@@ -70,7 +70,7 @@ def test_arrays_of_a_file_are_predicted(tmp_path):
     x = np.random.default_rng(0).normal(size=(9, 3))
     np.savez(tmp_path / "new.npz", x=x)
     columns = SourceColumns.of_features(["f0", "f1", "f2"])
-    with opened_rows(tmp_path / "new.npz", columns, 4) as file:
+    with opened_rows(tmp_path / "new.npz", NewTable(columns, 4)) as file:
         blocks = list(file.blocks)
     assert [block.first for block in blocks] == [0, 4, 8]
     np.testing.assert_array_equal(np.concatenate([block.x for block in blocks]), x)
@@ -79,14 +79,14 @@ def test_arrays_of_a_file_are_predicted(tmp_path):
 def test_sparse_rows_are_predicted(tmp_path):
     (tmp_path / "new.svm").write_text("0 1:0.5 2:2\n0 2:1.5\n")
     with opened_rows(
-        tmp_path / "new.svm", SourceColumns.of_features(["f0", "f1", "f2"]), 4
+        tmp_path / "new.svm", NewTable(SourceColumns.of_features(["f0", "f1", "f2"]), 4)
     ) as file:
         [block] = file.blocks
     assert block.x.tolist() == [[0.5, 2.0, 0.0], [0.0, 1.5, 0.0]]
     columns = SourceColumns.of_features(["f0"])
     with (
         pytest.raises(DataError, match=r"new\.svm: found 2 columns; expected 1"),
-        opened_rows(tmp_path / "new.svm", columns, 4),
+        opened_rows(tmp_path / "new.svm", NewTable(columns, 4)),
     ):
         pass
 
@@ -192,7 +192,40 @@ predictions.write_predictions(made_up_model(), Path(sys.argv[1]), Path(sys.argv[
 
 def test_the_columns_that_are_read_are_those_of_the_model(tmp_path):
     data = write(TABLE, tmp_path / "new.csv")
-    with opened_rows(data, COLUMNS, 20) as file:
+    with opened_rows(data, NewTable(COLUMNS, 20)) as file:
         blocks = list(file.blocks)
     assert [len(block.x) for block in blocks] == [20, 20, 10]
     assert blocks[1].ids == TABLE["row"][20:40].tolist()
+
+
+@pytest.mark.parametrize(
+    ("names", "lines", "said"),
+    [
+        (
+            ("gene1", "gene2"),
+            "0 1:1\n",
+            "features by their numbers alone: f0; expected features of",
+        ),
+        (("f0", "gene"), "0 1:1\n", "expected features of the model: f0, gene. Write the rows to"),
+        (("f0", "f7"), "0 3:1\n", "alone: f2; expected features of the model: f0, f7. Check that"),
+    ],
+)
+def test_numbered_features_that_are_not_those_of_the_model_are_refused(
+    names, lines, said, tmp_path
+):
+    (tmp_path / "new.svm").write_text(lines)
+    table = NewTable(SourceColumns.of_features(names), 4, sparse=True)
+    with (
+        pytest.raises(DataError, match=rf"new\.svm: found .*{said}"),
+        opened_rows(tmp_path / "new.svm", table),
+    ):
+        pass
+
+
+def test_features_of_sparse_rows_have_their_places(tmp_path):
+    (tmp_path / "new.svm").write_text("0 1:0.5 3:2 8:4\n")
+    table = NewTable(SourceColumns.of_features(["f0", "f7"]), 4, sparse=True)
+    with opened_rows(tmp_path / "new.svm", table) as file:
+        [block] = file.blocks
+        assert block.x.toarray().tolist() == [[0.5, 4.0]]
+        assert file.note == "1 feature that no row of the model's data has (f2), left out"

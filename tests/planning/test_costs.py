@@ -287,5 +287,6 @@ def test_memory_counts_the_products_with_the_laplacian():
         return plan_of({"a": facts}, grids).memory_per_worker
 
     plain = plan_of({"a": data}, {"uniform": grid("uniform")}).memory_per_worker
-    assert memory() == plain + 5 * matrix
-    assert memory(power=2) == memory(distance="tangent") == plain + 8 * matrix
+    shared = 2**28  # deformed kernels that the solvers share, at most
+    assert memory() == plain + shared + 5 * matrix
+    assert memory(power=2) == memory(distance="tangent") == plain + shared + 8 * matrix

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import mkldist
+from mkldist.checked_json import checked_json
 from mkldist.errors import DataError, InputError, SpecError, StoreError
 from mkldist.refit.all_rows import refit
 from mkldist.refit.choice import Choice, Wanted, choose
@@ -203,7 +204,7 @@ def test_snapshots_of_before_there_were_columns_are_read(results, tmp_path):
     [header] = older.glob("snapshots/*/snapshot.json")
     fields = json.loads(header.read_text())
     del fields["columns"]
-    header.write_text(json.dumps(fields))
+    header.write_bytes(checked_json(fields))
     model = refit(older, choose(older, Wanted(method="level")))
     assert model.columns.numbers == ("a", "b", "c", "size=L", "size=M", "size=S")
 

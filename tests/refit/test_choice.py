@@ -107,7 +107,8 @@ def test_settings_whose_runs_are_not_complete_come_last(tmp_path):
 
     found = choose(results_of(tmp_path, made_up_plan(), change), Wanted())
     assert found.settings == {"C": 100.0}
-    assert "1 settings with runs that are not complete were left out" in found.said
+    assert found.note == "1 of 24 runs is waiting; resume the sweep first"
+    assert "1 setting with runs that are not complete was left out" in found.said
 
 
 @pytest.mark.parametrize(
@@ -142,3 +143,24 @@ def test_a_setting_without_a_score_is_told(tmp_path):
     found = choose(results_of(tmp_path, made_up_plan(), change), Wanted())
     assert np.isnan(found.score)
     assert found.said == "the first setting: none has a score"
+
+
+def test_settings_that_all_lack_runs_are_counted_and_the_note_says_how_many_wait(tmp_path):
+    grids = {"level": {"C": [1.0, 100.0]}}
+
+    def change(record: RunRecord) -> RunRecord | None:
+        return None if record.split else record
+
+    found = choose(results_of(tmp_path, made_up_plan(grids), change, grids), Wanted())
+    assert "all have runs that are not complete" in found.said
+    assert found.note == "4 of 6 runs are waiting; resume the sweep first"
+
+
+def test_a_value_that_the_sweep_did_not_run_has_no_error(tmp_path):
+    wanted = Wanted(method="level", settings={"C": 7.0})
+    found = choose(results_of(tmp_path, made_up_plan(), with_errors({})), wanted)
+    assert found.words == "level, C = 7"
+    assert found.said == (
+        "as asked; the sweep did not run C = 7, so it knows no error of this setting"
+    )
+    assert found.note == ""

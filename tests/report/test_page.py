@@ -6,16 +6,21 @@ import json
 import re
 import shutil
 import subprocess
+import tomllib
 import xml.etree.ElementTree as ET
 from html.parser import HTMLParser
 
+import numpy as np
 import pandas as pd
 import pytest
+import xarray as xr
 
 from mkldist.report.loss_figures import kernel_number_charts, path_charts
 from mkldist.report.page import Page, Section, made_page
 from mkldist.report.time_figures import convergence_charts, scaling_charts
 from mkldist.report.weight_figures import weight_charts
+from tests.analysis.studies import study
+from tests.report.studies import facts_of
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
 
@@ -81,7 +86,8 @@ def test_what_users_wrote_is_text_and_no_markup(html):
 
 def test_the_sweep_file_is_in_the_page(page, facts):
     (section,) = [section for section in page.sections if section.name == "sweep-file"]
-    assert json.loads(section.code) == facts.spec
+    assert tomllib.loads(section.code) == facts.spec
+    assert "without values that are defaults" in section.title
 
 
 def test_a_figure_draws_its_data(finished):
@@ -110,6 +116,30 @@ def test_figures_of_weights_sum_to_the_weights(finished):
         if chart.name.startswith("widths"):
             sums = chart.data.groupby("method")["share"].sum()
             assert sums.to_numpy() == pytest.approx(1.0)
+
+
+def test_of_several_banks_the_figures_of_weights_show_the_largest():
+    facts = facts_of(study((100, 300)))
+    banks = [
+        ({"dataset": "ring", "bank": bank, "method": "level"}, weights_on(n_kernels))
+        for bank, n_kernels in (("small", 4), ("large", 6))
+    ]
+    facts.__dict__.update(weights=banks)
+    charts = weight_charts(facts)
+    assert [chart.name for chart in charts] == ["widths-ring", "features-ring"]
+    for chart in charts:
+        assert chart.data["share"].sum() == pytest.approx(1.0)
+        assert chart.caption.endswith("Of 2 banks, the one of most kernels is shown, large.")
+        assert chart.svg()
+    assert len(charts[0].data) == 6
+
+
+def weights_on(n_kernels: int) -> xr.DataArray:
+    """Return equal weights on kernels of different widths, on two groups of features."""
+    number = np.arange(n_kernels)
+    along = {"width": 1.0 + number, "features": np.array(["a", "b"], object)[number % 2]}
+    coordinates = {name: ("kernel", values) for name, values in along.items()}
+    return xr.DataArray(np.full((3, n_kernels), 1 / n_kernels), coordinates, ("split", "kernel"))
 
 
 def test_a_sweep_without_traces_or_sizes_has_no_such_figures(finished):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pandas as pd
 import pytest
 
 from mkldist.report.tables import (
@@ -56,6 +57,10 @@ def test_pairs_are_those_of_the_comparison(facts):
 def test_stability_has_a_row_a_method(finished):
     table = stability_table(finished.stability)
     assert [row[1].text for row in table.rows] == ["level", "simplemkl", "uniform"]
+    both = pd.concat([finished.stability, finished.stability.assign(bank="another")])
+    table = stability_table(both)
+    assert table.headings[:3] == ("dataset", "bank", "method")
+    assert len({tuple(cell.text for cell in row[:3]) for row in table.rows}) == 6
 
 
 def test_without_selection_there_are_no_chosen_settings(facts):

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from mkldist.report.facts import Facts
 from mkldist.report.words import cautions, headline
+from mkldist.results.records import RecordStore
 from mkldist.results.state import RunState
+from mkldist.results.tree import open_results, prepare
+from tests.report.made_up import N_SPLITS, parts
+from tests.results.sweeps import made_up_facts, made_up_plan, made_up_record
 
 
 def test_the_headline_of_a_finished_sweep(finished):
@@ -41,7 +48,7 @@ def test_cautions_name_what_to_beware_of(facts):
     found = cautions(facts)
     said = {caution.title: caution.text for caution in found}
     assert said["Unfinished"].startswith(f"2 of {facts.status.n_runs} runs are not recorded yet")
-    assert "1 runs failed" in said["Failed runs"]
+    assert "1 run failed" in said["Failed runs"]
     assert "max_iter (1)" in said["Gap above tol"]
     assert "5.0e-01" in said["Gap above tol"]
     assert "Settings chosen on the test parts" in said
@@ -60,4 +67,40 @@ def test_a_best_value_at_the_edge_is_told_and_one_inside_is_not(finished):
 def test_unstable_selections_are_told(finished, method):
     row = finished.stability.set_index("method").loc[method]
     titles = [c.text for c in cautions(finished) if c.title == "Selection unstable"]
-    assert any(f"heart, {method}: " in text for text in titles) == (row["stability"] < 0.4)
+    assert any(f"heart, {method}: " in text for text in titles) == (row["stability_high"] < 0.4)
+
+
+def test_sizes_of_one_data_set_are_not_told_as_data_sets(facts):
+    tree = facts.tree.copy()
+    for node in tree.subtree:
+        if "method" in node.attrs:
+            node.attrs["dataset_series"] = "rings"
+    asked, came_out, _ = headline(Facts(tree, facts.status))
+    assert " on rings in 2 sizes with " in asked
+    assert came_out.startswith("Of 2 sizes of rings, the least mean loss is that of ")
+
+
+def test_of_several_banks_the_edges_are_told_by_method_and_bank(finished):
+    (compared,) = finished.compared
+    place, node = next(one for one in finished.nodes if one[0]["method"] == "level")
+    edge = float(node.ds["C"].max())
+    facts = Facts(finished.tree, finished.status)
+    facts.__dict__.update(
+        nodes=[(place, node), ({**place, "bank": "b2"}, node)],
+        compared=[replace(compared, settings={"level (b2)": {"C": edge}})],
+    )
+    said = [c.text for c in cautions(facts) if c.title.startswith("Best value at the edge")]
+    assert len(said) == 1
+    assert said[0].startswith(f"level (b2): C = {edge:g}, the greatest of ")
+
+
+def test_a_grid_of_one_setting_was_not_chosen_by_the_test_parts(tmp_path, finished):
+    plan = made_up_plan({"level": {"C": [1.0]}}, datasets=("heart",), n_splits=N_SPLITS)
+    store = RecordStore(tmp_path / "records")
+    for run in plan.runs:
+        store.write(made_up_record(run))
+    facts = made_up_facts(plan, {"level": {"C": [1.0]}})
+    prepare(tmp_path / "results.zarr", plan, replace(facts, splits={"heart": parts()}), store)
+    _, came_out, _ = headline(Facts(open_results(tmp_path), finished.status))
+    assert came_out.startswith("On heart, level has the least test error, ")
+    assert came_out.endswith(" % on average.")

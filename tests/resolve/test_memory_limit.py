@@ -43,3 +43,12 @@ def test_a_limit_leaves_room_for_libraries_buffer_and_solver_of_every_thread():
 def test_a_limit_leaves_room_for_a_bank_that_is_to_be_loaded():
     with pytest.raises(SpecError, match=r'a whole bank .* Raise it, or remove backend = "memory"'):
         check_memory(planned("1GiB", "memory"), 1)
+
+
+def test_more_than_the_machine_has_is_refused():
+    check_memory(planned(None, "memory"), 1, available=2**34)
+    with pytest.raises(SpecError, match=r"memory: found 1024 MiB in this machine; expected at least"
+                       r" .*a whole bank .*Remove backend = \"memory\""):  # fmt: skip
+        check_memory(planned(None, "memory"), 1, available=2**30)
+    with pytest.raises(SpecError, match=r"found '64MiB'"):
+        check_memory(planned("64MiB"), 1, available=2**34)

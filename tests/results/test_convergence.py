@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from mkldist.results.rows import to_frame
 from mkldist.results.schema import N_RANKS, TRACES
 from mkldist.results.tree import open_results, prepare
 from mkldist.results.writer import TreeWriter
+from mkldist.results.zarr_documents import read_root, write_root
 from mkldist.sealed import sealed, unsealed
 from tests.results.sweeps import made_up_facts, made_up_plan, made_up_record
 
@@ -189,8 +191,8 @@ def test_traces_explain_themselves_and_are_checked(tmp_path, store):
     node = open_results(path)["heart/level/convergence"].to_dataset()
     assert node.seconds.attrs["units"] == "s"
     assert all(node[variable.name].attrs["long_name"] for variable in TRACES)
-    root = path / "zarr.json"
-    root.write_text(root.read_text().replace('"iteration", "rank"', '"iteration", "place"'))
+    root = json.dumps(read_root(path)).replace('"iteration", "rank"', '"iteration", "place"')
+    write_root(path, json.loads(root))
     with pytest.raises(StoreError, match=r"heart/level/convergence/largest_\w+.*dims"):
         open_results(path)
 

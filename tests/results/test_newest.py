@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mkldist.analysis.summary import INPUTS
-from mkldist.results.newest import n_behind, with_newest
+from mkldist.results.newest import later_words, n_behind, with_newest
 from mkldist.results.node_arrays import nodes_in
 from mkldist.results.records import RecordStore, RunRecord
 from mkldist.results.tree import prepare
@@ -51,3 +51,7 @@ def test_only_records_that_the_tree_lacks_are_read(tmp_path, plan, monkeypatch):
     nodes = nodes_in(index, INPUTS)
     assert with_newest(nodes, index, store) == nodes
     assert read == [plan.runs[7].id]
+
+
+def test_one_run_is_said_in_the_singular():
+    assert later_words(1) == "1 run was recorded after the results were last written."

@@ -11,7 +11,8 @@ import textwrap
 import pytest
 
 from mkldist.errors import OutputError
-from mkldist.results.output import claimed, manifest_name
+from mkldist.results.manifest import manifest_name
+from mkldist.results.output import claimed
 
 
 def test_a_folder_is_made_and_belongs_to_its_sweep(tmp_path):
@@ -43,10 +44,14 @@ def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"format": 1}'])
-def test_a_damaged_manifest_is_refused(tmp_path, content):
-    (tmp_path / "sweep.json").write_text(content)
-    with pytest.raises(OutputError, match="manifest of a sweep"), claimed(tmp_path, "one"):
+def test_a_damaged_manifest_is_made_anew_by_the_sweep(tmp_path, content):
+    manifest = tmp_path / "sweep.json"
+    manifest.write_text(content)
+    with pytest.raises(OutputError, match=f"mkldist verify {tmp_path} --repair"):
+        manifest_name(tmp_path)
+    with claimed(tmp_path, "one"):
         pass
+    assert manifest_name(tmp_path) == "one"
 
 
 def test_a_second_process_is_refused_and_a_killed_one_leaves_no_lock(tmp_path):

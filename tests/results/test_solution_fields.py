@@ -45,6 +45,16 @@ def test_classes_that_share_weights_have_rows_of_coefficients_and_biases():
     assert fields["of_classes"]["class_bias"].tolist() == [0.0, 0.5, 1.0]
 
 
+def test_of_solutions_without_a_gap_the_largest_stationarity_counts():
+    first = solution([1.0, 0.0], 10.0, 2.0, extra={"stationarity": 1e-3})
+    second = solution([1.0, 0.0], 10.0, 1.0, extra={"stationarity": 4e-3})
+    alone, both = solution_fields([first]), solution_fields([first, second])
+    assert np.isnan([alone["gap"], both["gap"]]).all()
+    assert alone["extra"] == {"stationarity": 1e-3}
+    assert both["extra"] == {"stationarity": 4e-3}
+    assert (both["objective"], both["dual_objective"]) == (20.0, 3.0)
+
+
 def test_solutions_of_classes_are_summed_and_kept_side_by_side():
     fields = solution_fields(
         [

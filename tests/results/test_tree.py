@@ -56,14 +56,15 @@ def test_values_stand_at_their_places(tmp_path, store, banks):
 
 def test_the_tree_explains_itself(tmp_path, store):
     plan = made_up_plan()
-    prepare(tmp_path / "results.zarr", plan, made_up_facts(plan), store, {"numpy": "2"})
+    prepare(tmp_path / "results.zarr", plan, made_up_facts(plan), store, lambda: {"numpy": "2"})
     tree = open_results(tmp_path)
     assert tree.attrs["sweep"] == "made-up"
     assert "dual_objective" in tree.attrs["gap_definition"]
     assert json.loads(tree.attrs["provenance"]) == {"numpy": "2"}
     assert json.loads(tree.attrs["spec"])["datasets"] == [{"name": "heart"}]
     node = tree["heart/simplemkl"].to_dataset()
-    assert node.gap.attrs == {"long_name": "relative duality gap", "units": "1"}
+    long_name = "relative duality gap; NaN where the problem is not convex"
+    assert node.gap.attrs == {"long_name": long_name, "units": "1"}
     assert node.wall_seconds.attrs["units"] == "s"
     for variable in (*SCALARS, *TEXTS):
         assert node[variable.name].attrs["long_name"]

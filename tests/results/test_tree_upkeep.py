@@ -6,7 +6,6 @@ The module ``tree`` is tested here where a tree is there already.
 from __future__ import annotations
 
 import dataclasses
-import json
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ from mkldist.errors import StoreError
 from mkldist.results.records import RecordStore, RunRecord
 from mkldist.results.tree import open_results, prepare
 from mkldist.results.writer import TreeWriter
+from mkldist.results.zarr_documents import read_root, write_root
 from tests.results.sweeps import made_up_facts, made_up_plan, made_up_record
 from tests.results.tree_checks import assert_holds
 
@@ -75,6 +75,7 @@ def test_a_killed_rebuild_leaves_the_old_tree(tmp_path, store, monkeypatch):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["records", "results.zarr"]
 
 
+@pytest.mark.slow
 def test_a_damaged_tree_is_an_error_for_readers_and_made_anew_by_the_sweep(tmp_path, store):
     plan, path = made_up_plan(), tmp_path / "results.zarr"
     for run in plan.runs:
@@ -123,9 +124,9 @@ def test_no_results_is_an_error_that_says_so(tmp_path, name):
 def test_another_layout_version_is_refused(tmp_path, store):
     plan, path = made_up_plan(), tmp_path / "results.zarr"
     prepare(path, plan, made_up_facts(plan), store)
-    root = json.loads((path / "zarr.json").read_text())
+    root = read_root(path)
     root["attributes"]["layout_version"] = 99
-    (path / "zarr.json").write_text(json.dumps(root))
+    write_root(path, root)
     with pytest.raises(StoreError, match="99"):
         open_results(path)
 
@@ -133,10 +134,10 @@ def test_another_layout_version_is_refused(tmp_path, store):
 def test_a_variable_of_other_dims_is_refused(tmp_path, store):
     plan, path = made_up_plan(), tmp_path / "results.zarr"
     prepare(path, plan, made_up_facts(plan), store)
-    root = json.loads((path / "zarr.json").read_text())
+    root = read_root(path)
     nodes = root["consolidated_metadata"]["metadata"]
     nodes["heart/level/gap"]["dimension_names"] = ["C", "split"]
     nodes["heart/level/gap"]["shape"].reverse()
-    (path / "zarr.json").write_text(json.dumps(root))
+    write_root(path, root)
     with pytest.raises(StoreError, match=r"heart/level/gap.*dims"):
         open_results(path)

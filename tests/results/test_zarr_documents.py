@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 import zarr
-from zarr.codecs import ZstdCodec
+from zarr.codecs import Crc32cCodec, ZstdCodec
 
 from mkldist.results.zarr_documents import (
     CHUNK_BYTES,
@@ -16,6 +16,7 @@ from mkldist.results.zarr_documents import (
     group_document,
     read_root,
     run_chunks,
+    unchecked_codecs,
     write_documents,
 )
 
@@ -30,7 +31,7 @@ def test_array_document_means_what_zarr_writes(tmp_path, dtype, fill):
         chunks=(1, 13),
         dtype=dtype,
         fill_value=fill,
-        compressors=ZstdCodec(level=0, checksum=True),
+        compressors=[ZstdCodec(level=0, checksum=False), Crc32cCodec()],
         dimension_names=("split", "C"),
         attributes={"units": "1"},
     )
@@ -83,3 +84,23 @@ def test_chunks_hold_one_split_and_are_not_large(vector):
     assert chunks[0] == 1
     assert len(chunks) == 3 + (vector is not None)
     assert 8 * np.prod(chunks) <= CHUNK_BYTES
+
+
+def test_a_flipped_bit_anywhere_in_a_root_is_found(tmp_path):
+    write_documents(tmp_path, {"": group_document({"n": 1}), "x": array_document({}, "int64", ())})
+    path = tmp_path / "zarr.json"
+    whole = path.read_bytes()
+    for place in np.random.default_rng(1).choice(8 * len(whole), size=500, replace=False):
+        flipped = bytearray(whole)
+        flipped[place // 8] ^= 1 << place % 8
+        path.write_bytes(flipped)
+        with pytest.raises(ValueError):  # noqa: PT011, the message may be Python's own for JSON
+            read_root(tmp_path)
+
+
+def test_a_root_of_before_checksums_is_read(tmp_path):
+    codecs = unchecked_codecs(array_document({}, "int64", ())["codecs"])
+    array = {**array_document({}, "int64", ()), "codecs": codecs}
+    write_documents(tmp_path, {"": group_document({"n": 1}), "x": array})
+    (tmp_path / "zarr.json").write_text(json.dumps(read_root(tmp_path)))
+    assert read_root(tmp_path)["attributes"] == {"n": 1}

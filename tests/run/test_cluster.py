@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import socket
-from importlib.util import find_spec
 from pathlib import Path
 
 import dask
@@ -14,11 +13,8 @@ import pytest
 from mkldist.errors import ClusterError, SpecError
 from mkldist.run.cluster import (
     DASK_CONFIG,
-    ClusterFile,
     ConnectOptions,
-    cluster_class,
     connect,
-    read_cluster_file,
 )
 
 ROOT = Path(__file__).parents[2]
@@ -30,7 +26,6 @@ def environment() -> dict[str, str | None]:
 
 
 def worker_facts():
-    import signal
 
     import dask
 
@@ -42,7 +37,6 @@ def worker_facts():
 
 
 def interrupts(dask_worker=None):
-    import signal
 
     return signal.getsignal(signal.SIGINT) is signal.SIG_IGN
 
@@ -96,45 +90,6 @@ def test_a_cluster_file_starts_its_class(tmp_path):
         assert sum(client.nthreads().values()) == 2
 
 
-@pytest.mark.parametrize("name", ["local.yaml", "slurm.yaml"])
-def test_the_cluster_files_of_the_project_are_sound(name):
-    description = read_cluster_file(ROOT / "cluster" / name)
-    assert description.options
-    if description.cls.startswith("distributed."):
-        assert cluster_class(description).__name__ == "LocalCluster"
-
-
-@pytest.mark.skipif(find_spec("dask_jobqueue") is None, reason="dask-jobqueue is not installed")
-def test_the_slurm_file_makes_the_job_that_it_describes():
-    description = read_cluster_file(ROOT / "cluster" / "slurm.yaml")
-    with cluster_class(description)(**description.options) as cluster:
-        script = cluster.job_script()
-    assert "#SBATCH -t 04:00:00" in script
-    assert "#SBATCH --cpus-per-task=8" in script
-    assert "OPENBLAS_NUM_THREADS=1" in script
-    assert "--lifetime 3h50m" in script
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("class: [", "text that is not YAML"),
-        ("- a", "no mapping"),
-        ("clas: x", "Did you mean 'class'"),
-        ("options: {}", "such as dask_jobqueue"),
-        ("class: a.B\noptions: 3", "keyword arguments"),
-        ("class: a.B\nworkers: 0", "a number of workers"),
-        ("class: nowhere.Cluster", "nowhere.Cluster, which cannot be imported"),
-        ("class: Cluster", "Cluster, which cannot be imported"),
-    ],
-)
-def test_a_bad_cluster_file_is_refused(tmp_path, content, message):
-    path = tmp_path / "bad.yaml"
-    path.write_text(content)
-    with pytest.raises(SpecError, match=message), connect(cluster_file=path):
-        pass
-
-
 def test_a_missing_cluster_file_and_two_places_to_run_are_refused(tmp_path):
     with (
         pytest.raises(SpecError, match="No such file"),
@@ -165,11 +120,12 @@ def test_workers_that_die_while_they_start_are_an_error_of_the_cluster(monkeypat
         assert word in str(caught.value)
 
 
-def test_a_cluster_that_does_not_start_is_an_error_of_the_cluster(tmp_path):
-    path = tmp_path / "wrong.yaml"
-    path.write_text("class: distributed.LocalCluster\noptions: {no_such_option: 1}\n")
-    with pytest.raises(ClusterError, match="that did not start"), connect(cluster_file=path):
-        pass
+def test_isolated_runs_have_one_worker_of_this_machine():
+    asked = ConnectOptions(n_workers=4, threads_per_worker=2)
+    assert asked.of_execution("isolated").expected_threads() == 1
+    assert asked.of_execution("shared") == asked
+    elsewhere = ConnectOptions("tcp://host:1")
+    assert elsewhere.of_execution("isolated") == elsewhere
 
 
 def test_threads_are_counted_over_workers_as_far_as_they_are_known(tmp_path, monkeypatch):
@@ -202,13 +158,3 @@ def test_the_settings_for_ones_own_scheduler_are_those_of_a_local_cluster():
         expected = {key: dask.config.get(key) for key in DASK_CONFIG}
     given = dask.config.collect(paths=[str(ROOT / "cluster" / "dask.yaml")], env={})
     assert {key: dask.config.get(key, config=given) for key in DASK_CONFIG} == expected
-
-
-def test_a_cluster_class_leaves_the_handlers_of_signals(tmp_path, monkeypatch):
-    lines = "import signal", "signal.signal(signal.SIGINT, signal.SIG_IGN)", "class Mine: pass"
-    (tmp_path / "sets_a_handler.py").write_text("\n".join(lines))
-    monkeypatch.syspath_prepend(tmp_path)
-    before = signal.getsignal(signal.SIGINT)
-    found = cluster_class(ClusterFile("mine.yaml", "sets_a_handler.Mine", None, {}))
-    assert found.__name__ == "Mine"
-    assert signal.getsignal(signal.SIGINT) is before

@@ -83,7 +83,7 @@ import json
 from mkldist.run.doctor import _compiled_code
 before = _compiled_code()
 import numpy as np
-from mkldist.machines.svm import slack_rounding
+from mkldist.machines.hinge import slack_rounding
 slack_rounding(np.ones(2), np.ones(2), np.ones(2))
 after = _compiled_code()
 print(json.dumps([before.words, before.advice, after.words, after.advice]))

@@ -68,6 +68,16 @@ def test_what_looks_odd_is_said(tmp_path):
     assert "# NOTE: the classes 'yes' and 'Yes' differ in capitals alone\n" in text
 
 
+def test_texts_and_a_name_that_occurs_twice_are_said(tmp_path):
+    path = tmp_path / "t.csv"
+    rows = [f"P{min(i, 28)},seen at {i} hours,{i / 7},{'ab'[i % 2]}" for i in range(30)]
+    path.write_text("\n".join(["patient,note,x,target", *rows]))
+    text = first_sweep(path, path, Facts.of(FirstLook(read_columns(path), "target")))
+    assert '# texts = ["note"]' in text
+    assert "# NOTE: 'patient' would name the rows, but 'P28' occurs 2 times\n" in text
+    assert "\nid = " not in text
+
+
 def test_many_rows_begin_with_a_part(tmp_path):
     few, many = (
         first_sweep(Path("d.svm"), Path("d.toml"), Facts(n, 4, regression=False))

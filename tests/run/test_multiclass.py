@@ -49,6 +49,7 @@ def solved_by_hand(done, split, fitted, C, shared):
     return values, np.array([one.kernel_weights for one in solutions]), solutions
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fit", ["train", "all"])
 def test_a_run_is_one_solver_for_each_class(tmp_path, fit):
     done = do(iris(LEVEL + SHARED, fit=fit), tmp_path)
@@ -241,6 +242,7 @@ def test_results_have_the_classes_as_a_dim(tmp_path, scheduler):
     assert of_all["weight"].sum() == pytest.approx(2)
 
 
+@pytest.mark.slow
 def test_every_method_learns_each_class_against_the_rest(tmp_path):
     rows = np.random.default_rng(3).permutation(150)
     x, y = load_iris(return_X_y=True)
@@ -248,7 +250,7 @@ def test_every_method_learns_each_class_against_the_rest(tmp_path):
         tmp_path / "data.npz", x=x, y=y, train=rows[:24], unlabelled=rows[24:60], test=rows[60:]
     )
     settings = {"splits": 'kind = "predefined"', "fit": "all", "graph": "[graph]\nneighbours = 5"}
-    names = [module.METHOD.name for module in MODULES]
+    names = list(MODULES)
     methods = "".join(f'[[methods]]\nname = "{name}"\ntol = 1e-4\n' for name in names)
     together = do(iris(methods, source=source, **settings), tmp_path)
     assert len(together.records) == len(names)

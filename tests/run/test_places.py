@@ -41,12 +41,24 @@ def test_results_are_found_by_folder_tree_name_and_file(folder, given):
 
 def test_a_file_names_the_folder_that_it_writes_to(folder):
     Path("other.toml").write_text(SWEEP + '[outputs]\npath = "elsewhere"')
+    with pytest.raises(StoreError, match=r"elsewhere: found no such folder.*mkldist sweep other"):
+        results_of(Path("other.toml"))
+    Path("elsewhere").mkdir()
     assert results_of(Path("other.toml")) == Path("elsewhere")
-    assert results_of(Path("quickstart")) == Path("results/quickstart")
+    with pytest.raises(StoreError, match="Run the sweep first: mkldist sweep quickstart"):
+        results_of(Path("quickstart"))
 
 
 def test_folders_without_results_are_left_to_the_command(folder):
-    assert results_of(folder) == folder
+    (folder / "empty").mkdir()
+    assert results_of(folder / "empty") == folder / "empty"
+
+
+@pytest.mark.parametrize("given", [".", "results"])
+def test_a_folder_of_results_of_sweeps_lists_them(folder, given):
+    said = "found a folder with the results of 1 sweep; .* Name it: results/mine"
+    with pytest.raises(StoreError, match=said):
+        results_of(Path(given))
 
 
 def test_a_name_of_nothing_meets_the_nearest_results(folder):

@@ -335,7 +335,7 @@ def test_a_note_spans_the_settings_of_all_splits():
 
     dataset = SimpleNamespace(task="regression")
     rounds = SimpleNamespace(
-        spec=SimpleNamespace(banks=["one", "two"]),
+        spec=SimpleNamespace(sized_banks=["one", "two"]),
         most=SimpleNamespace(runs=[SimpleNamespace(at={"trial": 0})] * 4),
         compared=2,
         resolved=SimpleNamespace(datasets={"d": (dataset, ())}),

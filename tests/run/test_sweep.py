@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import time
 
 import numpy as np
 import pytest
+from rich.console import Console
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
@@ -107,6 +109,16 @@ def test_a_finished_sweep_is_not_done_again_and_a_changed_one_only_where_it_chan
     assert {k: v for k, v in record_times(output).items() if k in before} == before
     with open_results(output) as tree:
         assert (tree["two_moons/uniform"].state == "complete").all()
+
+
+def test_runs_of_another_sweep_of_the_same_name_are_said_to_be_set_aside(tmp_path, scheduler):
+    output = tmp_path / "out" / "small"
+    said = io.StringIO()
+    console = Console(file=said, width=300)
+    for grid in ([1.0], [1.0, 10.0], [100.0]):
+        run_here(sweep_text({"uniform": grid}), output, scheduler, console=console)
+        assert ("another sweep of the name" in said.getvalue()) == (grid == [100.0])
+    assert "its 4 runs are set aside, not removed" in said.getvalue()
 
 
 def test_a_damaged_record_is_computed_again(tmp_path, scheduler):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mkldist.planning.batches import shares_of
@@ -330,6 +330,7 @@ def test_a_bank_without_batches_that_cannot_be_built_is_abandoned():
     assert work_queue.abandoned_banks == {"a": "no answer"}
 
 
+@settings(deadline=None)
 @given(st.data())
 def test_every_run_ends_exactly_once(data):
     bench = Bench(

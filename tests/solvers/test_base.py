@@ -11,14 +11,8 @@ import numpy as np
 import pytest
 
 from mkldist.methods.registry import METHODS
-from mkldist.solvers.base import (
-    Problem,
-    Solution,
-    SolverParams,
-    StopReason,
-    reason_to_stop,
-    usual_passes,
-)
+from mkldist.solvers.base import Problem, Solution, StopReason, reason_to_stop, usual_passes
+from mkldist.solvers.solver_params import SolverParams
 
 
 @pytest.mark.parametrize(
@@ -93,13 +87,6 @@ def test_a_path_begins_at_the_strongest_regularisation():
     uniform = METHODS["uniform"]
     points = [uniform.params(C=C) for C in (10.0, 1.0)]
     assert uniform.along_path(points) == points
-
-
-def test_a_parameter_matters_with_the_values_that_its_method_names():
-    params = METHODS["spicymkl"].params
-    assert params(loss="epsilon").has_effect("epsilon")
-    assert not params(loss="squared").has_effect("epsilon")
-    assert params(loss="squared").has_effect("C")
 
 
 def test_a_method_takes_the_usual_passes_unless_it_says_otherwise():

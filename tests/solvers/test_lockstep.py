@@ -193,9 +193,12 @@ def test_shares_of_a_pass_add_up_to_what_was_read():
     instance = instances.more_kernels_than_points()
     bank = MemoryBank.from_grams(instance.grams)
     _, times = run_all(bank, grid_jobs(bank, instance.y))
-    assert sum(spent.bytes_read for spent in times.values()) == pytest.approx(
-        bank.counter.bytes_read
-    )
+    for shares in (
+        [spent.bytes_read for spent in times.values()],
+        [spent.pass_bytes for spent in times.values()],
+    ):
+        assert sum(shares) == pytest.approx(bank.counter.bytes_read)
+    assert all(spent.pass_cpu_seconds > 0 for spent in times.values())
 
 
 @pytest.mark.parametrize(

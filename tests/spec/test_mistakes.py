@@ -64,13 +64,13 @@ TOP = (
 )
 DATASET = (
     "one of name, source, file, openml, grams, labels, task, label, id, ignore, categorical, "
-    "classes, positive, per_class, impute, drop_constant, sparse, groups, group_file, views, "
-    "options, preprocessing, splits, graph"
+    "texts, classes, positive, per_class, impute, drop_constant, sparse, groups, group_file, "
+    "views, options, preprocessing, splits, graph"
 )
 SPLITS = (
     "one of kind, repeats, train_fraction, folds, order, groups, column, labelled_per_class, "
     "labelled_fraction, labelled, "
-    "test_fraction, stratified, first"
+    "test_fraction, stratified, n_train, first"
 )
 OUTPUTS = "one of path, banks, keep_banks, predictions, coefficients, weights, figures"
 KERNEL = f"one of function, {', '.join(PARAMETERS)}, parameters, features"
@@ -199,7 +199,7 @@ MISTAKES = [
      'or a list of them'),
     ('normalisation = "trace"', 'normalization = "trace"',
      ': banks.mine.normalization: found an unknown key; expected one of name, family, '
-     "kernels, normalisation, dtype, backend. Did you mean 'normalisation'?"),
+     "kernels, n_kernels, normalisation, dtype, backend. Did you mean 'normalisation'?"),
     ('normalisation = "trace"', 'normalisation = ["trace", "cosine"]',
      ': banks.mine: found cosine after another normalisation; expected it first'),
     ('function = "gaussian"', 'function = "rbf"',

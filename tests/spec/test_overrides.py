@@ -52,15 +52,16 @@ MISTAKES = [
      "found no item 'levl' in methods; expected one of level, slow. Did you mean 'level'?"),
     ("methods.C=5", "found no item 'C' in methods; expected one of level, slow"),
     ("methods.7.C=5", "found no item '7' in methods; expected one of level, slow"),
-    ("methods.level.C.9=5", "found no item '9' in methods.0.C; expected an index below 2"),
+    ("methods.level.C.9=5", "found no item '9' in methods.level.C; expected an index below 2"),
     ("name.first=5", 'found the value "s" at name; expected a table or list'),
-    ("banks.mine.kernels[0].widths=[1,", 'found "[1,"; expected a number, a list of numbers, '
-     '{start, stop, num}, {base, exponents}, or "chi2"'),
+    ("methods.level.C=[1,x]", "found '[1,x]', which is not TOML; expected a value as in a sweep "
+     "file, such as [1, 1000]. Write text within lists in quotes, and the whole option in the "
+     "shell's quotes: --set 'methods.level.C=[1,1000]'."),
     ("methods=5", "found 5; expected at least one [[methods]] entry"),
     ("splits.repeets=5", "found an unknown key; expected one of kind, repeats, train_fraction, "
      "folds, "
      "order, groups, column, labelled_per_class, labelled_fraction, labelled, test_fraction, "
-     "stratified, first. Did you mean 'repeats'?"),
+     "stratified, n_train, first. Did you mean 'repeats'?"),
     ("split.repeats=5", "found an unknown key; expected one of name, description, seed, tol, "
      "execution, "
      "memory, datasets, preprocessing, splits, graph, selection, search, banks, methods, outputs. "

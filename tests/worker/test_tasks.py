@@ -20,7 +20,9 @@ from mkldist.planning.costs import run_memory
 from mkldist.planning.planner import make_plan
 from mkldist.resolve.resolved import resolve
 from mkldist.results.records import RecordStore
+from mkldist.results.state import RunState
 from mkldist.run.bank_refs import bank_refs
+from mkldist.solvers.kept_arrays import KeptArrays
 from mkldist.spec.model import SweepSpec
 from mkldist.worker import batch, tasks
 from mkldist.worker.batch import BatchSettings
@@ -28,13 +30,45 @@ from mkldist.worker.tasks import BatchTask, BuildTask, build, solve_batch
 from tests.gram.stores import damage
 from tests.run.sweeps import sweep_text
 
+ON_A_GRAPH = """
+name = "graph"
+[[datasets]]
+name = "two_moons"
+options = { n = 60, noise = 0.2 }
+[splits]
+kind = "semi-supervised"
+labelled_per_class = 6
+repeats = 1
+[graph]
+neighbours = 6
+[selection]
+folds = 2
+[[banks]]
+normalisation = "trace"
+[[banks.kernels]]
+function = "gaussian"
+widths = [0.3, 1.0, 3.0]
+[[methods]]
+name = "glks"
+gamma_a = [0.01, 0.1]
+gamma_i = [0.1, 1]
+[[methods]]
+name = "lapmkl"
+gamma_a = 0.1
+gamma_i = [0.1, 1]
+"""
+
 
 @pytest.fixture
 def task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> BatchTask:
     """Two runs on a complete bank of one split."""
     monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(loading, "PAUSES", (0.0, 0.0))
-    text = sweep_text({"uniform": [1.0, 10.0]}, repeats=1, backend="mmap")
+    return task_of(sweep_text({"uniform": [1.0, 10.0]}, repeats=1, backend="mmap"), tmp_path)
+
+
+def task_of(text: str, tmp_path: Path) -> BatchTask:
+    """Return all runs of a sweep of one bank, which is complete."""
     spec = SweepSpec.model_validate(tomllib.loads(text))
     resolved = resolve(spec, (), tmp_path)
     plan = make_plan(spec, resolved.facts, resolved.banks, resolved.grids, 1, None)
@@ -215,3 +249,26 @@ def test_a_bank_that_is_too_large_for_a_worker_is_streamed(task):
     assert tasks._backend(chosen, None) == tasks._backend(chosen, 2000) == "memory"
     assert tasks._backend(chosen, 1000) == "stream"
     assert tasks._backend(asked, 1000) == "memory"
+
+
+def test_solvers_on_a_graph_share_the_factors_of_their_kernels(tmp_path, monkeypatch):
+    monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path / "cache"))
+    asked: list[str] = []
+    made: list[str] = []
+
+    class Watched(KeptArrays):
+        def get(self, key, make):
+            asked.append(key[0])
+            return super().get(key, lambda: made.append(key[0]) or make())
+
+    monkeypatch.setattr(batch, "KeptArrays", Watched)
+    task = task_of(ON_A_GRAPH, tmp_path)
+    solve_batch(task)
+    records = RecordStore(Path(task.settings.records))
+    assert len(task.runs) == 6
+    assert {records.read(run.id).state for run in task.runs} == {RunState.COMPLETE}
+    # Six settings of two methods, each on all labels and without either of two folds.
+    assert asked.count("factor") >= 6 * 3 * task.ref.plan.n_kernels
+    assert made.count("factor") == made.count("system") == task.ref.plan.n_kernels
+    # A root has weights of its own; both methods have two of these in common.
+    assert made.count("root") == 4 * task.ref.plan.n_kernels

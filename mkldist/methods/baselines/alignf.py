@@ -35,8 +35,9 @@ from mkldist.arrays import Floats
 from mkldist.counters import Counters
 from mkldist.gram.requests import Combine, Inner, Quadratic, Request
 from mkldist.machines.inner_svm import train
-from mkldist.solvers.base import Method, Problem, SolverParams, Steps
+from mkldist.solvers.base import Method, Problem, Steps
 from mkldist.solvers.single_kernels import gram_matrices
+from mkldist.solvers.solver_params import SolverParams
 from mkldist.solvers.svm_solution import fixed_weights_solution
 
 CHUNK = 3  # kernels held at once, beside their copies in a pass

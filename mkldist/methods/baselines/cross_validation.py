@@ -24,8 +24,9 @@ from mkldist.arrays import Floats
 from mkldist.counters import Counters
 from mkldist.gram.requests import Combine
 from mkldist.machines.svm import solve_svm
-from mkldist.solvers.base import Problem, Solution, SolverParams
+from mkldist.solvers.base import Problem, Solution
 from mkldist.solvers.single_kernels import gram_matrices
+from mkldist.solvers.solver_params import SolverParams
 from mkldist.solvers.svm_solution import fixed_weights_solution
 
 Masks = list[npt.NDArray[np.bool_]]
@@ -212,7 +213,7 @@ def cross_validate(
         for c, C in enumerate(Cs):
             svm = solve_svm(part, y[kept], C, tol=tol, start=start)
             counters.count_svm(svm.iterations, svm.newton_steps)
-            decisions[c, scored] = across @ svm.signed + svm.bias
+            decisions[c, scored] = across @ svm.coefficients + svm.bias
             if c == 0:
                 neighbour[kept] = svm.alpha
             if c + 1 < len(Cs):  # dual variables at their bound mostly stay at it

@@ -41,7 +41,8 @@ from mkldist.gram.requests import Combine, Quadratic
 from mkldist.machines.l2_svm import solve_l2_svm
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.optim.form_rounding import EPS, form_rounding
-from mkldist.solvers.base import Method, Problem, Solution, SolverParams, Steps, StopReason
+from mkldist.solvers.base import Method, Problem, Solution, Steps, StopReason
+from mkldist.solvers.solver_params import SolverParams
 from mkldist.solvers.trace import Trace
 
 HARD_RIDGE = 1e-10  # of the mean diagonal, where lam = 0 leaves none

@@ -13,7 +13,8 @@ from pydantic import Field
 from mkldist.counters import Counters
 from mkldist.gram.requests import Combine
 from mkldist.machines.inner_svm import train
-from mkldist.solvers.base import Method, Problem, SolverParams, Steps
+from mkldist.solvers.base import Method, Problem, Steps
+from mkldist.solvers.solver_params import SolverParams
 from mkldist.solvers.svm_solution import fixed_weights_solution
 
 

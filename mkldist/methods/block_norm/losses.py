@@ -39,7 +39,7 @@ import numpy as np
 import scipy
 
 from mkldist.arrays import Floats
-from mkldist.machines import svm
+from mkldist.machines import hinge
 from mkldist.optim.entropic_prox import entropic_prox, two_sided_entropic_prox
 from mkldist.target import Target
 
@@ -306,7 +306,7 @@ class Hinge(_OfMargins):
         return _entropy(np.clip(self.y * rho, 0.0, 1.0))
 
     def best_bias(self, f: Floats) -> float:
-        return svm.best_bias(f, self.y)
+        return hinge.best_bias(f, self.y)
 
     def _nearest(self, point: Floats, smoothing: Smoothing) -> _Nearest:
         if smoothing.temperature > 0.0:

@@ -11,7 +11,7 @@ from mkldist.memory import VECTORS_PER_SOLVER, ProblemSize, SolverMemory
 from mkldist.methods.block_norm import regularizers
 from mkldist.methods.block_norm.losses import EpsilonInsensitive, Hinge, Logistic, Loss, Squared
 from mkldist.methods.block_norm.regularizers import Regularizer
-from mkldist.solvers.base import Effects, SolverParams
+from mkldist.solvers.solver_params import Effects, SolverParams
 from mkldist.target import Target
 
 PRODUCTS = 4.5  # (S, n): those of rho, of the components and of a direction, and of the last
@@ -30,6 +30,7 @@ class BlockNormParams(SolverParams):
     """Parameters of block-norm MKL."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
+    steers: ClassVar[tuple[str, ...]] = ("acceleration",)
     effective_with: ClassVar[Effects] = {
         "epsilon": ("loss", ("epsilon",)),
         "mix": ("regularizer", ("elastic-net",)),

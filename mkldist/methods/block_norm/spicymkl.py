@@ -31,6 +31,7 @@ default the iterations run on a working set of kernels (:mod:`.working_set_itera
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -51,6 +52,8 @@ from mkldist.solvers.trace import Trace
 
 class SpicyMKLParams(BlockNormParams):
     """Parameters of SpicyMKL."""
+
+    steers: ClassVar[tuple[str, ...]] = ("gamma", "growth")
 
     gamma: float = Field(10.0, gt=0, description="first proximal parameter, kernels of trace 1")
     growth: float = Field(

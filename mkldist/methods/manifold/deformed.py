@@ -31,6 +31,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -38,8 +39,10 @@ import scipy
 from pydantic import Field
 
 from mkldist.arrays import Floats, Ints
+from mkldist.identity import array_id
 from mkldist.memory import MATRICES_PER_SOLVER, ProblemSize, SolverMemory
-from mkldist.solvers.base import SolverParams
+from mkldist.solvers.kept_arrays import KeptArrays
+from mkldist.solvers.solver_params import SolverParams
 from mkldist.target import Target
 
 EPS = float(np.finfo(np.float64).eps)
@@ -80,12 +83,25 @@ class Deformation:
         Weights of the ambient norm, positive, and of the intrinsic norm, not negative.
     labelled : (l,) intp
         The labelled points.
+    kept : KeptArrays, optional
+        Keeps what depends on kernels, graph and weights alone, for solvers of other labels and of
+        other weights.
     """
 
     laplacian: Any
     gamma_a: float
     gamma_i: float
     labelled: Ints
+    kept: KeptArrays | None = None
+
+    @cached_property
+    def graph_id(self) -> str:
+        """Content hash of the graph Laplacian."""
+        L = self.laplacian
+        if isinstance(L, np.ndarray):
+            return array_id(L)
+        sparse = scipy.sparse.csr_array(L)
+        return array_id(sparse.data, sparse.indices, sparse.indptr)
 
     def smoothed(self, f: Floats) -> Floats:
         """Return ``gamma_i L f`` for `f` (n,) or (n, r)."""
@@ -168,10 +184,17 @@ class Deformation:
         """Deform a Gram matrix (n, n)."""
         if self.gamma_i == 0.0:
             return DeformedKernel(self, K, None, None)
-        F = pivoted_factor(K)
-        system = F.T @ self.smoothed(F)
-        system = 0.5 * (system + system.T)
-        return DeformedKernel(self, K, F, inverse_root(system, self.gamma_a))
+        weights = (self.gamma_a, self.gamma_i)
+        kept = KeptArrays(0) if self.kept is None else self.kept
+        kernel = "" if self.kept is None else array_id(K)
+        graph = "" if self.kept is None else self.graph_id
+        F = kept.get(("factor", kernel), lambda: pivoted_factor(K))
+
+        def root() -> Floats:
+            S = kept.get(("system", kernel, graph), lambda: roughness(F, self.laplacian))
+            return inverse_root(self.gamma_i * S, self.gamma_a)
+
+        return DeformedKernel(self, K, F, kept.get(("root", kernel, graph, *weights), root))
 
 
 @dataclass(frozen=True, eq=False)
@@ -279,6 +302,13 @@ def decision_rounding(reach: Floats, a: Floats) -> Floats:
     """
     unsure: Floats = EPS * reach * float(np.linalg.norm(reach * a))
     return unsure
+
+
+def roughness(F: Floats, laplacian: Any) -> Floats:
+    """Return ``F'L F``, made symmetric, for `F` (n, r)."""
+    system = F.T @ np.asarray(laplacian @ F)
+    symmetric: Floats = 0.5 * (system + system.T)
+    return symmetric
 
 
 def pivoted_factor(K: Floats) -> Floats:

@@ -26,7 +26,7 @@ With one kernel the problem is that of :mod:`.laprls`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -39,21 +39,16 @@ from mkldist.methods.manifold.lapmkl_deformed import memory_of_deformed_kernels,
 from mkldist.methods.manifold.rls import closed_form
 from mkldist.methods.primal import primalmkl
 from mkldist.optim.line_search import root_of_slope
-from mkldist.solvers.base import (
-    Method,
-    Problem,
-    Solution,
-    SolverParams,
-    Steps,
-    StopReason,
-    reason_to_stop,
-)
+from mkldist.solvers.base import Method, Problem, Solution, Steps, StopReason, reason_to_stop
 from mkldist.solvers.bounds import Bounds
+from mkldist.solvers.solver_params import SolverParams
 from mkldist.solvers.trace import Trace
 
 
 class GlksParams(ManifoldParams):
     """Parameters of GLKS."""
+
+    steers: ClassVar[tuple[str, ...]] = ("acceleration",)
 
     acceleration: Literal["newton", "none"] = Field(
         "newton", description="none: one kernel at a time joins the mixture, as in the paper"
@@ -95,7 +90,7 @@ def _one_at_a_time(problem: Problem, params: SolverParams) -> Steps:
     # Begin with a mixture, here that of equal weights.
     d = np.full(M, 1.0 / M)
     G = yield Combine(d)
-    c = closed_form(G, y, bias=True)
+    c = _machine(G, y, counters)
     bounds = Bounds((d, c, 0.0))
     for _ in range(params.max_iter):
         # F at c, and the dual value y'c - 1/2 c'c - 1/2 max_m c'G_m c.
@@ -115,10 +110,10 @@ def _one_at_a_time(problem: Problem, params: SolverParams) -> Steps:
             break
         # Kernel m of the largest form joins: G <- (1 - p) G + p G_m with the best p in (0, 1].
         joining = (yield Combine(np.ones(1), np.array([m]))) - G
-        p = root_of_slope(_slope_along(G, joining, y), slope, 1.0)
+        p = root_of_slope(_slope_along(G, joining, y, counters), slope, 1.0)
         d, G = (1.0 - p) * d, G + p * joining
         d[m] += p
-        c = closed_form(G, y, bias=True)
+        c = _machine(G, y, counters)
     d, c, b = bounds.best
     return Solution(
         kernel_weights=d,
@@ -133,11 +128,19 @@ def _one_at_a_time(problem: Problem, params: SolverParams) -> Steps:
     )
 
 
-def _slope_along(G: Floats, joining: Floats, y: Floats) -> Callable[[float], float]:
+def _machine(G: Floats, y: Floats, counters: Counters) -> Floats:
+    """Return the residuals c of least squares with the kernel G."""
+    counters.count_svm(iterations=0, newton_steps=1)
+    return closed_form(G, y, bias=True)
+
+
+def _slope_along(
+    G: Floats, joining: Floats, y: Floats, counters: Counters
+) -> Callable[[float], float]:
     """Return the function that maps p to dF/dp at the mixture ``G + p joining``."""
 
     def slope_at(p: float) -> float:
-        c = closed_form(G + p * joining, y, bias=True)
+        c = _machine(G + p * joining, y, counters)
         return -0.5 * float(c @ joining @ c)
 
     return slope_at

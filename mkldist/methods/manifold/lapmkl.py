@@ -31,14 +31,15 @@ with ``R = gamma_a K + gamma_i N``.  The run has converged when
 
 Its ``dual_objective`` is a lower bound of F over all (z, d): the dual of (18) with gamma_i = 0,
 ``y'r - 1/2 ||r||^2 - max_m r'K_m r / (2 gamma_a)``, at the best multiple of the residual r.  The
-bound is honest, but loose unless gamma_i is small.  The optimum of ``deformed`` is a tighter one.
+bound is honest, but loose unless gamma_i is small, so that the solution has no gap.  The optimum of
+``deformed`` is a tighter bound.
 
 Erratum: (18) sums the loss over all n points; the labelled ones of (16) are meant.
 """
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -57,6 +58,7 @@ from mkldist.methods.manifold.lapmkl_weights import (
     z_step,
 )
 from mkldist.solvers.base import (
+    STATIONARITY,
     Method,
     Problem,
     Solution,
@@ -75,19 +77,16 @@ TINY = float(np.finfo(np.float64).tiny)
 class LapMKLParams(ManifoldParams):
     """Parameters of LapMKL."""
 
+    steers: ClassVar[tuple[str, ...]] = ("coupled",)
+
     form: Literal["shared", "deformed"] = Field(
         "deformed",
         description="coefficients of each kernel's own, (16), certified; or shared by all, (18), "
-        "which is not convex: tol is then on stationarity, and the gap may stay large",
+        "which is not convex: tol is then on stationarity, and there is no gap",
     )
     coupled: bool = Field(
         True, description="let the coefficients follow in the weight step; false: the paper's step"
     )
-
-    @property
-    def criterion(self) -> str:
-        """What `tol` limits: the stationarity of the shared form, else the relative gap."""
-        return "stationarity" if self.form == "shared" else ""
 
 
 def solve(problem: Problem, params: LapMKLParams) -> Steps:
@@ -165,11 +164,11 @@ def alternate(problem: Problem, params: LapMKLParams) -> Steps:
         dual_objective=bounds.lower,
         stop_reason=stop or StopReason.MAX_ITER,
         counters=counters,
-        trace=trace.arrays(),
+        trace=trace.arrays(certified=False),
         extra={
             "z_gradient": float(np.linalg.norm(z_gradient)),
             "frank_wolfe_gap": fw_gap,
-            "stationarity": stationarity,
+            STATIONARITY: stationarity,
         },
     )
 

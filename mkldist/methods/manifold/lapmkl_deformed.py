@@ -82,7 +82,9 @@ def solve_deformed(
         the deformed kernels, 0 at points without a label.
     """
     labelled = np.flatnonzero(problem.y)
-    deformation = Deformation(problem.laplacian, params.gamma_a, params.gamma_i, labelled)
+    deformation = Deformation(
+        problem.laplacian, params.gamma_a, params.gamma_i, labelled, problem.kept
+    )
     bank = yield from _deformed_bank(problem, params, deformation)
     inner = PrimalMKLParams(
         lam=1.0,

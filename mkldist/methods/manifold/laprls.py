@@ -47,7 +47,9 @@ def solve(problem: Problem, params: LapRLSParams) -> Steps:
         ``dual_variables`` is ``r * y`` on the labelled points.
     """
     labelled = np.flatnonzero(problem.y)
-    deformation = Deformation(problem.laplacian, params.gamma_a, params.gamma_i, labelled)
+    deformation = Deformation(
+        problem.laplacian, params.gamma_a, params.gamma_i, labelled, problem.kept
+    )
     return (yield from least_squares(problem, params, deformation))
 
 

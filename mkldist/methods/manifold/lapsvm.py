@@ -45,16 +45,9 @@ from mkldist.methods.manifold.deformed import (
     decision_rounding,
     memory_on_graph,
 )
-from mkldist.solvers.base import (
-    Effects,
-    Method,
-    Problem,
-    Solution,
-    Steps,
-    StopReason,
-    reason_to_stop,
-)
+from mkldist.solvers.base import Method, Problem, Solution, Steps, StopReason, reason_to_stop
 from mkldist.solvers.bounds import Bounds
+from mkldist.solvers.solver_params import Effects
 from mkldist.solvers.trace import Trace
 
 SHARE = 1e-2  # of tol, the gap left by Newton's method on the block
@@ -65,6 +58,7 @@ PATIENCE = 50  # iterations without a better bound after which only rounding is 
 class LapSVMParams(ManifoldParams):
     """Parameters of the Laplacian support vector machine."""
 
+    steers: ClassVar[tuple[str, ...]] = ("inner", "early_stop")
     effective_with: ClassVar[Effects] = {"early_stop": ("inner", ("pcg",))}
 
     inner: Literal["newton", "pcg"] = Field(
@@ -97,9 +91,9 @@ def solve(problem: Problem, params: LapSVMParams) -> Steps:
     K = yield Combine(weights)
     labelled = np.flatnonzero(problem.y)
     y = problem.y[labelled]
-    norms = Deformation(problem.laplacian, params.gamma_a, params.gamma_i, labelled)
+    norms = Deformation(problem.laplacian, params.gamma_a, params.gamma_i, labelled, problem.kept)
     F = LapObjective(K, norms, squared_hinge(y), np.sqrt(K.diagonal()))
-    trace, counters = Trace(params.trace, problem.clock), Counters(svm_solves=1)
+    trace, counters = Trace(params.trace, problem.clock), Counters()
     run = Run(params, weights, problem, Bounds(F.constant(), lower=0.0), trace, counters)
     stop = newton(F, run) if params.inner == "newton" else conjugate_gradients(F, run)
     best = run.bounds.best
@@ -248,8 +242,7 @@ def newton(F: LapObjective, run: Run) -> StopReason:
     inner = Counters()
     machine = PrimalMachine(F.loss, 1.0, "newton", SHARE * run.params.tol, inner)
     block = machine(H, np.zeros(len(H)))
-    run.counters.svm_iterations += inner.svm_iterations
-    run.counters.newton_steps += inner.newton_steps
+    run.counters.count_work(inner)
     alpha = kernel.coefficients(block.alpha)
     f = F.K @ alpha
     z, constant = F.point(alpha, f, F.norms.smoothed(f)), run.bounds.best
@@ -266,6 +259,7 @@ def conjugate_gradients(F: LapObjective, run: Run) -> StopReason:
     The gradient in alpha is K s; preconditioned it is s, so that no system is solved.
     """
     n, z = len(F.K), run.bounds.best
+    run.counters.svm_solves += 1
     # The first direction is minus the preconditioned gradient; the best constant has no slope in b.
     p, Kp, p_b, s_b = -z.s, -z.Ks, 0.0, 0.0
     check = max(round(0.5 * np.sqrt(n)), 1)
@@ -283,6 +277,7 @@ def conjugate_gradients(F: LapObjective, run: Run) -> StopReason:
         # Exact line search along (p, p_b).
         moved = _line_minimum(F, z, p, Kp, p_b)
         run.counters.svm_iterations += 1
+        run.counters.cg_steps += 1
         moved_b = -float(moved.r.sum())
         # The next direction is conjugate by Polak & Ribiere, restarted where the ratio is negative.
         rho = float(z.s @ z.Ks) + s_b**2

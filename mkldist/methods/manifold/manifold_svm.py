@@ -34,8 +34,8 @@ import scipy
 
 from mkldist.arrays import Floats
 from mkldist.counters import Counters
+from mkldist.machines.hinge import best_bias
 from mkldist.machines.inner_svm import InnerSvm
-from mkldist.machines.svm import best_bias
 from mkldist.methods.manifold.deformed import EPS, Deformation, Solver, decision_rounding
 from mkldist.solvers.base import Problem
 

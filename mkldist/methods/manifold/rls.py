@@ -106,7 +106,7 @@ def least_squares(problem: Problem, params: RLSParams, deformation: Deformation)
         objective=objective,
         dual_objective=dual,
         stop_reason=StopReason.CONVERGED if met else StopReason.STALLED,
-        counters=Counters(outer_iterations=1, newton_steps=1),
+        counters=Counters(outer_iterations=1, svm_solves=1, newton_steps=1),
         trace=Trace.of_one(params.trace, problem.clock, objective, dual, weights),
     )
 

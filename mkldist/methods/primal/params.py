@@ -16,7 +16,7 @@ from mkldist.machines.squared_losses import (
     squared,
     squared_hinge,
 )
-from mkldist.solvers.base import Effects, SolverParams
+from mkldist.solvers.solver_params import Effects, SolverParams
 from mkldist.target import Target
 
 INNER_SHARE = 1e-2  # of tol: the error of q_m is of the order of the root of the machine's gap
@@ -25,6 +25,7 @@ INNER_SHARE = 1e-2  # of tol: the error of q_m is of the order of the root of th
 class PrimalMKLParams(SolverParams):
     """Parameters of PrimalMKL."""
 
+    steers: ClassVar[tuple[str, ...]] = ("inner", "coupled", "acceleration")
     effective_with: ClassVar[Effects] = {
         "epsilon": ("loss", ("epsilon-squared",)),
         "acceleration": ("norm", (1.0,)),

@@ -20,7 +20,7 @@ import numpy as np
 from mkldist.arrays import Bools, Floats, Ints
 from mkldist.counters import Counters
 from mkldist.gram.requests import Combine, Matvec, Request
-from mkldist.machines.svm import best_bias, slack_rounding
+from mkldist.machines.hinge import best_bias, slack_rounding
 from mkldist.memory import VECTORS_PER_SOLVER, ProblemSize, SolverMemory
 from mkldist.methods.smooth_dual.dual_penalties import Penalty
 from mkldist.methods.smooth_dual.mkl_pairs import line_maximum, mkl_pair_updates

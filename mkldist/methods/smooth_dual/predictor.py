@@ -8,7 +8,7 @@ import numpy as np
 
 from mkldist.arrays import Floats
 from mkldist.counters import Counters
-from mkldist.machines.svm import best_bias
+from mkldist.machines.hinge import best_bias
 from mkldist.solvers.base import Solution, StopReason
 from mkldist.solvers.bounds import Bounds
 from mkldist.solvers.trace import Trace

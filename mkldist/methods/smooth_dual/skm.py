@@ -30,7 +30,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -43,8 +43,9 @@ from mkldist.methods.smooth_dual.dual_penalties import MOREAU_YOSIDA, Penalty
 from mkldist.methods.smooth_dual.mkl_dual import MklDual, memory_of_rows
 from mkldist.methods.smooth_dual.predictor import Predictor, first_bounds, solution_of
 from mkldist.optim.duality_gap import relative_gap
-from mkldist.solvers.base import Method, Problem, SolverParams, Steps, StopReason, reason_to_stop
+from mkldist.solvers.base import Method, Problem, Steps, StopReason, reason_to_stop
 from mkldist.solvers.bounds import Bounds
+from mkldist.solvers.solver_params import SolverParams
 from mkldist.solvers.trace import Trace
 
 FIRST_A_SQUARED = 0.1
@@ -57,6 +58,8 @@ PATIENCE = 4 * STAGE_PATIENCE  # rounds without a better bound after which only 
 
 class SkmParams(SolverParams):
     """Parameters of the support kernel machine."""
+
+    steers: ClassVar[tuple[str, ...]] = ("cache_mib",)
 
     C: float = Field(100.0, gt=0, description="weight of the loss: bound of the dual variables")
     cache_mib: float = Field(256.0, gt=0, description="memory for rows of the kernels, MiB")

@@ -22,6 +22,8 @@ and ``theta = ||d||_p``, then ``d / theta`` is optimal there for ``theta C`` in 
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 from pydantic import Field
 
@@ -31,7 +33,8 @@ from mkldist.methods.smooth_dual.dual_penalties import P_NORM, Penalty
 from mkldist.methods.smooth_dual.mkl_dual import MklDual, memory_of_rows
 from mkldist.methods.smooth_dual.predictor import first_bounds, solution_of
 from mkldist.optim.duality_gap import relative_gap
-from mkldist.solvers.base import Method, Problem, SolverParams, Steps, StopReason, reason_to_stop
+from mkldist.solvers.base import Method, Problem, Steps, StopReason, reason_to_stop
+from mkldist.solvers.solver_params import SolverParams
 from mkldist.solvers.trace import Trace
 
 PATIENCE = 25  # rounds without a better bound after which only rounding is left
@@ -39,6 +42,8 @@ PATIENCE = 25  # rounds without a better bound after which only rounding is left
 
 class SmoMklParams(SolverParams):
     """Parameters of SMO-MKL."""
+
+    steers: ClassVar[tuple[str, ...]] = ("cache_mib",)
 
     C: float = Field(100.0, gt=0, description="weight of the loss: bound of the dual variables")
     p: float = Field(2.0, gt=1, description="norm of the kernel weights")

@@ -9,8 +9,9 @@ import numpy as np
 from mkldist.arrays import Floats
 from mkldist.counters import Counters
 from mkldist.machines.svm import SvmSolution
-from mkldist.solvers.base import Problem, Solution, SolverParams, StopReason
+from mkldist.solvers.base import Problem, Solution, StopReason
 from mkldist.solvers.bounds import Bounds
+from mkldist.solvers.solver_params import SolverParams
 from mkldist.solvers.svm_solution import svm_solution
 from mkldist.solvers.trace import Trace
 

@@ -5,7 +5,8 @@ A machine at weights p gives the upper bound ``J(p)``.  Its dual point alpha giv
 the largest cut is a lower bound.  Each method's file shows its plain algorithm, which visits all
 kernels in every iteration.
 
-The accelerated algorithms differ from it in two ways, and keep a :class:`Bundle`:
+The accelerated algorithms keep a :class:`Bundle`.  They differ from the plain one in the first of
+two ways, and the Level method in both:
 
 * They work on a working set of kernels (:mod:`mkldist.solvers.working_set`).  Once the problem is
   solved on these, :func:`certify` visits all kernels, bounds the optimum and takes more kernels.
@@ -17,7 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field
@@ -31,7 +32,8 @@ from mkldist.memory import ProblemSize, SolverMemory
 from mkldist.methods.wrapper.bounds import WeightedMachine, WrapperBounds
 from mkldist.methods.wrapper.dual_cuts import CutsMinimum, DualCuts, highest_bounds
 from mkldist.optim.duality_gap import relative_gap
-from mkldist.solvers.base import Problem, Solution, SolverParams, StopReason
+from mkldist.solvers.base import Problem, Solution, StopReason
+from mkldist.solvers.solver_params import SolverParams
 from mkldist.solvers.working_set import WorkingSet, solved
 
 BOUNDS_FACTOR = 10.0  # by which the bounds must be tighter where the iterate's gap decides
@@ -41,6 +43,8 @@ PLAIN_CUTS = 110  # vectors (M,) of the cuts of all kernels that a plain run is 
 
 class BundleParams(SolverParams):
     """Parameters that the cutting-plane methods share."""
+
+    steers: ClassVar[tuple[str, ...]] = ("acceleration",)
 
     C: float = Field(
         100.0,
@@ -184,7 +188,9 @@ class Bundle:
     gap_of_pass: float = math.inf
 
 
-def begin(problem: Problem, params: BundleParams) -> Generator[Request, Any, tuple[Bundle, Floats]]:
+def begin(
+    problem: Problem, params: BundleParams, *, multiples: bool = True
+) -> Generator[Request, Any, tuple[Bundle, Floats]]:
     """Choose the first kernels; return a bundle on them and their first weights (S,).
 
     The first kernels are those of the largest q where the dual variables are equal within each
@@ -202,7 +208,8 @@ def begin(problem: Problem, params: BundleParams) -> Generator[Request, Any, tup
         kernels.take(kernels.newcomers(q[:, 0], -math.inf))
     counters, C = Counters(), problem.bound(params.C)
     machine = InnerSvm(problem.y, C, params.tol, counters)
-    cuts, bounds = DualCuts(len(kernels)), WrapperBounds(problem, params, counters)
+    cuts = DualCuts(len(kernels), multiples=multiples)
+    bounds = WrapperBounds(problem, params, counters)
     if not kernels.everything:
         bounds.improve_lower(0.0)  # before the first pass: no machine's value is negative
     bundle = Bundle(problem.y, C, params.tol, kernels, cuts, machine, bounds)
@@ -332,11 +339,15 @@ def _rounding_of_mixture(bundle: Bundle) -> DualRounding:
 
 
 def _append(bundle: Bundle, point: DualPoint) -> None:
-    """Add the cuts of the largest feasible multiple of a dual point, and so of all multiples."""
-    largest = point.times(point.largest_multiple(bundle.C))
-    bundle.cuts.add(largest.height, largest.largest_q)
-    bundle.alphas.append(largest.alpha)
-    bundle.roundings.append(largest.rounding)
+    """Append the cut of a dual point, or the cuts of all its feasible multiples.
+
+    The largest multiple stands for all.  By itself its cut may lie below that of the point.
+    """
+    if bundle.cuts.of_multiples:
+        point = point.times(point.largest_multiple(bundle.C))
+    bundle.cuts.add(point.height, point.largest_q)
+    bundle.alphas.append(point.alpha)
+    bundle.roundings.append(point.rounding)
 
 
 def _minimise(bundle: Bundle) -> None:

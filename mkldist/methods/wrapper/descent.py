@@ -18,7 +18,8 @@ from mkldist.machines.inner_svm import sum_over_classes
 from mkldist.methods.wrapper.bounds import WrapperBounds
 from mkldist.methods.wrapper.reduced_gradient import KinkSteps, QuasiNewton, reference_kernel
 from mkldist.methods.wrapper.simplex_line import CombinedKernel, LineSearch, Machine
-from mkldist.solvers.base import Problem, SolverParams, StopReason, reason_to_stop
+from mkldist.solvers.base import Problem, StopReason, reason_to_stop
+from mkldist.solvers.solver_params import SolverParams
 
 
 def descend(

@@ -60,9 +60,12 @@ class DualCuts:
     ----------
     n_kernels : int
         Number S of kernels.
+    multiples : bool
+        True for the cuts of all multiples of the dual points; False for those of the points.
     """
 
-    def __init__(self, n_kernels: int) -> None:
+    def __init__(self, n_kernels: int, *, multiples: bool = True) -> None:
+        self.of_multiples = multiples
         self._heights: Floats = np.empty(0)
         self._q: Floats = np.empty((16, n_kernels))
         self._value = 0.0  # the value v whose multiples the last game had; 0 before the first game
@@ -124,7 +127,7 @@ class DualCuts:
             game = solve_game(self._payoff(t), *self._basis)
             self._basis = game.active, game.support
             left = min(upper - game.bound, self._value)
-            if game.bound - self._value <= STALE * left:
+            if not self.of_multiples or game.bound - self._value <= STALE * left:
                 break
             self._value = game.bound
         return CutsMinimum(game.bound, game.columns, game.rows, t)
@@ -153,6 +156,8 @@ class DualCuts:
     def _multiples_at(self, value: float) -> Floats:
         """Return each dual point's multiple of the highest cut where its phi is `value`, (J,)."""
         h, ones = self._heights, np.ones(len(self))
+        if not self.of_multiples:
+            return ones
         return np.divide(2.0 * value, h, out=ones, where=h > 2.0 * value)
 
     def _payoff(self, t: Floats) -> Floats:

@@ -40,7 +40,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from pydantic import Field
@@ -54,14 +54,8 @@ from mkldist.methods.wrapper.damped_newton import INNER_TOLERANCE, ORTHANT, Damp
 from mkldist.methods.wrapper.segment import Iterate, Segment
 from mkldist.methods.wrapper.value_curvature import hessian_root
 from mkldist.optim.cutting_planes import CuttingPlanes
-from mkldist.solvers.base import (
-    Method,
-    Problem,
-    SolverParams,
-    Steps,
-    StopReason,
-    reason_to_stop,
-)
+from mkldist.solvers.base import Method, Problem, Steps, StopReason, reason_to_stop
+from mkldist.solvers.solver_params import SolverParams
 
 TINY = float(np.finfo(np.float64).tiny)
 MEMORY = 10  # last values of F, below the largest of which a step must lead
@@ -71,6 +65,8 @@ HALVINGS = 40  # trials of a step
 
 class GmklParams(SolverParams):
     """Parameters of GMKL."""
+
+    steers: ClassVar[tuple[str, ...]] = ("newton",)
 
     C: float = Field(
         100.0,

@@ -37,14 +37,16 @@ from pydantic import Field
 
 from mkldist.memory import MATRICES_PER_SOLVER
 from mkldist.methods.wrapper import level, lp_mkl
-from mkldist.solvers.base import Effects, Method, Problem, SolverParams, Steps
+from mkldist.solvers.base import Method, Problem, Steps
 from mkldist.solvers.kernel_groups import KernelGroups, on_groups
 from mkldist.solvers.path import Path
+from mkldist.solvers.solver_params import Effects, SolverParams
 
 
 class GroupMklParams(SolverParams):
     """Parameters of MKL over groups of kernels."""
 
+    steers: ClassVar[tuple[str, ...]] = ("acceleration",)
     effective_with: ClassVar[Effects] = {"acceleration": ("p", (1.0,))}
 
     C: float = Field(100.0, gt=0, allow_inf_nan=False, description="bound of the dual variables")

@@ -43,14 +43,8 @@ from mkldist.methods.wrapper.damped_newton import INNER_TOLERANCE, SIMPLEX, Damp
 from mkldist.methods.wrapper.segment import Iterate, Segment
 from mkldist.methods.wrapper.value_curvature import hessian_root
 from mkldist.optim.cutting_planes import CuttingPlanes
-from mkldist.solvers.base import (
-    Method,
-    Problem,
-    SolverParams,
-    Steps,
-    StopReason,
-    reason_to_stop,
-)
+from mkldist.solvers.base import Method, Problem, Steps, StopReason, reason_to_stop
+from mkldist.solvers.solver_params import SolverParams
 
 PATIENCE = 4  # iterations in which the distance of the bounds should halve
 

@@ -25,17 +25,17 @@ The exchanges are those of orthogonal matching pursuit with replacement (Jain, T
 
 Stopping rule.  ``objective`` is J at the weights returned, ``dual_objective`` the lower bound of
 the relaxation.  Both bound the optimum over all supports, but they meet only where k kernels are as
-good as all: the gap is that of the relaxation, and may stay large at any tolerance.  The run has
-converged if the gap is at most tol, which proves that no support is better by more, or if the
-search has ended: ``support_gap``, the relative gap of J on S alone, is at most tol, and no trial
-lowers J by more than a tenth of tol.  Then S is the best support tried; another may be better.
+good as all.  The run has converged if their gap is at most tol, which proves that no support is
+better by more, or if the search has ended: ``stationarity``, the relative gap of J on S alone, is
+at most tol, and no trial lowers J by more than a tenth of tol.  Then S is the best support tried;
+another may be better.  The bounds need not meet then, and the solution has a stationarity, no gap.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -46,15 +46,16 @@ from mkldist.gram.requests import Quadratic, Request
 from mkldist.methods.wrapper import level
 from mkldist.methods.wrapper.cut_bundle import BundleState, DualPoint
 from mkldist.solvers.base import (
+    STATIONARITY,
     Method,
     Problem,
     Solution,
-    SolverParams,
     Steps,
     StopReason,
     reason_to_stop,
 )
 from mkldist.solvers.bounds import Bounds
+from mkldist.solvers.solver_params import SolverParams
 from mkldist.solvers.trace import Trace
 
 SHARE = 0.1  # of tol: gap to which a support is solved, and decrease of J that is worth a move
@@ -62,6 +63,8 @@ SHARE = 0.1  # of tol: gap to which a support is solved, and decrease of J that 
 
 class L0MklParams(SolverParams):
     """Parameters of MKL with at most k kernels."""
+
+    steers: ClassVar[tuple[str, ...]] = ("trials",)
 
     tol: float = Field(
         0.01, gt=0, description="relative gap on the kernels selected; decrease of J worth a move"
@@ -142,7 +145,8 @@ def solve(problem: Problem, params: L0MklParams) -> Steps:
     -------
     Solution
         ``objective`` is J at the weights, ``dual_objective`` the lower bound of the relaxation.
-        ``extra`` holds ``support_gap``, the relative gap of J on the kernels that have a weight.
+        ``extra`` holds ``stationarity``, the relative gap of J on the kernels that have a weight,
+        unless the bounds meet.
     """
     counters, trace = Counters(), Trace(params.trace, problem.clock)
     # Step 1: the relaxation, and the first supports.
@@ -173,14 +177,15 @@ def solve(problem: Problem, params: L0MklParams) -> Steps:
             stop = StopReason.TIME_LIMIT if problem.clock.past(params.time_limit) else settled
             break
         S = best
+    proven = bounds.gap <= params.tol
     return replace(
         S.found,
         kernel_weights=d,
         dual_objective=bounds.lower,
         stop_reason=stop or StopReason.MAX_ITER,
         counters=counters,
-        trace=trace.arrays(),
-        extra={"support_gap": S.found.gap},
+        trace=trace.arrays(certified=proven),
+        extra={} if proven else {STATIONARITY: S.found.gap},
         state=None,
     )
 
@@ -193,7 +198,7 @@ def _first_supports(
     All three are R if it has at most k kernels.
     """
     relaxed = yield from level.solve(problem, _level_params(params, params.tol))
-    _count(counters, relaxed)
+    counters.count_work(relaxed.counters)
     R = Support.of(np.arange(problem.n_kernels), relaxed)
     if len(R) <= params.k:
         return R, R, R
@@ -265,7 +270,7 @@ def solve_on(
         try:
             request: Any = steps.send(answer)  # Combine, Quadratic or Matvec
         except StopIteration as end:
-            _count(counters, end.value)
+            counters.count_work(end.value.counters)
             return Support.of(kernels, end.value)
         of_part = kernels if request.kernels is None else kernels[request.kernels]
         answer = yield replace(request, kernels=of_part)
@@ -289,13 +294,6 @@ def _level_params(params: L0MklParams, tol: float) -> level.LevelParams:
     return level.LevelParams(
         C=params.C, tol=tol, max_iter=params.max_iter, time_limit=params.time_limit
     )
-
-
-def _count(counters: Counters, found: Solution) -> None:
-    """Add the work of a run of the Level method, but for its iterations."""
-    counters.svm_solves += found.counters.svm_solves
-    counters.svm_iterations += found.counters.svm_iterations
-    counters.newton_steps += found.counters.newton_steps
 
 
 def _spread(S: Support, n_kernels: int) -> Floats:

@@ -36,7 +36,7 @@ at p.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -61,7 +61,7 @@ from mkldist.methods.wrapper.cut_bundle import (
 from mkldist.methods.wrapper.standstill import Standstill
 from mkldist.optim.cutting_planes import CuttingPlanes
 from mkldist.optim.duality_gap import relative_gap
-from mkldist.solvers.base import Method, Problem, Steps, StopReason, reason_to_stop
+from mkldist.solvers.base import Method, Problem, Steps, reason_at_end, reason_to_stop
 from mkldist.solvers.path import Path
 
 NEAR_RATIO = 0.01  # relative gap below which `near` takes the place of `far`
@@ -70,6 +70,8 @@ LEVEL_SLACK = 1e-3  # violation of the level that may remain, of the distance of
 
 class LevelParams(BundleParams):
     """Parameters of the Level method."""
+
+    steers: ClassVar[tuple[str, ...]] = ("far", "near", "stop")
 
     far: float = Field(0.9, gt=0, lt=1, description="level's share of the upper bound at first")
     near: float = Field(0.8, gt=0, lt=1, description="that share once the gap is below 1 %")
@@ -149,7 +151,9 @@ def _plain(problem: Problem, params: LevelParams) -> Steps:
     best = WeightedMachine(p, svm) if gap.of_iterate <= params.tol else bounds.best
     binding = [points[j] for j in np.flatnonzero(minimum.rows)]
     state = BundleState(best.weights, np.arange(M), binding, best.svm.alpha)
-    return bounds.solution_at(best, best.svm.objective, stop or StopReason.MAX_ITER, state=state)
+    # The iterate's gap may exceed tol where that of the best point does not.
+    stop = reason_at_end(params, relative_gap(best.svm.objective, bounds.lower), stop)
+    return bounds.solution_at(best, best.svm.objective, stop, state=state)
 
 
 def _accelerated(problem: Problem, params: LevelParams) -> Steps:
@@ -180,7 +184,8 @@ def _accelerated(problem: Problem, params: LevelParams) -> Steps:
         nearest = bundle.cuts.project(centre, level, LEVEL_SLACK * (bounds.upper - lower))
         p = bundle.model.weights if nearest is None else nearest
     best = WeightedMachine(weights, svm) if gap.of_iterate <= params.tol else bounds.best
-    return bundle_solution(bundle, stop or StopReason.MAX_ITER, best)
+    stop = reason_at_end(params, relative_gap(best.svm.objective, bounds.lower), stop)
+    return bundle_solution(bundle, stop, best)
 
 
 def level_between(lower: float, upper: float, params: LevelParams) -> float:

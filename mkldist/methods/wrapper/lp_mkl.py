@@ -24,6 +24,8 @@ become zero may return, see :func:`updated`.
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 from pydantic import Field
 
@@ -32,21 +34,17 @@ from mkldist.counters import Counters
 from mkldist.gram.requests import Combine, Quadratic
 from mkldist.machines.inner_svm import InnerSvm, sum_over_classes
 from mkldist.methods.wrapper.bounds import WrapperBounds
-from mkldist.solvers.base import (
-    Method,
-    Problem,
-    SolverParams,
-    Steps,
-    StopReason,
-    reason_to_stop,
-)
+from mkldist.solvers.base import Method, Problem, Steps, StopReason, reason_to_stop
 from mkldist.solvers.log_weights import ASCENT, LogWeights
+from mkldist.solvers.solver_params import SolverParams
 
 PATIENCE = 25  # iterations without a better bound, after which only rounding is left
 
 
 class LpMklParams(SolverParams):
     """Parameters of lp-norm MKL."""
+
+    steers: ClassVar[tuple[str, ...]] = ("accelerate",)
 
     C: float = Field(
         100.0,

@@ -20,6 +20,7 @@ The problem and its optimum are the paper's.  Four things differ from its toolbo
 from __future__ import annotations
 
 from collections import deque
+from typing import ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -29,7 +30,7 @@ from mkldist.methods.wrapper.bounds import WrapperBounds
 from mkldist.methods.wrapper.simplex_line import SimplexPath
 from mkldist.optim.cutting_planes import CuttingPlanes
 from mkldist.optim.quasi_newton import LimitedMemory
-from mkldist.solvers.base import SolverParams
+from mkldist.solvers.solver_params import SolverParams
 
 REFERENCE_SHARE = 0.5  # of the largest weight, below which another kernel becomes the reference
 PATIENCE = 20  # steps from kinks in which the distance of the bounds should shrink
@@ -38,6 +39,8 @@ SHRINKAGE = 0.9  # factor by which it should
 
 class ReducedGradientParams(SolverParams):
     """Parameters of every method that descends along the reduced gradient."""
+
+    steers: ClassVar[tuple[str, ...]] = ("curvature",)
 
     curvature: bool = Field(
         True,

@@ -22,10 +22,9 @@ The paper stops when the newest constraint is violated by little relative to the
 programme is solved.  Here the best machine met takes the place of the newest: the bounds are
 ``-theta`` and the least J, and their relative gap is a certificate.
 
-``acceleration="none"`` is the paper's algorithm but for that stop, :func:`_plain`.  By default the
-problem and its optimum are the paper's, and two more things differ: the method solves the
-programme on a working set of kernels, and its constraints are those of all multiples of the dual
-points (:mod:`.dual_cuts`).
+``acceleration="none"`` is the paper's algorithm but for that stop, :func:`_plain`.  The default
+solves the programme on a working set; problem and optimum stay the paper's.  It takes a fraction of
+the passes, and more machines, since the vertices settle anew whenever kernels join.
 """
 
 from __future__ import annotations
@@ -128,8 +127,8 @@ def _plain(problem: Problem, params: SilpParams) -> Steps:
 
 
 def _accelerated(problem: Problem, params: SilpParams) -> Steps:
-    """Run Algorithm 1 on a working set, with the constraints of all multiples of dual points."""
-    bundle, beta = yield from begin(problem, params)
+    """Run Algorithm 1 on a working set."""
+    bundle, beta = yield from begin(problem, params, multiples=False)
     kernels, bounds = bundle.kernels, bundle.bounds
     for _ in range(params.max_iter):
         # alpha^t, by the machine on the working set's kernels.

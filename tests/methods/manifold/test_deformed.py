@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from mkldist.methods.manifold import deformed
 from mkldist.methods.manifold.deformed import Deformation, inverse_root, pivoted_factor
+from mkldist.solvers.kept_arrays import KeptArrays
 from tests.methods.manifolds import grams_between, manifold
 
 
@@ -30,6 +32,31 @@ def test_block_and_coefficients_are_those_of_the_definition(gamma_a, gamma_i, de
     right[labelled] = c
     a = np.linalg.solve(gamma_a * np.eye(40) + gamma_i * L @ K, right)
     np.testing.assert_allclose(kernel.coefficients(c), a, rtol=1e-7, atol=1e-9 * abs(a).max())
+
+
+@pytest.mark.parametrize("dense", [True, False])
+def test_kept_factors_serve_other_labels_and_weights_and_no_other_kernel_or_graph(
+    dense, monkeypatch
+):
+    shape, factored = manifold("moons", n=40), []
+    given = shape.laplacian.toarray() if dense else shape.laplacian
+    plain = deformed.pivoted_factor
+    monkeypatch.setattr(deformed, "pivoted_factor", lambda K: factored.append(K) or plain(K))
+    kept, labelled = KeptArrays(2**24), np.flatnonzero(shape.y)
+
+    def holds(K, L, gamma_a, gamma_i, some):
+        block = Deformation(L, gamma_a, gamma_i, some, kept)(K).block()
+        dense_L = L if isinstance(L, np.ndarray) else L.toarray()
+        expected = np.linalg.inv(gamma_a * np.linalg.inv(K) + gamma_i * dense_L)
+        np.testing.assert_allclose(block, expected[np.ix_(some, some)], rtol=1e-8)
+
+    for K in (positive_definite(40), positive_definite(40, seed=1)):
+        for some in (labelled, labelled[::2]):  # another fold
+            for gammas in ((1.0, 1.0), (1e-2, 2.0), (1e-2, 1e-3)):
+                holds(K, given, *gammas, some)
+    assert len(factored) == 2  # one for each kernel
+    holds(positive_definite(40), 2.0 * given, 1.0, 1.0, labelled)
+    assert len(factored) == 2  # the graph has no part in the factor, but in all else
 
 
 def test_predictor_off_the_points_is_the_formula_of_sindhwani_niyogi_and_belkin():

@@ -45,7 +45,12 @@ def test_shared_form_reaches_a_stationary_point_above_the_convex_bound(make, gam
     shared = solve_instance(make(), tol=1e-8, trace=True, **params)
     deformed = solve_instance(make(), form="deformed", tol=1e-8, **params)
     assert shared.stop_reason is StopReason.CONVERGED
-    assert shared.extra["stationarity"] <= 1e-8
+    assert shared.stationarity <= 1e-8
+    # Bounds that need not meet give no gap, neither of the solution nor along its trace.
+    assert np.isnan(shared.gap)
+    assert np.isnan(shared.trace["gap"]).all()
+    assert np.isnan(deformed.stationarity)
+    assert deformed.gap <= 1e-8
     assert shared.extra["frank_wolfe_gap"] <= 1e-8 * shared.objective
     assert shared.extra["z_gradient"] <= 1e-6
     assert shared.dual_objective <= deformed.objective * (1 + 1e-8)

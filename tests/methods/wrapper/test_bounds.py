@@ -8,7 +8,8 @@ import pytest
 from mkldist.counters import Counters
 from mkldist.machines.svm import SvmSolution
 from mkldist.methods.wrapper.bounds import WeightedMachine, WrapperBounds
-from mkldist.solvers.base import Problem, SolverParams, StopReason
+from mkldist.solvers.base import Problem, StopReason
+from mkldist.solvers.solver_params import SolverParams
 
 
 def machine(bias: float) -> SvmSolution:

@@ -18,8 +18,8 @@ def random_cuts(seed: int, n_cuts: int = 7, n_kernels: int = 5) -> tuple[np.ndar
     return rng.uniform(0.1, 10.0, n_cuts), rng.lognormal(1.0, 2.0, (n_cuts, n_kernels))
 
 
-def bundle(heights: np.ndarray, q: np.ndarray) -> DualCuts:
-    cuts = DualCuts(q.shape[1])
+def bundle(heights: np.ndarray, q: np.ndarray, *, multiples: bool = True) -> DualCuts:
+    cuts = DualCuts(q.shape[1], multiples=multiples)
     for height, row in zip(heights, q, strict=True):
         cuts.add(height, row)
     return cuts
@@ -47,6 +47,23 @@ def minimum(heights: np.ndarray, q: np.ndarray) -> float:
         found = linprog(np.zeros(q.shape[1]), A_ub=-q, b_ub=right, A_eq=ones, b_eq=[1.0])
         low, high = (low, level) if found.status == 0 else (level, high)
     return high
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_minimum_without_multiples_is_that_of_the_points_themselves(seed: int) -> None:
+    heights, q = random_cuts(seed)
+    n_cuts, n_kernels = q.shape
+    programme = linprog(
+        np.r_[np.zeros(n_kernels), 1.0],
+        A_ub=np.column_stack([heights[:, None] - 0.5 * q, -np.ones(n_cuts)]),
+        b_ub=np.zeros(n_cuts),
+        A_eq=np.r_[np.ones(n_kernels), 0.0][None],
+        b_eq=[1.0],
+        bounds=[(0, None)] * n_kernels + [(None, None)],
+    )
+    found = bundle(heights, q, multiples=False).minimum(np.inf)
+    assert_allclose(found.bound, programme.fun, rtol=1e-8, atol=1e-8)
+    assert (found.multiples == 1.0).all()
 
 
 @pytest.mark.parametrize("seed", range(20))

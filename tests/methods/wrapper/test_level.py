@@ -182,3 +182,20 @@ def test_a_working_set_that_grows_to_all_kernels_is_still_right():
     assert solution.dual_objective <= plain.objective
     assert plain.dual_objective <= solution.objective
     assert sum(isinstance(r, Quadratic) and r.kernels is None for r in seen) <= 12
+
+
+@EVERY_ACCELERATION
+def test_a_gap_within_the_tolerance_at_the_last_iteration_is_convergence(acceleration):
+    instance = instances.more_kernels_than_points()
+    settings = {"C": instance.C, "near": 0.99, "stop": "point", "acceleration": acceleration}
+    whole = solve(instance.grams, instance.y, tol=1e-6, trace=True, **settings)
+    upper, lower = whole.trace["objective"], whole.trace["dual_objective"]
+    gaps = (upper - lower) / upper
+    last = len(gaps) - 2  # where the bounds are closer than the iterate's own gap needs
+    tol = 1.0001 * gaps[last]
+    ended = solve(instance.grams, instance.y, tol=tol / 5.0, max_iter=last + 1, **settings)
+    assert ended.stop_reason is StopReason.MAX_ITER
+    assert ended.gap > tol / 5.0
+    ended = solve(instance.grams, instance.y, tol=tol, max_iter=last + 1, **settings)
+    assert ended.stop_reason is StopReason.CONVERGED
+    assert ended.gap <= tol

@@ -1,8 +1,9 @@
-"""Kernels on points in compressed sparse rows: a source that never makes the points dense."""
+"""Kernels on sparse points, never made dense, and on texts: a source without a compiled loop."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,22 +18,25 @@ FEW_POINTS = 64  # whose diagonals are computed at once
 
 
 @dataclass(frozen=True, eq=False)
-class SparseSource:
-    """Kernels evaluated on sparse points, tile by tile, by sparse products.
+class PlainSource:
+    """Kernels evaluated tile by tile, on sparse points by sparse products.
 
     Parameters
     ----------
-    points : (n, d) csr_array of float64
-        The points.
+    points : (n, d) csr_array of float64 or array of str objects
+        The points; texts are empty where a point has none.
     kernels : KernelList
-        The M kernels, of inner products and squared distances.
+        The M kernels; on sparse points of inner products and squared distances.
     cosine : bool
         Scale every kernel to unit self-similarities, entry by entry.
+    names : tuple of str
+        Names of the kernels for messages; by default their numbers, function and columns.
     """
 
     points: Any
     kernels: KernelList
     cosine: bool = False
+    names: tuple[str, ...] = ()
 
     @property
     def n_kernels(self) -> int:
@@ -44,10 +48,10 @@ class SparseSource:
         """Number n of points."""
         return int(self.points.shape[0])
 
-    @property
+    @cached_property
     def presence(self) -> Presence | None:
         """See :attr:`mkldist.gram.sources.BankSource.presence`: sparse points lack nothing."""
-        return None
+        return Presence.of(self.kernels, self.points)
 
     def fill(self, kernels: slice, tiles: slice, layout: TileLayout, out: Floating) -> None:
         """See :meth:`mkldist.gram.sources.BankSource.fill`."""
@@ -72,4 +76,6 @@ class SparseSource:
 
     def name(self, kernel: int) -> str:
         """See :meth:`mkldist.gram.sources.BankSource.name`."""
+        if self.names:
+            return self.names[kernel]
         return f"kernel {kernel}, {self.kernels.select([kernel]).names()[0]}"

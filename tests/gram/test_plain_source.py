@@ -7,8 +7,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from mkldist.gram.layout import TileLayout
+from mkldist.gram.plain_source import FEW_POINTS, PlainSource
 from mkldist.gram.sources import FeatureSource
-from mkldist.gram.sparse_source import FEW_POINTS, SparseSource
 from tests.kernel_functions.test_sparse_points import sparse_kernels, sparse_points
 
 
@@ -16,7 +16,7 @@ from tests.kernel_functions.test_sparse_points import sparse_kernels, sparse_poi
 @pytest.mark.parametrize("n_points", [7, FEW_POINTS + 5])
 def test_tiles_and_diagonals_are_those_of_dense_points(n_points, cosine):
     kernels, points = sparse_kernels(), sparse_points(n_points, 3)
-    source = SparseSource(points, kernels, cosine)
+    source = PlainSource(points, kernels, cosine)
     dense = FeatureSource(points.toarray(), kernels, cosine)
     layout = TileLayout.for_points(n_points)
     assert (source.n_kernels, source.n_points) == (len(kernels), n_points)

@@ -1,0 +1,333 @@
+"""Pairs of methods whose runs learnt from the same rows, in one tree of results or in two."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from mkldist.analysis.comparison import best_setting, loss_name
+from mkldist.arrays import Bools, Floats
+from mkldist.results.caught_up import caught_up
+from mkldist.results.output import OutputFolder
+from mkldist.results.records import RecordStore
+from mkldist.results.rows import hyperparameters, method_nodes, place_of, settings_of
+from mkldist.results.run_record import RunRecord
+from mkldist.results.schema import RUN_ID, SPLIT, STATE
+from mkldist.results.selected import is_validated, selected
+from mkldist.results.state import RunState
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+Place: TypeAlias = dict[str, str]
+
+
+@dataclass(frozen=True, eq=False)
+class Results:
+    """Results of a sweep with the records beside them.
+
+    Parameters
+    ----------
+    path : Path
+        The output folder.
+    tree : xarray.DataTree
+        As :func:`mkldist.open_results` returns it.
+    """
+
+    path: Path
+    tree: xr.DataTree
+
+    @classmethod
+    def of(cls, path: str | Path) -> Results:
+        """Open the results in an output folder.
+
+        Raises
+        ------
+        mkldist.errors.StoreError
+            If there are no results or they are damaged.
+        """
+        return cls(Path(path), caught_up(path))
+
+    @cached_property
+    def validated(self) -> bool:
+        """True if settings are selected by validation in each split."""
+        return is_validated(self.tree)
+
+    @cached_property
+    def chosen_tree(self) -> xr.DataTree:
+        """The tree at selected settings, where validation selects them; else the tree itself."""
+        return selected(self.tree) if self.validated else self.tree
+
+    @cached_property
+    def store(self) -> RecordStore:
+        """The records."""
+        return RecordStore(OutputFolder(self.path).records)
+
+    def nodes(self) -> list[xr.DataTree]:
+        """Return the nodes of the methods."""
+        return method_nodes(self.tree)
+
+    def places(self) -> list[Place]:
+        """Return data set, bank and method of every node."""
+        return [place_of(node) for node in self.nodes()]
+
+    def chosen(self, node: xr.DataTree, loss: str) -> Chosen:
+        """Return a method at its chosen setting.
+
+        Parameters
+        ----------
+        node : xarray.DataTree
+            One of :meth:`nodes`.
+        loss : str
+            The loss whose least mean chooses the setting, where validation does not.
+        """
+        if self.validated:
+            return Chosen(self, node, self.chosen_tree[node.path].to_dataset(), loss)
+        _, setting = best_setting(node, loss)
+        data = node.to_dataset()
+        missing = [name for name in hyperparameters(node) if name not in setting]
+        return Chosen(self, node, data.sel(setting).isel(dict.fromkeys(missing, 0)), loss)
+
+
+@dataclass(frozen=True, eq=False)
+class Chosen:
+    """A method on a data set, at the setting that was chosen.
+
+    Parameters
+    ----------
+    results : Results
+        The results that hold it.
+    node : xarray.DataTree
+        Its node, with all settings.
+    data : xarray.Dataset
+        The node at the chosen setting: runs have the dim ``split`` alone.
+    loss : str
+        Name of the loss that compares it.
+    """
+
+    results: Results
+    node: xr.DataTree
+    data: xr.Dataset
+    loss: str
+
+    @property
+    def place(self) -> dict[str, str]:
+        """Data set, bank and method."""
+        return place_of(self.node)
+
+    @property
+    def losses(self) -> Floats:
+        """Loss on each split; NaN where a run is not complete."""
+        return self.values(self.loss)
+
+    def metrics(self) -> list[str]:
+        """Return the names of the variables that have one number a run."""
+        return sorted(
+            str(name)
+            for name, values in self.data.data_vars.items()
+            if values.dims == (SPLIT,) and values.dtype.kind in "iuf"
+        )
+
+    def values(self, name: str) -> Floats:
+        """Return a variable of the runs, one value a split; NaN where a run is not complete."""
+        if name not in self.data:
+            return np.full(self.data.sizes[SPLIT], np.nan)
+        found = self.data[name].to_numpy().astype(float)
+        return np.where(self.complete, found, np.nan)
+
+    @cached_property
+    def complete(self) -> Bools:
+        """Where the runs of the splits are complete."""
+        done: Bools = self.data[STATE.name].to_numpy() == RunState.COMPLETE.value
+        return done
+
+    @cached_property
+    def records(self) -> list[RunRecord | None]:
+        """Record of each split's run; None where it is not complete or its record is gone."""
+        ids = self.data[RUN_ID.name].to_numpy()
+        return [
+            self.results.store.read(str(run_id)) if done else None
+            for run_id, done in zip(ids, self.complete, strict=True)
+        ]
+
+    def settings(self, splits: Sequence[int]) -> dict[str, Any]:
+        """Return the hyperparameters: a value, or a list of one a split where they differ."""
+        found = {}
+        for name in settings_of(self.node):
+            values = np.broadcast_to(self.data[name].to_numpy(), self.data.sizes[SPLIT])
+            own = [values[j].item() if hasattr(values[j], "item") else values[j] for j in splits]
+            found[name] = own[0] if len(set(own)) == 1 else own
+        return found
+
+    def facts(self, name: str) -> list[str]:
+        """Return what the records say of their origin by this name, empty where nothing."""
+        return [str(record.provenance.get(name, "")) if record else "" for record in self.records]
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """Two methods on the same data and splits.
+
+    Parameters
+    ----------
+    first, second : Chosen
+        The methods.
+    splits : tuple of (int, int)
+        Positions of the splits of equal rows in both.
+    """
+
+    first: Chosen
+    second: Chosen
+    splits: tuple[tuple[int, int], ...]
+
+    @property
+    def same_bank(self) -> bool:
+        """True if both learnt from the same Gram matrices, as far as records say."""
+        pairs = zip(*self.facts("bank"), strict=True)
+        return all(one == other and one for one, other in pairs)
+
+    def facts(self, name: str) -> tuple[list[str], list[str]]:
+        """Return what the records of the paired runs say of their origin by this name."""
+        first, second = self.first.facts(name), self.second.facts(name)
+        return [first[i] for i, _ in self.splits], [second[j] for _, j in self.splits]
+
+
+@dataclass(frozen=True)
+class Unpaired:
+    """What takes no part in a comparison, and the reason.
+
+    Parameters
+    ----------
+    place : str
+        Data set and method.
+    reason : str
+        Why, as a phrase.
+    """
+
+    place: str
+    reason: str
+
+
+def is_named(place: Place, word: str) -> bool:
+    """Return True if a word is the method of a place, or its bank and method as BANK/METHOD."""
+    return word in (place["method"], f"{place['bank']}/{place['method']}")
+
+
+def matching(
+    first: Results, second: Results, methods: tuple[str, str] | None = None
+) -> Callable[[Place, Place], bool]:
+    """Return the function that tells which methods of two results are to be compared.
+
+    Methods are compared on the same bank where there are several, unless a name has its bank before
+    it; and never with themselves.
+
+    Parameters
+    ----------
+    first, second : Results
+        The results; the same object for two methods of one sweep.
+    methods : (str, str), optional
+        The methods, each as METHOD or BANK/METHOD.  By default those of equal names.
+    """
+    several = any(len({p["bank"] for p in results.places()}) > 1 for results in (first, second))
+    one_bank = several and not any("/" in name for name in methods or ())
+
+    def matches(one: Place, other: Place) -> bool:
+        if one_bank and one["bank"] != other["bank"]:
+            return False
+        if methods is None:
+            return one["method"] == other["method"]
+        itself = first is second and one == other
+        return not itself and is_named(one, methods[0]) and is_named(other, methods[1])
+
+    return matches
+
+
+def paired(
+    first: Results,
+    second: Results,
+    matches: Callable[[Place, Place], bool],
+) -> tuple[list[Pair], list[Unpaired]]:
+    """Pair the methods of two results on every data set that both have.
+
+    Splits are paired where their rows are the same, whatever their positions; the records of the
+    runs tell by fingerprints of data and splits.  Splits of one tree are the same by their
+    positions.
+
+    Parameters
+    ----------
+    first, second : Results
+        The results, which may be the same object.
+    matches : callable
+        Function of the places of two methods, ``dataset``, ``bank`` and ``method``, that is True
+        where they shall be compared.
+
+    Returns
+    -------
+    pairs, unpaired : list of Pair, list of Unpaired
+        Pairs have a split in common at least.
+    """
+    pairs: list[Pair] = []
+    unpaired: list[Unpaired] = []
+    others = [(place_of(node), node) for node in second.nodes()]
+    for place, node in ((place_of(node), node) for node in first.nodes()):
+        for other_place, other in others:
+            if place["dataset"] != other_place["dataset"] or not matches(place, other_place):
+                continue
+            found = _pair(first, node, second, other)
+            if isinstance(found, Pair):
+                pairs.append(found)
+            else:
+                unpaired.append(found)
+    return pairs, unpaired
+
+
+def _pair(
+    first: Results, node: xr.DataTree, second: Results, other: xr.DataTree
+) -> Pair | Unpaired:
+    """Return two methods with the splits that they have in common, or why there are none."""
+    names = [place_of(one)["method"] for one in (node, other)]
+    where = f"{place_of(node)['dataset']}, {' and '.join(dict.fromkeys(names))}"
+    tasks = [str(one.attrs["task"]) for one in (node, other)]
+    if tasks[0] != tasks[1]:
+        return Unpaired(where, f"one is of {tasks[0]}, the other of {tasks[1]}")
+    loss = loss_name([node, other], tasks[0])
+    one, two = first.chosen(node, loss), second.chosen(other, loss)
+    for side, name in ((one, names[0]), (two, names[1])):
+        if np.isnan(side.losses).all():
+            what = loss.replace("_", " ")
+            return Unpaired(
+                where, f"{name} has no complete run with a {what} in {side.results.path}"
+            )
+    found = _same_splits(one, two)
+    return Unpaired(where, found) if isinstance(found, str) else Pair(one, two, tuple(found))
+
+
+def _same_splits(first: Chosen, second: Chosen) -> list[tuple[int, int]] | str:
+    """Return the positions of splits of equal rows that both have a loss on, or why none are."""
+    both = [~np.isnan(side.losses) for side in (first, second)]
+    if first.results is second.results:
+        splits = np.flatnonzero(both[0] & both[1]).tolist()
+        return [(j, j) for j in splits] or "no split has a complete run of both"
+    data = [{text for text in side.facts("data_fingerprint") if text} for side in (first, second)]
+    for side, known in zip((first, second), data, strict=True):
+        if not known:
+            return (
+                f"{side.results.path} holds no records, which tell if data and splits are the same"
+            )
+    if data[0] != data[1]:
+        prints = " and ".join(", ".join(sorted(known)) for known in data)
+        return f"their data differ (fingerprints {prints})"
+    places: dict[str, int] = {}
+    for j, text in enumerate(second.facts("split_fingerprint")):
+        if text and both[1][j]:
+            places.setdefault(text, j)
+    found = []
+    for i, text in enumerate(first.facts("split_fingerprint")):
+        if both[0][i] and text in places:
+            found.append((i, places.pop(text)))
+    return found or "their splits differ: no split has the same rows in both"

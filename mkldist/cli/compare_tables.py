@@ -1,0 +1,195 @@
+"""Tables and sentences of ``mkldist compare``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from mkldist.analysis.paired_losses import SIGNIFICANCE
+from mkldist.analysis.tables import NOTHING
+
+if TYPE_CHECKING:
+    from rich.align import VerticalAlignMethod
+    from rich.table import Table
+
+    from mkldist.analysis.compare_results import (
+        Difference,
+        OverDataSets,
+        PairComparison,
+        ResultsComparison,
+    )
+    from mkldist.analysis.pairing import Results
+
+MEASURES = ("active_kernels", "seconds", "gap")
+
+
+def print_comparison(
+    comparison: ResultsComparison, first: Results, second: Results, said: Sequence[str]
+) -> None:
+    """Print a comparison.
+
+    Parameters
+    ----------
+    comparison : ResultsComparison
+        With one pair at least.
+    first, second : Results
+        What is called A and B.
+    said : sequence of str
+        The comparison in words.
+    """
+    from rich.console import Console
+
+    console = Console()
+    pairs = comparison.pairs
+    one_pair = len({(pair.first, pair.second) for pair in pairs}) == 1
+    names = {id(pair): _name(pair, one_pair=one_pair) for pair in pairs}
+    for letter, results, name in (("A", first, pairs[0].first), ("B", second, pairs[0].second)):
+        what = f"{name}, " if one_pair else "methods "
+        said_of = f"{letter}: {what}in {results.path}"
+        console.print(said_of, highlight=False, markup=False, soft_wrap=True)
+    for loss in dict.fromkeys(pair.loss for pair in pairs):
+        some = [pair for pair in pairs if pair.loss == loss]
+        console.print()
+        console.print(_losses(some, loss, names))
+    console.print()
+    console.print(_measures(pairs, names))
+    if any(not math.isnan(found.low) for pair in pairs for found in pair.measures.values()):
+        console.print()
+        console.print(_differences(pairs, names))
+    console.print()
+    for one in comparison.unpaired:
+        console.print(f"Not compared: {one.place}: {one.reason}.", highlight=False, markup=False)
+    for pair in pairs:
+        if any(pair.left_out):
+            left = f"{pair.left_out[0]} of A and {pair.left_out[1]} of B"
+            console.print(
+                f"{names[id(pair)]}: {pair.n_splits} splits are paired; {left} have no partner.",
+                highlight=False,
+                markup=False,
+            )
+    for over in comparison.over:
+        console.print(_over(over), highlight=False, markup=False)
+    for sentence in said:
+        console.print(sentence, highlight=False, markup=False, soft_wrap=False)
+
+
+def _table(headings: Sequence[str], vertical: VerticalAlignMethod = "bottom") -> Table:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    for number, heading in enumerate(headings):
+        table.add_column(
+            heading,
+            justify="right" if number else "left",
+            no_wrap=bool(number),
+            overflow="fold",
+            vertical=vertical,
+        )
+    return table
+
+
+def _losses(pairs: Sequence[PairComparison], loss: str, names: Mapping[int, str]) -> Table:
+    """Return the table of the losses and their tests."""
+    from rich.text import Text
+
+    percent = loss.endswith("error")
+    unit = f"{loss.replace('_', ' ')}{' %' * percent}"
+    table = _table(
+        [unit, "A", "B", "A - B", "95 % interval", "p", "p Holm", "A better /\nequal / B %"]
+    )
+    for pair in pairs:
+        low, high = (_signed(value, percent) for value in pair.losses[3:])
+        shares = " / ".join(
+            NOTHING if math.isnan(share) else f"{100 * share:.0f}" for share in pair.posterior
+        )
+        table.add_row(
+            Text(names[id(pair)]),
+            _loss(pair.losses.first, percent),
+            _loss(pair.losses.second, percent),
+            _signed(pair.losses.difference, percent),
+            NOTHING if math.isnan(pair.losses.low) else f"{low} to {high}",
+            _p(pair.p_value),
+            _p(pair.p_holm),
+            shares,
+            style="green" if pair.p_holm < SIGNIFICANCE else "",
+        )
+    return table
+
+
+def _measures(pairs: Sequence[PairComparison], names: Mapping[int, str]) -> Table:
+    """Return the table of kernels, times and gaps, each as A and B."""
+    from rich.text import Text
+
+    table = _table(["means, A / B", "active\nkernels", "seconds", "gap", "McNemar\nA / B / open"])
+    for pair in pairs:
+        cells = [_both(pair.measures[name]) for name in MEASURES]
+        counts = NOTHING
+        if pair.points is not None:
+            counts = " / ".join(str(count) for count in pair.points[:3])
+        table.add_row(Text(names[id(pair)]), *cells, counts)
+    return table
+
+
+def _differences(pairs: Sequence[PairComparison], names: Mapping[int, str]) -> Table:
+    """Return the table of differences of kernels, times, gaps and objectives, with intervals.
+
+    Objectives are there only where both minimise the same function.
+    """
+    from rich.text import Text
+
+    shown = [*MEASURES, *(["objective"] if any("objective" in p.measures for p in pairs) else [])]
+    table = _table(["A - B, 95 % interval", *(name.replace("_", "\n") for name in shown)], "top")
+    for pair in pairs:
+        cells = [_difference(pair.measures.get(name)) for name in shown]
+        table.add_row(Text(names[id(pair)]), *cells)
+    return table
+
+
+def _difference(found: Difference | None) -> str:
+    """Return a difference above its interval."""
+    if found is None or math.isnan(found.difference):
+        return NOTHING
+    interval = "" if math.isnan(found.low) else f"\n{found.low:+.2g} to {found.high:+.2g}"
+    return f"{found.difference:+.3g}{interval}"
+
+
+def _over(over: OverDataSets) -> str:
+    """Return the Bayesian signed-rank test of two methods over data sets."""
+    shares = " / ".join(f"{100 * share:.0f}" for share in over.posterior)
+    percent = over.loss.endswith("error")
+    median = _signed(over.median_difference, percent) + " points" * percent
+    return (
+        f"{over.first} and {over.second} over {len(over.datasets)} data sets: median difference "
+        f"{median}; A better / equal / B {shares} %."
+    )
+
+
+def _name(pair: PairComparison, *, one_pair: bool) -> str:
+    """Return the data set, with the methods where rows are of several."""
+    if pair.first == pair.second:
+        return f"{pair.dataset}/{pair.first}"
+    return pair.dataset if one_pair else f"{pair.dataset}: {pair.first}, {pair.second}"
+
+
+def _both(found: Difference) -> str:
+    return f"{_short(found.first)} / {_short(found.second)}"
+
+
+def _short(value: float) -> str:
+    return NOTHING if math.isnan(value) else f"{value:.3g}"
+
+
+def _loss(value: float, percent: bool) -> str:
+    return f"{100 * value:.2f}" if percent else f"{value:.4g}"
+
+
+def _signed(value: float, percent: bool) -> str:
+    if math.isnan(value):
+        return NOTHING
+    return f"{100 * value:+.2f}" if percent else f"{value:+.3g}"
+
+
+def _p(value: float) -> str:
+    return NOTHING if math.isnan(value) else f"{value:.3f}"

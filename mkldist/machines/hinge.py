@@ -1,0 +1,104 @@
+"""Hinge loss of a decision function: its least bias, and how much rounding may hide of it."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from mkldist.arrays import Floats
+from mkldist.compiled import compiled
+
+EPS = float(np.finfo(np.float64).eps)
+
+
+@compiled
+def hinge_terms(
+    beta: Floats, f: Floats, y: Floats, weights: Floats, bias: float, reach: Floats
+) -> tuple[float, float, float, float]:
+    """Return ``1/2 beta'f``, ``sum |beta|``, the weighted hinge loss and its rounding."""
+    norm = total = loss = largest = 0.0
+    slack = np.empty(len(f))
+    for i in range(len(f)):
+        slack[i] = 1.0 - y[i] * (f[i] + bias)
+        norm += beta[i] * f[i]
+        total += abs(beta[i])
+        loss += weights[i] * max(slack[i], 0.0)
+        largest = max(largest, weights[i])
+    return 0.5 * norm, total, loss, largest * slack_rounding(slack, reach, beta)
+
+
+@compiled
+def slack_rounding(slack: Floats, reach: Floats, beta: Floats) -> float:
+    """Return how much rounding may have taken off the sum of the positive parts of slacks.
+
+    With ``reach_i = sqrt(K_ii)``, f_i is a sum of terms of at most ``reach_i reach_j |beta_j|``.
+    Their rounding errors add up like a random walk.
+
+    Parameters
+    ----------
+    slack : (n,) float64
+        ``1 - y_i (f_i + b)`` as computed.
+    reach : (n,) float64
+        Roots of the diagonal of K.
+    beta : (n,) float64
+        Expansion coefficients.
+    """
+    squares = total = 0.0
+    for i in range(len(slack)):
+        squares += (reach[i] * beta[i]) ** 2
+    size = math.sqrt(squares)
+    for i in range(len(slack)):
+        unsure = EPS * (reach[i] * size + 1.0)
+        if slack[i] > -unsure:
+            total += unsure
+    return total
+
+
+def best_bias(f: Floats, y: Floats, weights: Floats | None = None) -> float:
+    """Return the middle of the minimisers over b of ``sum_i w_i max(0, 1 - y_i (f_i + b))``.
+
+    The sum is convex and piecewise linear in b with kinks at ``y_i - f_i``; its slope is minus
+    the weight of the positives, plus w_i at each kink.
+
+    Parameters
+    ----------
+    f : (n,) float64
+        Decision values without bias.
+    y : (n,) float64
+        Labels in {-1, +1}.
+    weights : (n,) float64, optional
+        Positive weights w of the points; by default one for each.
+    """
+    if weights is not None:
+        return _weighted_bias(y - f, weights, float(weights[y > 0].sum()))
+    kinks = np.sort(y - f)
+    positives = int(np.count_nonzero(y > 0))
+    left = kinks[min(positives, len(kinks)) - 1] if positives else kinks[0]
+    right = kinks[positives] if positives < len(kinks) else left
+    return float(0.5 * (left + right))
+
+
+def _weighted_bias(kinks: Floats, weights: Floats, positives: float) -> float:
+    """Return the middle of the interval in which the weight of the kinks passed is `positives`."""
+    order = np.argsort(kinks, kind="stable")
+    passed = np.cumsum(weights[order])
+    rounding = 1e-12 * float(passed[-1])
+    left, right = np.searchsorted(passed, [positives - rounding, positives + rounding])
+    last = len(kinks) - 1
+    ends = kinks[order[[min(int(left), last), min(int(right), last)]]]
+    return float(ends.mean())
+
+
+def slack_spread(slack: Floats, beta: Floats, lower: Floats, upper: Floats) -> float:
+    """Return how far apart the slacks of points below their bounds are, as a bias sees them.
+
+    Parameters
+    ----------
+    slack : (n,) float64
+        ``y_i - f_i`` without bias.
+    beta, lower, upper : (n,) float64
+        Expansion coefficients and their bounds.
+    """
+    rising, falling = slack[beta < upper], slack[beta > lower]
+    return float(rising.max() - falling.min()) if len(rising) and len(falling) else 0.0

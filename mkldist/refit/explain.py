@@ -1,0 +1,163 @@
+"""Explanations of the methods of a sweep, from its results, records and data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mkldist.analysis.compare_results import PairComparison, compare_pair
+from mkldist.analysis.comparison import loss_name, number_of_settings
+from mkldist.analysis.explanation import (
+    Explanation,
+    decision_shares,
+    groupings_of,
+    largest_kernels,
+    stability_of_choice,
+)
+from mkldist.analysis.kernel_selection import is_selected
+from mkldist.analysis.pairing import Chosen, Results, paired
+from mkldist.errors import InputError, nearest
+from mkldist.refit.decision_parts import decision_parts
+from mkldist.results.rows import place_of
+from mkldist.results.schema import CLASS, VALIDATION_SCORES, WEIGHTS
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+UNIFORM = "uniform"
+FIXED = (UNIFORM, "svm", "majority")
+"""Methods that choose no kernels; one of them is explained only if it is asked for."""
+
+
+def explain(
+    path: str | Path,
+    dataset: str | None = None,
+    bank: str | None = None,
+    method: str | None = None,
+) -> list[Explanation]:
+    """Explain a method on each data set of a sweep.
+
+    Parameters
+    ----------
+    path : str or Path
+        Output folder of the sweep.
+    dataset, bank, method : str, optional
+        Names in the results.  By default all data sets, and on each the method of least mean loss
+        among those that choose kernels: validation loss where the sweep selects, else test loss.
+
+    Raises
+    ------
+    mkldist.errors.InputError
+        For names that the results do not have, and results without kernel weights.
+    mkldist.errors.StoreError
+        If there are no results or they are damaged.
+    """
+    results = Results.of(path)
+    nodes = results.nodes()
+    for key, asked in (("dataset", dataset), ("bank", bank), ("method", method)):
+        known = list(dict.fromkeys(place_of(node)[key] for node in nodes))
+        if asked is not None and asked not in known:
+            raise InputError(
+                f"--{key} {asked}", "nothing of this name", ", ".join(known) or "a run",
+                nearest(asked, known),
+            )  # fmt: skip
+        nodes = [node for node in nodes if asked in (None, place_of(node)[key])]
+    found = []
+    for name in dict.fromkeys(place_of(node)["dataset"] for node in nodes):
+        own = [node for node in nodes if place_of(node)["dataset"] == name]
+        candidates = _candidates(results, own, any_method=method is not None)
+        if candidates:
+            best = candidates[int(np.argmin([_mean_loss(one) for one in candidates]))]
+            found.append(_explained(results, best, len(candidates)))
+    if not found:
+        raise InputError(
+            str(path),
+            "no complete run with kernel weights" if nodes else "no such method on this data set",
+            "a method that learns kernel weights",
+            "'mkldist list methods' names them",
+        )
+    return found
+
+
+def _candidates(
+    results: Results, nodes: Sequence[xr.DataTree], *, any_method: bool
+) -> list[Chosen]:
+    """Return the methods on banks that have complete runs with weights."""
+    found = []
+    for node in nodes:
+        if WEIGHTS.name not in node.ds:
+            continue
+        if str(node.attrs["method"]) in FIXED and not any_method:
+            continue
+        chosen = results.chosen(node, loss_name([node], str(node.attrs["task"])))
+        weights = np.nan_to_num(chosen.data[WEIGHTS.name].to_numpy())
+        if weights.any() and chosen.complete.any():
+            found.append(chosen)
+    return found
+
+
+def _mean_loss(chosen: Chosen) -> float:
+    """Return the mean validation loss where validation selects, else that which compares."""
+    validation = VALIDATION_SCORES[str(chosen.node.attrs["task"])][0].name  # type: ignore[index]
+    values = chosen.values(validation if chosen.results.validated else chosen.loss)
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else np.inf
+
+
+def _explained(results: Results, chosen: Chosen, n_candidates: int) -> Explanation:
+    """Return the explanation of one method on one data set."""
+    splits = np.flatnonzero(chosen.complete)
+    weights = chosen.data[WEIGHTS.name].isel(split=splits)
+    if CLASS in weights.dims:
+        weights = weights.mean(CLASS)
+    weights = weights.load()
+    records = [chosen.records[j] for j in splits]
+    there = [record for record in records if record is not None]
+    parts = (
+        decision_parts(results.path, there)
+        if len(there) == len(records)
+        else "records of its runs are missing"
+    )
+    reason = parts if isinstance(parts, str) else ""
+    n_kernels = weights.sizes["kernel"]
+    decision = None if isinstance(parts, str) else decision_shares(parts, n_kernels)
+    selected = is_selected(weights)
+    place = chosen.place
+    return Explanation(
+        dataset=place["dataset"],
+        bank=place["bank"],
+        method=place["method"],
+        task=str(chosen.node.attrs["task"]),
+        setting=chosen.settings(splits.tolist()),
+        validated=results.validated,
+        n_splits=len(splits),
+        n_kernels=n_kernels,
+        selected=float(selected.sum(axis=1).mean()),
+        always=int(selected.all(axis=0).sum()),
+        stability=stability_of_choice(selected),
+        groupings=groupings_of(weights, decision),
+        kernels=largest_kernels(weights, decision),
+        no_decision=reason,
+        against_uniform=_against_uniform(results, place),
+        n_candidates=n_candidates,
+        n_settings=number_of_settings(chosen.node),
+    )
+
+
+def _against_uniform(results: Results, place: dict[str, str]) -> PairComparison | None:
+    """Return a method against uniform weights on the same bank, None without these."""
+    uniform = {
+        (place_of(node)["dataset"], place_of(node)["bank"], place_of(node)["method"])
+        for node in results.nodes()
+        if node.attrs["method"] == UNIFORM
+    }
+
+    def matches(one: dict[str, str], other: dict[str, str]) -> bool:
+        key = other["dataset"], other["bank"], other["method"]
+        return one == place and one != other and one["bank"] == other["bank"] and key in uniform
+
+    pairs, _ = paired(results, results, matches)
+    return compare_pair(pairs[0]) if pairs else None

@@ -1,0 +1,179 @@
+"""The result of a comparison in words: what it says, and what it does not say."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from mkldist.analysis.compare_results import (
+    FEWEST_DATA_SETS,
+    OverDataSets,
+    PairComparison,
+    ResultsComparison,
+)
+from mkldist.analysis.paired_losses import SIGNIFICANCE
+from mkldist.report.facts import LOSS_WORDS
+
+SURE = 0.95
+MOST_SENTENCES = 8  # with more pairs, one sentence counts them
+SIZES_SHARE = (
+    "Sizes of one data set share their points: tests over data sets count them as one data set, by "
+    "its largest size."
+)
+FIRST, SECOND = " of the first results", " of the second results"
+
+
+def sentences(comparison: ResultsComparison, *, isolated: bool) -> list[str]:
+    """Return the result of each pair of methods, of all data sets together, and the limits.
+
+    Parameters
+    ----------
+    comparison : ResultsComparison
+        The comparison.
+    isolated : bool
+        True if runs were timed one by one, ``execution = "isolated"``.
+    """
+    few = len(comparison.pairs) <= MOST_SENTENCES
+    return [
+        *(map(pair_sentence, comparison.pairs) if few else [_count(comparison)]),
+        *(_certificates(comparison)),
+        *dict.fromkeys(_over(one) for one in comparison.over),
+        *_limits(comparison, isolated=isolated),
+    ]
+
+
+def pair_sentence(pair: PairComparison) -> str:
+    """Return what the splits of one data set say about two methods."""
+    first, second = names(pair)
+    unit = "points" if pair.loss.endswith("error") else "units of the labels"
+    start = (
+        f"On {pair.dataset} the mean {LOSS_WORDS[pair.loss]} is {loss(pair.losses.first, pair)} "
+        f"with {first} and {loss(pair.losses.second, pair)} with {second}"
+    )
+    if pair.n_splits == 1:
+        return f"{start}; one split tells no spread, so there is no test."
+    splits = f"{pair.n_splits} splits"
+    if math.isnan(pair.p_value):
+        return f"{start}, the same difference on each of {splits}, so that no test applies."
+    if pair.losses.low == pair.losses.high:
+        return f"{start}: there is no difference on any of {splits}."
+    said = (
+        f"{start}, a difference of {signed(pair.losses.difference, pair)} {unit} (95 % interval "
+        f"{signed(pair.losses.low, pair)} to {signed(pair.losses.high, pair)})"
+    )
+    if pair.p_holm < SIGNIFICANCE:
+        better = first if pair.losses.difference < 0.0 else second
+        verdict = f"{better} is better by the corrected t-test, p = {p_words(pair.p_holm)}"
+    else:
+        verdict = (
+            f"the corrected t-test does not tell them apart, p = {p_words(pair.p_holm)} on {splits}"
+        )
+    return f"{said}: {verdict}. {_posterior(pair, first, second)}"
+
+
+def names(pair: PairComparison) -> tuple[str, str]:
+    """Return both methods, told apart where they have one name."""
+    if pair.first != pair.second:
+        return pair.first, pair.second
+    return pair.first + FIRST, pair.second + SECOND
+
+
+def loss(value: float, pair: PairComparison) -> str:
+    """Return a loss with its unit."""
+    return f"{100 * value:.2f} %" if pair.loss.endswith("error") else f"{value:.4g}"
+
+
+def signed(value: float, pair: PairComparison) -> str:
+    """Return a difference of losses with its sign, of errors in percentage points."""
+    return f"{100 * value:+.2f}" if pair.loss.endswith("error") else f"{value:+.3g}"
+
+
+def p_words(p_value: float) -> str:
+    """Return a p-value with two digits."""
+    if math.isnan(p_value):
+        return "unknown"
+    return f"{p_value:.2g}" if p_value >= 0.001 else "below 0.001"
+
+
+def _posterior(pair: PairComparison, first: str, second: str) -> str:
+    """Return the most probable of better, equivalent and worse."""
+    below, equivalent, above = pair.posterior
+    most = max(pair.posterior)
+    points = 100 * pair.rope
+    width = f"{pair.rope:.3g}"
+    if pair.loss.endswith("error"):
+        width = f"{points:g} point{'s' * (points != 1.0)}"
+    if equivalent == most:
+        what = f"the two are within {width} of each other"
+    else:
+        what = f"{first if below > above else second} is better by more than {width}"
+    return f"The probability that {what} is {'' if most >= SURE else 'only '}{most:.2f}."
+
+
+def _count(comparison: ResultsComparison) -> str:
+    """Return how many pairs differ by the corrected test."""
+    found = [pair for pair in comparison.pairs if pair.p_holm < SIGNIFICANCE]
+    first = sum(pair.losses.difference < 0.0 for pair in found)
+    return (
+        f"Of {len(comparison.pairs)} pairs, the corrected t-test with Holm's correction finds A "
+        f"better on {first} and B better on {len(found) - first}; it does not tell the others "
+        f"apart."
+    )
+
+
+def _certificates(comparison: ResultsComparison) -> Iterator[str]:
+    """Yield a sentence on the runs at equal settings, if there are any."""
+    found = [pair.equal_settings for pair in comparison.pairs if pair.equal_settings is not None]
+    if not found:
+        return
+    runs, wrong = sum(one.n_runs for one in found), sum(one.contradictions for one in found)
+    change = max(one.objective_change for one in found)
+    agree = "the bounds of all agree" if not wrong else f"the bounds of {wrong} contradict"
+    yield (
+        f"{runs} runs have equal settings, kernels and rows in both results: {agree}, and their "
+        f"objectives differ by a share of {change:.1e} at most."
+    )
+
+
+def _over(over: OverDataSets) -> str:
+    """Return what the data sets together say about two methods."""
+    first, second = over.first, over.second
+    if first == second:
+        first, second = first + FIRST, second + SECOND
+    said = f"{len(over.datasets)} data sets"
+    if len(over.datasets) < FEWEST_DATA_SETS:
+        return (
+            f"{said} are too few for a test: with fewer than {FEWEST_DATA_SETS}, Wilcoxon's "
+            f"p-value exceeds {SIGNIFICANCE} whatever they show."
+        )
+    if over.p_holm >= SIGNIFICANCE:
+        verdict = f"does not tell {first} from {second}"
+    else:
+        better, worse = (first, second) if over.median_difference < 0.0 else (second, first)
+        verdict = f"finds {better} better than {worse}"
+    return f"Over {said} Wilcoxon's signed-rank test {verdict}, p = {p_words(over.p_holm)}."
+
+
+def _limits(comparison: ResultsComparison, *, isolated: bool) -> Iterator[str]:
+    """Yield what the comparison does not say."""
+    pairs = comparison.pairs
+    places = {(pair.dataset, pair.series or pair.dataset) for pair in pairs}
+    if len({series for _, series in places}) < len(places):
+        yield SIZES_SHARE
+    if any(pair.n_splits > 1 and pair.p_holm >= SIGNIFICANCE for pair in pairs):
+        yield "A difference that no test finds is not shown to be zero."
+    by_test = (
+        not validated and number > 1
+        for pair in pairs
+        for validated, number in zip(pair.validated, pair.n_settings, strict=True)
+    )
+    if any(by_test):
+        yield (
+            "Settings were chosen by the test parts where the sweep has no [selection], which "
+            "flatters methods with many settings."
+        )
+    if not isolated:
+        yield 'Seconds include shares of common passes; execution = "isolated" gives honest times.'
+    yield (
+        "This holds for these data sets, kernels and settings; it says nothing about other data."
+    )

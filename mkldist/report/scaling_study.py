@@ -1,0 +1,254 @@
+"""A scaling study in words, tables and files: ``mkldist scale``, and the times of the report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from mkldist.analysis.growth import SIZES
+from mkldist.analysis.tables import NOTHING
+from mkldist.durable import make_folder, remove_temporaries, write_file, writing
+from mkldist.errors import InputError
+from mkldist.report.charts import Chart
+from mkldist.report.facts import Facts, records
+from mkldist.report.scaling_figures import charts_of
+from mkldist.report.scaling_times import PARTS, Growth, overview, seconds_text
+from mkldist.report.tables import Cell, Table
+from mkldist.report.words import Caution, shared_times
+
+ENOUGH_SIZES = 3
+NO_FIGURES = "No figures: pip install 'mkldist[figures]' installs what draws them."
+BENDS, BY = 0.01, 0.1  # p-value of a power law, and change of its exponent, that are told
+
+
+def exponents_table(growth: Growth) -> Table:
+    """Return the exponents of all methods, for the page."""
+    rows, over = overview(growth), growth.over
+    places = [n for n in ("dataset", "bank", growth.other) if rows[n].nunique() > 1]
+    heads = [SIZES.get(name, name) for name in places]
+    headings = (*heads, "method", SIZES[over], "exponent", "95 % interval", "of CPU time",
+                "seconds at the largest", "build %", "passes %", "solver %")  # fmt: skip
+    numeric = [name in SIZES for name in places] + [False, False] + [True] * 7
+    cells = [
+        [
+            *(Cell(str(row[name]), row[name] if name in SIZES else None) for name in places),
+            Cell(str(row["method"])),
+            Cell(sizes_text(row), row["n_sizes"]),
+            _exponent(row["exponent"]),
+            Cell(interval_text(row), row["low"]),
+            _exponent(row["cpu_exponent"]),
+            Cell(seconds_text(row["at_largest"]), row["at_largest"]),
+            *(Cell(share_text(row, part), row[part]) for part in PARTS),
+        ]
+        for row in records(rows)
+    ]
+    marks = [row["early"] > 0 for row in records(rows)]
+    return Table(f"exponents-{over.replace('_', '-')}", headings, tuple(numeric), cells, marks)
+
+
+def _exponent(value: float) -> Cell:
+    return Cell(NOTHING) if np.isnan(value) else Cell(f"{value:.2f}", value)
+
+
+def sizes_text(row: dict[str, Any]) -> str:
+    """Return how many sizes a fit has, and which: ``4: 100…3,000``."""
+    return f"{row['n_sizes']}: {row['smallest']:,}…{row['largest']:,}"
+
+
+def interval_text(row: dict[str, Any]) -> str:
+    """Return the interval of an exponent, a dash where there is none."""
+    return f"[{row['low']:.2f}, {row['high']:.2f}]" if np.isfinite(row["low"]) else NOTHING
+
+
+def share_text(row: dict[str, Any], part: str) -> str:
+    """Return the share of a part in percent, a dash where the results do not hold it."""
+    if part == "build" and not row["has_build"]:
+        return NOTHING
+    return f"{100.0 * row[part]:.0f}"
+
+
+def growth_cautions(found: Sequence[Growth]) -> list[Caution]:
+    """Return what a reader of a study has to beware of."""
+    own = [caution for one in found for of in (_few_sizes, _early, _bent) for caution in of(one)]
+    return [*own, *_missing(found)]
+
+
+def _few_sizes(growth: Growth) -> Iterator[Caution]:
+    if (growth.of_runs["n_sizes"] < ENOUGH_SIZES).any():
+        yield Caution(
+            "Fewer than three sizes",
+            f"Two numbers of {SIZES[growth.over]} give an exponent, and cannot show whether the "
+            f"time is a power of the size at all.",
+        )
+
+
+def _early(growth: Growth) -> Iterator[Caution]:
+    runs = growth.of_runs
+    early = runs[runs["early"] > 0].groupby("method", sort=False)["early"].sum()
+    if len(early):
+        counts = ", ".join(f"{method} ({count})" for method, count in early.items())
+        yield Caution(
+            "Runs that stopped early",
+            f"Runs of {counts} stopped before their tolerance, and are marked. Their times, "
+            f"against {SIZES[growth.over]}, are shorter than those to the solution.",
+        )
+
+
+def _bent(growth: Growth) -> Iterator[Caution]:
+    runs, other = growth.of_runs, growth.other
+    change = (runs["last_exponent"] - runs["exponent"]).abs()
+    bent = runs[(runs["lack_of_fit"] < BENDS) & (change > BY)]
+    several = runs[other].nunique() > 1
+    said = [
+        f"{row['method']} {row['exponent']:.2f} (last {row['last_exponent']:.2f})"
+        + (f" at {row[other]:,} {SIZES[other]}" if several else "")
+        for row in records(bent)
+    ]
+    if said:
+        yield Caution(
+            "No single power",
+            f"Time against {SIZES[growth.over]} bends. Exponents over all sizes, and between the "
+            f"two largest: {', '.join(said)}.",
+        )
+
+
+def _missing(found: Sequence[Growth]) -> Iterator[Caution]:
+    """Yield the numbers of failed and waiting runs; studies over two sizes share their runs."""
+    counts = [growth.means[["failed", "waiting"]].sum() for growth in found]
+    failed, waiting = (
+        max((one[name] for one in counts), default=0) for name in ("failed", "waiting")
+    )
+    if failed or waiting:
+        yield Caution(
+            "Runs missing",
+            f"Of the runs, {failed} failed and {waiting} wait. Each method counts at settings that "
+            f"are complete at all sizes, on splits that have them all.",
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class ScalingStudy:
+    """Growth of the times of a sweep.
+
+    Parameters
+    ----------
+    facts : Facts
+        Of the sweep.
+    growths : list of Growth
+        The sizes that grow.
+    """
+
+    facts: Facts
+    growths: list[Growth]
+
+    @cached_property
+    def cautions(self) -> list[Caution]:
+        """What to beware of."""
+        return [
+            *shared_times(self.facts),
+            *growth_cautions(self.growths),
+        ]
+
+    @cached_property
+    def charts(self) -> list[Chart]:
+        """The figures; none where matplotlib is not installed."""
+        if find_spec("matplotlib") is None:
+            return []
+        return [chart for one in self.growths for chart in charts_of(one, self.facts.looks)]
+
+    @property
+    def note(self) -> str:
+        """What the study lacks, and how to have it."""
+        return "" if self.charts else NO_FIGURES
+
+    @cached_property
+    def times(self) -> pd.DataFrame:
+        """The table of ``mkldist.analysis.scaling`` over each size."""
+        tables = [one.means.assign(over=one.over) for one in self.growths]
+        return _with_over_first(pd.concat(tables, ignore_index=True))
+
+    @cached_property
+    def fits(self) -> pd.DataFrame:
+        """The table of ``mkldist.analysis.scaling_fits`` over each size."""
+        tables = pd.concat([one.fits for one in self.growths], ignore_index=True)
+        held = {name: "Int64" for name in SIZES if name in tables}
+        return _with_over_first(tables.astype(held))
+
+    def write(self, folder: Path) -> None:
+        """Write both tables as CSV, and each figure as PDF, SVG, PNG and CSV.
+
+        Raises
+        ------
+        mkldist.errors.OutputError
+            If a file cannot be written.
+        """
+        with writing(folder):
+            make_folder(folder)
+            remove_temporaries(folder)
+            for name, table in (("times", self.times), ("fits", self.fits)):
+                text = table.to_csv(index=False)
+                write_file(folder / f"scaling-{name}.csv", [text.encode()])
+            for chart in self.charts:
+                chart.write(folder)
+
+
+def _with_over_first(table: pd.DataFrame) -> pd.DataFrame:
+    return table[["over", *(name for name in table if name != "over")]]
+
+
+def scaling_study(results: Path, over: Sequence[str] = ()) -> ScalingStudy:
+    """Return the growth of the times of a sweep, which may be running.
+
+    Parameters
+    ----------
+    results : Path
+        The sweep's output folder, or the ``results.zarr`` in it.
+    over : sequence of str
+        Sizes to look at: ``"n_kernels"``, ``"n_train"`` or both, the default.
+
+    Raises
+    ------
+    mkldist.errors.StoreError
+        If there are no results or they are damaged.
+    mkldist.errors.InputError
+        If no method has complete runs at two sizes.
+    """
+    facts = Facts.newest(results)
+    names = [name for name in SIZES if name in over or not over]
+    found = [growth for growth in facts.growths if growth.over in names]
+    fitted = [growth for growth in found if not growth.fits.empty]
+    if not fitted:
+        raise _unfinished(results, found[0].over) if found else _no_growth(results, names)
+    return ScalingStudy(facts, fitted)
+
+
+def _unfinished(results: Path, over: str) -> InputError:
+    """Return the refusal of a study that has not come to a second size yet."""
+    return InputError(
+        str(results),
+        f"no method with complete runs at two numbers of {SIZES[over]}",
+        "complete runs at two sizes at least",
+        "Repeat the command when further runs are complete and written to the results",
+    )
+
+
+def _no_growth(results: Path, names: Sequence[str]) -> InputError:
+    """Return the refusal of results in which no size grows."""
+    found = " and one of ".join(SIZES[name] for name in names)
+    ways = {
+        "n_kernels": "n_kernels = [100, 300, 1000] in [[banks]]",
+        "n_train": "n_train = [100, 200, 400] in [splits]",
+    }
+    return InputError(
+        str(results),
+        f"one number of {found} for each data set and bank",
+        "several, to tell a growth",
+        f"Write {' or '.join(ways[name] for name in names)}, and repeat the sweep",
+    )

@@ -1,0 +1,43 @@
+"""Results that have caught up with the records: what every command of tables and figures reads."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mkldist.errors import MkldistError
+from mkldist.results.manifest import manifest_name
+from mkldist.results.newest import later_runs
+from mkldist.results.output import OutputFolder, claimed
+from mkldist.results.records import RecordStore
+from mkldist.results.tree import catch_up, current, read_tree
+from mkldist.results.writer import TreeWriter
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+def caught_up(path: str | Path) -> xr.DataTree:
+    """Carry records into the tree of a sweep that is not at work, and open it.
+
+    A sweep that is killed leaves runs that are recorded and not yet in the tree.  The tree stays as
+    it is while a process is at work on the sweep, and where it cannot be written; the attribute
+    ``later_runs`` then is the number of runs that it lacks.
+
+    Parameters
+    ----------
+    path : str or Path
+        The sweep's output folder, or the ``results.zarr`` in it.
+
+    Raises
+    ------
+    mkldist.errors.StoreError
+        If there are no results or they are damaged.
+    """
+    tree = current(path)
+    folder = OutputFolder(tree.parent)
+    if later_runs(tree) and folder.results == tree:
+        with suppress(MkldistError, OSError), claimed(folder.path, manifest_name(folder.path)):
+            catch_up(TreeWriter(tree), RecordStore(folder.records))
+    return read_tree(path)

@@ -1,0 +1,165 @@
+"""Repair of damaged files in an output folder: what can be made anew is made anew."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from mkldist.counted import counted
+from mkldist.durable import writing
+from mkldist.errors import StoreError
+from mkldist.gram.blob_places import open_blobs
+from mkldist.gram.metadata import GROUP
+from mkldist.results.bank_note import NOTE, note_banks, whole_note
+from mkldist.results.manifest import restored_manifest
+from mkldist.results.output import OutputFolder, claimed
+from mkldist.results.records import RecordStore
+from mkldist.results.tree import prepare
+from mkldist.results.zarr_documents import DOCUMENT, read_root
+from mkldist.run.bank_refs import bank_refs
+from mkldist.run.cluster import ConnectOptions
+from mkldist.run.places import banks_root
+from mkldist.run.sweep_setup import sweep_rounds
+from mkldist.run.tree_facts import tree_facts
+from mkldist.run.verify import damaged_banks
+from mkldist.spec.load import load_sweep
+from mkldist.spec.model import SweepSpec
+from mkldist.worker.telemetry import environment
+
+_RENEWED = {
+    "results": "results: made anew from the records",
+    "snapshots": "snapshots: made anew from the data",
+}
+
+
+def repair(
+    path: Path,
+    damaged: Collection[str],
+    data_dirs: Sequence[Path] = (),
+    *,
+    allow_code: bool = False,
+) -> list[str]:
+    """Make the damaged files of an output folder anew, or remove those that a sweep makes again.
+
+    Parameters
+    ----------
+    path : Path
+        The folder.
+    damaged : collection of str
+        Kinds that :func:`mkldist.run.verify.verify` found damaged.
+    data_dirs, allow_code
+        As for :func:`mkldist.run.sweep.run_sweep`.
+
+    Returns
+    -------
+    list of str
+        A line for each thing that was done.
+
+    Raises
+    ------
+    mkldist.errors.InputError
+        If a process uses the folder, or the sweep's data are needed and cannot be read.
+    """
+    name, folder, said = restored_manifest(path).sweep, OutputFolder(path), []
+    with claimed(path, name):  # which makes a damaged manifest anew
+        if "manifest" in damaged:
+            said.append(f"manifest: made anew for sweep {name!r}")
+        if "records" in damaged:
+            said.append(_remove_records(folder))
+        if "banks" in damaged:
+            said.append(_mend_banks(folder))
+    no_note = "banks" in damaged and whole_note(path) is None
+    if no_note or {"results", "snapshots"} & {*damaged}:
+        said += _renew(folder, damaged, data_dirs, allow_code=allow_code)
+    said += [words for kind, words in _RENEWED.items() if kind in damaged]
+    return said
+
+
+def _remove_records(folder: OutputFolder) -> str:
+    """Remove damaged records, so that their runs are done again."""
+    paths = RecordStore(folder.records).damaged()
+    with writing(folder.path):
+        for path in paths:
+            path.unlink(missing_ok=True)
+    return f"records: {len(paths)} removed; repeat the sweep's command to do their runs again"
+
+
+def _mend_banks(folder: OutputFolder) -> str:
+    """Remove damaged descriptions with their banks, marks of damaged blocks, and build times."""
+    n_banks = n_blocks = n_times = 0
+    for store, root, bank in list(damaged_banks(folder.path)):
+        if store is None:
+            open_blobs(root, bank).clear()
+            n_banks += 1
+        else:
+            bad = store.verify()
+            store.invalidate(bad)
+            n_blocks += len(bad)
+            n_times += store.remove_damaged_times()
+    times = f"; {counted(n_times, 'build time')} removed, which are unknown now" if n_times else ""
+    return (
+        f"banks: {n_banks} removed and {counted(n_blocks, 'block')} marked as missing; a sweep "
+        f"that needs them builds them again{times}"
+    )
+
+
+def _renew(
+    folder: OutputFolder,
+    damaged: Collection[str],
+    data_dirs: Sequence[Path],
+    *,
+    allow_code: bool,
+) -> list[str]:
+    """Make the tree, the snapshots and the note of banks anew from the sweep's data and records.
+
+    Returns
+    -------
+    list of str
+        A line if only the sweep file tells the specification.
+    """
+    spec, origin, whole = _sweep_of(folder)
+    options = ConnectOptions()
+    rounds = sweep_rounds(spec, origin, data_dirs, options, allow_code=allow_code)
+    store = RecordStore(folder.records)
+    root = banks_root(spec, folder.path)
+    with claimed(folder.path, spec.name), writing(folder.path):
+        rounds.replay(store)
+        plan = rounds.plan
+        if "results" in damaged:
+            # What fails no checksum, but differs from the records, is not seen by `prepare`.
+            (folder.results / DOCUMENT).unlink(missing_ok=True)
+            prepare(folder.results, plan, tree_facts(rounds), store, environment)
+        if "snapshots" in damaged:
+            ids = {bank.id for bank in plan.banks}
+            bank_refs(plan, rounds.resolved, ids, root, folder.snapshots)
+        if whole_note(folder.path) is None:
+            (folder.path / NOTE).unlink(missing_ok=True)
+            stored = [bank.id for bank in plan.banks if bank.stored]
+            note_banks(folder.path, root, [i for i in stored if open_blobs(root, i).get(GROUP)])
+    lost = f"sweep: as {origin} is now; if options such as --set changed it, repeat that command"
+    return [] if whole else [lost]
+
+
+def _sweep_of(folder: OutputFolder) -> tuple[SweepSpec, Path, bool]:
+    """Return the specification of a sweep, its file, and True if overrides are included.
+
+    Raises
+    ------
+    mkldist.errors.StoreError
+        If the manifest names no file.
+    """
+    manifest = restored_manifest(folder.path)
+    if manifest.file is None:
+        raise StoreError(
+            str(folder.manifest),
+            "no sweep file",
+            "the file that the sweep was made from",
+            "Repeat the sweep's command with its file: it makes the results anew",
+        )
+    spec = manifest.spec
+    with suppress(OSError, ValueError, KeyError):  # a manifest of before has none
+        spec = spec or read_root(folder.results)["attributes"]["spec"]
+    if spec:
+        return SweepSpec.model_validate_json(spec), manifest.file, True
+    return load_sweep(manifest.file), manifest.file, False

@@ -1,0 +1,200 @@
+"""Check of all files in a sweep's output folder against their checksums: :func:`verify`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from mkldist.counted import counted
+from mkldist.data.snapshot import HEADER, damaged_files
+from mkldist.errors import MkldistError, OutputError, StoreError
+from mkldist.gram import metadata
+from mkldist.gram.blob_places import open_blobs
+from mkldist.gram.store import GramStore
+from mkldist.models.file import read_content
+from mkldist.results.bank_note import NOTE, noted_banks, whole_note
+from mkldist.results.manifest import MANIFEST, read_manifest
+from mkldist.results.output import OutputFolder, no_folder
+from mkldist.results.records import RecordStore
+from mkldist.results.tree_check import differing_runs, tree_files, unrecorded_runs
+from mkldist.run.sealed_words import is_sealed
+
+MODELS = "*.model"
+CHANGED = "damaged or changed by hand: without its first line it is not checked"
+
+
+@dataclass(frozen=True)
+class Checked:
+    """Files of one kind.
+
+    Parameters
+    ----------
+    kind : str
+        ``"manifest"``, ``"records"``, ``"results"``, ``"snapshots"``, ``"data"``, ``"words"``,
+        ``"banks"`` or ``"models"``.
+    files : int
+        Number of files that were checked; blocks and descriptions for banks.
+    damaged : tuple of str
+        Paths of the damaged ones, or what is wrong with them.
+    note : str
+        What else is to be said.
+    """
+
+    kind: str
+    files: int
+    damaged: tuple[str, ...]
+    note: str = ""
+
+
+def verify(path: Path) -> tuple[Checked, ...]:
+    """Read all files in the output folder of a sweep, and check them; change nothing.
+
+    Parameters
+    ----------
+    path : Path
+        The folder.
+
+    Raises
+    ------
+    mkldist.errors.StoreError
+        If no sweep wrote there.
+    """
+    folder = OutputFolder(path)
+    if not folder.manifest.is_file() and not folder.records.is_dir():
+        raise StoreError(
+            str(path),
+            f"no {MANIFEST} here" if path.is_dir() else no_folder(path),
+            "the output folder of a sweep",
+        )
+    checked = (
+        _manifest(folder),
+        _records(folder),
+        _results(folder),
+        _snapshots(folder),
+        _data(folder),
+        _words(folder),
+        _banks(folder),
+        _models(folder),
+    )
+    return tuple(one for one in checked if one.files or one.damaged or one.note)
+
+
+def damaged_banks(path: Path) -> Iterator[tuple[GramStore | None, str, str]]:
+    """Yield the damaged banks of a sweep: the store, None if its description is; root; and id."""
+    for root, bank in _noted(path):
+        try:
+            store = GramStore.open(root, bank)
+        except metadata.DamagedDescriptionError:
+            yield None, root, bank
+            continue
+        if store.verify() or store.damaged_times():
+            yield store, root, bank
+
+
+def _manifest(folder: OutputFolder) -> Checked:
+    try:
+        read_manifest(folder.path)
+    except OutputError:
+        return Checked("manifest", 1, (str(folder.manifest),))
+    return Checked("manifest", 1, ())
+
+
+def _records(folder: OutputFolder) -> Checked:
+    store = RecordStore(folder.records)
+    n_files = sum(1 for _ in folder.records.glob("*/*.npz"))
+    return Checked("records", n_files, tuple(map(str, store.damaged())), _gone(folder, store))
+
+
+def _gone(folder: OutputFolder, store: RecordStore) -> str:
+    """Return words about runs that the tree holds and that have no record."""
+    gone = []
+    if folder.results.is_dir():
+        with suppress(StoreError, ValueError):  # a damaged tree, which its own line names
+            gone = unrecorded_runs(folder.results, store)
+    if not gone:
+        return ""
+    runs = counted(len(gone), "run")
+    return f"{runs} of the results without a record; the sweep's command computes them again"
+
+
+def _results(folder: OutputFolder) -> Checked:
+    if not folder.results.is_dir():
+        return Checked("results", 0, ())
+    n_files, damaged, checked = tree_files(folder.results)
+    note = "" if checked else "an older tree, whose checksums do not cover all of it"
+    found = [*map(str, damaged)]
+    if not damaged:
+        runs = differing_runs(folder.results, RecordStore(folder.records))
+        found += [f"{folder.results}: run {run} differs from its record" for run in runs]
+    return Checked("results", n_files, tuple(found), note)
+
+
+def _snapshots(folder: OutputFolder) -> Checked:
+    n_files, damaged = 0, []
+    for path in sorted(folder.snapshots.glob("*")):
+        if path.is_dir():
+            n_files += sum(file.suffix == ".npy" or file.name == HEADER for file in path.iterdir())
+            damaged += damaged_files(path)
+    return Checked("snapshots", n_files, tuple(map(str, damaged)))
+
+
+def _data(folder: OutputFolder) -> Checked:
+    from mkldist.data.given_files import SUFFIX, is_sound
+
+    files = sorted(folder.data.glob(f"*{SUFFIX}"))
+    return Checked("data", len(files), tuple(str(file) for file in files if not is_sound(file)))
+
+
+def _words(folder: OutputFolder) -> Checked:
+    try:
+        content = folder.sweep_file.read_bytes()
+    except FileNotFoundError:
+        return Checked("words", 0, ())
+    except OSError:
+        return Checked("words", 1, (str(folder.sweep_file),))
+    sealed = is_sealed(content)
+    if sealed is None:
+        return Checked("words", 1, (), "without a checksum")
+    if sealed:
+        return Checked("words", 1, ())
+    return Checked("words", 1, (str(folder.sweep_file),), CHANGED)
+
+
+def _banks(folder: OutputFolder) -> Checked:
+    note = folder.path / NOTE
+    if not note.is_file():
+        return Checked("banks", 0, ())
+    n_files, damaged = 1, [] if whole_note(folder.path) is not None else [str(note)]
+    for root, bank in _noted(folder.path):
+        n_files += 3
+        try:
+            store = GramStore.open(root, bank)
+        except metadata.DamagedDescriptionError as error:
+            damaged.append(error.where)
+            continue
+        n_files += len(store.blocks) - len(store.missing())
+        damaged += [f"{store.location}, block {block.index}" for block in store.verify()]
+        damaged += [f"{store.location}/{name}, a build time" for name in store.damaged_times()]
+    return Checked("banks", n_files, tuple(damaged))
+
+
+def _noted(path: Path) -> Iterator[tuple[str, str]]:
+    """Yield folder or URL and id of the banks of a sweep that have files."""
+    for root, banks in noted_banks(path).items():
+        for bank in banks:
+            with suppress(MkldistError):
+                if open_blobs(root, bank).names("") or "://" in root:
+                    yield root, bank
+
+
+def _models(folder: OutputFolder) -> Checked:
+    files = sorted(folder.path.glob(MODELS))
+    damaged = []
+    for file in files:
+        try:
+            read_content(file)
+        except StoreError:
+            damaged.append(str(file))
+    return Checked("models", len(files), tuple(damaged))

@@ -1,0 +1,84 @@
+"""Parameters that every method has: when to stop, and what they say of the method."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from mkldist.solvers.range import within_range
+from mkldist.target import Target
+
+Effects = Mapping[str, tuple[str, tuple[object, ...]]]
+
+
+class SolverParams(BaseModel):
+    """Parameters that every method has; a method adds its own by subclassing.
+
+    Infinity means no limit: only a parameter whose default is infinity takes it, see
+    :mod:`mkldist.solvers.settings`.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, defer_build=True)
+
+    effective_with: ClassVar[Effects] = {}
+    """Parameters that matter only while another parameter has one of some values.
+
+    The name of such a parameter maps to the name of the other one and these values.
+    """
+
+    weigh_regularizer: ClassVar[tuple[str, ...]] = ()
+    """Parameters that multiply the regulariser, where those of most methods multiply the loss."""
+
+    steers: ClassVar[tuple[str, ...]] = ("tol", "max_iter", "time_limit", "trace")
+    """A class's own parameters that say how the optimum is sought, and when the search ends.
+
+    All others define the problem.
+    """
+
+    tol: float = Field(0.01, gt=0, description="relative duality gap at which to stop")
+    max_iter: int = Field(500, ge=1, description="limit on outer iterations")
+    time_limit: float = Field(
+        math.inf,
+        gt=0,
+        allow_inf_nan=True,
+        description="limit on seconds of the solver's time",
+    )
+    trace: bool = Field(False, description="record objective, bounds and weights per iteration")
+
+    @field_validator("*")
+    @classmethod
+    def _in_range(cls, value: Any) -> Any:
+        return within_range(value)
+
+    @classmethod
+    def steering(cls) -> frozenset[str]:
+        """Return all parameters that leave the problem, and so its optimum, as it is."""
+        return frozenset(name for one in cls.__mro__ for name in vars(one).get("steers", ()))
+
+    @property
+    def target(self) -> Target:
+        """Kind of labels that the method learns; a method with several losses overrides it."""
+        return Target.CLASSES
+
+    @property
+    def chosen_folds(self) -> int:
+        """Folds of the method's own cross-validation that the user chose; 0 if none were chosen.
+
+        A method that has folds cuts their default number to the data.
+        """
+        return 0
+
+    @property
+    def gives_log_odds(self) -> bool:
+        """True if the decision function of two classes is the logarithm of the odds of +1."""
+        return False
+
+    def has_effect(self, name: str) -> bool:
+        """Return True if a parameter matters, given the values of the others."""
+        if name not in self.effective_with:
+            return True
+        other, values = self.effective_with[name]
+        return getattr(self, other) in values

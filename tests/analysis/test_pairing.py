@@ -1,0 +1,102 @@
+"""Pairs of methods on the same rows, by fingerprints of data and splits."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from mkldist.analysis.pairing import Pair, Results, matching, paired
+from mkldist.results.records import RecordStore
+from mkldist.results.tree import prepare
+from mkldist.spec.selection import SelectionSpec
+from tests.analysis.two_sweeps import by_name, level_and_uniform, made
+from tests.results.sweeps import made_up_facts, made_up_plan, made_up_record
+
+FIRST = {("heart", "level"): [0.1, 0.2, 0.3, 0.2, 0.1], ("heart", "uniform"): [0.2] * 5}
+
+
+@pytest.fixture(scope="module")
+def first(tmp_path_factory):
+    return made(tmp_path_factory.mktemp("first"), FIRST)
+
+
+def test_methods_of_one_tree_are_paired_split_by_split_at_their_best_setting(first):
+    (pair,), unpaired = paired(first, first, level_and_uniform)
+    assert unpaired == []
+    assert isinstance(pair, Pair)
+    assert pair.splits == tuple((j, j) for j in range(5))
+    np.testing.assert_allclose(pair.first.losses, FIRST["heart", "level"])
+    assert pair.first.settings(range(5)) == {"C": 1.0}
+
+
+def test_splits_of_two_trees_are_paired_by_their_rows_and_not_by_their_positions(first, tmp_path):
+    names = ("s3", "new", "s0")
+    second = made(tmp_path, {key: row[:3] for key, row in FIRST.items()}, split_names=names)
+    pairs, unpaired = paired(first, second, by_name)
+    assert unpaired == []
+    assert [pair.splits for pair in pairs] == [((0, 2), (3, 0))] * 2
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"data": "other data"}, "their data differ (fingerprints the data and other data)"),
+        (
+            {"split_names": ("a", "b", "c", "d", "e")},
+            "their splits differ: no split has the same rows in both",
+        ),
+    ],
+    ids=["data", "splits"],
+)
+def test_other_rows_are_not_paired(first, tmp_path, changes, reason):
+    second = made(tmp_path, FIRST, **changes)
+    pairs, unpaired = paired(first, second, by_name)
+    assert pairs == []
+    assert [one.reason for one in unpaired] == [reason] * 2
+    assert unpaired[0].place == "heart, level"
+
+
+def test_two_trees_need_the_records_that_tell_their_rows(first, tmp_path):
+    second = made(tmp_path / "second", FIRST)
+    shutil.rmtree(tmp_path / "second" / "records")
+    pairs, unpaired = paired(first, second, by_name)
+    assert pairs == []
+    assert "holds no records, which tell if data and splits are the same" in unpaired[0].reason
+
+
+def test_data_sets_of_one_tree_alone_take_no_part(first, tmp_path):
+    second = made(tmp_path, {("wdbc", method): row for (_, method), row in FIRST.items()})
+    assert paired(first, second, by_name) == ([], [])
+
+
+def test_validation_chooses_the_setting_of_each_split(tmp_path):
+    plan = made_up_plan({"level": {"C": [1.0, 10.0]}}, n_splits=3)
+    plan = replace(plan, spec=plan.spec.model_copy(update={"selection": SelectionSpec()}))
+    validation = {(0, 1.0): 0.1, (0, 10.0): 0.2, (1, 1.0): 0.3, (1, 10.0): 0.2, (2, 1.0): 0.0,
+                  (2, 10.0): 0.1}  # fmt: skip
+    store = RecordStore(tmp_path / "records")
+    for run in plan.runs:
+        error = 0.5 - validation[run.split, run.params["C"]]  # test errors would choose the other
+        scores = {"test_error": error, "validation_error": 0.5 - error}
+        store.write(replace(made_up_record(run), scores=scores))
+    facts = made_up_facts(plan, {"level": {"C": [1.0, 10.0]}})
+    prepare(tmp_path / "results.zarr", plan, facts, store)
+    results = Results.of(str(tmp_path))
+    assert results.validated
+    chosen = results.chosen(results.nodes()[0], "test_error")
+    np.testing.assert_allclose(chosen.losses, [0.4, 0.3, 0.5])
+    assert chosen.settings(range(3)) == {"C": [1.0, 10.0, 1.0]}
+    assert {"test_error", "validation_error", "objective"} <= {*chosen.metrics()}
+    assert {"state", "stop_reason", "kernel_weights"}.isdisjoint(chosen.metrics())
+
+
+def test_methods_match_by_name_and_never_with_themselves(first):
+    level, uniform = first.places()
+    by_names = matching(first, first, ("level", "uniform"))
+    assert by_names(level, uniform)
+    assert not by_names(uniform, level)
+    assert not matching(first, first, ("level", "xu2008/level"))(level, level)
+    assert matching(first, first)(level, level)

@@ -1,0 +1,113 @@
+"""Results made up with the errors, fingerprints, bounds and predictions that a test asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mkldist.analysis.pairing import Results
+from mkldist.results.records import RecordStore
+from mkldist.results.run_record import RunRecord
+from mkldist.results.tree import prepare
+from tests.results.sweeps import made_up_facts, made_up_plan, made_up_record
+
+GRIDS = {"level": {"C": [1.0, 10.0]}, "uniform": {"C": [1.0, 10.0]}}
+N_TRAIN, N_TEST, N_POINTS = 60, 30, 90
+LABELS = np.where(np.arange(N_POINTS) % 3, 1.0, -1.0)
+
+
+def made(
+    folder: Path,
+    errors: Mapping[tuple[str, str], Sequence[float]],
+    *,
+    split_names: Sequence[str] = ("s0", "s1", "s2", "s3", "s4"),
+    data: str = "the data",
+    bank: str = "the bank",
+    banks: Sequence[str] = ("xu2008",),
+    objective: float = 10.0,
+    gap: float = 0.01,
+    wrong: Mapping[str, Sequence[Sequence[int]]] | None = None,
+) -> Results:
+    """Return results whose errors at C = 1 are given by data set and method; C = 10 is worse.
+
+    Parameters
+    ----------
+    folder : Path
+        Output folder.
+    errors : mapping
+        Errors on the splits, by data set and method.
+    split_names : sequence of str
+        Fingerprint of each split.
+    data, bank : str
+        Fingerprint of the data and id of the bank.
+    banks : sequence of str
+        Names of the banks.
+    objective, gap : float
+        Of all runs.
+    wrong : mapping of str to sequences, optional
+        Places of the test rows that a method predicts wrong on each split, with predictions kept.
+    """
+    datasets = tuple(dict.fromkeys(dataset for dataset, _ in errors))
+    grids = {key: grid for key, grid in GRIDS.items() if key in {one for _, one in errors}}
+    plan = made_up_plan(
+        grids,
+        datasets=datasets, banks=banks, n_splits=len(split_names), n_points=N_POINTS,
+        predictions=True,
+    )  # fmt: skip
+    store = RecordStore(folder / "records")
+    for run in plan.runs:
+        record = made_up_record(run, n_points=N_POINTS)
+        error = errors[run.dataset, run.key][run.split] + 0.2 * (run.params["C"] > 1.0)
+        record = replace(
+            record,
+            scores={"test_error": error},
+            objective=objective,
+            dual_objective=objective * (1.0 - gap),
+            gap=gap,
+            provenance={
+                "data_fingerprint": data,
+                "split_fingerprint": split_names[run.split],
+                "bank": bank,
+            },
+            **_predictions(run.split, (wrong or {}).get(run.key)),
+        )
+        store.write(record)
+    number = np.arange(len(split_names))
+    sizes = {"n_train": N_TRAIN, "n_test": N_TEST, "n_unlabelled": 0}
+    parts = {name: np.full(len(number), size) for name, size in sizes.items()}
+    facts = replace(
+        made_up_facts(plan, grids, n_points=N_POINTS),
+        splits={name: {"repeat": number, "fold": 0 * number, **parts} for name in datasets},
+    )
+    (folder / "sweep.json").write_text('{"format": 1, "sweep": "made-up"}')
+    prepare(folder / "results.zarr", plan, facts, store)
+    return Results.of(folder)
+
+
+def _predictions(split: int, wrong: Sequence[Sequence[int]] | None) -> dict[str, Any]:
+    """Return test rows and decision values that are wrong at some places."""
+    if wrong is None:
+        return {"test_rows": np.zeros(0, np.intp), "decision_values": np.zeros(0)}
+    rows = np.arange(split, split + N_TEST)
+    values = LABELS[rows] * 0.5
+    values[list(wrong[split])] *= -1.0
+    return {"test_rows": rows, "decision_values": values}
+
+
+def records_of(results: Results) -> list[RunRecord]:
+    """Return all records of results."""
+    return [r for i in results.store.ids() if (r := results.store.read(i)) is not None]
+
+
+def by_name(one: Mapping[str, str], other: Mapping[str, str]) -> bool:
+    """Match the methods of equal names."""
+    return one["method"] == other["method"]
+
+
+def level_and_uniform(one: Mapping[str, str], other: Mapping[str, str]) -> bool:
+    """Match level with uniform weights."""
+    return (one["method"], other["method"]) == ("level", "uniform")

@@ -1,0 +1,195 @@
+"""``mkldist compare`` with its `compare_tables`, on small real sweeps."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import mkldist
+from mkldist.cli.compare import command
+from mkldist.errors import InputError
+from tests.analysis.two_sweeps import made
+
+SWEEP = """
+name = "{name}"
+[[datasets]]
+name = "two_moons"
+options = {{ n = 60 }}
+[splits]
+repeats = {repeats}
+[[banks]]
+name = "small"
+[[banks.kernels]]
+function = "gaussian"
+widths = [0.25, 1.0]
+features = ["all", "each"]
+[outputs]
+predictions = true
+[[methods]]
+name = "level"
+C = [1, 10]
+[[methods]]
+name = "uniform"
+C = [1, 10]
+"""
+
+
+def run(folder: Path, *words: str, code: int = 0) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "mkldist", *words],
+        cwd=folder, capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert done.returncode == code, done.stderr + done.stdout
+    assert "Traceback" not in done.stderr
+    return done
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("compare")
+    for name, repeats in (("long", 4), ("short", 2)):
+        (folder / f"{name}.toml").write_text(SWEEP.format(name=name, repeats=repeats))
+        run(folder, "sweep", name, "--workers", "1")
+    run(folder, "sweep", "short", "--workers", "1", "--set", "seed=1", "--output", "results/other")
+    return folder
+
+
+@pytest.mark.slow
+def test_two_methods_are_compared_in_tables_and_words(folder):
+    done = run(folder, "compare", "long", "level", "uniform")
+    assert done.stdout.startswith("A: level, in results/long\nB: uniform, in results/long\n")
+    words = " ".join(done.stdout.split())
+    assert "On two_moons the mean test error is" in words
+    assert "This holds for these data sets, kernels and settings" in words
+    assert max(map(len, done.stdout.splitlines())) <= 80
+
+
+@pytest.mark.slow
+def test_the_document_has_the_numbers_of_the_results(folder):
+    found = json.loads(run(folder, "compare", "long", "level", "uniform", "--json").stdout)
+    (pair,) = found["pairs"]
+    tree = mkldist.open_results(folder / "results" / "long")
+    least = {}
+    for name in ("level", "uniform"):
+        errors = tree[f"two_moons/{name}"].test_error
+        least[name] = errors.isel(C=int(np.argmin(errors.mean("split").data))).to_numpy()
+    assert pair["losses"]["first"] == pytest.approx(least["level"].mean())
+    assert pair["losses"]["difference"] == pytest.approx(np.mean(least["level"] - least["uniform"]))
+    n_test = int(tree["two_moons/level"].n_test[0])
+    only = pair["points"]
+    apart = only["first_only"] - only["second_only"]
+    assert apart == round(n_test * float((least["uniform"] - least["level"]).sum()))
+    assert pair["validated"] == [False, False]
+
+
+@pytest.mark.slow
+def test_two_sweeps_are_compared_on_the_splits_that_both_have(folder):
+    found = json.loads(run(folder, "compare", "long", "results/short", "--json").stdout)
+    assert [(pair["first"], pair["n_splits"], pair["left_out"]) for pair in found["pairs"]] == [
+        ("level", 2, [2, 0]),
+        ("uniform", 2, [2, 0]),
+    ]
+    for pair in found["pairs"]:
+        assert pair["equal_settings"]["n_runs"] == 4
+        assert pair["equal_settings"]["contradictions"] == 0
+    one = run(folder, "compare", "long", "short", "--method", "level").stdout
+    assert "two_moons/level: 2 splits are paired; 2 of A and 0 of B have no partner." in one
+    assert "uniform" not in one
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("long", "compare: found 1 word; expected RESULTS_A RESULTS_B, or RESULTS METHOD_A"),
+        ("long levl uniform", "levl: found nothing of this name in the results; expected one of"),
+        ("long short --dataset moon", "--dataset moon: found nothing of this name"),
+        ("long other", "long other: found nothing to pair: two_moons, level: their data differ"),
+        ("long level uniform --method level", "--method: found two methods already"),
+        ("long level uniform --rope -1", "Invalid value for '--rope'"),
+        ("long nothing", "nothing: found no such folder, sweep file or name"),
+    ],
+)
+def test_a_mistake_is_met_by_one_message(folder, words, said):
+    done = run(folder, "compare", *words.split(), code=2)
+    assert said in done.stderr
+    assert done.stdout == ""
+
+
+ERRORS = {("heart", "level"): [0.1, 0.2, 0.3], ("heart", "uniform"): [0.2, 0.2, 0.2]}
+
+
+@pytest.fixture(scope="module")
+def banks(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Results in paths with a slash: two of the banks a and b, one of other banks, one of one."""
+    folder = tmp_path_factory.mktemp("banks") / "results"
+    for name, names in (("two", "ab"), ("two_b", "ab"), ("others", "cd"), ("one", "a")):
+        made(folder / name, ERRORS, split_names=("s0", "s1", "s2"), banks=tuple(names))
+    return folder
+
+
+def compared(folder: Path, *words: str) -> list[tuple[str, str]]:
+    """Return the methods of each pair; words that begin with a slash are names in the folder."""
+    given = [f"{folder}{word}" if word.startswith("/") else word for word in words]
+    done = CliRunner().invoke(command, [*given, "--json"], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return [(pair["first"], pair["second"]) for pair in json.loads(done.stdout)["pairs"]]
+
+
+@pytest.mark.parametrize(
+    ("words", "pairs"),
+    [
+        (["/two", "/two_b", "--method", "level"], [("a/level", "a/level"), ("b/level", "b/level")]),
+        (["/two", "level", "uniform"], [("a/level", "a/uniform"), ("b/level", "b/uniform")]),
+        (["/two", "a/level", "b/uniform"], [("a/level", "b/uniform")]),
+        (["/two", "level", "a/level"], [("b/level", "a/level")]),
+        (["/one", "/two", "--method", "level"], [("a/level", "a/level")]),
+    ],
+)
+def test_banks_are_crossed_only_where_methods_name_them(banks, words, pairs):
+    assert compared(banks, *words) == pairs
+
+
+def test_rows_are_told_apart_and_numbers_have_their_intervals(banks):
+    done = CliRunner().invoke(command, [str(banks / "two"), "level", "uniform"])
+    text = " ".join(done.stdout.split())
+    for bank in "ab":
+        assert f"heart: {bank}/level, {bank}/uniform" in text
+    assert "A - B, 95 % interval" in text
+    assert max(map(len, done.stdout.splitlines()[2:])) <= 80
+    same = CliRunner().invoke(command, [str(banks / "one"), str(banks / "two")]).stdout
+    assert "objective" in same
+    assert "+0 to +0" in same
+
+
+def test_names_are_not_read_as_markup(tmp_path):
+    made(tmp_path / "[red]ours", ERRORS, split_names=("s0", "s1", "s2"))
+    done = CliRunner().invoke(command, [str(tmp_path / "[red]ours"), "level", "uniform"])
+    assert f"A: level, in {tmp_path}/[red]ours" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["/one", "level", "a/level"], "found one method twice; expected two methods"),
+        (["/two", "level", "level"], "found one method twice; expected two methods"),
+        (["/two", "/others"], r"no bank that both have \(.*two: a, b; .*others: c, d\)"),
+    ],
+)
+def test_banks_that_leave_nothing_to_compare_are_named(banks, words, said):
+    given = [f"{banks}{word}" if word.startswith("/") else word for word in words]
+    with pytest.raises(InputError, match=said):
+        CliRunner().invoke(command, given, catch_exceptions=False)
+
+
+@pytest.mark.parametrize("rope", ["nan", "inf", "0", "-1"])
+def test_a_region_of_equivalence_is_a_positive_number(rope):
+    done = CliRunner().invoke(command, ["one", "two", "--rope", rope])
+    assert done.exit_code == 2
+    assert "Invalid value for '--rope'" in done.output

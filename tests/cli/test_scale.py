@@ -1,0 +1,158 @@
+"""``mkldist scale``: on trees in memory, and on a real sweep of three banks."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner, Result
+
+from mkldist.cli.scale import command
+from mkldist.report import scaling_study
+from tests.analysis.studies import LAWS, study
+from tests.report.studies import facts_of
+
+WIDTHS = {"gauss-5": 5, "gauss-15": 15, "gauss-45": 45}
+BANKS = "".join(
+    f"""
+[[banks]]
+name = "{name}"
+[[banks.kernels]]
+function = "gaussian"
+widths = {{ start = 0.1, stop = 3.0, num = {number} }}"""
+    for name, number in WIDTHS.items()
+)
+SWEEP = f"""
+name = "moons"
+execution = "isolated"
+[[datasets]]
+name = "two_moons"
+options = {{ n = 60 }}
+[splits]
+repeats = 2
+{BANKS}
+[[methods]]
+name = "level"
+C = [1, 10]
+[[methods]]
+name = "uniform"
+C = [1, 10]
+"""
+
+
+@pytest.fixture
+def call(monkeypatch, tmp_path):
+    """Return a call of the command, on a tree in the place of results."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+
+    def called(tree, *words: str) -> Result:
+        monkeypatch.setattr(scaling_study.Facts, "newest", lambda path: facts_of(tree))
+        return CliRunner().invoke(command, [".", *words], catch_exceptions=False)
+
+    return called
+
+
+def test_a_table_of_each_place_fits_eighty_columns(call):
+    done = call(study((100, 1000, 100_000), noise=0.05))
+    lines = done.stdout.splitlines()
+    assert lines[0] == "ring · gaussians, 200 training points"
+    assert max(map(len, lines[:7])) <= 80
+    for method, (exponent, _) in LAWS.items():
+        (line,) = [line for line in lines if line.startswith(method)]
+        words = line.split()
+        assert words[1:3] == ["3:", "100…100,000"]
+        assert float(words[3]) == pytest.approx(exponent, abs=0.35)  # of passes and solver
+        assert words[4].startswith("[")
+        assert sum(map(float, words[-3:])) == pytest.approx(100, abs=1.5)
+    assert lines[-2:] == [
+        "tables:  scaling-times.csv and scaling-fits.csv in scaling",
+        "figures: 2 in scaling",
+    ]
+
+
+def test_methods_with_runs_that_stopped_early_are_marked(call, monkeypatch):
+    monkeypatch.setattr(scaling_study, "find_spec", lambda name: None)
+    tree = study()
+    tree["ring/gaussians-300/silp"]["stop_reason"][:, 0] = "time_limit"
+    done = call(tree)
+    marked = {line.split()[0]: " ! " in line for line in done.stdout.splitlines()[4:6]}
+    assert marked == {"level": False, "silp": True}
+    assert "Runs that stopped early: Runs of silp (3) stopped" in done.stdout
+
+
+def test_names_of_methods_stand_in_a_narrow_terminal(call, monkeypatch):
+    monkeypatch.setattr(scaling_study, "find_spec", lambda name: None)
+    monkeypatch.setenv("COLUMNS", "50")
+    lines = call(study(noise=0.05)).stdout.splitlines()
+    assert all(any(line.startswith(method) for line in lines) for method in LAWS)
+
+
+def test_a_study_over_both_sizes_has_a_table_for_each_value_of_the_other(call, monkeypatch):
+    monkeypatch.setattr(scaling_study, "find_spec", lambda name: None)  # figures take their time
+    tree = study((100, 300, 1000), (100, 200, 400), settings=(1.0,))
+    lines = call(tree, "-o", "out").stdout.splitlines()
+    titles = [line for line in lines if line.startswith("ring · ")]
+    assert [title.partition(", ")[2] for title in titles] == [
+        "100 training points", "200 training points", "400 training points",
+        "100 kernels", "300 kernels", "1,000 kernels",
+    ]  # fmt: skip
+
+
+def test_json_holds_times_fits_and_cautions_and_writes_nothing(call):
+    done = call(study((100, 1000), n_splits=1, settings=(1.0,), execution="shared"), "--json")
+    document = json.loads(done.stdout)
+    assert [row["n_kernels"] for row in document["times"]] == [100, 1000] * 2
+    (fit,) = [f for f in document["fits"] if (f["method"], f["part"]) == ("silp", "solver")]
+    assert fit["exponent"] == pytest.approx(LAWS["silp"][0])
+    assert (fit["low"], fit["high"]) == (None, None)
+    titles = [text.partition(":")[0] for text in document["cautions"]]
+    assert titles == ["Times shared, not isolated", "Fewer than three sizes"]
+    assert not list(Path().iterdir())
+
+
+def test_json_with_a_folder_writes_it_too(call):
+    assert json.loads(call(study(), "--json", "-o", "out").stdout)["times"]
+    assert Path("out/scaling-fits.csv").exists()
+
+
+def test_without_matplotlib_tables_are_printed_and_the_remedy_is_said(call, monkeypatch):
+    monkeypatch.setattr(scaling_study, "find_spec", lambda name: None)
+    lines = call(study()).stdout.splitlines()
+    assert lines[0].startswith("ring · gaussians")
+    assert lines[-2:] == [
+        "No figures: pip install 'mkldist[figures]' installs what draws them.",
+        "tables:  scaling-times.csv and scaling-fits.csv in scaling",
+    ]
+
+
+@pytest.mark.slow
+def test_a_real_sweep_of_three_banks_is_a_study(tmp_path):
+    (tmp_path / "moons.toml").write_text(SWEEP)
+    commands = ["sweep", "moons.toml", "--workers", "1"], ["report", "moons"], ["scale", "moons"]
+    for words in commands:
+        done = subprocess.run(
+            [sys.executable, "-m", "mkldist", *words],
+            cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("two_moons · gauss, 30 training points")
+    times = pd.read_csv(tmp_path / "scaling" / "scaling-times.csv")
+    assert times["n_kernels"].tolist() == [*WIDTHS.values()] * 2
+    assert (times["counted"] == 4).all()
+    fits = pd.read_csv(tmp_path / "scaling" / "scaling-fits.csv")
+    (row,) = fits.query("method == 'level' and part == 'run'").to_dict("records")
+    assert row["n_sizes"] == 3
+    assert row["n_values"] == 6
+    assert np.isfinite([row["low"], row["high"]]).all()
+    assert {path.suffix for path in (tmp_path / "scaling").iterdir()} == {
+        ".csv", ".pdf", ".png", ".svg",
+    }  # fmt: skip
+    page = (tmp_path / "report.html").read_text()
+    for name in ("table-exponents-n-kernels", "time-n-kernels-title", "parts-n-kernels-title"):
+        assert page.count(f'id="{name}"') == 1

@@ -1,0 +1,178 @@
+"""Columns of texts of tables, archives and views, their gaps, and what is said of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from mkldist.data.account_lines import account_lines
+from mkldist.data.catalogue import load_dataset
+from mkldist.data.dataset import Dataset
+from mkldist.data.snapshot import load_snapshot, save_snapshot
+from mkldist.data.texts import TextColumns
+from mkldist.errors import DataError
+from mkldist.spec.model import DatasetSpec, PreprocessingSpec
+from tests.data.mistakes import mistake
+
+TABLE = "id,age,dna,label\np1,50,acgt,a\np2,60,NA,b\np3,70,gé,a\np4,80,tt,b\n"
+DNA = ["acgt", "NA", "gé", "tt"]
+FOLDS = "id,rna,chain\np4,uu,B\np1,u,\np3,ug,AB\n"
+RNA = {"name": "folds", "file": "folds.csv", "texts": ["rna", "chain"], "missing": "zero"}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "t.csv").write_text(TABLE)
+    (tmp_path / "folds.csv").write_text(FOLDS)
+    return tmp_path
+
+
+def load(folder: Path, *views: dict[str, Any], **entry: Any) -> Dataset:
+    entry = {"name": "t", "file": "t.csv", "id": "id", "texts": ["dna"], **entry}
+    return load_dataset(DatasetSpec.model_validate({**entry, "views": views}), (), folder, 0)
+
+
+def texts_of(dataset: Dataset, column: int = 0) -> list[str]:
+    assert dataset.texts is not None
+    return list(dataset.texts.values[:, column])
+
+
+def said(dataset: Dataset) -> str:
+    return "\n".join(account_lines(dataset, PreprocessingSpec()))
+
+
+def test_a_column_of_a_table_is_kept_as_texts_and_is_no_feature(folder: Path) -> None:
+    found = load(folder)
+    assert found.feature_names == ("age",)
+    assert texts_of(found) == DNA
+    assert "  texts:     'dna', of 2 to 4 letters\n" in said(found) + "\n"
+    assert found.columns is not None
+    assert found.columns.others == ("id", "dna")
+
+
+def test_parquet_and_archives_hold_texts_too(folder: Path) -> None:
+    pytest.importorskip("pyarrow")
+    frame = pd.read_csv(folder / "t.csv", keep_default_na=False)
+    frame.to_parquet(folder / "t.parquet")
+    labels, x = frame["label"].to_numpy(str), frame[["age"]].to_numpy(float)
+    np.savez(folder / "t.npz", x=x, y=labels, dna=np.array(DNA))
+    np.savez(folder / "alone.npz", y=labels, dna=np.array(DNA), ids=frame["id"].to_numpy(str))
+    for file in ("t.parquet", "t.npz", "alone.npz"):
+        found = load(folder, file=file, id="id" if file == "t.parquet" else None)
+        assert texts_of(found) == DNA
+        assert found.n_features == (0 if file == "alone.npz" else 1)
+
+
+def test_texts_of_a_view_are_joined_by_the_ids(folder: Path) -> None:
+    found = load(folder, RNA)
+    assert found.texts is not None
+    assert found.texts.names == ("dna", "folds.rna", "folds.chain")
+    assert texts_of(found, 1) == ["u", "", "ug", "uu"]
+    assert texts_of(found, 2) == ["", "", "AB", "B"]
+    assert found.texts.groups == {"folds": (1, 2)}
+    assert found.views == {}
+    line = "'folds.chain', of 1 to 2 letters; 2 of 4 points have none: its kernels are zero"
+    assert line in said(found)
+
+
+def test_a_view_of_the_own_table_says_what_holds_without_a_text(folder: Path) -> None:
+    (folder / "t.csv").write_text(TABLE.replace("NA", ""))
+    view = {"name": "v", "columns": ["dna", "age"], "missing": "zero"}
+    found = load(folder, view)
+    assert found.texts is not None
+    assert found.texts.absent.ravel().tolist() == [False, True, False, False]
+    assert found.views["v"].columns == found.texts.views["v"].columns == (0,)
+    with mistake("texts: found no text in column 'dna' for 1 of 4 points (p2); expected a text"):
+        load(folder)
+    with mistake("found no text in column 'dna' for 1 of 4 points", 'Set missing = "zero" for'):
+        load(folder, {**view, "missing": "impute"})
+    (folder / "t.csv").write_text("id,age,dna,label\np1,5,,a\np2,6,,b\np3,5,,a\n")
+    with mistake("found no text at all in column 'dna'"):
+        load(folder, view)
+
+
+def test_rows_of_other_classes_are_left_out(folder: Path) -> None:
+    (folder / "t.csv").write_text(TABLE + "p5,3,xyz,c\n")
+    assert texts_of(load(folder, classes=["a", "b"])) == DNA
+
+
+def test_texts_are_part_of_the_content(folder: Path) -> None:
+    before = load(folder).fingerprint
+    assert load(folder).fingerprint == before
+    (folder / "t.csv").write_text(TABLE.replace("acgt", "acga"))
+    assert load(folder).fingerprint != before
+    one, other = TextColumns.of({"d": ["ab", "c"]}), TextColumns.of({"d": ["a", "bc"]})
+    assert one is not None
+    assert other is not None
+    assert one.arrays[0].tobytes() == other.arrays[0].tobytes()
+    assert one.arrays[1].tolist() != other.arrays[1].tolist()
+
+
+def test_a_snapshot_holds_them(folder: Path) -> None:
+    dataset = load(folder, RNA)
+    save_snapshot(folder / "s", dataset, ())
+    found, _ = load_snapshot(folder / "s", mmap=True)
+    assert found.fingerprint == dataset.fingerprint
+    assert found.texts is not None
+    assert dataset.texts is not None
+    assert found.texts.values.tolist() == dataset.texts.values.tolist()
+    assert (found.texts.names, found.texts.views) == (dataset.texts.names, dataset.texts.views)
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ({"texts": ["dns"]}, "texts: found no column 'dns'; expected names of columns. Did you"),
+        ({"texts": ["dna"], "ignore": ["dna"]}, "found column 'dna' in ignore and in texts"),
+        ({"texts": ["label"]}, "found no label, and no column that is called label"),
+        (
+            {"texts": ["label"], "label": "label"},
+            "'label' as the label and in another",
+        ),
+        ({"file": "t.svm", "id": None}, "found texts, but no table of columns"),
+    ],
+)
+def test_mistakes_are_told(folder: Path, entry: dict[str, Any], message: str) -> None:
+    (folder / "t.svm").write_text("1 1:1\n-1 1:2\n")
+    with pytest.raises(DataError, match=message):
+        load(folder, **entry)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"dna": np.arange(4)}, "array 'dna': found an array of int64; expected texts"),
+        ({"dna": np.array(DNA[:3])}, r"array 'dna': found shape \(3,\); expected one text for"),
+        ({}, "found no array 'dna'"),
+    ],
+)
+def test_mistakes_of_an_archive_are_told(
+    tmp_path: Path, arrays: dict[str, Any], message: str
+) -> None:
+    np.savez(tmp_path / "d.npz", x=np.eye(4), y=np.array([1, 1, 0, 0]), **arrays)
+    with pytest.raises(DataError, match=message):
+        load(tmp_path, file="d.npz", id=None)
+
+
+def test_half_of_a_pair_of_surrogates_is_refused_by_array_and_row(tmp_path: Path) -> None:
+    np.savez(tmp_path / "t.npz", dna=["ac", "g\ud800"], y=[0, 1])
+    with mistake("t.npz), array 'dna', row 1 (from 0): found the character '\\ud800'", "UTF-8"):
+        load(tmp_path, file="t.npz", id=None)
+
+
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        (["a", "c", ""], "of 1 letter; 1 of 3 points has none: its kernels are zero there"),
+        (["acg", "tgc", "ttt"], "of 3 letters"),
+        (["", "", "acgt"], "of 4 letters; 2 of 3 points have none: its kernels are zero there"),
+    ],
+)
+def test_a_column_is_told_in_the_singular_and_plural(texts: list[str], expected: str) -> None:
+    columns = TextColumns.of({"dna": texts})
+    assert columns is not None
+    assert list(columns.lines()) == [f"'dna', {expected}"]

@@ -1,0 +1,172 @@
+"""Rows of views joined to those of a table, by `view_files` and `given_rows` too, and mistakes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mkldist.data.dataset import View
+from mkldist.errors import DataError
+from mkldist.models.file import decoded, encoded
+from mkldist.models.given_rows import read_kernel_values
+from mkldist.models.model import Model
+from mkldist.models.new_views import NewView
+from mkldist.models.view_files import view_files
+from tests.models.made_up import GIVEN, made_up_views
+
+NAN = np.nan
+
+
+def view(ids: list[str] | None, *, required: bool = False) -> NewView:
+    """Return two rows of a view of two features."""
+    names = None if ids is None else np.array(ids)
+    return NewView("v", np.array([[1.0, 2.0], [3.0, 4.0]]), names, "v.csv", required)
+
+
+def test_rows_are_joined_by_ids_block_by_block():
+    one = view(["y", "x"])
+    np.testing.assert_array_equal(one.block(["x"], 1).values, [[3.0, 4.0]])
+    np.testing.assert_array_equal(one.block(["z", "x"], 2).values, [[NAN, NAN], [3.0, 4.0]])
+    assert one.check_end() == ("view 'v': 1 of its 2 rows are not in the table and left out (y)")
+
+
+def test_rows_without_ids_have_the_order_of_the_table():
+    one = view(None)
+    np.testing.assert_array_equal(one.block(["x"], 1).values, [[1.0, 2.0]])
+    with pytest.raises(DataError, match=r"v\.csv: found 2 rows without ids, another number"):
+        one.check_end()
+    np.testing.assert_array_equal(one.block(None, 1).values, [[3.0, 4.0]])
+    assert one.check_end() == ""
+    with pytest.raises(DataError, match="2 rows without ids, another number"):
+        one.block(None, 1)
+
+
+def test_rows_that_must_have_the_view_are_named():
+    said = r"v\.csv: found no value of view 'v' for z; expected a value of the view for each row"
+    with pytest.raises(DataError, match=said):
+        view(["y", "x"], required=True).block(["x", "z"], 2)
+
+
+def test_ids_stand_in_both():
+    with pytest.raises(DataError, match="ids, but the table has none"):
+        view(["y", "x"]).block(None, 2)
+
+
+def test_kernel_values_are_those_with_the_anchors_that_have_the_view():
+    whole = np.arange(1.0, 17.0).reshape(2, 2, 4)
+    expected = np.stack([whole[..., 0], whole[..., 2], np.zeros((2, 2))], axis=-1)
+    np.testing.assert_array_equal(GIVEN.values("k", whole, None, "k"), expected)
+    order = [3, 2, 0]
+    named = np.array(["s", "r", "p"])
+    np.testing.assert_array_equal(GIVEN.values("k", whole[..., order], named, "k"), expected)
+    with pytest.raises(DataError, match=r"array 'points': found no 'r'; expected the 2 support"):
+        GIVEN.values("k", whole[..., :2], np.array(["p", "q"]), "k")
+    with pytest.raises(DataError, match=r"shape \(2, 4\); expected kernel values \(2, t rows, 4\)"):
+        GIVEN.values("k", whole[0], None, "k")
+
+
+def test_a_model_of_views_is_its_formula_and_reads_back():
+    model = made_up_views()
+    again = Model(**vars(decoded(encoded(model), "a.model")))
+    table, b_and_c = np.array([[0.0], [7.0], [1.0]]), np.array([[1.0, 1.0], [NAN, NAN], [2.0, 0.0]])
+    between = np.zeros((2, 3, 4))
+    between[1] = [[1.0, 9.0, 2.0, 9.0], [NAN] * 4, [3.0, 9.0, 0.0, 9.0]]
+    # 2 [(b + 2c) - 3b] + 10 [K_0 + 4 K_2] + 1/2, zero where a row lacks the view
+    expected = [2 * (3.0 - 3.0) + 10 * 9.0 + 0.5, 0.5, 2 * (2.0 - 6.0) + 10 * 3.0 + 0.5]
+    between[0, 1] = NAN
+    for one in (model, again):
+        found = one.decision_function(table, {"v": b_and_c, "k": between})
+        np.testing.assert_allclose(found, expected)
+    assert again.needed_views == ("v", "k")
+    assert again.kernel_weights["kernel"].tolist() == ["linear[v]", "precomputed(1)[k]"]
+    assert again.views == model.views
+    assert again.view_columns == model.view_columns
+    assert again.given.as_dict() == model.given.as_dict()
+
+
+def test_a_view_that_no_kernel_uses_is_not_needed(tmp_path: Path):
+    model = made_up_views()
+    [function] = model.functions
+    own = replace(
+        function, given=(), rows=None, index=function.index[:1], weights=function.weights[:1]
+    )
+    without = replace(model, functions=(own,))
+    assert without.needed_views == ("v",)
+    (tmp_path / "v.csv").write_text("row,b,c\nx,1,2\n")
+    files = view_files(without, {"v": tmp_path / "v.csv", "k": tmp_path / "nothing.npz"}, ())
+    assert files.notes == ("view 'k': no active kernel uses it, and it is not read",)
+    assert [one.name for one in files.views] == ["v"]
+    assert files.views[0].unseen == Counter()
+
+
+def test_files_of_views_are_tables_and_kernel_values(tmp_path: Path):
+    (tmp_path / "v.csv").write_text("c,row,b,note\n2,x,1,-\n4,y,3,-\n")
+    values = np.arange(1.0, 13.0).reshape(2, 2, 3)
+    np.savez(tmp_path / "k.npz", grams=values, ids=["x", "y"], points=["p", "r", "new"])
+    paths = {"v": tmp_path / "v.csv", "k": tmp_path / "k.npz"}
+    [table, given] = view_files(made_up_views(), paths, ["v.note"]).views
+    np.testing.assert_array_equal(table.block(["y"], 1).values, [[3.0, 4.0]])
+    expected = np.concatenate([values[:, 1:, :2], np.zeros((2, 1, 1))], axis=-1)
+    np.testing.assert_array_equal(given.block(["y"], 1).values, expected)
+    with pytest.raises(DataError, match=r"column 'note', unknown to the model.*--ignore v\.note"):
+        view_files(made_up_views(), paths, ())
+    (tmp_path / "v.csv").write_text("b,c\n2,1\n")
+    with pytest.raises(DataError, match=r"v\.csv: found no column 'row', which names the rows"):
+        view_files(made_up_views(), paths, ())
+
+
+def test_square_matrices_of_fitted_rows_have_their_ids_on_both_sides(tmp_path: Path):
+    square = np.arange(18.0).reshape(2, 3, 3)
+    np.savez(tmp_path / "k.npz", grams=square, ids=["r", "p", "new"])
+    (tmp_path / "v.csv").write_text("row,b,c\n")
+    paths = {"v": tmp_path / "v.csv", "k": tmp_path / "k.npz"}
+    [_, given] = view_files(made_up_views(), paths, ()).views
+    np.testing.assert_array_equal(given.block(["new"], 1).values[..., :2], square[:, 2:, [1, 0]])
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("k.csv", b"a", "a file ending in '.csv'; expected kernel values in a .npz or .npy file"),
+        ("k.npy", b"no", "a damaged file"),
+        ("k.npz", b"no", "k.npz"),
+    ],
+)
+def test_files_of_kernel_values_are_checked(name, content, said, tmp_path):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(DataError, match=said):
+        read_kernel_values(tmp_path / name, name)
+
+
+def test_an_array_of_kernel_values_has_no_names(tmp_path: Path):
+    np.save(tmp_path / "k.npy", np.eye(2))
+    grams, ids, points = read_kernel_values(tmp_path / "k.npy", "k.npy")
+    np.testing.assert_array_equal(grams, np.eye(2))
+    assert ids is points is None
+
+
+def test_rows_must_have_a_view_that_the_model_knows_no_row_without():
+    model = replace(made_up_views(), views={"v": View((1, 2))})
+    values = {"v": np.array([[NAN, NAN]]), "k": np.zeros((2, 1, 4))}
+    with pytest.raises(DataError, match="X: found no value of view 'v' for row 0"):
+        model.predict([[1.0]], values)
+
+
+def test_points_have_a_name_each(tmp_path: Path):
+    values = np.arange(16.0).reshape(2, 2, 4)
+    np.savez(tmp_path / "k.npz", grams=values, points=["p", "r", "p", "q"])
+    (tmp_path / "v.csv").write_text("row,b,c\n")
+    paths = {"v": tmp_path / "v.csv", "k": tmp_path / "k.npz"}
+    with pytest.raises(
+        DataError, match=r"k\.npz, array 'points': found ids that occur more than o"
+    ):
+        view_files(made_up_views(), paths, ())
+
+
+def test_views_are_given_by_name():
+    with pytest.raises(ValueError, match=r"views: found a list of rows without the names of their"):
+        made_up_views().predict([[1.0]], [1, 2])

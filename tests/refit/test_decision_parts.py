@@ -1,0 +1,118 @@
+"""Parts of kernels in decision values, held to scikit-learn and to what sweeps predicted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.metrics.pairwise import rbf_kernel
+
+from mkldist.data.snapshot import load_snapshot
+from mkldist.refit.decision_parts import DecisionParts, decision_parts
+from tests.refit.sweeps import FEW_LABELS, entry, recorded, swept
+from tests.refit.test_used_texts import SWEEP as TEXTS
+from tests.refit.test_used_texts import write_tables
+from tests.refit.test_views import swept as swept_text
+from tests.run.test_views import SWEEP as VIEWS
+from tests.run.test_views import write_views
+
+pytestmark = pytest.mark.slow
+
+
+def parts_of(results, key: str):
+    """Return the parts of the runs of a method, with their records."""
+    records = sorted((r for r in recorded(results) if r.key == key), key=lambda r: r.split)
+    found = decision_parts(results, records)
+    assert not isinstance(found, str), found
+    return list(zip(found, records, strict=True))
+
+
+def assert_parts_make_the_predictions(results, keys) -> None:
+    for key in keys:
+        for parts, record in parts_of(results, key):
+            bias = record.bias if record.decision_values.ndim == 1 else None
+            bias = record.of_classes["class_bias"] if bias is None else bias
+            made = parts.values.sum(axis=1) + bias
+            stored = np.atleast_2d(record.decision_values).T
+            centred = made - made.mean(axis=0)  # centring moves a constant into the intercept
+            np.testing.assert_allclose(centred, stored - stored.mean(axis=0), atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"fit": "all", "normalisation": '["centre", "trace"]'},
+        {"normalisation": '["cosine", "variance"]', "scale": "minmax"},
+    ],
+    ids=str,
+)
+def test_the_parts_sum_to_what_the_sweep_predicted(changes, tmp_path):
+    methods = entry("level", C=10.0) + entry("uniform", C=1.0) + entry("spicymkl", C=0.01)
+    results = swept(tmp_path, methods, **changes)
+    assert_parts_make_the_predictions(results, ("level", "uniform", "spicymkl"))
+
+
+def test_classes_are_taken_apart(tmp_path):
+    methods = entry("level", C=10.0) + entry(
+        "level", label='"both"', kernel_weights='"shared"', C=10.0
+    )
+    assert_parts_make_the_predictions(swept(tmp_path, methods, "three"), ("level", "both"))
+
+
+@pytest.mark.parametrize("normalisation", ["trace", "cosine", "variance"])
+def test_views_that_points_lack_are_taken_apart(normalisation, tmp_path):
+    write_views(tmp_path)
+    text = VIEWS.format(normalisation=normalisation, backend="auto", C=50.0)
+    assert_parts_make_the_predictions(swept_text(tmp_path, text), ("level",))
+
+
+@pytest.mark.parametrize("normalisation", ["trace", "cosine"])
+def test_kernels_of_texts_are_taken_apart(normalisation, tmp_path):
+    write_tables(tmp_path)
+    text = TEXTS.format(normalisation=f'"{normalisation}"')
+    assert_parts_make_the_predictions(swept_text(tmp_path, text), ("uniform", "level"))
+
+
+def test_real_values_are_taken_apart(tmp_path):
+    methods = entry("spicymkl", C=0.01, loss='"squared"')
+    results = swept(tmp_path, methods, "value", target="zscore", dataset='task = "regression"')
+    assert_parts_make_the_predictions(results, ("spicymkl",))
+
+
+def test_a_part_is_the_kernel_of_scikit_learn_by_weight_and_coefficients(tmp_path):
+    results = swept(tmp_path, entry("level", C=10.0), impute="mean")
+    ((parts, record), *_) = parts_of(results, "level")
+    assert isinstance(parts, DecisionParts)
+    (snapshot,) = (results / "snapshots").iterdir()
+    dataset, splits = load_snapshot(snapshot)
+    split = splits[record.split]
+    train, test = dataset.x[split.train], dataset.x[split.test]
+    fill = np.nanmean(train, axis=0)
+    train, test = (np.where(np.isnan(x), fill, x) for x in (train, test))
+    mean, sd = train.mean(axis=0), train.std(axis=0)
+    train, test = (train - mean) / sd, (test - mean) / sd
+    widths = {0: 0.5, 1: 2.0}  # the first kernels of the bank are those of all features
+    checked = 0
+    for place, kernel in enumerate(parts.kernels.tolist()):
+        if kernel not in widths:
+            continue
+        values = rbf_kernel(test, train, gamma=0.5 / widths[kernel] ** 2) / len(train)
+        expected = record.weights[place] * values @ record.coefficients
+        np.testing.assert_allclose(parts.values[:, place, 0], expected, atol=1e-12)
+        checked += 1
+    assert checked
+
+
+def test_what_cannot_be_taken_apart_is_said(tmp_path):
+    assert decision_parts(tmp_path, []) == "no record of a complete run is there"
+    methods = entry("lapmkl", gamma_a=0.01, gamma_i=0.1) + entry("level", C=1.0)
+    results = swept(tmp_path, methods, splits=FEW_LABELS)
+    records = recorded(results)
+    few = [record for record in records if record.key == "lapmkl"]
+    assert decision_parts(results, few) == "methods that learn from a graph are not taken apart"
+    others = [record for record in records if record.key == "level"]
+    assert not isinstance(decision_parts(results, others), str)
+    beyond = [replace(record, split=record.split + 2) for record in others]
+    assert isinstance(decision_parts(results, beyond), str)

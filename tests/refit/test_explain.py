@@ -1,0 +1,79 @@
+"""Explanations of a small sweep: the method, its shares, and the loss against uniform weights."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from mkldist.analysis.pairing import Results
+from mkldist.errors import InputError
+from mkldist.refit.explain import explain
+from tests.refit.sweeps import entry, swept
+
+pytestmark = pytest.mark.slow
+METHODS = (
+    entry("level", C=[1.0, 100.0])
+    + entry("silp", C=[1e-3])
+    + entry("uniform", C=[1.0, 100.0])
+    + entry("majority")
+)
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    return swept(tmp_path_factory.mktemp("explained"), METHODS)
+
+
+def test_the_method_of_least_mean_loss_that_chooses_kernels_is_explained(results):
+    (found,) = explain(results)
+    means = {}
+    for node in Results.of(results).nodes():
+        dims = [dim for dim in node.ds.test_error.dims if dim != "split"]
+        means[node.name] = float(node.ds.test_error.mean("split").min(dims))
+    assert found.method == min(("level", "silp"), key=lambda name: means[name])
+    assert found.n_candidates == 2
+    assert found.n_settings == {"level": 2, "silp": 1}[found.method]
+    pair = found.against_uniform
+    assert pair is not None
+    assert (pair.first, pair.second) == (found.method, "uniform")
+    assert pair.losses.first == pytest.approx(means[found.method])
+    assert pair.losses.second == pytest.approx(means["uniform"])
+    assert (found.n_splits, found.no_decision) == (2, "")
+    for grouping in found.groupings:
+        if grouping.coordinate != "width":  # polynomial kernels have none
+            assert sum(share.weight for share in grouping.shares) == pytest.approx(1.0)
+            assert sum(share.decision for share in grouping.shares) == pytest.approx(1.0)
+
+
+def test_uniform_weights_are_explained_if_asked_for(results):
+    (found,) = explain(results, method="uniform")
+    assert (found.selected, found.always) == (found.n_kernels, found.n_kernels)
+    assert found.against_uniform is None
+    assert found.n_candidates == 1
+    features = found.grouping("features")
+    assert features is not None
+    sizes = {share.name: share.n_kernels / found.n_kernels for share in features.shares}
+    assert {share.name: share.weight for share in features.shares} == pytest.approx(sizes)
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"method": "levl"}, "--method levl: found nothing of this name.*Did you mean 'level'"),
+        ({"dataset": "other"}, "--dataset other: found nothing of this name; expected mine"),
+        ({"method": "majority"}, "found no complete run with kernel weights"),
+    ],
+    ids=["method", "dataset", "majority"],
+)
+def test_names_without_weights_are_refused(results, asked, said):
+    with pytest.raises(InputError, match=said):
+        explain(results, **asked)
+
+
+def test_weights_are_explained_without_records(results, tmp_path):
+    shutil.copytree(results, tmp_path / "copy")
+    shutil.rmtree(tmp_path / "copy" / "records")
+    (found,) = explain(tmp_path / "copy")
+    assert found.no_decision == "records of its runs are missing"
+    assert found.kernels[0].weight > 0.0

@@ -1,0 +1,232 @@
+"""A scaling study in tables, words and files; `scaling_times` and `scaling_figures`."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from mkldist.errors import InputError, OutputError
+from mkldist.report import scaling_study as module
+from mkldist.report.scaling_figures import MOST_BARS
+from mkldist.report.scaling_study import ScalingStudy, exponents_table, scaling_study
+from mkldist.report.scaling_times import Growth, overview, part_shares
+from mkldist.report.time_figures import scaling_charts
+from tests.analysis.studies import (
+    LAWS,
+    N_KERNELS,
+    SETTINGS,
+    build_seconds,
+    pass_seconds,
+    solver_seconds,
+    study,
+)
+from tests.report.studies import facts_of, study_of
+
+TEXT = "{http://www.w3.org/2000/svg}text"
+
+
+@pytest.fixture(scope="module")
+def over_kernels() -> ScalingStudy:
+    return study_of(study(noise=0.05))
+
+
+@pytest.fixture(scope="module")
+def over_both() -> ScalingStudy:
+    return study_of(study((100, 300, 1000), (100, 200, 400), execution="shared"))
+
+
+def texts_of(svg: str) -> set[str | None]:
+    return {element.text for element in ET.fromstring(svg).iter(TEXT)}
+
+
+def test_shares_are_of_the_build_once_and_the_runs_of_all_settings():
+    growth = Growth.of(study(), "n_kernels")
+    row = part_shares(growth.means).set_index(["method", "n_kernels"]).loc[("silp", 1000)]
+    solver = sum(solver_seconds("silp", 1000, 200, C) for C in SETTINGS)
+    passes, build = len(SETTINGS) * pass_seconds(1000, 200), build_seconds(1000, 200)
+    assert row["split_seconds"] == pytest.approx(solver + passes + build)
+    assert row[["build", "passes", "solver"]].to_numpy(float) == pytest.approx(
+        np.array([build, passes, solver]) / (solver + passes + build)
+    )
+
+
+def test_a_table_shows_exponents_with_intervals_and_shares(over_kernels):
+    (growth,) = over_kernels.growths
+    table = exponents_table(growth)
+    assert [row[0].text for row in table.rows] == list(LAWS)
+    fits = growth.fits.set_index(["method", "part"])
+    for row in table.rows:
+        fit = fits.loc[(row[0].text, "run")]
+        assert row[1].text == "4: 100…3,000"
+        assert row[2].text == f"{fit['exponent']:.2f}"
+        assert row[4].text == f"{fits.loc[(row[0].text, 'cpu'), 'exponent']:.2f}"
+        assert row[3].text == f"[{fit['low']:.2f}, {fit['high']:.2f}]"
+        assert sum(float(cell.text) for cell in row[6:]) == pytest.approx(100, abs=1.5)
+    assert len(table.headings) == len(table.numeric) == len(table.rows[0])
+
+
+def test_a_build_that_is_not_recorded_is_a_dash_and_not_zero():
+    (growth,) = study_of(study(build=False)).growths
+    assert {row[6].text for row in exponents_table(growth).rows} == {"\u2013"}
+    assert not overview(growth)["has_build"].any()
+
+
+def test_processor_time_that_is_not_recorded_is_a_dash():
+    tree = study()
+    for node in tree.subtree:
+        if "pass_cpu_seconds" in node.variables:
+            node.dataset = node.to_dataset().drop_vars("pass_cpu_seconds")
+    (growth,) = study_of(tree).growths
+    assert {row[4].text for row in exponents_table(growth).rows} == {"\u2013"}
+
+
+def test_over_both_sizes_each_fit_holds_the_other_fixed(over_both):
+    assert [growth.over for growth in over_both.growths] == ["n_kernels", "n_train"]
+    assert [growth.ends_of_other for growth in over_both.growths] == [[100, 400], [100, 1000]]
+    for growth in over_both.growths:
+        assert len(overview(growth)) == len(LAWS) * 3
+    assert over_both.fits["n_train"].isna().sum() == (over_both.fits["over"] == "n_train").sum()
+
+
+def test_cautions_name_what_to_beware_of():
+    tree = study((100, 1000), execution="shared")
+    tree["ring/gaussians-1000/silp"]["stop_reason"][:, 0] = "time_limit"
+    tree["ring/gaussians-1000/level"]["state"][0, 0] = "failed"
+    said = {caution.title: caution.text for caution in study_of(tree).cautions}
+    assert set(said) == {
+        "Times shared, not isolated", "Fewer than three sizes", "Runs that stopped early",
+        "Runs missing",
+    }  # fmt: skip
+    assert said["Runs that stopped early"].startswith("Runs of silp (3) stopped")
+    assert said["Runs missing"].startswith("Of the runs, 1 failed and 0 wait.")
+
+
+def test_a_clean_study_of_a_power_law_has_no_cautions(over_kernels):
+    assert over_kernels.cautions == []
+
+
+def test_a_time_that_bends_is_told():
+    tree = study(noise=0.01)
+    for size in N_KERNELS:
+        node = tree[f"ring/gaussians-{size}/level"]
+        node["seconds"] = node["seconds"] + 50.0
+    (caution,) = study_of(tree).cautions
+    assert caution.title == "No single power"
+    assert re.search(r"two largest: level 0\.\d\d \(last 0\.\d\d\)\.$", caution.text)
+
+
+def test_figures_draw_marks_fits_and_parts(over_kernels):
+    time, parts = over_kernels.charts
+    assert (time.name, parts.name) == ("time-n-kernels", "parts-n-kernels")
+    fits = over_kernels.fits.set_index(["method", "part"])["exponent"]
+    labels = {f"{method}: exponent {fits[method, 'run']:.2f}" for method in LAWS}
+    assert {"kernels", "seconds of a run", "100", "3000", *labels} <= texts_of(time.svg())
+    assert {"level", "silp", "3,000", "build of the bank", "passes", "solver"} <= texts_of(
+        parts.svg()
+    )
+    assert len(time.data) == len(LAWS) * len(N_KERNELS) * 3  # a mark for each split
+    assert parts.data[["build", "passes", "solver"]].sum(axis=1).to_numpy() == pytest.approx(1.0)
+
+
+def test_the_patterns_of_a_figure_are_its_own(over_kernels):
+    svg = over_kernels.charts[1].svg()
+    used = set(re.findall(r"url\(#([^)]+)\)", svg))
+    assert used
+    assert used <= set(re.findall(r'id="([^"]+)"', svg))
+    assert all(name.startswith("parts-n-kernels-") for name in used)
+
+
+def test_a_figure_without_builds_has_no_sign_for_them():
+    parts = study_of(study(build=False)).charts[1]
+    assert "build of the bank" not in texts_of(parts.svg())
+    assert parts.caption.endswith("The results hold no times of builds.")
+
+
+def test_a_figure_over_one_size_has_panels_for_the_ends_of_the_other(over_both):
+    time = over_both.charts[0]
+    assert {"100 training points", "400 training points"} <= texts_of(time.svg())
+    assert "at 100 training points: level 1.0" in time.caption
+    assert sorted(time.data["n_train"].unique()) == [100, 400]
+
+
+def test_letters_of_the_figures_are_legible_in_print(over_both):
+    for chart in over_both.charts:
+        sizes = re.findall(r"font(?:-size)?:[^;\"]*?([\d.]+)px", chart.svg())
+        assert sizes
+        assert min(map(float, sizes)) >= 7.0  # points at the figure's width
+
+
+def test_many_bars_are_thinned_to_three_sizes_of_each_method():
+    sizes = [100 * n for n in range(1, 1 + MOST_BARS)]
+    parts = study_of(study(sizes, n_splits=2, settings=(1.0,))).charts[1]
+    assert len(parts.data) == len(LAWS) * len(sizes)
+    shown = texts_of(parts.svg())
+    assert {"100", f"{100 * MOST_BARS:,}"} <= shown
+    assert "200" not in shown
+
+
+def test_the_report_has_the_same_figures(over_kernels):
+    charts = scaling_charts(facts_of(study(noise=0.05)))
+    for chart, other in zip(charts, over_kernels.charts, strict=True):
+        assert (chart.name, chart.caption) == (other.name, other.caption)
+        pd.testing.assert_frame_equal(chart.data, other.data)
+
+
+def test_a_study_is_written_as_tables_and_figures(over_kernels, tmp_path):
+    over_kernels.write(tmp_path / "scaling")
+    written = {path.name for path in (tmp_path / "scaling").iterdir()}
+    assert written == {"scaling-times.csv", "scaling-fits.csv"} | {
+        f"{name}-n-kernels.{suffix}"
+        for name in ("time", "parts")
+        for suffix in ("csv", "pdf", "png", "svg")
+    }
+    fits = pd.read_csv(tmp_path / "scaling" / "scaling-fits.csv")
+    pd.testing.assert_frame_equal(fits, over_kernels.fits, check_dtype=False)
+
+
+def test_a_folder_that_cannot_be_made_is_told(over_kernels, tmp_path):
+    (tmp_path / "taken").write_text("")
+    with pytest.raises(OutputError, match="found a file where a folder is needed"):
+        over_kernels.write(tmp_path / "taken" / "scaling")
+
+
+def test_without_matplotlib_there_are_tables_and_a_note(monkeypatch, tmp_path):
+    monkeypatch.setattr(module, "find_spec", lambda name: None)
+    found = study_of(study())
+    found.write(tmp_path)
+    assert {path.suffix for path in tmp_path.iterdir()} == {".csv"}
+    assert "pip install 'mkldist[figures]'" in found.note
+
+
+@pytest.mark.parametrize(
+    ("sizes", "over", "said"),
+    [
+        (((100,), (200,)), (), "one number of kernels and one of training points .*n_kernels = "),
+        (((100, 300), (200,)), ("n_train",), r"one number of training points .*n_train = \[100"),
+    ],
+)
+def test_results_in_which_nothing_grows_are_refused(monkeypatch, sizes, over, said):
+    monkeypatch.setattr(module.Facts, "newest", lambda path: facts_of(study(*sizes)))
+    with pytest.raises(InputError, match=said):
+        scaling_study(Path("results/ring"), over)
+
+
+def test_a_study_without_a_second_size_yet_is_refused(monkeypatch):
+    tree = study((100, 300))
+    for method in LAWS:
+        tree[f"ring/gaussians-300/{method}"]["state"][:] = "waiting"
+    monkeypatch.setattr(module.Facts, "newest", lambda path: facts_of(tree))
+    with pytest.raises(InputError, match="Repeat the command when further runs are complete"):
+        scaling_study(Path("results/ring"))
+
+
+def test_one_size_of_two_can_be_asked_for(monkeypatch):
+    tree = study((100, 300, 1000), (100, 200, 400))
+    monkeypatch.setattr(module.Facts, "newest", lambda path: facts_of(tree))
+    found = scaling_study(Path("results/ring"), ("n_train",))
+    assert set(found.fits["over"]) == {"n_train"}

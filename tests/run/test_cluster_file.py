@@ -1,0 +1,126 @@
+"""Cluster files: the classes that they name, and options that these refuse."""
+
+from __future__ import annotations
+
+import gc
+import signal
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from mkldist.errors import ClusterError, SpecError
+from mkldist.run.cluster import connect
+from mkldist.run.cluster_file import ClusterFile, cluster_class, read_cluster_file, started
+
+ROOT = Path(__file__).parents[2]
+JOBQUEUE = pytest.mark.skipif(
+    find_spec("dask_jobqueue") is None, reason="dask-jobqueue is not installed"
+)
+
+
+@pytest.mark.parametrize("name", ["local.yaml", "slurm.yaml"])
+def test_the_cluster_files_of_the_project_are_sound(name):
+    description = read_cluster_file(ROOT / "cluster" / name)
+    assert description.options
+    if description.cls.startswith("distributed."):
+        assert cluster_class(description).__name__ == "LocalCluster"
+
+
+@JOBQUEUE
+def test_the_slurm_file_makes_the_job_that_it_describes():
+    description = read_cluster_file(ROOT / "cluster" / "slurm.yaml")
+    with cluster_class(description)(**description.options) as cluster:
+        script = cluster.job_script()
+    assert "#SBATCH -t 04:00:00" in script
+    assert "#SBATCH --cpus-per-task=8" in script
+    assert "OPENBLAS_NUM_THREADS=1" in script
+    assert "--lifetime 3h50m" in script
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("class: [", "text that is not YAML"),
+        (f"class: {'[' * 3000}{']' * 3000}", "too deep to read"),
+        ("class: ..x", "which cannot be imported"),
+        ("- a", "no mapping"),
+        ("clas: x", "Did you mean 'class'"),
+        ("options: {}", "such as dask_jobqueue"),
+        ("class: a.B\noptions: 3", "keyword arguments"),
+        ("class: a.B\nworkers: 0", "a number of workers"),
+        ("class: nowhere.Cluster", "nowhere.Cluster, which cannot be imported"),
+        ("class: Cluster", "Cluster, which cannot be imported"),
+    ],
+)
+def test_a_bad_cluster_file_is_refused(tmp_path, content, message):
+    path = tmp_path / "bad.yaml"
+    path.write_text(content)
+    with pytest.raises(SpecError, match=message):
+        cluster_class(read_cluster_file(path))
+
+
+@pytest.mark.parametrize(
+    ("content", "where", "said"),
+    [
+        (
+            "class: distributed.LocalCluster\noptions: {n_workers: 1, no_such: 1}",
+            r"mine\.yaml: options\.no_such",
+            "TypeError: .*unexpected keyword argument 'no_such'",
+        ),
+        (
+            "class: distributed.LocalCluster\noptions: {n_worker: 1}",
+            r"mine\.yaml: options\.n_worker",
+            "Did you mean 'n_workers'",
+        ),
+        (
+            "class: distributed.LocalCluster\noptions: {n_workers: 1, memory_limit: 4 GuB}",
+            r"mine\.yaml: options",
+            "ValueError: Could not interpret 'GuB' as a byte unit",
+        ),
+        pytest.param(
+            "class: dask_jobqueue.SLURMCluster\noptions: {cores: 1, memory: 4GiB, no_such: 1}",
+            r"mine\.yaml: options\.no_such",
+            "TypeError: .*unexpected keyword argument 'no_such'",
+            marks=JOBQUEUE,
+        ),
+        pytest.param(
+            "class: dask_jobqueue.SLURMCluster\noptions: {cores: 1}",
+            r"mine\.yaml: options",
+            "ValueError: You must specify how much cores and memory",
+            marks=JOBQUEUE,
+        ),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:unclosed cluster:ResourceWarning")
+def test_options_that_a_class_refuses_are_one_message(
+    tmp_path, monkeypatch, capfd, content, where, said
+):
+    monkeypatch.chdir(tmp_path)
+    Path("mine.yaml").write_text(content)
+    pattern = rf"^{where}: found .* that [\w.]+ refuses \(.*{said}"
+    with pytest.raises(SpecError, match=pattern), connect(cluster_file=Path("mine.yaml")):
+        pass
+    gc.collect()  # Dask warns of clusters that have half started when they are forgotten
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_cluster_that_does_not_start_for_another_reason_is_no_mistake_of_the_file(
+    tmp_path, monkeypatch
+):
+    lines = ["class Mine:", "    def __init__(self):", "        raise OSError('no\\n  sbatch')"]
+    (tmp_path / "does_not_start.py").write_text("\n".join(lines))
+    monkeypatch.syspath_prepend(tmp_path)
+    said = "Mine that did not start: OSError: no sbatch; .* Repeat the command"
+    with pytest.raises(ClusterError, match=said):
+        started(ClusterFile("mine.yaml", "does_not_start.Mine"))
+
+
+def test_a_cluster_class_leaves_the_handlers_of_signals(tmp_path, monkeypatch):
+    lines = "import signal", "signal.signal(signal.SIGINT, signal.SIG_IGN)", "class Mine: pass"
+    (tmp_path / "sets_a_handler.py").write_text("\n".join(lines))
+    monkeypatch.syspath_prepend(tmp_path)
+    before = signal.getsignal(signal.SIGINT)
+    found = cluster_class(ClusterFile("mine.yaml", "sets_a_handler.Mine", None, {}))
+    assert found.__name__ == "Mine"
+    assert signal.getsignal(signal.SIGINT) is before

@@ -1,0 +1,160 @@
+"""One flipped bit in any file of a sweep: `repair`, the sweep's command, and `verify`.
+
+Results then equal the undamaged ones, or are refused by name; they are never others.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from mkldist.errors import InputError, StoreError
+from mkldist.results.manifest import read_manifest
+from mkldist.results.output import claimed
+from mkldist.results.records import RecordStore
+from mkldist.run.repair import repair
+from mkldist.run.verify import verify
+from tests.run import damage
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Return the output folder of a finished sweep."""
+    folder = tmp_path_factory.mktemp("repair")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MKLDIST_CACHE", str(folder / "cache"))
+        damage.sweep(folder / "small")
+        yield folder / "small"
+
+
+def damaged_kinds(output: Path) -> set[str]:
+    return {one.kind for one in verify(output) if one.damaged}
+
+
+def assert_equal(found: dict[str, xr.Dataset], expected: dict[str, xr.Dataset]) -> None:
+    assert found.keys() == expected.keys()
+    for path, data in expected.items():
+        xr.testing.assert_equal(found[path], data)
+
+
+@pytest.mark.parametrize("kind", ["manifest", "records", "results", "snapshots", "banks"])
+def test_a_flipped_bit_is_found_and_repaired(made, kind):
+    rng = np.random.default_rng(len(kind))
+    expected = damage.values_of(made)
+    assert damaged_kinds(made) == set()
+    files = damage.kinds(made)[kind]
+    for path in rng.choice(np.array(files, object), size=min(3, len(files)), replace=False):
+        before = {file: file.read_bytes() for file in files}
+        damage.flip(path, rng)
+        assert damaged_kinds(made) == {kind}, path
+        said = repair(made, {kind})
+        assert [line.partition(":")[0] for line in said] == [kind]
+        assert damaged_kinds(made) == set(), path
+        assert_equal(damage.values_of(made), expected)
+        if kind in ("records", "banks"):  # they are removed, and the sweep makes them again
+            for file, whole in before.items():
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_bytes(whole)
+
+
+def test_a_damaged_build_time_is_found_and_unknown_after_a_repair(made):
+    times = [file for file in damage.kinds(made)["banks"] if "/seconds/c/" in str(file)]
+    whole = damage.flip(times[0], np.random.default_rng(0))
+    [found] = [one.damaged for one in verify(made) if one.damaged]
+    assert found == (f"{times[0]}, a build time",)
+    assert "1 build time removed" in repair(made, {"banks"})[0]
+    assert damaged_kinds(made) == set()
+    times[0].write_bytes(whole)
+
+
+@pytest.mark.parametrize("kind", ["manifest", "results", "snapshots", "banks"])
+def test_the_sweep_mends_what_it_uses(made, kind):
+    rng = np.random.default_rng(7)
+    expected = damage.values_of(made)
+    files = damage.kinds(made)[kind]
+    if kind == "results":  # what the documents of nodes say is read from the root
+        files = [file for file in files if file.name != "zarr.json"]
+        files.append(made / "results.zarr" / "zarr.json")
+    for path in rng.choice(np.array(files, object), size=min(2, len(files)), replace=False):
+        whole = damage.flip(path, rng)
+        outcome = damage.sweep(made)
+        assert (outcome.computed, outcome.failed) == (0, 0)
+        assert_equal(damage.values_of(made), expected)
+        if kind in ("manifest", "results"):
+            assert damaged_kinds(made) == set()
+        else:
+            path.write_bytes(whole)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4))
+def test_runs_after_a_flipped_bit_equal_those_without(tmp_path, monkeypatch, seed):
+    monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path / "cache"))
+    rng = np.random.default_rng(seed)
+    clean, output = tmp_path / "clean" / "small", tmp_path / "out" / "small"
+    for path in (clean, output):
+        path.parent.mkdir()
+        damage.sweep(path)
+    for files in damage.kinds(output).values():
+        damage.flip(files[rng.integers(len(files))], rng)
+    for path in (clean, output):
+        assert damage.sweep(path, more=True).failed == 0
+    assert_equal(damage.values_of(output, timed=False), damage.values_of(clean, timed=False))
+
+
+def test_a_removed_record_is_made_again_by_the_sweep(tmp_path, monkeypatch):
+    monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path / "cache"))
+    output = tmp_path / "small"
+    damage.sweep(output)
+    expected = damage.values_of(output, timed=False)
+    store = RecordStore(output / "records")
+    n_runs = len(store.ids())
+    damage.flip(damage.kinds(output)["records"][0], np.random.default_rng(0))
+    repair(output, damaged_kinds(output))
+    assert len(store.ids()) == n_runs - 1
+    assert damage.sweep(output).computed == 1
+    assert_equal(damage.values_of(output, timed=False), expected)
+
+
+@pytest.mark.slow
+def test_options_of_the_call_are_kept_or_said_to_be_lost(tmp_path, monkeypatch):
+    monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path / "cache"))
+    output, rng = tmp_path / "small", np.random.default_rng(0)
+    damage.sweep(output)
+    expected = damage.values_of(output)
+    file = tmp_path / "small.toml"
+    file.write_text(damage.text(more=True))  # as if the call had had fewer values by --set
+    manifest, root = output / "sweep.json", output / "results.zarr" / "zarr.json"
+    damage.flip(root, rng)
+    assert len(repair(output, {"results"})) == 1
+    assert_equal(damage.values_of(output), expected)
+    manifest.write_text(json.dumps({"format": 1, "sweep": "small", "file": str(file)}))
+    damage.flip(output / "results.zarr/two_moons/uniform/gap/c/0/0", rng)
+    assert len(repair(output, {"results"})) == 1
+    assert_equal(damage.values_of(output), expected)
+    damage.flip(root, rng)
+    said = repair(output, {"results"})
+    assert said[0].startswith(f"sweep: as {file} is now")
+    assert damage.values_of(output)["/two_moons/uniform"].sizes["C"] == 3
+
+
+def test_a_repair_without_the_sweep_file_or_beside_a_sweep_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path / "cache"))
+    output = tmp_path / "small"
+    damage.sweep(output)
+    root = output / "results.zarr" / "zarr.json"
+    whole = damage.flip(root, np.random.default_rng(0))
+    with claimed(output, "small"), pytest.raises(InputError, match="another mkldist process"):
+        repair(output, {"results"})
+    manifest = output / "sweep.json"
+    manifest.write_bytes(b"")  # no file, no specification, and no tree that has it
+    with pytest.raises(StoreError, match="no sweep file"):
+        repair(output, {"manifest", "results"})
+    assert read_manifest(output).sweep == "small"
+    root.write_bytes(whole)
+    assert damaged_kinds(output) == set()

@@ -1,0 +1,46 @@
+"""Arrays that several solvers share."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mkldist.solvers.kept_arrays import KeptArrays
+
+
+def test_an_array_is_made_once_and_nobody_changes_it():
+    kept, made = KeptArrays(1000), []
+
+    def make():
+        made.append(None)
+        return np.arange(3.0)
+
+    first = kept.get("a", make)
+    assert kept.get("a", make) is first
+    assert len(made) == 1
+    with pytest.raises(ValueError, match="read-only"):
+        first[0] = 1.0
+
+
+def test_those_used_last_stay_within_the_limit():
+    kept = KeptArrays(2 * 80)
+    for name in ("a", "b", "a", "c"):  # c makes b leave, for a was used after it
+        kept.get(name, lambda: np.zeros(10))
+    remade = []
+    for name in ("a", "c", "b"):
+        kept.get(name, lambda name=name: remade.append(name) or np.zeros(10))
+    assert remade == ["b"]
+
+
+def test_an_array_beyond_the_limit_is_made_and_not_kept():
+    kept, made = KeptArrays(8), []
+    for _ in range(2):
+        assert kept.get("a", lambda: made.append(None) or np.ones(5)).sum() == 5.0
+    assert len(made) == 2
+
+
+def test_an_array_beyond_the_limit_displaces_no_other():
+    kept, made = KeptArrays(80), []
+    for size in (10, 11, 10):
+        kept.get(size, lambda size=size: made.append(size) or np.zeros(size))
+    assert made == [10, 11]

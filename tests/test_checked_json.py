@@ -1,0 +1,59 @@
+"""Documents that carry a checksum: any changed bit is found, and any parser reads them."""
+
+from __future__ import annotations
+
+import json
+
+import google_crc32c
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mkldist.checked_json import BLANK, CHECKSUM, checked_json, filled, is_checked, parsed
+
+DOCUMENT = {"name": "größe", "n": 3, "of": {"checksum": "crc32c:12345678"}, "list": [1.5, None]}
+VALUES = st.none() | st.integers() | st.text(max_size=9) | st.lists(st.booleans(), max_size=3)
+
+
+@settings(max_examples=50)
+@given(st.dictionaries(st.text(max_size=9), VALUES, max_size=4))
+def test_a_document_comes_back(document):
+    document.pop(CHECKSUM, None)
+    text = checked_json(document)
+    assert is_checked(text)
+    assert parsed(text) == (document, True)
+    assert {**document, CHECKSUM: json.loads(text)[CHECKSUM]} == json.loads(text)
+
+
+def test_the_checksum_is_that_of_the_text_with_zeros_for_its_digits():
+    text = checked_json(DOCUMENT)
+    found = json.loads(text)[CHECKSUM]
+    blank = text.replace(found.encode(), BLANK.encode(), 1)
+    expected = google_crc32c.value(blank).to_bytes(4, "little").hex()
+    assert found == f"crc32c:{expected}"
+
+
+def test_every_flipped_bit_is_found():
+    text = checked_json(DOCUMENT)
+    for place in range(8 * len(text)):
+        flipped = bytearray(text)
+        flipped[place // 8] ^= 1 << place % 8
+        try:
+            document, checked = parsed(bytes(flipped))
+        except ValueError:
+            continue
+        # What hits the name of the entry leaves a document without a checksum.
+        assert (document, checked) != (DOCUMENT, True)
+        assert not checked
+
+
+@pytest.mark.parametrize("text", [b"", b"{", b"[1]", b"3", b"\xff"])
+def test_what_is_no_document_is_refused(text):
+    with pytest.raises(ValueError, match=r"."):
+        parsed(text)
+
+
+def test_a_text_without_an_entry_is_not_filled():
+    with pytest.raises(ValueError, match="without an entry"):
+        filled(b"{}")
+    assert parsed(b'{"a": 1}') == ({"a": 1}, False)

@@ -1,0 +1,133 @@
+"""Sweeps of papers: the small command in their first lines, and their published numbers."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mkldist.analysis.published import Published, read_published
+from mkldist.methods.registry import METHODS
+from mkldist.results.rows import method_nodes
+from mkldist.spec.load import load_sweep
+from mkldist.spec.model import SweepSpec
+from tests.test_sweep_files import run_small
+
+FOLDER = Path(__file__).parents[1] / "sweeps" / "papers"
+SWEEPS = sorted(file.stem for file in FOLDER.glob("*.toml"))
+PUBLISHED = sorted((FOLDER / "published").glob("*.csv"))
+SCORES = {"unlabelled_error", "test_error"}
+LONGEST = {"lapmkl_table4", "level_table1", "mklsvm_fig7", "mklsvm_table2", "primalmkl_table1",
+           "spicymkl_fig5", "spicymkl_fig6"}  # fmt: skip
+COUNTS = {"active_kernels", "outer_iterations", "svm_solves"}
+
+
+def small_changes(name: str) -> list[str]:
+    """Return the values of ``--set`` in the small command of a sweep's first lines."""
+    lines = (FOLDER / f"{name}.toml").read_text().splitlines()
+    start = next(i for i, line in enumerate(lines) if line.startswith("# In small, in seconds"))
+    command = ""
+    for line in lines[start + 2 :]:
+        command += line.removeprefix("#").strip().removesuffix("\\")
+        if not line.endswith("\\"):
+            break
+    words = shlex.split(command)
+    assert words[:3] == ["mkldist", "sweep", name]
+    assert set(words[3::2]) == {"--set"}
+    return words[4::2]
+
+
+def test_a_small_command_is_read_to_its_end():
+    changes = small_changes("rmkl_table2")
+    assert len(changes) == 3
+    assert changes[-1].startswith("selection.folds=")
+
+
+def _marked(name: str) -> object:
+    return pytest.param(name, marks=pytest.mark.slow) if name in LONGEST else name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [_marked(name) for name in SWEEPS])
+def test_the_small_command_runs_whole(name, tmp_path):
+    numbers = FOLDER / "published" / f"{name}.csv"
+    metrics = {row.metric for row in read_published(numbers)} if numbers in PUBLISHED else set()
+    metrics -= {"svm_solves"}  # of two methods alone
+    with run_small(name, tmp_path, small_changes(name), n_workers=0) as tree:
+        spec = load_sweep(FOLDER / f"{name}.toml")
+        nodes = method_nodes(tree)
+        assert {node.name for node in nodes} == {method.key for method in spec.methods}
+        for node in nodes:
+            assert (node.state == "complete").all(), node.path
+            assert np.isfinite(node.objective).all() or node.name == "majority", node.path
+            assert (node.stop_reason == "converged").all(), node.path
+            for metric in metrics:
+                assert np.isfinite(node[metric]).all(), (node.path, metric)
+            errors = node["unlabelled_error" if "unlabelled_error" in node.ds else "test_error"]
+            assert errors.mean("split").min() < 0.5 or node.name == "majority", node.path
+
+
+@pytest.mark.parametrize("file", PUBLISHED, ids=lambda file: file.stem)
+def test_published_numbers_are_of_the_data_sets_and_methods_of_their_sweep(file):
+    spec = load_sweep(FOLDER / f"{file.stem}.toml")
+    rows = read_published(file)
+    places = {
+        (dataset.name, method)
+        for dataset in spec.datasets
+        for method in (*_methods(spec), *_with_banks(spec))
+    }
+    for row in rows:
+        assert row.experiment == spec.name
+        assert (row.dataset, row.method) in places
+        assert re.match(r"(Table|Section) \d", row.source)
+        assert row.metric in SCORES | COUNTS
+        assert row.metric in COUNTS or 0.0 <= row.mean < 0.7
+        assert not row.sd < 0.0
+        assert not row.setting or _is_run(spec, row)
+    keys = [(row.dataset, row.method, row.setting, row.metric) for row in rows]
+    assert len(keys) == len(set(keys))
+
+
+def test_wins_are_as_many_as_the_papers_count():
+    """How often a method wins, as the papers count it in the text on their tables."""
+    primal = _errors("primalmkl_table1")
+    for method, wins in (("primalmkl", 7), ("simplemkl", 8)):  # without unit trace, of ten
+        better = [
+            primal[d, f"untraced/{method}"] < primal[d, f"traced/{method}"]
+            for d in dict.fromkeys(d for d, _ in primal)
+        ]
+        assert sum(better) == wins
+    table4 = _errors("lapmkl_table4")
+    best = [
+        min(("primalmkl", "lapsvm", "glks", "lapmkl"), key=lambda m, d=d: table4[d, m])
+        for d in dict.fromkeys(d for d, _ in table4)
+    ]
+    assert (best.count("lapmkl"), best.count("lapsvm")) == (8, 6)
+    table3 = _errors("lapmkl_table3")
+    pairs = dict.fromkeys(d for d, _ in table3)
+    assert sum(table3[d, "lapmkl"] < table3[d, "glks"] for d in pairs) == 9
+
+
+def _errors(name: str) -> dict[tuple[str, str], float]:
+    rows = read_published(FOLDER / "published" / f"{name}.csv")
+    return {(row.dataset, row.method): row.mean for row in rows if row.metric in SCORES}
+
+
+def _methods(spec: SweepSpec) -> list[str]:
+    return [method.key for method in spec.methods]
+
+
+def _with_banks(spec: SweepSpec) -> list[str]:
+    banks = [bank.name for bank in spec.banks] if len(spec.banks) > 1 else []
+    return [f"{bank}/{method}" for bank in banks for method in _methods(spec)]
+
+
+def _is_run(spec: SweepSpec, row: Published) -> bool:
+    """Return True if the sweep runs the setting ``C=...`` of a row."""
+    name, value = row.setting.split("=")
+    method = next(method for method in spec.methods if method.key == row.method)
+    given = method.model_dump()[name]
+    return method.name in METHODS and float(value) in np.atleast_1d(given)
