@@ -38,7 +38,7 @@ class Parts(Protocol):
 
 @dataclass(frozen=True)
 class Share:
-    """What a kernel, or all kernels of one value of a coordinate, carries; means over the splits.
+    """Shares of a kernel, or of all kernels of one value of a coordinate; means over the splits.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ class Grouping:
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """What carries the decisions of a method on one data set.
+    """Kernels that carry the decisions of a method on one data set.
 
     Parameters
     ----------

@@ -199,7 +199,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Unpaired:
-    """What takes no part in a comparison, and the reason.
+    """Runs or data sets that take no part in a comparison, and the reason.
 
     Parameters
     ----------

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Account:
-    """What was taken from a source, left out, encoded, and looks odd.
+    """Account of a source: the data taken, left out and encoded, and the oddities found.
 
     Parameters
     ----------

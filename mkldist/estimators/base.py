@@ -1,4 +1,4 @@
-"""What the estimators share: preparation, the bank, the solvers, and the fitted attributes."""
+"""Base of the estimators: preparation, the bank, the solvers, and the fitted attributes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the classifiers share: classes, decision functions and predicted classes."""
+"""Base of the classifiers: classes, decision functions and predicted classes."""
 
 from __future__ import annotations
 

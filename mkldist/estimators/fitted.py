@@ -1,4 +1,4 @@
-"""What a fitted estimator keeps: solutions, decision functions and a table of kernel weights."""
+"""State of a fitted estimator: solutions, decision functions and a table of kernel weights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a kernel function says of itself: the contract of every file of this part.
+"""Definition of a kernel function: the contract of every file of this part.
 
 To add a function, write a file that defines ``FUNCTION = KernelFunction(...)`` and add it to
 ``MODULES`` of :mod:`mkldist.kernel_functions.registry`.  Sweep files, ``mkldist show``, names of

@@ -1,4 +1,4 @@
-"""What two points have in common as a share of what either has."""
+"""Share of two points in common: their intersection over their union."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ FeatureWords = str | Mapping[str, int] | Sequence[str | Mapping[str, int]]
 
 @dataclass(frozen=True)
 class Kernel:
-    """What the kernels below share."""
+    """Base of the kernels below."""
 
     function: ClassVar[str]
 

@@ -1,4 +1,4 @@
-"""What decision values mean: classes of the user's, or real values."""
+"""Meaning of decision values: classes of the user's, or real values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What rounding may change in a quadratic form ``v'K v`` of a Gram matrix.
+"""Bound of the rounding error in a quadratic form ``v'K v`` of a Gram matrix.
 
 The form is a sum of n² terms of at most ``a_i a_j``, ``a_i = sqrt(K_ii) |v_i|``.  Where the terms
 cancel, as they do for v near the null space of K, the error does not shrink with the sum.  It adds

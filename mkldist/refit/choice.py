@@ -28,7 +28,7 @@ PARTS = ("by cross-validation", "on the test parts", "on the unlabelled parts")
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a user asks for; None and empty where any will do.
+    """Choice of a user; None and empty where any will do.
 
     Parameters
     ----------

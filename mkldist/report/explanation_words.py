@@ -1,4 +1,4 @@
-"""What carries the decisions of a method, in words."""
+"""Sentences on the kernels that carry the decisions of a method."""
 
 from __future__ import annotations
 

@@ -150,7 +150,7 @@ class ScalingStudy:
 
     @cached_property
     def cautions(self) -> list[Caution]:
-        """What to beware of."""
+        """Warnings."""
         return [
             *shared_times(self.facts),
             *growth_cautions(self.growths),
@@ -165,7 +165,7 @@ class ScalingStudy:
 
     @property
     def note(self) -> str:
-        """What the study lacks, and how to have it."""
+        """Advice on each thing that the study lacks."""
         return "" if self.charts else NO_FIGURES
 
     @cached_property

@@ -1,4 +1,4 @@
-"""What a sweep asked, what came out, and what a reader has to beware of, in words."""
+"""Sentences of the page: the question of the sweep, its answer, and warnings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a sweep will find on this machine: software, processors, memory, disk and caches."""
+"""The state of this machine for sweeps: software, processors, memory, disk and caches."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ PART_ROWS = 2000
 
 @dataclass(frozen=True)
 class Facts:
-    """What the file depends on.
+    """Facts that the file depends on.
 
     Parameters
     ----------

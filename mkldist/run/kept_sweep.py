@@ -1,4 +1,4 @@
-"""What the output folder keeps of a sweep that was given in Python: its words and its data.
+"""The part of the output folder that keeps a sweep given in Python: its words and its data.
 
 With these files the same commands read, resume and change the sweep as if it had come from a file.
 """

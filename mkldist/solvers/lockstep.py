@@ -96,7 +96,7 @@ class JobTimes:
 
 @dataclass(frozen=True)
 class _PassCost:
-    """What a pass took: wall and processor time, and bytes read, or read or computed."""
+    """Cost of a pass: wall and processor time, and bytes read, or read or computed."""
 
     seconds: float
     cpu_seconds: float

@@ -85,7 +85,7 @@ class BatchTask:
 
 
 class Stage(Enum):
-    """What a batch is doing, or waiting for."""
+    """Stage of a batch: the work that it does or waits for."""
 
     READING = "reading banks"
     BUILDING = "building banks"
