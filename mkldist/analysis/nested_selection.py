@@ -98,8 +98,9 @@ def selection_optimism(tree: xr.DataTree) -> pd.DataFrame:
     overlaps = {tuple(place_of(node).values()): node.to_dataset() for node in method_nodes(tree)}
     table = nested_selection(tree)
     found = []
-    for place, some in table.groupby(list(PLACE), sort=False):
-        data = overlaps[tuple(place)[:3]]
+    for key, some in table.groupby(list(PLACE), sort=False):
+        place = [str(part) for part in key]
+        data = overlaps[tuple(place[:3])]
         number = np.flatnonzero(np.isin(data[SPLIT].to_numpy(), some[SPLIT].to_numpy()))
         low = high = math.nan
         if len(some) > 1:
@@ -108,7 +109,7 @@ def selection_optimism(tree: xr.DataTree) -> pd.DataFrame:
         names = ["validation", "test", "least_test", "active_kernels", "optimism"]
         means = {name: float(some[name].mean()) for name in names}
         counts = {"n_splits": len(some), "n_settings": int(some["n_settings"].max())}
-        own = dict(zip(PLACE, tuple(place), strict=True))
+        own = dict(zip(PLACE, place, strict=True))
         found.append({**own, "loss": some["loss"].iloc[0], **counts, **means,
                       "low": low, "high": high})  # fmt: skip
     return pd.DataFrame(found)
