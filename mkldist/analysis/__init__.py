@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     )
     from mkldist.analysis.growth import scaling, scaling_fits
     from mkldist.analysis.kernel_selection import selection_table, weights_at_best
+    from mkldist.analysis.nested_selection import nested_selection, selection_optimism
     from mkldist.analysis.over_data_sets import (
         friedman,
         holm,
@@ -48,9 +49,11 @@ _MODULES = {
     "friedman": "mkldist.analysis.over_data_sets",
     "holm": "mkldist.analysis.over_data_sets",
     "mcnemar": "mkldist.analysis.paired_points",
+    "nested_selection": "mkldist.analysis.nested_selection",
     "pairwise_wilcoxon": "mkldist.analysis.over_data_sets",
     "scaling": "mkldist.analysis.growth",
     "scaling_fits": "mkldist.analysis.growth",
+    "selection_optimism": "mkldist.analysis.nested_selection",
     "selection_stability": "mkldist.analysis.stability",
     "selection_table": "mkldist.analysis.kernel_selection",
     "signed_rank_posterior": "mkldist.analysis.over_data_sets",
@@ -71,9 +74,11 @@ __all__ = [
     "friedman",
     "holm",
     "mcnemar",
+    "nested_selection",
     "pairwise_wilcoxon",
     "scaling",
     "scaling_fits",
+    "selection_optimism",
     "selection_stability",
     "selection_table",
     "signed_rank_posterior",
