@@ -90,9 +90,9 @@ def _evaluate(beta: Floats, f: Floats, y: Floats, ridge: float, reach: Floats) -
     of_losses = float((most - hinge) @ (most + hinge)) / (2.0 * ridge)
     rounding = 0.5 * form_rounding(norm, float(scaled @ scaled), len(y)) + of_losses
     primal = 0.5 * norm + float(hinge @ hinge) / (2.0 * ridge) + rounding
-    ridged = norm + ridge * float(beta @ beta)
-    below = dual_rounding(beta, ridged, bias, reach)
-    dual = float(np.abs(beta).sum()) - 0.5 * ridged - below.total
+    ridged, total = norm + ridge * float(beta @ beta), float(np.abs(beta).sum())
+    below = dual_rounding(beta, total, ridged, bias, reach)
+    dual = total - 0.5 * ridged - below.total
     return Certificate(primal, dual, bias, rounding, below)
 
 

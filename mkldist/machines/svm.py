@@ -348,12 +348,14 @@ def _evaluate(
     """
     bias = best_bias(f, y, None if equal else weights)
     half_norm, total, loss, rounding = hinge_terms(beta, f, y, weights, bias, reach)
-    below = dual_rounding(beta, 2.0 * half_norm, bias, reach)
+    below = dual_rounding(beta, total, 2.0 * half_norm, bias, reach)
     primal, dual = half_norm + loss + rounding, total - half_norm - below.total
     return Certificate(primal, dual, bias, rounding, below)
 
 
-def dual_rounding(beta: Floats, norm: float, bias: float, reach: Floats) -> DualRounding:
+def dual_rounding(
+    beta: Floats, total: float, norm: float, bias: float, reach: Floats
+) -> DualRounding:
     """Return the most that rounding may have added to ``1'|beta| - 1/2 beta'K beta``.
 
     Pair updates leave a rest of ``1'beta``, which costs the bias times the rest.
@@ -362,6 +364,8 @@ def dual_rounding(beta: Floats, norm: float, bias: float, reach: Floats) -> Dual
     ----------
     beta : (n,) float64
         Expansion coefficients.
+    total : float
+        ``1'|beta|`` as computed.
     norm : float
         ``beta'K beta`` as computed.
     bias : float
@@ -371,5 +375,5 @@ def dual_rounding(beta: Floats, norm: float, bias: float, reach: Floats) -> Dual
     """
     scaled = reach * beta
     of_norm = form_rounding(norm, float(scaled @ scaled), len(beta))
-    of_sums = EPS * float(np.abs(beta).sum()) + abs(bias * float(beta.sum()))
+    of_sums = EPS * total + abs(bias * float(beta.sum()))
     return DualRounding(of_norm, of_sums)
