@@ -139,8 +139,10 @@ def remove_temporaries(folder: Path) -> int:
     folder : Path
         The folder of the temporary files; it may be missing.
     """
-    removed = 0
-    for path in folder.glob(f"{_PREFIX}*"):
+    removed, names = 0, list[str]()
+    with suppress(FileNotFoundError, NotADirectoryError):
+        names = os.listdir(folder)  # noqa: PTH208, tens of thousands of them
+    for path in (folder / name for name in names if is_temporary(name)):
         with suppress(OSError, ValueError):
             if _is_abandoned(path):
                 if path.is_dir():

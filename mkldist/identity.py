@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +29,41 @@ def content_id(**parts: Any) -> str:
     >>> content_id(a=1, b="x") == content_id(b="x", a=1)
     True
     """
-    text = json.dumps(parts, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    return hashlib.blake2b(text.encode(), digest_size=10).hexdigest()
+    return _id_of({name: json_text(part) for name, part in parts.items()})
+
+
+class CommonParts:
+    """Parts that many contents share, written as JSON once.
+
+    Parameters
+    ----------
+    **parts : object
+        JSON-serialisable parts.
+    """
+
+    def __init__(self, **parts: Any) -> None:
+        self._texts = {name: json_text(part) for name, part in parts.items()}
+
+    def id_with(self, **texts: str) -> str:
+        """Return the :func:`content_id` of these parts and of others, given as :func:`json_text`.
+
+        Examples
+        --------
+        >>> CommonParts(a=1).id_with(b=json_text("x")) == content_id(a=1, b="x")
+        True
+        """
+        return _id_of(self._texts | texts)
+
+
+def json_text(part: Any) -> str:
+    """Return a part of a content as JSON, which does not depend on the order of keys."""
+    return json.dumps(part, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def _id_of(texts: Mapping[str, str]) -> str:
+    """Return the id of parts that are written as JSON."""
+    text = ",".join(f'"{name}":{texts[name]}' for name in sorted(texts))
+    return hashlib.blake2b(f"{{{text}}}".encode(), digest_size=10).hexdigest()
 
 
 def array_id(*arrays: npt.NDArray[Any] | None) -> str:

@@ -10,7 +10,7 @@ import itertools
 import numpy as np
 import pytest
 
-from mkldist.identity import array_file_id, array_id, content_id
+from mkldist.identity import CommonParts, array_file_id, array_id, content_id, json_text
 
 
 def test_names_are_those_of_b2sum():
@@ -18,6 +18,13 @@ def test_names_are_those_of_b2sum():
     assert content_id(b="x", a=1) == "1e731c514b762b86058d"
     # '<f8(2,);' and the 16 bytes of 1.0 and -2.5
     assert array_id(np.array([1.0, -2.5], dtype="<f8")) == "a5958e1d4de7e37fa297"
+
+
+def test_names_of_contents_with_common_parts_are_those_of_b2sum_too():
+    # printf '{"after":"0f","bank":"ä","params":{"C":10.0,"tol":1e-06}}' | b2sum -l 80, ä as \\u00e4
+    common = CommonParts(bank="ä")
+    params = json_text({"tol": 1e-6, "C": 10.0})
+    assert common.id_with(params=params, after=json_text("0f")) == "97013e88d6ef8b075578"
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(["seed", "grid", "name"])))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from mkldist.memory import readable_bytes
 from mkldist.planning.model import Plan
 from mkldist.run.progress import duration
-from mkldist.run.small_work import RECOMPUTED_BYTES_A_SECOND, bank_seconds
+from mkldist.run.small_work import bank_seconds, build_seconds
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -68,9 +68,8 @@ def size_costs(plan: Plan, passes: Mapping[tuple[str, str], int]) -> Iterator[Si
             len(runs),
             of_all,
             round(share * of_all * sum(bank.n_bytes for bank in banks)),
-            sum(bank_seconds(bank, share * of_all, 0) for bank in banks)
-            + bank_seconds(banks[0], 0, n_solvers)
-            + sum(bank.n_bytes for bank in banks if bank.stored) / RECOMPUTED_BYTES_A_SECOND,
+            sum(bank_seconds(bank, share * of_all, 0) + build_seconds(bank) for bank in banks)
+            + bank_seconds(banks[0], 0, n_solvers),
         )
 
 

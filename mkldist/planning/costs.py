@@ -26,8 +26,11 @@ BUFFER_BYTES = 64 * 2**20  # blocks that a pass reads, and what it computes of t
 ENTRY_BYTES = 12  # of a sparse matrix, with the index of its column
 FURTHER_PASSES = 3  # of a run that starts from the solution of another
 
-Settings = tuple[str, str, int, int, int | None]
-"""Method, parameters, and the size of a problem: points, kernels and labelled points."""
+Settings = tuple[str, int, int, int, int | None]
+"""Method, identity of the parameters, and the size of a problem: points, kernels, labelled points.
+
+Runs of one point of a grid have one object of parameters, which lives as long as they do.
+"""
 
 
 def peak_memory(
@@ -126,7 +129,7 @@ def _bytes_of_solvers(
     of_chain: dict[tuple[object, ...], tuple[int, int]] = {}
     for run in batch.runs:
         size = bank.n_points, bank.n_kernels, run.n_labelled
-        settings = run.method, repr(run.params), *size
+        settings = run.method, id(run.params), *size
         if settings not in of_settings:
             memory = run_memory(run, bank.n_points, bank.n_kernels)
             of_settings[settings] = memory.within(memory_limit)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
+from mkldist.identity import json_text
 from mkldist.solvers.path import Path
 from mkldist.spec.banks import BankSpec
 from mkldist.spec.graph import GraphTable
@@ -61,6 +63,11 @@ class Proposal:
     at: dict[str, Any]
     after: str = ""
     is_followed: bool = False
+
+    @cached_property
+    def params_text(self) -> str:
+        """The settings as text, by which ids know them."""
+        return json_text(self.params)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from mkldist.gram.layout import LAYOUT_VERSION, TileLayout
-from mkldist.identity import content_id
+from mkldist.identity import CommonParts, content_id, json_text
 from mkldist.memory import bank_bytes
 from mkldist.planning.batches import split_groups
 from mkldist.planning.costs import peak_memory, typical_passes
@@ -146,6 +146,15 @@ class _Planner:
         """Keys of the methods whose classes are to share kernel weights."""
         return frozenset(m.key for m in self.spec.methods if m.kernel_weights == "shared")
 
+    @cached_property
+    def _grid_points(self) -> dict[str, list[Proposal]]:
+        """The points of every grid, one object each for all splits."""
+        return {
+            key: [Proposal(params, {}) for params in grid.settings]
+            for key, grid in self.grids.items()
+            if grid.space is None
+        }
+
     def banks(
         self, dataset: DatasetSpec, facts: DatasetFacts, bank: BankSpec, kernels: BankFacts
     ) -> Iterator[tuple[BankPlan, list[list[int]]]]:
@@ -237,7 +246,7 @@ class _Planner:
         shared = key in self._sharing and facts.n_problems > 1
         selection = self.spec.selection
         n_folds = facts.inner_folds[split] if selection else 0
-        problem = dict(
+        problem = CommonParts(
             version=IDENTITY_VERSION,
             bank=bank.id,
             split=facts.split_fingerprints[split],
@@ -251,11 +260,11 @@ class _Planner:
         )
         place = bank.dataset, bank.spec.label, key, split
         if self._searches:
-            self._places.setdefault(content_id(**problem), []).append(place)
+            self._places.setdefault(problem.id_with(), []).append(place)
         for proposal in self._proposals(place, grid, facts):
-            after = {"after": proposal.after} if proposal.after else {}
+            after = {"after": json_text(proposal.after)} if proposal.after else {}
             yield RunPlan(
-                id=content_id(**problem, params=proposal.params, **after),
+                id=problem.id_with(params=proposal.params_text, **after),
                 dataset=bank.dataset,
                 bank=bank.id,
                 bank_label=bank.spec.label,
@@ -279,4 +288,4 @@ class _Planner:
         if grid.space is not None:
             return self.proposals.get(place, ())
         in_full = place[3] < facts.n_splits
-        return [Proposal(params, {}) for params in grid.settings] if in_full else ()
+        return self._grid_points[place[2]] if in_full else ()

@@ -55,6 +55,8 @@ def is_small(plan: Plan, batches: Iterable[BatchPlan]) -> bool:
 def expected_seconds(plan: Plan, batches: Iterable[BatchPlan]) -> float:
     """Return the seconds of one thread that some batches of a plan are expected to take, roughly.
 
+    They include the build of the banks, as if none were stored already.
+
     Parameters
     ----------
     plan : Plan
@@ -64,11 +66,20 @@ def expected_seconds(plan: Plan, batches: Iterable[BatchPlan]) -> float:
     """
     banks = {bank.id: bank for bank in plan.banks}
     passes = plan.estimated_passes / max(1, len(plan.batches))
-    seconds = 0.0
+    batches = list(batches)
+    seconds = sum(build_seconds(banks[bank]) for bank in {batch.bank for batch in batches})
     for batch in batches:
         n_solvers = sum(run.n_jobs for run in batch.runs)
         seconds += bank_seconds(banks[batch.bank], passes, n_solvers)
     return seconds
+
+
+def build_seconds(bank: BankPlan) -> float:
+    """Return the seconds of one thread that a bank is expected to take to build, roughly.
+
+    They are those of one pass that computes its kernels; none for a bank that is not stored.
+    """
+    return bank.n_bytes / RECOMPUTED_BYTES_A_SECOND if bank.stored else 0.0
 
 
 def bank_seconds(bank: BankPlan, passes: float, n_solvers: int) -> float:

@@ -148,6 +148,7 @@ def run_sweep(
         sweep = _Sweep(rounds, folder)
         before = sweep.open(retry_failed=retry_failed)
         changed += sweep.set_aside(before)
+        after = before
         if len(before) < len(sweep.plan.runs):
             with using_banks(sweep.noted_root()), make_progress(console) as progress:
                 if not asked.are_default and options.expected_threads() < asked.expected_threads():
@@ -155,8 +156,8 @@ def run_sweep(
                 for line in changed:
                     progress.note(line)
                 sweep.work(before, options, progress, resume_command or f"mkldist sweep {origin}")
-        after, plan = sweep.recorded(), sweep.plan
-        figures, others = sweep.draw(), sweep.others()
+            after = sweep.recorded()
+        plan, figures, others = sweep.plan, sweep.draw(), sweep.others()
     counts = Counter(after.values())
     counts[RunState.WAITING] = len(plan.runs) - len(after)
     computed = len(after.keys() - sweep.known)
@@ -192,8 +193,8 @@ class _Sweep:
         return {i: state for i, state in self.store.ids().items() if i in ids}
 
     def others(self) -> int:
-        """Return the number of recorded runs that are not in the plan."""
-        return len(self.store.ids().keys() - {run.id for run in self.plan.runs})
+        """Return the number of recorded runs that are not in the plan; this call adds none."""
+        return len(self.known - {run.id for run in self.plan.runs})
 
     def set_aside(self, recorded: Collection[str]) -> list[str]:
         """Return a line if the folder holds runs of another sweep of this name, and none of this.

@@ -16,7 +16,7 @@ from mkldist.gram.streamed import StreamedBank
 from mkldist.gram.view import make_views
 from mkldist.memory import ProblemSize
 from mkldist.methods.registry import METHODS
-from mkldist.planning.costs import BUFFER_BYTES, FURTHER_PASSES, least_memory
+from mkldist.planning.costs import BUFFER_BYTES, FURTHER_PASSES, least_memory, run_memory
 from mkldist.solvers.base import Problem
 from mkldist.solvers.lockstep import Job, drive, solve_alone
 from mkldist.spec.graph import GraphTable
@@ -223,6 +223,20 @@ def test_fewer_solvers_with_rows_of_all_kernels_live_at_once():
     assert plans["skm"].estimated_passes > plans["level"].estimated_passes
     tight = plan_of(data, {"skm": eight["skm"]}, n_kernels=400, memory_limit=2**29)
     assert tight.memory_per_worker < plans["skm"].memory_per_worker - 2 * rows
+
+
+def test_runs_of_one_setting_are_estimated_once_whatever_the_number_of_splits(monkeypatch):
+    """Once for the memory and once for the passes, so that plans of many splits stay quick."""
+    estimated = []
+
+    def counting(run, n_points, n_kernels):
+        estimated.append(run.params["C"])
+        return run_memory(run, n_points, n_kernels)
+
+    monkeypatch.setattr("mkldist.planning.costs.run_memory", counting)
+    plan = plan_of({"a": dataset("a", n_splits=20)}, {"level": grid("level", C=[1.0, 10.0])})
+    assert len(plan.runs) == 40
+    assert estimated == [1.0, 10.0] * 2
 
 
 def test_few_labels_make_few_deformed_kernels():

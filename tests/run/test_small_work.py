@@ -8,12 +8,21 @@ from pathlib import Path
 import pytest
 
 from mkldist.run.cluster import ConnectOptions
-from mkldist.run.small_work import MANY_RUNS, expected_seconds, is_small, n_settings
+from mkldist.run.small_work import (
+    MANY_RUNS,
+    SECONDS_OF_PROCESSES,
+    expected_seconds,
+    is_small,
+    n_settings,
+)
 from mkldist.run.sweep_setup import planned
 from mkldist.spec.load import load_sweep
 from mkldist.spec.model import SweepSpec
 from mkldist.spec.shipped import sweep_file
 from tests.run.sweeps import misbehaving_methods, plan_of, sweep_text
+
+MANY_WIDTHS = '{ start = 0.1, stop = 10, num = 5000, scale = "log" }'
+BYTES_BUILT_A_SECOND = 4e8  # as the text of a plan says
 
 
 @pytest.mark.parametrize(
@@ -38,6 +47,18 @@ def test_the_quickstart_is_not_small_but_the_rest_of_it_may_be():
     assert n_settings(spec) == len(plan.runs) >= MANY_RUNS
     last = min(plan.batches, key=lambda batch: len(batch.runs))
     assert expected_seconds(plan, [last]) < expected_seconds(plan, plan.batches)
+
+
+def test_a_bank_that_takes_long_to_build_is_no_small_work():
+    """A run that looks at no kernel still waits for its bank."""
+    text = sweep_text({}, repeats=1) + '[[methods]]\nname = "majority"'
+    few = plan_of(text)
+    many = plan_of(text.replace("[0.1, 0.3, 1.0, 3.0]", MANY_WIDTHS).replace("n = 80", "n = 400"))
+    [bank] = many.banks
+    assert bank.stored
+    assert bank.n_bytes / BYTES_BUILT_A_SECOND > SECONDS_OF_PROCESSES
+    assert is_small(few, few.batches)
+    assert not is_small(many, many.batches)
 
 
 def test_methods_from_elsewhere_get_processes():
