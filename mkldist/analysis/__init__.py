@@ -14,9 +14,12 @@ if TYPE_CHECKING:
         compare_over_data_sets,
         compared_losses,
     )
+    from mkldist.analysis.convergence import convergence_curves
     from mkldist.analysis.growth import scaling, scaling_fits
     from mkldist.analysis.kernel_selection import selection_table, weights_at_best
+    from mkldist.analysis.learning_curves import learning_curve
     from mkldist.analysis.nested_selection import nested_selection, selection_optimism
+    from mkldist.analysis.objective_paths import objective_path
     from mkldist.analysis.over_data_sets import (
         friedman,
         holm,
@@ -42,14 +45,17 @@ _MODULES = {
     "compare_over_data_sets": "mkldist.analysis.comparison",
     "compare_sweeps": "mkldist.analysis.sweep_comparison",
     "compared_losses": "mkldist.analysis.comparison",
+    "convergence_curves": "mkldist.analysis.convergence",
     "corrected_interval": "mkldist.analysis.resampling",
     "corrected_t_test": "mkldist.analysis.resampling",
     "correlated_posterior": "mkldist.analysis.resampling",
     "fit_power_law": "mkldist.analysis.power_law",
     "friedman": "mkldist.analysis.over_data_sets",
     "holm": "mkldist.analysis.over_data_sets",
+    "learning_curve": "mkldist.analysis.learning_curves",
     "mcnemar": "mkldist.analysis.paired_points",
     "nested_selection": "mkldist.analysis.nested_selection",
+    "objective_path": "mkldist.analysis.objective_paths",
     "pairwise_wilcoxon": "mkldist.analysis.over_data_sets",
     "scaling": "mkldist.analysis.growth",
     "scaling_fits": "mkldist.analysis.growth",
@@ -67,14 +73,17 @@ __all__ = [
     "compare_over_data_sets",
     "compare_sweeps",
     "compared_losses",
+    "convergence_curves",
     "corrected_interval",
     "corrected_t_test",
     "correlated_posterior",
     "fit_power_law",
     "friedman",
     "holm",
+    "learning_curve",
     "mcnemar",
     "nested_selection",
+    "objective_path",
     "pairwise_wilcoxon",
     "scaling",
     "scaling_fits",

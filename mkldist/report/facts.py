@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,6 +16,7 @@ from mkldist.analysis.summary import summary
 from mkldist.figures.palette import Look, looks
 from mkldist.report.scaling_times import Growth, growths_of
 from mkldist.results.caught_up import caught_up
+from mkldist.results.manifest import restored_manifest
 from mkldist.results.newest import later_words
 from mkldist.results.newest_tree import newest_tree
 from mkldist.results.rows import hyperparameters, method_nodes, place_of, to_frame
@@ -153,6 +155,13 @@ class Facts:
     def later(self) -> str:
         """A sentence on runs that were recorded after the results were last written, if any."""
         return later_words(self.tree.attrs.get(LATER_RUNS, 0))
+
+    @property
+    def retry_command(self) -> str:
+        """The command that repeats failed runs, in the folder where the sweep was started."""
+        manifest = restored_manifest(self.status.path)
+        named = manifest.file or f"{self.status.name}.toml"
+        return shlex.join(["mkldist", "sweep", str(named), "--retry-failed"])
 
     def count(self, state: RunState) -> int:
         """Return the number of runs in a state."""

@@ -1,4 +1,4 @@
-"""Figures of losses: along hyperparameters, against numbers of kernels, and of mean ranks."""
+"""Figures of losses and objectives along hyperparameters, of numbers of kernels and of ranks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mkldist.analysis.comparison import OverDataSets
-from mkldist.report.charts import Chart, logarithmic, new_figure
+from mkldist.analysis.objective_paths import objective_path
+from mkldist.report.charts import Chart, legend_below, logarithmic, new_figure
 from mkldist.report.facts import LOSS_WORDS, Facts, records
 
 if TYPE_CHECKING:
@@ -36,10 +37,10 @@ def path_charts(facts: Facts) -> list[Chart]:
             (ax,) = axes.flat
             for method, some in table.groupby("method", sort=False):
                 _line(ax, facts, str(method), some[axis], some["mean"], some["sd"])
-            if _spans_decades(table[axis]):
+            if spans_decades(table[axis]):
                 logarithmic(ax, "x")
-            ax.set(xlabel=axis, ylabel=_label(loss))
-            figure.legend(loc="outside lower center", ncols=3)
+            ax.set(xlabel=axis, ylabel=label(loss))
+            legend_below(figure)
             return figure
 
         charts.append(
@@ -48,6 +49,45 @@ def path_charts(facts: Facts) -> list[Chart]:
                 f"{dataset}: {LOSS_WORDS[loss]} along {axis}",
                 f"Mean over the splits; the band is one standard deviation. For each value of "
                 f"{axis}, other hyperparameters have the value of least mean loss.",
+                table,
+                draw,
+            )
+        )
+    return charts
+
+
+def objective_charts(facts: Facts) -> list[Chart]:
+    """Return the mean objective along the regularisation, a figure for each data set."""
+    charts = []
+    for dataset in facts.datasets[:MOST]:
+        axis = facts.axis(dataset)
+        if axis is None:
+            continue
+        rows = objective_path(facts.tree, axis)
+        rows = rows[rows["dataset"] == dataset]
+        if rows.empty:
+            continue
+        table = rows.loc[rows.groupby(["method", axis], sort=False)["loss"].idxmin()]
+
+        def draw(table: pd.DataFrame = table, axis: str = axis) -> Figure:
+            figure, axes = new_figure()
+            (ax,) = axes.flat
+            for method, some in table.groupby("method", sort=False):
+                values, sd = some["objective"], some["objective_sd"]
+                _line(ax, facts, str(method), some[axis], values, sd)
+            logarithmic(ax, *(["x"] * spans_decades(table[axis])),
+                        *(["y"] * spans_decades(table["objective"])))  # fmt: skip
+            ax.set(xlabel=axis, ylabel="objective")
+            legend_below(figure)
+            return figure
+
+        charts.append(
+            Chart(
+                f"objective-{slug(dataset)}",
+                f"{dataset}: objective along {axis}",
+                "Mean over the splits; the band is one standard deviation. Methods that minimise "
+                "the same function differ by their gaps at most; the values of different "
+                "functions cannot be compared.",
                 table,
                 draw,
             )
@@ -73,11 +113,11 @@ def kernel_number_charts(facts: Facts) -> list[Chart]:
                 look = facts.looks[str(method)]
                 ax.scatter(
                     some["active_mean"], some[f"{loss}_mean"], label=str(method),
-                    color=look.colour, marker=look.marker, s=26,
+                    color=look.colour, marker=look.marker, s=14,
                 )  # fmt: skip
             logarithmic(ax, "x")
-            ax.set(xlabel="active kernels, mean over the splits", ylabel=_label(loss))
-            figure.legend(loc="outside lower center", ncols=3)
+            ax.set(xlabel="active kernels, mean over the splits", ylabel=label(loss))
+            legend_below(figure)
             return figure
 
         charts.append(
@@ -101,7 +141,7 @@ def rank_chart(over: OverDataSets, facts: Facts) -> Chart | None:
     table = ranks.mean_ranks.sort_values().rename_axis("method").rename("mean_rank").reset_index()
 
     def draw() -> Figure:
-        figure, axes = new_figure(height=0.9 + 0.27 * len(table))
+        figure, axes = new_figure(height=0.8 + 0.2 * len(table))
         (ax,) = axes.flat
         for place, row in enumerate(records(table)):
             look = facts.looks.get(row["method"], next(iter(facts.looks.values())))
@@ -150,13 +190,15 @@ def _line(ax: Axes, facts: Facts, method: str, x: Any, mean: Any, sd: Any) -> No
         ax.fill_between(x, mean - sd, mean + sd, color=look.colour, alpha=0.12, linewidth=0)
 
 
-def _spans_decades(values: pd.Series) -> bool:
+def spans_decades(values: pd.Series) -> bool:
+    """Return True if an axis of these values is better logarithmic."""
     positive = values[values > 0]
     spans = len(positive) == len(values) and float(positive.max()) >= 20 * float(positive.min())
     return bool(spans)
 
 
-def _label(loss: str) -> str:
+def label(loss: str) -> str:
+    """Return the label of an axis of a loss."""
     units = "" if loss.endswith("error") else ", units of the labels"
     return LOSS_WORDS[loss] + units
 

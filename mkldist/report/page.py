@@ -13,8 +13,15 @@ from mkldist.analysis.comparison import ranks_of
 from mkldist.durable import make_folder, write_file, writing
 from mkldist.report.charts import Chart
 from mkldist.report.comparison_words import SIZES_SHARE
+from mkldist.report.convergence_figures import convergence_charts
 from mkldist.report.facts import Facts
-from mkldist.report.loss_figures import kernel_number_charts, path_charts, rank_chart
+from mkldist.report.learning_figures import learning_charts
+from mkldist.report.loss_figures import (
+    kernel_number_charts,
+    objective_charts,
+    path_charts,
+    rank_chart,
+)
 from mkldist.report.scaling_study import exponents_table, growth_cautions
 from mkldist.report.tables import (
     Table,
@@ -26,7 +33,7 @@ from mkldist.report.tables import (
     results_table,
     stability_table,
 )
-from mkldist.report.time_figures import convergence_charts, scaling_charts
+from mkldist.report.time_figures import scaling_charts
 from mkldist.report.weight_figures import weight_charts
 from mkldist.report.words import Caution, cautions, headline
 from mkldist.spec.values import toml_text
@@ -98,6 +105,11 @@ class Page:
         """All figures."""
         return [chart for section in self.sections for chart in section.charts]
 
+    @property
+    def tables(self) -> list[Table]:
+        """All tables with rows."""
+        return [table for section in self.sections for table in section.tables if table.rows]
+
     def html(self) -> str:
         """Return the page, which needs no other file."""
         from jinja2 import Environment, StrictUndefined
@@ -122,7 +134,7 @@ def write_report(results: Path, page: Path, figures: Path | None = None) -> Page
     page : Path
         The file.
     figures : Path, optional
-        Folder for each figure as PDF, SVG, PNG and CSV.
+        Folder for each figure as PDF, SVG, PNG and CSV, and each table as CSV.
 
     Raises
     ------
@@ -139,6 +151,8 @@ def write_report(results: Path, page: Path, figures: Path | None = None) -> Page
             make_folder(figures)
             for chart in report.charts:
                 chart.write(figures)
+            for table in report.tables:
+                table.write(figures)
     return report
 
 
@@ -150,13 +164,18 @@ def made_page(facts: Facts) -> Page:
         _results(facts),
         _comparison(facts),
         _settings(facts),
-        Section("paths", "Along the hyperparameters", charts=path_charts(facts)),
+        Section(
+            "paths",
+            "Along the hyperparameters",
+            charts=[*path_charts(facts), *objective_charts(facts)],
+        ),
         _weights(facts),
         Section(
             "kernel-numbers",
             "Accuracy against number of kernels",
             charts=kernel_number_charts(facts),
         ),
+        Section("learning", "Learning curves", charts=learning_charts(facts)),
         Section("convergence", "Convergence", charts=convergence_charts(facts)),
         _time(facts),
         _failures(facts),
@@ -261,8 +280,9 @@ def _failures(facts: Facts) -> Section:
     return Section(
         "failures",
         "Failed runs",
-        f"The same command runs them again: mkldist sweep {facts.status.name}.toml",
+        "The command below repeats them; give it the same --set as before.",
         [failures_table(facts)],
+        code=facts.retry_command if facts.status.failed else "",
     )
 
 

@@ -33,7 +33,7 @@ from mkldist.solvers.base import STATIONARITY
 from mkldist.solvers.trace import ACTIVE_THRESHOLD, N_LARGEST
 from mkldist.spec.kinds import Task
 
-LAYOUT_VERSION = 4
+LAYOUT_VERSION = 5
 GAP_DEFINITION = (
     "gap = |objective - dual_objective| / |objective|; objective is the primal value of the "
     "returned point and dual_objective a lower bound of the optimum, both in float64"
@@ -257,6 +257,7 @@ SCALARS = (
 )
 TRACES = (
     Variable("seconds", "s", "the run's own time and share of the passes", dims=(ITERATION,)),
+    Variable("passes", "1", "how often the requests had read the whole bank", dims=(ITERATION,)),
     Variable("objective", "1", "best primal value so far", dims=(ITERATION,)),
     Variable("dual_objective", "1", "best lower bound so far", dims=(ITERATION,)),
     Variable("gap", "1", "relative duality gap", dims=(ITERATION,)),

@@ -15,11 +15,17 @@ class Clock:
     charges it with the solver's share of each pass.  A time limit and a reported time therefore
     mean the same for a solver that runs alone and for one that runs beside a hundred others.  The
     clock stands still while its thread compiles functions.
+
+    Attributes
+    ----------
+    passes : int
+        How often the solver's requests have read the whole bank, as the driver counts.
     """
 
     def __init__(self) -> None:
         self._spent, self._since = 0.0, working_time()
         self._running = True
+        self.passes = 0
 
     @property
     def elapsed(self) -> float:

@@ -225,6 +225,7 @@ class _Runner:
         self._job.problem.clock.resume()
         try:
             self._count.count(self._send(reply))
+            self._job.problem.clock.passes = self._count.passes
             self._rounds += 1
         except StopIteration as end:
             outcome = self._counted(end.value)

@@ -29,7 +29,7 @@ class Trace:
     enabled : bool
         Record nothing if False.
     clock : Clock
-        Clock of the solver's time.
+        Clock of the solver's time, and its count of passes.
     spread : callable, optional
         Turns weights of the solver's kernels into those of the bank's, see
         :attr:`mkldist.solvers.base.Problem.spread`.
@@ -39,7 +39,7 @@ class Trace:
         self, enabled: bool, clock: Clock, spread: Callable[[Floats], Floats] | None = None
     ) -> None:
         self._enabled, self._clock, self._spread = enabled, clock, spread
-        self._rows: list[tuple[float, float, float, float]] = []
+        self._rows: list[tuple[float, float, float, float, float]] = []
         self._largest: list[tuple[npt.NDArray[np.intp], Floats]] = []
 
     def record(self, objective: float, dual_objective: float, weights: Floats) -> None:
@@ -57,7 +57,8 @@ class Trace:
         if self._spread is not None:
             weights = self._spread(weights)
         active = float((weights > ACTIVE_THRESHOLD).sum())
-        self._rows.append((self._clock.elapsed, objective, dual_objective, active))
+        clock = self._clock
+        self._rows.append((clock.elapsed, clock.passes, objective, dual_objective, active))
         count = min(N_LARGEST, len(weights))
         top = np.argpartition(-weights, count - 1)[:count]
         top = top[np.argsort(-weights[top], kind="stable")]
@@ -83,16 +84,17 @@ class Trace:
         Returns
         -------
         dict of str to array
-            ``seconds``, ``objective``, ``dual_objective``, ``gap`` (relative), ``active_kernels``,
-            all (T,) for T iterations; ``largest_kernels`` (indices) and ``largest_weights``, both
-            (T, min(M, 5)), largest first.
+            ``seconds``, ``passes``, ``objective``, ``dual_objective``, ``gap`` (relative),
+            ``active_kernels``, all (T,) for T iterations; ``largest_kernels`` (indices) and
+            ``largest_weights``, both (T, min(M, 5)), largest first.
         """
         if not self._rows:
             return {}
-        seconds, objective, dual, active = np.array(self._rows).T
+        seconds, passes, objective, dual, active = np.array(self._rows).T
         gaps = np.array([relative_gap(p, d) for p, d in zip(objective, dual, strict=True)])
         return {
             "seconds": seconds,
+            "passes": passes,
             "objective": objective,
             "dual_objective": dual,
             "gap": gaps if certified else np.full(len(gaps), np.nan),

@@ -1,4 +1,4 @@
-"""The page in a browser; `charts`, `loss_figures`, `weight_figures` and `time_figures`."""
+"""A browser; `loss_figures`, `weight_figures` and `time_figures`; `charts` beneath them all."""
 
 from __future__ import annotations
 
@@ -15,13 +15,16 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from mkldist.report.loss_figures import kernel_number_charts, path_charts
+from mkldist.report.convergence_figures import convergence_charts
+from mkldist.report.learning_figures import learning_charts
+from mkldist.report.loss_figures import objective_charts, path_charts
 from mkldist.report.page import Page, Section, made_page
-from mkldist.report.time_figures import convergence_charts, scaling_charts
+from mkldist.report.time_figures import scaling_charts
 from mkldist.report.weight_figures import weight_charts
 from tests.analysis.studies import study
 from tests.report.studies import facts_of
 
+COLUMN = 3.5  # inches, of a paper in two columns
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
 
 
@@ -104,16 +107,18 @@ def test_a_figure_draws_its_data(finished):
 
 
 def test_letters_are_legible_in_print(finished):
-    for chart in [*path_charts(finished), *kernel_number_charts(finished)]:
+    for chart in made_page(finished).charts:
+        (width,) = re.findall(r'viewBox="0 0 ([\d.]+) ', chart.svg())
+        assert float(width) <= 72 * COLUMN
         sizes = [float(size) for size in re.findall(r"font:[^;\"]*?([\d.]+)px", chart.svg())]
         sizes += [float(size) for size in re.findall(r"font-size: ([\d.]+)px", chart.svg())]
         assert sizes
-        assert min(sizes) >= 7.0  # points at the figure's width
+        assert min(sizes) >= 7.0
 
 
 def test_figures_of_weights_sum_to_the_weights(finished):
     for chart in weight_charts(finished):
-        if chart.name.startswith("widths"):
+        if chart.name.startswith(("widths", "single-kernels")):  # of seven kernels, all are shown
             sums = chart.data.groupby("method")["share"].sum()
             assert sums.to_numpy() == pytest.approx(1.0)
 
@@ -145,6 +150,22 @@ def weights_on(n_kernels: int) -> xr.DataArray:
 def test_a_sweep_without_traces_or_sizes_has_no_such_figures(finished):
     assert convergence_charts(finished) == []
     assert scaling_charts(finished) == []
+    assert learning_charts(finished) == []
+
+
+def test_objectives_along_C_are_the_means_of_the_runs(finished):
+    (chart,) = objective_charts(finished)
+    runs = finished.runs[finished.runs["method"] == "level"]
+    drawn = chart.data[chart.data["method"] == "level"].set_index("C")
+    for C, some in runs.groupby("C"):
+        assert drawn.loc[C, "objective"] == pytest.approx(np.mean(some["objective"]))
+        assert drawn.loc[C, "lower_bound"] <= drawn.loc[C, "objective"]
+    assert "objective" in chart.svg()
+
+
+def test_failed_runs_come_with_the_command_that_repeats_them(page):
+    (section,) = [section for section in page.sections if section.name == "failures"]
+    assert section.code == "mkldist sweep made-up.toml --retry-failed"
 
 
 def test_figures_are_written_in_every_format(finished, tmp_path):

@@ -28,11 +28,15 @@ def test_a_trace_that_is_not_asked_for_is_empty():
 
 
 def test_rows_are_iterations():
-    trace = Trace(True, SlowClock())
+    clock = SlowClock()
+    trace = Trace(True, clock)
+    clock.passes = 3
     trace.record(4.0, 1.0, np.array([0.0, 0.0005, 0.4, 0.1, 0.3, 0.1995, 0.0]))
+    clock.passes = 5
     trace.record(2.0, 2.0, np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]))
     arrays = trace.arrays()
     assert arrays["seconds"].tolist() == [2.0, 4.0]
+    assert arrays["passes"].tolist() == [3, 5]
     assert arrays["objective"].tolist() == [4.0, 2.0]
     assert arrays["dual_objective"].tolist() == [1.0, 2.0]
     assert arrays["gap"] == pytest.approx([0.75, 0.0])
