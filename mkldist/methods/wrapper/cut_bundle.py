@@ -33,6 +33,7 @@ from mkldist.methods.wrapper.bounds import WeightedMachine, WrapperBounds
 from mkldist.methods.wrapper.dual_cuts import CutsMinimum, DualCuts, highest_bounds
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.solvers.base import Problem, Solution, StopReason
+from mkldist.solvers.bounds import Own
 from mkldist.solvers.solver_params import SolverParams
 from mkldist.solvers.working_set import WorkingSet, solved
 
@@ -227,6 +228,7 @@ def solve_machine(bundle: Bundle, K: Floats, weights: Floats) -> SvmSolution:
     """Solve the machine on the combined kernel K (n, n) of weights (M,): an upper bound."""
     svm = bundle.machine(K)
     bundle.bounds.improve_upper(WeightedMachine(weights, svm), svm.objective)
+    bundle.bounds.own = Own(svm.objective)
     return svm
 
 
@@ -266,6 +268,7 @@ def certify(
     gap = deciding_gap(bounds.upper, bundle.restricted_lower, svm, q, by_iterate=by_iterate)
     if kernels.everything:
         bounds.improve_lower(bundle.restricted_lower)
+        bounds.own = Own(svm.objective, svm.dual_value(float(q.max())))
         return gap
     if gap.value > solved(bundle.tol, bundle.gap_of_pass):
         return Gap(math.inf)
@@ -277,6 +280,7 @@ def certify(
     largest = [(own.height, float(own.largest_q.max()))]
     if by_iterate:
         largest.append((svm.height, float(q_all[:, 1].max()) + svm.rounding.of_form))
+        bounds.own = Own(svm.objective, svm.dual_value(float(q_all[:, 1].max())))
     bounds.improve_lower(float(highest_bounds(*np.array(largest).T).max()))
     gap = deciding_gap(bounds.upper, bounds.lower, svm, q_all[:, -1], by_iterate=by_iterate)
     bundle.gap_of_pass = gap.value

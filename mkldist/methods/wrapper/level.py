@@ -135,10 +135,8 @@ def _plain(problem: Problem, params: LevelParams) -> Steps:
         g.add(points[-1].height, -0.5 * points[-1].largest_q)
         # Step 5, (6): the bounds min_p g^i(p) and the least primal value, and their gap.
         minimum = g.minimum()
-        bounds.improve_lower(minimum.bound)
-        bounds.improve_upper(WeightedMachine(p, svm), svm.objective)
+        bounds.update(p, svm, svm.objective, svm.dual_value(float(q.max())), minimum.bound)
         gap = deciding_gap(bounds.upper, bounds.lower, svm, q, by_iterate=by_iterate)
-        bounds.record(p)
         # Step 8: stop.
         stalled = standstill.after(bounds.width)
         stop = reason_to_stop(problem, params, gap.value, stalled=stalled)

@@ -115,7 +115,8 @@ def _plain(problem: Problem, params: SilpParams) -> Steps:
         optimum = programme.minimum()
         # Stop by the bounds -theta^{t+1} and min_r J(beta^r).
         before = bounds.lower
-        bounds.update(beta, svm, svm.objective, optimum.bound)
+        dual = svm.dual_value(float(q.max()))
+        bounds.update(beta, svm, svm.objective, dual, optimum.bound)
         stalled = stands_still(beta, optimum.columns, before, bounds.lower, bounds.upper)
         stop = reason_to_stop(problem, params, bounds.gap, stalled=stalled)
         if stop is not None:
