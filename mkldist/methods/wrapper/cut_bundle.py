@@ -45,7 +45,7 @@ PLAIN_CUTS = 110  # vectors (M,) of the cuts of all kernels that a plain run is 
 class BundleParams(SolverParams):
     """Parameters that the cutting-plane methods share."""
 
-    steers: ClassVar[tuple[str, ...]] = ("acceleration",)
+    steers: ClassVar[tuple[str, ...]] = ("acceleration", "stop")
 
     C: float = Field(
         100.0,
@@ -55,6 +55,10 @@ class BundleParams(SolverParams):
     )
     acceleration: Literal["working-set", "none"] = Field(
         "working-set", description="none: every iteration visits all kernels, as in the paper"
+    )
+    stop: Literal["bounds", "point"] = Field(
+        "bounds",
+        description="gap that must reach tol: the bounds', or the iterate's as in Xu et al. 2008",
     )
 
 
@@ -319,11 +323,8 @@ def deciding_gap(
     return Gap(min(of_iterate, BOUNDS_FACTOR * of_bounds), of_iterate)
 
 
-def bundle_solution(
-    bundle: Bundle, stop: StopReason, point: WeightedMachine | None = None
-) -> Solution:
-    """Return the best weights met, or those of `point`, and their certificate."""
-    best = bundle.bounds.best if point is None else point
+def bundle_solution(bundle: Bundle, stop: StopReason, best: WeightedMachine) -> Solution:
+    """Return weights with their machine, their certificate, and the state for a path."""
     binding = [_point(bundle, j) for j in np.flatnonzero(bundle.model.shares).tolist()]
     state = BundleState(best.weights, bundle.kernels.kernels, binding, best.svm.alpha)
     return bundle.bounds.solution_at(best, best.svm.objective, stop, state=state)

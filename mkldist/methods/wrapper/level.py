@@ -36,7 +36,7 @@ at p.
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -71,14 +71,10 @@ LEVEL_SLACK = 1e-3  # violation of the level that may remain, of the distance of
 class LevelParams(BundleParams):
     """Parameters of the Level method."""
 
-    steers: ClassVar[tuple[str, ...]] = ("far", "near", "stop")
+    steers: ClassVar[tuple[str, ...]] = ("far", "near")
 
     far: float = Field(0.9, gt=0, lt=1, description="level's share of the upper bound at first")
     near: float = Field(0.8, gt=0, lt=1, description="that share once the gap is below 1 %")
-    stop: Literal["bounds", "point"] = Field(
-        "bounds",
-        description="gap that must reach tol: the bounds', or the iterate's as in the paper",
-    )
 
 
 def solve(problem: Problem, params: LevelParams) -> Steps:
