@@ -141,6 +141,10 @@ class _Planner:
     def _searches(self) -> bool:
         return any(grid.space for grid in self.grids.values())
 
+    def _keys_on(self, bank: BankSpec) -> list[str]:
+        """Return the keys of the methods that run on a bank."""
+        return [method.key for method in self.spec.methods if method.runs_on(bank)]
+
     @cached_property
     def _sharing(self) -> frozenset[str]:
         """Keys of the methods whose classes are to share kernel weights."""
@@ -171,11 +175,12 @@ class _Planner:
         self, bank: BankPlan, facts: DatasetFacts, groups: Sequence[Sequence[int]]
     ) -> Iterator[BatchPlan]:
         """Yield the batches of a bank: all methods and parameters of some splits."""
+        keys = self._keys_on(bank.spec)
         for splits in groups:
             runs = tuple(
                 run
                 for split in splits
-                for key in self.grids
+                for key in keys
                 for run in self._runs(bank, facts, split, key)
             )
             yield _batch(bank.id, runs)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from mkldist.data.dataset import Dataset
-from mkldist.errors import SpecError
+from mkldist.errors import SpecError, nearest
 from mkldist.methods.registry import METHODS, methods_for
 from mkldist.solvers.parameters import MethodGrid
 from mkldist.solvers.refusals import ProblemFacts, Refusal, one_of
@@ -83,6 +83,39 @@ def check_graph_has_use(spec: SweepSpec) -> None:
             f"{refusal.expected}, or {refusal.others}: {one_of(methods_for(problem))}",
             "Remove it, or add such a method",
         )
+
+
+def check_banks(spec: SweepSpec) -> None:
+    """Refuse methods on banks that are not there, and banks on which no method runs.
+
+    Parameters
+    ----------
+    spec : SweepSpec
+        The sweep.
+
+    Raises
+    ------
+    mkldist.errors.SpecError
+        Naming the first.
+    """
+    names = list(dict.fromkeys(n for bank in spec.sized_banks for n in (bank.series, bank.label)))
+    for entry in spec.methods:
+        for name in entry.banks or ():
+            if name not in names:
+                raise SpecError(
+                    f"methods.{entry.key}.banks",
+                    f"the unknown bank {name!r}",
+                    f"names of [[banks]]: {', '.join(names)}",
+                    nearest(name, names),
+                )
+    for bank in spec.sized_banks:
+        if not any(entry.runs_on(bank) for entry in spec.methods):
+            raise SpecError(
+                f"banks.{bank.label}",
+                "a bank on which no method runs",
+                f"a method without banks, or one whose banks hold {bank.label!r}",
+                "Remove it, or add it to the banks of a method",
+            )
 
 
 def check_labels(grids: Mapping[str, MethodGrid], dataset: Dataset) -> None:

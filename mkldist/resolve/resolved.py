@@ -29,6 +29,7 @@ from mkldist.planning.facts import BankFacts, DatasetFacts
 from mkldist.resolve.figure_check import check_figures
 from mkldist.resolve.graph_check import check_graph
 from mkldist.resolve.method_check import (
+    check_banks,
     check_graph_has_use,
     check_labels,
     check_method,
@@ -136,6 +137,7 @@ def resolve(
     check_search(spec)
     grids = resolve_methods(spec)
     check_graph_has_use(spec)
+    check_banks(spec)
     datasets, facts, banks, kernels = {}, {}, {}, {}
     for written in spec.datasets:
         read = _read(spec, written, grids, data_dirs, base, given.get(written.name))

@@ -13,6 +13,7 @@ from mkldist.results.schema import (
     CLASS_SCORES,
     CLASS_VALUES,
     CONVERGENCE,
+    OWN_TRACES,
     RUN_ID,
     SCALARS,
     SCORES,
@@ -132,7 +133,10 @@ def check(node: xr.DataTree, where: str) -> None:
     given = (variable for variable in (*scores, *vectors) if variable.name in variables)
     _check_variables(variables, (*node_variables(kind), *given), dims, where)
     if CONVERGENCE in node.children:
-        _check_variables(node[CONVERGENCE].variables, kind.traces, dims, f"{where}/{CONVERGENCE}")
+        traces = node[CONVERGENCE].variables
+        later = {variable.name for variable in OWN_TRACES} - set(traces)
+        wanted = (variable for variable in kind.traces if variable.name not in later)
+        _check_variables(traces, wanted, dims, f"{where}/{CONVERGENCE}")
 
 
 def task_of(node: xr.DataTree) -> Task:

@@ -255,12 +255,26 @@ SCALARS = (
     Variable("passes", "1", "how often the requests read the whole bank"),
     Variable("combines", "1", "combined Gram matrices asked for"),
 )
+OWN_TRACES = (
+    Variable(
+        "iterate_objective", "1", "primal value at the iteration's own point", dims=(ITERATION,)
+    ),
+    Variable(
+        "iterate_gap",
+        "1",
+        "relative gap of the iteration's own point; NaN where the iteration visited only some of "
+        "the kernels",
+        dims=(ITERATION,),
+    ),
+)
+"""Traces of the iterates themselves, which oscillate; results of before lack them."""
 TRACES = (
     Variable("seconds", "s", "the run's own time and share of the passes", dims=(ITERATION,)),
     Variable("passes", "1", "how often the requests had read the whole bank", dims=(ITERATION,)),
     Variable("objective", "1", "best primal value so far", dims=(ITERATION,)),
     Variable("dual_objective", "1", "best lower bound so far", dims=(ITERATION,)),
     Variable("gap", "1", "relative duality gap", dims=(ITERATION,)),
+    *OWN_TRACES,
     Variable(
         "active_kernels",
         "1",

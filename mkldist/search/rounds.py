@@ -83,11 +83,11 @@ class Rounds:
             return {}
         seed = self.spec.seed if search.seed is None else search.seed
         return {
-            (dataset.name, bank.label, key, split): Study(grid.space, search, seed, self._ask)
+            (dataset.name, bank.label, method.key, split): Study(space, search, seed, self._ask)
             for dataset in self.spec.sized_datasets
             for bank in self.spec.sized_banks
-            for key, grid in self.resolved.grids.items()
-            if grid.space is not None
+            for method in self.spec.methods
+            if method.runs_on(bank) and (space := self.resolved.grids[method.key].space) is not None
             for split in range(self.resolved.facts[dataset.name].n_splits)
         }
 

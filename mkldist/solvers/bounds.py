@@ -4,11 +4,35 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from mkldist.optim.duality_gap import relative_gap
 
 Point = TypeVar("Point")
+
+
+class Own(NamedTuple):
+    """What an iteration found at its own point, better than what was known or not.
+
+    Parameters
+    ----------
+    objective : float
+        Primal value.
+    dual_objective : float
+        Lower bound of the optimum; NaN where the iteration visited only some of the kernels.
+    """
+
+    objective: float
+    dual_objective: float = math.nan
+
+    @property
+    def gap(self) -> float:
+        """Relative gap of the two."""
+        return relative_gap(*self)
+
+
+NOT_MET = Own(math.nan)
+"""Before the first iteration."""
 
 
 @dataclass
@@ -27,6 +51,8 @@ class Bounds(Generic[Point]):
         Relative change of a bound beyond which it counts as better.
     idle : int
         Iterations since a bound became better.
+    own : Own
+        What the last iteration found at its own point.
     """
 
     best: Point
@@ -34,6 +60,7 @@ class Bounds(Generic[Point]):
     upper: float = math.inf
     progress: float = 0.0
     idle: int = 0
+    own: Own = NOT_MET
 
     @property
     def gap(self) -> float:
@@ -61,7 +88,7 @@ class Bounds(Generic[Point]):
 
     def take(self, point: Point, value: float, lower: float) -> None:
         """Take up a point, its value and a lower bound of the optimum, as one iteration."""
-        last_upper, last_lower = self.upper, self.lower
+        last_upper, last_lower, self.own = self.upper, self.lower, Own(value, lower)
         self.improve_upper(point, value)
         self.improve_lower(lower)
         least = self.progress * abs(self.upper)

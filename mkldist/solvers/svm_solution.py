@@ -6,6 +6,7 @@ from mkldist.arrays import Floats
 from mkldist.counters import Counters
 from mkldist.machines.svm import SvmSolution
 from mkldist.solvers.base import Problem, Solution, StopReason
+from mkldist.solvers.bounds import Own
 from mkldist.solvers.solver_params import SolverParams
 from mkldist.solvers.trace import Trace
 
@@ -81,8 +82,8 @@ def fixed_weights_solution(
     complete : bool
         False if the time limit came before the weights were chosen from all kernels.
     """
-    trace = Trace(params.trace, problem.clock)
-    trace.record(svm.objective, svm.dual_objective, kernel_weights)
+    trace, own = Trace(params.trace, problem.clock), Own(svm.objective, svm.dual_objective)
+    trace.record(*own, kernel_weights, own)
     stop = StopReason.CONVERGED if svm.gap <= params.tol else StopReason.STALLED
     if not complete:
         stop = StopReason.TIME_LIMIT

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from mkldist.arrays import Floats
 from mkldist.optim.duality_gap import relative_gap
+from mkldist.solvers.bounds import Own
 from mkldist.solvers.clock import Clock
 
 Arrays = dict[str, npt.NDArray[Any]]
@@ -39,10 +40,10 @@ class Trace:
         self, enabled: bool, clock: Clock, spread: Callable[[Floats], Floats] | None = None
     ) -> None:
         self._enabled, self._clock, self._spread = enabled, clock, spread
-        self._rows: list[tuple[float, float, float, float, float]] = []
+        self._rows: list[tuple[float, ...]] = []
         self._largest: list[tuple[npt.NDArray[np.intp], Floats]] = []
 
-    def record(self, objective: float, dual_objective: float, weights: Floats) -> None:
+    def record(self, objective: float, dual_objective: float, weights: Floats, own: Own) -> None:
         """Add a row for one iteration.
 
         Parameters
@@ -51,6 +52,8 @@ class Trace:
             Best upper and lower bound so far.
         weights : (M,) float64
             Kernel weights of the iteration.
+        own : Own
+            What the iteration found at these weights.
         """
         if not self._enabled:
             return
@@ -58,7 +61,7 @@ class Trace:
             weights = self._spread(weights)
         active = float((weights > ACTIVE_THRESHOLD).sum())
         clock = self._clock
-        self._rows.append((clock.elapsed, clock.passes, objective, dual_objective, active))
+        self._rows.append((clock.elapsed, clock.passes, objective, dual_objective, *own, active))
         count = min(N_LARGEST, len(weights))
         top = np.argpartition(-weights, count - 1)[:count]
         top = top[np.argsort(-weights[top], kind="stable")]
@@ -70,7 +73,8 @@ class Trace:
     ) -> Arrays:
         """Return the trace of a method that ends in one step: one row, or none if not enabled."""
         trace = cls(enabled, clock)
-        trace.record(objective, dual_objective, weights)
+        own = Own(objective, dual_objective)
+        trace.record(*own, weights, own)
         return trace.arrays()
 
     def arrays(self, *, certified: bool = True) -> Arrays:
@@ -84,21 +88,31 @@ class Trace:
         Returns
         -------
         dict of str to array
-            ``seconds``, ``passes``, ``objective``, ``dual_objective``, ``gap`` (relative),
-            ``active_kernels``, all (T,) for T iterations; ``largest_kernels`` (indices) and
+            ``seconds``, ``passes``, ``objective``, ``dual_objective``, ``gap`` (relative) and
+            ``active_kernels``, and of the iteration's own point ``iterate_objective`` and
+            ``iterate_gap``, all (T,) for T iterations; ``largest_kernels`` (indices) and
             ``largest_weights``, both (T, min(M, 5)), largest first.
         """
         if not self._rows:
             return {}
-        seconds, passes, objective, dual, active = np.array(self._rows).T
-        gaps = np.array([relative_gap(p, d) for p, d in zip(objective, dual, strict=True)])
+        seconds, passes, objective, dual, own, own_dual, active = np.array(self._rows).T
         return {
             "seconds": seconds,
             "passes": passes,
             "objective": objective,
             "dual_objective": dual,
-            "gap": gaps if certified else np.full(len(gaps), np.nan),
+            "gap": _gaps(objective, dual, certified=certified),
+            "iterate_objective": own,
+            "iterate_gap": _gaps(own, own_dual, certified=certified),
             "active_kernels": active,
             "largest_kernels": np.array([top for top, _ in self._largest], dtype=np.int64),
             "largest_weights": np.array([weights for _, weights in self._largest]),
         }
+
+
+def _gaps(objective: Floats, dual_objective: Floats, *, certified: bool) -> Floats:
+    """Return the relative gaps of rows (T,), NaN where bounds need not meet."""
+    if not certified:
+        return np.full(len(objective), np.nan)
+    pairs = zip(objective, dual_objective, strict=True)
+    return np.array([relative_gap(upper, lower) for upper, lower in pairs])

@@ -222,6 +222,12 @@ class MethodSpec(BaseModel):
         description="With more than two classes: kernel weights for each class, or one set of "
         "weights for all classes.",
     )
+    banks: Annotated[tuple[str, ...], Strict(False)] | None = Field(
+        None,
+        min_length=1,
+        description="Banks on which the method runs, by name; the name of a list of sizes stands "
+        "for all of them. By default every bank.",
+    )
 
     @property
     def key(self) -> str:
@@ -232,6 +238,10 @@ class MethodSpec(BaseModel):
     def settings(self) -> dict[str, Any]:
         """Parameters of the method as the file gives them, single values or lists."""
         return dict(self.model_extra or {})
+
+    def runs_on(self, bank: BankSpec) -> bool:
+        """Return True if the method runs on a bank."""
+        return self.banks is None or bool({bank.label, bank.series} & {*self.banks})
 
 
 class OutputsSpec(Model):

@@ -183,3 +183,24 @@ def test_an_interrupt_leaves_a_sweep_that_the_same_call_resumes():
     after = record_times(Path("results/mine"))
     assert before.items() <= after.items()
     assert len(after) == 180
+
+
+def test_methods_run_on_their_own_banks_alone():
+    linear = [mkldist.kernels.Linear(features=["all", "each"])]
+    spec = SPEC | {
+        "banks": [*SPEC["banks"], {"name": "linear", "n_kernels": [1, 2], "kernels": linear}],
+        "methods": [
+            {"name": "level", "banks": ["b"]},
+            {"name": "silp", "banks": ["linear-2"]},
+            {"name": "uniform"},
+        ],
+    }
+    tree = mkldist.sweep(spec, {"mine": (X, Y)}, progress=False, workers=0)
+    assert {node.path for node in tree.subtree if "test_error" in node} == {
+        "/mine/b/level",
+        "/mine/b/uniform",
+        "/mine/linear-1/uniform",
+        "/mine/linear-2/silp",
+        "/mine/linear-2/uniform",
+    }
+    assert all(tree["mine/linear-2/silp"].state == "complete")

@@ -175,3 +175,12 @@ def test_memory_and_passes_are_estimated():
     assert isolated.estimated_passes > 2 * shared.estimated_passes > 0
     assert shared.memory_per_worker >= max(b.n_bytes for b in shared.banks)
     assert shared.bank_bytes == sum(b.n_bytes for b in shared.banks)
+
+
+def test_a_method_runs_on_the_banks_that_it_names():
+    methods = [{"name": "level", "banks": ["other"]}, {"name": "majority"}]
+    plan = plan_of(spec_of(methods=methods))
+    every = ids(plan_of())
+    assert ids(plan) == {
+        place: run for place, run in every.items() if "level" not in place or "other" in place
+    }

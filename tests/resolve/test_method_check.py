@@ -6,6 +6,7 @@ import pytest
 
 from mkldist.errors import SpecError
 from mkldist.resolve.method_check import (
+    check_banks,
     check_graph_has_use,
     check_labels,
     check_method,
@@ -102,3 +103,19 @@ def test_losses_of_regression_learn_classes_and_values():
     grids = resolve_methods(sweep('[[methods]]\nname = "spicymkl"\nloss = "squared"\n'))
     for given in (dataset([-1, 1]), dataset([0.5, 2.5], classes=None)):
         check_labels(grids, given)
+
+
+TWO_BANKS = '[[banks]]\nfamily = "do2009"\nn_kernels = [5, 9]\n'
+
+
+def test_banks_of_methods_are_there_and_every_bank_has_a_method():
+    check_banks(sweep(TWO_BANKS + LEVEL))
+    check_banks(sweep(TWO_BANKS + LEVEL + 'banks = ["xu2008", "do2009"]\n'))
+    with pytest.raises(SpecError) as caught:
+        check_banks(sweep(TWO_BANKS + LEVEL + 'banks = ["xu208"]\n'))
+    assert str(caught.value) == (
+        "methods.level.banks: found the unknown bank 'xu208'; expected names of [[banks]]: "
+        "xu2008, do2009, do2009-5, do2009-9. Did you mean 'xu2008'?"
+    )
+    with pytest.raises(SpecError, match=r"^banks\.do2009-9: found a bank on which no method runs"):
+        check_banks(sweep(TWO_BANKS + LEVEL + 'banks = ["xu2008", "do2009-5"]\n'))

@@ -19,7 +19,7 @@ from mkldist.results.export import export
 from mkldist.results.record_format import decode, encode
 from mkldist.results.records import RecordStore, RunRecord
 from mkldist.results.rows import to_frame
-from mkldist.results.schema import N_RANKS, TRACES
+from mkldist.results.schema import N_RANKS, OWN_TRACES, TRACES
 from mkldist.results.tree import open_results, prepare
 from mkldist.results.writer import TreeWriter
 from mkldist.results.zarr_documents import read_root, write_root
@@ -239,3 +239,16 @@ def test_coefficients_of_each_kernel_are_left_in_the_record(tmp_path, store):
     prepare(tmp_path / "results.zarr", plan, made_up_facts(plan), store)
     assert open_results(tmp_path)["heart/level"].coefficients.isnull().all()
     np.testing.assert_array_equal(store.read(run.id).kernel_coefficients, own)
+
+
+def test_trees_of_before_there_were_traces_of_iterates_open(tmp_path, store):
+    path = tmp_path / "results.zarr"
+    prepare(path, PLAN, FACTS, store)
+    later = {variable.name for variable in OWN_TRACES}
+    root = read_root(path)
+    documents = root["consolidated_metadata"]["metadata"]
+    for where in [where for where in documents if where.rpartition("/")[2] in later]:
+        del documents[where]
+    write_root(path, root)
+    traces = open_results(path)["heart/level/convergence"]
+    assert set(traces.data_vars) == {variable.name for variable in TRACES} - later

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mkldist.solvers.bounds import Bounds
+from mkldist.solvers.bounds import Bounds, Own
 
 
 def test_the_best_value_point_and_lower_bound_are_kept():
@@ -37,3 +37,11 @@ def test_a_restart_keeps_the_point_and_forgets_the_lower_bound():
     bounds.take("a", 2.0, 1.9)
     bounds.restart(1.0)
     assert (bounds.best, bounds.upper, bounds.lower, bounds.idle) == ("a", 2.0, 1.0, 0)
+
+
+def test_the_own_values_are_those_of_the_last_point():
+    bounds = Bounds("first")
+    for point, value, lower in (("a", 4.0, 3.0), ("b", 8.0, 2.0)):
+        bounds.take(point, value, lower)
+    assert bounds.own == Own(8.0, 2.0)
+    assert (bounds.own.gap, bounds.gap) == (0.75, 0.25)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from mkldist.solvers.bounds import Own
 from mkldist.solvers.clock import Clock
 from mkldist.solvers.trace import Trace
 
@@ -22,7 +23,7 @@ class SlowClock(Clock):
 
 def test_a_trace_that_is_not_asked_for_is_empty():
     trace = Trace(False, Clock())
-    trace.record(2.0, 1.0, np.ones(3))
+    trace.record(2.0, 1.0, np.ones(3), Own(2.0, 1.0))
     assert trace.arrays() == {}
     assert Trace(True, Clock()).arrays() == {}
 
@@ -31,15 +32,17 @@ def test_rows_are_iterations():
     clock = SlowClock()
     trace = Trace(True, clock)
     clock.passes = 3
-    trace.record(4.0, 1.0, np.array([0.0, 0.0005, 0.4, 0.1, 0.3, 0.1995, 0.0]))
+    trace.record(4.0, 1.0, np.array([0.0, 0.0005, 0.4, 0.1, 0.3, 0.1995, 0.0]), Own(8.0, 1.0))
     clock.passes = 5
-    trace.record(2.0, 2.0, np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]))
+    trace.record(2.0, 2.0, np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]), Own(4.0))
     arrays = trace.arrays()
     assert arrays["seconds"].tolist() == [2.0, 4.0]
     assert arrays["passes"].tolist() == [3, 5]
     assert arrays["objective"].tolist() == [4.0, 2.0]
     assert arrays["dual_objective"].tolist() == [1.0, 2.0]
     assert arrays["gap"] == pytest.approx([0.75, 0.0])
+    assert arrays["iterate_objective"].tolist() == [8.0, 4.0]
+    assert arrays["iterate_gap"] == pytest.approx([0.875, np.nan], nan_ok=True)
     assert arrays["active_kernels"].tolist() == [4, 1]  # a weight of 0.0005 is not active
     assert arrays["largest_kernels"][0].tolist() == [2, 4, 5, 3, 1]
     assert arrays["largest_weights"][0].tolist() == [0.4, 0.3, 0.1995, 0.1, 0.0005]
@@ -48,7 +51,7 @@ def test_rows_are_iterations():
 
 def test_weights_of_groups_are_recorded_as_those_of_their_kernels():
     trace = Trace(True, Clock(), lambda weights: np.repeat(weights, 2))
-    trace.record(4.0, 1.0, np.array([0.0, 0.2, 0.3]))
+    trace.record(4.0, 1.0, np.array([0.0, 0.2, 0.3]), Own(4.0, 1.0))
     arrays = trace.arrays()
     assert arrays["active_kernels"].tolist() == [4]
     assert sorted(arrays["largest_kernels"][0, :4].tolist()) == [2, 3, 4, 5]
@@ -61,3 +64,11 @@ def test_fewer_kernels_than_columns_for_them_are_all_listed():
     assert trace["largest_weights"].tolist() == [[0.75, 0.25]]
     assert len(trace["seconds"]) == 1
     assert Trace.of_one(False, Clock(), 2.0, 1.0, np.ones(2)) == {}
+
+
+def test_bounds_that_need_not_meet_have_no_gap():
+    trace = Trace(True, Clock())
+    trace.record(2.0, 1.0, np.ones(3), Own(3.0, 1.0))
+    arrays = trace.arrays(certified=False)
+    assert np.isnan([arrays["gap"], arrays["iterate_gap"]]).all()
+    assert arrays["iterate_objective"].tolist() == [3.0]

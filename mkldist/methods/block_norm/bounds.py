@@ -33,7 +33,7 @@ from mkldist.methods.block_norm.losses import Loss
 from mkldist.methods.block_norm.regularizers import Regularizer
 from mkldist.optim.form_rounding import EPS, form_rounding
 from mkldist.solvers.base import Solution, StopReason
-from mkldist.solvers.bounds import Bounds
+from mkldist.solvers.bounds import Bounds, Own
 from mkldist.solvers.trace import Trace
 
 NOTHING_SCREENED = {"screened": 0.0, "partial_passes": 0.0}
@@ -170,6 +170,7 @@ class BlockNormBounds(Bounds[Predictor]):
         # sum_i sqrt(K_ii) ||sqrt(K_jj) rho_j||, as for support vector machines, of sum_m w_m K_m
         reach = math.sqrt(len(rho)) * float(w @ self._traces[kernels]) * float(np.abs(rho).max())
         value += EPS * reach * self._loss.steepest(f + bias)
+        self.own = Own(value)
         if value < self.upper:
             weights = np.zeros_like(self.best.weights)
             weights[kernels] = w
@@ -186,6 +187,7 @@ class BlockNormBounds(Bounds[Predictor]):
             Its dual norms, or upper bounds of them, of all kernels that may be active.
         """
         found = dual_value(self._loss, self._regularizer, rho, norms)
+        self.own = Own(self.own.objective, found.value)
         if self.improve_lower(found.value):
             self.dual_point = found.scale * rho
         return found

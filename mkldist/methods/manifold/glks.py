@@ -101,7 +101,7 @@ def _one_at_a_time(problem: Problem, params: SolverParams) -> Steps:
         F = 0.5 * (float(c @ f) + float(rest @ rest))
         bounds.take((d, c, b), F, float(y @ c) - 0.5 * float(c @ c) - 0.5 * float(q.max()))
         counters.outer_iterations += 1
-        trace.record(bounds.upper, bounds.lower, d)
+        trace.record(bounds.upper, bounds.lower, d, bounds.own)
         # Stop if no kernel has a larger form than the mixture: then the bounds meet.
         m = int(q.argmax())
         slope = -0.5 * float(q[m] - d @ q)

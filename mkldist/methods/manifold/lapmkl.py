@@ -66,7 +66,7 @@ from mkldist.solvers.base import (
     StopReason,
     reason_to_stop,
 )
-from mkldist.solvers.bounds import Bounds
+from mkldist.solvers.bounds import Bounds, Own
 from mkldist.solvers.trace import Trace
 
 INNER_SHARE = 1e-2  # of tol: the error of dF/dd is of the order of the root of the machine's gap
@@ -143,8 +143,9 @@ def alternate(problem: Problem, params: LapMKLParams) -> Steps:
         better = bounds.upper - value > PROGRESS * value or stationarity < 0.5 * last
         patience = PATIENCE if better else patience - 1
         bounds.improve_upper(at, value)
+        bounds.own = Own(value)
         counters.outer_iterations += 1
-        trace.record(bounds.upper, bounds.lower, at.d)
+        trace.record(bounds.upper, bounds.lower, at.d, bounds.own)
         stop = reason_to_stop(problem, params, stationarity, stalled=patience == 0)
         if stop is not None or iteration == params.max_iter:
             break

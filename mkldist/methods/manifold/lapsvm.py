@@ -228,7 +228,7 @@ class Run:
         bounds, counters, params = self.bounds, self.counters, self.params
         bounds.take(z, z.value + z.rounding, lower)
         counters.outer_iterations += 1
-        self.trace.record(bounds.upper, bounds.lower, self.weights)
+        self.trace.record(bounds.upper, bounds.lower, self.weights, bounds.own)
         stop = reason_to_stop(self.problem, params, bounds.gap, stalled=bounds.idle >= PATIENCE)
         if stop is None and counters.outer_iterations >= params.max_iter:
             return StopReason.MAX_ITER

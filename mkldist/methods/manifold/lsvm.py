@@ -60,8 +60,6 @@ def solve(problem: Problem, params: LSVMParams) -> Steps:
     found = machines(K)
     ambient = params.gamma_a * float((found.a * (K @ found.a)).sum())
     lower = max(found.gain - found.roughness - ambient, 0.0)
-    trace = Trace(params.trace, problem.clock)
-    trace.record(found.value, lower, weights)
     met = relative_gap(found.value, lower) <= params.tol
     coefficients, bias, beta = found.by_class(single=problem.y.ndim == 1)
     return Solution(
@@ -73,7 +71,7 @@ def solve(problem: Problem, params: LSVMParams) -> Steps:
         dual_objective=lower,
         stop_reason=StopReason.CONVERGED if met else StopReason.STALLED,
         counters=counters,
-        trace=trace.arrays(),
+        trace=Trace.of_one(params.trace, problem.clock, found.value, lower, weights),
     )
 
 

@@ -120,7 +120,7 @@ def solve(problem: Problem, params: MKLSVMParams) -> Steps:
         J = machines.value + params.gamma_sigma * float(d @ d)
         bounds.take(_Point(machines, d), J, _best_on_ray(machines, t, params.gamma_sigma).value)
         counters.outer_iterations += 1
-        trace.record(bounds.upper, bounds.lower, d)
+        trace.record(bounds.upper, bounds.lower, d, bounds.own)
         stop = reason_to_stop(problem, params, bounds.gap, stalled=bounds.idle >= PATIENCE)
         if stop is not None:
             break

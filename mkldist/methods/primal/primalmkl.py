@@ -133,7 +133,7 @@ def alternate(problem: Problem, params: PrimalMKLParams) -> Steps:
         value = dual_value(machine, weights, r, now.z.b, forms.q)
         bounds.take(Best(now.d, now.z), now.z.value, value)
         counters.outer_iterations += 1
-        trace.record(bounds.upper, bounds.lower, now.d)
+        trace.record(bounds.upper, bounds.lower, now.d, bounds.own)
         stop = reason_to_stop(problem, params, bounds.gap, stalled=bounds.idle >= PATIENCE)
         if stop is not None or iteration == params.max_iter:
             break

@@ -29,7 +29,7 @@ from mkldist.methods.primal.steps import Iterate, d_step, z_step
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.optim.lp_ball import WeightSet
 from mkldist.solvers.base import Problem, Solution, Steps, StopReason, reason_to_stop
-from mkldist.solvers.bounds import Bounds
+from mkldist.solvers.bounds import Bounds, Own
 from mkldist.solvers.screening import Candidates, distance_to_optimum
 from mkldist.solvers.trace import Trace
 from mkldist.solvers.working_set import WorkingSet, solved
@@ -141,7 +141,7 @@ def solve_on_working_set(problem: Problem, params: PrimalMKLParams) -> Steps:
                 on_set.restart(passes.lower)
         gap = relative_gap(on_set.upper, passes.lower)
         counters.outer_iterations += 1
-        trace.record(on_set.upper, passes.lower, kernels.spread(now.d))
+        trace.record(on_set.upper, passes.lower, kernels.spread(now.d), Own(now.z.value))
         stop = reason_to_stop(problem, params, gap, stalled=on_set.idle >= PATIENCE)
         if stop is not None or iteration == params.max_iter:
             break

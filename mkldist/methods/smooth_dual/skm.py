@@ -117,7 +117,7 @@ def solve(problem: Problem, params: SkmParams) -> Steps:
         if stage.stuck:  # the weights are good, but e magnifies errors of q by 1/a^2
             yield from _bounds_by_svm(predictor.d, svm_at, bounds, counters)
         counters.outer_iterations += 1
-        trace.record(bounds.upper, bounds.lower, predictor.d)
+        trace.record(bounds.upper, bounds.lower, predictor.d, bounds.own)
         stop = reason_to_stop(problem, params, bounds.gap, stalled=bounds.idle >= PATIENCE)
         if stop is not None:
             break

@@ -96,7 +96,7 @@ def solve(problem: Problem, params: SmoMklParams) -> Steps:
         bounds.take(predictor, upper, lower)
         gap = relative_gap(upper, lower)
         counters.outer_iterations += 1
-        trace.record(bounds.upper, bounds.lower, d)
+        trace.record(bounds.upper, bounds.lower, d, bounds.own)
         stop = reason_to_stop(problem, params, bounds.gap, stalled=bounds.idle >= PATIENCE)
         if stop is not None:
             break

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ from mkldist.arrays import Floats
 from mkldist.counters import Counters
 from mkldist.machines.svm import SvmSolution
 from mkldist.solvers.base import Problem, Solution, StopReason
-from mkldist.solvers.bounds import Bounds
+from mkldist.solvers.bounds import Bounds, Own
 from mkldist.solvers.solver_params import SolverParams
 from mkldist.solvers.svm_solution import svm_solution
 from mkldist.solvers.trace import Trace
@@ -41,7 +42,14 @@ class WrapperBounds(Bounds[WeightedMachine]):
         self._counters = counters
         self._trace = Trace(params.trace, problem.clock, problem.spread)
 
-    def update(self, weights: Floats, svm: SvmSolution, objective: float, lower: float) -> None:
+    def update(
+        self,
+        weights: Floats,
+        svm: SvmSolution,
+        objective: float,
+        lower: float,
+        of_cuts: float = -math.inf,
+    ) -> None:
         """Keep the bounds of an iteration where they are the best so far, and record it.
 
         Parameters
@@ -53,15 +61,18 @@ class WrapperBounds(Bounds[WeightedMachine]):
         objective : float
             Value of the method's objective there, an upper bound.
         lower : float
-            Lower bound that the iteration found.
+            Lower bound by the iteration's own dual variables.
+        of_cuts : float
+            Lower bound by the cuts of this iteration and those before.
         """
-        self.take(WeightedMachine(weights, svm), objective, lower)
+        self.take(WeightedMachine(weights, svm), objective, max(lower, of_cuts))
+        self.own = Own(objective, lower)
         self.record(weights)
 
     def record(self, weights: Floats) -> None:
         """Count an outer iteration at weights (M,), and add it to the trace."""
         self._counters.outer_iterations += 1
-        self._trace.record(self.upper, self.lower, weights)
+        self._trace.record(self.upper, self.lower, weights, self.own)
 
     def solution(
         self, stop: StopReason, extra: dict[str, float] | None = None, state: object = None

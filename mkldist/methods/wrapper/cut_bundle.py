@@ -33,6 +33,7 @@ from mkldist.methods.wrapper.bounds import WeightedMachine, WrapperBounds
 from mkldist.methods.wrapper.dual_cuts import CutsMinimum, DualCuts, highest_bounds
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.solvers.base import Problem, Solution, StopReason
+from mkldist.solvers.bounds import Own
 from mkldist.solvers.solver_params import SolverParams
 from mkldist.solvers.working_set import WorkingSet, solved
 
@@ -44,7 +45,7 @@ PLAIN_CUTS = 110  # vectors (M,) of the cuts of all kernels that a plain run is 
 class BundleParams(SolverParams):
     """Parameters that the cutting-plane methods share."""
 
-    steers: ClassVar[tuple[str, ...]] = ("acceleration",)
+    steers: ClassVar[tuple[str, ...]] = ("acceleration", "stop")
 
     C: float = Field(
         100.0,
@@ -54,6 +55,10 @@ class BundleParams(SolverParams):
     )
     acceleration: Literal["working-set", "none"] = Field(
         "working-set", description="none: every iteration visits all kernels, as in the paper"
+    )
+    stop: Literal["bounds", "point"] = Field(
+        "bounds",
+        description="gap that must reach tol: the bounds', or the iterate's as in Xu et al. 2008",
     )
 
 
@@ -227,6 +232,7 @@ def solve_machine(bundle: Bundle, K: Floats, weights: Floats) -> SvmSolution:
     """Solve the machine on the combined kernel K (n, n) of weights (M,): an upper bound."""
     svm = bundle.machine(K)
     bundle.bounds.improve_upper(WeightedMachine(weights, svm), svm.objective)
+    bundle.bounds.own = Own(svm.objective)
     return svm
 
 
@@ -266,6 +272,7 @@ def certify(
     gap = deciding_gap(bounds.upper, bundle.restricted_lower, svm, q, by_iterate=by_iterate)
     if kernels.everything:
         bounds.improve_lower(bundle.restricted_lower)
+        bounds.own = Own(svm.objective, svm.dual_value(float(q.max())))
         return gap
     if gap.value > solved(bundle.tol, bundle.gap_of_pass):
         return Gap(math.inf)
@@ -277,6 +284,7 @@ def certify(
     largest = [(own.height, float(own.largest_q.max()))]
     if by_iterate:
         largest.append((svm.height, float(q_all[:, 1].max()) + svm.rounding.of_form))
+        bounds.own = Own(svm.objective, svm.dual_value(float(q_all[:, 1].max())))
     bounds.improve_lower(float(highest_bounds(*np.array(largest).T).max()))
     gap = deciding_gap(bounds.upper, bounds.lower, svm, q_all[:, -1], by_iterate=by_iterate)
     bundle.gap_of_pass = gap.value
@@ -315,11 +323,8 @@ def deciding_gap(
     return Gap(min(of_iterate, BOUNDS_FACTOR * of_bounds), of_iterate)
 
 
-def bundle_solution(
-    bundle: Bundle, stop: StopReason, point: WeightedMachine | None = None
-) -> Solution:
-    """Return the best weights met, or those of `point`, and their certificate."""
-    best = bundle.bounds.best if point is None else point
+def bundle_solution(bundle: Bundle, stop: StopReason, best: WeightedMachine) -> Solution:
+    """Return weights with their machine, their certificate, and the state for a path."""
     binding = [_point(bundle, j) for j in np.flatnonzero(bundle.model.shares).tolist()]
     state = BundleState(best.weights, bundle.kernels.kernels, binding, best.svm.alpha)
     return bundle.bounds.solution_at(best, best.svm.objective, stop, state=state)

@@ -62,7 +62,7 @@ def descend(
         q = q + ridges * float(np.vdot(svm.signed, svm.signed)) + svm.rounding.of_form
         height, gradient = svm.height, -0.5 * q
         dual = height - 0.5 * float(q.max())
-        bounds.update(d, svm, svm.objective, max(dual, kinks.lower_bound(height, gradient)))
+        bounds.update(d, svm, svm.objective, dual, kinks.lower_bound(height, gradient))
         stop = reason_to_stop(problem, params, bounds.gap, stalled=kinks.exhausted)
         if stop is not None:
             return stop

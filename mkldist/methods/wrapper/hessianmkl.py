@@ -95,8 +95,8 @@ def solve(problem: Problem, params: HessianMKLParams) -> Steps:
         q = sum_over_classes((yield Quadratic(at.svm.signed))) + at.svm.rounding.of_form
         height, gradient = at.svm.height, -0.5 * q
         cuts.add(height, gradient)
-        lower = max(height - 0.5 * float(q.max()), cuts.minimum().bound)
-        bounds.update(at.d, at.svm, at.svm.objective, lower)
+        dual = height - 0.5 * float(q.max())
+        bounds.update(at.d, at.svm, at.svm.objective, dual, cuts.minimum().bound)
         stop = reason_to_stop(problem, params, bounds.gap, stalled=newton.stuck)
         if stop is not None:
             break

@@ -158,7 +158,7 @@ def solve(problem: Problem, params: L0MklParams) -> Steps:
         bounds.take(S, S.value, S.lower_bound(float(q.max())))
         counters.outer_iterations += 1
         d = _spread(S, problem.n_kernels)
-        trace.record(S.value, bounds.lower, d)
+        trace.record(S.value, bounds.lower, d, bounds.own)
         stop = reason_to_stop(problem, params, bounds.gap)
         if stop is not None or iteration == params.max_iter:
             break

@@ -36,7 +36,7 @@ at p.
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -71,14 +71,10 @@ LEVEL_SLACK = 1e-3  # violation of the level that may remain, of the distance of
 class LevelParams(BundleParams):
     """Parameters of the Level method."""
 
-    steers: ClassVar[tuple[str, ...]] = ("far", "near", "stop")
+    steers: ClassVar[tuple[str, ...]] = ("far", "near")
 
     far: float = Field(0.9, gt=0, lt=1, description="level's share of the upper bound at first")
     near: float = Field(0.8, gt=0, lt=1, description="that share once the gap is below 1 %")
-    stop: Literal["bounds", "point"] = Field(
-        "bounds",
-        description="gap that must reach tol: the bounds', or the iterate's as in the paper",
-    )
 
 
 def solve(problem: Problem, params: LevelParams) -> Steps:
@@ -135,10 +131,8 @@ def _plain(problem: Problem, params: LevelParams) -> Steps:
         g.add(points[-1].height, -0.5 * points[-1].largest_q)
         # Step 5, (6): the bounds min_p g^i(p) and the least primal value, and their gap.
         minimum = g.minimum()
-        bounds.improve_lower(minimum.bound)
-        bounds.improve_upper(WeightedMachine(p, svm), svm.objective)
+        bounds.update(p, svm, svm.objective, svm.dual_value(float(q.max())), minimum.bound)
         gap = deciding_gap(bounds.upper, bounds.lower, svm, q, by_iterate=by_iterate)
-        bounds.record(p)
         # Step 8: stop.
         stalled = standstill.after(bounds.width)
         stop = reason_to_stop(problem, params, gap.value, stalled=stalled)

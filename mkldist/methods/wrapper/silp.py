@@ -36,7 +36,7 @@ from mkldist.arrays import Floats
 from mkldist.counters import Counters
 from mkldist.gram.requests import Combine, Quadratic
 from mkldist.machines.inner_svm import InnerSvm
-from mkldist.methods.wrapper.bounds import WrapperBounds
+from mkldist.methods.wrapper.bounds import WeightedMachine, WrapperBounds
 from mkldist.methods.wrapper.cut_bundle import (
     BundleParams,
     BundleState,
@@ -45,11 +45,13 @@ from mkldist.methods.wrapper.cut_bundle import (
     begin,
     bundle_solution,
     certify,
+    deciding_gap,
     memory_of_cuts,
     solve_machine,
 )
 from mkldist.optim.cutting_planes import CuttingPlanes
-from mkldist.solvers.base import Method, Problem, Steps, StopReason, reason_to_stop
+from mkldist.optim.duality_gap import relative_gap
+from mkldist.solvers.base import Method, Problem, Steps, reason_at_end, reason_to_stop
 from mkldist.solvers.path import Path
 
 RISING = 0.1  # of the bounds' distance: a lower bound that rises by more is still on its way
@@ -79,7 +81,8 @@ def solve(problem: Problem, params: SilpParams) -> Steps:
     -------
     Solution
         ``objective`` is the least primal value met, ``dual_objective`` the value of the linear
-        programme, evaluated so that rounding leaves it a lower bound.
+        programme, evaluated so that rounding leaves it a lower bound.  With ``stop="point"`` it is
+        as in the Level method.
     """
     if params.acceleration == "none":
         return (yield from _plain(problem, params))
@@ -113,17 +116,21 @@ def _plain(problem: Problem, params: SilpParams) -> Steps:
         points.append(DualPoint(svm.alpha, q, svm.rounding))
         programme.add(points[-1].height, -0.5 * points[-1].largest_q)
         optimum = programme.minimum()
-        # Stop by the bounds -theta^{t+1} and min_r J(beta^r).
+        # Stop by the bounds -theta^{t+1} and min_r J(beta^r), or by the gap of beta^t.
         before = bounds.lower
-        bounds.update(beta, svm, svm.objective, optimum.bound)
+        dual = svm.dual_value(float(q.max()))
+        bounds.update(beta, svm, svm.objective, dual, optimum.bound)
         stalled = stands_still(beta, optimum.columns, before, bounds.lower, bounds.upper)
-        stop = reason_to_stop(problem, params, bounds.gap, stalled=stalled)
+        gap = deciding_gap(bounds.upper, bounds.lower, svm, q, by_iterate=params.stop == "point")
+        stop = reason_to_stop(problem, params, gap.value, stalled=stalled)
         if stop is not None:
             break
         beta = optimum.columns
+    best = WeightedMachine(beta, svm) if gap.of_iterate <= params.tol else bounds.best
     binding = [points[t] for t in np.flatnonzero(optimum.rows)]
-    state = BundleState(bounds.best.weights, np.arange(M), binding, bounds.best.svm.alpha)
-    return bounds.solution(stop or StopReason.MAX_ITER, state=state)
+    state = BundleState(best.weights, np.arange(M), binding, best.svm.alpha)
+    stop = reason_at_end(params, relative_gap(best.svm.objective, bounds.lower), stop)
+    return bounds.solution_at(best, best.svm.objective, stop, state=state)
 
 
 def _accelerated(problem: Problem, params: SilpParams) -> Steps:
@@ -138,16 +145,18 @@ def _accelerated(problem: Problem, params: SilpParams) -> Steps:
         q = yield from kernels.quadratic(svm.signed)
         # The programme on the working set, then its bounds on all kernels.
         add_cut(bundle, DualPoint(svm.alpha, q, svm.rounding))
-        gap = yield from certify(bundle, svm, q)
+        gap = yield from certify(bundle, svm, q, by_iterate=params.stop == "point")
         bounds.record(weights)
-        # Stop by the bounds.
+        # Stop by the bounds, or by the gap of the iterate.
         following = bundle.model.weights  # longer than beta if kernels joined the working set
         stalled = stands_still(beta, following, before, bundle.restricted_lower, bounds.upper)
         stop = reason_to_stop(problem, params, gap.value, stalled=stalled)
         if stop is not None:
             break
         beta = following
-    return bundle_solution(bundle, stop or StopReason.MAX_ITER)
+    best = WeightedMachine(weights, svm) if gap.of_iterate <= params.tol else bounds.best
+    stop = reason_at_end(params, relative_gap(best.svm.objective, bounds.lower), stop)
+    return bundle_solution(bundle, stop, best)
 
 
 def stands_still(

@@ -35,6 +35,14 @@ def test_the_solution_is_the_iteration_of_the_least_objective():
     assert solution.counters.outer_iterations == counters.outer_iterations == 4
     assert solution.trace["objective"].tolist() == [3.0, 2.0, 2.0, 2.0]
     assert solution.trace["dual_objective"].tolist() == [0.5, 0.5, 1.5, 1.5]
+    assert solution.trace["iterate_objective"].tolist() == [3.0, 2.0, 2.5, 2.0]
+    assert solution.trace["iterate_gap"] == pytest.approx([2.5 / 3, 0.875, 0.4, 0.5])
+
+
+def test_a_bound_by_cuts_is_no_bound_of_the_point_itself():
+    kept = bounds(Counters())
+    kept.update(np.ones(4), machine(0.0), 4.0, 1.0, of_cuts=3.0)
+    assert (kept.gap, kept.own.gap) == (0.25, 0.75)
 
 
 def test_updates_are_idle_that_improve_neither_bound():

@@ -88,3 +88,32 @@ def test_the_working_set_leaves_the_optimum_where_it_is_in_fewer_passes():
     assert max(plain.dual_objective, fast.dual_objective) <= min(plain.objective, fast.objective)
     assert plain.counters.passes == plain.counters.outer_iterations + 1  # the first weights too
     assert fast.counters.passes < plain.counters.passes / 5
+
+
+def own_gap(solution, grams):
+    """Return the relative gap of the machine that a solution returns."""
+    beta = solution.coefficients
+    q = np.einsum("i,mij,j->m", beta, grams, beta)
+    return (solution.objective - (np.abs(beta).sum() - 0.5 * q.max())) / solution.objective
+
+
+@pytest.mark.parametrize("acceleration", ["none", "working-set"])
+def test_by_point_it_ends_at_an_iterate_whose_own_gap_is_within_the_tolerance(acceleration):
+    instance, tol = instances.duplicated_kernels(), 0.05
+    settings = {"C": instance.C, "tol": tol, "acceleration": acceleration, "stop": "point"}
+    solution = solve(instance.grams, instance.y, **settings)
+    assert solution.converged
+    assert own_gap(solution, instance.grams) <= tol
+    assert solution.gap > tol / 10  # the bounds alone would not have ended the search
+
+
+@pytest.mark.parametrize("acceleration", ["none", "working-set"])
+def test_much_tighter_bounds_end_it_where_no_iterate_can(acceleration):
+    instance, tol = instances.more_kernels_than_points(), 0.01
+    settings = {"C": instance.C, "tol": tol, "acceleration": acceleration}
+    by_bounds = solve(instance.grams, instance.y, **settings)
+    by_point = solve(instance.grams, instance.y, stop="point", **settings)
+    assert by_point.converged
+    assert own_gap(by_point, instance.grams) > tol
+    assert by_point.gap <= tol / 10
+    assert by_point.counters.outer_iterations > by_bounds.counters.outer_iterations

@@ -174,3 +174,22 @@ def test_time_limit_ends_a_search_that_drops_one_kernel_after_another():
     assert solution.stop_reason is StopReason.TIME_LIMIT
     assert solution.counters.outer_iterations == 2
     assert solution.counters.svm_solves < 10
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("level", {"acceleration": "none"}),
+        ("silp", {"acceleration": "none"}),
+        ("simplemkl", {"curvature": False}),
+        ("hessianmkl", {}),
+    ],
+)
+def test_a_trace_tells_the_iterates_from_the_best_so_far(name, settings):
+    instance = instances.balanced()
+    words = {"C": instance.C, "tol": 1e-3, "trace": True, **settings}
+    trace = solve(name, instance.grams, instance.y, **words).trace
+    own, best = trace["iterate_objective"], trace["objective"]
+    np.testing.assert_allclose(np.minimum.accumulate(own), best, rtol=1e-12)
+    assert (trace["iterate_gap"] >= (own - trace["dual_objective"]) / own - 1e-12).all()
+    assert (own > best).any() == (name in ("level", "silp"))  # these two do not descend
