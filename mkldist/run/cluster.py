@@ -17,6 +17,7 @@ from mkldist.run.cluster_file import ClusterFile, not_started, read_cluster_file
 from mkldist.run.interrupts import delayed_interrupts
 from mkldist.run.scheduler_address import CONNECT_SECONDS, check_answers, no_scheduler
 from mkldist.run.thread_worker import thread_worker
+from mkldist.run.worker_versions import check_versions
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -171,8 +172,8 @@ def connect(
         For a cluster file that cannot be used, both a scheduler and a cluster file, or the port of
         a dashboard with either of them or of another program.
     mkldist.errors.ClusterError
-        When the scheduler does not answer, the cluster does not start, or its workers have no
-        mkldist.
+        When the scheduler does not answer, the cluster does not start, or it has no mkldist or
+        other versions of packages.
     """
     if scheduler and cluster_file:
         raise SpecError("--scheduler and --cluster", "both options", "one of them")
@@ -204,6 +205,8 @@ def connect(
         except (OSError, ValueError, MemoryError) as error:  # the last by lengths of other programs
             raise no_scheduler(scheduler, str(error)) from error
         stack.callback(_close_quietly, client)
+        if scheduler or description:
+            check_versions(client)
         _prepare_workers(client, interruptible=target is scheduler or description is not None)
         yield client
 
