@@ -14,16 +14,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-import pandas as pd
-
-from mkldist.arrays import Floats
-from mkldist.data.dataset import sparse_parts
 from mkldist.data.raw import physical_memory
+from mkldist.estimators.rows import Rows
 from mkldist.gram.recomputed import RecomputedBank
 from mkldist.identity import array_id, content_id
 from mkldist.in_memory.given_kernels import bank_spec
 from mkldist.in_memory.kernel_bank import KernelBank
-from mkldist.kernel_functions.sparse_points import is_sparse
 from mkldist.memory import row_cache_bytes
 
 SHARE_OF_MEMORY = 8  # an eighth of this machine's memory holds banks
@@ -54,14 +50,14 @@ class BankRequest:
     views: Mapping[str, Sequence[int | str]] = field(default_factory=dict)
     gaps: bool = False
 
-    def key(self, X: Floats, names: Sequence[str] | None) -> str:
-        """Return the name of the bank of these kernels on points (n, d) with these features."""
+    def key(self, rows: Rows) -> str:
+        """Return the name of the bank of these kernels on some rows."""
         settings = {"normalisation": self.normalisation, "backend": self.backend}
         spec = bank_spec(self.kernels, **settings).model_dump(mode="json")
         groups = {name: list(map(str, columns)) for name, columns in (self.groups or {}).items()}
         return content_id(
-            points=array_id(*(sparse_parts(X) if is_sparse(X) else [X])),
-            names=None if names is None else list(names),
+            points=array_id(*rows.arrays),
+            names=None if rows.names is None else list(rows.names),
             bank=spec,
             groups=groups,
             views={name: list(map(str, columns)) for name, columns in self.views.items()},
@@ -69,15 +65,16 @@ class BankRequest:
             seed=self.seed,
         )
 
-    def made(self, X: Floats, names: Sequence[str] | None) -> KernelBank:
+    def made(self, rows: Rows) -> KernelBank:
         """Make the bank."""
         return KernelBank(
-            X if names is None or is_sparse(X) else pd.DataFrame(X, columns=list(names)),
+            rows.table(),
             self.kernels,
             normalisation=self.normalisation,
             groups=self.groups,
             views=self.views,
             missing="zero" if self.gaps else "error",
+            texts=() if rows.texts is None else rows.texts.names,
             backend=self.backend,
             seed=self.seed,
         )
@@ -117,30 +114,25 @@ class BankCache:
             return sum(entry.n_bytes for entry in self._entries.values())
 
     @contextmanager
-    def bank(
-        self, request: BankRequest, X: Floats, names: Sequence[str] | None
-    ) -> Iterator[KernelBank]:
+    def bank(self, request: BankRequest, rows: Rows) -> Iterator[KernelBank]:
         """Lend a bank, made unless it is kept; no other thread uses it meanwhile.
 
         Parameters
         ----------
         request : BankRequest
             Its kernels.
-        X : (n, d) float64
+        rows : Rows
             Its points.
-        names : sequence of str, optional
-            Names of the features.
         """
-        key = request.key(X, names)
+        key = request.key(rows)
         with self._lock:
             entry = self._entries.setdefault(key, _Entry())
             self._entries.move_to_end(key)
         try:
             with entry.lock:
                 if entry.bank is None:
-                    entry.bank = request.made(X, names)
-                    arrays = sparse_parts(X) if is_sparse(X) else (X,)
-                    entry.n_bytes = sum(a.nbytes for a in arrays) + _size(entry.bank)
+                    entry.bank = request.made(rows)
+                    entry.n_bytes = sum(a.nbytes for a in rows.arrays) + _size(entry.bank)
                 yield entry.bank
         finally:
             self._shrink(self.limit)

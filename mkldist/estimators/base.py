@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from sklearn.base import BaseEstimator
+from sklearn.utils import check_array, check_X_y
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mkldist.arrays import Floats
 from mkldist.data.dataset import View, absent_of
 from mkldist.data.source_columns import SourceColumns
 from mkldist.data.sparse_features import as_sparse, check_sparse
+from mkldist.data.texts import TextColumns, TextView
 from mkldist.errors import DataError, SpecError, nearest
 from mkldist.estimators.bank_cache import BANKS, BankRequest
 from mkldist.estimators.column_views import check_lacking, column_views
@@ -22,7 +25,9 @@ from mkldist.estimators.exported import exported_preparation
 from mkldist.estimators.fitted import FittedKernels
 from mkldist.estimators.kernel_choice import default_kernels, unit_of
 from mkldist.estimators.preparation import preparation
+from mkldist.estimators.rows import Rows, check_numbers, divided_views
 from mkldist.in_memory.given_kernels import check_groups
+from mkldist.in_memory.given_texts import check_texts, divided, text_names
 from mkldist.in_memory.solve import solve
 from mkldist.kernel_functions.sparse_points import is_sparse
 from mkldist.kernels.families import NAMED_FAMILIES
@@ -30,9 +35,11 @@ from mkldist.kernels.graph import graph_laplacian, graph_spec
 from mkldist.kernels.precomputed import Precomputed
 from mkldist.models.model import Model
 from mkldist.models.outcome import Outcome
+from mkldist.models.used_texts import UsedTexts
 from mkldist.solvers.proximity import proximity_of
 
 UNSCALED = (None, "none")
+LACKING_TEXTS = "Fill them, or name a view of this column in views: its kernels are zero there"
 
 
 class KernelEstimator(BaseEstimator):  # type: ignore[misc]
@@ -48,18 +55,22 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
     missing_views: str
     backend: str
     random_state: int
+    texts: Sequence[str] | None
 
     n_features_in_: int
     classes_: npt.NDArray[Any]
     _precedence: Any
     feature_names_in_: Any
     _linear_by_default = True
-    _views: dict[str, View]
+    _views: dict[str, View]  # blocks of the features of numbers
+    _text_views: dict[str, TextView]
+    _feature_names: tuple[str, ...] | None  # those of numbers
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self._may_lack
-        tags.input_tags.sparse = self.scale in UNSCALED
+        tags.input_tags.sparse = self.scale in UNSCALED and not self.texts
+        tags.input_tags.string = bool(self.texts)
         return tags
 
     @property
@@ -68,28 +79,45 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         zero = self.views is not None and self.missing_views == "zero"
         return zero or self.impute not in (None, "none")
 
-    def _rows(self, X: Any, *, fitted: bool, **given: Any) -> Any:
-        """Return features as float64, and labels where they are given, checked by scikit-learn."""
-        finite: bool | str = "allow-nan" if self._may_lack else True
+    def _rows(self, X: Any, *, fitted: bool = False) -> Rows:
+        """Return rows of float64 and of texts, checked by scikit-learn."""
+        return self._checked(X, fitted=fitted)[0]
+
+    def _labelled_rows(self, X: Any, y: Any, **checks: Any) -> tuple[Rows, Any]:
+        """Return rows and labels to fit, checked by scikit-learn."""
+        return self._checked(X, fitted=False, y=y, **checks)
+
+    def _checked(self, X: Any, *, fitted: bool, **given: Any) -> tuple[Rows, Any]:
+        """Return rows, and labels if they are given."""
+        names, texts = text_names(self.texts), None
         unscaled = self.scale in UNSCALED
         if hasattr(X, "tocsr") and not unscaled:
             found = f"{self.scale!r:.60} for sparse X, which it would fill"
             hint = "Or call X.toarray(), or scale before by MaxAbsScaler in a pipeline"
             raise SpecError("scale", found, "None", hint)
-        _check_numbers(X)
-        return validate_data(
-            self,
-            X,
-            reset=not fitted,
-            dtype=np.float64,
-            ensure_all_finite=finite,
-            accept_sparse="csr" if unscaled else False,
+        if names:
+            validate_data(self, X, reset=not fitted, skip_check_array=True)
+            X, texts = divided(X, names, "X")
+        check_numbers(X)
+        checks = {
+            "dtype": np.float64,
+            "ensure_all_finite": "allow-nan" if self._may_lack else True,
+            "accept_sparse": "csr" if unscaled and not names else False,
             **given,
-        )
+        }
+        if texts is None:
+            found = validate_data(self, X, reset=not fitted, **checks)
+            columns = getattr(self, "feature_names_in_", None)
+        else:
+            columns, check = X.columns, check_X_y if "y" in given else check_array
+            own = X if len(columns) else X.to_numpy(np.float64)
+            found = check(own, ensure_min_features=0, **checks)
+        numbers, y = found if "y" in given else (found, None)
+        return Rows(numbers, None if columns is None else tuple(columns), texts), y
 
     def _fit_problems(
         self,
-        X: Floats,
+        rows: Rows,
         problems: Sequence[Floats],
         settings: Mapping[str, Any],
         *,
@@ -100,7 +128,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : (n, d) float64
+        rows : Rows
             Rows, possibly with missing values.
         problems : sequence of (n,) or (n, k) float64
             Labels of each problem, as the method takes them.
@@ -112,16 +140,19 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             The keys of ``[graph]``, for methods that use one.
         """
         names = getattr(self, "feature_names_in_", None)
-        self._views = column_views(self.views, self.missing_views, self.n_features_in_, names)
-        if is_sparse(X):
-            self.preparation_ = preparation(None, None).fit(X)
+        views = column_views(self.views, self.missing_views, self.n_features_in_, names)
+        all_names = () if names is None else tuple(names)
+        self._views, self._text_views = divided_views(views, all_names, rows.texts)
+        self._feature_names = rows.names
+        self._is_sparse = is_sparse(rows.numbers)
+        if self._is_sparse or not rows.n_features:
+            self.preparation_ = preparation(None, None).fit(rows.numbers)
         else:
-            check_lacking(X, self._views, fitting=True)
-            self.preparation_ = preparation(self.impute, self.scale, self._views).fit(X)
-        self._is_sparse = is_sparse(X)
-        points = self._prepared(X)
-        laplacian = None if graph is None else self._laplacian(points, graph)
-        with BANKS.bank(self._bank_request(points), points, names) as bank:
+            check_lacking(rows.numbers, self._views, fitting=True)
+            self.preparation_ = preparation(self.impute, self.scale, self._views).fit(rows.numbers)
+        points = self._prepared(rows)
+        laplacian = None if graph is None else self._laplacian(points.numbers, graph)
+        with BANKS.bank(self._bank_request(points), points) as bank:
             solutions = [
                 solve(self.method, bank, y, weights=weights, laplacian=laplacian, **settings)
                 for y in problems
@@ -135,12 +166,14 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _laplacian(self, points: Floats, graph: Mapping[str, Any]) -> Any:
         """Return the graph Laplacian of prepared rows."""
+        if not points.shape[1]:
+            raise SpecError("graph", "columns of texts alone", "features of numbers beside them")
         if not is_sparse(points) and np.isnan(points).any():
             hint = 'Set missing_views="impute", or choose a method without a graph'
             raise SpecError("graph", "rows that lack a view", "all features of all rows", hint)
         return graph_laplacian(points, graph_spec(graph))
 
-    def _bank_request(self, points: Floats) -> BankRequest:
+    def _bank_request(self, points: Rows) -> BankRequest:
         seed = self.random_state
         if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
             hint = "Random feature subsets depend on it"
@@ -152,11 +185,23 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             self.groups,
             self.backend,
             int(seed),
-            {name: view.columns for name, view in self._views.items()},
-            gaps=any(view.missing == "zero" for view in self._views.values()),
+            self._columns_of_views(points),
+            gaps=any(view.missing == "zero" for view in self._all_views),
         )
 
-    def _chosen_kernels(self, points: Floats) -> Any:
+    @property
+    def _all_views(self) -> list[View | TextView]:
+        return [*self._views.values(), *self._text_views.values()]
+
+    def _columns_of_views(self, points: Rows) -> dict[str, list[int | str]]:
+        """Return the columns of views, features by number and texts by name."""
+        found: dict[str, list[int | str]] = {n: list(v.columns) for n, v in self._views.items()}
+        names = () if points.texts is None else points.texts.names
+        for view, block in self._text_views.items():
+            found[view] = found.get(view, []) + [names[column] for column in block.columns]
+        return found
+
+    def _chosen_kernels(self, points: Rows) -> Any:
         """Return the kernels as :class:`mkldist.KernelBank` takes them."""
         if not isinstance(self.kernels, str):
             if any(isinstance(kernel, Precomputed) for kernel in self.kernels or ()):
@@ -169,9 +214,9 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             return self.kernels
         if self.kernels == "default":
             sizes = {name: len(view.columns) for name, view in self._views.items()}
-            unit = unit_of(points) if is_sparse(points) else 1.0
-            linear = self._linear_by_default
-            return default_kernels(self.n_features_in_, sizes, unit, linear=linear)
+            unit = unit_of(points.numbers) if self._is_sparse else 1.0
+            linear, texts = self._linear_by_default, points.texts is not None
+            return default_kernels(points.n_features, sizes, unit, linear=linear, texts=texts)
         if self.kernels not in NAMED_FAMILIES:
             known = ["default", *NAMED_FAMILIES]
             expected = f"one of {', '.join(map(repr, known))}, or a list of kernels"
@@ -179,8 +224,15 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             raise SpecError("kernels", f"{self.kernels!r}", expected, hint)
         return self.kernels
 
-    def _prepared(self, X: Floats) -> Floats:
+    def _prepared(self, rows: Rows) -> Rows:
         """Return rows imputed and scaled, as kernels take them."""
+        if rows.texts is not None:
+            zero = [view for view in self._text_views.values() if view.missing == "zero"]
+            allowed = [column for view in zero for column in view.columns]
+            check_texts(rows.texts, allowed, "X", LACKING_TEXTS)
+        return replace(rows, numbers=self._prepared_numbers(rows.numbers))
+
+    def _prepared_numbers(self, X: Floats) -> Floats:
         if self._is_sparse:
             points: Floats = as_sparse(X)
             check_sparse(points, "X")
@@ -199,7 +251,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             "X", "values that are too large to be scaled, or NaN", "finite features", "Rescale them"
         )
 
-    def _new_rows(self, X: Any) -> Floats:
+    def _new_rows(self, X: Any) -> Rows:
         """Return new rows as kernels take them."""
         check_is_fitted(self)
         return self._prepared(self._rows(X, fitted=True))
@@ -243,12 +295,11 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         place = dict(
             zip(self.kernel_weights_["name"], self.kernel_weights_["features"], strict=True)
         )
-        d = self.n_features_in_
-        names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(d)])
-        of_views = {
-            tuple(str(names[column]) for column in view.columns): name
-            for name, view in self._views.items()
-        }
+        names, texts = self._features, text_names(self.texts)
+        d = len(names)
+        blocks = [(view.columns, names, name) for name, view in self._views.items()]
+        blocks += [(view.columns, texts, name) for name, view in self._text_views.items()]
+        of_views = {tuple(known[c] for c in columns): name for columns, known, name in blocks}
         labels = {
             name: of_views.get(columns, "all" if len(columns) == d else "+".join(columns))
             for name, columns in place.items()
@@ -274,17 +325,22 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             text.
         """
         check_is_fitted(self)
-        names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])
-        features = tuple(str(name) for name in names)
+        features, columns = self._features, text_names(self.texts)
         weights = tuple(
             solution.kernel_weights[function.index]
             for solution, function in zip(self._kept.solutions, self._kept.expansions, strict=True)
         )
+        texts = None
+        if columns:
+            empty = np.empty((0, len(columns)), dtype=object)
+            texts = TextColumns(columns, empty, self._text_views)
+        source = SourceColumns.of_features(features)
+        used = UsedTexts.of(texts, self._kept.expansions, source, {})
         return Model(
-            SourceColumns.of_features(features),
+            used.columns,
             features,
-            exported_preparation(self.preparation_, self.n_features_in_),
-            self._kept.expansions,
+            exported_preparation(self.preparation_, len(features)),
+            used.functions,
             weights,
             self._outcome(),
             {
@@ -296,7 +352,14 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
                 "stop_reason": self.stop_reason_,
             },
             self._views,
+            texts=used.texts,
         )
+
+    @property
+    def _features(self) -> tuple[str, ...]:
+        """Names of the features of numbers."""
+        names = self._feature_names
+        return tuple(f"x{j}" for j in range(self.n_features_in_)) if names is None else names
 
     def _outcome(self) -> Outcome:
         """Return the step from decision values to predictions; that of classes by default."""
@@ -313,32 +376,3 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         bias = self._kept.bias
         return bias if self._function_names() is not None else float(bias[0])
-
-
-def _check_numbers(X: Any) -> None:
-    """Refuse a DataFrame with a column of values that are no numbers."""
-    if not isinstance(X, pd.DataFrame):
-        return
-    for place, name in enumerate(X.columns):
-        column = X.iloc[:, place]
-        if pd.api.types.is_numeric_dtype(column.dtype) or column.empty:
-            continue
-        try:
-            column.astype(np.float64)
-        except (TypeError, ValueError):
-            bad = next(value for value in column if not _is_number(value))
-            raise DataError(
-                f"X, column {name!r}",
-                f"{bad!r:.60}",
-                "numbers",
-                "Encode it before, as by sklearn.preprocessing.OneHotEncoder in a pipeline, or "
-                "drop the column",
-            ) from None
-
-
-def _is_number(value: Any) -> bool:
-    try:
-        float(value)
-    except (TypeError, ValueError):
-        return False
-    return True

@@ -87,6 +87,11 @@ class MKLClassifier(KernelClassifier):
         What holds for rows without any value of a view: every kernel that uses it is zero between
         them and all rows, as in a sweep; its features are imputed like single missing values; or
         such rows are refused.
+    texts : list of str, optional
+        Columns of a DataFrame `X` that are texts.  Kernels such as ``mkldist.kernels.Spectrum``
+        name them by `features`; ``"default"`` has substrings of one to three letters of each.
+        Views may name them too: a row without a text is refused unless `missing_views` is
+        ``"zero"`` for a view of its column.
     backend : str
         As for :class:`mkldist.KernelBank`.
     random_state : int
@@ -142,6 +147,7 @@ class MKLClassifier(KernelClassifier):
         groups: Mapping[str, Sequence[int | str]] | None = None,
         views: Mapping[str, Any] | None = None,
         missing_views: str = "zero",
+        texts: Sequence[str] | None = None,
         backend: str = "auto",
         random_state: int = 0,
     ) -> None:
@@ -159,6 +165,7 @@ class MKLClassifier(KernelClassifier):
         self.groups = groups
         self.views = views
         self.missing_views = missing_views
+        self.texts = texts
         self.backend = backend
         self.random_state = random_state
 
@@ -190,15 +197,15 @@ class MKLClassifier(KernelClassifier):
             raise SpecError("calibration", found, "'sigmoid', 'isotonic' or None")
         settings = method_settings(self.method, Target.CLASSES, self.tol, self.method_params)
         settings = with_penalty(known_method(self.method), self.C, settings)
-        rows, y = self._rows(X, fitted=False, y=y)
-        weights = row_weights(rows, y, sample_weight, self.class_weight)
-        kept = kept_rows(weights, rows.shape[0])
+        rows, y = self._labelled_rows(X, y)
+        weights = row_weights(rows.numbers, y, sample_weight, self.class_weight)
+        kept = kept_rows(weights, len(rows))
         numbers = self._learn_classes(y[kept])
         if self.shared_weights and len(self.classes_) > 2:
             check_shares_weights(self.method)
         problems = one_against_rest(numbers, len(self.classes_), shared=self.shared_weights)
         of_rows = None if weights is None else weights[kept]
-        self._fit_problems(rows[kept], problems, settings, weights=of_rows)
+        self._fit_problems(rows.where(kept), problems, settings, weights=of_rows)
         if self.calibration is not None:
             uncalibrated = clone(self).set_params(calibration=None)
             self._calibrated = CalibratedClassifierCV(

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from mkldist.arrays import Floats
+from mkldist.estimators.rows import Rows
 from mkldist.in_memory.expansion import Expansion
 from mkldist.in_memory.kernel_bank import KernelBank
 from mkldist.solvers.base import Solution, StopReason
@@ -71,9 +72,11 @@ class FittedKernels:
         changed = tuple(expansion.in_units(centre, spread) for expansion in self.expansions)
         return replace(self, expansions=changed)
 
-    def values(self, X: Floats) -> Floats:
-        """Return the decision functions at points (t, d), as (t, k)."""
-        return np.concatenate([expansion.values(X) for expansion in self.expansions], axis=1)
+    def values(self, rows: Rows) -> Floats:
+        """Return the decision functions at t rows, as (t, k)."""
+        numbers, texts = rows.numbers, rows.text_values
+        parts = [expansion.values(numbers, texts=texts) for expansion in self.expansions]
+        return np.concatenate(parts, axis=1)
 
     def weights(self, classes: Sequence[Hashable] | None) -> pd.DataFrame:
         """Return the kernels with their weights, and the class where each has weights of its own.
@@ -92,13 +95,13 @@ class FittedKernels:
             tables.append(table)
         return pd.concat(tables, ignore_index=True)
 
-    def by_kernel(self, X: Floats, classes: Sequence[Hashable] | None) -> pd.DataFrame:
+    def by_kernel(self, rows: Rows, classes: Sequence[Hashable] | None) -> pd.DataFrame:
         """Return the share of each active kernel in the decision functions, without the bias.
 
         Parameters
         ----------
-        X : (t, d) float64
-            Points.
+        rows : Rows
+            t rows.
         classes : sequence, optional
             The k classes where there are k functions, the upper level of the columns.
 
@@ -110,7 +113,7 @@ class FittedKernels:
         parts = []
         for expansion in self.expansions:
             names = self.table["name"].to_numpy()[expansion.index]
-            shares = expansion.by_kernel(X)
+            shares = expansion.by_kernel(rows.numbers, rows.text_values)
             parts += [pd.DataFrame(shares[:, :, c], columns=names) for c in range(shares.shape[2])]
         if classes is None:
             return parts[0]

@@ -6,9 +6,10 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from mkldist.kernels.words import Gaussian, Kernel, Linear
+from mkldist.kernels.words import Gaussian, Kernel, Linear, Spectrum
 
 RELATIVE_WIDTHS = (0.25, 0.5, 1.0, 2.0)  # times the root of the number of features
+LENGTHS = (1, 2, 3)  # of substrings of texts
 MOST_SINGLE_FEATURES = 100  # with more, no kernels on single features
 
 
@@ -42,8 +43,11 @@ def default_kernels(
     unit: float = 1.0,
     *,
     linear: bool = True,
+    texts: bool = False,
 ) -> list[Kernel]:
     """Return Gaussians and a linear kernel on all features, or on each view, and single Gaussians.
+
+    Columns of texts have spectrum kernels of short substrings.
 
     Parameters
     ----------
@@ -55,13 +59,15 @@ def default_kernels(
         As for :func:`gaussians`.
     linear : bool
         False for the Gaussians on several features alone.
+    texts : bool
+        True if there are columns of texts.
     """
-    found: list[Kernel] = []
-    for name, count in (views or {"all": n_features}).items():
+    found: list[Kernel] = [Spectrum(length=LENGTHS, features="each")] if texts else []
+    for name, count in (views or ({"all": n_features} if n_features else {})).items():
         found.append(gaussians(count, name, unit))
         if linear:
             found.append(Linear(features=name))
-    if not linear or n_features > MOST_SINGLE_FEATURES:
+    if not linear or not 0 < n_features <= MOST_SINGLE_FEATURES:
         return found
     return [*found, Gaussian(width=unit, features="each")]
 

@@ -33,9 +33,11 @@ class OneClassMKL(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         Method for one class.
     alpha : float
         Strength of the regulariser, ``lam / n`` of primalmkl.
-    kernels, normalisation, impute, scale, tol, groups, views, missing_views, backend, random_state
+    kernels, normalisation, impute, scale, tol, groups, views, missing_views, texts
         As for :class:`mkldist.MKLClassifier`.  The default kernels are its Gaussians on all
         features alone: a linear kernel tells no inner point from an outer one.
+    backend, random_state
+        As for :class:`mkldist.MKLClassifier`.
     method_params : dict, optional
         Other parameters of the method by name, such as ``{"max_iter": 100}``.
 
@@ -72,6 +74,7 @@ class OneClassMKL(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         groups: Mapping[str, Sequence[int | str]] | None = None,
         views: Mapping[str, Any] | None = None,
         missing_views: str = "zero",
+        texts: Sequence[str] | None = None,
         backend: str = "auto",
         random_state: int = 0,
     ) -> None:
@@ -86,6 +89,7 @@ class OneClassMKL(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         self.groups = groups
         self.views = views
         self.missing_views = missing_views
+        self.texts = texts
         self.backend = backend
         self.random_state = random_state
 
@@ -111,8 +115,8 @@ class OneClassMKL(OutlierMixin, KernelEstimator):  # type: ignore[misc]
             If the solver stops before it reaches the tolerance.
         """
         settings = method_settings(self.method, Target.ONE_CLASS, self.tol, self.method_params)
-        rows = self._rows(X, fitted=False)
-        n = rows.shape[0]
+        rows = self._rows(X)
+        n = len(rows)
         settings = regularised(known_method(self.method), n * self.alpha, settings)
         self._fit_problems(rows, [np.ones(n)], settings)
         self._kept = self._kept.in_units(0.0, n)

@@ -33,7 +33,9 @@ class MKLRegressor(RegressorMixin, KernelEstimator):  # type: ignore[misc]
         Method for real values: primalmkl, spicymkl or elastmkl.
     alpha : float
         Strength of the regulariser: ``lam`` of primalmkl, ``C`` of spicymkl and elastmkl.
-    kernels, normalisation, impute, scale, tol, groups, views, missing_views, backend, random_state
+    kernels, normalisation, impute, scale, tol, groups, views, missing_views, texts
+        As for :class:`mkldist.MKLClassifier`.
+    backend, random_state
         As for :class:`mkldist.MKLClassifier`.
     method_params : dict, optional
         Parameters of the method by name, such as ``{"loss": "epsilon-squared"}``.
@@ -72,6 +74,7 @@ class MKLRegressor(RegressorMixin, KernelEstimator):  # type: ignore[misc]
         groups: Mapping[str, Sequence[int | str]] | None = None,
         views: Mapping[str, Any] | None = None,
         missing_views: str = "zero",
+        texts: Sequence[str] | None = None,
         backend: str = "auto",
         random_state: int = 0,
     ) -> None:
@@ -86,6 +89,7 @@ class MKLRegressor(RegressorMixin, KernelEstimator):  # type: ignore[misc]
         self.groups = groups
         self.views = views
         self.missing_views = missing_views
+        self.texts = texts
         self.backend = backend
         self.random_state = random_state
 
@@ -112,7 +116,7 @@ class MKLRegressor(RegressorMixin, KernelEstimator):  # type: ignore[misc]
         """
         settings = method_settings(self.method, Target.VALUES, self.tol, self.method_params)
         settings = regularised(known_method(self.method), self.alpha, settings)
-        rows, y = self._rows(X, fitted=False, y=y, y_numeric=True)
+        rows, y = self._labelled_rows(X, y, y_numeric=True)
         values = np.asarray(y, dtype=np.float64)
         constant = bool((values == values[0]).all())
         centre = float(values[0] if constant else values.mean())

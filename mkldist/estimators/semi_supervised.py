@@ -39,8 +39,10 @@ class SemiSupervisedMKLClassifier(KernelClassifier):
     graph : dict, optional
         The keys of ``[graph]`` in a sweep file, such as ``{"neighbours": 6}``.  The graph is made
         of the features after imputation and scaling.
-    kernels, normalisation, impute, scale, tol, groups, views, missing_views, backend, random_state
+    kernels, normalisation, impute, scale, tol, groups, views, missing_views, texts
         As for :class:`mkldist.MKLClassifier`; fitted on labelled and unlabelled rows.
+    backend, random_state
+        As for :class:`mkldist.MKLClassifier`.
     method_params : dict, optional
         Other parameters of the method by name, such as ``{"max_iter": 100}``.
 
@@ -83,6 +85,7 @@ class SemiSupervisedMKLClassifier(KernelClassifier):
         groups: Mapping[str, Sequence[int | str]] | None = None,
         views: Mapping[str, Any] | None = None,
         missing_views: str = "zero",
+        texts: Sequence[str] | None = None,
         backend: str = "auto",
         random_state: int = 0,
     ) -> None:
@@ -99,6 +102,7 @@ class SemiSupervisedMKLClassifier(KernelClassifier):
         self.groups = groups
         self.views = views
         self.missing_views = missing_views
+        self.texts = texts
         self.backend = backend
         self.random_state = random_state
 
@@ -128,7 +132,7 @@ class SemiSupervisedMKLClassifier(KernelClassifier):
         settings = regularised(method, self.gamma_a, settings)
         if "gamma_i" in method.params.model_fields:
             settings = {"gamma_i": float(self.gamma_i), **settings}
-        rows, y = self._rows(X, fitted=False, y=y)
+        rows, y = self._labelled_rows(X, y)
         labelled = np.array([label != -1 for label in y.tolist()])
         _check_labelled(y[labelled], n_rows=len(y))
         numbers = self._learn_classes(y[labelled])
@@ -137,7 +141,7 @@ class SemiSupervisedMKLClassifier(KernelClassifier):
             problem = np.zeros(len(y))
             problem[labelled] = signs
             problems.append(problem)
-        graph = self._graph(rows.shape[0]) if method.needs_laplacian else None
+        graph = self._graph(len(rows)) if method.needs_laplacian else None
         self._fit_problems(rows, problems, settings, graph=graph)
         self.transduction_ = self._classes_of(self._kept.values(self._prepared(rows)))
         self.transduction_[labelled] = y[labelled]

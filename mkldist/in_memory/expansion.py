@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -142,28 +142,34 @@ class Expansion:
         of_features = self.kernels.names(feature_names)
         return of_features + of_texts + [kernel.name for kernel in self.given]
 
-    def by_kernel(self, X: Floats) -> Floats:
-        """Return the share of each function of features in the decision, without the bias.
+    def by_kernel(self, X: Floats, texts: Array | None = None) -> Floats:
+        """Return the share of each kernel function in the decision, without the bias.
 
         Parameters
         ----------
         X : (t, d) float64 array or csr_array
             Points.
+        texts : (t, c) array of str objects, optional
+            Texts of the points in the columns of :attr:`texts`.
 
         Returns
         -------
-        (t, S, k) float64, S the number of `kernels`
+        (t, S, k) float64, S the number of functions of features, then of texts
         """
         t, n_kernels, support = X.shape[0], len(self.kernels), self.n_support
-        found = np.zeros((t, n_kernels, len(self.bias)))
-        if n_kernels == 0 or support == 0:
+        found = np.zeros((t, self.n_of_functions, len(self.bias)))
+        if support == 0:
+            return found
+        for rows, m, share in self._shares_of_texts(texts):
+            found[rows, m] = share
+        if n_kernels == 0:
             return found
         step = max(1, GROUP_BYTES // (8 * n_kernels * support))
         for start in range(0, t, step):
             rows = slice(start, start + step)
             values = evaluate(self.kernels, X[rows], self.points, cosine=self.cosine)
             shares = self.weights[:n_kernels, None, None] * (values @ self.coefficients)
-            found[rows] = shares.transpose(1, 0, 2)
+            found[rows, :n_kernels] = shares.transpose(1, 0, 2)
         return found
 
     def in_units(self, centre: float, spread: float) -> Expansion:
@@ -195,8 +201,8 @@ class Expansion:
             return found
         if self.given:
             self._add_given(between or {}, found)
-        if self.texts is not None:
-            self._add_texts(self.texts, texts, found)
+        for rows, _, share in self._shares_of_texts(texts):
+            found[rows] += share
         if not len(self.kernels):
             return found
         if t * support * len(self.kernels) >= MANY_VALUES and self._suits_loop(X):
@@ -227,13 +233,15 @@ class Expansion:
             values = between[kernel.view][kernel.number][:, self.rows]
             out += self.weights[m] * (values @ self._coefficients(m))
 
-    def _add_texts(self, support: TextSupport, texts: Array | None, out: Floats) -> None:
-        """Add the shares of the kernels of texts at t points to `out`, (t, k)."""
+    def _shares_of_texts(self, texts: Array | None) -> Iterator[tuple[slice, int, Floats]]:
+        """Yield the shares of the kernels of texts at some of t points: rows, kernel, (r, k)."""
+        if self.texts is None:
+            return
         if texts is None:
             raise ValueError("kernels of texts need texts")
-        for rows, m, values in support.values(texts, cosine=self.cosine):
+        for rows, m, values in self.texts.values(texts, cosine=self.cosine):
             place = len(self.kernels) + m
-            out[rows] += self.weights[place] * (values @ self._coefficients(place))
+            yield rows, place, self.weights[place] * (values @ self._coefficients(place))
 
     def _suits_loop(self, X: Floats) -> bool:
         """Return True if the compiled loop evaluates these kernels at these points."""

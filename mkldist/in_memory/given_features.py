@@ -17,8 +17,10 @@ from mkldist.data.sparse_features import canonical, check_sparse
 from mkldist.data.texts import TextColumns
 from mkldist.errors import DataError, GramError, nearest
 from mkldist.in_memory.given_arrays import real_array
-from mkldist.in_memory.given_texts import divided
+from mkldist.in_memory.given_texts import check_texts, divided
 from mkldist.kernel_functions.sparse_points import is_sparse
+
+ALLOW_GAPS = 'Fill them, or set missing="zero": kernels are zero where a point lacks a text'
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,8 +87,9 @@ class Features:
         mkldist.errors.DataError
             For other shapes, texts, missing or infinite values, and columns of the same name.
         """
-        given, of_texts = divided(given, texts, where, gaps=gaps)
+        given, of_texts = divided(given, texts, where)
         if of_texts is not None:
+            check_texts(of_texts, range(len(texts) if gaps else 0), where, ALLOW_GAPS)
             if not len(given.columns) and len(given):
                 return cls(np.empty((len(given), 0)), (), named=True, gaps=gaps, texts=of_texts)
             return replace(cls.of(given, where, gaps=gaps), texts=of_texts)

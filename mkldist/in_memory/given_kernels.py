@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from pydantic import ValidationError
 
 from mkldist.data.listing import first_of
+from mkldist.data.texts import TextColumns, TextView
 from mkldist.errors import SpecError
 from mkldist.kernel_functions.sparse_points import is_sparse
 from mkldist.kernels.families import NAMED_FAMILIES
@@ -104,6 +106,7 @@ def kernels_on(
         check_groups(named, kind)
     columns = features.columns_of_views
     _check_apart(columns, views, "views")
+    texts, views = _with_views(features.texts, views)
     columns |= group_columns(views, features.names, "X")
     of_views = tuple(columns)
     _check_apart(columns, groups, "groups")
@@ -118,13 +121,30 @@ def kernels_on(
         groups=columns,
         views={name: View(columns[name]) for name in of_views},
         given=given,
-        texts=features.texts,
+        texts=texts,
     )
     try:
         return BankKernels.of(spec, dataset, seed), dataset
     except SpecError as error:
         where = error.where.removeprefix(f"banks.{spec.label}.")
         raise SpecError(where, error.found, error.expected, error.hint) from None
+
+
+def _with_views(
+    texts: TextColumns | None, views: Mapping[str, Sequence[int | str]]
+) -> tuple[TextColumns | None, Mapping[str, Sequence[int | str]]]:
+    """Return columns of texts with the views that name them, and the other columns of views."""
+    if texts is None:
+        return None, views
+    places = {name: place for place, name in enumerate(texts.names)}
+    of_texts, others = {}, {}
+    for view, members in views.items():
+        own = tuple(places[member] for member in members if member in places)
+        if own:
+            of_texts[view] = TextView(own)
+        if len(own) < len(members) or not own:
+            others[view] = [member for member in members if member not in places]
+    return replace(texts, views=of_texts), others
 
 
 def plain(value: Any) -> Any:

@@ -13,11 +13,14 @@ from mkldist.data.dataset import Dataset, GivenGrams
 from mkldist.errors import DataError, GramError, SpecError, nearest
 from mkldist.gram.bank_kernels import BankKernels
 from mkldist.gram.cross_values import NewPoints
+from mkldist.gram.predictor import RawPredictor
 from mkldist.gram.sources import BankSource
 from mkldist.gram.view import BankView
+from mkldist.in_memory.expansion import Expansion
 from mkldist.in_memory.given_arrays import real_array
 from mkldist.in_memory.gram_stack import Inspection, gram_stack, inspected_stack
-from mkldist.in_memory.origins import function_table
+from mkldist.in_memory.origins import function_table, no_points
+from mkldist.in_memory.text_support import TextSupport
 from mkldist.kernels.evaluate import evaluate
 from mkldist.kernels.precomputed import Precomputed
 from mkldist.spec.banks import PRECOMPUTED
@@ -178,6 +181,28 @@ class MixedOrigin:
                     yield between[given.view][given.number][points]
 
         return NewPoints(view, rows.shape[0], values)
+
+    def expansion(self, predictors: list[RawPredictor]) -> Expansion:
+        """See :meth:`mkldist.in_memory.origins.Origin.expansion`."""
+        of_texts, texts = self.kernels.of_texts, self.features.texts
+        if self.kernels.given or of_texts is None or texts is None:
+            raise no_points()
+        own = self.kernels.of_features or of_texts.select(np.zeros(0, dtype=np.intp))
+        order = np.argsort(self.index[predictors[0].kernels])
+        placed = [self._placed(predictor, order) for predictor in predictors]
+        support = TextSupport(of_texts, texts.values)
+        made = Expansion.of(own, self.cosine, self.features.points, placed, texts=support)
+        return replace(made, index=predictors[0].kernels[order])
+
+    def _placed(self, predictor: RawPredictor, order: Ints) -> RawPredictor:
+        """Return a decision function whose kernels are places among all, in this order."""
+        coefficients = predictor.coefficients
+        return replace(
+            predictor,
+            kernels=self.index[predictor.kernels[order]],
+            weights=predictor.weights[order],
+            coefficients=coefficients if coefficients.ndim == 1 else coefficients[order],
+        )
 
     def _of_texts(self, kernel: int, texts: Array | None, points: slice) -> Floats:
         """Return the values of a kernel of texts between new points and those of the bank."""

@@ -69,7 +69,8 @@ class KernelBank:
     groups : mapping of str to list of str or int, optional
         Names for groups of features, which ``features`` of a kernel may use.
     views : mapping of str to list of str or int, optional
-        Groups that are views: ``features="views"`` stands for each of them.
+        Groups that are views: ``features="views"`` stands for each of them.  Those of `texts` may
+        be among their columns, by name.
     missing : {"error", "zero"}
         What NaN means: a mistake, or a feature that the point lacks.  A kernel is zero between any
         point and one that lacks one of the kernel's features, here and at new points; so it is
@@ -126,11 +127,12 @@ class KernelBank:
     ) -> None:
         from mkldist.in_memory.given_features import Features
         from mkldist.in_memory.given_kernels import bank_spec
+        from mkldist.in_memory.given_texts import text_names
         from mkldist.in_memory.given_views import given_views
 
         if missing not in ("error", "zero"):
             raise SpecError("missing", f"{missing!r}", "'error' or 'zero'")
-        features = Features.of(X, gaps=missing == "zero", texts=tuple(texts))
+        features = Features.of(X, gaps=missing == "zero", texts=text_names(texts))
         spec = bank_spec(kernels, normalisation=normalisation, backend=backend, dtype=dtype)
         self._content = bank_of_features(
             features, spec, groups or {}, seed, folder, given_views(kernels, features), views or {}
@@ -306,17 +308,12 @@ class KernelBank:
         Raises
         ------
         mkldist.errors.GramError
-            For a bank with texts, and for one with Gram matrices, which knows no points.
+            For a bank with given Gram matrices, which knows no points.
         """
-        from mkldist.in_memory.expansion import Expansion
-
-        origin, own = self._content.origin, solution.kernel_coefficients
-        if not isinstance(origin, FeatureOrigin):
-            found = "a bank with texts or given Gram matrices"
-            raise GramError("bank", found, "a bank of features alone")
+        own = solution.kernel_coefficients
         coefficients = solution.coefficients if own is None else own
         predictors = raw_predictors(self.view, solution.kernel_weights, coefficients, solution.bias)
-        return Expansion.of(origin.kernels, origin.cosine, origin.features.points, predictors)
+        return self._content.origin.expansion(predictors)
 
     def check_active(self, kernel_weights: npt.NDArray[np.float64]) -> None:
         """Check the kernels of positive weight, as ``check="active"`` asks after a solution.

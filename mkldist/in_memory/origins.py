@@ -17,8 +17,10 @@ from mkldist.counted import counted
 from mkldist.errors import GramError
 from mkldist.gram.cross_values import NewPoints
 from mkldist.gram.plain_source import PlainSource
+from mkldist.gram.predictor import RawPredictor
 from mkldist.gram.sources import FeatureSource
 from mkldist.gram.view import BankView
+from mkldist.in_memory.expansion import Expansion
 from mkldist.in_memory.given_arrays import real_array
 from mkldist.kernel_functions.sparse_points import is_sparse
 from mkldist.kernels.evaluate import evaluate
@@ -44,6 +46,9 @@ class Origin(Protocol):
 
     def at(self, new: Any, view: BankView, grams: Mapping[str, Any] | None = None) -> NewPoints:
         """Return new points for decision functions on a view of the bank."""
+
+    def expansion(self, predictors: list[RawPredictor]) -> Expansion:
+        """Return decision functions of the bank apart from it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,6 +100,10 @@ class FeatureOrigin:
             yield from evaluate(chosen, rows[points], self.features.points, cosine=self.cosine)
 
         return NewPoints(view, rows.shape[0], values)
+
+    def expansion(self, predictors: list[RawPredictor]) -> Expansion:
+        """See :meth:`Origin.expansion`."""
+        return Expansion.of(self.kernels, self.cosine, self.features.points, predictors)
 
 
 def function_table(kernels: KernelList, names: Sequence[str]) -> pd.DataFrame:
@@ -163,6 +172,15 @@ class GramOrigin:
                 yield np.asarray(between[kernel][points], dtype=np.float64)
 
         return NewPoints(view, between.shape[1], values)
+
+    def expansion(self, predictors: list[RawPredictor]) -> Expansion:
+        """Refuse: matrices know no points."""
+        raise no_points()
+
+
+def no_points() -> GramError:
+    """Return the error of decision functions that would need the points of Gram matrices."""
+    return GramError("bank", "given Gram matrices", "kernels of features and of texts alone")
 
 
 def _refuse_grams(grams: Mapping[str, Any] | None) -> None:

@@ -19,6 +19,7 @@ from mkldist.data.preprocessing import (
     preprocessed,
     target_scale,
 )
+from mkldist.data.source_columns import SourceColumns
 from mkldist.errors import InputError
 from mkldist.gram.bank_kernels import BankKernels
 from mkldist.gram.view import BankView, make_views
@@ -31,11 +32,11 @@ from mkldist.methods.registry import METHODS
 from mkldist.models.file import kernel_list
 from mkldist.models.model import Model
 from mkldist.models.outcome import Outcome
+from mkldist.models.used_texts import UsedTexts
 from mkldist.planning.model import RunPlan
 from mkldist.refit.anchors import with_anchors
 from mkldist.refit.choice import Choice
 from mkldist.refit.source import FittedFrom, source_of
-from mkldist.refit.used_texts import UsedTexts
 from mkldist.solvers.base import Problem, Solution, StopReason
 from mkldist.solvers.lockstep import Job, JobTimes, drive
 from mkldist.solvers.parameters import validate
@@ -282,7 +283,8 @@ def _model(
         for solution, function in zip(solved.solutions, solved.functions, strict=True)
     )
     given, functions = with_anchors(dataset, solved.fitted_rows, solved.functions)
-    used = UsedTexts.of(dataset, functions)
+    columns = dataset.columns or SourceColumns.of_features(dataset.feature_names)
+    used = UsedTexts.of(dataset.texts, functions, columns, dataset.view_columns)
     return Model(
         used.columns,
         dataset.feature_names,

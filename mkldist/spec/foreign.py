@@ -106,6 +106,12 @@ MEANT = {
 }
 
 
+SERIES = {
+    "train_fraction": "Write n_train = [100, 1000] for training parts of several sizes",
+}
+"""What to write instead of a list of values, by the key that takes one alone."""
+
+
 def meant(word: str) -> str:
     """Return what to write instead of a word of another package, or ``""``.
 

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from pydantic_core import ErrorDetails
 
 from mkldist.errors import SpecError, nearest
-from mkldist.spec.foreign import meant
+from mkldist.spec.foreign import SERIES, meant
 from mkldist.spec.kinds import SHAPES
 from mkldist.spec.model import SweepSpec
 from mkldist.spec.overrides import Location
@@ -113,7 +113,8 @@ def spec_error(error: ErrorDetails, where: str, model: type[BaseModel] = SweepSp
             )
             return SpecError(where, said, wanted)
         case _:
-            return SpecError(where, spelled(error["input"]), expected(error, location))
+            hint = SERIES.get(str(location[-1]), "") if isinstance(error["input"], list) else ""
+            return SpecError(where, spelled(error["input"]), expected(error, location), hint)
 
 
 def expected(error: ErrorDetails, location: Location = ()) -> str:

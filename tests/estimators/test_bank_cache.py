@@ -10,6 +10,7 @@ import pytest
 
 from mkldist.errors import SpecError
 from mkldist.estimators.bank_cache import BankCache, BankRequest
+from mkldist.estimators.rows import Rows
 from mkldist.kernels import Gaussian, Linear
 
 X = np.random.default_rng(0).normal(size=(50, 3))
@@ -20,7 +21,7 @@ def request(kernels=None, normalisation="trace", groups=None, backend="auto", se
 
 
 def lent(cache, asked, points=X, names=None):
-    with cache.bank(asked, points, names) as bank:
+    with cache.bank(asked, Rows(points, names)) as bank:
         return bank
 
 
@@ -42,7 +43,7 @@ def test_equal_content_is_the_same_bank():
         (request(groups={"two": [0, 1]}), X, None),
         (request(), X + 1e-9, None),
         (request(), X[::-1].copy(), None),
-        (request(), X, ["a", "b", "c"]),
+        (request(), X, ("a", "b", "c")),
     ],
 )
 def test_other_content_is_another_bank(asked, points, names):
@@ -87,7 +88,7 @@ def test_threads_take_turns_on_a_bank_that_is_made_once():
     lock = threading.Lock()
 
     def use(_: int) -> None:
-        with cache.bank(request(), X, None) as bank:
+        with cache.bank(request(), Rows(X)) as bank:
             with lock:
                 using[0] += 1
                 most[0] = max(most[0], using[0])

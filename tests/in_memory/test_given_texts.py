@@ -88,7 +88,9 @@ def test_the_table_names_columns_of_texts():
 def test_points_may_lack_texts():
     table = TABLE.copy()
     table.loc[[2, 5, N + 1], "chain"] = None
-    with pytest.raises(DataError, match="found no text in column 'chain' for row 2, row 5;"):
+    with pytest.raises(
+        DataError, match=r"found no text in column 'chain' for row 2, row 5 \(from 0\);"
+    ):
         bank(table[:N])
     made = bank(table[:N], missing="zero")
     solution = mkldist.solve("uniform", made, Y[:N], C=1.0)
@@ -98,6 +100,27 @@ def test_points_may_lack_texts():
     assert_allclose(solution.decision_function(made.on(table[N:])), expected, rtol=1e-9)
     with pytest.raises(DataError, match="X_new: found no text in column 'chain' for row 1"):
         bank().on(table[N:])
+
+
+def test_decision_functions_live_apart_from_a_bank_with_texts():
+    made = bank(views={"strings": ["chain"], "numbers": [0]}, missing="zero")[[2, 0]]
+    solution = mkldist.solve("uniform", made, Y[:N], C=2.0)
+    apart, x = made.expansion(solution), NEW[["x"]].to_numpy()
+    texts = NEW[["chain", "note"]].to_numpy(object)
+    assert apart.index.tolist() == [1, 0]  # the Gaussian first, then the kernel of texts
+    grams = explicit(TABLE)[[0, 2], N:, :N]
+    expected = np.einsum("mij,j->im", grams / 2, solution.coefficients)
+    assert_allclose(apart.by_kernel(x, texts)[:, :, 0], expected, rtol=1e-8, atol=1e-12)
+    values = apart.values(x, texts=texts)[:, 0]
+    assert_allclose(values, expected.sum(axis=1) + solution.bias, rtol=1e-9)
+
+
+def test_views_name_columns_of_texts():
+    kernels = [Spectrum(2, features="views"), Gaussian(1.0, features="views")]
+    made = bank(kernels=kernels, views={"strings": ["chain"], "both": [0, "note"]})
+    assert made.kernels["name"].tolist() == [
+        "gaussian(1)[both]", "spectrum(2)[strings]", "spectrum(2)[both]"
+    ]  # fmt: skip
 
 
 def equal_ends(left: np.ndarray, right: np.ndarray) -> np.ndarray:
@@ -117,12 +140,12 @@ def test_texts_alone_with_a_function_of_ones_own_and_a_matrix():
     expected = between @ solution.coefficients + solution.bias
     points = made.on(NEW, grams={"k": gram[N:, :N]})
     assert_allclose(solution.decision_function(points), expected, rtol=1e-9)
-    with pytest.raises(GramError, match="a bank with texts or given Gram matrices"):
+    with pytest.raises(GramError, match="bank: found given Gram matrices; expected kernels"):
         made.expansion(solution)
 
 
 def test_a_table_without_texts_is_returned_as_it_is():
-    given, texts = divided([[1.0]], (), "X", gaps=False)
+    given, texts = divided([[1.0]], (), "X")
     assert given == [[1.0]]
     assert texts is None
 

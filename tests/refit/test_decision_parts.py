@@ -10,9 +10,9 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from mkldist.data.snapshot import load_snapshot
 from mkldist.refit.decision_parts import DecisionParts, decision_parts
+from tests.models.test_used_texts import SWEEP as TEXTS
+from tests.models.test_used_texts import write_tables
 from tests.refit.sweeps import FEW_LABELS, entry, recorded, swept
-from tests.refit.test_used_texts import SWEEP as TEXTS
-from tests.refit.test_used_texts import write_tables
 from tests.refit.test_views import swept as swept_text
 from tests.run.test_views import SWEEP as VIEWS
 from tests.run.test_views import write_views

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from mkldist.arrays import Ints
-from mkldist.data.dataset import Dataset
 from mkldist.data.source_columns import SourceColumns
+from mkldist.data.texts import TextColumns
 from mkldist.in_memory.expansion import Expansion
 from mkldist.models.text_columns import ModelTexts
 
@@ -36,25 +36,31 @@ class UsedTexts:
     functions: tuple[Expansion, ...]
 
     @classmethod
-    def of(cls, dataset: Dataset, functions: Sequence[Expansion]) -> UsedTexts:
-        """Return the columns of a data set that functions use, and these functions.
+    def of(
+        cls,
+        texts: TextColumns | None,
+        functions: Sequence[Expansion],
+        columns: SourceColumns,
+        view_columns: Mapping[str, SourceColumns],
+    ) -> UsedTexts:
+        """Return the columns of texts that functions use, and these functions.
 
         Parameters
         ----------
-        dataset : Dataset
-            The data set.
+        texts : TextColumns or None
+            The texts that the functions were fitted on; None without any.
         functions : sequence of Expansion
             The functions, with the texts of all columns.
+        columns : SourceColumns
+            Columns of the table, without those of texts.
+        view_columns : mapping of str to SourceColumns
+            The same of the views with a table of their own.
         """
-        columns = dataset.columns or SourceColumns.of_features(dataset.feature_names)
-        texts = dataset.texts
         if texts is None:
-            return cls(columns, dataset.view_columns, None, tuple(functions))
+            return cls(columns, dict(view_columns), None, tuple(functions))
         used = _used(functions)
         optional = texts.may_lack
-        of_views = {
-            column: view for view in dataset.view_columns for column in texts.groups.get(view, ())
-        }
+        of_views = {column: view for view in view_columns for column in texts.groups.get(view, ())}
         by_table: dict[str | None, list[int]] = {}
         for column in used.tolist():
             by_table.setdefault(of_views.get(column), []).append(column)
@@ -64,7 +70,7 @@ class UsedTexts:
             _with_texts(columns, own, needed),
             {
                 view: _of_view(view, one, [texts.names[c] for c in by_table.get(view, ())])
-                for view, one in dataset.view_columns.items()
+                for view, one in view_columns.items()
             },
             ModelTexts(
                 tuple(texts.names[c] for c in used.tolist()),
