@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.data.opening import REWRITE, opened
+from mkldist.data.opening import REWRITE, check_unpacked, opened
 from mkldist.errors import DataError, nearest
 from mkldist.memory import readable_bytes
 
@@ -47,6 +47,7 @@ class Archive(Mapping[str, npt.NDArray[Any]]):
         if name not in self._npz:
             raise KeyError(name)
         place = f"{self.where}, array {name!r}"
+        self._check_packing(name, place)
         try:
             self._check_size(name)
             return self._npz[name]
@@ -71,6 +72,14 @@ class Archive(Mapping[str, npt.NDArray[Any]]):
                 "a complete array",
                 REWRITE,
             ) from error
+
+    def _check_packing(self, name: str, place: str) -> None:
+        """Raise DataError for an array that unpacks to far more than arrays of data do."""
+        archive = getattr(self._npz, "zip", None)
+        if archive is not None and f"{name}.npy" in archive.namelist():
+            entry = archive.getinfo(f"{name}.npy")
+            remedy = "np.load, and write it by np.savez"
+            check_unpacked(entry.file_size, entry.compress_size, place, "an array", remedy)
 
     def _check_size(self, name: str) -> None:
         """Refuse an array that says that it is larger than what the archive holds of it.

@@ -41,8 +41,11 @@ def opened(path: Path, where: str) -> Iterator[BinaryIO]:
             zipped = plain.read(2) == GZIP_MAGIC
             plain.seek(0)
             if zipped:
+                packed = path.stat().st_size
+                if _size_at_end(plain) > most_unpacked(packed):
+                    _read_through(plain, packed, where)
                 with gzip.GzipFile(fileobj=plain) as unpacked:
-                    limited = _Unpacked(unpacked, path.stat().st_size, where)
+                    limited = _Unpacked(unpacked, packed, where)
                     yield io.BufferedReader(limited, BUFFER)
             else:
                 yield plain
@@ -69,6 +72,53 @@ def opened(path: Path, where: str) -> Iterator[BinaryIO]:
         ) from error
 
 
+def most_unpacked(packed: int) -> int:
+    """Return the most bytes to which `packed` bytes of a table may unpack."""
+    return max(SMALL, MOST_PACKED * packed)
+
+
+def check_unpacked(size: int, packed: int, where: str, kind: str, unpacker: str) -> None:
+    """Raise if packed data unpack to far more than any table does.
+
+    Parameters
+    ----------
+    size, packed : int
+        Bytes of the data, unpacked and packed.
+    where, kind, unpacker : str
+        Their place, their kind, and the program that unpacks them, for the message.
+
+    Raises
+    ------
+    DataError
+        If `size` is more than :func:`most_unpacked`.
+    """
+    limit = most_unpacked(packed)
+    if size > limit:
+        raise DataError(
+            where,
+            f"{kind} of {readable_bytes(packed)} that unpacks to more than {readable_bytes(limit)}",
+            f"at most {MOST_PACKED} times its size",
+            f"If it is right, unpack it by {unpacker}",
+        )
+
+
+def _size_at_end(file: BinaryIO) -> int:
+    """Return the number that a gzip file ends with: its size, modulo 4 GiB, unless it is cut."""
+    file.seek(max(0, file.seek(0, io.SEEK_END) - 4))
+    size = int.from_bytes(file.read(), "little")
+    file.seek(0)
+    return size
+
+
+def _read_through(file: BinaryIO, packed: int, where: str) -> None:
+    """Unpack a gzip file, which is faster than to parse it, up to the size that is refused."""
+    with gzip.GzipFile(fileobj=file) as unpacked:
+        limited = _Unpacked(unpacked, packed, where)
+        while limited.read(2**20):
+            pass
+    file.seek(0)
+
+
 class _Unpacked(io.RawIOBase):
     """Content of a gzip file, refused where it is far larger than any table packs to.
 
@@ -84,7 +134,7 @@ class _Unpacked(io.RawIOBase):
 
     def __init__(self, file: gzip.GzipFile, packed: int, where: str) -> None:
         self._file, self._packed, self._where = file, packed, where
-        self._limit = max(SMALL, MOST_PACKED * packed)
+        self._limit = most_unpacked(packed)
 
     def readable(self) -> bool:
         return True
@@ -101,14 +151,7 @@ class _Unpacked(io.RawIOBase):
             If more was unpacked than the limit.
         """
         size = self._file.readinto(cast("bytearray", buffer))
-        if self._file.tell() > self._limit:
-            raise DataError(
-                self._where,
-                f"a gzip file of {readable_bytes(self._packed)} that unpacks to more than "
-                f"{readable_bytes(self._limit)}",
-                f"at most {MOST_PACKED} times its size",
-                "If it is right, unpack it by gunzip",
-            )
+        check_unpacked(self._file.tell(), self._packed, self._where, "a gzip file", "gunzip")
         return size
 
     def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:

@@ -33,6 +33,10 @@ _OTHER_FILES = {
 }
 
 
+MOST_PARTS = 100  # of a key; the time that TOML's parser takes grows with their square
+_LONG_KEY = re.compile(rf"""(?<![\w-])(?:["']?[\w-]+["']?[ \t]*\.[ \t]*){{{MOST_PARTS}}}""")
+
+
 @dataclass(frozen=True)
 class _Source:
     """The content of a sweep file with overrides applied, and the origin of each value.
@@ -181,6 +185,8 @@ def document_of(path: Path) -> dict[str, Any]:
         raise SpecError(
             str(path), "bytes that are not UTF-8 text", "a sweep file in TOML", _for_data(path)
         ) from None
+    if _LONG_KEY.search(text):
+        raise SpecError(str(path), f"a key of over {MOST_PARTS} parts", "keys such as splits.folds")
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

@@ -21,7 +21,7 @@ class SelectionSpec(Model):
         description="Inner folds of the labelled training rows, each class in proportion. Omit "
         "it to use up to 5 folds, and fewer where a class has fewer rows.",
     )
-    repeats: int = Field(1, ge=1, description="Repetitions, each with other folds.")
+    repeats: int = Field(1, ge=1, le=1000, description="Repetitions, each with other folds.")
 
     def identity(self, seed: int) -> dict[str, Any]:
         """Return the values that distinguish these folds from others of the same rows."""

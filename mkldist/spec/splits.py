@@ -34,6 +34,7 @@ class SplitsSpec(Model):
     repeats: int = Field(
         1,
         ge=1,
+        le=100_000,
         description='Repetitions with other random draws; not for `"time"` and `"predefined"`.',
     )
     train_fraction: float = Field(

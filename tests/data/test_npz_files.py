@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.sparse import random_array, save_npz
 
-from mkldist.data import raw
+from mkldist.data import opening, raw
 from mkldist.data.npz_files import read_npz
 from tests.data.mistakes import mistake
 
@@ -140,6 +140,15 @@ def test_what_does_not_fit_into_memory_is_refused_before_it_is_made(
     _, parts = sparse_parts()
     with mistake("half of this machine's memory"):
         read(save(tmp_path, y=Y, **parts))
+
+
+def test_an_array_that_unpacks_to_far_more_than_itself(tmp_path: Path, monkeypatch) -> None:
+    path = tmp_path / "t.npz"
+    np.savez_compressed(path, x=np.zeros((20_000, 3)), y=np.arange(20_000) % 2)
+    assert read(path).x.shape == (20_000, 3)  # an array of this size is read
+    monkeypatch.setattr(opening, "SMALL", 2**10)
+    with mistake("array 'x'", "unpacks to more than", "at most 100 times its size"):
+        read(path)
 
 
 def test_an_array_that_claims_more_than_the_file_holds_takes_no_memory(tmp_path: Path) -> None:

@@ -67,6 +67,23 @@ def test_a_gzip_file_that_unpacks_to_far_more_than_itself(
         read(path)
 
 
+def test_the_end_of_a_large_gzip_file_that_is_cut_tells_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv.gz"
+    path.write_bytes(gzip.compress(b"1,2,0\n")[:-8] + b"\xff" * 4)
+    with mistake("a gzip file that is cut short or damaged", "a complete file"):
+        read(path)
+
+
+def test_a_gzip_file_that_says_that_it_is_far_larger_is_refused_before_it_is_parsed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "t.csv.gz"
+    path.write_bytes(gzip.compress(b"1,2,0\n" * 200_000))
+    monkeypatch.setattr(opening, "SMALL", 2**10)
+    with mistake("unpacks to more than"), opened(path, "t.csv.gz"):
+        pytest.fail("the file was opened")
+
+
 def test_a_gzip_file_is_unpacked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, n_opened = tmp_path / "t.csv.gz", [0]
     content = "".join(f"{i},{i * i % 977}\n" for i in range(20_000)).encode()

@@ -83,6 +83,8 @@ def test_a_file_that_is_not_there_names_the_one_that_was_meant(tmp_path):
          "in '[[x]'"),
         (b"x = [1", "s.toml: found text that is not TOML: Unclosed array (at end of document)"),
         (b"x = " + 4000 * b"[", "s.toml: found lists or tables in each other too deep to read"),
+        (50_000 * b"a." + b"a = 1", "s.toml: found a key of over 100 parts; expected keys such as "
+         "splits.folds"),
         (b"x = " + 5000 * b"1", "s.toml: found a whole number of more than 4000 digits; "
          "expected a number that a computer holds"),
     ],
