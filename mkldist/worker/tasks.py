@@ -160,6 +160,9 @@ def solve_batch(task: BatchTask) -> BatchReceipt:
     settings = replace(task.settings, memory_limit=limit)
     with single_threaded():
         try:
+            if task.builds or not task.ref.plan.stored:
+                begin(Stage.COMPILING)
+                _source(task.ref)  # the functions that compute kernels
             begin(Stage.BUILDING if task.builds else Stage.READING)
             with _opened(task, limit) as (bank, builder):
                 begin(Stage.COMPILING)

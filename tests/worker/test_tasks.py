@@ -103,6 +103,23 @@ class Disk:
         monkeypatch.setattr(LocalBlobs, "read_into", read_into)
 
 
+@pytest.mark.parametrize(
+    ("backend", "builds", "told"),
+    [
+        ("memory", False, ["reading banks", "compiling", "solving"]),
+        ("memory", True, ["compiling", "building banks", "compiling", "solving"]),
+        ("recompute", False, ["compiling", "reading banks", "compiling", "solving"]),
+    ],
+)
+def test_a_batch_says_what_it_does_and_compiles_kernels_before_it_builds_a_bank(
+    task, monkeypatch, backend, builds, told
+):
+    events = []
+    monkeypatch.setattr(tasks, "announcer", lambda topic: events.append)
+    solve_batch(with_backend(replace(task, builds=builds), backend))
+    assert [event["stage"] for event in events if "stage" in event] == told
+
+
 @pytest.mark.parametrize("backend", ["memory", "mmap", "stream"])
 def test_a_read_that_fails_once_is_tried_again(task, monkeypatch, backend):
     disk = Disk(monkeypatch, failures=1)
