@@ -146,7 +146,7 @@ class TreeLayout:
             nodes=[[n.path, n.dims, n.vectors, n.run_ids.ravel().tolist()] for n in self.nodes],
             shared=[[path, *_named(arrays)] for path, arrays in self.shared.items()],
             variables=[
-                [*(v.name for v in n.variables), *([v.name for v in n.traces] or [False])]
+                [*(v.name for v in n.variables), *(tuple(v.name for v in n.traces) or (False,))]
                 for n in self.nodes
             ],
             attributes=[n.attributes for n in self.nodes],
