@@ -70,7 +70,8 @@ def scaled(spec: PreprocessingSpec, x: Floats, split: Split | None = None) -> Fl
 
     ``zscore`` subtracts the mean and divides by the standard deviation (of the population);
     ``minmax`` maps the range of the fitted rows onto [-1, 1].  A feature that is constant on the
-    fitted rows is only shifted, to 0 on these rows.
+    fitted rows is only shifted, to 0 on these rows.  ``tfidf`` multiplies counts by the inverse
+    document frequency, as scikit-learn's ``TfidfTransformer(norm=None)`` does.
 
     Parameters
     ----------
@@ -138,6 +139,8 @@ def feature_scale(spec: PreprocessingSpec, x: Floats, split: Split | None = None
     if spec.scale == "none":
         return FeatureScale(np.zeros(x.shape[1]), np.ones(x.shape[1]))
     fitted = _fitted_rows(spec, x, split)
+    if spec.scale == "tfidf":
+        return FeatureScale(np.zeros(x.shape[1]), 1.0 / _inverse_document_frequency(fitted))
     low, high = np.asarray(np.fmin.reduce(fitted)), np.asarray(np.fmax.reduce(fitted))
     with np.errstate(over="ignore", invalid="ignore"):
         if spec.scale == "zscore" and np.isnan(fitted).any():
@@ -149,6 +152,12 @@ def feature_scale(spec: PreprocessingSpec, x: Floats, split: Split | None = None
     # Rounding can give a constant feature a tiny spread, and a mean next to its value.
     constant = (low == high) | (spread == 0)
     return FeatureScale(np.where(constant, low, centre), np.where(constant, 1.0, spread))
+
+
+def _inverse_document_frequency(counts: Floats) -> Floats:
+    """Return ``ln((1 + n) / (1 + n_t)) + 1`` of each term, (d,), by counts (n, d); NaN is none."""
+    n_t = np.count_nonzero(np.nan_to_num(counts), axis=0)
+    return np.asarray(np.log((1.0 + len(counts)) / (1.0 + n_t)) + 1.0)
 
 
 @dataclass(frozen=True, eq=False)

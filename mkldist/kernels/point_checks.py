@@ -87,10 +87,11 @@ def check_scale(bank: BankSpec, kernels: KernelList, scale: str) -> None:
     kernels : KernelList
         Its kernels.
     scale : str
-        ``scale`` of ``[preprocessing]``, which makes some values negative unless it is ``"none"``.
+        ``scale`` of ``[preprocessing]``, which makes some values negative unless it is ``"none"``
+        or ``"tfidf"``.
     """
     restricted = np.flatnonzero(np.isin(kernels.function, _RESTRICTED))
-    if not len(restricted) or scale == "none":
+    if not len(restricted) or scale in ("none", "tfidf"):
         return
     label = kernels.function_of(int(restricted[0])).label
     raise SpecError(

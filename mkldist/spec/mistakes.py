@@ -120,7 +120,7 @@ def spec_error(error: ErrorDetails, where: str, model: type[BaseModel] = SweepSp
 def expected(error: ErrorDetails, location: Location = ()) -> str:
     """Return the words that follow "expected" in the message of a validation error."""
     kind, key = error["type"], str(location[-1]) if location else ""
-    if key in _ENTRIES:
+    if key in _ENTRIES and len(location) == 1:
         return f"at least one {_ENTRIES[key]} entry"
     if key in _SECTIONS:
         return f"one table, {_SECTIONS[key]}"

@@ -41,10 +41,11 @@ from mkldist.spec.views import ViewSpec
 class PreprocessingSpec(Model):
     """``[preprocessing]``: scaling of features and of real-valued labels; rows it is fitted on."""
 
-    scale: Literal["zscore", "minmax", "none"] = Field(
+    scale: Literal["zscore", "minmax", "tfidf", "none"] = Field(
         "zscore",
-        description="Scaling of each feature: to mean 0 and standard deviation 1, to the range "
-        "from -1 to 1, or none.",
+        description="Scaling of each feature: to mean 0 and standard deviation 1; to the range "
+        "from -1 to 1; of counts of terms by ln((1 + n) / (1 + n_t)) + 1, where n_t of the n "
+        "fitted rows have the term; or none.",
     )
     fit: Literal["train", "all"] = Field(
         "train",

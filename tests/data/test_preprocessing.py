@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
@@ -122,7 +123,7 @@ def test_targets_that_do_not_vary_are_only_shifted(constant: float) -> None:
     assert scale == TargetScale(constant, 1.0)
 
 
-@pytest.mark.parametrize("scale", ["zscore", "minmax", "none"])
+@pytest.mark.parametrize("scale", ["zscore", "minmax", "tfidf", "none"])
 @pytest.mark.parametrize("impute", ["median", "mean", "most_frequent", None])
 @pytest.mark.parametrize("fit", ["train", "all"])
 def test_fitted_preprocessing_does_to_rows_what_a_sweep_does(scale, impute, fit):
@@ -144,3 +145,13 @@ def test_new_rows_may_miss_values_where_the_data_miss_none():
     dataset = Dataset("d", x, np.ones(2), ("a", "b"))
     fitted = fitted_preprocessing(PreprocessingSpec(scale="none"), dataset, "mean")
     assert fitted.applied(np.array([[np.nan, np.nan]])).tolist() == [[2.0, 4.0]]
+
+
+@pytest.mark.parametrize("fit", ["train", "all"])
+def test_tf_idf_is_that_of_scikit_learn(fit: str) -> None:
+    counts = np.random.default_rng(3).poisson(0.3, size=(20, 8)).astype(np.float64)
+    counts[SPLIT.train, 0] = 0.0  # a term that only test rows have
+    fitted = counts[SPLIT.train] if fit == "train" else counts
+    expected = TfidfTransformer(norm=None).fit(fitted).transform(counts).toarray()
+    found = scaled(spec(scale="tfidf", fit=fit), counts, SPLIT)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)

@@ -75,8 +75,8 @@ SPLITS = (
 OUTPUTS = "one of path, banks, keep_banks, predictions, coefficients, weights, figures"
 KERNEL = f"one of function, {', '.join(PARAMETERS)}, parameters, features"
 LEVEL = (
-    "one of tol, max_iter, time_limit, trace, C, acceleration, far, near, stop, "
-    "label, kernel_weights"
+    "one of tol, max_iter, time_limit, trace, C, acceleration, stop, far, near, "
+    "label, kernel_weights, banks"
 )
 NORMALISATION = 'one of "none", "trace", "cosine", "centre", "variance", "multiplicative variance"'
 
@@ -161,7 +161,7 @@ MISTAKES = [
      ': datasets.wdbc.preprocessing: found "zscore"; expected one table, [preprocessing]'),
     ('scale = "zscore"', 'scale = "z-score"',
      ': preprocessing.scale: found "z-score"; expected one of "zscore", "minmax", '
-     '"none". Did you mean \'zscore\'?'),
+     '"tfidf", "none". Did you mean \'zscore\'?'),
     ('kind = "holdout"', 'kind = "k-fold"',
      ': splits.kind: found "k-fold"; expected one of "holdout", "kfold", "time", '
      '"predefined", "semi-supervised". Did you mean \'kfold\'?'),
