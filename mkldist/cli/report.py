@@ -19,12 +19,12 @@ from mkldist.cli.later_runs import tell_later_runs
 )  # fmt: skip
 @click.option(
     "--figures", type=click.Path(file_okay=False, path_type=Path),
-    help="Write each figure to this folder as PDF, SVG, PNG and CSV.",
+    help="Write each figure to this folder as PDF, SVG, PNG and CSV, and each table as CSV.",
 )  # fmt: skip
 @click.option(
     "--overwrite", is_flag=True, help="Replace a file that is no page of mkldist."
 )  # fmt: skip
-@json_option("headline", "note", "page", "figures")
+@json_option("headline", "note", "page", "figures", "tables")
 def command(
     results: Path, page: Path, figures: Path | None, overwrite: bool, as_json: bool
 ) -> None:
@@ -42,10 +42,16 @@ def command(
     report = write_report(path, page, figures)
     tell_later_runs(path)
     if as_json:
-        charts = report.charts if figures is not None else []
-        written = [file for chart in charts for file in chart.files(figures or Path())]
         print_json(
-            {"headline": report.headline, "note": report.note, "page": page, "figures": written}
+            {
+                "headline": report.headline,
+                "note": report.note,
+                "page": page,
+                "figures": [f for one in report.charts for f in one.files(figures)]
+                if figures
+                else [],
+                "tables": [one.file(figures) for one in report.tables] if figures else [],
+            }
         )
         return
     for sentence in report.headline:
@@ -54,4 +60,4 @@ def command(
         click.echo(report.note)
     click.echo(f"report:  {page}")
     if figures is not None:
-        click.echo(f"figures: {len(report.charts)} in {figures}")
+        click.echo(f"figures: {len(report.charts)}, and {len(report.tables)} tables, in {figures}")

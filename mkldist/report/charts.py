@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,27 +13,31 @@ from mkldist.durable import replacing, write_file
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-WIDTH, HEIGHT = 5.2, 3.2  # inches; on a page of a phone, letters of 9 points stay legible
+WIDTH, HEIGHT = 3.5, 2.5  # inches: a column of a paper, in which no letter is below 7 points
+LETTERS = 7.0  # points, of the smallest letters
+KEY, LETTER = 4.5, 0.56  # widths of a key of a legend with its room, and of a letter, in letters
+LINE = 0.15  # inches, height of a line of a legend
 SEVERAL_DECADES = 50.0  # ratio of the ends of an axis from which it needs powers of ten alone
 INK, RULE = "#010203", "#010204"  # stand for the colours of text and rules, which the page sets
 STYLE: dict[Any, Any] = {
     "font.family": "sans-serif",
-    "font.size": 9,
-    "axes.titlesize": 9,
-    "axes.labelsize": 9,
-    "legend.fontsize": 8,
-    "xtick.labelsize": 8,
-    "ytick.labelsize": 8,
+    "font.size": 8,
+    "axes.titlesize": 8,
+    "axes.labelsize": 8,
+    "legend.fontsize": LETTERS,
+    "xtick.labelsize": LETTERS,
+    "ytick.labelsize": LETTERS,
     "axes.linewidth": 0.7,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": True,
     "grid.linewidth": 0.5,
-    "lines.linewidth": 1.5,
-    "lines.markersize": 4.5,
+    "lines.linewidth": 1.2,
+    "lines.markersize": 3.5,
     "legend.frameon": False,
     "svg.fonttype": "none",
     "pdf.fonttype": 42,
@@ -113,6 +117,29 @@ def new_figure(n_rows: int = 1, n_columns: int = 1, height: float = HEIGHT) -> t
 
     figure = Figure(figsize=(WIDTH, height), layout="constrained")
     return figure, figure.subplots(n_rows, n_columns, squeeze=False)
+
+
+def legend_below(figure: Figure, handles: Sequence[Artist] = (), most: int = 3) -> None:
+    """Add a legend below the axes, in as many columns as have room, and make room for its rows.
+
+    Parameters
+    ----------
+    figure : Figure
+        The figure, whose axes are drawn.
+    handles : sequence of Artist
+        What the legend names; by default the labelled artists of the first axes.
+    most : int
+        Columns at most.
+    """
+    shown = list(handles) or figure.axes[0].get_legend_handles_labels()[0]
+    if not shown:
+        return
+    longest = max(len(str(handle.get_label())) for handle in shown)
+    width = LETTERS * (KEY + LETTER * longest) / 72
+    columns = min(most, max(1, int(figure.get_figwidth() / width)), len(shown))
+    rows = -(-len(shown) // columns)
+    figure.set_figheight(figure.get_figheight() + LINE * (rows - 1))
+    figure.legend(handles=shown, loc="outside lower center", ncols=columns)
 
 
 def logarithmic(axes: Axes, *names: str) -> None:

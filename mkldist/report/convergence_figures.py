@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mkldist.analysis.convergence import COSTS, convergence_curves
-from mkldist.report.charts import Chart, logarithmic, new_figure
+from mkldist.report.charts import Chart, legend_below, logarithmic, new_figure
 from mkldist.report.facts import Facts
 from mkldist.report.loss_figures import MOST, slug, spans_decades
 
@@ -42,7 +42,7 @@ def _chart(dataset: str, against: str, table: pd.DataFrame, facts: Facts) -> Cha
                             color=look.colour, alpha=0.15, linewidth=0)  # fmt: skip
         logarithmic(ax, "y", *["x"] * spans_decades(shown[against]))
         ax.set(xlabel=WORDS[against], ylabel="relative duality gap")
-        figure.legend(loc="outside lower center", ncols=3)
+        legend_below(figure)
         return figure
 
     banks = f" Of several banks, {bank} is shown." if table["bank"].nunique() > 1 else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mkldist.analysis.learning_curves import curves_of
-from mkldist.report.charts import Chart, logarithmic, new_figure
+from mkldist.report.charts import Chart, legend_below, logarithmic, new_figure
 from mkldist.report.facts import LOSS_WORDS, Facts
 from mkldist.report.loss_figures import MOST, label, slug
 
@@ -46,7 +46,7 @@ def _chart(table: pd.DataFrame, facts: Facts) -> Chart:
                             alpha=0.12, linewidth=0)  # fmt: skip
         logarithmic(ax, "x")
         ax.set(xlabel="training points", ylabel=label(loss))
-        figure.legend(loc="outside lower center", ncols=3)
+        legend_below(figure)
         return figure
 
     banks = " Of several banks, that of least loss at the largest size." * facts.several_banks

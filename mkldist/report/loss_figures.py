@@ -8,7 +8,7 @@ import numpy as np
 
 from mkldist.analysis.comparison import OverDataSets
 from mkldist.analysis.objective_paths import objective_path
-from mkldist.report.charts import Chart, logarithmic, new_figure
+from mkldist.report.charts import Chart, legend_below, logarithmic, new_figure
 from mkldist.report.facts import LOSS_WORDS, Facts, records
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def path_charts(facts: Facts) -> list[Chart]:
             if spans_decades(table[axis]):
                 logarithmic(ax, "x")
             ax.set(xlabel=axis, ylabel=label(loss))
-            figure.legend(loc="outside lower center", ncols=3)
+            legend_below(figure)
             return figure
 
         charts.append(
@@ -78,7 +78,7 @@ def objective_charts(facts: Facts) -> list[Chart]:
             logarithmic(ax, *(["x"] * spans_decades(table[axis])),
                         *(["y"] * spans_decades(table["objective"])))  # fmt: skip
             ax.set(xlabel=axis, ylabel="objective")
-            figure.legend(loc="outside lower center", ncols=3)
+            legend_below(figure)
             return figure
 
         charts.append(
@@ -113,11 +113,11 @@ def kernel_number_charts(facts: Facts) -> list[Chart]:
                 look = facts.looks[str(method)]
                 ax.scatter(
                     some["active_mean"], some[f"{loss}_mean"], label=str(method),
-                    color=look.colour, marker=look.marker, s=26,
+                    color=look.colour, marker=look.marker, s=14,
                 )  # fmt: skip
             logarithmic(ax, "x")
             ax.set(xlabel="active kernels, mean over the splits", ylabel=label(loss))
-            figure.legend(loc="outside lower center", ncols=3)
+            legend_below(figure)
             return figure
 
         charts.append(
@@ -141,7 +141,7 @@ def rank_chart(over: OverDataSets, facts: Facts) -> Chart | None:
     table = ranks.mean_ranks.sort_values().rename_axis("method").rename("mean_rank").reset_index()
 
     def draw() -> Figure:
-        figure, axes = new_figure(height=0.9 + 0.27 * len(table))
+        figure, axes = new_figure(height=0.8 + 0.2 * len(table))
         (ax,) = axes.flat
         for place, row in enumerate(records(table)):
             look = facts.looks.get(row["method"], next(iter(facts.looks.values())))

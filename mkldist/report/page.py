@@ -105,6 +105,11 @@ class Page:
         """All figures."""
         return [chart for section in self.sections for chart in section.charts]
 
+    @property
+    def tables(self) -> list[Table]:
+        """All tables with rows."""
+        return [table for section in self.sections for table in section.tables if table.rows]
+
     def html(self) -> str:
         """Return the page, which needs no other file."""
         from jinja2 import Environment, StrictUndefined
@@ -129,7 +134,7 @@ def write_report(results: Path, page: Path, figures: Path | None = None) -> Page
     page : Path
         The file.
     figures : Path, optional
-        Folder for each figure as PDF, SVG, PNG and CSV.
+        Folder for each figure as PDF, SVG, PNG and CSV, and each table as CSV.
 
     Raises
     ------
@@ -146,6 +151,8 @@ def write_report(results: Path, page: Path, figures: Path | None = None) -> Page
             make_folder(figures)
             for chart in report.charts:
                 chart.write(figures)
+            for table in report.tables:
+                table.write(figures)
     return report
 
 

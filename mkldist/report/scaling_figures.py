@@ -9,7 +9,7 @@ import numpy as np
 
 from mkldist.analysis.growth import SIZES
 from mkldist.figures.palette import Look
-from mkldist.report.charts import Chart, logarithmic, new_figure
+from mkldist.report.charts import HEIGHT, LETTERS, Chart, legend_below, logarithmic, new_figure
 from mkldist.report.facts import records
 from mkldist.report.loss_figures import slug
 from mkldist.report.scaling_times import Growth, part_shares, seconds_text
@@ -61,7 +61,7 @@ def _time_chart(growth: Growth, looks: Mapping[str, Look], name: str, of: str) -
     table = table[["method", *SIZES, "split", "seconds", "counted", "counted_early"]]
 
     def draw() -> Figure:
-        figure, axes = new_figure(1, len(panels))
+        figure, axes = new_figure(len(panels), height=HEIGHT * (1 + 0.75 * (len(panels) - 1)))
         for ax, value in zip(axes.flat, panels, strict=True):
             _draw_panel(ax, growth, table, value, looks)
         low = min(ax.get_ylim()[0] for ax in axes.flat)
@@ -70,9 +70,9 @@ def _time_chart(growth: Growth, looks: Mapping[str, Look], name: str, of: str) -
         for ax in axes.flat:
             ax.set_ylim(low, high)
             logarithmic(ax, "y")
+            ax.set(ylabel="seconds of a run")
             lines |= {str(line.get_label()): line for line in ax.get_legend_handles_labels()[0]}
-        axes.flat[0].set(ylabel="seconds of a run")
-        figure.legend(handles=list(lines.values()), loc="outside lower center", ncols=2)
+        legend_below(figure, list(lines.values()), most=2)
         return figure
 
     at = [f"at {value:,} {SIZES[other]}: " if len(panels) > 1 else "" for value in panels]
@@ -148,7 +148,7 @@ def _parts_chart(growth: Growth, looks: Mapping[str, Look], name: str, of: str) 
         (ax,) = axes.flat
         ticks, place = {}, 0
         for method, some in shown.groupby("method", sort=False):
-            ax.text(0.7, place, str(method), va="center", weight="bold", fontsize=8)
+            ax.text(0.7, place, str(method), va="center", weight="bold")
             for row in records(some):
                 place += 1
                 ticks[place] = f"{row[growth.over]:,}"
@@ -161,7 +161,7 @@ def _parts_chart(growth: Growth, looks: Mapping[str, Look], name: str, of: str) 
         ax.grid(visible=False, axis="y")
         ax.set_axisbelow(True)
         parts = [part for part in TINTS if shown[part].any()]
-        figure.legend(handles=_handles(parts), loc="outside lower center", ncols=3)
+        legend_below(figure, _handles(parts))
         return figure
 
     at = f", at {value:,} {SIZES[other]}" if len(growth.ends_of_other) > 1 else ""
@@ -192,7 +192,7 @@ def _draw_bar(ax: Axes, place: int, row: Mapping[str, float], colour: str) -> No
         share = 100.0 * row[part]
         ax.barh(place, share, left=left, height=0.8, **_look(part, colour))
         left += share
-    ax.text(102.0, place, f"{seconds_text(row['split_seconds'])} s", va="center", fontsize=8)
+    ax.text(102.0, place, f"{seconds_text(row['split_seconds'])} s", va="center", fontsize=LETTERS)
 
 
 def _look(part: str, colour: str) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import pandas as pd
 from mkldist.analysis.comparison import OverDataSets
 from mkldist.analysis.paired_losses import SIGNIFICANCE
 from mkldist.analysis.tables import NOTHING
+from mkldist.durable import write_file
 from mkldist.report.facts import LOSS_WORDS, Facts, records
 from mkldist.results.rows import hyperparameters, method_nodes, place_of
 from mkldist.results.schema import SPLIT
@@ -20,6 +22,7 @@ from mkldist.results.state import RunState
 from mkldist.solvers.base import STATIONARITY, StopReason
 
 MINUS = "\u2212"  # the sign of a difference
+MOST_ROWS = 1000  # of a table, in the page
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,24 @@ class Table:
     numeric: tuple[bool, ...]
     rows: list[list[Cell]]
     marks: list[bool]
+
+    @property
+    def shown(self) -> list[int]:
+        """Positions of the rows in the page; of too many, the marked ones before others."""
+        places = sorted(range(len(self.rows)), key=lambda place: not self.marks[place])
+        return sorted(places[:MOST_ROWS])
+
+    def write(self, folder: Path) -> None:
+        """Write all rows to ``NAME.csv`` in a folder, which is there."""
+        import pandas as pd
+
+        texts = [[cell.text for cell in row] for row in self.rows]
+        table = pd.DataFrame(texts, columns=list(self.headings))
+        write_file(self.file(folder), [table.to_csv(index=False).encode()])
+
+    def file(self, folder: Path) -> Path:
+        """Return the file in a folder that :meth:`write` writes."""
+        return folder / f"{self.name}.csv"
 
 
 def results_table(facts: Facts) -> Table:
@@ -258,11 +279,9 @@ def _text(value: Any) -> str:
 
 
 def _plain(value: float, form: str) -> Cell:
-    return (
-        Cell(NOTHING)
-        if value is None or np.isnan(value)
-        else Cell(form.format(value), float(value))
-    )
+    if value is None or np.isnan(value):
+        return Cell(NOTHING)
+    return Cell(form.format(value) if value else "0", float(value))
 
 
 def _mean_sd(mean: float, sd: float, *, percent: bool = False, digits: int = 2) -> Cell:

@@ -1,4 +1,4 @@
-"""Figures of kernel weights: by width, by features and by kernel."""
+"""Figures of kernel weights: by width, function, feature group, features and kernel."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from mkldist.analysis.kernel_selection import weight_by
-from mkldist.report.charts import Chart, logarithmic, new_figure
+from mkldist.report.charts import Chart, legend_below, logarithmic, new_figure
 from mkldist.report.facts import Facts
 from mkldist.report.loss_figures import MOST, slug
 
@@ -18,6 +18,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MOST_GROUPS, MOST_WIDTHS = 12, 40
+NAMES = {
+    "function": ("functions", "kernel function"),
+    "feature_group": ("feature-groups", "group of features"),
+    "features": ("features", "feature subset"),
+    "kernel": ("single-kernels", "kernel"),
+}
+"""Coordinates along kernels by whose texts weights are summed: name of the figure, and in words."""
 Weights = list[tuple[dict[str, str], "xr.DataArray"]]
 
 
@@ -27,8 +34,9 @@ def weight_charts(facts: Facts) -> list[Chart]:
     for dataset in facts.datasets[:MOST]:
         own = [(place, weights) for place, weights in facts.weights if place["dataset"] == dataset]
         own, said = _of_largest_bank(own)
-        both = (_by_width(dataset, own, facts), _by_features(dataset, own, facts))
-        charts += [replace(one, caption=one.caption + said) for one in both if one is not None]
+        found = [_by_width(dataset, own, facts)]
+        found += [_by_name(dataset, own, facts, *names) for names in NAMES.items()]
+        charts += [replace(one, caption=one.caption + said) for one in found if one is not None]
     return charts
 
 
@@ -54,7 +62,7 @@ def _shares(own: Weights, coordinate: str) -> pd.DataFrame:
 
 
 def _by_width(dataset: str, own: Weights, facts: Facts) -> Chart | None:
-    table = _shares(own, "width").sort_values("width")
+    table = _shares(own, "width").sort_values("width", kind="stable")
     if table["width"].nunique() < 2:
         return None
     if table["width"].nunique() > MOST_WIDTHS:  # random widths: twenty parts of equal numbers
@@ -71,7 +79,7 @@ def _by_width(dataset: str, own: Weights, facts: Facts) -> Chart | None:
                     linestyle=look.line, label=str(method))  # fmt: skip
         logarithmic(ax, "x")
         ax.set(xlabel="width of the kernel", ylabel="share of the weights")
-        figure.legend(loc="outside lower center", ncols=3)
+        legend_below(figure)
         return figure
 
     return Chart(
@@ -84,38 +92,43 @@ def _by_width(dataset: str, own: Weights, facts: Facts) -> Chart | None:
     )
 
 
-def _by_features(dataset: str, own: Weights, facts: Facts) -> Chart | None:
-    table = _shares(own, "features")
-    if table["features"].nunique() < 2:
+def _by_name(
+    dataset: str, own: Weights, facts: Facts, coordinate: str, called: tuple[str, str]
+) -> Chart | None:
+    """Return the shares of the largest values of a coordinate; None for fewer than two values."""
+    table = _shares(own, coordinate)
+    n_groups = table[coordinate].nunique()
+    if n_groups < 2:
         return None
-    n_groups = table["features"].nunique()
-    largest = table.groupby("features")["share"].max().nlargest(MOST_GROUPS).index
-    table = table[table["features"].isin(largest)]
+    name, words = called
+    largest = table.groupby(coordinate)["share"].max().nlargest(MOST_GROUPS).index
+    table = table[table[coordinate].isin(largest)]
+    which = f"; the {len(largest)} of {n_groups} that weigh most with some method"
 
     def draw() -> Figure:
         names = list(largest)
-        figure, axes = new_figure(height=1.1 + 0.24 * len(names))
+        figure, axes = new_figure(height=0.8 + 0.19 * len(names))
         (ax,) = axes.flat
         methods = list(dict.fromkeys(table["method"]))
         for place, method in enumerate(methods):
             look = facts.looks[method]
-            some = table[table["method"] == method].set_index("features")["share"]
+            some = table[table["method"] == method].set_index(coordinate)["share"]
             offset = (place - 0.5 * (len(methods) - 1)) * 0.7 / max(len(methods), 1)
             ax.plot(
-                [some.get(name, 0.0) for name in names], np.arange(len(names)) + offset,
+                [some.get(one, 0.0) for one in names], np.arange(len(names)) + offset,
                 color=look.colour, marker=look.marker, linestyle="none", label=method,
             )  # fmt: skip
-        ax.set_yticks(range(len(names)), [_short(name) for name in names])
-        ax.invert_yaxis()
+        ax.set_yticks(range(len(names)), [_short(one) for one in names])
+        ax.set_ylim(len(names) - 0.4, -0.6)
         ax.set_xlabel("share of the weights")
-        figure.legend(loc="outside lower center", ncols=3)
+        legend_below(figure)
         return figure
 
     return Chart(
-        f"features-{slug(dataset)}",
-        f"{dataset}: kernel weights by features",
-        f"Share of the kernel weights on each feature subset, mean over the splits; the "
-        f"{len(largest)} of {n_groups} subsets that weigh most with some method.",
+        f"{name}-{slug(dataset)}",
+        f"{dataset}: kernel weights by {words}",
+        f"Share of the kernel weights on each {words}, mean over the splits"
+        f"{which if n_groups > len(largest) else ''}.",
         table,
         draw,
     )

@@ -182,7 +182,7 @@ def _edges(facts: Facts) -> Iterator[Caution]:
     for where, datasets in found.items():
         yield Caution(
             "Best value at the edge of its grid",
-            f"{where}, on {_list(datasets)}. Extend the grid beyond it.",
+            f"{where}, on {_named(datasets, 'data set')}. Extend the grid beyond it.",
         )
 
 
@@ -213,17 +213,22 @@ def _largest(rows: pd.DataFrame, name: str) -> float | None:
 
 
 def _unstable(facts: Facts) -> Iterator[Caution]:
-    for row in records(facts.stability):
-        bank = f" on {row['bank']}" if facts.several_banks else ""
-        known = not np.isnan(row["stability_high"])
-        if row["stability_high" if known else "stability"] < UNSTABLE:
-            few = "" if known else "; so few splits give it no interval"
-            yield Caution(
-                "Selection unstable",
-                f"{row['dataset']}, {row['method']}{bank}: the kernels selected differ between "
-                f"splits (stability {row['stability']:.2f}; 1 is equal, 0 is chance{few}). Read "
-                f"single weights with care, sums over widths or features rather.",
-            )
+    """Yield a warning for each method that selects other kernels in other splits."""
+    rows = facts.stability
+    known = rows["stability_high"].notna()
+    judged = rows["stability_high"].where(known, rows["stability"])
+    low = rows[judged < UNSTABLE].assign(known=known)
+    for (method, bank), some in low.groupby(["method", "bank"], sort=False):
+        on = f" on {bank}" if facts.several_banks else ""
+        values = sorted({f"{value:.2f}" for value in some["stability"]}, key=float)
+        span = values[0] if len(values) == 1 else f"{values[0]} to {values[-1]}"
+        few = "" if some["known"].all() else "; few splits give it no interval"
+        yield Caution(
+            "Selection unstable",
+            f"{method}{on}: the kernels selected differ between splits on "
+            f"{_named(some['dataset'].tolist(), 'data set')} (stability {span}; 1 is equal, 0 is "
+            f"chance{few}). Read single weights with care, sums over widths or features rather.",
+        )
 
 
 def shared_times(facts: Facts) -> Iterator[Caution]:

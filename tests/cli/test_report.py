@@ -63,13 +63,17 @@ def test_a_sweep_has_a_page_and_figures(folder):
     assert page == "report:  page.html"
     text = (folder / "page.html").read_text()
     names = re.findall(r'<h3 id="([^"]+)-title">', text)
-    assert f"figures: {len(names)} in figures" == figures
-    assert {"path-two-moons", "convergence-two-moons", "kernels-two-moons"} <= set(names)
+    tables = re.findall(r'<table id="table-([^"]+)"', text)
+    assert f"figures: {len(names)}, and {len(tables)} tables, in figures" == figures
+    drawn = ("path", "objective", "convergence-passes", "convergence-seconds", "kernels")
+    assert {f"{name}-two-moons" for name in drawn} <= set(names)
     written = {path.stem for path in (folder / "figures").iterdir()}
-    assert written == set(names)
+    assert written == {*names, *tables}
     told = run(folder, "report", "moons", "-o", "page.html", "--figures", "figures", "--json")
     files = {str(path.relative_to(folder)) for path in (folder / "figures").iterdir()}
-    assert {*json.loads(told.stdout)["figures"]} == files
+    answer = json.loads(told.stdout)
+    assert {*answer["figures"], *answer["tables"]} == files
+    assert len(answer["tables"]) == len(tables)
 
 
 @pytest.mark.slow

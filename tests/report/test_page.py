@@ -17,13 +17,14 @@ import xarray as xr
 
 from mkldist.report.convergence_figures import convergence_charts
 from mkldist.report.learning_figures import learning_charts
-from mkldist.report.loss_figures import kernel_number_charts, objective_charts, path_charts
+from mkldist.report.loss_figures import objective_charts, path_charts
 from mkldist.report.page import Page, Section, made_page
 from mkldist.report.time_figures import scaling_charts
 from mkldist.report.weight_figures import weight_charts
 from tests.analysis.studies import study
 from tests.report.studies import facts_of
 
+COLUMN = 3.5  # inches, of a paper in two columns
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
 
 
@@ -106,16 +107,18 @@ def test_a_figure_draws_its_data(finished):
 
 
 def test_letters_are_legible_in_print(finished):
-    for chart in [*path_charts(finished), *kernel_number_charts(finished)]:
+    for chart in made_page(finished).charts:
+        (width,) = re.findall(r'viewBox="0 0 ([\d.]+) ', chart.svg())
+        assert float(width) <= 72 * COLUMN
         sizes = [float(size) for size in re.findall(r"font:[^;\"]*?([\d.]+)px", chart.svg())]
         sizes += [float(size) for size in re.findall(r"font-size: ([\d.]+)px", chart.svg())]
         assert sizes
-        assert min(sizes) >= 7.0  # points at the figure's width
+        assert min(sizes) >= 7.0
 
 
 def test_figures_of_weights_sum_to_the_weights(finished):
     for chart in weight_charts(finished):
-        if chart.name.startswith("widths"):
+        if chart.name.startswith(("widths", "single-kernels")):  # of seven kernels, all are shown
             sums = chart.data.groupby("method")["share"].sum()
             assert sums.to_numpy() == pytest.approx(1.0)
 

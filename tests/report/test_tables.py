@@ -5,7 +5,10 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
+from mkldist.report.page import Page, Section
 from mkldist.report.tables import (
+    Cell,
+    Table,
     certificates_table,
     chosen_table,
     failures_table,
@@ -65,3 +68,15 @@ def test_stability_has_a_row_a_method(finished):
 
 def test_without_selection_there_are_no_chosen_settings(facts):
     assert chosen_table(facts) is None
+
+
+def test_of_a_long_table_the_page_shows_marked_rows_and_the_file_has_all(tmp_path, monkeypatch):
+    monkeypatch.setattr("mkldist.report.tables.MOST_ROWS", 3)
+    rows = [[Cell(str(number), number)] for number in range(6)]
+    table = Table("long", ("number",), (True,), rows, [number == 4 for number in range(6)])
+    assert table.shown == [0, 1, 4]
+    table.write(tmp_path)
+    assert pd.read_csv(tmp_path / "long.csv")["number"].tolist() == [*range(6)]
+    page = Page("x", "", ["One."], sections=[Section("s", "S", tables=[table])]).html()
+    assert "Of 6 rows, 3 are here" in page
+    assert page.count("<td") == 3

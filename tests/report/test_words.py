@@ -66,8 +66,19 @@ def test_a_best_value_at_the_edge_is_told_and_one_inside_is_not(finished):
 @pytest.mark.parametrize("method", ["level", "simplemkl", "uniform"])
 def test_unstable_selections_are_told(finished, method):
     row = finished.stability.set_index("method").loc[method]
-    titles = [c.text for c in cautions(finished) if c.title == "Selection unstable"]
-    assert any(f"heart, {method}: " in text for text in titles) == (row["stability_high"] < 0.4)
+    texts = [c.text for c in cautions(finished) if c.title == "Selection unstable"]
+    told = [text for text in texts if text.startswith(f"{method}: ")]
+    assert len(told) == (row["stability_high"] < 0.4)
+    assert all(f"splits on heart (stability {row['stability']:.2f}; " in text for text in told)
+
+
+def test_unstable_selections_of_a_method_are_told_once_for_all_data_sets(facts):
+    texts = [c.text for c in cautions(facts) if c.title == "Selection unstable"]
+    rows = facts.stability[facts.stability["method"] == "level"]
+    assert (rows["stability_high"] < 0.4).all()
+    (told,) = (text for text in texts if text.startswith("level: "))
+    low, high = rows["stability"].min(), rows["stability"].max()
+    assert f"on heart and wdbc (stability {low:.2f} to {high:.2f}; " in told
 
 
 def test_sizes_of_one_data_set_are_not_told_as_data_sets(facts):
