@@ -119,7 +119,7 @@ def _by_name(
                 color=look.colour, marker=look.marker, linestyle="none", label=method,
             )  # fmt: skip
         ax.set_yticks(range(len(names)), [_short(one) for one in names])
-        ax.invert_yaxis()
+        ax.set_ylim(len(names) - 0.4, -0.6)
         ax.set_xlabel("share of the weights")
         legend_below(figure)
         return figure
