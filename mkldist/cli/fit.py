@@ -44,6 +44,11 @@ SHOWN = 10
     help="File of the model.  [default: NAME.model here]",
 )
 @click.option("--overwrite", is_flag=True, help="Replace a file that is there.")
+@click.option(
+    "--allow-code",
+    is_flag=True,
+    help="Import and call kernel functions of the sweep that are not mkldist's own.",
+)
 def command(
     path: Path,
     dataset: str | None,
@@ -53,6 +58,7 @@ def command(
     split: int | None,
     target: Path | None,
     overwrite: bool,
+    allow_code: bool,
 ) -> None:
     """Fit the best setting of the sweep PATH on all rows, and write the model to a file.
 
@@ -71,7 +77,7 @@ def command(
         hint = "Choose another name with -o, or replace the file by --overwrite"
         raise OutputError(str(file), "a file of that name", "a new file", hint)
     choice = choose(results, wanted)
-    prepared = prepared_fit(results, choice)
+    prepared = prepared_fit(results, choice, allow_code=allow_code)
     click.echo(f"setting:  {choice.words} on {choice.dataset}, kernels of {choice.bank}")
     click.echo(f"chosen:   {_chosen(choice)}")
     if choice.note:

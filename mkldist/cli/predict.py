@@ -41,6 +41,11 @@ import click
     help="Threads that predict.  [default: one per processor]",
 )
 @click.option("--overwrite", is_flag=True, help="Replace a file that is there.")
+@click.option(
+    "--allow-code",
+    is_flag=True,
+    help="Import and call the kernel functions of a model that are not mkldist's own.",
+)
 def command(
     model: Path,
     data: Path,
@@ -49,6 +54,7 @@ def command(
     ignored: tuple[str, ...],
     n_threads: int | None,
     overwrite: bool,
+    allow_code: bool,
 ) -> None:
     """Predict the rows of DATA by the file MODEL, and write a CSV file.
 
@@ -65,7 +71,7 @@ def command(
     from mkldist.models.predictions import write_predictions
     from mkldist.models.rows import unseen_lines
 
-    fitted = load_model(model)
+    fitted = load_model(model, allow_code=allow_code)
     done = write_predictions(
         fitted, data, target, views=_files(views), ignored=ignored, overwrite=overwrite,
         n_threads=n_threads,

@@ -59,11 +59,29 @@ class CustomFunction:
         The function.
     identity : str
         Hash of its content.
+    imported_as : str
+        The name that it was imported by; empty for a function that was at hand.
     """
 
     label: str
     call: Callable[..., Any]
     identity: str
+    imported_as: str = ""
+
+    @property
+    def reference(self) -> str:
+        """The name by which another process can import the function; empty if it has none."""
+        if self.imported_as:
+            return self.imported_as
+        module = getattr(self.call, "__module__", None)
+        name = getattr(self.call, "__qualname__", "")
+        if module in (None, "__main__"):
+            return ""
+        try:
+            found: Any = functools.reduce(getattr, name.split("."), sys.modules[module])
+        except (AttributeError, KeyError):  # of a function within another, or without a module
+            return ""
+        return f"{module}:{name}" if found is self.call else ""
 
     @classmethod
     def of(cls, call: Callable[..., Any]) -> CustomFunction:
@@ -94,12 +112,13 @@ class CustomFunction:
                 where,
                 f"{reference!r}, which cannot be imported: {type(error).__name__}: {error}",
                 '"package.module:function" that this Python can import',
-                "The folder of the sweep file is searched first",
+                "The folder of the sweep file, or of the model, is searched first",
             ) from error
         if not callable(call):
             found = f"{reference!r}, which is no function"
             raise SpecError(where, found, "a function of two sets of points")
-        return cls(reference, call, content_id(code=_content(call), version=version))
+        identity = content_id(code=_content(call), version=version)
+        return cls(reference, call, identity, imported_as=reference)
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,11 @@
-"""Files of models: one sealed archive of arrays and JSON, without code."""
+"""Files of models: one sealed archive of arrays and JSON, without code.
+
+Functions of the user are named and not held, see :mod:`mkldist.models.kernel_descriptions`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -14,20 +17,28 @@ from mkldist.data.dataset import View
 from mkldist.data.preprocessing import FeatureScale, FittedPreprocessing
 from mkldist.data.source_columns import SourceColumns
 from mkldist.durable import remove_temporaries, write_file, writing
-from mkldist.errors import SpecError, StoreError, nearest
+from mkldist.errors import StoreError, nearest
 from mkldist.gram.bank_kernels import GivenKernel
 from mkldist.in_memory.expansion import Expansion
 from mkldist.in_memory.text_support import TextSupport
-from mkldist.kernel_functions.registry import FUNCTIONS
-from mkldist.kernels.kernel_list import KernelList
+from mkldist.kernel_functions.custom import search_first
 from mkldist.models.content import ModelContent
 from mkldist.models.given_rows import GivenRows
+from mkldist.models.kernel_descriptions import (
+    check_probe,
+    code_of,
+    described,
+    has_code,
+    kernel_list,
+    probe,
+)
 from mkldist.models.outcome import Outcome
 from mkldist.models.support import packed_points, points_at, unpacked_points, unpacked_texts
 from mkldist.models.text_columns import ModelTexts
 from mkldist.sealed import Arrays, sealed, unsealed
 
-FORMAT = 3  # raised when a file can no longer be read by the versions before
+FORMAT = 4  # raised when a file can no longer be read by the versions before
+WITHOUT_CODE = 3  # the format of a model without functions of the user
 WITHOUT_TEXTS = 2  # the format of a model without kernels of texts
 ONE_TABLE = 1  # the format of a model of one dense table without views, which they read
 KIND = "mkldist model"
@@ -47,16 +58,35 @@ def write_content(model: ModelContent, path: Path) -> None:
         write_file(path, [content])
 
 
-def read_content(file: Path) -> ModelContent:
+def read_content(file: Path, *, allow_code: bool = False) -> ModelContent:
     """Read the content of a model; see :func:`mkldist.load_model`.
+
+    Raises
+    ------
+    mkldist.errors.StoreError
+        If the file is missing, is no model, is damaged, or has a newer format; if it names
+        functions of the user and `allow_code` is not set, or these have changed.
+    mkldist.errors.SpecError
+        If such a function cannot be imported.
+    """
+    return decoded(_bytes(file), str(file), file.parent if allow_code else None)
+
+
+def read_sealed(file: Path) -> tuple[dict[str, Any], Arrays]:
+    """Read header and arrays of a model, checked by their digest; nothing is imported.
 
     Raises
     ------
     mkldist.errors.StoreError
         If the file is missing, is no model, is damaged, or has a newer format.
     """
+    return opened(_bytes(file), str(file))
+
+
+def _bytes(file: Path) -> bytes:
+    """Return the content of a file."""
     try:
-        content = file.read_bytes()
+        return file.read_bytes()
     except FileNotFoundError as error:
         near = [other.name for other in file.parent.iterdir()] if file.parent.is_dir() else []
         hint = nearest(file.name, near) or "Fit one: mkldist fit RESULTS -o MODEL"
@@ -64,11 +94,10 @@ def read_content(file: Path) -> ModelContent:
     except OSError as error:
         found = "a folder" if file.is_dir() else f"a file that cannot be read ({error.strerror})"
         raise StoreError(str(file), found, "the file of a model") from error
-    return decoded(content, str(file))
 
 
 def encoded(model: ModelContent) -> bytes:
-    """Return a model as bytes, which :func:`decoded` checks."""
+    """Return a model as bytes, which :func:`opened` checks."""
     texts = None if model.texts is None else [_texts(model, one) for one in model.functions]
     parts, arrays = packed_points([function.points for function in model.functions], texts)
     scale = model.preprocessing.scale
@@ -87,12 +116,15 @@ def encoded(model: ModelContent) -> bytes:
         }
         if function.rows is not None:
             arrays[f"{number}.rows"] = function.rows.astype(np.int64)
+        for kind, support in _supports(function).items():
+            if has_code(support.kernels):
+                arrays[f"{number}.probe.{kind}"] = probe(support.kernels, support.points)
     one_table = not (
         model.is_sparse or model.views or model.view_columns or model.given or model.texts
     )
     header = {
         "kind": KIND,
-        "format": ONE_TABLE if one_table else FORMAT if model.texts else WITHOUT_TEXTS,
+        "format": WITHOUT_CODE if model.texts else ONE_TABLE if one_table else WITHOUT_TEXTS,
         "mkldist": metadata.version("mkldist"),
         "columns": model.columns.as_dict(),
         "features": list(model.feature_names),
@@ -108,7 +140,14 @@ def encoded(model: ModelContent) -> bytes:
         ],
         "facts": dict(model.facts),
     }
+    if list(_code(header)):
+        header["format"] = FORMAT
     return sealed(header | ({} if one_table else _of_views(model)), arrays)
+
+
+def _supports(function: Expansion) -> dict[str, Expansion | TextSupport]:
+    """Return what has kernels and support points of its own: features, and texts if there are."""
+    return {"features": function, **({} if function.texts is None else {"texts": function.texts})}
 
 
 def _texts(model: ModelContent, function: Expansion) -> Array:
@@ -129,8 +168,49 @@ def _of_views(model: ModelContent) -> dict[str, Any]:
     }
 
 
-def decoded(content: bytes, where: str) -> ModelContent:
+def decoded(content: bytes, where: str, code: Path | None = None) -> ModelContent:
     """Return the model of a file's content.
+
+    Parameters
+    ----------
+    content : bytes
+        Content of the file.
+    where : str
+        The file, to name in a message.
+    code : Path, optional
+        Folder to search first for functions of the user; None refuses them.
+
+    Raises
+    ------
+    mkldist.errors.StoreError
+        As for :func:`opened`, for functions of the user without `code`, and for such that have
+        changed.
+    mkldist.errors.SpecError
+        If such a function cannot be imported.
+    """
+    header, arrays = opened(content, where)
+    names = sorted(set(_code(header)))
+    if names and code is None:
+        raise StoreError(
+            where,
+            f"kernel functions that are not mkldist's: {', '.join(map(repr, names))}",
+            "kernel functions of mkldist, or --allow-code",
+            "Repeat the command with --allow-code, or call load_model(path, allow_code=True), "
+            "if you trust this code",
+        )
+    if names and code is not None:
+        search_first(str(code.absolute()))
+    return _model(header, arrays, where)
+
+
+def _code(header: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the name of every function of the user that a model needs."""
+    for fields in header["functions"]:
+        yield from code_of([*fields["kernels"], *fields.get("texts", ())])
+
+
+def opened(content: bytes, where: str) -> tuple[dict[str, Any], Arrays]:
+    """Return header and arrays of a model of a file's content.
 
     Parameters
     ----------
@@ -161,15 +241,15 @@ def decoded(content: bytes, where: str) -> ModelContent:
             f"format {FORMAT} or before",
             f"Install mkldist {header['mkldist']} or later",
         )
-    return _model(header, arrays)
+    return header, arrays
 
 
-def _model(header: Mapping[str, Any], arrays: Arrays) -> ModelContent:
+def _model(header: Mapping[str, Any], arrays: Arrays, where: str) -> ModelContent:
     """Return the model of a header and arrays whose digest is right."""
     points, texts = unpacked_points(arrays), unpacked_texts(arrays)
     functions = [
         Expansion(
-            kernels=kernel_list(fields["kernels"]),
+            kernels=kernel_list(fields["kernels"], where),
             index=arrays[f"{number}.index"].astype(np.intp),
             cosine=bool(fields["cosine"]),
             points=points_at(points, arrays[f"{number}.support"]),
@@ -180,10 +260,17 @@ def _model(header: Mapping[str, Any], arrays: Arrays) -> ModelContent:
             rows=arrays.get(f"{number}.rows"),
             texts=None
             if texts is None or "texts" not in fields
-            else TextSupport(kernel_list(fields["texts"]), texts[arrays[f"{number}.support"]]),
+            else TextSupport(
+                kernel_list(fields["texts"], where), texts[arrays[f"{number}.support"]]
+            ),
         )
         for number, fields in enumerate(header["functions"])
     ]
+    for number, function in enumerate(functions):
+        for kind, support in _supports(function).items():
+            if has_code(support.kernels):
+                expected = arrays[f"{number}.probe.{kind}"]
+                check_probe(support.kernels, support.points, expected, where)
     d = points.shape[1]
     scale = FeatureScale(arrays.get("centre", np.zeros(d)), arrays.get("spread", np.ones(d)))
     given = header.get("given")
@@ -202,55 +289,4 @@ def _model(header: Mapping[str, Any], arrays: Arrays) -> ModelContent:
         },
         None if given is None else GivenRows.from_dict(given),
         ModelTexts.from_dict(header["texts"]) if "texts" in header else None,
-    )
-
-
-def described(kernels: KernelList) -> list[dict[str, Any]]:
-    """Return kernels as JSON takes them: function, parameters, features and their label.
-
-    Raises
-    ------
-    mkldist.errors.SpecError
-        For a function of the user: a model holds no code.
-    """
-    for m in range(len(kernels)):
-        if kernels.custom_of(m) is not None:
-            raise SpecError(
-                "model",
-                f"kernel function {kernels.function_of(m).label!r} of the user",
-                "functions of mkldist: the file of a model holds no code",
-                "Keep the bank and its decision_function, or save Gram matrices of new points",
-            )
-    return [
-        {
-            "function": kernels.function_of(m).label,
-            "parameter": float(kernels.parameter[m]),
-            "offset": float(kernels.offset[m]),
-            "features": kernels.features_of(m).tolist(),
-            "label": kernels.subset_labels.get(int(kernels.subset[m])),
-        }
-        for m in range(len(kernels))
-    ]
-
-
-def kernel_list(described: list[dict[str, Any]]) -> KernelList:
-    """Return the kernels that :func:`described` describes."""
-    subsets: dict[tuple[tuple[int, ...], str | None], int] = {}
-    numbers = [
-        subsets.setdefault((tuple(kernel["features"]), kernel["label"]), len(subsets))
-        for kernel in described
-    ]
-    sizes = [len(features) for features, _ in subsets]
-    return KernelList(
-        function=np.array(
-            [FUNCTIONS[kernel["function"]].code for kernel in described], dtype=np.uint8
-        ),
-        parameter=np.array([kernel["parameter"] for kernel in described]),
-        offset=np.array([kernel["offset"] for kernel in described]),
-        subset=np.array(numbers),
-        subset_indptr=np.cumsum([0, *sizes]),
-        subset_indices=np.array([column for features, _ in subsets for column in features]),
-        subset_labels={
-            number: label for (_, label), number in subsets.items() if label is not None
-        },
     )

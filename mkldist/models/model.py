@@ -232,20 +232,28 @@ class Model(ModelContent):
         return sum(len(function.bias) for function in self.functions)
 
 
-def load_model(path: str | Path) -> Model:
+def load_model(path: str | Path, *, allow_code: bool = False) -> Model:
     """Read a model that ``mkldist fit`` or :meth:`Model.save` wrote.
 
-    Nothing in the file is executed or unpickled, and a file that was altered is refused.
+    Nothing in the file is executed or unpickled, and a file that was altered is refused.  Of kernel
+    functions of one's own it holds the names alone; the functions themselves are imported if
+    `allow_code` says so, and must give the kernel values that they gave in the fit.
 
     Parameters
     ----------
     path : str or Path
         The file.
+    allow_code : bool
+        True to import and call kernel functions that are not mkldist's.  The folder of the file is
+        searched first.
 
     Raises
     ------
     mkldist.errors.StoreError
-        If the file is missing, is no model, is damaged, or has a newer format.
+        If the file is missing, is no model, is damaged, or has a newer format; if it names such
+        functions and `allow_code` is not set, or they give other values.
+    mkldist.errors.SpecError
+        If such a function cannot be imported.
 
     Examples
     --------
@@ -253,4 +261,4 @@ def load_model(path: str | Path) -> Model:
     >>> model = mkldist.load_model("wdbc.model")  # doctest: +SKIP
     >>> model.predict(table)  # doctest: +SKIP
     """
-    return Model(**vars(read_content(Path(path))))
+    return Model(**vars(read_content(Path(path), allow_code=allow_code)))

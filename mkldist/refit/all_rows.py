@@ -29,7 +29,7 @@ from mkldist.in_memory.opened_bank import BankSize, loaded, recomputed
 from mkldist.in_memory.text_support import TextSupport
 from mkldist.kernels.graph import graph_laplacian
 from mkldist.methods.registry import METHODS
-from mkldist.models.file import kernel_list
+from mkldist.models.kernel_descriptions import kernel_list
 from mkldist.models.model import Model
 from mkldist.models.outcome import Outcome
 from mkldist.models.used_texts import UsedTexts
@@ -37,6 +37,8 @@ from mkldist.planning.model import RunPlan
 from mkldist.refit.anchors import with_anchors
 from mkldist.refit.choice import Choice
 from mkldist.refit.source import FittedFrom, source_of
+from mkldist.resolve.code_check import check_code
+from mkldist.results.manifest import restored_manifest
 from mkldist.solvers.base import Problem, Solution, StopReason
 from mkldist.solvers.lockstep import Job, JobTimes, drive
 from mkldist.solvers.parameters import validate
@@ -99,17 +101,30 @@ def _check_cosines(inputs: BankInputs, bank: str) -> None:
         )
 
 
-def prepared_fit(results: Path, choice: Choice) -> Prepared:
+def prepared_fit(results: Path, choice: Choice, *, allow_code: bool = False) -> Prepared:
     """Return the data and the run of a fit, with its parameters checked.
+
+    Parameters
+    ----------
+    results, choice
+        As for :func:`refit`.
+    allow_code : bool
+        True to import kernel functions that are not mkldist's; the folder of the sweep file is
+        searched first.
 
     Raises
     ------
     mkldist.errors.InputError
         For parameters that the method does not take.
+    mkldist.errors.SpecError
+        For such functions without `allow_code`.
     mkldist.errors.StoreError
         If the folder lacks what the sweep kept.
     """
     source = source_of(results, choice)
+    file = restored_manifest(results).file
+    used = source.spec.model_copy(update={"banks": (source.bank,)})
+    check_code(used, results if file is None else file.parent, allowed=allow_code)
     method = METHODS[source.record.method]
     params = validate(method.params, choice.method, {**source.record.params, **choice.changed})
     return source, _run(source, plain_settings(params))

@@ -13,7 +13,7 @@ from mkldist.errors import MkldistError, OutputError, StoreError
 from mkldist.gram import metadata
 from mkldist.gram.blob_places import open_blobs
 from mkldist.gram.store import GramStore
-from mkldist.models.file import read_content
+from mkldist.models.file import read_sealed
 from mkldist.results.bank_note import NOTE, noted_banks, whole_note
 from mkldist.results.manifest import MANIFEST, read_manifest
 from mkldist.results.output import OutputFolder, no_folder
@@ -194,7 +194,7 @@ def _models(folder: OutputFolder) -> Checked:
     damaged = []
     for file in files:
         try:
-            read_content(file)
+            read_sealed(file)
         except StoreError:
             damaged.append(str(file))
     return Checked("models", len(files), tuple(damaged))

@@ -10,7 +10,7 @@ from sklearn.preprocessing import normalize
 import mkldist.in_memory.text_support as text_support
 from mkldist.in_memory.expansion import Expansion
 from mkldist.in_memory.text_support import TextSupport
-from mkldist.models.file import kernel_list
+from mkldist.models.kernel_descriptions import kernel_list
 
 KERNELS = kernel_list(
     [

@@ -15,8 +15,8 @@ from mkldist.data.source_columns import SourceColumns
 from mkldist.gram.bank_kernels import GivenKernel
 from mkldist.in_memory.expansion import Expansion
 from mkldist.kernels import Gaussian, Polynomial
-from mkldist.models.file import kernel_list
 from mkldist.models.given_rows import GivenRows, GivenView
+from mkldist.models.kernel_descriptions import kernel_list
 from mkldist.models.model import Model
 from mkldist.models.outcome import Outcome
 

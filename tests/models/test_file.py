@@ -14,7 +14,8 @@ from scipy.sparse import csr_array
 import mkldist
 from mkldist.errors import OutputError, StoreError
 from mkldist.kernels import Linear
-from mkldist.models.file import FORMAT, ONE_TABLE, decoded, described, encoded, kernel_list
+from mkldist.models.file import FORMAT, ONE_TABLE, decoded, encoded
+from mkldist.models.kernel_descriptions import described, kernel_list
 from mkldist.models.model import Model
 from mkldist.models.support import packed_points, points_at, unpacked_points
 from mkldist.sealed import sealed, unsealed
@@ -70,7 +71,7 @@ def test_a_flipped_bit_is_refused_by_name(share, tmp_path):
 def test_a_newer_format_is_refused_by_name():
     header, arrays = unsealed(encoded(made_up_model()))
     newer = sealed({**header, "format": FORMAT + 1, "mkldist": "9.1.0"}, arrays)
-    said = "a.model: found format 4, written by mkldist 9.1.0; expected format 3 or before. Install"
+    said = "a.model: found format 5, written by mkldist 9.1.0; expected format 4 or before. Install"
     with pytest.raises(StoreError, match=said):
         decoded(newer, "a.model")
 

@@ -7,9 +7,11 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import mkldist
+from tests.refit.sweeps import recorded
 
 pytestmark = pytest.mark.slow
 
@@ -84,10 +86,30 @@ def test_code_runs_only_if_allowed_and_again_if_it_changes(sweep, tmp_path):
     ]
     again = called("sweep", sweep, "--allow-code", cwd=elsewhere)
     assert "Nothing to do" in again.stdout
+    _fit_and_predict(sweep, elsewhere)
 
     (sweep.parent / "beside.py").write_text(CODE.replace("return", "return 0.5 *"))
     planned = called("plan", sweep, "--allow-code", cwd=elsewhere)
     assert "recorded:  0 of 2 runs" in planned.stdout
+
+
+def _fit_and_predict(sweep: Path, cwd: Path) -> None:
+    """Fit a model and predict with it; both call the function only where that is allowed."""
+    refused = called("fit", "own", cwd=cwd)
+    assert refused.returncode == 2
+    assert "found 'beside:hellinger', code that would run" in refused.stderr
+    fit = called("fit", "own", "--split", "0", "--allow-code", "-o", sweep.with_suffix(".model"),
+                 cwd=cwd)  # fmt: skip
+    assert fit.returncode == 0, fit.stderr
+    words = ("predict", sweep.with_suffix(".model"), sweep.parent / "table.csv", "-o", "out.csv")
+    refused = called(*words, cwd=cwd)
+    assert refused.returncode == 2
+    assert "not mkldist's: 'beside:hellinger'" in refused.stderr
+    done = called(*words, "--allow-code", cwd=cwd)
+    assert done.returncode == 0, done.stderr
+    [record] = [one for one in recorded(cwd / "results" / "own") if one.split == 0]
+    found = pd.read_csv(cwd / "out.csv")["decision"].to_numpy()[record.test_rows]
+    np.testing.assert_allclose(found, record.decision_values.ravel(), rtol=0, atol=1e-10)
 
 
 def test_a_function_that_is_no_kernel_stops_the_command_before_any_run(sweep):
