@@ -9,11 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mkldist.analysis.conclusions import POINTS, TIMES, read_conclusions
 from mkldist.analysis.published import Published, read_published
 from mkldist.methods.registry import METHODS
 from mkldist.results.rows import method_nodes
 from mkldist.spec.load import load_sweep
 from mkldist.spec.model import SweepSpec
+from mkldist.spec.shipped import shipped_sweeps
 from tests.test_sweep_files import run_small
 
 FOLDER = Path(__file__).parents[1] / "sweeps" / "papers"
@@ -89,6 +91,35 @@ def test_published_numbers_are_of_the_data_sets_and_methods_of_their_sweep(file)
         assert not row.setting or _is_run(spec, row)
     keys = [(row.dataset, row.method, row.setting, row.metric) for row in rows]
     assert len(keys) == len(set(keys))
+
+
+CONCLUSIONS = read_conclusions(FOLDER / "published" / "conclusions.toml")
+SHIPPED = shipped_sweeps()
+
+
+@pytest.mark.parametrize("one", [c for c in CONCLUSIONS if c.experiment], ids=lambda c: c.words)
+def test_conclusions_are_of_the_methods_and_settings_of_their_sweep(one):
+    spec = load_sweep(SHIPPED[one.experiment])
+    banks = [bank.label for bank in spec.sized_banks]
+    keys = _methods(spec)
+    known = {*keys, *(f"{bank}/{key}" for bank in banks for key in keys)}
+    assert {one.first, one.second} <= known
+    assert one.metric in SCORES | COUNTS | TIMES | {POINTS}
+    for method, setting in (
+        (one.first, one.setting),
+        (one.second, one.second_setting or one.setting),
+    ):
+        given = next(m for m in spec.methods if m.key == method.rpartition("/")[2]).model_dump()
+        for part in filter(None, setting.split(", ")):
+            name, value = part.split("=")
+            assert name in given, part
+            assert isinstance(given[name], dict) or float(value) in np.atleast_1d(given[name])
+    assert one.metric != POINTS or spec.outputs.predictions
+
+
+def test_every_sweep_of_a_paper_has_numbers_or_conclusions():
+    named = {file.stem for file in PUBLISHED} | {one.experiment for one in CONCLUSIONS}
+    assert {*SWEEPS} <= named
 
 
 def test_wins_are_as_many_as_the_papers_count():

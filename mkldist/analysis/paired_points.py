@@ -26,6 +26,17 @@ class McNemar(NamedTuple):
     second_only: int
     p_value: float
 
+    @classmethod
+    def of(cls, first_only: int, second_only: int) -> McNemar:
+        """Test by the numbers of points that one method alone has right."""
+        b, c = first_only, second_only
+        if b + c == 0:
+            return cls(b, c, 1.0)
+        if b + c <= EXACT_LIMIT:
+            return cls(b, c, float(scipy.stats.binomtest(b, b + c).pvalue))
+        statistic = max(abs(b - c) - 1, 0) ** 2 / (b + c)
+        return cls(b, c, float(scipy.stats.chi2.sf(statistic, 1)))
+
     def points(self, significance: float = 0.05) -> tuple[float, float]:
         """Return the points of both methods: 1 to one that is better, 0 to the other, or ½ each.
 
@@ -56,10 +67,4 @@ def mcnemar(first_right: npt.NDArray[np.bool_], second_right: npt.NDArray[np.boo
     first, second = np.asarray(first_right, bool), np.asarray(second_right, bool)
     if first.shape != second.shape:
         raise ValueError(f"found {len(first)} and {len(second)} points; expected the same points")
-    b, c = int((first & ~second).sum()), int((second & ~first).sum())
-    if b + c == 0:
-        return McNemar(b, c, 1.0)
-    if b + c <= EXACT_LIMIT:
-        return McNemar(b, c, float(scipy.stats.binomtest(b, b + c).pvalue))
-    statistic = max(abs(b - c) - 1, 0) ** 2 / (b + c)
-    return McNemar(b, c, float(scipy.stats.chi2.sf(statistic, 1)))
+    return McNemar.of(int((first & ~second).sum()), int((second & ~first).sum()))

@@ -13,6 +13,7 @@ import numpy as np
 
 from mkldist.analysis.comparison import loss_name
 from mkldist.analysis.pairing import Chosen, Results
+from mkldist.arrays import Floats
 from mkldist.data.csv_files import opened_csv
 from mkldist.data.number_texts import finite_number
 from mkldist.data.opening import check_file
@@ -149,6 +150,45 @@ def against_published(results: Results, published: Sequence[Published]) -> list[
     return [_cell(results, one) for one in own]
 
 
+def our_values(results: Results, one: Published) -> Floats | str:
+    """Return our values on the splits with complete runs, or why there are none.
+
+    Parameters
+    ----------
+    results : Results
+        Results of a sweep.
+    one : Published
+        Data set, method, setting and metric.
+
+    Raises
+    ------
+    mkldist.errors.DataError
+        For a metric of which runs do not have one number each.
+    """
+    nodes = [
+        node
+        for node in results.nodes()
+        if place_of(node)["dataset"] == one.dataset and one.method in _names(node)
+    ]
+    if not nodes:
+        return "not in the results"
+    if len(nodes) > 1:
+        return "in several banks: name it BANK/METHOD"
+    (node,) = nodes
+    chosen = results.chosen(node, loss_name([node], str(node.attrs["task"])))
+    if one.setting:
+        data = _at(node, _parsed(one.setting, one.source))
+        if data is None:
+            return "setting not in the results"
+        chosen = Chosen(results, node, data, chosen.loss)
+    if one.metric not in chosen.data:
+        return f"no {one.metric} in the results"
+    _check_metric(chosen, one)
+    values = chosen.values(one.metric)
+    known = values[~np.isnan(values)]
+    return known if len(known) else "no complete run"
+
+
 def _row(names: Sequence[str], fields: Sequence[str], place: str) -> Published:
     """Return one row of the file."""
     if len(fields) != len(names):
@@ -200,7 +240,7 @@ def _parsed(setting: str, place: str) -> dict[str, Any]:
 
 def _cell(results: Results, one: Published) -> Cell:
     """Return a published number with ours."""
-    found = _ours(results, one)
+    found = our_values(results, one)
     if isinstance(found, str):
         return Cell(one, 0, math.nan, math.nan, math.nan, found)
     mean = float(found.mean())
@@ -218,32 +258,6 @@ def _cell(results: Results, one: Published) -> Cell:
     else:
         verdict = f"{'higher' if distance > 0 else 'lower'} by {size:.1f} sd"
     return Cell(one, len(found), mean, sd, distance, verdict)
-
-
-def _ours(results: Results, one: Published) -> np.ndarray[Any, np.dtype[np.float64]] | str:
-    """Return our values on the splits, or why there are none."""
-    nodes = [
-        node
-        for node in results.nodes()
-        if place_of(node)["dataset"] == one.dataset and one.method in _names(node)
-    ]
-    if not nodes:
-        return "not in the results"
-    if len(nodes) > 1:
-        return "in several banks: name it BANK/METHOD"
-    (node,) = nodes
-    chosen = results.chosen(node, loss_name([node], str(node.attrs["task"])))
-    if one.setting:
-        data = _at(node, _parsed(one.setting, one.source))
-        if data is None:
-            return "setting not in the results"
-        chosen = Chosen(results, node, data, chosen.loss)
-    if one.metric not in chosen.data:
-        return f"no {one.metric} in the results"
-    _check_metric(chosen, one)
-    values = chosen.values(one.metric)
-    known = values[~np.isnan(values)]
-    return known if len(known) else "no complete run"
 
 
 def _check_metric(chosen: Chosen, one: Published) -> None:

@@ -48,8 +48,13 @@ def finite(context: click.Context, option: click.Parameter, value: float | None)
     "--published",
     type=click.Path(path_type=Path),
     help="Hold RESULTS to the published numbers of this CSV file (columns experiment, data set, "
-    "method, setting, metric, mean, sd, source), or of the sweep of a paper by its name.",
+    "method, setting, metric, mean, sd, source), or of the sweep of a paper by its name; with -o, "
+    "hold several RESULTS to all files of this folder and its conclusions.toml.",
 )
+@click.option(
+    "-o", "--output", "page", type=click.Path(path_type=Path),
+    help="With --published FOLDER: write what RESULTS reproduce to this file, in Markdown.",
+)  # fmt: skip
 @json_option("first", "second", "pairs", "over_data_sets", "unpaired", "words", "published")
 def command(
     words: tuple[str, ...],
@@ -57,6 +62,7 @@ def command(
     methods: tuple[str, ...],
     rope: float | None,
     published: Path | None,
+    page: Path | None,
     as_json: bool,
 ) -> None:
     """Compare two methods of a sweep, or the methods that two sweeps share.
@@ -65,6 +71,9 @@ def command(
     results, or BANK/METHOD.  Methods are compared at their chosen settings, on splits of the same
     rows of the same data.  A minus B is printed: below zero, A has the smaller loss.
     """
+    if page is not None:
+        _write_reproduced(words, published, page, (*datasets, *methods, rope, as_json))
+        return
     if published is not None:
         from mkldist.cli.published import compare_published
         from mkldist.errors import InputError
@@ -97,6 +106,26 @@ def command(
         )
         return
     print_comparison(comparison, first, second, said)
+
+
+def _write_reproduced(
+    words: Sequence[str], published: Path | None, page: Path, others: Sequence[object]
+) -> None:
+    """Write the page of published numbers and conclusions.
+
+    Raises
+    ------
+    mkldist.errors.InputError
+        Without a folder of published numbers, or with options that the page does not take.
+    """
+    from mkldist.cli.reproduced import write_reproduced
+    from mkldist.errors import InputError
+
+    if published is None or not words or any(others):
+        lacking = "--published" if published is None else "RESULTS"
+        found = "other options beside it" if any(others) else f"no {lacking}"
+        raise InputError(f"-o {page}", found, "RESULTS... --published FOLDER -o FILE alone")
+    write_reproduced(words, published, page)
 
 
 def _asked(

@@ -1,0 +1,91 @@
+"""``mkldist compare RESULTS... --published FOLDER -o FILE``: what results reproduce of papers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from mkldist.analysis.pairing import Results
+
+CONCLUSIONS = "conclusions.toml"
+ENDING = ".md"
+
+
+def write_reproduced(words: Sequence[str], folder: Path, page: Path) -> None:
+    """Write which published numbers and conclusions results reproduce.
+
+    Parameters
+    ----------
+    words : sequence of str
+        Words of the command: results, at most one of each sweep.
+    folder : Path
+        A folder of published numbers, CSV files, and ``conclusions.toml``.
+    page : Path
+        The file to write, in Markdown; a page that this command wrote before is replaced.
+
+    Raises
+    ------
+    mkldist.errors.InputError
+        For a folder without numbers, two results of one sweep, and files that cannot be read.
+    mkldist.errors.OutputError
+        If the page's file may not be replaced or written.
+    """
+    from mkldist.analysis.conclusions import read_conclusions
+    from mkldist.analysis.published import read_published
+    from mkldist.durable import write_file, writing
+    from mkldist.report.reproduced import reproduced
+
+    files = _numbers(folder)
+    _check_page(page)
+    published = [one for file in files for one in read_published(file)]
+    conclusions = read_conclusions(folder / CONCLUSIONS)
+    text = reproduced(_results(words), published, conclusions)
+    with writing(page):
+        write_file(page, [text.encode()])
+    click.echo(f"page: {page}")
+
+
+def _numbers(folder: Path) -> list[Path]:
+    """Return the files of published numbers in a folder."""
+    from mkldist.errors import InputError
+
+    files = sorted(folder.glob("*.csv")) if folder.is_dir() else []
+    if not files:
+        found = "no CSV file in it" if folder.is_dir() else "no folder"
+        wanted = f"a folder of published numbers, CSV files, and {CONCLUSIONS}"
+        raise InputError(f"--published {folder}", found, wanted, "Without -o it is one file")
+    return files
+
+
+def _check_page(page: Path) -> None:
+    """Refuse to replace a file that this command did not write."""
+    from mkldist.errors import OutputError
+    from mkldist.report.reproduced import HEADING
+
+    if page.suffix != ENDING:
+        raise OutputError(f"-o {page}", "another ending", f"a name ending in {ENDING}")
+    if page.exists() and not (page.is_file() and page.read_bytes().startswith(HEADING.encode())):
+        raise OutputError(f"-o {page}", "a file that is no such page", "a new file")
+
+
+def _results(words: Sequence[str]) -> dict[str, Results]:
+    """Return results by the names of their sweeps."""
+    from mkldist.analysis.pairing import Results
+    from mkldist.cli.later_runs import tell_later_runs
+    from mkldist.errors import InputError
+    from mkldist.run.places import results_of
+
+    found: dict[str, Results] = {}
+    for word in words:
+        results = Results.of(results_of(Path(word)))
+        sweep = str(results.tree.attrs["sweep"])
+        if sweep in found:
+            where = f"{found[sweep].path} and {results.path}"
+            raise InputError("compare", f"two results of {sweep}: {where}", "one of each sweep")
+        found[sweep] = results
+    tell_later_runs(*(results.path for results in found.values()))
+    return found

@@ -1,0 +1,77 @@
+"""``mkldist compare RESULTS... --published FOLDER -o FILE``, on a sweep made up."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+from click.testing import CliRunner
+
+from mkldist.analysis.tables import NOTHING
+from mkldist.cli.compare import command
+from mkldist.cli.reproduced import write_reproduced
+from mkldist.errors import MkldistError
+from tests.analysis.two_sweeps import made
+
+NUMBERS = """\
+experiment,data set,method,setting,metric,mean,sd,source
+made-up,heart,level,,test_error,0.15,0.1,Table 1
+"""
+CONCLUSIONS = '[[conclusions]]\npaper = "A"\nwords = "B"\nuntestable = "C"\n'
+
+
+@pytest.fixture
+def folder(tmp_path):
+    made(tmp_path / "ours", {("heart", "level"): [0.1, 0.2]}, split_names=("s0", "s1"))
+    (tmp_path / "published").mkdir()
+    (tmp_path / "published/numbers.csv").write_text(NUMBERS)
+    (tmp_path / "published/conclusions.toml").write_text(CONCLUSIONS)
+    return tmp_path
+
+
+def run(folder, *more: str, words: tuple[str, ...] = ("ours",)) -> str:
+    given = [str(folder / word) for word in words]
+    options = ["--published", str(folder / "published"), "-o", str(folder / "REPRODUCED.md")]
+    done = CliRunner().invoke(command, [*given, *options, *more], catch_exceptions=False)
+    assert done.exit_code == 0
+    return done.stdout
+
+
+def test_a_page_is_written_and_written_again(folder):
+    assert "REPRODUCED.md" in run(folder)
+    first = (folder / "REPRODUCED.md").read_text()
+    assert f"| made-up | 4 of 4 | 1 | 1 | 1 of 1 | {NOTHING} |" in first.splitlines()
+    run(folder)
+    assert (folder / "REPRODUCED.md").read_text() == first
+
+
+def test_another_file_is_not_replaced(folder):
+    (folder / "REPRODUCED.md").write_text("# Mine")
+    with pytest.raises(MkldistError, match="found a file that is no such page; expected a new"):
+        run(folder)
+    assert (folder / "REPRODUCED.md").read_text() == "# Mine"
+
+
+def test_two_results_of_a_sweep_are_refused(folder):
+    shutil.copytree(folder / "ours", folder / "again")
+    with pytest.raises(MkldistError, match=r"two results of made-up: .*expected one of each sweep"):
+        run(folder, words=("ours", "again"))
+
+
+@pytest.mark.parametrize(
+    ("more", "words", "said"),
+    [
+        (["--method", "level"], ("ours",), "found other options beside it; expected RESULTS"),
+        ([], (), "found no RESULTS; expected RESULTS... --published FOLDER -o FILE alone"),
+    ],
+)
+def test_words_that_do_not_fit_a_page_are_refused(folder, more, words, said):
+    with pytest.raises(MkldistError, match=said):
+        run(folder, *more, words=words)
+
+
+def test_a_page_needs_a_folder_of_numbers(folder):
+    with pytest.raises(MkldistError, match=r"found no folder; expected a folder of published num"):
+        write_reproduced([], folder / "published/numbers.csv", folder / "a.md")
+    with pytest.raises(MkldistError, match=r"found another ending; expected a name ending in \.md"):
+        write_reproduced([], folder / "published", folder / "a.html")

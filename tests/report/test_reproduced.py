@@ -1,0 +1,66 @@
+"""The page of what is reproduced, on results made up."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from mkldist.analysis.conclusions import Conclusion
+from mkldist.analysis.published import Published
+from mkldist.analysis.tables import NOTHING
+from mkldist.report.reproduced import experiments, reproduced
+from tests.analysis.two_sweeps import made
+
+LEVEL = Published("made-up", "heart", "level", "", "test_error", 0.15, 0.1, "Table 1")
+PUBLISHED = [
+    LEVEL,  # ours is 0.2: within 0.1
+    replace(LEVEL, mean=0.31),  # 0.11 away
+    replace(LEVEL, sd=math.nan),  # within our standard deviation, 0.141
+    replace(LEVEL, mean=0.05, sd=0.0),  # 0.15 away
+    replace(LEVEL, method="silp"),
+    replace(LEVEL, experiment="other"),
+]
+CONCLUSIONS = [
+    Conclusion(
+        paper="Paper | 1", words="Level errs less.", experiment="made-up", metric="test_error",
+        first="level", second="uniform",
+    ),
+    Conclusion(paper="Paper 2", words="It shines.", untestable="nobody measures light"),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    errors = {("heart", "level"): [0.1, 0.3], ("heart", "uniform"): [0.3, 0.3]}
+    return {"made-up": made(tmp_path_factory.mktemp("ours"), errors, split_names=("s0", "s1"))}
+
+
+def test_numbers_within_are_counted_by_the_published_deviation_or_ours(results):
+    own, other = experiments(results, PUBLISHED, CONCLUSIONS)
+    assert (own.name, own.complete, own.n_runs, own.n_published) == ("made-up", 8, 8, 5)
+    assert len(own.compared) == 4
+    assert own.within(published=True) == (1, 2)
+    assert own.within(published=False) == (1, 2)
+    assert (other.name, other.n_runs, other.compared, other.n_published) == ("other", 0, [], 1)
+
+
+def test_the_page_has_each_experiment_conclusion_and_number_outside(results):
+    page = reproduced(results, PUBLISHED, CONCLUSIONS)
+    for line in (
+        "| made-up | 8 of 8 | 5 | 4 | 1 of 2 | 1 of 2 |",
+        f"| other | not run | 1 | 0 | {NOTHING} | {NOTHING} |",
+        "| Level errs less. | **reproduced** | test_error of level below uniform on 1 of 1 data "
+        "sets: heart 0.2 and 0.3 |",
+        "| It shines. | **not testable** | nobody measures light |",
+        "| made-up | heart | level | test_error | 0.31 ± 0.1 | 0.2 ± 0.14 |",
+        "| made-up | heart | level | test_error | 0.05 ± 0 | 0.2 ± 0.14 |",
+    ):
+        assert line in page.splitlines()
+    assert page.count("| made-up | heart |") == 2
+
+
+def test_the_same_results_give_the_same_page(results):
+    pages = {reproduced(results, PUBLISHED, CONCLUSIONS) for _ in range(2)}
+    assert len(pages) == 1
