@@ -81,8 +81,8 @@ def experiments(
     conclusions : sequence of Conclusion
         Conclusions from all experiments.
     """
-    names = {one.experiment for one in (*published, *conclusions)} - {""}
-    return [_experiment(name, results.get(name), published) for name in sorted(names)]
+    names = {one.experiment for one in published} | {one.experiment for one in conclusions}
+    return [_experiment(name, results.get(name), published) for name in sorted(names - {""})]
 
 
 def _experiment(name: str, results: Results | None, published: Sequence[Published]) -> Experiment:
