@@ -81,8 +81,8 @@ def experiments(
     conclusions : sequence of Conclusion
         Conclusions from all experiments.
     """
-    names = {one.experiment for one in (*published, *conclusions)} - {""}
-    return [_experiment(name, results.get(name), published) for name in sorted(names)]
+    names = {one.experiment for one in published} | {one.experiment for one in conclusions}
+    return [_experiment(name, results.get(name), published) for name in sorted(names - {""})]
 
 
 def _experiment(name: str, results: Results | None, published: Sequence[Published]) -> Experiment:
@@ -147,7 +147,8 @@ def _software(results: Results) -> str:
     """Return the versions and the machine of results."""
     facts: dict[str, Any] = json.loads(str(results.tree.attrs["provenance"]))
     versions = ", ".join(f"{name} {text}" for name, text in facts.get("versions", {}).items())
-    machine = f"{facts.get('processors', '?')} processors, {facts.get('platform', 'unknown')}"
+    system = str(facts.get("platform", "unknown")).partition("-")[0]
+    machine = f"{facts.get('processors', '?')} processors, {system} {facts.get('machine', '')}"
     python = facts.get("python", "unknown")
     return f"{versions or results.tree.attrs['mkldist_version']}; Python {python}; {machine}"
 
