@@ -15,8 +15,9 @@ if TYPE_CHECKING:
         compared_losses,
     )
     from mkldist.analysis.growth import scaling, scaling_fits
+    from mkldist.analysis.kernel_numbers import active_kernels, compare_active_kernels
     from mkldist.analysis.kernel_selection import selection_table, weights_at_best
-    from mkldist.analysis.nested_selection import nested_selection, selection_optimism
+    from mkldist.analysis.nested_validation import nested_selection, selection_optimism
     from mkldist.analysis.over_data_sets import (
         friedman,
         holm,
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
         signed_rank_posterior,
     )
     from mkldist.analysis.paired_points import mcnemar
+    from mkldist.analysis.pooled_points import mcnemar_points
     from mkldist.analysis.power_law import fit_power_law
     from mkldist.analysis.resampling import (
         Overlap,
@@ -37,7 +39,9 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "Overlap": "mkldist.analysis.resampling",
+    "active_kernels": "mkldist.analysis.kernel_numbers",
     "choose_setting": "mkldist.analysis.selection_rules",
+    "compare_active_kernels": "mkldist.analysis.kernel_numbers",
     "compare_methods": "mkldist.analysis.comparison",
     "compare_over_data_sets": "mkldist.analysis.comparison",
     "compare_sweeps": "mkldist.analysis.sweep_comparison",
@@ -49,11 +53,12 @@ _MODULES = {
     "friedman": "mkldist.analysis.over_data_sets",
     "holm": "mkldist.analysis.over_data_sets",
     "mcnemar": "mkldist.analysis.paired_points",
-    "nested_selection": "mkldist.analysis.nested_selection",
+    "mcnemar_points": "mkldist.analysis.pooled_points",
+    "nested_selection": "mkldist.analysis.nested_validation",
     "pairwise_wilcoxon": "mkldist.analysis.over_data_sets",
     "scaling": "mkldist.analysis.growth",
     "scaling_fits": "mkldist.analysis.growth",
-    "selection_optimism": "mkldist.analysis.nested_selection",
+    "selection_optimism": "mkldist.analysis.nested_validation",
     "selection_stability": "mkldist.analysis.stability",
     "selection_table": "mkldist.analysis.kernel_selection",
     "signed_rank_posterior": "mkldist.analysis.over_data_sets",
@@ -62,7 +67,9 @@ _MODULES = {
 
 __all__ = [
     "Overlap",
+    "active_kernels",
     "choose_setting",
+    "compare_active_kernels",
     "compare_methods",
     "compare_over_data_sets",
     "compare_sweeps",
@@ -74,6 +81,7 @@ __all__ = [
     "friedman",
     "holm",
     "mcnemar",
+    "mcnemar_points",
     "nested_selection",
     "pairwise_wilcoxon",
     "scaling",

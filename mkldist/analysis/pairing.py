@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from mkldist.analysis.comparison import best_setting, loss_name
+from mkldist.analysis.over_data_sets import largest_of_series
 from mkldist.arrays import Bools, Floats
 from mkldist.results.caught_up import caught_up
 from mkldist.results.output import OutputFolder
 from mkldist.results.records import RecordStore
 from mkldist.results.rows import hyperparameters, method_nodes, place_of, settings_of
 from mkldist.results.run_record import RunRecord
-from mkldist.results.schema import RUN_ID, SPLIT, STATE
+from mkldist.results.schema import DATASET_SERIES, RUN_ID, SPLIT, STATE
 from mkldist.results.selected import is_validated, selected
 from mkldist.results.state import RunState
 
@@ -120,6 +121,11 @@ class Chosen:
         """Data set, bank and method."""
         return place_of(self.node)
 
+    def name(self, *, with_bank: bool) -> str:
+        """Return the name of the method, or BANK/METHOD."""
+        bank = f"{self.place['bank']}/" if with_bank else ""
+        return f"{bank}{self.place['method']}"
+
     @property
     def losses(self) -> Floats:
         """Loss on each split; NaN where a run is not complete."""
@@ -167,6 +173,33 @@ class Chosen:
     def facts(self, name: str) -> list[str]:
         """Return what the records say of their origin by this name, empty where nothing."""
         return [str(record.provenance.get(name, "")) if record else "" for record in self.records]
+
+
+def methods_by_data_set(results: Results) -> Iterator[tuple[str, dict[str, Chosen]]]:
+    """Yield each data set with its methods at their chosen settings, by their names.
+
+    A method has its bank before its name where there are several.  Of several sizes of one data set
+    the largest alone takes part: the sizes share their points, and are no independent data sets.
+
+    Parameters
+    ----------
+    results : Results
+        Results of a sweep.
+    """
+    nodes: dict[str, list[xr.DataTree]] = {}
+    for node, place in zip(results.nodes(), results.places(), strict=True):
+        nodes.setdefault(place["dataset"], []).append(node)
+    sizes = [
+        (str(own[0].attrs.get(DATASET_SERIES, dataset)), float(own[0].ds["n_train"].mean()))
+        for dataset, own in nodes.items()
+    ]
+    several_banks = len({place["bank"] for place in results.places()}) > 1
+    datasets = list(nodes)
+    for dataset in (datasets[number] for number in largest_of_series(sizes)):
+        own = nodes[dataset]
+        loss = loss_name(own, str(own[0].attrs["task"]))
+        methods = [results.chosen(node, loss) for node in own]
+        yield dataset, {one.name(with_bank=several_banks): one for one in methods}
 
 
 @dataclass(frozen=True, eq=False)
