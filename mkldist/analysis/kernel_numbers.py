@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from itertools import combinations
 from pathlib import Path
 
@@ -16,13 +17,15 @@ from mkldist.analysis.pairing import Results, methods_by_data_set
 from mkldist.arrays import Floats
 
 
-def active_kernels(results: str | Path | Results) -> pd.DataFrame:
+def active_kernels(results: str | Path | Results, methods: Collection[str] = ()) -> pd.DataFrame:
     """Return the mean number of active kernels of each method on each data set.
 
     Parameters
     ----------
     results : str, Path or Results
         Output folder of a sweep.
+    methods : collection of str, optional
+        Only these, each as METHOD or BANK/METHOD; by default all.
 
     Returns
     -------
@@ -37,8 +40,8 @@ def active_kernels(results: str | Path | Results) -> pd.DataFrame:
     """
     found = results if isinstance(results, Results) else Results.of(results)
     rows = {
-        dataset: {name: _mean(one.values("active_kernels")) for name, one in methods.items()}
-        for dataset, methods in methods_by_data_set(found)
+        dataset: {name: _mean(one.values("active_kernels")) for name, one in own.items()}
+        for dataset, own in methods_by_data_set(found, methods)
     }
     return pd.DataFrame.from_dict(rows, orient="index", dtype=float).rename_axis(index="dataset")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -175,7 +175,9 @@ class Chosen:
         return [str(record.provenance.get(name, "")) if record else "" for record in self.records]
 
 
-def methods_by_data_set(results: Results) -> Iterator[tuple[str, dict[str, Chosen]]]:
+def methods_by_data_set(
+    results: Results, methods: Collection[str] = ()
+) -> Iterator[tuple[str, dict[str, Chosen]]]:
     """Yield each data set with its methods at their chosen settings, by their names.
 
     A method has its bank before its name where there are several.  Of several sizes of one data set
@@ -185,6 +187,8 @@ def methods_by_data_set(results: Results) -> Iterator[tuple[str, dict[str, Chose
     ----------
     results : Results
         Results of a sweep.
+    methods : collection of str, optional
+        Only these, each as METHOD or BANK/METHOD; by default all.
     """
     nodes: dict[str, list[xr.DataTree]] = {}
     for node, place in zip(results.nodes(), results.places(), strict=True):
@@ -198,8 +202,8 @@ def methods_by_data_set(results: Results) -> Iterator[tuple[str, dict[str, Chose
     for dataset in (datasets[number] for number in largest_of_series(sizes)):
         own = nodes[dataset]
         loss = loss_name(own, str(own[0].attrs["task"]))
-        methods = [results.chosen(node, loss) for node in own]
-        yield dataset, {one.name(with_bank=several_banks): one for one in methods}
+        found = [results.chosen(node, loss) for node in own if _is_asked(place_of(node), methods)]
+        yield dataset, {one.name(with_bank=several_banks): one for one in found}
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,6 +253,29 @@ class Unpaired:
 def is_named(place: Place, word: str) -> bool:
     """Return True if a word is the method of a place, or its bank and method as BANK/METHOD."""
     return word in (place["method"], f"{place['bank']}/{place['method']}")
+
+
+def _is_asked(place: Place, methods: Collection[str]) -> bool:
+    """Return True for a method that was asked for, or where all are."""
+    return not methods or any(is_named(place, name) for name in methods)
+
+
+def every_two(results: Results) -> Callable[[Place, Place], bool]:
+    """Return the function that matches every two methods of results on the same bank, once.
+
+    Parameters
+    ----------
+    results : Results
+        The results.
+    """
+    order = {tuple(place.values()): number for number, place in enumerate(results.places())}
+
+    def matches(one: Place, other: Place) -> bool:
+        return one["bank"] == other["bank"] and (
+            order[tuple(one.values())] < order[tuple(other.values())]
+        )
+
+    return matches
 
 
 def matching(

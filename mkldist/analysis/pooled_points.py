@@ -10,7 +10,7 @@ import numpy as np
 
 from mkldist.analysis.paired_losses import is_error
 from mkldist.analysis.paired_points import mcnemar
-from mkldist.analysis.pairing import Chosen, Results, is_named, methods_by_data_set
+from mkldist.analysis.pairing import Chosen, Results, methods_by_data_set
 from mkldist.analysis.point_counts import right_points
 from mkldist.arrays import Bools
 from mkldist.results.schema import STATE
@@ -64,10 +64,7 @@ def mcnemar_points(results: str | Path | Results, methods: Collection[str] = ())
     import pandas as pd
 
     found = results if isinstance(results, Results) else Results.of(results)
-    rows = {
-        dataset: _of_data_set({name: one for name, one in own.items() if _is_asked(one, methods)})
-        for dataset, own in methods_by_data_set(found)
-    }
+    rows = {dataset: _of_data_set(own) for dataset, own in methods_by_data_set(found, methods)}
     table = pd.DataFrame.from_dict(rows, orient="index", dtype=float)
     return table.rename_axis(index="dataset").dropna(how="all")
 
@@ -122,8 +119,3 @@ def _by_failure(first: Chosen, second: Chosen) -> PairPoints | None:
     if failed[1] and first.complete.any():
         return PairPoints(1.0, 0.0)
     return None
-
-
-def _is_asked(one: Chosen, methods: Collection[str]) -> bool:
-    """Return True for a method that was asked for, or where all are."""
-    return not methods or any(is_named(one.place, name) for name in methods)

@@ -50,10 +50,12 @@ def test_equal_differences_have_no_test_and_none_at_all_a_p_value_of_one():
 
 
 def test_numbers_are_means_over_the_complete_runs(tmp_path):
-    errors = {(name, "level"): [0.1, 0.2, 0.3] for name in ("heart", "wdbc")}
-    errors["wdbc", "level"] = [0.1, 0.2, math.nan]
-    results = made(tmp_path, errors, split_names=("s0", "s1", "s2"))
+    errors = {("heart", "level"): [0.1, 0.2], ("wdbc", "level"): [0.1, math.nan]}
+    errors |= {("heart", "skm"): [0.1, 0.2], ("wdbc", "skm"): [math.nan, math.nan]}
+    active = {("heart", "level"): 2, ("wdbc", "level"): 5}
+    made(tmp_path, errors, split_names=("s0", "s1"), active=active)
     found = active_kernels(tmp_path)
-    assert found.index.tolist() == ["heart", "wdbc"]
-    own = results.tree["wdbc/level"].active_kernels.sel(C=1.0).to_numpy()
-    assert found.loc["wdbc", "level"] == own[:2].mean()
+    assert found["level"].to_dict() == {"heart": 2.0, "wdbc": 5.0}
+    assert found.loc["heart", "skm"] == 3.0
+    assert math.isnan(found.loc["wdbc", "skm"])
+    assert active_kernels(tmp_path, ["skm"]).columns.tolist() == ["skm"]

@@ -35,6 +35,7 @@ def made(
     gap: float = 0.01,
     wrong: Mapping[str | tuple[str, str], Sequence[Sequence[int]]] | None = None,
     folds: int = 1,
+    active: Mapping[tuple[str, str], int] | None = None,
 ) -> Results:
     """Return results whose errors at C = 1 are given by data set and method; C = 10 is worse.
 
@@ -57,6 +58,8 @@ def made(
         with predictions kept.
     folds : int
         Splits of one repetition.
+    active : mapping of (str, str) to int, optional
+        Number of active kernels by data set and method, 3 without.
     """
     datasets = tuple(dict.fromkeys(dataset for dataset, _ in errors))
     grids = {key: grid for key, grid in GRIDS.items() if key in {one for _, one in errors}}
@@ -82,6 +85,10 @@ def made(
                 "bank": bank,
             },
             **_predictions(run.split, wrong.get((run.dataset, run.key), wrong.get(run.key))),
+        )
+        n_active = (active or {}).get((run.dataset, run.key), 3)
+        record = replace(
+            record, kernels=np.arange(n_active), weights=np.full(n_active, 1.0 / n_active)
         )
         if math.isnan(error):
             record = replace(record, state=RunState.FAILED, error="It was made to fail.")
