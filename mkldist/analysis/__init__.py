@@ -16,9 +16,10 @@ if TYPE_CHECKING:
     )
     from mkldist.analysis.convergence import convergence_curves
     from mkldist.analysis.growth import scaling, scaling_fits
+    from mkldist.analysis.kernel_numbers import active_kernels, compare_active_kernels
     from mkldist.analysis.kernel_selection import selection_table, weights_at_best
     from mkldist.analysis.learning_curves import learning_curve
-    from mkldist.analysis.nested_selection import nested_selection, selection_optimism
+    from mkldist.analysis.nested_validation import nested_selection, selection_optimism
     from mkldist.analysis.objective_paths import objective_path
     from mkldist.analysis.over_data_sets import (
         friedman,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
         signed_rank_posterior,
     )
     from mkldist.analysis.paired_points import mcnemar
+    from mkldist.analysis.pooled_points import mcnemar_points
     from mkldist.analysis.power_law import fit_power_law
     from mkldist.analysis.resampling import (
         Overlap,
@@ -40,7 +42,9 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "Overlap": "mkldist.analysis.resampling",
+    "active_kernels": "mkldist.analysis.kernel_numbers",
     "choose_setting": "mkldist.analysis.selection_rules",
+    "compare_active_kernels": "mkldist.analysis.kernel_numbers",
     "compare_methods": "mkldist.analysis.comparison",
     "compare_over_data_sets": "mkldist.analysis.comparison",
     "compare_sweeps": "mkldist.analysis.sweep_comparison",
@@ -54,12 +58,13 @@ _MODULES = {
     "holm": "mkldist.analysis.over_data_sets",
     "learning_curve": "mkldist.analysis.learning_curves",
     "mcnemar": "mkldist.analysis.paired_points",
-    "nested_selection": "mkldist.analysis.nested_selection",
     "objective_path": "mkldist.analysis.objective_paths",
+    "mcnemar_points": "mkldist.analysis.pooled_points",
+    "nested_selection": "mkldist.analysis.nested_validation",
     "pairwise_wilcoxon": "mkldist.analysis.over_data_sets",
     "scaling": "mkldist.analysis.growth",
     "scaling_fits": "mkldist.analysis.growth",
-    "selection_optimism": "mkldist.analysis.nested_selection",
+    "selection_optimism": "mkldist.analysis.nested_validation",
     "selection_stability": "mkldist.analysis.stability",
     "selection_table": "mkldist.analysis.kernel_selection",
     "signed_rank_posterior": "mkldist.analysis.over_data_sets",
@@ -68,7 +73,9 @@ _MODULES = {
 
 __all__ = [
     "Overlap",
+    "active_kernels",
     "choose_setting",
+    "compare_active_kernels",
     "compare_methods",
     "compare_over_data_sets",
     "compare_sweeps",
@@ -82,6 +89,7 @@ __all__ = [
     "holm",
     "learning_curve",
     "mcnemar",
+    "mcnemar_points",
     "nested_selection",
     "objective_path",
     "pairwise_wilcoxon",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from mkldist.analysis.comparison import best_setting, loss_name
+from mkldist.analysis.over_data_sets import largest_of_series
 from mkldist.arrays import Bools, Floats
 from mkldist.results.caught_up import caught_up
 from mkldist.results.output import OutputFolder
 from mkldist.results.records import RecordStore
 from mkldist.results.rows import hyperparameters, method_nodes, place_of, settings_of
 from mkldist.results.run_record import RunRecord
-from mkldist.results.schema import RUN_ID, SPLIT, STATE
+from mkldist.results.schema import DATASET_SERIES, RUN_ID, SPLIT, STATE
 from mkldist.results.selected import is_validated, selected
 from mkldist.results.state import RunState
 
@@ -120,6 +121,11 @@ class Chosen:
         """Data set, bank and method."""
         return place_of(self.node)
 
+    def name(self, *, with_bank: bool) -> str:
+        """Return the name of the method, or BANK/METHOD."""
+        bank = f"{self.place['bank']}/" if with_bank else ""
+        return f"{bank}{self.place['method']}"
+
     @property
     def losses(self) -> Floats:
         """Loss on each split; NaN where a run is not complete."""
@@ -169,6 +175,37 @@ class Chosen:
         return [str(record.provenance.get(name, "")) if record else "" for record in self.records]
 
 
+def methods_by_data_set(
+    results: Results, methods: Collection[str] = ()
+) -> Iterator[tuple[str, dict[str, Chosen]]]:
+    """Yield each data set with its methods at their chosen settings, by their names.
+
+    A method has its bank before its name where there are several.  Of several sizes of one data set
+    the largest alone takes part: the sizes share their points, and are no independent data sets.
+
+    Parameters
+    ----------
+    results : Results
+        Results of a sweep.
+    methods : collection of str, optional
+        Only these, each as METHOD or BANK/METHOD; by default all.
+    """
+    nodes: dict[str, list[xr.DataTree]] = {}
+    for node, place in zip(results.nodes(), results.places(), strict=True):
+        nodes.setdefault(place["dataset"], []).append(node)
+    sizes = [
+        (str(own[0].attrs.get(DATASET_SERIES, dataset)), float(own[0].ds["n_train"].mean()))
+        for dataset, own in nodes.items()
+    ]
+    several_banks = len({place["bank"] for place in results.places()}) > 1
+    datasets = list(nodes)
+    for dataset in (datasets[number] for number in largest_of_series(sizes)):
+        own = nodes[dataset]
+        loss = loss_name(own, str(own[0].attrs["task"]))
+        found = [results.chosen(node, loss) for node in own if _is_asked(place_of(node), methods)]
+        yield dataset, {one.name(with_bank=several_banks): one for one in found}
+
+
 @dataclass(frozen=True, eq=False)
 class Pair:
     """Two methods on the same data and splits.
@@ -216,6 +253,29 @@ class Unpaired:
 def is_named(place: Place, word: str) -> bool:
     """Return True if a word is the method of a place, or its bank and method as BANK/METHOD."""
     return word in (place["method"], f"{place['bank']}/{place['method']}")
+
+
+def _is_asked(place: Place, methods: Collection[str]) -> bool:
+    """Return True for a method that was asked for, or where all are."""
+    return not methods or any(is_named(place, name) for name in methods)
+
+
+def every_two(results: Results) -> Callable[[Place, Place], bool]:
+    """Return the function that matches every two methods of results on the same bank, once.
+
+    Parameters
+    ----------
+    results : Results
+        The results.
+    """
+    order = {tuple(place.values()): number for number, place in enumerate(results.places())}
+
+    def matches(one: Place, other: Place) -> bool:
+        return one["bank"] == other["bank"] and (
+            order[tuple(one.values())] < order[tuple(other.values())]
+        )
+
+    return matches
 
 
 def matching(

@@ -53,7 +53,7 @@ def point_counts(pair: Pair) -> PointCounts | None:
         return None
     tests = []
     for i, j in pair.splits:
-        right = [_right(side, place) for side, place in ((pair.first, i), (pair.second, j))]
+        right = [right_points(side, place) for side, place in ((pair.first, i), (pair.second, j))]
         if right[0] is None or right[1] is None or len(right[0]) != len(right[1]):
             return None
         tests.append(mcnemar(right[0], right[1]))
@@ -73,8 +73,21 @@ def point_counts(pair: Pair) -> PointCounts | None:
     )
 
 
-def _right(side: Chosen, split: int) -> Bools | None:
-    """Return which scored points of a split a method predicts right; None without predictions."""
+def right_points(side: Chosen, split: int) -> Bools | None:
+    """Return which scored points of a split a method predicts right; None without predictions.
+
+    Parameters
+    ----------
+    side : Chosen
+        A method of classification.
+    split : int
+        Position of the split.
+
+    Returns
+    -------
+    (t,) bool, or None
+        In the order of the test rows; of the unlabelled ones where the loss is theirs.
+    """
     record = side.records[split]
     if record is None or not len(record.decision_values) or "label" not in side.data.coords:
         return None

@@ -1,4 +1,4 @@
-"""``mkldist compare``: two methods, or two sweeps, on the splits that they share."""
+"""``mkldist compare``: methods of one sweep, or two sweeps, on the splits that they share."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mkldist.analysis.pairing import Results
 
 Place = dict[str, str]
-RESULTS_ONLY, TWO_METHODS = 2, 3  # numbers of words
+ONE_SWEEP, TWO_SWEEPS, TWO_METHODS = 1, 2, 3  # numbers of words
 
 
 def finite(context: click.Context, option: click.Parameter, value: float | None) -> float | None:
@@ -32,7 +32,7 @@ def finite(context: click.Context, option: click.Parameter, value: float | None)
 @click.argument(
     "words",
     nargs=-1,
-    metavar="RESULTS_A RESULTS_B | RESULTS METHOD_A METHOD_B",
+    metavar="RESULTS | RESULTS_A RESULTS_B | RESULTS METHOD_A METHOD_B",
     shell_complete=complete_compared,
 )
 @click.option("--dataset", "datasets", multiple=True, help="Only this data set; may be repeated.")
@@ -55,7 +55,10 @@ def finite(context: click.Context, option: click.Parameter, value: float | None)
     "-o", "--output", "page", type=click.Path(path_type=Path),
     help="With --published FOLDER: write what RESULTS reproduce to this file, in Markdown.",
 )  # fmt: skip
-@json_option("first", "second", "pairs", "over_data_sets", "unpaired", "words", "published")
+@json_option(
+    "first", "second", "pairs", "over_data_sets", "mcnemar_points", "kernel_tests", "unpaired",
+    "words", "published",
+)  # fmt: skip
 def command(
     words: tuple[str, ...],
     datasets: tuple[str, ...],
@@ -65,7 +68,7 @@ def command(
     page: Path | None,
     as_json: bool,
 ) -> None:
-    """Compare two methods of a sweep, or the methods that two sweeps share.
+    """Compare every two methods of a sweep, or two of them, or the methods that two sweeps share.
 
     RESULTS is the folder of a sweep's results, its file or its name; METHOD is a name in the
     results, or BANK/METHOD.  Methods are compared at their chosen settings, on splits of the same
@@ -84,6 +87,7 @@ def command(
         return
     from mkldist.analysis.compare_results import compare_results
     from mkldist.cli.compare_tables import print_comparison
+    from mkldist.cli.method_ranking import print_ranking, rank_methods
     from mkldist.report.comparison_words import sentences
 
     first, second, matches = _asked(words, datasets, methods)
@@ -91,6 +95,7 @@ def command(
     if not comparison.pairs:
         raise _nothing(words, comparison, first, second)
     tell_later_runs(first.path, second.path)
+    ranking = rank_methods(first, words[1:] or methods, datasets) if first is second else None
     said = sentences(comparison, isolated=_isolated(first) and _isolated(second))
     if as_json:
         print_json(
@@ -99,6 +104,8 @@ def command(
                 "second": {"results": second.path, "sweep": second.tree.attrs["sweep"]},
                 "pairs": comparison.pairs,
                 "over_data_sets": comparison.over,
+                "mcnemar_points": ranking.points if ranking else {},
+                "kernel_tests": ranking.kernel_tests if ranking else [],
                 "unpaired": comparison.unpaired,
                 "words": said,
                 "published": [],
@@ -106,6 +113,8 @@ def command(
         )
         return
     print_comparison(comparison, first, second, said)
+    if ranking:
+        print_ranking(ranking)
 
 
 def _write_reproduced(
@@ -138,15 +147,15 @@ def _asked(
     mkldist.errors.InputError
         For another number of words, and for names that the results do not have.
     """
-    from mkldist.analysis.pairing import Results, matching
+    from mkldist.analysis.pairing import Results, every_two, matching
     from mkldist.errors import InputError
     from mkldist.run.places import results_of
 
-    if len(words) not in (RESULTS_ONLY, TWO_METHODS):
+    if len(words) not in (ONE_SWEEP, TWO_SWEEPS, TWO_METHODS):
         raise InputError(
             "compare",
             f"{len(words)} word{'s' * (len(words) != 1)}",
-            "RESULTS_A RESULTS_B, or RESULTS METHOD_A METHOD_B",
+            "RESULTS, RESULTS_A RESULTS_B, or RESULTS METHOD_A METHOD_B",
             "For example: mkldist compare quickstart level uniform",
         )
     if len(words) == TWO_METHODS and words[1] == words[2]:
@@ -158,17 +167,17 @@ def _asked(
             raise InputError("--method", "two methods already", "it with RESULTS_A RESULTS_B")
         named = words[1], words[2]
         _check_alone(first, named, words)
-    else:
+    elif len(words) == TWO_SWEEPS:
         second = Results.of(results_of(Path(words[1])))
     of_both = first.places() + second.places()
     for option, given, key in (("dataset", datasets, "dataset"), ("method", methods, "method")):
         _check_names(option, given, {place[key] for place in of_both})
-    of_names = matching(first, second, named)
+    of_names = every_two(first) if len(words) == ONE_SWEEP else matching(first, second, named)
 
     def matches(one: Place, two: Place) -> bool:
         return (
             (not datasets or one["dataset"] in datasets)
-            and (not methods or one["method"] in methods)
+            and (not methods or {one["method"], two["method"]} <= {*methods})
             and of_names(one, two)
         )
 

@@ -74,7 +74,8 @@ def print_comparison(
         console.print(sentence, highlight=False, markup=False, soft_wrap=False)
 
 
-def _table(headings: Sequence[str], vertical: VerticalAlignMethod = "bottom") -> Table:
+def plain_table(headings: Sequence[str], vertical: VerticalAlignMethod = "bottom") -> Table:
+    """Return a table with these headings: text on the left, numbers on the right."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
@@ -96,7 +97,7 @@ def _losses(pairs: Sequence[PairComparison], loss: str, names: Mapping[int, str]
 
     percent = loss.endswith("error")
     unit = f"{loss.replace('_', ' ')}{' %' * percent}"
-    table = _table(
+    table = plain_table(
         [unit, "A", "B", "A - B", "95 % interval", "p", "p Holm", "A better /\nequal / B %"]
     )
     for pair in pairs:
@@ -110,8 +111,8 @@ def _losses(pairs: Sequence[PairComparison], loss: str, names: Mapping[int, str]
             _loss(pair.losses.second, percent),
             _signed(pair.losses.difference, percent),
             NOTHING if math.isnan(pair.losses.low) else f"{low} to {high}",
-            _p(pair.p_value),
-            _p(pair.p_holm),
+            p_value(pair.p_value),
+            p_value(pair.p_holm),
             shares,
             style="green" if pair.p_holm < SIGNIFICANCE else "",
         )
@@ -122,7 +123,9 @@ def _measures(pairs: Sequence[PairComparison], names: Mapping[int, str]) -> Tabl
     """Return the table of kernels, times and gaps, each as A and B."""
     from rich.text import Text
 
-    table = _table(["means, A / B", "active\nkernels", "seconds", "gap", "McNemar\nA / B / open"])
+    table = plain_table(
+        ["means, A / B", "active\nkernels", "seconds", "gap", "McNemar\nA / B / open"]
+    )
     for pair in pairs:
         cells = [_both(pair.measures[name]) for name in MEASURES]
         counts = NOTHING
@@ -140,7 +143,9 @@ def _differences(pairs: Sequence[PairComparison], names: Mapping[int, str]) -> T
     from rich.text import Text
 
     shown = [*MEASURES, *(["objective"] if any("objective" in p.measures for p in pairs) else [])]
-    table = _table(["A - B, 95 % interval", *(name.replace("_", "\n") for name in shown)], "top")
+    table = plain_table(
+        ["A - B, 95 % interval", *(name.replace("_", "\n") for name in shown)], "top"
+    )
     for pair in pairs:
         cells = [_difference(pair.measures.get(name)) for name in shown]
         table.add_row(Text(names[id(pair)]), *cells)
@@ -174,10 +179,11 @@ def _name(pair: PairComparison, *, one_pair: bool) -> str:
 
 
 def _both(found: Difference) -> str:
-    return f"{_short(found.first)} / {_short(found.second)}"
+    return f"{short(found.first)} / {short(found.second)}"
 
 
-def _short(value: float) -> str:
+def short(value: float) -> str:
+    """Return a number with three digits."""
     return NOTHING if math.isnan(value) else f"{value:.3g}"
 
 
@@ -191,5 +197,6 @@ def _signed(value: float, percent: bool) -> str:
     return f"{100 * value:+.2f}" if percent else f"{value:+.3g}"
 
 
-def _p(value: float) -> str:
+def p_value(value: float) -> str:
+    """Return a p-value."""
     return NOTHING if math.isnan(value) else f"{value:.3f}"

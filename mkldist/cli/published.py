@@ -69,8 +69,9 @@ def compare_published(
     if as_json:
         first = {"results": results.path, "sweep": sweep}
         print_json(
-            {"first": first, "second": None, "pairs": [], "over_data_sets": [], "unpaired": [],
-             "words": said, "published": cells}
+            {"first": first, "second": None, "pairs": [], "over_data_sets": [],
+             "mcnemar_points": {}, "kernel_tests": [], "unpaired": [], "words": said,
+             "published": cells}
         )  # fmt: skip
         return
     _print(cells, said)

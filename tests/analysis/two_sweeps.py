@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,10 +13,12 @@ import numpy as np
 from mkldist.analysis.pairing import Results
 from mkldist.results.records import RecordStore
 from mkldist.results.run_record import RunRecord
+from mkldist.results.state import RunState
 from mkldist.results.tree import prepare
 from tests.results.sweeps import made_up_facts, made_up_plan, made_up_record
 
-GRIDS = {"level": {"C": [1.0, 10.0]}, "uniform": {"C": [1.0, 10.0]}}
+METHODS = ("level", "uniform", "skm", "simplemkl", "rmkl")
+GRIDS = {method: {"C": [1.0, 10.0]} for method in METHODS}
 N_TRAIN, N_TEST, N_POINTS = 60, 30, 90
 LABELS = np.where(np.arange(N_POINTS) % 3, 1.0, -1.0)
 
@@ -30,7 +33,9 @@ def made(
     banks: Sequence[str] = ("xu2008",),
     objective: float = 10.0,
     gap: float = 0.01,
-    wrong: Mapping[str, Sequence[Sequence[int]]] | None = None,
+    wrong: Mapping[str | tuple[str, str], Sequence[Sequence[int]]] | None = None,
+    folds: int = 1,
+    active: Mapping[tuple[str, str], int] | None = None,
 ) -> Results:
     """Return results whose errors at C = 1 are given by data set and method; C = 10 is worse.
 
@@ -39,7 +44,7 @@ def made(
     folder : Path
         Output folder.
     errors : mapping
-        Errors on the splits, by data set and method.
+        Errors on the splits, by data set and method; NaN for a run that failed.
     split_names : sequence of str
         Fingerprint of each split.
     data, bank : str
@@ -48,11 +53,17 @@ def made(
         Names of the banks.
     objective, gap : float
         Of all runs.
-    wrong : mapping of str to sequences, optional
-        Places of the test rows that a method predicts wrong on each split, with predictions kept.
+    wrong : mapping to sequences, optional
+        Places of the test rows that a method, or one on a data set, predicts wrong on each split,
+        with predictions kept.
+    folds : int
+        Splits of one repetition.
+    active : mapping of (str, str) to int, optional
+        Number of active kernels by data set and method, 3 without.
     """
     datasets = tuple(dict.fromkeys(dataset for dataset, _ in errors))
     grids = {key: grid for key, grid in GRIDS.items() if key in {one for _, one in errors}}
+    wrong = wrong or {}
     plan = made_up_plan(
         grids,
         datasets=datasets, banks=banks, n_splits=len(split_names), n_points=N_POINTS,
@@ -73,15 +84,23 @@ def made(
                 "split_fingerprint": split_names[run.split],
                 "bank": bank,
             },
-            **_predictions(run.split, (wrong or {}).get(run.key)),
+            **_predictions(run.split, wrong.get((run.dataset, run.key), wrong.get(run.key))),
         )
+        n_active = (active or {}).get((run.dataset, run.key), 3)
+        record = replace(
+            record, kernels=np.arange(n_active), weights=np.full(n_active, 1.0 / n_active)
+        )
+        if math.isnan(error):
+            record = replace(record, state=RunState.FAILED, error="It was made to fail.")
         store.write(record)
     number = np.arange(len(split_names))
     sizes = {"n_train": N_TRAIN, "n_test": N_TEST, "n_unlabelled": 0}
     parts = {name: np.full(len(number), size) for name, size in sizes.items()}
     facts = replace(
         made_up_facts(plan, grids, n_points=N_POINTS),
-        splits={name: {"repeat": number, "fold": 0 * number, **parts} for name in datasets},
+        splits={
+            name: {"repeat": number // folds, "fold": number % folds, **parts} for name in datasets
+        },
     )
     (folder / "sweep.json").write_text('{"format": 1, "sweep": "made-up"}')
     prepare(folder / "results.zarr", plan, facts, store)

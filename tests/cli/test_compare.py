@@ -107,7 +107,8 @@ def test_two_sweeps_are_compared_on_the_splits_that_both_have(folder):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("long", "compare: found 1 word; expected RESULTS_A RESULTS_B, or RESULTS METHOD_A"),
+        ("long a b c", "compare: found 4 words; expected RESULTS, RESULTS_A RESULTS_B, or RESULTS"),
+        ("long --method level", "long: found no method on a data set that both have"),
         ("long levl uniform", "levl: found nothing of this name in the results; expected one of"),
         ("long short --dataset moon", "--dataset moon: found nothing of this name"),
         ("long other", "long other: found nothing to pair: two_moons, level: their data differ"),
@@ -146,6 +147,8 @@ def compared(folder: Path, *words: str) -> list[tuple[str, str]]:
     ("words", "pairs"),
     [
         (["/two", "/two_b", "--method", "level"], [("a/level", "a/level"), ("b/level", "b/level")]),
+        (["/two"], [("a/level", "a/uniform"), ("b/level", "b/uniform")]),
+        (["/one"], [("level", "uniform")]),
         (["/two", "level", "uniform"], [("a/level", "a/uniform"), ("b/level", "b/uniform")]),
         (["/two", "a/level", "b/uniform"], [("a/level", "b/uniform")]),
         (["/two", "level", "a/level"], [("b/level", "a/level")]),

@@ -9,7 +9,7 @@ import pytest
 import xarray as xr
 from scipy import stats
 
-from mkldist.analysis.nested_selection import (
+from mkldist.analysis.nested_validation import (
     nested_selection,
     selection_optimism,
     within_one_standard_error,
