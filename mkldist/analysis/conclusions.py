@@ -11,9 +11,8 @@ from typing import Literal
 
 from pydantic import Field, ValidationError, model_validator
 
-from mkldist.analysis.paired_points import McNemar
-from mkldist.analysis.pairing import Results, matching, paired
-from mkldist.analysis.point_counts import point_counts
+from mkldist.analysis.pairing import Results
+from mkldist.analysis.pooled_points import mcnemar_points
 from mkldist.analysis.published import Published, our_values
 from mkldist.spec.kinds import Model
 from mkldist.spec.load import document_of
@@ -219,15 +218,10 @@ def _mean(results: Results, row: Published) -> float:
 
 
 def _points(conclusion: Conclusion, results: Results) -> dict[str, tuple[float, float]]:
-    """Return the points of both methods on each data set, by McNemar's test on all its points."""
+    """Return the points of both methods on each data set that has some of both."""
     names = conclusion.first, conclusion.second
-    pairs, _ = paired(results, results, matching(results, results, names))
-    counted = {pair.first.place["dataset"]: point_counts(pair) for pair in pairs}
-    return {
-        dataset: McNemar.of(counts.first_only, counts.second_only).points()
-        for dataset, counts in counted.items()
-        if counts is not None
-    }
+    table = mcnemar_points(results, names).reindex(columns=names).dropna()
+    return {str(dataset): (row[names[0]], row[names[1]]) for dataset, row in table.iterrows()}
 
 
 def _note(conclusion: Conclusion, results: Results) -> str:
