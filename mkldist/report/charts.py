@@ -47,6 +47,9 @@ _THEMED: dict[Any, Any] = dict.fromkeys(
 ) | {"grid.color": RULE, "axes.facecolor": "none", "figure.facecolor": "none"}
 _PRINTED: dict[Any, Any] = {"grid.color": "#d9d9d9"}
 FORMATS = ("pdf", "svg", "png")
+_ATTRIBUTE = re.compile(r'="[^"]*"')
+_FONTS = re.compile(r"font-family: [^;\"]*;? ?")
+_LONG = re.compile(r"-?\d+\.\d{3,}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,8 +94,10 @@ class Chart:
         text = text.replace('xlink:href="#', f'xlink:href="#{self.name}-')
         text = re.sub(r' (width|height)="[\d.]+pt"', "", text, count=2)
         text = text.replace(INK, "currentColor").replace(RULE, "var(--rule)")
-        label = f'role="img" aria-labelledby="{self.name}-title" '
-        return text.replace("<svg ", f"<svg {label}", 1)
+        fonts = _FONTS.search(text)
+        style = f'style="{fonts[0].rstrip("; ")}" ' if fonts else ""
+        label = f'role="img" aria-labelledby="{self.name}-title" {style}'
+        return _compact(text).replace("<svg ", f"<svg {label}", 1)
 
     def files(self, folder: Path) -> list[Path]:
         """Return ``NAME.pdf``, ``.svg``, ``.png`` and ``.csv`` in a folder."""
@@ -109,6 +114,17 @@ class Chart:
                 with replacing(file) as temporary:
                     figure.savefig(temporary, format=suffix, dpi=220, facecolor="white")
         write_file(table, [self.data.to_csv(index=False).encode()])
+
+
+def _compact(svg: str) -> str:
+    """Return an SVG with coordinates of two decimals, and without its fonts and indentation."""
+    rounded = _ATTRIBUTE.sub(lambda value: _LONG.sub(_shorter, value[0]), _FONTS.sub("", svg))
+    return re.sub(r"\n\s+", "\n", rounded)
+
+
+def _shorter(number: re.Match[str]) -> str:
+    value = float(number[0])
+    return f"{value:.2f}".rstrip("0").rstrip(".") if abs(value) >= 1.0 else f"{value:.4g}"
 
 
 def new_figure(n_rows: int = 1, n_columns: int = 1, height: float = HEIGHT) -> tuple[Figure, Any]:

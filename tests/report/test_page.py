@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 import xarray as xr
 
+from mkldist.report import charts
 from mkldist.report.convergence_figures import convergence_charts
 from mkldist.report.learning_figures import learning_charts
 from mkldist.report.loss_figures import objective_charts, path_charts
@@ -106,12 +107,31 @@ def test_a_figure_draws_its_data(finished):
     assert "currentColor" in chart.svg()
 
 
+def test_the_page_rounds_coordinates_to_a_hundredth_of_a_point_and_names_fonts_once(
+    finished, monkeypatch
+):
+    (chart,) = path_charts(finished)
+    within = chart.svg()
+    monkeypatch.setattr(charts, "_compact", lambda svg: svg)
+    drawn = chart.svg()
+
+    def coordinates(svg: str) -> np.ndarray:
+        paths = " ".join(re.findall(r'<path d="([^"]*)"', svg))
+        return np.array(re.findall(r"-?[\d.]+(?:e-?\d+)?", paths), dtype=float)
+
+    np.testing.assert_allclose(coordinates(within), coordinates(drawn), rtol=0, atol=0.00501)
+    assert within.count("font-family") == 1
+    assert "sans-serif" in within
+    assert len(within) < 0.8 * len(drawn)
+
+
 def test_letters_are_legible_in_print(finished):
     for chart in made_page(finished).charts:
-        (width,) = re.findall(r'viewBox="0 0 ([\d.]+) ', chart.svg())
+        svg = chart.svg()
+        (width,) = re.findall(r'viewBox="0 0 ([\d.]+) ', svg)
         assert float(width) <= 72 * COLUMN
-        sizes = [float(size) for size in re.findall(r"font:[^;\"]*?([\d.]+)px", chart.svg())]
-        sizes += [float(size) for size in re.findall(r"font-size: ([\d.]+)px", chart.svg())]
+        sizes = [float(size) for size in re.findall(r"font:[^;\"]*?([\d.]+)px", svg)]
+        sizes += [float(size) for size in re.findall(r"font-size: ([\d.]+)px", svg)]
         assert sizes
         assert min(sizes) >= 7.0
 
