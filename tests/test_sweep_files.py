@@ -161,6 +161,7 @@ def test_many_kernels_are_studied_in_small(tmp_path):
         assert (level.diff("n_kernels") <= 0.01 * level.isel(n_kernels=0)).all()
 
 
+@pytest.mark.slow
 def test_regression_runs_side_by_side(tmp_path):
     with run_small("diabetes_regression", tmp_path) as tree:
         assert (tree["diabetes/spicymkl"].r2 > 0.2).any()

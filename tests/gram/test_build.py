@@ -156,7 +156,10 @@ def test_compiled_tiles_are_those_of_the_definition(n_points, tile, cosine):
 
 
 @pytest.mark.parametrize("cosine", [False, True])
-@pytest.mark.parametrize(("n_points", "tile", "shift"), [(1, 1, 0.0), (23, 5, 3.0), (64, 8, 1e3)])
+@pytest.mark.parametrize(
+    ("n_points", "tile", "shift"),
+    [(1, 1, 0.0), (23, 5, 3.0), pytest.param(64, 8, 1e3, marks=pytest.mark.slow)],
+)
 def test_many_features_are_multiplied_by_the_blas(n_points, tile, shift, cosine):
     n_features = WIDE + 9
     rng = np.random.default_rng(n_points)
