@@ -203,6 +203,7 @@ print("numba.np.arraymath" in sys.modules)
 """
 
 
+@pytest.mark.slow
 def test_compiled_code_is_loaded_without_what_compiling_needs(tmp_path, monkeypatch):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     first, second = (

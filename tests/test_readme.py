@@ -188,6 +188,7 @@ def test_its_python_and_that_of_the_manual_read_results(tmp_path, monkeypatch):
     names["tree"].close()
 
 
+@pytest.mark.slow
 def test_the_manual_reads_the_results_of_a_search(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     file = ROOT / "sweeps" / "quickstart.toml"

@@ -62,6 +62,7 @@ def test_numbers_of_kernels_are_tested_over_the_data_sets(results):
     assert "A: level, B: uniform" in told(results.path, "level", "uniform")
 
 
+@pytest.mark.slow
 def test_one_data_set_and_two_sweeps_have_no_ranking(results):
     for words in ((results.path, "--dataset", "heart"), (results.path, results.path)):
         found = json.loads(told(*words, "--json"))

@@ -18,6 +18,7 @@ from tests.figures.sweeps import THREE, pictured, recorded, run, write_three_cla
         ("train", '["centre", "trace"]', True),
     ],
 )
+@pytest.mark.slow
 def test_the_function_is_the_one_that_was_scored(
     fit, normalisation, few_labels, tmp_path, scheduler
 ):
@@ -36,6 +37,7 @@ def test_the_function_is_the_one_that_was_scored(
 @pytest.mark.parametrize(
     "kernel_weights", [pytest.param("per-class", marks=pytest.mark.slow), "shared"]
 )
+@pytest.mark.slow
 def test_several_classes_have_a_function_each(kernel_weights, tmp_path, scheduler):
     write_three_classes(tmp_path)
     spec = pictured(dataset=THREE, kernel_weights=kernel_weights, few_labels=True)
@@ -53,6 +55,7 @@ def test_several_classes_have_a_function_each(kernel_weights, tmp_path, schedule
         assert boundary(bank, dataset, splits, record).values.shape == (3, GRID, GRID)
 
 
+@pytest.mark.slow
 def test_the_grid_lies_around_all_points(tmp_path, scheduler):
     spec = pictured(few_labels=True)
     outcome = run(spec, tmp_path / "out", scheduler)

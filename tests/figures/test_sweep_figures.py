@@ -40,6 +40,7 @@ def files(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
+@pytest.mark.slow
 def test_pictures_are_drawn_once(tmp_path, scheduler, drawn):
     spec, figures = pictured(), tmp_path / "out" / "figures"
     outcome = run(spec, tmp_path / "out", scheduler)

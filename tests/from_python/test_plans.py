@@ -53,6 +53,7 @@ def test_a_plan_of_one_says_so_in_the_singular():
     assert "1 run in 1 batch\n" in text
 
 
+@pytest.mark.slow
 def test_a_plan_counts_what_is_recorded(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     mkldist.sweep(SPEC, {"d": (X, Y)}, progress=False)

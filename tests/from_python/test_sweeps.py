@@ -185,6 +185,7 @@ def test_an_interrupt_leaves_a_sweep_that_the_same_call_resumes():
     assert len(after) == 180
 
 
+@pytest.mark.slow
 def test_methods_run_on_their_own_banks_alone():
     linear = [mkldist.kernels.Linear(features=["all", "each"])]
     spec = SPEC | {

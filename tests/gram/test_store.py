@@ -83,6 +83,7 @@ def test_a_store_travels_to_another_process(built):
     suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None
 )
 @given(data=st.data())
+@pytest.mark.slow
 def test_a_flipped_bit_is_found_named_and_repaired(built, data):
     block = data.draw(st.sampled_from(built.blocks))
     path = chunk_path(built, block)

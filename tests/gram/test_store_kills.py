@@ -66,6 +66,7 @@ def test_an_interrupted_deletion_leaves_no_store(built, monkeypatch):
     assert len(store.missing()) == len(store.blocks)
 
 
+@pytest.mark.slow
 def test_racing_creators_and_writers_and_a_reader(tmp_path):
     at = time.time() + 1.5
     processes = [start(role, tmp_path, at) for role in ("race", "race", "race", "watch")]

@@ -1,7 +1,7 @@
 """Every method of the registry against the optimum of an independent solver.
 
 The optima are recorded, see :mod:`tests.methods.references.recorded`; a sample of them is computed
-anew here, and all of them among the slow tests.
+anew here, and all of them among the slow tests, where three of the seven instances are, too.
 """
 
 from __future__ import annotations
@@ -40,7 +40,12 @@ CROSSING = 1e-9  # of the objective, by which rounding may place the lower bound
 DIRECT = {"easymkl", "laprls", "lapsvm", "lsvm", "majority", "rls", "uniform"}
 
 every_case = pytest.mark.parametrize("case", CASES, ids=str)
-every_instance = pytest.mark.parametrize("make", instances.INSTANCES, ids=lambda f: f.__name__)
+LATER = {instances.duplicated_kernels, instances.unbalanced, instances.not_normalised}
+every_instance = pytest.mark.parametrize(
+    "make",
+    [pytest.param(f, marks=pytest.mark.slow) if f in LATER else f for f in instances.INSTANCES],
+    ids=lambda f: f.__name__,
+)
 
 
 def point_of(case: Case, make) -> Point:

@@ -218,6 +218,7 @@ def test_views_that_do_not_fit_are_refused(views, said, folder):
 
 @pytest.mark.parametrize("normalisation", ["cosine", "none"])
 @pytest.mark.parametrize("ending", ["svm", "npz"])
+@pytest.mark.slow
 def test_sparse_features_are_predicted_as_in_the_sweep(normalisation, ending, tmp_path):
     y = np.where(POINTS.sum(axis=1) > np.median(POINTS.sum(axis=1)), 1, -1)
     points, zero_based = POINTS.copy(), ending == "svm"  # an index 0 occurs in the sweep's file

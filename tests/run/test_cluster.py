@@ -70,6 +70,7 @@ def test_a_scheduler_of_its_own_has_its_own_port():
         connect(scheduler="tcp://x:1", dashboard_port=8787).__enter__()
 
 
+@pytest.mark.slow
 def test_a_scheduler_that_does_not_answer_is_named(monkeypatch):
     monkeypatch.setattr("mkldist.run.cluster.CONNECT_SECONDS", 0.5)
     with (

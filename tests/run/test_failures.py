@@ -69,6 +69,7 @@ def test_a_solver_that_raises_is_a_recorded_result_and_the_others_finish(tmp_pat
         assert sum(after[name] != when for name, when in before.items()) == 2
 
 
+@pytest.mark.slow
 def test_failed_runs_show_in_the_exit_code(tmp_path):
     output = tmp_path / "small"
     code, said = run_process(sweep_text({"raising": [1.0, 10.0]}, repeats=1), output)

@@ -22,6 +22,7 @@ def passes_of(record) -> float:
     return record.counters["passes"] + record.extra.get("partial_passes", 0.0)
 
 
+@pytest.mark.slow
 def test_a_path_agrees_with_separate_runs_in_fewer_passes(tmp_path, scheduler):
     methods = {"spicymkl": STRENGTHS, "level": C, "uniform": [1.0, 10.0]}
     found = {}

@@ -183,6 +183,7 @@ def test_what_an_inner_fold_raises_names_it(tmp_path, monkeypatch):
         do(sweep(UNIFORM, splits="train_fraction = 0.65"), tmp_path)
 
 
+@pytest.mark.slow
 def test_selected_settings_are_those_of_least_validation_error(tmp_path, scheduler):
     methods = '[[methods]]\nname = "level"\nC = [0.001, 1.0, 1000.0]\ntrace = true\n'
     methods += '[[methods]]\nname = "majority"\n'

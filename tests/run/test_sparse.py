@@ -35,6 +35,7 @@ predictions = true
 """
 
 
+@pytest.mark.slow
 def test_a_sweep_over_sparse_features_equals_one_over_dense_ones(tmp_path: Path, scheduler):
     y = np.where(POINTS.sum(axis=1) > np.median(POINTS.sum(axis=1)), 1, -1)
     dump_svmlight_file(POINTS, y, str(tmp_path / "wide.svm"), zero_based=False)

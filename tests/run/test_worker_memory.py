@@ -27,6 +27,7 @@ def peak_resident_bytes() -> int:
     ("backend", "execution"),
     [("memory", "shared"), pytest.param("stream", "isolated", marks=pytest.mark.slow)],
 )
+@pytest.mark.slow
 def test_a_worker_takes_the_memory_that_its_plan_predicts(
     tmp_path, monkeypatch, backend, execution
 ):

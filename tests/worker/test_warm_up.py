@@ -297,6 +297,7 @@ def call_twice(tmp_path):
     return call
 
 
+@pytest.mark.slow
 def test_compiled_code_goes_to_the_users_cache_where_the_package_is_read_only(tmp_path, call_twice):
     compilations, folder = call_twice().stdout.split()
     assert int(compilations) > 0
