@@ -23,15 +23,10 @@ from mkldist.methods.registry import METHODS
 from mkldist.results import schema
 from mkldist.solvers.solver_params import SolverParams
 from mkldist.spec.banks import BankSpec, KernelSpec, RandomSubsets, Range
+from mkldist.spec.datasets import DatasetSpec, PreprocessingSpec
 from mkldist.spec.graph import GraphTable
 from mkldist.spec.load import load_sweep
-from mkldist.spec.model import (
-    DatasetSpec,
-    MethodSpec,
-    OutputsSpec,
-    PreprocessingSpec,
-    SweepSpec,
-)
+from mkldist.spec.model import MethodSpec, OutputsSpec, SweepSpec
 from mkldist.spec.search import Distribution, SearchSpec
 from mkldist.spec.selection import SelectionSpec
 from mkldist.spec.shipped import shipped_sweeps

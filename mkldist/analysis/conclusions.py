@@ -26,7 +26,7 @@ Verdict = Literal["reproduced", "not reproduced", "not testable"]
 
 
 class Conclusion(Model):
-    """What a paper concludes of two methods, or of one at two settings."""
+    """Conclusion of a paper on two methods, or on one at two settings."""
 
     paper: str = Field(description="Who says it, where.")
     words: str = Field(description="What it says.")

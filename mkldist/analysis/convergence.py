@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 COSTS = ("passes", "seconds")
-"""What a gap is told against."""
+"""Costs that a gap is drawn against."""
 N_POINTS = 60  # of a curve, at most
 QUARTILES = (0.25, 0.5, 0.75)
 

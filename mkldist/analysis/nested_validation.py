@@ -17,12 +17,17 @@ import numpy as np
 from mkldist.analysis.comparison import loss_name
 from mkldist.analysis.paired_losses import is_error, overlap_of
 from mkldist.analysis.resampling import corrected_interval
-from mkldist.arrays import Array, Bools, Floats, Ints
+from mkldist.arrays import Bools, Floats, Ints
 from mkldist.errors import InputError
-from mkldist.results.rows import hyperparameters, method_nodes, place_of, settings_of
-from mkldist.results.schema import RUNGS, SPLIT, STATE
+from mkldist.results.rows import (
+    complete_values,
+    hyperparameters,
+    method_nodes,
+    place_of,
+    settings_of,
+)
+from mkldist.results.schema import RUNGS, SPLIT
 from mkldist.results.selected import is_validated
-from mkldist.results.state import RunState
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -95,12 +100,12 @@ def selection_optimism(tree: xr.DataTree) -> pd.DataFrame:
     """
     import pandas as pd
 
-    overlaps = {tuple(place_of(node).values()): node.to_dataset() for node in method_nodes(tree)}
+    nodes = {tuple(place_of(node).values()): node.to_dataset() for node in method_nodes(tree)}
     table = nested_selection(tree)
     found = []
     for key, some in table.groupby(list(PLACE), sort=False):
         place = [str(part) for part in key]
-        data = overlaps[tuple(place[:3])]
+        data = nodes[tuple(place[:3])]
         number = np.flatnonzero(np.isin(data[SPLIT].to_numpy(), some[SPLIT].to_numpy()))
         low = high = math.nan
         if len(some) > 1:
@@ -158,8 +163,7 @@ def _rows(node: xr.DataTree) -> list[dict[str, Any]]:
     loss = loss_name([node], str(node.attrs["task"]))
     name = "validation_error" if is_error(loss) else "validation_rmse"
     validation, test, kernels = (_flat(node, one) for one in (name, loss, "active_kernels"))
-    complete = _flat(node, STATE.name) == RunState.COMPLETE.value
-    known = complete & ~np.isnan(validation) & ~np.isnan(test)
+    known = ~np.isnan(validation) & ~np.isnan(test)
     n_train = node.ds["n_train"].to_numpy()
     rows = []
     for rule in RULES if is_error(loss) else RULES[:1]:
@@ -192,9 +196,9 @@ def _choose(losses: Floats, kernels: Floats, n_points: int, rule: Rule) -> int:
     return int(within[np.lexsort((losses[within], kernels[within]))[0]])
 
 
-def _flat(node: xr.DataTree, name: str) -> Array:
-    """Return a variable of the runs, (splits, settings)."""
-    values = node.ds[name].transpose(SPLIT, *hyperparameters(node)).to_numpy()
+def _flat(node: xr.DataTree, name: str) -> Floats:
+    """Return a variable as (splits, settings), NaN where no run is complete."""
+    values = complete_values(node, name, (SPLIT, *hyperparameters(node)))
     return values.reshape(len(values), -1)
 
 

@@ -9,9 +9,8 @@ import numpy as np
 
 from mkldist.analysis.comparison import loss_name
 from mkldist.arrays import Floats
-from mkldist.results.rows import hyperparameters, method_nodes, place_of
-from mkldist.results.schema import SPLIT, STATE
-from mkldist.results.state import RunState
+from mkldist.results.rows import complete_values, hyperparameters, method_nodes, place_of
+from mkldist.results.schema import SPLIT
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -73,7 +72,5 @@ def _by_value(node: xr.DataTree, name: str, along: str) -> Floats:
     """Return a variable as (splits, values, other settings), NaN where no run is complete."""
     others = [dim for dim in hyperparameters(node) if dim != along]
     dims = (SPLIT, along, *others)
-    values = node[name].transpose(*dims).to_numpy()
-    complete = node[STATE.name].transpose(*dims).to_numpy() == RunState.COMPLETE.value
-    found: Floats = np.where(complete, values, np.nan)
+    found = complete_values(node, name, dims)
     return found.reshape(*found.shape[:2], -1)

@@ -58,7 +58,7 @@ def _facts(data: Path, label: str | None) -> Facts:
     from mkldist.data.opening import check_file
     from mkldist.errors import DataError
     from mkldist.run.first_sweep import Facts, sweep_name
-    from mkldist.spec.model import DatasetSpec
+    from mkldist.spec.datasets import DatasetSpec
 
     check_file(data, str(data))
     if not data.name.casefold().endswith(TABLES):

@@ -10,6 +10,7 @@ import click
 
 from mkldist.cli.completion import complete_methods
 from mkldist.cli.json_output import json_option, print_json
+from mkldist.cli.options import data_dir_option
 
 
 @click.group("list")
@@ -19,14 +20,7 @@ def command() -> None:
 
 @command.command("datasets")
 @click.argument("names", nargs=-1)
-@click.option(
-    "--data-dir",
-    "data_dirs",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    envvar="MKLDIST_DATA",
-    help="Folder of data sets; may be repeated. [env: MKLDIST_DATA]",
-)
+@data_dir_option("Folder of data sets; may be repeated.")
 @json_option("datasets", "found")
 def datasets(names: tuple[str, ...], data_dirs: tuple[Path, ...], as_json: bool) -> None:
     """List data sets: files, those of scikit-learn, synthetic ones; or describe NAMES."""

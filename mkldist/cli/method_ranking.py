@@ -1,4 +1,4 @@
-"""What ``mkldist compare`` says of the methods of one sweep over several data sets."""
+"""Ranking of the methods of one sweep over its data sets, as ``mkldist compare`` prints it."""
 
 from __future__ import annotations
 

@@ -95,14 +95,7 @@ def sweep_options(function: Command) -> Command:
         click.option(
             "--memory", metavar="BYTES", help="Memory that each worker may use, e.g. 2GiB."
         ),
-        click.option(
-            "--data-dir",
-            "data_dirs",
-            multiple=True,
-            type=click.Path(path_type=Path),
-            envvar="MKLDIST_DATA",
-            help="Folder in which to look up data sets; may be repeated. [env: MKLDIST_DATA]",
-        ),
+        data_dir_option(),
         click.option(
             "--set",
             "overrides",
@@ -118,6 +111,26 @@ def sweep_options(function: Command) -> Command:
     ):
         decorated = decorate(decorated)
     return cast("Command", decorated)
+
+
+def data_dir_option(
+    text: str = "Folder in which to look up data sets; may be repeated.",
+) -> Callable[[Command], Command]:
+    """Return the decorator that adds ``--data-dir``, passed on as ``data_dirs``.
+
+    Parameters
+    ----------
+    text : str
+        Its help.
+    """
+    return click.option(
+        "--data-dir",
+        "data_dirs",
+        multiple=True,
+        type=click.Path(path_type=Path),
+        envvar="MKLDIST_DATA",
+        help=f"{text} [env: MKLDIST_DATA]",
+    )
 
 
 def cluster_options(function: Command) -> Command:

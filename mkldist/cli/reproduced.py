@@ -1,4 +1,4 @@
-"""``mkldist compare RESULTS... --published FOLDER -o FILE``: what results reproduce of papers."""
+"""``mkldist compare RESULTS... --published FOLDER -o FILE``: a page of reproduced numbers."""
 
 from __future__ import annotations
 

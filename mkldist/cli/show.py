@@ -11,6 +11,7 @@ import click
 
 from mkldist.cli.completion import complete_shown
 from mkldist.cli.json_output import json_option, print_json
+from mkldist.cli.options import data_dir_option
 from mkldist.from_python.known import KINDS, Known
 
 if TYPE_CHECKING:
@@ -30,14 +31,7 @@ _WORDS = {"kernel": "kernel function", "dataset": "data set"} | {
     type=click.Choice(KINDS),
     help="Show what has this name among these alone.  [default: among all]",
 )
-@click.option(
-    "--data-dir",
-    "data_dirs",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    envvar="MKLDIST_DATA",
-    help="Folder in which to look up data sets; may be repeated. [env: MKLDIST_DATA]",
-)
+@data_dir_option()
 @json_option("found")
 def command(name: str, kind: str | None, data_dirs: tuple[Path, ...], as_json: bool) -> None:
     """Describe what is called NAME: a method, kernel function, family, data set or sweep.
@@ -191,7 +185,7 @@ def _family_lines(one: Known) -> Iterator[str]:
 def _dataset_lines(one: Known, data_dirs: Sequence[Path]) -> Iterator[str]:
     """Yield size, classes and features of a data set."""
     from mkldist.data.catalogue import load_dataset
-    from mkldist.spec.model import DatasetSpec
+    from mkldist.spec.datasets import DatasetSpec
 
     data = load_dataset(DatasetSpec(name=one.name), data_dirs, Path(), seed=0)
     yield click.style(one.name, bold=True) + f"  {one.line}"

@@ -11,6 +11,7 @@ import click
 
 from mkldist.cli.completion import complete_results
 from mkldist.cli.json_output import json_option, print_json
+from mkldist.cli.options import data_dir_option
 from mkldist.errors import EXIT_BAD_INPUT
 
 if TYPE_CHECKING:
@@ -22,14 +23,7 @@ COLUMN = 11
 @click.command("verify")
 @click.argument("path", type=click.Path(path_type=Path), shell_complete=complete_results)
 @click.option("--repair", is_flag=True, help="Make damaged files anew.")
-@click.option(
-    "--data-dir",
-    "data_dirs",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    envvar="MKLDIST_DATA",
-    help="Folder in which --repair looks up data sets; may be repeated. [env: MKLDIST_DATA]",
-)
+@data_dir_option("Folder in which --repair looks up data sets; may be repeated.")
 @click.option(
     "--allow-code",
     is_flag=True,

@@ -9,7 +9,7 @@ import numpy as np
 from mkldist.counted import counted
 from mkldist.data.dataset import Dataset
 from mkldist.data.listing import first_of
-from mkldist.spec.model import PreprocessingSpec
+from mkldist.spec.datasets import PreprocessingSpec
 
 SHOWN = 10
 FILLERS = {"median": "median", "mean": "mean", "most_frequent": "most frequent value"}

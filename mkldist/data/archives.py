@@ -75,11 +75,17 @@ class Archive(Mapping[str, npt.NDArray[Any]]):
 
     def _check_packing(self, name: str, place: str) -> None:
         """Raise DataError for an array that unpacks to far more than arrays of data do."""
-        archive = getattr(self._npz, "zip", None)
-        if archive is not None and f"{name}.npy" in archive.namelist():
-            entry = archive.getinfo(f"{name}.npy")
-            remedy = "np.load, and write it by np.savez"
+        found = self._entry(name)
+        if found is not None:
+            entry, remedy = found[1], "np.load, and write it by np.savez"
             check_unpacked(entry.file_size, entry.compress_size, place, "an array", remedy)
+
+    def _entry(self, name: str) -> tuple[zipfile.ZipFile, zipfile.ZipInfo] | None:
+        """Return the zip file that holds an array, and its entry there; None if there is none."""
+        archive: zipfile.ZipFile | None = getattr(self._npz, "zip", None)
+        if archive is None or f"{name}.npy" not in archive.namelist():
+            return None
+        return archive, archive.getinfo(f"{name}.npy")
 
     def _check_size(self, name: str) -> None:
         """Refuse an array that says that it is larger than what the archive holds of it.
@@ -89,14 +95,15 @@ class Archive(Mapping[str, npt.NDArray[Any]]):
         ValueError
             Before memory is taken for the array.
         """
-        archive = getattr(self._npz, "zip", None)
-        if archive is None or f"{name}.npy" not in archive.namelist():
+        found = self._entry(name)
+        if found is None:
             return
-        with archive.open(f"{name}.npy") as file:
+        archive, entry = found
+        with archive.open(entry) as file:
             if np.lib.format.read_magic(file) != (1, 0):
                 return
             shape, _, dtype = np.lib.format.read_array_header_1_0(file)
-        claimed, held = math.prod(shape) * dtype.itemsize, archive.getinfo(f"{name}.npy").file_size
+        claimed, held = math.prod(shape) * dtype.itemsize, entry.file_size
         if claimed > held and not dtype.hasobject:
             sizes = f"{readable_bytes(claimed)} in a file of {readable_bytes(held)}"
             raise ValueError(f"it says that it has {sizes}")

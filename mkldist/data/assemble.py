@@ -21,7 +21,7 @@ from mkldist.data.sparse_features import check_sparse, sparse_said, varying
 from mkldist.data.times import rows_in_order
 from mkldist.data.view_checks import check_views, view_lines
 from mkldist.errors import DataError, nearest
-from mkldist.spec.model import DatasetSpec
+from mkldist.spec.datasets import DatasetSpec
 from mkldist.spec.splits import SplitsSpec
 
 NO_COLUMNS = SplitsSpec()

@@ -20,7 +20,7 @@ from mkldist.data.raw import RawData
 from mkldist.data.synthetic import GENERATORS, generate
 from mkldist.data.views import with_views
 from mkldist.errors import DataError, SpecError, nearest
-from mkldist.spec.model import DatasetSpec
+from mkldist.spec.datasets import DatasetSpec
 from mkldist.spec.splits import SplitsSpec
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from mkldist.counted import counted
 from mkldist.data.listing import first_of
 from mkldist.errors import DataError, nearest
-from mkldist.spec.model import DatasetSpec
+from mkldist.spec.datasets import DatasetSpec
 from mkldist.spec.splits import SplitsSpec
 from mkldist.spec.views import ViewSpec
 

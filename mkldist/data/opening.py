@@ -134,7 +134,6 @@ class _Unpacked(io.RawIOBase):
 
     def __init__(self, file: gzip.GzipFile, packed: int, where: str) -> None:
         self._file, self._packed, self._where = file, packed, where
-        self._limit = most_unpacked(packed)
 
     def readable(self) -> bool:
         return True
@@ -160,7 +159,7 @@ class _Unpacked(io.RawIOBase):
             while self.read(BUFFER):
                 pass
         base = 0 if whence == io.SEEK_SET else self._file.tell()
-        return self._file.seek(min(base + offset, self._limit + 1))
+        return self._file.seek(min(base + offset, most_unpacked(self._packed) + 1))
 
     def tell(self) -> int:
         return self._file.tell()

@@ -10,8 +10,8 @@ from mkldist.arrays import Bools, Floats
 from mkldist.data.dataset import Dataset, Split
 from mkldist.data.missing import replacements, with_replacements
 from mkldist.errors import DataError
+from mkldist.spec.datasets import PreprocessingSpec
 from mkldist.spec.kinds import Imputation
-from mkldist.spec.model import PreprocessingSpec
 
 
 def preprocessed(spec: PreprocessingSpec, dataset: Dataset, split: Split | None = None) -> Floats:

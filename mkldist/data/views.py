@@ -29,7 +29,7 @@ from mkldist.data.raw import RawData, check_fits
 from mkldist.data.source_columns import SourceColumns
 from mkldist.data.texts import JoinedTexts
 from mkldist.errors import DataError
-from mkldist.spec.model import DatasetSpec
+from mkldist.spec.datasets import DatasetSpec
 from mkldist.spec.views import ViewSpec
 
 SHOWN = 5

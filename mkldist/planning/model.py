@@ -9,8 +9,9 @@ from typing import Any
 from mkldist.identity import json_text
 from mkldist.solvers.path import Path
 from mkldist.spec.banks import BankSpec
+from mkldist.spec.datasets import PreprocessingSpec
 from mkldist.spec.graph import GraphTable
-from mkldist.spec.model import PreprocessingSpec, SweepSpec
+from mkldist.spec.model import SweepSpec
 from mkldist.spec.selection import SelectionSpec
 
 Place = tuple[str, str, str, int]

@@ -23,7 +23,8 @@ from mkldist.planning.facts import BankFacts, DatasetFacts
 from mkldist.planning.model import BankPlan, BatchPlan, Place, Plan, Proposal, RunPlan
 from mkldist.solvers.parameters import MethodGrid
 from mkldist.spec.banks import BankSpec
-from mkldist.spec.model import DatasetSpec, SweepSpec
+from mkldist.spec.datasets import DatasetSpec
+from mkldist.spec.model import SweepSpec
 
 IDENTITY_VERSION = 1  # raised when the same settings would give another outcome
 

@@ -15,7 +15,8 @@ from mkldist.results.records import RecordStore, RunRecord
 from mkldist.results.tree import current
 from mkldist.results.zarr_documents import read_root
 from mkldist.spec.banks import BankSpec
-from mkldist.spec.model import DatasetSpec, PreprocessingSpec, SweepSpec
+from mkldist.spec.datasets import DatasetSpec, PreprocessingSpec
+from mkldist.spec.model import SweepSpec
 
 
 @dataclass(frozen=True)

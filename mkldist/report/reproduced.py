@@ -1,4 +1,4 @@
-"""What results reproduce of published numbers and conclusions, as a page of Markdown."""
+"""Page in Markdown of the published numbers and conclusions that results reproduce."""
 
 from __future__ import annotations
 

@@ -10,8 +10,9 @@ from mkldist.data.preprocessing import filled, preprocessed
 from mkldist.errors import SpecError
 from mkldist.kernels.graph import adjacency
 from mkldist.solvers.parameters import MethodGrid
+from mkldist.spec.datasets import DatasetSpec, PreprocessingSpec
 from mkldist.spec.graph import GraphTable
-from mkldist.spec.model import DatasetSpec, PreprocessingSpec, SweepSpec
+from mkldist.spec.model import SweepSpec
 
 IMAGE_DISTANCES = ("tangent", "affine")
 

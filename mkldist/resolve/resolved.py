@@ -47,8 +47,9 @@ from mkldist.resolve.sparse_check import check_unscaled
 from mkldist.resolve.split_check import check_folds, check_unlabelled
 from mkldist.solvers.parameters import MethodGrid, expand, searched
 from mkldist.spec.banks import BankSpec
+from mkldist.spec.datasets import DatasetSpec, PreprocessingSpec
 from mkldist.spec.foreign import meant
-from mkldist.spec.model import DatasetSpec, PreprocessingSpec, SweepSpec
+from mkldist.spec.model import SweepSpec
 from mkldist.spec.search import is_distribution
 
 NOTHING: Mapping[str, GivenData] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mkldist.data.dataset import Dataset
 from mkldist.errors import SpecError
-from mkldist.spec.model import DatasetSpec, PreprocessingSpec
+from mkldist.spec.datasets import DatasetSpec, PreprocessingSpec
 
 
 def check_unscaled(preprocessing: PreprocessingSpec, entry: DatasetSpec, dataset: Dataset) -> None:

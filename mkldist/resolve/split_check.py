@@ -10,7 +10,7 @@ from mkldist.data.dataset import Dataset, Split
 from mkldist.errors import SpecError
 from mkldist.solvers.parameters import MethodGrid
 from mkldist.solvers.refusals import ProblemFacts
-from mkldist.spec.model import DatasetSpec
+from mkldist.spec.datasets import DatasetSpec
 
 
 def check_unlabelled(entry: DatasetSpec, dataset: Dataset, splits: Sequence[Split]) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mkldist.arrays import Floats
 from mkldist.results.schema import (
     BANK_BYTES,
     BUILD_TIMES,
@@ -19,6 +20,7 @@ from mkldist.results.schema import (
     TEXTS,
     WEIGHTS,
 )
+from mkldist.results.state import RunState
 from mkldist.spec.search import TRIAL
 
 if TYPE_CHECKING:
@@ -142,6 +144,13 @@ def place_of(node: xr.DataTree) -> dict[str, str]:
 def hyperparameters(node: xr.DataTree) -> list[str]:
     """Return the names of a node's hyperparameters."""
     return [str(name) for name in node.variables[RUN_ID.name].dims if name != SPLIT]
+
+
+def complete_values(node: xr.DataTree, name: str, dims: Sequence[str]) -> Floats:
+    """Return a variable of a node's runs along `dims`, NaN where a run is not complete."""
+    values, states = (node[one].transpose(*dims).to_numpy() for one in (name, STATE.name))
+    found: Floats = np.where(states == RunState.COMPLETE.value, values, np.nan)
+    return found
 
 
 def settings_of(node: xr.DataTree) -> list[str]:

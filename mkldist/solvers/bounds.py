@@ -12,7 +12,7 @@ Point = TypeVar("Point")
 
 
 class Own(NamedTuple):
-    """What an iteration found at its own point, better than what was known or not.
+    """Bounds that an iteration found at its own point, better than the known ones or not.
 
     Parameters
     ----------

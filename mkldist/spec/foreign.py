@@ -109,7 +109,7 @@ MEANT = {
 SERIES = {
     "train_fraction": "Write n_train = [100, 1000] for training parts of several sizes",
 }
-"""What to write instead of a list of values, by the key that takes one alone."""
+"""Advice on a list of values, by the key that takes a single one."""
 
 
 def meant(word: str) -> str:

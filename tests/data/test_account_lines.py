@@ -9,7 +9,7 @@ import pytest
 from mkldist.data.account_lines import account_lines
 from mkldist.data.catalogue import load_dataset
 from mkldist.data.dataset import Dataset
-from mkldist.spec.model import DatasetSpec, PreprocessingSpec
+from mkldist.spec.datasets import DatasetSpec, PreprocessingSpec
 
 HEADER = "number,age,sex,flat,note,disease"
 ROWS = [

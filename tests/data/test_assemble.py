@@ -9,7 +9,7 @@ from mkldist.data.assemble import assemble
 from mkldist.data.dataset import Dataset, Split
 from mkldist.data.raw import RawData
 from mkldist.errors import DataError
-from mkldist.spec.model import DatasetSpec
+from mkldist.spec.datasets import DatasetSpec
 from tests.data.mistakes import mistake
 
 NAMES = ("age", "flat", "size")

@@ -10,7 +10,7 @@ from sklearn.datasets import load_breast_cancer
 from mkldist.data import bundled
 from mkldist.data.bundled import DESCRIPTIONS, load_bundled
 from mkldist.data.catalogue import load_dataset
-from mkldist.spec.model import DatasetSpec
+from mkldist.spec.datasets import DatasetSpec
 
 
 @pytest.fixture(autouse=True)

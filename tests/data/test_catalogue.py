@@ -16,7 +16,7 @@ from mkldist.data.columns import ColumnChoice
 from mkldist.data.dataset import Dataset
 from mkldist.data.raw import RawData
 from mkldist.errors import SpecError
-from mkldist.spec.model import DatasetSpec
+from mkldist.spec.datasets import DatasetSpec
 from mkldist.spec.splits import SplitsSpec
 from tests.data.mistakes import mistake
 

@@ -16,7 +16,7 @@ from mkldist.data.first_look import (
     read_columns,
 )
 from mkldist.errors import DataError
-from mkldist.spec.model import DatasetSpec
+from mkldist.spec.datasets import DatasetSpec
 
 PATIENTS = ["patient_id,age,smoker,site,admitted,note,pulse,disease"] + [
     f"P{i:02d},{30 + i * 7 % 50},{'true' if i % 3 else 'false'},{('Bern', 'Genf', 'Basel')[i % 3]},"

@@ -11,7 +11,7 @@ from mkldist.data.columns import ColumnChoice
 from mkldist.data.given import given_data
 from mkldist.data.given_files import SUFFIX, GivenData, read_given
 from mkldist.errors import DataError
-from mkldist.spec.model import DatasetSpec
+from mkldist.spec.datasets import DatasetSpec
 from mkldist.spec.splits import SplitsSpec
 
 N = 12

@@ -21,7 +21,7 @@ from mkldist.data.preprocessing import (
     scaled,
     target_scale,
 )
-from mkldist.spec.model import PreprocessingSpec
+from mkldist.spec.datasets import PreprocessingSpec
 from tests.data.mistakes import mistake
 
 X = np.random.default_rng(0).normal(3, 2, (20, 4))

@@ -10,7 +10,7 @@ import pytest
 from mkldist.data.catalogue import load_dataset
 from mkldist.data.snapshot import load_snapshot, save_snapshot
 from mkldist.data.source_columns import SourceColumns
-from mkldist.spec.model import DatasetSpec
+from mkldist.spec.datasets import DatasetSpec
 
 TABLE = "id,a,flat,size,note,y\n" + "".join(
     f"r{i},{i},1,{'SML'[i % 3] if i % 4 else ''},n,{'ab'[i % 2]}\n" for i in range(12)

@@ -16,7 +16,7 @@ from mkldist.data.catalogue import load_dataset
 from mkldist.data.dataset import Dataset, Split
 from mkldist.data.snapshot import load_snapshot, save_snapshot
 from mkldist.data.sparse_features import check_sparse, varying
-from mkldist.spec.model import DatasetSpec, PreprocessingSpec
+from mkldist.spec.datasets import DatasetSpec, PreprocessingSpec
 from tests.data.mistakes import mistake
 
 LINES = "+1 1:2 4:1\n-1 2:0.5 4:1 # note\n+1 4:1\n-1 1:3 4:1\n0 3:1\n"

@@ -15,7 +15,7 @@ from mkldist.data.dataset import Dataset
 from mkldist.data.snapshot import load_snapshot, save_snapshot
 from mkldist.data.texts import TextColumns
 from mkldist.errors import DataError
-from mkldist.spec.model import DatasetSpec, PreprocessingSpec
+from mkldist.spec.datasets import DatasetSpec, PreprocessingSpec
 from tests.data.mistakes import mistake
 
 TABLE = "id,age,dna,label\np1,50,acgt,a\np2,60,NA,b\np3,70,gé,a\np4,80,tt,b\n"

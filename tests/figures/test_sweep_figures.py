@@ -14,7 +14,8 @@ from mkldist.errors import SpecError
 from mkldist.figures import sweep_figures
 from mkldist.results.records import RecordStore
 from mkldist.results.state import RunState
-from mkldist.spec.model import DatasetSpec, MethodSpec
+from mkldist.spec.datasets import DatasetSpec
+from mkldist.spec.model import MethodSpec
 from tests.figures.sweeps import pictured, recorded, run
 
 NAMES = ["two_moons-level", "two_moons-majority"]

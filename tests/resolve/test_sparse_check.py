@@ -11,7 +11,7 @@ from mkldist.errors import SpecError
 from mkldist.gram.bank_kernels import BankKernels
 from mkldist.resolve.sparse_check import check_unscaled
 from mkldist.spec.banks import BankSpec
-from mkldist.spec.model import DatasetSpec, PreprocessingSpec
+from mkldist.spec.datasets import DatasetSpec, PreprocessingSpec
 
 POINTS = csr_array(random_array((60, 40), density=0.1, rng=np.random.default_rng(0)))
 DATASET = Dataset("d", None, np.ones(60), ("a", "b"), tuple(map(str, range(40))), sparse=POINTS)

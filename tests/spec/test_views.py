@@ -1,4 +1,4 @@
-"""Entries of ``[[datasets.views]]``: what goes together."""
+"""Entries of ``[[datasets.views]]`` in `datasets`: keys that go together."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from mkldist.spec.model import DatasetSpec
+from mkldist.spec.datasets import DatasetSpec
 from mkldist.spec.views import ViewSpec
 
 
