@@ -22,7 +22,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
@@ -80,42 +80,39 @@ def documents(shape: BankShape, attributes: Mapping[str, Any]) -> dict[str, byte
 
     The document of the group comes last: a store exists as soon as this document does.
     """
-    kernels, tiles = shape.chunk
+    group = {"attributes": {**attributes, "bank": _described(shape, attributes)}}
+    arrays = _arrays(shape)
     return {
-        GRAM: _encoded(
-            _array(
-                shape=(shape.n_kernels, shape.layout.n_entries),
-                dtype=shape.dtype,
-                chunk=(kernels, tiles * shape.layout.tile_entries),
-                fill_value=0.0,
-                codecs=CHECKED_CODECS,
-                dimension_names=["kernel", "entry"],
-            )
-        ),
-        COMPLETE: _encoded(
-            _array(
-                shape=shape.grid,
-                dtype="uint8",
-                chunk=(1, 1),
-                fill_value=0,
-                codecs=[{"name": "bytes"}],
-                dimension_names=["kernel_block", "tile_block"],
-            )
-        ),
-        GROUP: _encoded(
-            {
-                "zarr_format": 3,
-                "node_type": "group",
-                "attributes": {**attributes, "bank": _described(shape, attributes)},
-            }
-        ),
+        GRAM: _encoded(arrays[GRAM]),
+        COMPLETE: _encoded(arrays[COMPLETE]),
+        GROUP: _encoded(_GROUP | group),
     }
 
 
-@lru_cache(maxsize=8)
-def _of_shape(shape: BankShape) -> dict[str, dict[str, Any]]:
-    """Return the files of a bank of a shape as they decode; the attributes are not looked at."""
-    return {name: json.loads(content) for name, content in documents(shape, {}).items()}
+_GROUP = {"zarr_format": 3, "node_type": "group"}
+
+
+def _arrays(shape: BankShape) -> dict[str, dict[str, Any]]:
+    """Return the documents of the two arrays of a bank."""
+    kernels, tiles = shape.chunk
+    return {
+        GRAM: _array(
+            shape=(shape.n_kernels, shape.layout.n_entries),
+            dtype=shape.dtype,
+            chunk=(kernels, tiles * shape.layout.tile_entries),
+            fill_value=0.0,
+            codecs=CHECKED_CODECS,
+            dimension_names=["kernel", "entry"],
+        ),
+        COMPLETE: _array(
+            shape=shape.grid,
+            dtype="uint8",
+            chunk=(1, 1),
+            fill_value=0,
+            codecs=[{"name": "bytes"}],
+            dimension_names=["kernel_block", "tile_block"],
+        ),
+    }
 
 
 def seconds_document(shape: BankShape, *, checked: bool = True) -> bytes:
@@ -173,7 +170,7 @@ def parsed(where: str, content: Mapping[str, bytes | None]) -> tuple[BankShape, 
             _remedy(where),
         )
     shape = _shape(f"{where}/{GROUP}", described)
-    for name, wanted in _of_shape(shape).items():
+    for name, wanted in (_arrays(shape) | {GROUP: _GROUP}).items():
         for key in sorted(set(wanted) | set(decoded[name])):
             if key != "attributes" and decoded[name].get(key) != wanted.get(key):
                 raise DamagedDescriptionError(

@@ -187,11 +187,9 @@ def test_overflow_names_the_kernel_and_stores_nothing(tmp_path, dtype, degree):
 @pytest.mark.parametrize("n_blocks", [0, 2, 5])
 @pytest.mark.parametrize("chunk_bytes", [300, 10_000])  # with several tiles, or all of them
 def test_what_is_loaded_is_read_where_complete_and_else_computed(
-    tmp_path, monkeypatch, request, n_blocks, chunk_bytes
+    tmp_path, monkeypatch, n_blocks, chunk_bytes
 ):
     monkeypatch.setattr(metadata, "CHUNK_BYTES", chunk_bytes)
-    metadata._of_shape.cache_clear()  # it knows shapes by the other number
-    request.addfinalizer(metadata._of_shape.cache_clear)
     grams = np.array([m + np.eye(9) for m in range(12)])
     store = GramStore.create(tmp_path, "b", 12, TileLayout(9, 4), "float64")
     build_blocks(ArraySource(grams), store, store.blocks[:n_blocks])
