@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,12 +13,44 @@ from mkldist.compiled import compiled
 EPS = float(np.finfo(np.float64).eps)
 
 
-@compiled
+class HingeTerms(NamedTuple):
+    """Sums over the points that the bounds of a hinge-loss machine consist of.
+
+    Parameters
+    ----------
+    norm : float
+        ``beta'f``, the squared norm of the decision function.
+    total : float
+        ``sum |beta|``.
+    loss, loss_rounding : float
+        Weighted hinge loss, and how much rounding may have taken off it.
+    energy : float
+        ``sum_i K_ii beta_i^2``.
+    rest : float
+        ``sum beta``, zero up to rounding at a feasible point.
+    """
+
+    norm: float
+    total: float
+    loss: float
+    loss_rounding: float
+    energy: float
+    rest: float
+
+
 def hinge_terms(
     beta: Floats, f: Floats, y: Floats, weights: Floats, bias: float, reach: Floats
-) -> tuple[float, float, float, float]:
-    """Return ``1/2 beta'f``, ``sum |beta|``, the weighted hinge loss and its rounding."""
-    norm = total = loss = largest = 0.0
+) -> HingeTerms:
+    """Return the sums at coefficients `beta` and decision values `f` without bias, in one pass."""
+    return HingeTerms(*_sums(beta, f, y, weights, bias, reach))
+
+
+@compiled
+def _sums(
+    beta: Floats, f: Floats, y: Floats, weights: Floats, bias: float, reach: Floats
+) -> tuple[float, float, float, float, float, float]:
+    """Return the fields of :class:`HingeTerms`."""
+    norm = total = loss = largest = energy = rest = 0.0
     slack = np.empty(len(f))
     for i in range(len(f)):
         slack[i] = 1.0 - y[i] * (f[i] + bias)
@@ -25,7 +58,9 @@ def hinge_terms(
         total += abs(beta[i])
         loss += weights[i] * max(slack[i], 0.0)
         largest = max(largest, weights[i])
-    return 0.5 * norm, total, loss, largest * slack_rounding(slack, reach, beta)
+        energy += (reach[i] * beta[i]) ** 2
+        rest += beta[i]
+    return norm, total, loss, largest * slack_rounding(slack, reach, beta), energy, rest
 
 
 @compiled

@@ -13,6 +13,8 @@ The dual is the hard-margin machine on ``K + ridge I``, without an upper bound.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from mkldist.arrays import Floats
@@ -83,15 +85,15 @@ def _evaluate(beta: Floats, f: Floats, y: Floats, ridge: float, reach: Floats) -
     `reach` are the roots of the diagonal with the ridge.
     """
     norm, scaled = float(beta @ f), reach * beta
-    bias = best_bias(f, y)
+    energy, bias = float(scaled @ scaled), best_bias(f, y)
     slack = 1.0 - y * (f + bias)
-    unsure = EPS * (reach * float(np.linalg.norm(scaled)) + 1.0)
+    unsure = EPS * (reach * math.sqrt(energy) + 1.0)
     hinge, most = np.maximum(0.0, slack), np.maximum(0.0, slack + unsure)
     of_losses = float((most - hinge) @ (most + hinge)) / (2.0 * ridge)
-    rounding = 0.5 * form_rounding(norm, float(scaled @ scaled), len(y)) + of_losses
+    rounding = 0.5 * form_rounding(norm, energy, len(y)) + of_losses
     primal = 0.5 * norm + float(hinge @ hinge) / (2.0 * ridge) + rounding
     ridged, total = norm + ridge * float(beta @ beta), float(np.abs(beta).sum())
-    below = dual_rounding(beta, total, ridged, bias, reach)
+    below = dual_rounding(total, ridged, energy, bias * float(beta.sum()), len(y))
     dual = total - 0.5 * ridged - below.total
     return Certificate(primal, dual, bias, rounding, below)
 

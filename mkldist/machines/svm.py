@@ -217,7 +217,7 @@ def solve_svm(
     lower, upper = np.minimum(y * C, 0.0), np.maximum(y * C, 0.0)
     reach = np.sqrt(np.maximum(np.diagonal(K), 0.0))
 
-    equal, weights = not isinstance(C, np.ndarray), np.broadcast_to(C, len(y)).copy()
+    equal, weights = not isinstance(C, np.ndarray), np.full(len(y), C)
 
     def certify(beta: Floats, f: Floats) -> Certificate:
         return _evaluate(beta, f, y, weights, equal, reach)
@@ -259,10 +259,8 @@ def _enlarged(
         return svm
     scale = 1.0 / (1.0 - missing)
     bias = best_bias(scale * f, y, None if equal else weights)
-    half_norm, _, loss, rounding = hinge_terms(
-        scale * svm.signed, scale * f, y, weights, bias, reach
-    )
-    objective = half_norm + loss + rounding
+    sums = hinge_terms(scale * svm.signed, scale * f, y, weights, bias, reach)
+    objective = 0.5 * sums.norm + sums.loss + sums.loss_rounding
     if objective >= svm.objective:
         return svm
     values = scale * f + bias
@@ -328,13 +326,15 @@ def maximise_dual(
 
 def _feasible(alpha: Floats, y: Floats, C: Bound) -> Floats:
     """Return `alpha * y` moved into the box and onto the hyperplane y'alpha = 0."""
-    alpha = np.clip(alpha, 0.0, C)
-    positive, negative = alpha[y > 0].sum(), alpha[y < 0].sum()
+    alpha = np.minimum(np.maximum(alpha, 0.0), C)
+    of_positives = y > 0
+    positive, negative = float(alpha @ of_positives), float(alpha @ ~of_positives)
     if positive > negative:
-        alpha[y > 0] *= negative / positive
+        alpha[of_positives] *= negative / positive
     elif negative > positive:
-        alpha[y < 0] *= positive / negative
-    return alpha * y
+        alpha[~of_positives] *= positive / negative
+    feasible: Floats = alpha * y
+    return feasible
 
 
 def _evaluate(
@@ -347,33 +347,28 @@ def _evaluate(
     dual value are taken off it; see :func:`dual_rounding`.
     """
     bias = best_bias(f, y, None if equal else weights)
-    half_norm, total, loss, rounding = hinge_terms(beta, f, y, weights, bias, reach)
-    below = dual_rounding(beta, total, 2.0 * half_norm, bias, reach)
-    primal, dual = half_norm + loss + rounding, total - half_norm - below.total
+    norm, total, loss, rounding, energy, rest = hinge_terms(beta, f, y, weights, bias, reach)
+    below = dual_rounding(total, norm, energy, bias * rest, len(beta))
+    primal, dual = 0.5 * norm + loss + rounding, total - 0.5 * norm - below.total
     return Certificate(primal, dual, bias, rounding, below)
 
 
 def dual_rounding(
-    beta: Floats, total: float, norm: float, bias: float, reach: Floats
+    total: float, norm: float, energy: float, unbalanced: float, n_points: int
 ) -> DualRounding:
     """Return the most that rounding may have added to ``1'|beta| - 1/2 beta'K beta``.
 
-    Pair updates leave a rest of ``1'beta``, which costs the bias times the rest.
-
     Parameters
     ----------
-    beta : (n,) float64
-        Expansion coefficients.
     total : float
         ``1'|beta|`` as computed.
     norm : float
         ``beta'K beta`` as computed.
-    bias : float
-        Bias b.
-    reach : (n,) float64
-        Roots of the diagonal of K.
+    energy : float
+        ``sum_i K_ii beta_i^2``.
+    unbalanced : float
+        What it costs that pair updates leave a rest of ``1'beta``: the bias times the rest.
+    n_points : int
+        Number n of points.
     """
-    scaled = reach * beta
-    of_norm = form_rounding(norm, float(scaled @ scaled), len(beta))
-    of_sums = EPS * total + abs(bias * float(beta.sum()))
-    return DualRounding(of_norm, of_sums)
+    return DualRounding(form_rounding(norm, energy, n_points), EPS * total + abs(unbalanced))

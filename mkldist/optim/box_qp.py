@@ -135,7 +135,7 @@ def _move(
     blocked = bool(room[first] <= length)
     if blocked:
         length = float(room[first])
-    beta[free] = np.clip(start + length * direction, low, high)
+    beta[free] = np.minimum(np.maximum(start + length * direction, low), high)
     if blocked:
         beta[free[first]] = ends[first]
     return length, blocked
@@ -158,11 +158,11 @@ def _newton_direction(K: Floats, free: Ints, residual: Floats) -> Floats | None:
     (s,) float64 or None
         None when the matrix is not positive definite on them up to rounding.
     """
-    block = K[np.ix_(free, free)]
-    ridge = max(_CURVATURE_FLOOR * float(np.trace(block)) / len(free), np.finfo(np.float64).tiny)
-    block.flat[:: len(free) + 1] += ridge
-    right = np.column_stack([residual, np.ones(len(free))])
-    _, solved, info = scipy.linalg.lapack.dposv(block.T, right, overwrite_a=True)
+    block = K[free[:, None], free]
+    block.flat[:: len(free) + 1] += max(_CURVATURE_FLOOR * float(block.trace()) / len(free), _TINY)
+    right = np.ones((2, len(free))).T  # by columns, as LAPACK wants it
+    right[:, 0] = residual
+    _, solved, info = scipy.linalg.lapack.dposv(block.T, right, overwrite_a=True, overwrite_b=True)
     if info:
         return None
     with np.errstate(all="ignore"):
