@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
+from operator import sub
 
 import numpy as np
 import numpy.typing as npt
@@ -120,13 +121,11 @@ class PassCounter:
 
     def copy(self) -> PassCounter:
         """Return the counts as they are now."""
-        return PassCounter(*(getattr(self, f.name) for f in fields(self)))
+        return PassCounter(**vars(self))
 
     def __sub__(self, earlier: PassCounter) -> PassCounter:
         """Return what was counted since `earlier`."""
-        return PassCounter(
-            *(getattr(self, f.name) - getattr(earlier, f.name) for f in fields(self))
-        )
+        return PassCounter(*map(sub, vars(self).values(), vars(earlier).values()))
 
 
 @dataclass(eq=False)

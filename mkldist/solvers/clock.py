@@ -37,9 +37,11 @@ class Clock:
         """Return True once `limit` seconds are charged."""
         return self.elapsed >= limit
 
-    def pause(self) -> None:
-        """Stop counting."""
-        self._spent, self._running = self.elapsed, False
+    def pause(self) -> float:
+        """Stop counting, and return the seconds since the clock was resumed."""
+        seconds = working_time() - self._since if self._running else 0.0
+        self._spent, self._running = self._spent + seconds, False
+        return seconds
 
     def resume(self) -> None:
         """Count again."""
@@ -55,7 +57,8 @@ def working_time() -> float:
 
     Only differences of two times of one thread mean anything.
     """
-    _watch_compiler()
+    if not _watched:
+        _watch_compiler()
     return time.perf_counter() - _compiling.seconds
 
 
@@ -81,7 +84,7 @@ _watched: list[bool] = []
 
 def _watch_compiler() -> None:
     """Have the compiler tell when it compiles, as soon as it is imported."""
-    if not _watched and "numba.core.event" in sys.modules:
+    if "numba.core.event" in sys.modules:
         from numba.core import event
 
         _watched.append(True)

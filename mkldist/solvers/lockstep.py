@@ -94,32 +94,21 @@ class JobTimes:
     pass_bytes: float = 0.0
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class _PassCost:
-    """Cost of a pass: wall and processor time, and bytes read, or read or computed."""
+    """Cost of passes: wall and processor time, and bytes read, or read or computed."""
 
-    seconds: float
-    cpu_seconds: float
-    bytes_read: float
-    value_bytes: float
+    seconds: float = 0.0
+    cpu_seconds: float = 0.0
+    bytes_read: float = 0.0
+    value_bytes: float = 0.0
 
-    def share(self, share: float) -> _PassCost:
-        """Return the part of one of several requests."""
-        return _PassCost(
-            self.seconds * share,
-            self.cpu_seconds * share,
-            self.bytes_read * share,
-            self.value_bytes * share,
-        )
-
-    def __add__(self, other: _PassCost) -> _PassCost:
-        """Return the cost of two passes."""
-        return _PassCost(
-            self.seconds + other.seconds,
-            self.cpu_seconds + other.cpu_seconds,
-            self.bytes_read + other.bytes_read,
-            self.value_bytes + other.value_bytes,
-        )
+    def add(self, cost: _PassCost, share: float) -> None:
+        """Add a share of the cost of a pass."""
+        self.seconds += share * cost.seconds
+        self.cpu_seconds += share * cost.cpu_seconds
+        self.bytes_read += share * cost.bytes_read
+        self.value_bytes += share * cost.value_bytes
 
 
 OnDone = Callable[[str, Solution | Exception, JobTimes], Job | None]
@@ -188,7 +177,7 @@ class _Runner:
         self._steps: Generator[Request, Any, Any] = job.steps
         self._solution: Solution | None = None  # set while the requests after the solver run
         self._count = RequestCount(job.view.n_kernels)
-        self._passes = _PassCost(0.0, 0.0, 0.0, 0.0)
+        self._passes = _PassCost()
         self._start = start
         self._own = self._cpu = 0.0
         self._rounds = 0
@@ -212,27 +201,26 @@ class _Runner:
                 self._begin(following, time.perf_counter())
                 self.advance(None)
 
-    def charge(self, cost: _PassCost) -> None:
-        """Charge the solver with a share of a pass; requests after the solver are free."""
+    def charge(self, cost: _PassCost, share: float) -> None:
+        """Charge the solver with its share of a pass; requests after the solver are free."""
         if self._solution is None:
-            self._passes += cost
-            self._job.problem.clock.charge(cost.seconds)
+            self._passes.add(cost, share)
+            self._job.problem.clock.charge(share * cost.seconds)
 
     def _advance_solver(self, reply: Any) -> Solution | Exception | None:
         """Run the solver by its clock; return its outcome, or None if it has a request."""
         outcome: Solution | Exception | None = None
-        worked, cpu = working_time(), time.thread_time()
-        self._job.problem.clock.resume()
+        clock, cpu = self._job.problem.clock, time.thread_time()
+        clock.resume()
         try:
             self._count.count(self._send(reply))
-            self._job.problem.clock.passes = self._count.passes
+            clock.passes = self._count.passes
             self._rounds += 1
         except StopIteration as end:
             outcome = self._counted(end.value)
         except Exception as error:  # a failed run is a result: it is recorded, the others go on
             outcome = error
-        self._job.problem.clock.pause()
-        self._own += working_time() - worked
+        self._own += clock.pause()
         self._cpu += time.thread_time() - cpu
         return outcome
 
@@ -298,7 +286,7 @@ def _answer(bank: Bank, runners: Sequence[_Runner]) -> None:
     # Replies may be large: each is dropped from the list before its solver runs.
     replies.reverse()
     for runner, cost in zip(runners, costs, strict=True):
-        runner.charge(cost_of_all.share(cost / total))
+        runner.charge(cost_of_all, cost / total)
         runner.advance(replies.pop())
 
 

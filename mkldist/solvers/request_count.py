@@ -38,7 +38,7 @@ class RequestCount:
         kernels = _kernels_read(request)
         if kernels is not None:
             self._unread[kernels] = False
-        if kernels is None or not self._unread.any():
+        if kernels is None or not np.count_nonzero(self._unread):
             self.passes += 1
             self._unread[:] = True
 
@@ -52,7 +52,7 @@ def _kernels_read(request: Request) -> Ints | None:
     """Return the kernels that a request reads, or None for all."""
     match request:
         case Combine(weights, kernels):
-            used = np.flatnonzero(np.atleast_2d(weights).any(axis=0))
+            used = np.flatnonzero(weights if weights.ndim == 1 else weights.any(axis=0))
             return used if kernels is None else kernels[used]
         case Matvec(kernels) | Quadratic(_, kernels):
             return kernels
