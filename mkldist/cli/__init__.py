@@ -48,7 +48,7 @@ MEANT = {
 OPTIONS = {
     **dict.fromkeys(("--dry-run", "--check", "-n"), "'mkldist plan FILE' prints the work"),
     **dict.fromkeys(("--n-jobs", "--jobs", "-j", "--cores"), "Did you mean '--workers'?"),
-    **dict.fromkeys(("--out", "-o", "--output-dir"), "Did you mean '--output'?"),
+    **dict.fromkeys(("--out", "--output-dir"), "Did you mean '--output'?"),
     **dict.fromkeys(("--force", "-y", "-f"), "'mkldist COMMAND --help' lists the options"),
     "--resume": "Repeat the command: it resumes by itself",
     "--seed": "Did you mean '--set seed=1'?",
