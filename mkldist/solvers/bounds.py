@@ -25,11 +25,6 @@ class Own(NamedTuple):
     objective: float
     dual_objective: float = math.nan
 
-    @property
-    def gap(self) -> float:
-        """Relative gap of the two."""
-        return relative_gap(*self)
-
 
 NOT_MET = Own(math.nan)
 """Before the first iteration."""

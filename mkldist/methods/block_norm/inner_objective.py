@@ -77,11 +77,6 @@ class Iterate:
         return cls(rho, np.zeros(n), none, np.empty((0, n)), np.empty((0, n)), np.empty(0))
 
     @property
-    def dual_norms(self) -> Floats:
-        """``||rho||_{K_m}`` of the kernels at hand, (S,)."""
-        return roots(self.products @ self.rho)
-
-    @property
     def size(self) -> float:
         """``max_i |rho_i|``, at least the smallest positive number."""
         return max(float(np.abs(self.rho).max()), np.finfo(np.float64).tiny)
