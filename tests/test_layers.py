@@ -7,6 +7,7 @@ from collections.abc import Set
 from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -53,7 +54,7 @@ IMPORT_BY_NAME = {
 
 def _has_code(path: Path) -> bool:
     """Return whether a file holds more than a docstring, as not every ``__init__.py`` does."""
-    return len(ast.parse(path.read_text()).body) > 1 or path.stem != "__init__"
+    return path.stem != "__init__" or len(ast.parse(path.read_text()).body) > 1
 
 
 MODULES = {
@@ -69,13 +70,21 @@ def imported(path: Path, known: Set[str] = MODULES.keys()) -> frozenset[str]:
     An import within a function or for types counts, and so does a module whose name stands in the
     file as a text: it may be imported by that name.
     """
-    return _names(path) & known
+    return _names(path).imported & known
+
+
+class _Names(NamedTuple):
+    """Names that a file imports, of modules or of what they hold, and those that it calls."""
+
+    imported: frozenset[str]
+    called: frozenset[str]
 
 
 @cache
-def _names(path: Path) -> frozenset[str]:
-    """Return the names that a file imports, of modules or of what they hold."""
+def _names(path: Path) -> _Names:
+    """Return the names in a file."""
     found: set[str] = set()
+    called: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
@@ -83,7 +92,9 @@ def _names(path: Path) -> frozenset[str]:
             found |= {str(node.module), *(f"{node.module}.{alias.name}" for alias in node.names)}
         elif isinstance(node, ast.Constant) and "." in str(node.value):
             found.add(str(node.value))
-    return frozenset(found)
+        elif isinstance(node, ast.Call):
+            called.add(ast.unparse(node.func))
+    return _Names(frozenset(found), frozenset(called))
 
 
 def part(module: str) -> str:
@@ -110,12 +121,9 @@ def test_every_part_has_its_place():
 
 @pytest.mark.parametrize("module", MODULES)
 def test_no_module_imports_parts_of_the_package_by_a_name_made_at_run_time(module):
-    calls = [
-        node
-        for node in ast.walk(ast.parse(MODULES[module].read_text()))
-        if isinstance(node, ast.Call) and any(way in ast.unparse(node.func) for way in BY_NAME)
-    ]
-    assert bool(calls) == (module in IMPORT_BY_NAME)
+    called = _names(MODULES[module]).called
+    by_name = {name for name in called if any(way in name for way in BY_NAME)}
+    assert bool(by_name) == (module in IMPORT_BY_NAME)
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,7 @@ MODULES = sorted(
 )
 
 
+@cache
 def first_line(path: Path) -> str:
     docstring = ast.get_docstring(ast.parse(path.read_text())) or ""
     return docstring.split("\n")[0]
