@@ -213,7 +213,7 @@ class CustomKernel:
             raise GramError(f"kernel function {self.head}", found, expected)
         if not np.isfinite(values).all():
             row, column = np.argwhere(~np.isfinite(values))[0].tolist()
-            found = f"the value {values[row, column]} in row {row}, column {column}"
+            found = f"the value {values[row, column]} in row {row}, column {column} (from 0)"
             raise GramError(f"kernel function {self.head}", found, expected)
         return values
 
