@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -93,7 +94,8 @@ def class_labels(
         return _against_the_rest(_known(positive, known, where), names)
     kept = tuple(known) if classes is None else _chosen(classes, known, where)
     if len(kept) > 2:
-        _refuse_single({name: known[name] for name in kept}, where, numeric=numeric)
+        counts = {name: known[name] for name in kept}
+        _refuse_single(names, counts, where, row_places, numeric=numeric)
     rows = np.flatnonzero(np.isin(names, kept))
     place = {name: number for number, name in enumerate(kept)}
     unique, inverse = np.unique(names[rows], return_inverse=True)
@@ -125,13 +127,9 @@ def class_notes(y: Floats, classes: tuple[str, ...] | None) -> tuple[str, ...]:
         for name, count in zip(classes, counts, strict=True)
         if count < FEW_ROWS
     ]
-    spellings: dict[str, list[str]] = {}
-    for name in classes:
-        spellings.setdefault(name.casefold(), []).append(repr(name))
     alike = [
-        f"classes {' and '.join(names)} differ in upper and lower case alone"
-        for names in spellings.values()
-        if len(names) > 1
+        f"classes {' and '.join(map(repr, names))} differ in upper and lower case alone"
+        for names in _spelled_alike(classes)
     ]
     return (*alike, *few[:SHOWN])
 
@@ -234,21 +232,40 @@ def _chosen(classes: tuple[str, ...], known: dict[str, int], where: str) -> tupl
     return kept
 
 
-def _refuse_single(known: dict[str, int], where: str, *, numeric: bool) -> None:
+def _refuse_single(
+    names: Names, known: dict[str, int], where: str, row_places: RowPlaces, *, numeric: bool
+) -> None:
     """Refuse classes of one point, which cannot be in both a training and a test part."""
     single = [name for name, count in known.items() if count == 1]
     if single:
-        first, second = list(known)[:2]
-        raise DataError(
-            where,
-            f"{counted(len(known), 'class', 'classes')}, {len(single)} of a single point: "
-            f"{_listed(known)}",
-            "at least two points of each class",
+        first, second = sorted(known, key=known.__getitem__, reverse=True)[:2]
+        hints = [
+            f"{' and '.join(map(repr, alike))} differ in upper and lower case alone: correct them "
+            "if they are one class"
+            for alike in _spelled_alike(known)
+        ]
+        hints.append(
             f'Set classes = ["{first}", "{second}", …] to keep some of them, or positive = '
             f'"{second}" for one against the rest'
             + ', or task = "regression" to learn numbers' * numeric
-            + ", or label = … for labels in another column" * (len(known) > SHOWN),
+            + ", or label = … for labels in another column" * (len(known) > SHOWN)
         )
+        raise DataError(
+            where,
+            f"{counted(len(known), 'class', 'classes')}, {len(single)} of a single point: "
+            f"{_listed(known)}; {single[0]!r} is in "
+            f"{row_places.of(int(np.argmax(names == single[0])))}",
+            "at least two points of each class",
+            ". ".join(hints),
+        )
+
+
+def _spelled_alike(classes: Iterable[str]) -> list[list[str]]:
+    """Return the names of classes that differ in upper and lower case alone, in groups."""
+    spellings: dict[str, list[str]] = {}
+    for name in classes:
+        spellings.setdefault(name.casefold(), []).append(name)
+    return [names for names in spellings.values() if len(names) > 1]
 
 
 def _signs(positive: npt.NDArray[np.bool_]) -> Floats:
