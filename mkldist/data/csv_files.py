@@ -149,7 +149,7 @@ def numbers(
         plain = False
     else:
         # Python reads 1_000 as a number; other programs do not, so that it may well be a mistake.
-        plain = not any("_" in text for text in fields)
+        plain = "_" not in "".join(fields)
     if plain:
         return row
     row = []

@@ -15,7 +15,7 @@ import os
 import pickle
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import CodeType, ModuleType
+from types import CodeType, ModuleType, SimpleNamespace
 from typing import Any
 
 Seen = tuple[Any, ...]
@@ -31,7 +31,7 @@ def function_identity(call: Callable[..., Any]) -> str:
     >>> function_identity(lambda x, z: x @ z.T) == function_identity(lambda x, z: z @ x.T)
     False
     """
-    return hashlib.blake2b(_content(call, ()), digest_size=10).hexdigest()
+    return _digest(call, ()).hex()
 
 
 def plain_function(call: Callable[..., Any]) -> Any:
@@ -42,15 +42,15 @@ def plain_function(call: Callable[..., Any]) -> Any:
     return call if inspect.isroutine(call) or inspect.isclass(call) else type(call)
 
 
-def _content(call: Callable[..., Any], seen: Seen) -> bytes:
-    """Return the bytes that are hashed.
+def _digest(call: Callable[..., Any], seen: Seen) -> bytes:
+    """Return the hash of a function.
 
     Parameters
     ----------
     call : callable
         The function.
     seen : tuple of callable
-        Functions whose content this is part of.
+        Functions that hold or use this one.
     """
     plain, seen = plain_function(call), (*seen, call)
     source, name = _source(plain), getattr(plain, "__qualname__", repr(plain))
@@ -59,11 +59,12 @@ def _content(call: Callable[..., Any], seen: Seen) -> bytes:
         parts.append([_instructions(code) for code, _ in _codes(plain)])
     if not source:
         parts.append([_globals(code, scope, seen) for code, scope in _codes(plain)])
+    digest = hashlib.blake2b(source + name.encode(), digest_size=10)
     try:
-        state = pickle.dumps(parts)
+        pickle.dump(parts, SimpleNamespace(write=digest.update))
     except Exception:  # the content cannot be told: a bank of it is never found again
-        state = os.urandom(16)
-    return source + name.encode() + state
+        digest.update(os.urandom(16))
+    return digest.digest()
 
 
 def _source(plain: Any) -> bytes:
@@ -115,10 +116,10 @@ def _held(call: Any, seen: Seen) -> list[Any]:
 
 
 def _told(value: Any, seen: Seen) -> Any:
-    """Return what stands for a value: the name of a module, the content of Python code."""
+    """Return what stands for a value: the name of a module, the hash of Python code."""
     if isinstance(value, ModuleType):
         return value.__name__
     if inspect.isclass(value) or hasattr(value, "__code__"):
         named = any(value is one for one in seen)
-        return value.__qualname__ if named else _content(value, seen)
+        return value.__qualname__ if named else _digest(value, seen)
     return value
