@@ -234,7 +234,7 @@ def _part(labelled: _Labelled, count: int, seed: int, where: str) -> _Labelled:
 
 def _of_sparse(spec: DatasetSpec, raw: RawData, labelled: _Labelled, where: str) -> Dataset:
     """Return a data set of sparse features, restricted to the kept rows."""
-    check_sparse(raw.sparse, where)
+    check_sparse(raw.sparse, where, raw.row_places)
     whole = len(labelled.rows) == raw.sparse.shape[0]
     matrix = raw.sparse if whole else raw.sparse[labelled.rows]
     kept = np.arange(matrix.shape[1])

@@ -184,7 +184,7 @@ class Model(ModelContent):
             if not self.is_sparse:
                 hint = "Call X.toarray()"
                 raise DataError(where, "sparse features", "dense ones, as the model has", hint)
-            check_sparse(x, where)
+            check_sparse(x, where, row_places)
             return None
         for name, view in self.views.items():
             lacking = lacking_rows(x, view) if view.missing is None else np.zeros(0)
