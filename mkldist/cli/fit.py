@@ -115,7 +115,8 @@ def _lines(model: Model, file: Path) -> list[str]:
     from mkldist.memory import readable_bytes
 
     facts, classes = model.facts, model.outcome.classes
-    views = "".join(f"--view {name}=FILE " for name in model.needed_views)
+    options = "".join(f"--view {name}=FILE " for name in model.needed_views)
+    options += "--allow-code " * model.runs_code
     rows = f"{facts['rows']} rows, {counted(len(model.feature_names), 'feature')}"
     if model.texts is not None:
         rows += f", {counted(len(model.texts.names), 'column')} of texts"
@@ -130,7 +131,7 @@ def _lines(model: Model, file: Path) -> list[str]:
         f"fitted:   {rows}; {kernels}",
         f"proven:   {bounds}, {left} ({facts['stop_reason']})",
         f"model:    {file}, {size}",
-        f"predict:  mkldist predict {file} DATA {views}-o predictions.csv",
+        f"predict:  mkldist predict {file} DATA {options}-o predictions.csv",
     ]
 
 

@@ -27,9 +27,9 @@ def account_lines(dataset: Dataset, preprocessing: PreprocessingSpec) -> list[st
     """
     account = dataset.account
     of_all = f" of {account.n_rows}" if account.n_rows > dataset.n_points else ""
-    features = f"{dataset.n_features} features"
+    features = counted(dataset.n_features, "feature")
     if dataset.grams is not None:
-        features = f"{len(dataset.grams)} Gram matrices"
+        features = counted(len(dataset.grams), "Gram matrix", "Gram matrices")
     lines = [f"{dataset.name}: {dataset.n_points}{of_all} rows, {features}, {dataset.task}"]
     lines += [f"  {key + ':':<11}{said}" for key, said in _details(dataset, preprocessing) if said]
     return lines

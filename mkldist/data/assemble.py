@@ -92,12 +92,13 @@ def _of_features(
     x = all_rows if whole else all_rows[labelled.rows]
     given = {name: one if whole else one.of(labelled.rows) for name, one in raw.given.items()}
     ids = None if raw.ids is None else raw.ids[labelled.rows]
-    check_views(x, raw.views, given, ids, where)
+    row_places = raw.row_places if whole else raw.row_places.chosen(labelled.rows)
+    check_views(x, raw.views, given, ids, where, row_places)
     texts = None if raw.texts is None else raw.texts.of_rows(labelled.rows)
     if texts is not None:
-        texts.check(ids, where)
+        texts.check(ids, where, row_places)
     absent = absent_of(x, raw.views)
-    missing = check_values(x, raw.feature_names, spec.impute, where, absent)
+    missing = check_values(x, raw.feature_names, spec.impute, where, absent, row_places)
     groups = {**raw.groups, **group_columns(spec.groups, raw.feature_names, where)}
     kept = _varying(x, where) if spec.drop_constant and x.shape[1] else np.arange(x.shape[1])
     views = _renumbered({name: view.columns for name, view in raw.views.items()}, kept, where)
@@ -127,6 +128,7 @@ def _of_features(
         view_columns=view_columns,
         ids=ids if given else None,
         texts=texts,
+        row_places=row_places,
     )
 
 
@@ -168,7 +170,8 @@ def _row_order(raw: RawData, splits: SplitsSpec, rows: Ints, where: str) -> Ints
     """Return the kept rows in the order of time; None if the file has them so."""
     if splits.order is None:
         return None
-    return rows_in_order(raw.of_splits[splits.order][rows], f"{where}, column {splits.order!r}")
+    place = f"{where}, column {splits.order!r}"
+    return rows_in_order(raw.of_splits[splits.order][rows], place, raw.row_places.chosen(rows))
 
 
 def _account(raw: RawData, labelled: _Labelled) -> Account:
@@ -190,7 +193,8 @@ def _checked_labels(spec: DatasetSpec, raw: RawData, where: str) -> _Labelled:
         try:
             if raw.x is not None:
                 absent = absent_of(raw.x, raw.views)
-                check_values(raw.x, raw.feature_names, spec.impute, where, absent)
+                names, rows = raw.feature_names, raw.row_places
+                check_values(raw.x, names, spec.impute, where, absent, rows)
         except DataError as other:
             raise DataError(
                 where,
@@ -205,7 +209,7 @@ def _labelled(spec: DatasetSpec, raw: RawData, where: str) -> _Labelled:
     """Return labels as classes or as real values; the user's task precedes the source's."""
     task = raw.task if spec.task is None else spec.task
     if task == "classification":
-        labels = class_labels(raw.labels, where, spec.classes, spec.positive)
+        labels = class_labels(raw.labels, where, spec.classes, spec.positive, raw.row_places)
         return _Labelled(labels.rows, labels.y, labels.classes)
     if spec.classes or spec.positive is not None:
         raise DataError(
@@ -214,7 +218,7 @@ def _labelled(spec: DatasetSpec, raw: RawData, where: str) -> _Labelled:
             "real values",
             'Remove this key, or set task = "classification"',
         )
-    y = real_values(raw.labels, where)
+    y = real_values(raw.labels, where, raw.row_places)
     return _Labelled(np.arange(len(y)), y, None)
 
 
@@ -230,7 +234,7 @@ def _part(labelled: _Labelled, count: int, seed: int, where: str) -> _Labelled:
 
 def _of_sparse(spec: DatasetSpec, raw: RawData, labelled: _Labelled, where: str) -> Dataset:
     """Return a data set of sparse features, restricted to the kept rows."""
-    check_sparse(raw.sparse, where)
+    check_sparse(raw.sparse, where, raw.row_places)
     whole = len(labelled.rows) == raw.sparse.shape[0]
     matrix = raw.sparse if whole else raw.sparse[labelled.rows]
     kept = np.arange(matrix.shape[1])

@@ -8,6 +8,7 @@ import math
 from array import array
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from mkldist.data.raw import RawData
 from mkldist.data.table_problems import TableProblems
 from mkldist.data.tables import of_table
 from mkldist.errors import DataError
+from mkldist.row_places import in_lines
 
 SEPARATORS = (",", ";", "\t")
 BOOLEANS = {"true": 1.0, "false": 0.0}
@@ -95,25 +97,26 @@ def _read_table(names: Sequence[str], rows: Rows, choice: ColumnChoice, where: s
     roles = column_roles(names, choice, where)
     others = sorted(set(range(len(names))) - set(roles.features), reverse=True)
     words: dict[int, list[str]] = {position: [] for position in others}
-    features, values, n_rows = roles.feature_names, array("d"), 0
-    problems = TableProblems(where, len(names))
+    features, values = roles.feature_names, array("d")
+    problems, lines = TableProblems(where, len(names)), array("q")
     for line, fields in rows:
         if not fields:
             continue
-        n_rows += 1
+        lines.append(line)
         if len(fields) != len(names):
             problems.ragged(line, len(fields))
             continue
         for position in others:
             words[position].append(fields.pop(position).strip())
         values.fromlist(numbers(fields, features, line, problems))
+    n_rows = len(lines)
     if not n_rows:
         raise DataError(where, "a header and no rows", "at least one row of each class", REWRITE)
     problems.check(n_rows)
     x = np.frombuffer(values, dtype=np.float64).reshape(n_rows, len(features))
     texts = {names[position]: words[position] for position in others}
     labels = np.array(words[roles.label] if roles.label is not None else [""] * n_rows)
-    return of_table(roles, labels, x, texts, where)
+    return replace(of_table(roles, labels, x, texts, where), row_places=in_lines(lines))
 
 
 def _check_header(names: Sequence[str], where: str) -> None:
@@ -146,7 +149,7 @@ def numbers(
         plain = False
     else:
         # Python reads 1_000 as a number; other programs do not, so that it may well be a mistake.
-        plain = not any("_" in text for text in fields)
+        plain = "_" not in "".join(fields)
     if plain:
         return row
     row = []

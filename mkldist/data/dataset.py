@@ -15,6 +15,7 @@ from mkldist.data.account import Account
 from mkldist.data.source_columns import SourceColumns
 from mkldist.data.texts import TextColumns, fingerprint_parts
 from mkldist.identity import array_id
+from mkldist.row_places import FROM_ZERO, RowPlaces
 from mkldist.spec.kinds import Imputation, MissingView, Task
 
 
@@ -147,6 +148,8 @@ class Dataset:
         The same of each view with a file of its own; their features follow the others.
     ids : (n,) array of str, or None
         Names of the points, where views are Gram matrices.
+    row_places : RowPlaces
+        How messages name the points.
     """
 
     name: str
@@ -169,6 +172,7 @@ class Dataset:
     texts: TextColumns | None = None
     view_columns: dict[str, SourceColumns] = field(default_factory=dict)
     ids: npt.NDArray[np.str_] | None = None
+    row_places: RowPlaces = FROM_ZERO
 
     @property
     def task(self) -> Task:

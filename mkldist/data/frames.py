@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from mkldist.data.listing import first_of
 from mkldist.data.raw import RawData
 from mkldist.data.tables import of_table
 from mkldist.errors import DataError
+from mkldist.row_places import FROM_ZERO, RowPlaces
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,8 +25,12 @@ BY_PANDAS = "Encode categories as numbers (pandas.get_dummies) or drop the colum
 BY_KEYS = "Set categorical = [names] to encode categories, or ignore = [names]"
 
 
-def frame_data(frame: pd.DataFrame, roles: ColumnRoles, where: str) -> RawData:
+def frame_data(
+    frame: pd.DataFrame, roles: ColumnRoles, where: str, row_places: RowPlaces = FROM_ZERO
+) -> RawData:
     """Return the raw data of a frame whose columns have these roles.
+
+    Messages name rows by `row_places`, here and in the other functions.
 
     Raises
     ------
@@ -37,14 +43,16 @@ def frame_data(frame: pd.DataFrame, roles: ColumnRoles, where: str) -> RawData:
         x = frame_features(frame[list(roles.feature_names)], where, BY_KEYS)
     own = () if roles.id is None else (roles.id,)
     wanted = roles.categorical + roles.of_splits + roles.texts + own
-    texts = {names[p]: frame_texts(frame[names[p]], where) for p in wanted}
+    texts = {names[p]: frame_texts(frame[names[p]], where, row_places) for p in wanted}
     labels: npt.NDArray[Any] = np.full(len(frame), "")
     if roles.label is not None:
-        labels = frame_labels(frame[names[roles.label]], where)
-    return of_table(roles, labels, x, texts, where)
+        labels = frame_labels(frame[names[roles.label]], where, row_places)
+    return replace(of_table(roles, labels, x, texts, where), row_places=row_places)
 
 
-def frame_texts(column: pd.Series[Any], where: str = "table") -> list[str]:
+def frame_texts(
+    column: pd.Series[Any], where: str = "table", row_places: RowPlaces = FROM_ZERO
+) -> list[str]:
     """Return values as text, ``""`` where missing; 1.0 counts as 1, and bytes as UTF-8.
 
     Raises
@@ -54,7 +62,7 @@ def frame_texts(column: pd.Series[Any], where: str = "table") -> list[str]:
     """
     values = [
         int(value) if isinstance(value, float) and value.is_integer() else value
-        for value in decoded(column, where)
+        for value in decoded(column, where, row_places)
     ]
     missing: Sequence[bool] = column.isna().tolist()
     return ["" if gone else str(v).strip() for v, gone in zip(values, missing, strict=True)]
@@ -98,7 +106,9 @@ def frame_features(frame: pd.DataFrame, where: str, hint: str = BY_PANDAS) -> Fl
     return np.ascontiguousarray(np.stack(columns, axis=1))
 
 
-def frame_labels(column: pd.Series[Any], where: str = "table") -> npt.NDArray[Any]:
+def frame_labels(
+    column: pd.Series[Any], where: str = "table", row_places: RowPlaces = FROM_ZERO
+) -> npt.NDArray[Any]:
     """Return numbers as float64 with NaN, and other labels as text with ``""``, where missing.
 
     Raises
@@ -112,11 +122,11 @@ def frame_labels(column: pd.Series[Any], where: str = "table") -> npt.NDArray[An
         numbers: Floats = column.to_numpy(dtype=np.float64, na_value=np.nan)
         return numbers
     missing: Sequence[bool] = column.isna().tolist()
-    values = decoded(column, where)
+    values = decoded(column, where, row_places)
     return np.array(["" if gone else str(v) for v, gone in zip(values, missing, strict=True)])
 
 
-def decoded(column: pd.Series[Any], where: str) -> list[Any]:
+def decoded(column: pd.Series[Any], where: str, row_places: RowPlaces = FROM_ZERO) -> list[Any]:
     """Return the values of a column, bytes as the texts that they encode.
 
     Parameters
@@ -125,6 +135,8 @@ def decoded(column: pd.Series[Any], where: str) -> list[Any]:
         The column.
     where : str
         The place to name in a message.
+    row_places : RowPlaces
+        How a message names a row.
 
     Raises
     ------
@@ -138,7 +150,7 @@ def decoded(column: pd.Series[Any], where: str) -> list[Any]:
                 values[row] = value.decode()
             except UnicodeDecodeError as error:
                 raise DataError(
-                    f"{where}, column {column.name!r}, row {row} (from 0)",
+                    f"{where}, column {column.name!r}, {row_places.of(row)}",
                     f"bytes that are not UTF-8 ({value!r:.60})",
                     "texts",
                     "Convert the column before saving: column.str.decode(its encoding)",

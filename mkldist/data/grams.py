@@ -16,6 +16,7 @@ from mkldist.data.opening import REWRITE, check_file, opened
 from mkldist.data.partitions import INDEX_ARRAYS, partitions_of
 from mkldist.data.raw import RawData, check_fits
 from mkldist.errors import DataError, ending_words, nearest
+from mkldist.row_places import FROM_ONE, RowPlaces, in_lines
 
 ZARR_MARKS = ("zarr.json", ".zarray", ".zgroup")
 
@@ -58,8 +59,10 @@ def read_grams(path: Path, labels_path: Path | None, label: str | None, where: s
             "one source of labels",
             "Remove labels = …",
         )
+    row_places = FROM_ONE
     if labels_path is not None:
-        y = _read_labels(labels_path, label or "y", f"{where}: labels {labels_path.name}")
+        place = f"{where}: labels {labels_path.name}"
+        y, row_places = _read_labels(labels_path, label or "y", place)
     if y is None:
         raise DataError(
             where,
@@ -69,7 +72,10 @@ def read_grams(path: Path, labels_path: Path | None, label: str | None, where: s
         )
     y = column(y)
     grams = usable_grams(grams, y, where)
-    return RawData(y, None, partitions=partitions, grams=grams, origin=f"grams {path.name}")
+    origin = f"grams {path.name}"
+    return RawData(
+        y, None, partitions=partitions, grams=grams, origin=origin, row_places=row_places
+    )
 
 
 def read_view(path: Path, id: str | None, where: str) -> tuple[Array, Array | None]:
@@ -128,7 +134,7 @@ def _read_matrices(
         grams = archive.required("grams", "Gram matrices (M, n, n)")
         y = archive.get(label)
         arrays = {name: archive[name] for name in INDEX_ARRAYS if name in archive}
-    return grams, y, partitions_of(arrays, grams.shape[-1] if grams.ndim else 0, where)
+    return grams, y, partitions_of(arrays, grams.shape[-1] if grams.ndim else 0, where, FROM_ONE)
 
 
 def _read_npy(path: Path, where: str, *, mapped: bool) -> Array:
@@ -185,19 +191,20 @@ def _zarr_array(array: Any, where: str) -> Array:
     return np.asarray(array[...])
 
 
-def _read_labels(path: Path, label: str, where: str) -> Array:
+def _read_labels(path: Path, label: str, where: str) -> tuple[Array, RowPlaces]:
+    """Return the labels of a file and where they stand in it."""
     check_file(path, where)
     if path.suffix == ".npy":
-        return _read_npy(path, where, mapped=False)
+        return _read_npy(path, where, mapped=False), FROM_ONE
     if path.suffix == ".npz":
         with opened_npz(path, where) as archive:
-            return archive.required(label, "labels", SET_LABEL)
+            return archive.required(label, "labels", SET_LABEL), FROM_ONE
     with opened(path, where) as stream:
         lines = [line.strip() for line in stream.read().decode("utf-8-sig").splitlines()]
     while lines and not lines[-1]:
         lines.pop()
-    if lines and lines[0].casefold() in LABEL_NAMES:
-        lines = lines[1:]
-    if not lines:
+    header = int(bool(lines) and lines[0].casefold() in LABEL_NAMES)
+    labels = lines[header:]
+    if not labels:
         raise DataError(where, "no labels", "one label per line", REWRITE)
-    return np.array(lines)
+    return np.array(labels), in_lines(range(header + 1, len(lines) + 1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,7 @@ from mkldist.counted import counted
 from mkldist.data.listing import first_of
 from mkldist.data.number_texts import finite_number
 from mkldist.errors import DataError, nearest
+from mkldist.row_places import FROM_ZERO, RowPlaces
 
 # Fewer words than in features (mkldist.data.missing): "none" and "null" may be names of classes.
 MISSING_LABELS = frozenset({"", "?", "na", "n/a", "nan"})
@@ -49,6 +51,7 @@ def class_labels(
     where: str,
     classes: tuple[str, ...] | None = None,
     positive: str | None = None,
+    row_places: RowPlaces = FROM_ZERO,
 ) -> ClassLabels:
     """Turn labels into a problem of two or more classes.
 
@@ -66,6 +69,8 @@ def class_labels(
         At least two classes; the rows of the others are left out.
     positive : str, optional
         Class that becomes +1; all others together become -1.
+    row_places : RowPlaces
+        How a message names a row.
 
     Raises
     ------
@@ -83,13 +88,14 @@ def class_labels(
     >>> class_labels(labels, "t.csv", positive="b").classes
     ('rest', 'b')
     """
-    names, numeric = _class_names(labels, where)
+    names, numeric = _class_names(labels, where, row_places)
     known = _counted(names, where, numeric=numeric)
     if positive is not None:
         return _against_the_rest(_known(positive, known, where), names)
     kept = tuple(known) if classes is None else _chosen(classes, known, where)
     if len(kept) > 2:
-        _refuse_single({name: known[name] for name in kept}, where, numeric=numeric)
+        counts = {name: known[name] for name in kept}
+        _refuse_single(names, counts, where, row_places, numeric=numeric)
     rows = np.flatnonzero(np.isin(names, kept))
     place = {name: number for number, name in enumerate(kept)}
     unique, inverse = np.unique(names[rows], return_inverse=True)
@@ -121,13 +127,9 @@ def class_notes(y: Floats, classes: tuple[str, ...] | None) -> tuple[str, ...]:
         for name, count in zip(classes, counts, strict=True)
         if count < FEW_ROWS
     ]
-    spellings: dict[str, list[str]] = {}
-    for name in classes:
-        spellings.setdefault(name.casefold(), []).append(repr(name))
     alike = [
-        f"classes {' and '.join(names)} differ in upper and lower case alone"
-        for names in spellings.values()
-        if len(names) > 1
+        f"classes {' and '.join(map(repr, names))} differ in upper and lower case alone"
+        for names in _spelled_alike(classes)
     ]
     return (*alike, *few[:SHOWN])
 
@@ -154,7 +156,7 @@ def _against_the_rest(positive: str, names: Names) -> ClassLabels:
     return ClassLabels(np.arange(len(names)), _signs(names == positive), (rest, positive))
 
 
-def real_values(labels: npt.NDArray[Any], where: str) -> Floats:
+def real_values(labels: npt.NDArray[Any], where: str, row_places: RowPlaces = FROM_ZERO) -> Floats:
     """Return labels as the finite real values of a regression problem, in the user's units.
 
     Parameters
@@ -163,6 +165,8 @@ def real_values(labels: npt.NDArray[Any], where: str) -> Floats:
         Labels in the user's own terms.
     where : str
         The place to name in a message.
+    row_places : RowPlaces
+        How a message names a row.
 
     Raises
     ------
@@ -178,14 +182,14 @@ def real_values(labels: npt.NDArray[Any], where: str) -> Floats:
     _one_a_row(labels, where)
     if labels.dtype.kind in "fiu":
         y = labels.astype(np.float64)
-        _refuse_missing(np.isnan(y), where)
+        _refuse_missing(np.isnan(y), where, row_places)
     else:
-        y = _numbers(_texts(labels, where), where)
+        y = _numbers(_texts(labels, where), where, row_places)
     large = np.flatnonzero(~(np.abs(y) <= LARGEST_VALUE))
     if len(large):
         raise DataError(
             where,
-            f"label {labels[large[0]]} in row {large[0]} (from 0)",
+            f"label {labels[large[0]]} in {row_places.of(large[0])}",
             f"finite labels of at most {LARGEST_VALUE:g}",
             "Correct or rescale the labels",
         )
@@ -199,15 +203,15 @@ def real_values(labels: npt.NDArray[Any], where: str) -> Floats:
     return y
 
 
-def _numbers(texts: Names, where: str) -> Floats:
+def _numbers(texts: Names, where: str, row_places: RowPlaces) -> Floats:
     """Return texts as numbers; refuse texts that are missing or no numbers."""
-    _refuse_missing(_missing(texts), where)
+    _refuse_missing(_missing(texts), where, row_places)
     numbers = [finite_number(text) for text in texts.tolist()]
     wrong = [row for row, number in enumerate(numbers) if number is None]
     if wrong:
         raise DataError(
             where,
-            f"label {str(texts[wrong[0]])!r} in row {wrong[0]} (from 0)",
+            f"label {str(texts[wrong[0]])!r} in {row_places.of(wrong[0])}",
             'numbers, as task = "regression" learns them',
             'Set task = "classification" for classes, or name another column by label = …',
         )
@@ -228,35 +232,55 @@ def _chosen(classes: tuple[str, ...], known: dict[str, int], where: str) -> tupl
     return kept
 
 
-def _refuse_single(known: dict[str, int], where: str, *, numeric: bool) -> None:
+def _refuse_single(
+    names: Names, known: dict[str, int], where: str, row_places: RowPlaces, *, numeric: bool
+) -> None:
     """Refuse classes of one point, which cannot be in both a training and a test part."""
     single = [name for name, count in known.items() if count == 1]
     if single:
-        first, second = list(known)[:2]
-        raise DataError(
-            where,
-            f"{counted(len(known), 'class', 'classes')}, {len(single)} of a single point: "
-            f"{_listed(known)}",
-            "at least two points of each class",
+        first, second = sorted(known, key=known.__getitem__, reverse=True)[:2]
+        hints = [
+            f"{' and '.join(map(repr, alike))} differ in upper and lower case alone: correct them "
+            "if they are one class"
+            for alike in _spelled_alike(known)
+        ]
+        hints.append(
             f'Set classes = ["{first}", "{second}", …] to keep some of them, or positive = '
             f'"{second}" for one against the rest'
             + ', or task = "regression" to learn numbers' * numeric
-            + ", or label = … for labels in another column" * (len(known) > SHOWN),
+            + ", or label = … for labels in another column" * (len(known) > SHOWN)
         )
+        raise DataError(
+            where,
+            f"{counted(len(known), 'class', 'classes')}, {len(single)} of a single point: "
+            f"{_listed(known)}; {single[0]!r} is in "
+            f"{row_places.of(int(np.argmax(names == single[0])))}",
+            "at least two points of each class",
+            ". ".join(hints),
+        )
+
+
+def _spelled_alike(classes: Iterable[str]) -> list[list[str]]:
+    """Return the names of classes that differ in upper and lower case alone, in groups."""
+    spellings: dict[str, list[str]] = {}
+    for name in classes:
+        spellings.setdefault(name.casefold(), []).append(name)
+    return [names for names in spellings.values() if len(names) > 1]
 
 
 def _signs(positive: npt.NDArray[np.bool_]) -> Floats:
     return np.where(positive, 1.0, -1.0)
 
 
-def _class_names(labels: npt.NDArray[Any], where: str) -> tuple[Names, bool]:
+def _class_names(labels: npt.NDArray[Any], where: str, row_places: RowPlaces) -> tuple[Names, bool]:
     """Return the class name of every row, and True if all names are numbers."""
     _one_a_row(labels, where)
     if labels.dtype.kind in "fiu":
-        _refuse_missing(np.isnan(labels), where)
-        return np.array([_number_name(v) for v in labels.tolist()]), _finite(labels, where)
+        _refuse_missing(np.isnan(labels), where, row_places)
+        _refuse_infinite(labels, where, row_places)
+        return np.array([_number_name(v) for v in labels.tolist()]), True
     names = _texts(labels, where)
-    _refuse_missing(_missing(names), where)
+    _refuse_missing(_missing(names), where, row_places)
     unique, inverse = np.unique(names, return_inverse=True)
     numbers = [finite_number(str(name)) for name in unique]
     if any(number is None for number in numbers):
@@ -296,24 +320,20 @@ def _missing(names: Names) -> npt.NDArray[np.bool_]:
     return missing[inverse]
 
 
-def _finite(labels: npt.NDArray[Any], where: str) -> bool:
-    if not np.isfinite(labels).all():
-        row = int(np.flatnonzero(~np.isfinite(labels))[0])
-        raise DataError(
-            where,
-            f"label {labels[row]} in row {row} (from 0)",
-            "finite labels",
-            "Correct this label",
-        )
-    return True
+def _refuse_infinite(labels: npt.NDArray[Any], where: str, row_places: RowPlaces) -> None:
+    rows = np.flatnonzero(~np.isfinite(labels))
+    if len(rows):
+        found = f"label {labels[rows[0]]} in {row_places.of(rows[0])}"
+        raise DataError(where, found, "finite labels", "Correct this label")
 
 
-def _refuse_missing(missing: npt.NDArray[np.bool_], where: str) -> None:
+def _refuse_missing(missing: npt.NDArray[np.bool_], where: str, row_places: RowPlaces) -> None:
     rows = np.flatnonzero(missing)
     if len(rows):
         raise DataError(
             where,
-            f"no label in {len(rows)} of {len(missing)} rows, the first is row {rows[0]} (from 0)",
+            f"no label in {len(rows)} of {len(missing)} rows, the first is "
+            f"{row_places.of(rows[0])}",
             "a label in every row",
             "Remove these rows; hide labels from methods by [splits]",
         )

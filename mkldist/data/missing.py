@@ -10,6 +10,7 @@ from mkldist.arrays import Bools, Floats
 from mkldist.data.dataset import Dataset, Split
 from mkldist.data.listing import first_of
 from mkldist.errors import DataError
+from mkldist.row_places import FROM_ZERO, RowPlaces
 from mkldist.spec.kinds import Imputation
 
 MISSING_VALUES = frozenset({"", "?", "na", "n/a", "nan", "null", "none"})
@@ -22,6 +23,7 @@ def check_values(
     impute: Imputation | None,
     where: str,
     absent: Bools | None = None,
+    row_places: RowPlaces = FROM_ZERO,
 ) -> tuple[int, int]:
     """Return the numbers of rows and of columns with missing values, which are to be filled.
 
@@ -37,14 +39,19 @@ def check_values(
         The place to name in a message.
     absent : (n, d) bool, optional
         Features of views that points lack; they are not filled.
+    row_places : RowPlaces
+        How a message names a row.
 
     Raises
     ------
     DataError
-        For an infinite value; for missing values without `impute`, naming columns and counts;
-        for a column without any value.
+        For an infinite value; for missing values without `impute`, naming columns, counts and the
+        first row; for a column without any value.
     """
-    _refuse(np.isinf(x), feature_names, "infinite values", "finite numbers", _INFINITE, where)
+    _refuse(
+        np.isinf(x), feature_names, "infinite values", "finite numbers", _INFINITE, where,
+        row_places,
+    )  # fmt: skip
     missing = np.isnan(x)
     if not missing.any():
         return 0, 0
@@ -52,7 +59,10 @@ def check_values(
     if absent is not None:
         missing &= ~absent
     if impute is None:
-        _refuse(missing, feature_names, "missing values", "a number everywhere", _MISSING, where)
+        _refuse(
+            missing, feature_names, "missing values", "a number everywhere", _MISSING, where,
+            row_places,
+        )  # fmt: skip
     _refuse(
         np.broadcast_to(empty, x.shape), feature_names, "columns without any value",
         "at least one number per column", "Remove these columns", where,
@@ -148,12 +158,16 @@ def _refuse(
     expected: str,
     hint: str,
     where: str,
+    row_places: RowPlaces | None = None,
 ) -> None:
-    """Raise if any entry of the (n, d) mask `bad` is set."""
+    """Raise if any entry of the (n, d) mask `bad` is set, naming the first row if it tells."""
     counts = bad.sum(axis=0)
     columns = np.flatnonzero(counts)
     if not len(columns):
         return
     names = [f"{feature_names[c]!r} ({counts[c]})" for c in columns.tolist()]
     listed = first_of(names, SHOWN, "more columns")
-    raise DataError(where, f"{found} in {listed}, of {len(bad)} rows", expected, hint)
+    found = f"{found} in {listed}, of {len(bad)} rows"
+    if row_places is not None:
+        found += f", the first in {row_places.of(int(bad.any(axis=1).argmax()))}"
+    raise DataError(where, found, expected, hint)

@@ -18,6 +18,7 @@ from mkldist.data.raw import RawData, as_features, check_fits, check_rows, numbe
 from mkldist.data.sparse_features import SPARSE_HINT, canonical
 from mkldist.data.texts import TextColumns, check_characters
 from mkldist.errors import DataError
+from mkldist.row_places import FROM_ONE
 
 SPARSE_PARTS = ("data", "indices", "indptr", "shape")
 IDS = "ids"
@@ -88,9 +89,18 @@ def read_npz(
         ids = row_names(archive, id, n_rows)
         names = _feature_names(archive, n_features, where)
         index_arrays = {name: archive[name] for name in INDEX_ARRAYS if name in archive}
-        partitions = partitions_of(index_arrays, n_rows, where)
+        partitions = partitions_of(index_arrays, n_rows, where, FROM_ONE)
     own = x if kept is None else None
-    return RawData(column(y), own, names, partitions, ids=ids, sparse=kept, texts=of_texts)
+    return RawData(
+        column(y),
+        own,
+        names,
+        partitions,
+        ids=ids,
+        sparse=kept,
+        texts=of_texts,
+        row_places=FROM_ONE,
+    )
 
 
 def row_names(archive: Archive, id: str | None, n_rows: int) -> npt.NDArray[np.str_] | None:

@@ -23,6 +23,7 @@ GZIP_MAGIC = b"\x1f\x8b"
 MOST_PACKED = 100
 SMALL = 2**28  # bytes that any file may unpack to
 REWRITE = "Write or copy the file again"
+PATHS = "Check its spelling: paths in a sweep file start at its folder, others at this one"
 
 
 @contextmanager
@@ -165,9 +166,7 @@ class _Unpacked(io.RawIOBase):
         return self._file.tell()
 
 
-def check_file(
-    path: Path, where: str, advice: str = "Give the path relative to the sweep file"
-) -> None:
+def check_file(path: Path, where: str, advice: str = PATHS) -> None:
     """Raise unless `path` is a file with content.
 
     Parameters

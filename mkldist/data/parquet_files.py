@@ -12,6 +12,7 @@ from mkldist.data.frames import frame_data
 from mkldist.data.opening import REWRITE, check_file
 from mkldist.data.raw import RawData
 from mkldist.errors import DataError
+from mkldist.row_places import FROM_ONE
 
 
 def read_parquet(path: Path, choice: ColumnChoice, where: str) -> RawData:
@@ -40,7 +41,7 @@ def read_parquet(path: Path, choice: ColumnChoice, where: str) -> RawData:
     if not table.num_rows:
         raise DataError(where, "no rows", "at least one row of each class", REWRITE)
     frame = table.to_pandas(ignore_metadata=True)
-    return frame_data(frame, roles, where)
+    return frame_data(frame, roles, where, FROM_ONE)
 
 
 @contextmanager

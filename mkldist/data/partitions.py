@@ -14,6 +14,7 @@ from mkldist.counted import counted
 from mkldist.data.dataset import Split
 from mkldist.data.listing import first_of
 from mkldist.errors import DataError
+from mkldist.row_places import FROM_ZERO, RowPlaces
 
 # The names of mkldist, and those in files of semi-supervised benchmarks.
 ARRAY_NAMES = (("train", "unlabelled", "test"), ("idx_labs", "idx_unls", "idx_test"))
@@ -23,7 +24,10 @@ INDEX_ARRAYS = tuple(name for names in ARRAY_NAMES for name in names)
 
 
 def partitions_of(
-    arrays: Mapping[str, npt.NDArray[Any]], n_points: int, where: str
+    arrays: Mapping[str, npt.NDArray[Any]],
+    n_points: int,
+    where: str,
+    row_places: RowPlaces = FROM_ZERO,
 ) -> tuple[Split, ...]:
     """Return the partitions among the arrays of a file, if it has any.
 
@@ -37,6 +41,8 @@ def partitions_of(
         Number of points n.
     where : str
         The place to name in a message.
+    row_places : RowPlaces
+        How a message names a row of the arrays.
 
     Raises
     ------
@@ -57,7 +63,7 @@ def partitions_of(
         if given:
             _check_names(given, names, where)
             rows = {name: _rows(array, f"{where}, array {name!r}") for name, array in given.items()}
-            return _partitions(rows, names, n_points, where)
+            return _partitions(rows, names, n_points, where, row_places)
     return ()
 
 
@@ -147,7 +153,11 @@ def _rows(array: npt.NDArray[Any], where: str) -> npt.NDArray[Any]:
 
 
 def _partitions(
-    rows: Mapping[str, npt.NDArray[Any]], names: tuple[str, str, str], n_points: int, where: str
+    rows: Mapping[str, npt.NDArray[Any]],
+    names: tuple[str, str, str],
+    n_points: int,
+    where: str,
+    row_places: RowPlaces,
 ) -> tuple[Split, ...]:
     train, unlabelled, test = names
     n_partitions = len(rows[train])
@@ -163,20 +173,20 @@ def _partitions(
     for number in range(n_partitions):
         parts = {name: array[number] for name, array in rows.items()}
         for name, part in parts.items():
-            _check_indices(part, n_points, f"{where}, array {name!r}, row {number}")
-        _check_disjoint(parts, where, number)
+            _check_indices(part, n_points, f"{where}, array {name!r}, {row_places.of(number)}")
+        _check_disjoint(parts, f"{where}, {row_places.of(number)}")
         kept = {name: part.astype(np.intp) for name, part in parts.items()}
         none = np.zeros(0, dtype=np.intp)
         splits.append(Split(kept[train], kept.get(test, none), kept.get(unlabelled, none)))
     return tuple(splits)
 
 
-def _check_disjoint(parts: Mapping[str, npt.NDArray[Any]], where: str, number: int) -> None:
+def _check_disjoint(parts: Mapping[str, npt.NDArray[Any]], where: str) -> None:
     for (name, part), (other_name, other) in combinations(parts.items(), 2):
         common = np.intersect1d(part, other)
         if len(common):
             raise DataError(
-                f"{where}, row {number} of {name!r} and {other_name!r}",
+                f"{where} of {name!r} and {other_name!r}",
                 f"{counted(len(common), 'point')} in both, such as {common[0]}",
                 "parts without a common point",
                 "Remove them from one of the parts",

@@ -16,6 +16,7 @@ from mkldist.data.dataset import GivenGrams, Split, View
 from mkldist.data.source_columns import SourceColumns
 from mkldist.data.texts import TextColumns
 from mkldist.errors import DataError
+from mkldist.row_places import FROM_ZERO, RowPlaces
 from mkldist.spec.kinds import Task
 
 GIB = 2**30
@@ -67,6 +68,8 @@ class RawData:
         Columns of texts.
     view_columns : dict of str to SourceColumns
         Columns of the views with a file of their own, whose features follow the others.
+    row_places : RowPlaces
+        How messages name the rows.
     """
 
     labels: npt.NDArray[Any]
@@ -88,6 +91,7 @@ class RawData:
     file_groups: dict[str, tuple[int, ...]] = field(default_factory=dict)
     texts: TextColumns | None = None
     view_columns: dict[str, SourceColumns] = field(default_factory=dict)
+    row_places: RowPlaces = FROM_ZERO
 
 
 def numbered_features(n_features: int) -> tuple[str, ...]:

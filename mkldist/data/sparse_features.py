@@ -9,6 +9,7 @@ import numpy as np
 from mkldist.arrays import Ints
 from mkldist.counted import counted
 from mkldist.errors import DataError
+from mkldist.row_places import FROM_ZERO, RowPlaces
 
 SPARSE_HINT = (
     'Set sparse = true and preprocessing = { scale = "none" } for this data set, or select '
@@ -40,19 +41,29 @@ def as_sparse(points: Any) -> Any:
     return canonical(csr_array(points))
 
 
-def check_sparse(matrix: Any, where: str) -> None:
+def check_sparse(matrix: Any, where: str, row_places: RowPlaces = FROM_ZERO) -> None:
     """Refuse values that are missing or infinite.
+
+    Parameters
+    ----------
+    matrix : (n, d) csr_array
+        The features.
+    where : str
+        The place to name in a message.
+    row_places : RowPlaces
+        How a message names a row.
 
     Raises
     ------
     DataError
-        With the number of such values.
+        With the number of such values and the row of the first.
     """
-    bad = int(np.count_nonzero(~np.isfinite(matrix.data)))
-    if bad:
+    bad = np.flatnonzero(~np.isfinite(matrix.data))
+    if len(bad):
+        row = int(np.searchsorted(matrix.indptr, bad[0], side="right")) - 1
         raise DataError(
             where,
-            f"{counted(bad, 'value')} missing or infinite",
+            f"{counted(len(bad), 'value')} missing or infinite, the first in {row_places.of(row)}",
             "finite numbers: absent entries of sparse features are 0, not missing",
             "Correct them in the data",
         )

@@ -12,6 +12,7 @@ from mkldist.data.raw import RawData, check_fits, numbered_features
 from mkldist.data.source_columns import SourceColumns
 from mkldist.data.sparse_features import SPARSE_HINT, canonical
 from mkldist.errors import DataError
+from mkldist.row_places import in_lines
 
 MAX_INDEX = 2**31
 CORRECT = "Correct this line; scikit-learn's dump_svmlight_file writes such files"
@@ -56,6 +57,7 @@ def read_svmlight(
         )
     labels: list[str] = []
     rows, columns, values = array("q"), array("q"), array("d")
+    lines = array("q")
     with opened(path, where) as stream:
         for number, line in enumerate(stream, start=1):
             words = line.split(b"#", 1)[0].split()
@@ -66,6 +68,7 @@ def read_svmlight(
                 values.extend(entries.values())
                 rows.extend([len(labels)] * len(entries))
                 labels.append(_label(words[0], place))
+                lines.append(number)
     if not columns:
         raise DataError(where, "no features", "lines such as '+1 1:0.5 3:2'", REWRITE)
     index = np.frombuffer(columns, dtype=np.int64)
@@ -83,12 +86,15 @@ def read_svmlight(
         kept = canonical(coo_array((value, (row, column)), shape=(shape[0], len(seen))))
         names = tuple(f"f{i}" for i in seen.tolist())
         source = SourceColumns(names, start=start)
-        return RawData(np.array(labels), None, names, sparse=kept, columns=source)
+        return RawData(
+            np.array(labels), None, names, sparse=kept, columns=source, row_places=in_lines(lines)
+        )
     check_fits(8 * shape[0] * shape[1], where, SPARSE_HINT)
     x = np.zeros(shape)
     x[row, index] = value
     names = numbered_features(shape[1])
-    return RawData(np.array(labels), x, names, columns=SourceColumns(names, start=start))
+    source = SourceColumns(names, start=start)
+    return RawData(np.array(labels), x, names, columns=source, row_places=in_lines(lines))
 
 
 def _label(word: bytes, place: str) -> str:

@@ -12,8 +12,9 @@ import numpy.typing as npt
 
 from mkldist.arrays import Array, Bools, Ints
 from mkldist.counted import counted
-from mkldist.data.listing import first_of, point_names
+from mkldist.data.listing import first_of
 from mkldist.errors import DataError
+from mkldist.row_places import FROM_ONE, FROM_ZERO, RowPlaces
 from mkldist.spec.kinds import MissingView
 from mkldist.spec.views import ViewSpec
 
@@ -102,7 +103,12 @@ class TextColumns:
         """Return the texts of some of the points."""
         return replace(self, values=self.values[rows])
 
-    def check(self, ids: npt.NDArray[np.str_] | None, where: str) -> None:
+    def check(
+        self,
+        ids: npt.NDArray[np.str_] | None,
+        where: str,
+        row_places: RowPlaces = FROM_ZERO,
+    ) -> None:
         """Refuse columns that points have no text of, unless a view says what then holds.
 
         Parameters
@@ -111,6 +117,8 @@ class TextColumns:
             Names of the points.
         where : str
             The place to name in a message.
+        row_places : RowPlaces
+            How a message names points without ids.
 
         Raises
         ------
@@ -126,7 +134,7 @@ class TextColumns:
                 raise DataError(
                     f"{where}: texts", f"no text at all in column {name!r}", "texts", "Ignore it"
                 )
-            points = point_names(rows, ids)
+            points = row_places.names(rows, ids)
             raise DataError(
                 f"{where}: texts",
                 f"no text in column {name!r} for {len(rows)} of {len(self.values)} points "
@@ -239,7 +247,7 @@ class JoinedTexts:
 
 
 def check_characters(columns: Mapping[str, Sequence[str]], where: str, kind: str) -> None:
-    """Refuse texts with half of a pair of surrogates, which no file can hold.
+    """Refuse texts of a file with half of a pair of surrogates, which UTF-8 cannot hold.
 
     Parameters
     ----------
@@ -262,7 +270,7 @@ def check_characters(columns: Mapping[str, Sequence[str]], where: str, kind: str
             except UnicodeEncodeError as error:
                 character = text[error.start : error.start + 1]
                 raise DataError(
-                    f"{where}, {kind} {name!r}, row {row} (from 0)",
+                    f"{where}, {kind} {name!r}, {FROM_ONE.of(row)}",
                     f"the character {character!r}, half of a pair of surrogates",
                     "text that UTF-8 can encode",
                     "Remove the character, or decode the text again from its file",

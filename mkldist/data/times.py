@@ -10,9 +10,12 @@ import numpy.typing as npt
 from mkldist.arrays import Ints
 from mkldist.data.number_texts import finite_number
 from mkldist.errors import DataError
+from mkldist.row_places import FROM_ZERO, RowPlaces
 
 
-def rows_in_order(column: npt.NDArray[np.str_], where: str) -> Ints:
+def rows_in_order(
+    column: npt.NDArray[np.str_], where: str, row_places: RowPlaces = FROM_ZERO
+) -> Ints:
     """Return the rows in ascending order of a column; equal ones stay in the order of the table.
 
     Parameters
@@ -21,6 +24,8 @@ def rows_in_order(column: npt.NDArray[np.str_], where: str) -> Ints:
         Numbers, or dates and times such as ``2021-03-01`` and ``2021-03-01T12:30``.
     where : str
         The place to name in a message.
+    row_places : RowPlaces
+        How a message names a row.
 
     Returns
     -------
@@ -45,7 +50,7 @@ def rows_in_order(column: npt.NDArray[np.str_], where: str) -> Ints:
     if wrong:
         raise DataError(
             where,
-            f"{texts[wrong[0]]!r} in row {wrong[0]} (from 0)",
+            f"{texts[wrong[0]]!r} in {row_places.of(wrong[0])}",
             "numbers, or dates such as 2021-03-01, in every row",
             "Correct this column",
         )

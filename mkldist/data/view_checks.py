@@ -10,8 +10,9 @@ import numpy.typing as npt
 from mkldist.arrays import Bools, Floats
 from mkldist.counted import counted
 from mkldist.data.dataset import GivenGrams, View, lacking_rows
-from mkldist.data.listing import first_of, point_names
+from mkldist.data.listing import first_of
 from mkldist.errors import DataError
+from mkldist.row_places import FROM_ZERO, RowPlaces
 
 SHOWN = 5
 
@@ -22,6 +23,7 @@ def check_views(
     given: Mapping[str, GivenGrams],
     ids: npt.NDArray[np.str_] | None,
     where: str,
+    row_places: RowPlaces = FROM_ZERO,
 ) -> None:
     """Refuse views that points lack, or that all points lack, unless they say what then holds.
 
@@ -35,6 +37,8 @@ def check_views(
         Names of the points.
     where : str
         The place to name in a message.
+    row_places : RowPlaces
+        How a message names points without ids.
 
     Raises
     ------
@@ -45,7 +49,7 @@ def check_views(
         rows = np.flatnonzero(lacking).tolist()
         if not rows or (missing is not None and len(rows) < len(lacking)):
             continue
-        names = point_names(rows, ids)
+        names = row_places.names(rows, ids)
         remedy = "" if name in given else ', or missing = "impute" to fill its features'
         raise DataError(
             f"{where}: view {name!r}",

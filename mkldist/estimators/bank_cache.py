@@ -1,6 +1,7 @@
 """Banks that estimators of this process share: a grid search makes the bank of a split once.
 
-A bank is found again by the content of its points and by its kernels.  The cache holds the banks
+A bank is found again by the content of its points and by its kernels, of functions of the user by
+their code.  The cache holds the banks
 used last, up to a number of bytes, and nothing of it outlives the process.  Each process of a
 parallel search has its own.
 """
@@ -20,6 +21,7 @@ from mkldist.gram.recomputed import RecomputedBank
 from mkldist.identity import array_id, content_id
 from mkldist.in_memory.given_kernels import bank_spec
 from mkldist.in_memory.kernel_bank import KernelBank
+from mkldist.kernel_functions.custom import CustomFunction
 from mkldist.memory import row_cache_bytes
 
 SHARE_OF_MEMORY = 8  # an eighth of this machine's memory holds banks
@@ -53,12 +55,16 @@ class BankRequest:
     def key(self, rows: Rows) -> str:
         """Return the name of the bank of these kernels on some rows."""
         settings = {"normalisation": self.normalisation, "backend": self.backend}
-        spec = bank_spec(self.kernels, **settings).model_dump(mode="json")
+        spec = bank_spec(self.kernels, **settings)
         groups = {name: list(map(str, columns)) for name, columns in (self.groups or {}).items()}
         return content_id(
             points=array_id(*rows.arrays),
             names=None if rows.names is None else list(rows.names),
-            bank=spec,
+            bank=spec.model_dump(mode="json"),
+            functions=[
+                CustomFunction.named(name, f"kernels[{number}].function").identity
+                for number, name in spec.imported.items()
+            ],
             groups=groups,
             views={name: list(map(str, columns)) for name, columns in self.views.items()},
             gaps=self.gaps,

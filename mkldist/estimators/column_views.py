@@ -10,8 +10,9 @@ import numpy as np
 from mkldist.arrays import Floats
 from mkldist.data.assemble import feature_position
 from mkldist.data.dataset import View, lacking_rows
-from mkldist.data.listing import first_of, point_names
+from mkldist.data.listing import first_of
 from mkldist.errors import DataError, SpecError, nearest
+from mkldist.row_places import FROM_ZERO
 from mkldist.spec.kinds import MissingView
 from mkldist.spec.views import WORDS_FOR_FEATURES
 
@@ -104,10 +105,10 @@ def check_lacking(x: Floats, views: Mapping[str, View], *, fitting: bool) -> Non
     for name, view in views.items():
         lacking = lacking_rows(x, view)
         if view.missing is None and lacking.any():
-            rows = first_of(point_names(np.flatnonzero(lacking).tolist()), SHOWN)
+            rows = first_of(FROM_ZERO.names(np.flatnonzero(lacking).tolist()), SHOWN)
             raise DataError(
                 "X",
-                f"no value of view {name!r} for {rows} (from 0)",
+                f"no value of view {name!r} for {rows}",
                 "a value of each view for each row",
                 'Set missing_views="zero" for its kernels to be zero there, or "impute"',
             )

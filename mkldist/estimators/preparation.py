@@ -14,6 +14,7 @@ from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardSca
 from mkldist.arrays import Floats
 from mkldist.data.dataset import View, absent_of
 from mkldist.errors import SpecError, nearest
+from mkldist.spec.foreign import meant
 
 IMPUTERS = ("median", "mean", "most_frequent", "none")
 SCALERS = ("zscore", "minmax", "none")
@@ -96,7 +97,7 @@ def _scaler(scale: Any) -> Any:
 def _check(where: str, word: str, known: tuple[str, ...]) -> None:
     if word not in known:
         expected = f"one of {', '.join(known)}, or a transformer of scikit-learn"
-        raise SpecError(where, f"{word!r}", expected, nearest(word, known))
+        raise SpecError(where, f"{word!r}", expected, nearest(word, known) or meant(word))
 
 
 def _own(where: str, given: Any, known: tuple[str, ...]) -> Any:

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from mkldist.data.frames import frame_texts
-from mkldist.data.listing import first_of, point_names
+from mkldist.data.listing import first_of
 from mkldist.data.texts import TextColumns
 from mkldist.errors import DataError, SpecError, nearest
+from mkldist.row_places import FROM_ZERO
 
 SHOWN = 5
 
@@ -87,6 +88,6 @@ def check_texts(texts: TextColumns, allowed: Collection[int], where: str, hint: 
     for column, name in enumerate(texts.names):
         rows = np.flatnonzero(texts.absent[:, column]).tolist()
         if rows and column not in allowed:
-            listed = first_of(point_names(rows), SHOWN)
-            found = f"no text in column {name!r} for {listed} (from 0)"
+            listed = first_of(FROM_ZERO.names(rows), SHOWN)
+            found = f"no text in column {name!r} for {listed}"
             raise DataError(where, found, "a text for each point", hint)

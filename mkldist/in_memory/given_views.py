@@ -23,6 +23,7 @@ from mkldist.in_memory.origins import function_table, no_points
 from mkldist.in_memory.text_support import TextSupport
 from mkldist.kernels.evaluate import evaluate
 from mkldist.kernels.precomputed import Precomputed
+from mkldist.row_places import FROM_ZERO
 from mkldist.spec.banks import PRECOMPUTED
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def _checked(given: Any, n_points: int, gaps: bool, where: str) -> GivenGrams:
             row = int(np.flatnonzero(lacking)[0])
             raise GramError(
                 where,
-                f"row {row} of NaN beside other values of that point",
+                f"{FROM_ZERO.of(row)} of NaN beside other values of that point",
                 "NaN in the whole row and column of a point that lacks the view",
             )
         stack = np.where(known, stack, 0.0)

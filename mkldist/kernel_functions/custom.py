@@ -17,11 +17,8 @@ this file imports do not count.
 from __future__ import annotations
 
 import functools
-import hashlib
 import importlib
 import inspect
-import os
-import pickle
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -34,6 +31,7 @@ import numpy as np
 from mkldist.arrays import Floats
 from mkldist.errors import GramError, SpecError
 from mkldist.identity import content_id
+from mkldist.kernel_functions.code_identity import function_identity, plain_function
 from mkldist.kernel_functions.definition import KernelFunction
 from mkldist.kernel_functions.tile import Tile, mirror
 
@@ -86,8 +84,8 @@ class CustomFunction:
     @classmethod
     def of(cls, call: Callable[..., Any]) -> CustomFunction:
         """Return a function that is at hand."""
-        label = getattr(_plain(call), "__name__", type(call).__name__)
-        return cls(label, call, _content(call))
+        label = getattr(plain_function(call), "__name__", type(call).__name__)
+        return cls(label, call, function_identity(call))
 
     @classmethod
     def named(cls, reference: str, where: str) -> CustomFunction:
@@ -117,7 +115,7 @@ class CustomFunction:
         if not callable(call):
             found = f"{reference!r}, which is no function"
             raise SpecError(where, found, "a function of two sets of points")
-        identity = content_id(code=_content(call), version=version)
+        identity = content_id(code=function_identity(call), version=version)
         return cls(reference, call, identity, imported_as=reference)
 
 
@@ -215,7 +213,7 @@ class CustomKernel:
             raise GramError(f"kernel function {self.head}", found, expected)
         if not np.isfinite(values).all():
             row, column = np.argwhere(~np.isfinite(values))[0].tolist()
-            found = f"the value {values[row, column]} in row {row}, column {column}"
+            found = f"the value {values[row, column]} in row {row}, column {column} (from 0)"
             raise GramError(f"kernel function {self.head}", found, expected)
         return values
 
@@ -265,44 +263,6 @@ def _module(name: str) -> ModuleType:
         module = importlib.reload(module)
         _imported[name] = source
     return module
-
-
-def _content(call: Callable[..., Any]) -> str:
-    """Return a hash of the file that defines a function, and of what the function holds."""
-    plain, held = _plain(call), _held(call)
-    try:
-        file = inspect.getsourcefile(plain)
-        source = Path(file).read_bytes() if file else b""
-    except (TypeError, OSError):
-        source = b""
-    code = getattr(plain, "__code__", None)
-    if not source and code is not None:
-        source = code.co_code + repr((code.co_consts, code.co_names)).encode()
-    name = getattr(plain, "__qualname__", repr(plain))
-    try:
-        state = pickle.dumps(held)
-    except Exception:  # the content cannot be told: a bank of it is never found again
-        state = os.urandom(16)
-    return hashlib.blake2b(source + name.encode() + state, digest_size=10).hexdigest()
-
-
-def _plain(call: Callable[..., Any]) -> Any:
-    """Return the function or class whose code is called."""
-    while isinstance(call, functools.partial):
-        call = call.func
-    call = inspect.unwrap(call)
-    return call if inspect.isroutine(call) or inspect.isclass(call) else type(call)
-
-
-def _held(call: Any) -> list[Any]:
-    """Return what a function holds besides its code: defaults, closure, attributes, arguments."""
-    if isinstance(call, functools.partial):
-        return [call.args, call.keywords, _held(call.func)]
-    cells = [cell.cell_contents for cell in getattr(call, "__closure__", None) or ()]
-    defaults = [getattr(call, name, None) for name in ("__defaults__", "__kwdefaults__")]
-    owner = getattr(call, "__self__", None)
-    own = None if inspect.isroutine(call) or inspect.isclass(call) else vars(call)
-    return [cells, defaults, own, None if inspect.ismodule(owner) else owner]
 
 
 def _read_only(points: Any) -> Any:

@@ -13,6 +13,7 @@ from mkldist.kernel_functions.definition import Takes, kernel_words
 from mkldist.kernel_functions.registry import FUNCTIONS
 from mkldist.kernels.evaluate import evaluate
 from mkldist.kernels.kernel_list import KernelList
+from mkldist.row_places import FROM_ZERO, RowPlaces
 from mkldist.spec.banks import BankSpec
 
 _RESTRICTED = [f.code for f in FUNCTIONS.values() if f.takes is Takes.NON_NEGATIVE]
@@ -20,7 +21,11 @@ UNSCALED = 'Leave the features as they are, scale = "none", or use another kerne
 
 
 def check_points(
-    kernels: KernelList, points: Floats, names: Sequence[str] | None, where: str
+    kernels: KernelList,
+    points: Floats,
+    names: Sequence[str] | None,
+    where: str,
+    row_places: RowPlaces = FROM_ZERO,
 ) -> None:
     """Raise DataError for the first negative value where a kernel function takes none.
 
@@ -34,6 +39,8 @@ def check_points(
         d names of the features.
     where : str
         Words for the origin of the points.
+    row_places : RowPlaces
+        How a message names a point.
     """
     restricted = np.flatnonzero(np.isin(kernels.function, _RESTRICTED))
     if not len(restricted):
@@ -49,7 +56,7 @@ def check_points(
     name = f"x{column}" if names is None else repr(names[column])
     raise DataError(
         where,
-        f"{points[row, column]:g} in row {row} (from 0), column {name}, "
+        f"{points[row, column]:g} in {row_places.of(row)}, column {name}, "
         f"for {kernel_words(function.label)}",
         function.takes.value,
         UNSCALED,

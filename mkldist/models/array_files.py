@@ -17,6 +17,7 @@ from mkldist.data.source_columns import SourceColumns
 from mkldist.data.svmlight_files import read_svmlight
 from mkldist.errors import DataError
 from mkldist.models.rows import array_rows
+from mkldist.row_places import RowPlaces
 
 SHOWN = 5
 
@@ -71,7 +72,7 @@ def npz_text_rows(archive: Archive, columns: SourceColumns, n_rows: int) -> Arra
     return texts.values
 
 
-def svmlight_rows(path: Path, columns: SourceColumns) -> tuple[Any, str]:
+def svmlight_rows(path: Path, columns: SourceColumns) -> tuple[Any, RowPlaces, str]:
     """Return sparse rows of a ``.svm`` file, and a note on features that the model does not know.
 
     Parameters
@@ -83,8 +84,8 @@ def svmlight_rows(path: Path, columns: SourceColumns) -> tuple[Any, str]:
 
     Returns
     -------
-    (t, d) csr_array, and str
-        The rows; the note is empty if the model knows all features.
+    (t, d) csr_array, RowPlaces, and str
+        The rows and their lines; the note is empty if the model knows all features.
 
     Raises
     ------
@@ -112,7 +113,7 @@ def svmlight_rows(path: Path, columns: SourceColumns) -> tuple[Any, str]:
         listed = first_of(unknown, SHOWN)
         count = counted(len(unknown), "feature")
         note = f"{count} that no row of the model's data has ({listed}), left out"
-    return array_rows(columns, x, str(path)), note
+    return array_rows(columns, x, str(path)), raw.row_places, note
 
 
 def _are_numbered(names: Sequence[str]) -> bool:

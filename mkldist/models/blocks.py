@@ -31,6 +31,7 @@ from mkldist.models.rows import (
     frame_columns_of_texts,
 )
 from mkldist.models.text_columns import texts_of
+from mkldist.row_places import FROM_ONE, RowPlaces, in_lines
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,8 +42,8 @@ class Block:
     ----------
     x : (r, d) float64 array or csr_array
         Their features, missing values as NaN.
-    first : int
-        Number of the first of them, from 0.
+    row_places : RowPlaces
+        How messages name them.
     ids : list of str, or None
         Their names; None where the model knows no column of names.
     texts : (r, c) array of str objects, or None
@@ -51,7 +52,7 @@ class Block:
     """
 
     x: Floats
-    first: int
+    row_places: RowPlaces
     ids: list[str] | None = None
     texts: Array | None = None
 
@@ -145,16 +146,16 @@ def _csv_blocks(rows: NewRows, lines: Rows, rows_at_once: int) -> Iterator[Block
     of_numbers = [place[name] for name in rows.numbers]
     words = (*rows.columns.categories, *rows.columns.texts, rows.id)
     of_texts = {name: place[name] for name in words if name}
-    first, done = 0, False
+    done = False
     while not done:
         values = array("d")
         texts: dict[str, list[str]] = {name: [] for name in of_texts}
         problems = TableProblems(rows.where, len(rows.names))
-        count, done = 0, True
+        places, done = array("q"), True
         for line, fields in lines:
             if not fields:
                 continue
-            count += 1
+            places.append(line)
             if len(fields) != len(rows.names):
                 problems.ragged(line, len(fields))
             else:
@@ -162,15 +163,14 @@ def _csv_blocks(rows: NewRows, lines: Rows, rows_at_once: int) -> Iterator[Block
                 values.fromlist(numbers(chosen, rows.numbers, line, problems))
                 for name, position in of_texts.items():
                     texts[name].append(fields[position].strip())
-            if count == rows_at_once:
+            if len(places) == rows_at_once:
                 done = False
                 break
-        _check(problems, count)
-        if count:
-            x = np.frombuffer(values, dtype=np.float64).reshape(count, len(of_numbers))
+        _check(problems, len(places))
+        if places:
+            x = np.frombuffer(values, dtype=np.float64).reshape(len(places), len(of_numbers))
             own = texts_of(rows.columns.texts, texts)
-            yield Block(rows.features(x, texts), first, texts.get(rows.id), own)
-        first += count
+            yield Block(rows.features(x, texts), in_lines(places), texts.get(rows.id), own)
 
 
 def _check(problems: TableProblems, n_rows: int) -> None:
@@ -190,13 +190,13 @@ def _opened_parquet(path: Path, table: NewTable) -> Iterator[NewFile]:
         wanted = list(dict.fromkeys([*rows.numbers, *words]))
 
         def blocks() -> Iterator[Block]:
-            first = 0
+            places = FROM_ONE
             for batch in file.iter_batches(table.rows_at_once, columns=wanted):
                 frame = batch.to_pandas()
-                ids = frame_texts(frame[rows.id], rows.where) if rows.id else None
-                texts = frame_columns_of_texts(table.columns, frame)
-                yield Block(frame_block(rows, frame), first, ids, texts)
-                first += len(frame)
+                ids = frame_texts(frame[rows.id], rows.where, places) if rows.id else None
+                texts = frame_columns_of_texts(table.columns, frame, rows.where, places)
+                yield Block(frame_block(rows, frame, places), places, ids, texts)
+                places = places.after(len(frame))
 
         yield NewFile(rows, blocks())
 
@@ -204,7 +204,7 @@ def _opened_parquet(path: Path, table: NewTable) -> Iterator[NewFile]:
 @contextmanager
 def _opened_arrays(path: Path, table: NewTable) -> Iterator[NewFile]:
     columns, where, ids, note = table.columns, str(path), None, ""
-    texts = None
+    texts, places = None, FROM_ONE
     if path.suffix == ".npz":
         with opened_npz(path, where) as archive:
             x = npz_rows(archive, columns, where, sparse=table.sparse)
@@ -212,16 +212,17 @@ def _opened_arrays(path: Path, table: NewTable) -> Iterator[NewFile]:
             if columns.id and columns.id in archive:
                 ids = row_names(archive, columns.id, x.shape[0])
     elif table.sparse:
-        x, note = svmlight_rows(path, columns)
+        x, places, note = svmlight_rows(path, columns)
     else:
-        read = read_svmlight(path, None, where, start=columns.start).x
-        x = array_rows(columns, _padded(read, len(columns.numbers)), where)
+        read = read_svmlight(path, None, where, start=columns.start)
+        x = array_rows(columns, _padded(read.x, len(columns.numbers)), where)
+        places = read.row_places
     names = (*columns.numbers, *columns.texts, *(() if ids is None else (columns.id,)))
     step = table.rows_at_once
     blocks = (
         Block(
             x[start : start + step],
-            start,
+            places.after(start),
             None if ids is None else ids[start : start + step].tolist(),
             None if texts is None else texts[start : start + step],
         )

@@ -13,6 +13,7 @@ from mkldist.data.source_columns import SourceColumns
 from mkldist.in_memory.expansion import Expansion
 from mkldist.kernel_functions.sparse_points import is_sparse
 from mkldist.models.given_rows import GivenRows
+from mkldist.models.kernel_descriptions import has_code
 from mkldist.models.outcome import Outcome
 from mkldist.models.text_columns import ModelTexts
 
@@ -64,6 +65,13 @@ class ModelContent:
     def is_sparse(self) -> bool:
         """True if features are kept in compressed sparse rows."""
         return is_sparse(self.functions[0].points)
+
+    @property
+    def runs_code(self) -> bool:
+        """True if active kernels are functions of the user."""
+        lists = [function.kernels for function in self.functions]
+        lists += [one.texts.kernels for one in self.functions if one.texts is not None]
+        return any(map(has_code, lists))
 
     @property
     def source_views(self) -> tuple[str, ...]:

@@ -16,7 +16,6 @@ from mkldist.blas_threads import single_threaded
 from mkldist.counted import counted
 from mkldist.data.dataset import absent_of, lacking_rows
 from mkldist.data.frames import frame_texts
-from mkldist.data.listing import point_names
 from mkldist.data.sparse_features import as_sparse, check_sparse
 from mkldist.errors import DataError, UnknownCategoryWarning
 from mkldist.kernel_functions.sparse_points import is_sparse
@@ -32,6 +31,7 @@ from mkldist.models.rows import (
     frame_rows,
     unseen_lines,
 )
+from mkldist.row_places import FROM_ZERO, RowPlaces
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -132,7 +132,9 @@ class Model(ModelContent):
         values = self._values(X, views or {})
         return values if values.shape[1] > 1 else values[:, 0]
 
-    def values(self, rows: WholeRows, where: str = "X", first: int = 0) -> Floats:
+    def values(
+        self, rows: WholeRows, where: str = "X", row_places: RowPlaces = FROM_ZERO
+    ) -> Floats:
         """Return decision values of r rows with all of their views, (r, k).
 
         Parameters
@@ -141,12 +143,12 @@ class Model(ModelContent):
             The rows.
         where : str
             The place to name in a message.
-        first : int
-            Number of the first of these rows in its table, from 0.
+        row_places : RowPlaces
+            How a message names a row.
         """
-        absent = self._checked(rows.x, where, first)
+        absent = self._checked(rows.x, where, row_places)
         if self.texts is not None and rows.texts is not None:
-            self.texts.check(rows.texts, where, first)
+            self.texts.check(rows.texts, where, row_places)
         if self.is_sparse:  # neither filled nor scaled
             points = as_sparse(rows.x)
         else:
@@ -176,22 +178,24 @@ class Model(ModelContent):
         """
         write_content(self, Path(path))
 
-    def _checked(self, x: Floats, where: str, first: int) -> Bools | None:
+    def _checked(self, x: Floats, where: str, row_places: RowPlaces) -> Bools | None:
         """Check features (r, d); return where they are those of views that rows lack, or None."""
         if is_sparse(x):
             if not self.is_sparse:
                 hint = "Call X.toarray()"
                 raise DataError(where, "sparse features", "dense ones, as the model has", hint)
-            check_sparse(x, where)
+            check_sparse(x, where, row_places)
             return None
         for name, view in self.views.items():
             lacking = lacking_rows(x, view) if view.missing is None else np.zeros(0)
             if lacking.any():
-                names = point_names(np.flatnonzero(lacking).tolist(), first=first)
+                names = row_places.names(np.flatnonzero(lacking).tolist())
                 raise lacks(name, names, where)
         absent = absent_of(x, self.views)
         filled = self.preprocessing.fill is not None
-        check_rows(x, self.feature_names, where, filled=filled, first=first, absent=absent)
+        check_rows(
+            x, self.feature_names, where, filled=filled, row_places=row_places, absent=absent
+        )
         return absent
 
     def _values(self, X: Any, views: Mapping[str, Any]) -> Floats:
@@ -210,7 +214,8 @@ class Model(ModelContent):
         step = self.rows_at_once()
 
         def of_block(start: int) -> Floats:
-            return self.values(whole.part(slice(start, start + step)), first=start)
+            part = whole.part(slice(start, start + step))
+            return self.values(part, row_places=FROM_ZERO.after(start))
 
         with single_threaded():
             blocks = in_order(of_block, range(0, x.shape[0], step))
@@ -223,7 +228,7 @@ class Model(ModelContent):
         if hasattr(X, "columns") and hasattr(X, "to_numpy"):
             rows, x = frame_rows(self.columns, X, "X")
             ids = frame_texts(X[rows.id], "X") if rows.id and self.source_views else None
-            return x, frame_columns_of_texts(self.columns, X), ids, rows.unseen
+            return x, frame_columns_of_texts(self.columns, X, "X"), ids, rows.unseen
         given = as_sparse(X) if hasattr(X, "tocsr") else X
         return array_rows(self.columns, given, "X"), None, None, Counter()
 

@@ -12,12 +12,13 @@ import numpy as np
 from mkldist.arrays import Array, Bools, Floats, Ints
 from mkldist.counted import counted
 from mkldist.data.frames import frame_texts
-from mkldist.data.listing import first_of, point_names
+from mkldist.data.listing import first_of
 from mkldist.data.views import ABSENT, positions_of_ids
 from mkldist.errors import DataError, SpecError, nearest
 from mkldist.in_memory.given_arrays import real_array
 from mkldist.models.content import ModelContent
 from mkldist.models.rows import array_rows, frame_columns_of_texts, frame_rows
+from mkldist.row_places import FROM_ZERO, RowPlaces
 
 SHOWN = 5
 
@@ -42,6 +43,8 @@ class NewView:
         Rows of categories that the model does not know, by column and category.
     texts : (v, c) array of str objects, or None
         Texts of the rows in the view's columns that the model needs; None if it needs none.
+    row_places : RowPlaces
+        How messages name the rows where they have no ids.
     """
 
     name: str
@@ -51,6 +54,7 @@ class NewView:
     required: bool
     unseen: Counter[tuple[str, str]] = field(default_factory=Counter)
     texts: Array | None = None
+    row_places: RowPlaces = FROM_ZERO
     _positions: dict[str, int] | None = field(init=False, default=None)
     _used: Bools = field(init=False)
     _seen: int = field(init=False, default=0)
@@ -147,9 +151,8 @@ class NewView:
     def _check_known(self, known: Bools, ids: Sequence[str] | None) -> None:
         lacking = np.flatnonzero(~known).tolist()
         if lacking and self.required:
-            first = self._seen - len(known)
-            names = point_names(lacking, ids, first)
-            raise lacks(self.name, names, self.where)
+            own = self.row_places.after(self._seen - len(known))
+            raise lacks(self.name, own.names(lacking, ids), self.where)
 
     def _other_number(self) -> DataError:
         return DataError(
@@ -228,7 +231,7 @@ def view_of_python(model: ModelContent, name: str, given: Any) -> NewView:
         return NewView(name, array_rows(columns, given, where), None, where, required)
     rows, x = frame_rows(columns, given, where)
     ids = np.array(frame_texts(given[rows.id], where), dtype=str) if rows.id else None
-    texts = frame_columns_of_texts(columns, given)
+    texts = frame_columns_of_texts(columns, given, where)
     return NewView(name, x, ids, where, required, rows.unseen, texts)
 
 
@@ -239,13 +242,14 @@ def given_view(
     where: str,
     ids: Array | None = None,
     points: Array | None = None,
+    row_places: RowPlaces = FROM_ZERO,
 ) -> NewView:
     """Return the rows of a view of Gram matrices."""
     if model.given is None:
         raise ValueError("a model without given matrices")
     values = model.given.values(name, given, points, where)
     required = model.given.views[name].missing is None
-    return NewView(name, values, ids, where, required)
+    return NewView(name, values, ids, where, required, row_places=row_places)
 
 
 @dataclass(frozen=True, eq=False)

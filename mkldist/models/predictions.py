@@ -146,7 +146,7 @@ def _predicted(
 
     def work(item: tuple[Block, WholeRows]) -> tuple[Block, Floats]:
         block, rows = item
-        return block, model.values(rows, str(data), block.first)
+        return block, model.values(rows, str(data), block.row_places)
 
     whole = ((block, completed(model, block.x, block.texts, block.ids, views)) for block in blocks)
     yield from in_order(work, whole, n_threads)

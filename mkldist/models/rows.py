@@ -20,6 +20,7 @@ from mkldist.data.source_columns import SourceColumns
 from mkldist.errors import DataError, nearest
 from mkldist.kernel_functions.sparse_points import is_sparse
 from mkldist.models.text_columns import texts_of
+from mkldist.row_places import FROM_ZERO, RowPlaces
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -141,19 +142,23 @@ def frame_rows(columns: SourceColumns, frame: pd.DataFrame, where: str) -> tuple
     return rows, frame_block(rows, _named(frame))
 
 
-def frame_block(rows: NewRows, frame: pd.DataFrame) -> Floats:
+def frame_block(rows: NewRows, frame: pd.DataFrame, row_places: RowPlaces = FROM_ZERO) -> Floats:
     """Return the features of some rows as a frame has them, whose columns are named by text."""
     numbers = np.empty((len(frame), 0))
     if rows.numbers:
         numbers = frame_features(frame[list(rows.numbers)], rows.where, AS_NUMBERS)
-    texts = {name: frame_texts(frame[name], rows.where) for name in rows.columns.categories}
+    named = rows.columns.categories
+    texts = {name: frame_texts(frame[name], rows.where, row_places) for name in named}
     return rows.features(numbers, texts)
 
 
-def frame_columns_of_texts(columns: SourceColumns, frame: pd.DataFrame) -> Array | None:
+def frame_columns_of_texts(
+    columns: SourceColumns, frame: pd.DataFrame, where: str, row_places: RowPlaces = FROM_ZERO
+) -> Array | None:
     """Return the texts of a frame that a model needs, (t, c); None if it needs none."""
     named = _named(frame)
-    return texts_of(columns.texts, {name: frame_texts(named[name]) for name in columns.texts})
+    texts = {name: frame_texts(named[name], where, row_places) for name in columns.texts}
+    return texts_of(columns.texts, texts)
 
 
 def _named(frame: pd.DataFrame) -> pd.DataFrame:
@@ -210,7 +215,7 @@ def check_rows(
     where: str,
     *,
     filled: bool,
-    first: int = 0,
+    row_places: RowPlaces = FROM_ZERO,
     absent: Bools | None = None,
 ) -> None:
     """Refuse infinite values, and missing ones that the model does not fill.
@@ -225,8 +230,8 @@ def check_rows(
         The place to name in a message.
     filled : bool
         True if the model fills missing values.
-    first : int
-        Number of the first of these rows, from 0.
+    row_places : RowPlaces
+        How a message names a row.
     absent : (r, d) bool, optional
         Features of views that rows lack, which are not filled.
 
@@ -244,7 +249,7 @@ def check_rows(
     infinite = bool(np.isinf(x[row, column]))
     hint = "Correct it" if infinite else "Fill it, or fit a sweep whose data set sets impute"
     raise DataError(
-        f"{where}, row {first + row} (from 0), column {feature_names[column]!r}",
+        f"{where}, {row_places.of(row)}, column {feature_names[column]!r}",
         "an infinite value" if infinite else "no value",
         "a finite number" if infinite else "a number: the model fills no missing values",
         hint,

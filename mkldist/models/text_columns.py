@@ -12,6 +12,7 @@ from mkldist.arrays import Array
 from mkldist.data.listing import first_of
 from mkldist.data.texts import side_by_side
 from mkldist.errors import DataError
+from mkldist.row_places import FROM_ZERO, RowPlaces
 
 SHOWN = 5
 
@@ -31,7 +32,7 @@ class ModelTexts:
     names: tuple[str, ...]
     optional: tuple[bool, ...]
 
-    def check(self, texts: Array, where: str, first: int = 0) -> None:
+    def check(self, texts: Array, where: str, row_places: RowPlaces = FROM_ZERO) -> None:
         """Refuse rows without a text that the model needs.
 
         Parameters
@@ -40,8 +41,8 @@ class ModelTexts:
             Texts of some rows.
         where : str
             The place to name in a message.
-        first : int
-            Number of the first of these rows, from 0.
+        row_places : RowPlaces
+            How a message names a row.
 
         Raises
         ------
@@ -54,7 +55,7 @@ class ModelTexts:
                 raise DataError(
                     where,
                     f"no text in column {name!r} for "
-                    f"{first_of([f'row {first + row}' for row in rows.tolist()], SHOWN)}",
+                    f"{first_of(row_places.names(rows.tolist()), SHOWN)}",
                     "a text for each row: the model knows no row without it",
                     'Fit a sweep with a view of this column that sets missing = "zero"',
                 )

@@ -14,6 +14,7 @@ from mkldist.models.blocks import NewTable, opened_rows
 from mkldist.models.content import ModelContent
 from mkldist.models.given_rows import read_kernel_values
 from mkldist.models.new_views import NewView, given_view, new_views
+from mkldist.row_places import FROM_ONE
 
 ROWS_AT_ONCE = 4096
 
@@ -61,7 +62,7 @@ def view_files(
         grams, ids, points = read_kernel_values(path, str(path))
         if points is None and ids is not None and _is_of_both(model, grams, ids):
             points = ids
-        return given_view(model, name, grams, str(path), ids, points)
+        return given_view(model, name, grams, str(path), ids, points, FROM_ONE)
 
     views = new_views(model, files, read, "--view")
     unread = [name for name in files if name not in model.needed_views]

@@ -7,8 +7,6 @@ from pathlib import Path
 
 from mkldist.errors import SpecError
 from mkldist.kernel_functions.custom import search_first
-from mkldist.kernel_functions.registry import FUNCTIONS
-from mkldist.spec.banks import PRECOMPUTED
 from mkldist.spec.model import SweepSpec
 
 
@@ -53,9 +51,8 @@ def code_of(spec: SweepSpec) -> Iterator[tuple[str, str]]:
     Functions that Python code puts into a sweep itself are at hand already.
     """
     for bank in spec.banks:
-        for number, entry in enumerate(bank.kernels):
-            if isinstance(entry.function, str) and entry.function not in (*FUNCTIONS, PRECOMPUTED):
-                yield f"banks.{bank.label}.kernels[{number}]", entry.function
+        for number, function in bank.imported.items():
+            yield f"banks.{bank.label}.kernels[{number}]", function
 
 
 def code_lines(spec: SweepSpec) -> Iterator[str]:

@@ -228,7 +228,8 @@ def _check_kernels(
     """Check that kernel functions take the features, and that those of the user work on them."""
     check_scale(bank, kernels, preprocessing.scale)
     if dataset.x is not None:
-        check_points(kernels, dataset.x, dataset.feature_names, dataset.name)
+        names, rows = dataset.feature_names, dataset.row_places
+        check_points(kernels, dataset.x, names, dataset.name, rows)
     if kernels.custom:
         points = preprocessed(preprocessing, dataset, splits[0])
         check_custom(kernels, points[splits[0].known])

@@ -335,6 +335,13 @@ class BankSpec(Model):
         return tuple(found)
 
     @property
+    def imported(self) -> dict[int, str]:
+        """Functions of the user that entries name, by the numbers of the entries."""
+        known = (*FUNCTIONS, PRECOMPUTED)
+        named = ((number, entry.function) for number, entry in enumerate(self.kernels))
+        return {n: name for n, name in named if isinstance(name, str) and name not in known}
+
+    @property
     def normalisations(self) -> tuple[str, ...]:
         """Normalisations in the order in which they apply; empty for none.
 

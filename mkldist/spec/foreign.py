@@ -108,6 +108,7 @@ MEANT = {
 
 SERIES = {
     "train_fraction": "Write n_train = [100, 1000] for training parts of several sizes",
+    "count": "Write n_kernels = [100, 1000] in [[banks]] for banks of several sizes",
 }
 """Advice on a list of values, by the key that takes a single one."""
 

@@ -1,4 +1,4 @@
-"""Two hundred and seventy mistakes, each met by place, found, expected and what to do."""
+"""Over three hundred mistakes, each met by place, found, expected and what to do."""
 
 from __future__ import annotations
 

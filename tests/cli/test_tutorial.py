@@ -60,7 +60,7 @@ def test_a_table_with_mistakes_becomes_a_report_and_a_model(tmp_path):
     ask, init, plan, sweep, report, fit, predict = commands()
     assert "Give --label" in run(tmp_path, ask, code=2).stderr
     assert not (tmp_path / "patients.toml").exists()
-    assert "'Yes' (1)" in run(tmp_path, init, code=2).stderr
+    assert "'Yes' is in line 5" in run(tmp_path, init, code=2).stderr
     spec = (tmp_path / "patients.toml").read_text()
     for words in ('id = "number"', 'ignore = ["admitted"]', 'categorical = ["sex"]', "impute"):
         assert words in spec

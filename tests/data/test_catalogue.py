@@ -259,7 +259,7 @@ def test_a_table_is_divided_by_its_columns(tmp_path: Path) -> None:
     np.testing.assert_array_equal(late.row_order, np.arange(8)[::-1])
     assert late.feature_names == ("f",)
     spec = spec.model_copy(update={"ignore": ("patient", "day")})
-    with mistake("column 'part'", "'train' in row 0", "dates such as"):
+    with mistake("column 'part'", "'train' in line 2", "dates such as"):
         load_dataset(spec, [], tmp_path, 0, SplitsSpec(kind="time", order="part"))
     [split] = load_dataset(
         spec, [], tmp_path, 0, SplitsSpec(kind="predefined", column="part")

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mkldist.data.labels import class_labels, real_values
+from mkldist.row_places import in_lines
 from tests.data.mistakes import mistake
 
 
@@ -70,7 +71,7 @@ def test_some_of_many_classes_in_an_order_of_ones_own() -> None:
 
 def test_a_class_of_one_point_gets_both_ways_out() -> None:
     with mistake(
-        "3 classes, 2 of a single point: '1' (2), '2' (1), '10' (1)",
+        "3 classes, 2 of a single point: '1' (2), '2' (1), '10' (1); '2' is in row 1 (from 0)",
         "two points of each",
         'classes = ["1", "2", …]',
         "positive",
@@ -78,6 +79,12 @@ def test_a_class_of_one_point_gets_both_ways_out() -> None:
         class_labels(np.array(["1", "2", "10", "1"]), "t")
     kept = class_labels(np.array(["1", "2", "10", "1"]), "t", classes=("1", "2"))
     assert kept.y.tolist() == [-1, 1, -1]
+
+
+def test_a_class_of_one_point_may_be_a_slip_of_the_pen() -> None:
+    labels = np.array(["yes", "no", "no", "Yes", "yes", "yes"])
+    with mistake("'Yes' is in line 5", "'Yes' and 'yes' differ in upper and", '["yes", "no", …]'):
+        class_labels(labels, "t", row_places=in_lines(range(2, 8)))
 
 
 def test_many_classes_may_be_the_wrong_column() -> None:

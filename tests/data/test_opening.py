@@ -22,7 +22,7 @@ def test_an_absent_file_gets_the_nearest_name(tmp_path: Path) -> None:
     (tmp_path / "sonar.csv").write_text("a")
     with mistake("sonr.csv", "no such file", "'sonar.csv'"):
         read(tmp_path / "sonr.csv")
-    with mistake("no such file", "relative to the sweep file"):
+    with mistake("no such file", "paths in a sweep file start at its folder"):
         read(tmp_path / "absent" / "x.csv")
 
 

@@ -87,8 +87,9 @@ def test_dense_files_are_not_sparse(folder: Path) -> None:
 
 
 def test_values_that_are_not_finite_are_counted() -> None:
-    with mistake("t: found 2 values missing or infinite", "absent entries of sparse features"):
-        check_sparse(csr_array([[np.nan, 1], [0, np.inf]]), "t")
+    said = "t: found 2 values missing or infinite, the first in row 2 (from 0)"
+    with mistake(said, "absent entries of sparse features"):
+        check_sparse(csr_array([[3, 1], [0, 0], [1, np.nan], [0, np.inf]]), "t")
 
 
 def test_columns_vary_by_their_zeros_too() -> None:

@@ -160,7 +160,7 @@ def test_mistakes_of_an_archive_are_told(
 
 def test_half_of_a_pair_of_surrogates_is_refused_by_array_and_row(tmp_path: Path) -> None:
     np.savez(tmp_path / "t.npz", dna=["ac", "g\ud800"], y=[0, 1])
-    with mistake("t.npz), array 'dna', row 1 (from 0): found the character '\\ud800'", "UTF-8"):
+    with mistake("t.npz), array 'dna', row 2 (from 1): found the character '\\ud800'", "UTF-8"):
         load(tmp_path, file="t.npz", id=None)
 
 

@@ -83,7 +83,7 @@ def test_a_view_of_own_columns_may_be_lacked(tmp_path: Path) -> None:
     found = load(tmp_path, {**view, **ZERO}, id=None)
     assert found.absent is not None
     assert_array_equal(found.absent.any(axis=1), [False, True, False, False])
-    with mistake("view 'blood': found no value for 1 of 4 points (row 1)"):
+    with mistake("view 'blood': found no value for 1 of 4 points (line 3)"):
         load(tmp_path, view, id=None)
     with mistake("view 'blood': columns: found no feature 'bb'", "Did you mean 'b'?"):
         load(tmp_path, {"name": "blood", "columns": ["bb"]}, id=None)
@@ -201,5 +201,7 @@ def test_a_given_matrix_must_be_a_gram_matrix(folder: Path) -> None:
 
 def test_a_view_that_all_points_lack_is_refused() -> None:
     x = np.full((2, 1), np.nan)
-    with mistake("view 'v': found no value for 2 of 2 points (row 0, row 1)", "Leave the view out"):
+    with mistake(
+        "view 'v': found no value for 2 of 2 points (row 0 (from 0), row 1)", "Leave the view out"
+    ):
         check_views(x, {"v": View((0,), "zero")}, {}, None, "t")

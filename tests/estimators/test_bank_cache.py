@@ -11,7 +11,7 @@ import pytest
 from mkldist.errors import SpecError
 from mkldist.estimators.bank_cache import BankCache, BankRequest
 from mkldist.estimators.rows import Rows
-from mkldist.kernels import Gaussian, Linear
+from mkldist.kernels import Custom, Gaussian, Linear
 
 X = np.random.default_rng(0).normal(size=(50, 3))
 
@@ -50,6 +50,21 @@ def test_other_content_is_another_bank(asked, points, names):
     cache = BankCache(2**20)
     assert lent(cache, asked, points, names) is not lent(cache, request())
     assert len(cache) == 2
+
+
+def test_functions_of_one_name_have_banks_of_their_own(tmp_path, monkeypatch):
+    pair = [lambda x, z: x @ z.T, lambda x, z: 2.0 * (x @ z.T)]
+    cache = BankCache(2**20)
+    banks = [lent(cache, request([call], "none")) for call in (*pair, pair[0])]
+    assert banks[0] is banks[2] is not banks[1]
+    monkeypatch.syspath_prepend(str(tmp_path))
+    file = tmp_path / "kernels_of_one_name.py"
+    banks = []
+    for factor in (1, 2, 1):
+        file.write_text(f"def k(x, z):\n    return {factor} * (x @ z.T)\n")
+        banks.append(lent(cache, request([Custom("kernels_of_one_name:k")], "none")))
+    assert banks[0] is banks[2] is not banks[1]
+    assert len(cache) == 4
 
 
 def test_the_banks_used_longest_ago_go_first():

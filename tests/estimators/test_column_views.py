@@ -337,7 +337,7 @@ def test_columns_are_numbers_names_slices_and_arrays():
 
 def test_rows_that_lack_a_view_are_refused_where_asked():
     with pytest.raises(
-        DataError, match=r"no value of view 'genes' for row 1, row 5.*missing_views"
+        DataError, match=r"no value of view 'genes' for row 1 \(from 0\), row 5.*missing_views"
     ):
         MKLClassifier(views=VIEWS, missing_views="error").fit(X, Y)
     nobody = X.copy()

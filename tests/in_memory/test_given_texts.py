@@ -89,7 +89,7 @@ def test_points_may_lack_texts():
     table = TABLE.copy()
     table.loc[[2, 5, N + 1], "chain"] = None
     with pytest.raises(
-        DataError, match=r"found no text in column 'chain' for row 2, row 5 \(from 0\);"
+        DataError, match=r"found no text in column 'chain' for row 2 \(from 0\), row 5;"
     ):
         bank(table[:N])
     made = bank(table[:N], missing="zero")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import sys
-import textwrap
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -129,31 +128,6 @@ def test_a_changed_file_is_imported_again_and_has_another_identity(module):
     after = CustomFunction.named("some_kernels:k", "here")
     assert before.identity == same.identity != after.identity
     np.testing.assert_array_equal(after.call(POINTS, POINTS), 2 * POINTS @ POINTS.T)
-
-
-def test_identities_tell_what_a_function_holds():
-    def scaled(by: float) -> Callable[..., Any]:
-        return lambda x, z: by * x @ z.T
-
-    def identity(call: Callable[..., Any], **arguments: Any) -> str:
-        return kernel(call, **arguments).identity
-
-    functions = [scaled(1.0), scaled(2.0), Scaled(1.0), Scaled(2.0), gauss]
-    partials = [functools.partial(gauss, width=width) for width in (1.0, 2.0)]
-    found = [identity(call) for call in (*functions, *partials)] + [identity(gauss, width=3.0)]
-    assert len(set(found)) == len(found)
-    assert identity(scaled(1.0)) == identity(scaled(1.0))
-    assert identity(Scaled(1.0)) == identity(Scaled(1.0))
-    held = (number for number in ())  # cannot be pickled: its content cannot be told
-    assert identity(scaled(held)) != identity(scaled(held))
-
-
-def test_code_without_a_file_is_told_by_its_instructions():
-    names: list[dict[str, Any]] = [{}, {}, {}]
-    for scope, factor in zip(names, (1, 2, 1), strict=True):
-        exec(textwrap.dedent(f"def k(x, z): return {factor} * x @ z.T"), scope)
-    one, two, again = (CustomFunction.of(scope["k"]).identity for scope in names)
-    assert one == again != two
 
 
 def test_an_entry_point_names_a_function(module, tmp_path):

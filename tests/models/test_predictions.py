@@ -72,7 +72,7 @@ def test_arrays_of_a_file_are_predicted(tmp_path):
     columns = SourceColumns.of_features(["f0", "f1", "f2"])
     with opened_rows(tmp_path / "new.npz", NewTable(columns, 4)) as file:
         blocks = list(file.blocks)
-    assert [block.first for block in blocks] == [0, 4, 8]
+    assert [block.row_places.of(0) for block in blocks] == [f"row {i} (from 1)" for i in (1, 5, 9)]
     np.testing.assert_array_equal(np.concatenate([block.x for block in blocks]), x)
 
 
@@ -83,6 +83,7 @@ def test_sparse_rows_are_predicted(tmp_path):
     ) as file:
         [block] = file.blocks
     assert block.x.tolist() == [[0.5, 2.0, 0.0], [0.0, 1.5, 0.0]]
+    assert block.row_places.names([0, 1]) == ["line 1", "line 2"]
     columns = SourceColumns.of_features(["f0"])
     with (
         pytest.raises(DataError, match=r"new\.svm: found 2 columns; expected 1"),
@@ -111,7 +112,7 @@ def test_unknown_categories_are_counted_over_all_blocks(tmp_path, monkeypatch):
         ),
         (
             lambda text: text + "inf,r,S,n,1\n",
-            r"row 50 \(from 0\), column 'b': found an infinite value",
+            "line 52, column 'b': found an infinite value",
         ),
         (lambda text: text + '1,r,S,"n,1\n', "line 52: found a line that is no row"),
         (lambda text: text.split("\n")[0] + "\n", "no rows"),

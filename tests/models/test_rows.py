@@ -11,6 +11,7 @@ import pytest
 from mkldist.data.source_columns import SourceColumns
 from mkldist.errors import DataError
 from mkldist.models.rows import NewRows, array_rows, check_rows, frame_rows, unseen_lines
+from mkldist.row_places import FROM_ONE
 from tests.models.made_up import COLUMNS
 
 
@@ -60,8 +61,8 @@ def test_positions_of_an_array_are_those_of_the_columns():
 def test_a_value_is_refused_by_row_and_column(value, said):
     x = np.zeros((4, 2))
     x[2, 1] = value
-    with pytest.raises(DataError, match=rf"t.csv, row 102 \(from 0\), column 'b': {said}"):
-        check_rows(x, ("a", "b"), "t.csv", filled=False, first=100)
+    with pytest.raises(DataError, match=rf"t.csv, row 103 \(from 1\), column 'b': {said}"):
+        check_rows(x, ("a", "b"), "t.csv", filled=False, row_places=FROM_ONE.after(100))
     if np.isnan(value):
         check_rows(x, ("a", "b"), "t.csv", filled=True)
 

@@ -12,6 +12,7 @@ from mkldist.data.source_columns import SourceColumns
 from mkldist.errors import DataError
 from mkldist.models.blocks import NewTable, opened_rows
 from mkldist.models.text_columns import ModelTexts, texts_of
+from mkldist.row_places import FROM_ZERO
 
 TEXTS = ModelTexts(("dna", "v.rna"), (False, True))
 COLUMNS = SourceColumns(("a", "b"), texts=("s", "t"), id="row")
@@ -20,8 +21,8 @@ COLUMNS = SourceColumns(("a", "b"), texts=("s", "t"), id="row")
 def test_a_text_that_rows_need_is_refused_by_row_and_column():
     rows = np.array([["a", ""], ["", "b"], ["", ""]], dtype=object)
     TEXTS.check(rows[:1], "X")
-    with pytest.raises(DataError, match="X: found no text in column 'dna' for row 11, row 12;"):
-        TEXTS.check(rows, "X", first=10)
+    with pytest.raises(DataError, match=r"column 'dna' for row 11 \(from 0\), row 12;"):
+        TEXTS.check(rows, "X", row_places=FROM_ZERO.after(10))
 
 
 def test_columns_survive_json():

@@ -214,5 +214,7 @@ def test_texts_alone_make_a_model_that_knows_no_row_without_them(tmp_path):
     np.testing.assert_allclose(found, record.decision_values.T, rtol=0, atol=1e-10)
     frame = pd.DataFrame({"s": texts})
     np.testing.assert_array_equal(model.decision_function(frame), found)
-    with pytest.raises(DataError, match="X: found no text in column 's' for row 1; expected a"):
+    with pytest.raises(
+        DataError, match=r"X: found no text in column 's' for row 1 \(from 0\); expected"
+    ):
         model.predict(pd.DataFrame({"s": ["ab", ""]}))

@@ -125,9 +125,7 @@ def test_functions_of_numbers_of_at_least_0_take_counts_as_they_are(tmp_path):
         with pytest.raises(SpecError, match=words):
             resolved(COUNTS.replace('"none"', f'"{scale}"'), tmp_path)
     file.write_text(file.read_text().replace("2,5,y", "2,-5,y"))
-    with pytest.raises(
-        InputError, match=r"counts: found -5 in row 3 \(from 0\), column 'b', for an int"
-    ):
+    with pytest.raises(InputError, match=r"counts: found -5 in line 5, column 'b', for an int"):
         resolved(COUNTS, tmp_path)
 
 

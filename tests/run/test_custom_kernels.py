@@ -101,6 +101,7 @@ def _fit_and_predict(sweep: Path, cwd: Path) -> None:
     fit = called("fit", "own", "--split", "0", "--allow-code", "-o", sweep.with_suffix(".model"),
                  cwd=cwd)  # fmt: skip
     assert fit.returncode == 0, fit.stderr
+    assert fit.stdout.rstrip().endswith("DATA --allow-code -o predictions.csv")
     words = ("predict", sweep.with_suffix(".model"), sweep.parent / "table.csv", "-o", "out.csv")
     refused = called(*words, cwd=cwd)
     assert refused.returncode == 2

@@ -1,0 +1,100 @@
+"""Identities of functions of the user: another code or another content, another identity."""
+
+from __future__ import annotations
+
+import functools
+import textwrap
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from mkldist.kernel_functions.code_identity import function_identity as identity
+
+
+def gauss(left: np.ndarray, right: np.ndarray, width: float = 1.0) -> np.ndarray:
+    distances = ((left[:, None] - right) ** 2).sum(axis=-1)
+    return np.exp(-0.5 * distances / width**2)
+
+
+class Scaled:
+    def __init__(self, scale: float) -> None:
+        self.scale = scale
+
+    def __call__(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        return self.scale * left @ right.T
+
+
+def scaled(by: Any) -> Callable[..., Any]:
+    return lambda x, z: by * x @ z.T
+
+
+def of_notebook(source: str, **names: Any) -> Callable[..., Any]:
+    """Return the function or object k of code that stands in no file."""
+    scope: dict[str, Any] = {"np": np, **names}
+    exec(textwrap.dedent(source), scope)
+    return scope["k"]
+
+
+def test_what_a_function_holds_tells_it_from_others():
+    functions = [scaled(1.0), scaled(2.0), Scaled(1.0), Scaled(2.0), gauss]
+    partials = [functools.partial(gauss, width=width) for width in (1.0, 2.0)]
+    found = [identity(call) for call in (*functions, *partials)]
+    assert len(set(found)) == len(found)
+    assert identity(scaled(1.0)) == identity(scaled(1.0))
+    assert identity(Scaled(1.0)) == identity(Scaled(1.0))
+
+
+def test_a_function_that_holds_what_cannot_be_pickled_is_never_found_again():
+    held = (number for number in ())
+    assert identity(scaled(held)) != identity(scaled(held))
+
+
+def test_functions_of_one_name_in_one_file_differ():
+    pair = [lambda x, z: x @ z.T, lambda x, z: (x @ z.T) ** 2]
+    assert identity(pair[0]) != identity(pair[1])
+    assert identity(pair[0]) == identity(pair[0])
+
+    def square() -> Callable[..., Any]:
+        return lambda x, z: [(lambda u: u**2)(row) for row in x @ z.T]
+
+    def cube() -> Callable[..., Any]:
+        return lambda x, z: [(lambda u: u**3)(row) for row in x @ z.T]
+
+    assert identity(square()) == identity(square()) != identity(cube())
+    by_function = [functools.partial(gauss, width=call) for call in pair]
+    assert identity(by_function[0]) != identity(by_function[1])
+    assert identity(scaled(pair[0])) != identity(scaled(pair[1]))
+
+
+def test_code_without_a_file_is_told_by_its_instructions():
+    one, two, again = (
+        identity(of_notebook(f"def k(x, z): return {factor} * x @ z.T")) for factor in (1, 2, 1)
+    )
+    assert one == again != two
+    instance = """
+        class Kernel:
+            def __call__(self, x, z): return {factor} * x @ z.T
+        k = Kernel()
+        """
+    one, two, again = (
+        identity(of_notebook(instance.format(factor=factor))) for factor in (1, 2, 1)
+    )
+    assert one == again != two
+
+
+def test_code_without_a_file_is_told_by_the_names_that_it_uses():
+    source = "def k(x, z): return np.exp(-width * (lambda u, v: inner(u, v))(x, z))"
+    found = [
+        identity(of_notebook(source, width=width, inner=inner))
+        for width in (0.5, 2.0)
+        for inner in (np.dot, gauss, Scaled)
+    ]
+    assert len(set(found)) == len(found)
+    assert found[0] == identity(of_notebook(source, width=0.5, inner=np.dot))
+
+
+def test_a_function_may_use_itself():
+    source = "def k(x, z): return k(x[1:], z) if len(x) > 1 else {factor} * x @ z.T"
+    one, two, again = (identity(of_notebook(source.format(factor=f))) for f in (1, 2, 1))
+    assert one == again != two
