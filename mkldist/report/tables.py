@@ -22,6 +22,7 @@ from mkldist.results.state import RunState
 from mkldist.solvers.base import STATIONARITY, StopReason
 
 MINUS = "\u2212"  # the sign of a difference
+LEAST_P = 0.001  # p-values below it are not told apart
 MOST_ROWS = 1000  # of a table, in the page
 
 
@@ -86,6 +87,11 @@ def number(value: float, form: str) -> Cell:
     if value is None or np.isnan(value):
         return Cell(NOTHING)
     return Cell(form.format(value) if value else "0", float(value))
+
+
+def p_value(value: float) -> Cell:
+    """Return the cell of a p-value, of which small ones are ``< 0.001``."""
+    return Cell(f"< {LEAST_P}", float(value)) if value < LEAST_P else number(value, "{:.3f}")
 
 
 def interval(mean: float, low: float, high: float, form: str = "{:.2f}") -> Cell:
@@ -185,8 +191,8 @@ def pairs_table(pairs: pd.DataFrame) -> Table:
             Cell(f"{row['first']} {MINUS} {row['second']}"),
             number(row["difference"], "{:+.4f}"),
             Cell(str(row["n_splits"]), row["n_splits"]),
-            number(row["p_value"], "{:.3f}"),
-            number(row["p_holm"], "{:.3f}"),
+            p_value(row["p_value"]),
+            p_value(row["p_holm"]),
             number(row["first_better"], "{:.2f}"),
             number(row["equivalent"], "{:.2f}"),
             number(row["second_better"], "{:.2f}"),
@@ -205,8 +211,8 @@ def over_table(over: OverDataSets) -> Table:
         [
             Cell(f"{row['first']} {MINUS} {row['second']}"),
             number(row["median_difference"], "{:+.4f}"),
-            number(row["p_value"], "{:.3f}"),
-            number(row["p_holm"], "{:.3f}"),
+            p_value(row["p_value"]),
+            p_value(row["p_holm"]),
         ]
         for row in records(over.pairs)
     ]
