@@ -16,8 +16,13 @@ if TYPE_CHECKING:
     )
     from mkldist.analysis.convergence import convergence_curves
     from mkldist.analysis.growth import scaling, scaling_fits
+    from mkldist.analysis.kernel_number_curves import loss_by_active_kernels, loss_by_bank_size
     from mkldist.analysis.kernel_numbers import active_kernels, compare_active_kernels
-    from mkldist.analysis.kernel_selection import selection_table, weights_at_best
+    from mkldist.analysis.kernel_selection import (
+        selection_frequency,
+        selection_table,
+        weights_at_best,
+    )
     from mkldist.analysis.learning_curves import learning_curve
     from mkldist.analysis.nested_validation import nested_selection, selection_optimism
     from mkldist.analysis.objective_paths import objective_path
@@ -57,6 +62,8 @@ _MODULES = {
     "friedman": "mkldist.analysis.over_data_sets",
     "holm": "mkldist.analysis.over_data_sets",
     "learning_curve": "mkldist.analysis.learning_curves",
+    "loss_by_active_kernels": "mkldist.analysis.kernel_number_curves",
+    "loss_by_bank_size": "mkldist.analysis.kernel_number_curves",
     "mcnemar": "mkldist.analysis.paired_points",
     "objective_path": "mkldist.analysis.objective_paths",
     "mcnemar_points": "mkldist.analysis.pooled_points",
@@ -64,6 +71,7 @@ _MODULES = {
     "pairwise_wilcoxon": "mkldist.analysis.over_data_sets",
     "scaling": "mkldist.analysis.growth",
     "scaling_fits": "mkldist.analysis.growth",
+    "selection_frequency": "mkldist.analysis.kernel_selection",
     "selection_optimism": "mkldist.analysis.nested_validation",
     "selection_stability": "mkldist.analysis.stability",
     "selection_table": "mkldist.analysis.kernel_selection",
@@ -88,6 +96,8 @@ __all__ = [
     "friedman",
     "holm",
     "learning_curve",
+    "loss_by_active_kernels",
+    "loss_by_bank_size",
     "mcnemar",
     "mcnemar_points",
     "nested_selection",
@@ -95,6 +105,7 @@ __all__ = [
     "pairwise_wilcoxon",
     "scaling",
     "scaling_fits",
+    "selection_frequency",
     "selection_optimism",
     "selection_stability",
     "selection_table",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from mkldist.analysis.compare_results import PairComparison
-from mkldist.analysis.kernel_selection import is_selected
+from mkldist.analysis.kernel_selection import is_selected, weight_shares
 from mkldist.analysis.resampling import Interval
 from mkldist.analysis.stability import selection_stability
 from mkldist.arrays import Bools, Floats, Ints
@@ -140,14 +140,6 @@ class Explanation:
     def grouping(self, coordinate: str) -> Grouping | None:
         """Return the shares by a coordinate, None if the bank has one value of it."""
         return next((one for one in self.groupings if one.coordinate == coordinate), None)
-
-
-def weight_shares(weights: xr.DataArray) -> Floats:
-    """Return the share of each kernel in the sum of weights of each split, (J, M)."""
-    values = np.abs(weights.transpose("split", "kernel").to_numpy())
-    total = values.sum(axis=1, keepdims=True)
-    found: Floats = np.divide(values, total, out=np.zeros_like(values), where=total > 0.0)
-    return found
 
 
 def decision_shares(parts: Sequence[Parts], n_kernels: int) -> Floats:

@@ -261,7 +261,7 @@ def _runs(tree: xr.DataTree) -> pd.DataFrame:
     nodes = method_nodes(tree)
     dims = list(dict.fromkeys(name for node in nodes for name in hyperparameters(node)))
     rows["setting"] = rows.groupby(["method", *dims], dropna=False, sort=False).ngroup()
-    names = _series_names(nodes)
+    names = series_names(nodes)
     of_splits = pd.DataFrame(
         [
             {**place_of(node), "series": names[node.path], **row}
@@ -305,7 +305,7 @@ def _sizes(node: xr.DataTree) -> dict[str, int]:
     return {name: int(own[name].median()) if name in own else 0 for name in SIZES}
 
 
-def _series_names(nodes: Sequence[xr.DataTree]) -> dict[str, tuple[str, str]]:
+def series_names(nodes: Sequence[xr.DataTree]) -> dict[str, tuple[str, str]]:
     """Return the names of the data sets and banks of each node without their sizes, by path."""
     found: dict[str, tuple[str, str]] = {}
     sizes: dict[str, dict[str, set[int]]] = {}

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import scipy
 
-from mkldist.analysis.over_data_sets import holm
+from mkldist.analysis.over_data_sets import holm, refuse_splits
 from mkldist.analysis.paired_losses import only_shifted
 from mkldist.analysis.pairing import Results, methods_by_data_set
 from mkldist.arrays import Floats
@@ -64,7 +64,13 @@ def compare_active_kernels(counts: pd.DataFrame) -> pd.DataFrame:
         ``mean_difference`` (first minus second), ``p_value``, and ``p_holm``, adjusted for the
         number of pairs.  They are NaN where all differences are equal other than 0, which no test
         can judge.
+
+    Raises
+    ------
+    mkldist.errors.InputError
+        If the rows are splits of one data set, whose training parts overlap.
     """
+    refuse_splits(counts)
     rows = []
     for first, second in combinations(counts.columns, 2):
         both = counts[[first, second]].dropna().to_numpy(float)

@@ -8,6 +8,7 @@ import numpy as np
 
 from mkldist.analysis.comparison import best_setting, loss_name
 from mkldist.analysis.stability import selection_stability
+from mkldist.arrays import Bools, Floats
 from mkldist.results.rows import hyperparameters, method_nodes, place_of
 from mkldist.results.selected import is_validated, selected
 from mkldist.solvers.trace import ACTIVE_THRESHOLD
@@ -95,37 +96,81 @@ def stability_of(found: Sequence[tuple[dict[str, str], xr.DataArray]]) -> pd.Dat
     return pd.DataFrame(rows, columns=names)
 
 
-def is_selected(weights: xr.DataArray) -> np.ndarray[tuple[int, int], np.dtype[np.bool_]]:
-    """Return which kernels are selected in each split, (J, M)."""
+def selection_frequency(tree: xr.DataTree, by: str = "kernel") -> pd.DataFrame:
+    """Return how often the splits select each kernel, or the kernels of each width or group.
+
+    A kernel is selected if its weight exceeds 0.001 of the sum of weights; a width or group, if one
+    of its kernels is.
+
+    Parameters
+    ----------
+    tree : xarray.DataTree
+        As :func:`mkldist.open_results` returns it.
+    by : str
+        ``"kernel"`` or a coordinate along it: ``"width"``, ``"features"``, ``"feature_group"``,
+        ``"function"``, ``"family"``, ``"degree"``.
+
+    Returns
+    -------
+    DataFrame
+        A row for each data set, bank, method and value: ``dataset``, ``bank``, ``method``, the
+        value in a column named as `by`, ``n_kernels`` that have it, ``share`` of the sum of
+        weights, and ``frequency``, the share of the splits that select it; both are means over the
+        splits.  Banks without the coordinate have no rows, nor do kernels without a value.
+    """
+    import pandas as pd
+
+    tables = []
+    for place, weights in weights_at_best(tree):
+        if by in weights.coords:
+            table = kernel_shares(weights, by)
+            for column, name in enumerate(("dataset", "bank", "method")):
+                table.insert(column, name, place[name])
+            tables.append(table)
+    columns = ["dataset", "bank", "method", by, "n_kernels", "share", "frequency"]
+    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=columns)
+
+
+def weight_shares(weights: xr.DataArray) -> Floats:
+    """Return the share of each kernel in the sum of weights of each split, (J, M)."""
     values = np.abs(weights.transpose("split", "kernel").to_numpy())
     total = values.sum(axis=1, keepdims=True)
-    share = np.divide(values, total, out=np.zeros_like(values), where=total > 0.0)
-    found: np.ndarray[tuple[int, int], np.dtype[np.bool_]] = share > ACTIVE_THRESHOLD
+    found: Floats = np.divide(values, total, out=np.zeros_like(values), where=total > 0.0)
     return found
 
 
-def weight_by(weights: xr.DataArray, coordinate: str) -> pd.Series:
-    """Return the mean over splits of the share of the weights, summed by a coordinate of kernels.
+def is_selected(weights: xr.DataArray) -> Bools:
+    """Return which kernels are selected in each split, (J, M)."""
+    found: Bools = weight_shares(weights) > ACTIVE_THRESHOLD
+    return found
+
+
+def kernel_shares(weights: xr.DataArray, by: str) -> pd.DataFrame:
+    """Return the shares of the weights, and how often they are selected, by values of a coordinate.
 
     Parameters
     ----------
     weights : DataArray
         Of :func:`weights_at_best`.
-    coordinate : str
-        A coordinate along ``kernel``, such as ``"width"``, ``"features"`` or ``"function"``.
+    by : str
+        ``"kernel"`` or a coordinate along it.
 
     Returns
     -------
-    Series
-        The share of each value, in the order of the values; kernels without a value, such as the
-        width of a linear kernel, are left out.
+    DataFrame
+        The value in a column named as `by`, in the order of the values, ``n_kernels``, ``share``
+        and ``frequency``, as in :func:`selection_frequency`.
     """
     import pandas as pd
 
-    values = weights.transpose("split", "kernel").to_numpy()
-    total = np.abs(values).sum(axis=1, keepdims=True)
-    shares = np.divide(values, total, out=np.zeros_like(values), where=total > 0.0).mean(axis=0)
-    keys = weights[coordinate].to_numpy()
-    known = keys != "" if keys.dtype.kind in "OU" else ~np.isnan(keys)
-    series = pd.Series(shares[known], index=keys[known]).groupby(level=0, sort=True).sum()
-    return series.rename_axis(coordinate)
+    keys = weights[by].to_numpy()
+    known = keys != "" if keys.dtype.kind in "OUT" else ~np.isnan(keys)
+    keys = keys[known]
+    shares = pd.DataFrame(weight_shares(weights).T[known]).groupby(keys)
+    selected = pd.DataFrame(is_selected(weights).T[known]).groupby(keys)
+    columns = {
+        "n_kernels": shares.size(),
+        "share": shares.sum().mean(axis=1),
+        "frequency": selected.any().mean(axis=1),
+    }
+    return pd.DataFrame(columns).rename_axis(by).reset_index()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mkldist.analysis.comparison import Compared, compared_losses
-from mkldist.analysis.resampling import Interval, corrected_interval
+from mkldist.analysis.resampling import known_interval
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,10 +58,8 @@ def _rows(one: Compared) -> list[tuple[str, str, int, str, float, float, float, 
     """Return the rows of one size of a data set."""
     rows = []
     for method in one.losses:
-        values = one.losses[method].dropna().to_numpy(float)
-        interval = Interval(float(values.mean()), np.nan, np.nan)
-        if len(values) > 1:
-            interval = corrected_interval(values, one.overlap)
+        values = one.losses[method].to_numpy(float)
+        interval, n_splits = known_interval(values, one.overlap), int((~np.isnan(values)).sum())
         size = round(one.overlap.n_train)
-        rows.append((one.series, str(method), size, one.loss, *interval, len(values)))
+        rows.append((one.series, str(method), size, one.loss, *interval, n_splits))
     return rows

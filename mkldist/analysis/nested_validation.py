@@ -16,7 +16,7 @@ import numpy as np
 
 from mkldist.analysis.comparison import loss_name
 from mkldist.analysis.paired_losses import is_error, overlap_of
-from mkldist.analysis.resampling import corrected_interval
+from mkldist.analysis.resampling import known_interval
 from mkldist.arrays import Bools, Floats, Ints
 from mkldist.errors import InputError
 from mkldist.results.rows import (
@@ -107,10 +107,8 @@ def selection_optimism(tree: xr.DataTree) -> pd.DataFrame:
         place = [str(part) for part in key]
         data = nodes[tuple(place[:3])]
         number = np.flatnonzero(np.isin(data[SPLIT].to_numpy(), some[SPLIT].to_numpy()))
-        low = high = math.nan
-        if len(some) > 1:
-            optimism = some["optimism"].to_numpy(float)
-            _, low, high = corrected_interval(optimism, overlap_of(data, number.tolist()))
+        overlap = overlap_of(data, number.tolist())
+        _, low, high = known_interval(some["optimism"].to_numpy(float), overlap)
         names = ["validation", "test", "least_test", "active_kernels", "optimism"]
         means = {name: float(some[name].mean()) for name in names}
         counts = {"n_splits": len(some), "n_settings": int(some["n_settings"].max())}

@@ -18,6 +18,8 @@ import scipy
 
 from mkldist.analysis.resampling import Posterior
 from mkldist.arrays import Floats
+from mkldist.errors import InputError
+from mkldist.results.schema import SPLIT
 
 
 def holm(p_values: Floats) -> Floats:
@@ -84,6 +86,8 @@ def pairwise_wilcoxon(scores: pd.DataFrame) -> pd.DataFrame:
     ------
     ValueError
         If a value is missing or there are fewer than two methods.
+    mkldist.errors.InputError
+        If the rows are splits of one data set, whose training parts overlap.
     """
     _check(scores, 2)
     names = list(scores.columns)
@@ -138,6 +142,8 @@ def friedman(
     ------
     ValueError
         If a value is missing, or there are fewer than three methods or two data sets.
+    mkldist.errors.InputError
+        If the rows are splits of one data set, whose training parts overlap.
     """
     _check(scores, 3)
     n, k = scores.shape
@@ -200,8 +206,33 @@ def signed_rank_posterior(
     return Posterior(*map(float, won))
 
 
+def refuse_splits(scores: pd.DataFrame) -> None:
+    """Refuse a table whose rows are splits, which a test over data sets would take for independent.
+
+    Parameters
+    ----------
+    scores : DataFrame
+        The table; its index has the name ``"split"`` where its rows are splits, as in
+        :attr:`mkldist.analysis.comparison.Compared.losses`.
+
+    Raises
+    ------
+    mkldist.errors.InputError
+        With the reason.
+    """
+    if scores.index.name == SPLIT:
+        raise InputError(
+            "a test over data sets",
+            "a row for each split of one data set",
+            "a row for each data set: the training parts of splits overlap, so that a test which "
+            "takes them for independent is too sure",
+            "corrected_t_test and correlated_posterior count the overlap, as does compare_methods",
+        )
+
+
 def _check(scores: pd.DataFrame, least: int) -> None:
-    """Raise unless the table has a value everywhere and enough methods."""
+    """Raise unless rows are data sets, with a value everywhere and enough methods."""
+    refuse_splits(scores)
     missing = scores.isna()
     if missing.to_numpy().any():
         row, column = np.argwhere(missing.to_numpy())[0]

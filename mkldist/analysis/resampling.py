@@ -74,6 +74,18 @@ def corrected_interval(values: Floats, overlap: Overlap, level: float = 0.95) ->
     return Interval(mean, mean - half, mean + half)
 
 
+def known_interval(values: Floats, overlap: Overlap, level: float = 0.95) -> Interval:
+    """Return what :func:`corrected_interval` does of the values that are not NaN.
+
+    The ends are NaN for one value, and the mean too for none.
+    """
+    known = np.asarray(values, dtype=np.float64)
+    known = known[~np.isnan(known)]
+    if len(known) > 1:
+        return corrected_interval(known, overlap, level)
+    return Interval(float(known[0]) if len(known) else math.nan, math.nan, math.nan)
+
+
 class TTest(NamedTuple):
     """A paired t-test: the mean difference, its statistic and two-sided p-value."""
 

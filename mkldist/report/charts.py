@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from mkldist.durable import replacing, write_file
 
 if TYPE_CHECKING:
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from mkldist.figures.palette import Look
 
 WIDTH, HEIGHT = 3.5, 2.5  # inches: a column of a paper, in which no letter is below 7 points
 LETTERS = 7.0  # points, of the smallest letters
@@ -127,12 +131,19 @@ def _shorter(number: re.Match[str]) -> str:
     return f"{value:.2f}".rstrip("0").rstrip(".") if abs(value) >= 1.0 else f"{value:.4g}"
 
 
-def new_figure(n_rows: int = 1, n_columns: int = 1, height: float = HEIGHT) -> tuple[Figure, Any]:
-    """Return a figure of the report's width, and its axes as an array (n_rows, n_columns)."""
+def new_figure(
+    n_rows: int = 1, n_columns: int = 1, height: float = HEIGHT, *, shared: bool = False
+) -> tuple[Figure, Any]:
+    """Return a figure of the report's width, and its axes as an array (n_rows, n_columns).
+
+    With `shared`, axes in a column share their x, and those in a row their y.
+    """
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(WIDTH, height), layout="constrained")
-    return figure, figure.subplots(n_rows, n_columns, squeeze=False)
+    axes = figure.subplots(n_rows, n_columns, squeeze=False, sharex="col" if shared else "none",
+                           sharey="row" if shared else "none")  # fmt: skip
+    return figure, axes
 
 
 def legend_below(figure: Figure, handles: Sequence[Artist] = (), most: int = 3) -> None:
@@ -156,6 +167,13 @@ def legend_below(figure: Figure, handles: Sequence[Artist] = (), most: int = 3) 
     rows = -(-len(shown) // columns)
     figure.set_figheight(figure.get_figheight() + LINE * (rows - 1))
     figure.legend(handles=shown, loc="outside lower center", ncols=columns)
+
+
+def line_with_band(ax: Axes, look: Look, name: str, x: Any, mean: Any, low: Any, high: Any) -> None:
+    """Draw the line of one method, and a band between two series where they are known."""
+    ax.plot(x, mean, color=look.colour, marker=look.marker, linestyle=look.line, label=name)
+    if np.isfinite(low).any():
+        ax.fill_between(x, low, high, color=look.colour, alpha=0.12, linewidth=0)
 
 
 def logarithmic(axes: Axes, *names: str) -> None:

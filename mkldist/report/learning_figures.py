@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mkldist.analysis.learning_curves import curves_of
-from mkldist.report.charts import Chart, legend_below, logarithmic, new_figure
+from mkldist.report.charts import Chart, legend_below, line_with_band, logarithmic, new_figure
 from mkldist.report.facts import LOSS_WORDS, Facts
 from mkldist.report.loss_figures import MOST, label, slug
 
@@ -40,10 +40,8 @@ def _chart(table: pd.DataFrame, facts: Facts) -> Chart:
         (ax,) = axes.flat
         for name, some in table[table["method"].isin(shown)].groupby("method", sort=False):
             look = facts.looks[str(some["look"].iloc[0])]
-            ax.plot(some["n_train"], some["mean"], color=look.colour, marker=look.marker,
-                    linestyle=look.line, label=str(name))  # fmt: skip
-            ax.fill_between(some["n_train"], some["low"], some["high"], color=look.colour,
-                            alpha=0.12, linewidth=0)  # fmt: skip
+            line_with_band(ax, look, str(name), some["n_train"], some["mean"], some["low"],
+                           some["high"])  # fmt: skip
         logarithmic(ax, "x")
         ax.set(xlabel="training points", ylabel=label(loss))
         legend_below(figure)

@@ -1,19 +1,16 @@
-"""Figures of losses and objectives along hyperparameters, of numbers of kernels and of ranks."""
+"""Figures of losses and objectives along hyperparameters, and of ranks."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from mkldist.analysis.comparison import OverDataSets
 from mkldist.analysis.objective_paths import objective_path
-from mkldist.report.charts import Chart, legend_below, logarithmic, new_figure
+from mkldist.report.charts import Chart, legend_below, line_with_band, logarithmic, new_figure
 from mkldist.report.facts import LOSS_WORDS, Facts, records
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 MOST = 6  # data sets that have figures of their own
@@ -36,7 +33,9 @@ def path_charts(facts: Facts) -> list[Chart]:
             figure, axes = new_figure()
             (ax,) = axes.flat
             for method, some in table.groupby("method", sort=False):
-                _line(ax, facts, str(method), some[axis], some["mean"], some["sd"])
+                mean, sd = some["mean"], some["sd"]
+                line_with_band(ax, facts.looks[str(method)], str(method), some[axis], mean,
+                               mean - sd, mean + sd)  # fmt: skip
             if spans_decades(table[axis]):
                 logarithmic(ax, "x")
             ax.set(xlabel=axis, ylabel=label(loss))
@@ -73,8 +72,9 @@ def objective_charts(facts: Facts) -> list[Chart]:
             figure, axes = new_figure()
             (ax,) = axes.flat
             for method, some in table.groupby("method", sort=False):
-                values, sd = some["objective"], some["objective_sd"]
-                _line(ax, facts, str(method), some[axis], values, sd)
+                mean, sd = some["objective"], some["objective_sd"]
+                line_with_band(ax, facts.looks[str(method)], str(method), some[axis], mean,
+                               mean - sd, mean + sd)  # fmt: skip
             logarithmic(ax, *(["x"] * spans_decades(table[axis])),
                         *(["y"] * spans_decades(table["objective"])))  # fmt: skip
             ax.set(xlabel=axis, ylabel="objective")
@@ -88,44 +88,6 @@ def objective_charts(facts: Facts) -> list[Chart]:
                 "Mean over the splits; the band is one standard deviation. Methods that minimise "
                 "the same function differ by their gaps at most; the values of different "
                 "functions cannot be compared.",
-                table,
-                draw,
-            )
-        )
-    return charts
-
-
-def kernel_number_charts(facts: Facts) -> list[Chart]:
-    """Return the loss against the number of active kernels, a figure for each data set."""
-    charts = []
-    for dataset in facts.datasets[:MOST]:
-        loss = facts.loss(dataset)
-        rows = facts.summary[facts.summary["dataset"] == dataset]
-        table = rows[["method", "active_mean", f"{loss}_mean"]].dropna()
-        table = table[table["active_mean"] > 0]
-        if len(table) < 2:
-            continue
-
-        def draw(table: pd.DataFrame = table, loss: str = loss) -> Figure:
-            figure, axes = new_figure()
-            (ax,) = axes.flat
-            for method, some in table.groupby("method", sort=False):
-                look = facts.looks[str(method)]
-                ax.scatter(
-                    some["active_mean"], some[f"{loss}_mean"], label=str(method),
-                    color=look.colour, marker=look.marker, s=14,
-                )  # fmt: skip
-            logarithmic(ax, "x")
-            ax.set(xlabel="active kernels, mean over the splits", ylabel=label(loss))
-            legend_below(figure)
-            return figure
-
-        charts.append(
-            Chart(
-                f"kernels-{slug(dataset)}",
-                f"{dataset}: {LOSS_WORDS[loss]} against the number of kernels",
-                "Each mark is one setting of a method. Low and left is better: fewer kernels for "
-                "the same loss.",
                 table,
                 draw,
             )
@@ -181,13 +143,6 @@ def _along(rows: pd.DataFrame, axis: str, loss: str) -> pd.DataFrame:
     return table.loc[table.groupby(["method", axis], sort=False)["mean"].idxmin()].sort_values(
         ["method", axis]
     )
-
-
-def _line(ax: Axes, facts: Facts, method: str, x: Any, mean: Any, sd: Any) -> None:
-    look = facts.looks[method]
-    ax.plot(x, mean, color=look.colour, marker=look.marker, linestyle=look.line, label=method)
-    if np.isfinite(sd).any():
-        ax.fill_between(x, mean - sd, mean + sd, color=look.colour, alpha=0.12, linewidth=0)
 
 
 def spans_decades(values: pd.Series) -> bool:

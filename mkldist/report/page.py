@@ -15,13 +15,10 @@ from mkldist.report.charts import Chart
 from mkldist.report.comparison_words import SIZES_SHARE
 from mkldist.report.convergence_figures import convergence_charts
 from mkldist.report.facts import Facts
+from mkldist.report.kernel_number_figures import bank_size_charts, kernel_number_charts
 from mkldist.report.learning_figures import learning_charts
-from mkldist.report.loss_figures import (
-    kernel_number_charts,
-    objective_charts,
-    path_charts,
-    rank_chart,
-)
+from mkldist.report.loss_figures import objective_charts, path_charts, rank_chart
+from mkldist.report.optimism import optimism_charts, optimism_of, optimism_table
 from mkldist.report.scaling_study import exponents_table, growth_cautions
 from mkldist.report.tables import (
     Table,
@@ -164,6 +161,7 @@ def made_page(facts: Facts) -> Page:
         _results(facts),
         _comparison(facts),
         _settings(facts),
+        _optimism(facts),
         Section(
             "paths",
             "Along the hyperparameters",
@@ -173,7 +171,7 @@ def made_page(facts: Facts) -> Page:
         Section(
             "kernel-numbers",
             "Accuracy against number of kernels",
-            charts=kernel_number_charts(facts),
+            charts=[*kernel_number_charts(facts), *bank_size_charts(facts)],
         ),
         Section("learning", "Learning curves", charts=learning_charts(facts)),
         Section("convergence", "Convergence", charts=convergence_charts(facts)),
@@ -248,6 +246,23 @@ def _settings(facts: Facts) -> Section:
         "",
         [table] if table else [],
         cautions=cautions(facts),
+    )
+
+
+def _optimism(facts: Facts) -> Section:
+    found = optimism_of(facts)
+    return Section(
+        "optimism",
+        "Optimism of the selection",
+        "The loss of a selected setting on the inner folds is the least of many, and so too low on "
+        "average; its loss on the test part, which took no part in the selection, is not (Varma & "
+        "Simon 2006; Cawley & Talbot 2010). Their difference is the optimism, with an interval "
+        "corrected for overlapping training parts; rows whose interval leaves out 0 are marked. "
+        "Machines on inner folds have fewer training points, which raises the loss there. The "
+        "second rule takes the sparsest setting within one standard error of the least loss. The "
+        "least test loss is that of the best setting on the test part, which nobody can select.",
+        [optimism_table(found)],
+        optimism_charts(found, facts),
     )
 
 

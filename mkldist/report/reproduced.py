@@ -144,13 +144,18 @@ def _origin(results: Mapping[str, Results]) -> Iterator[str]:
 
 
 def _software(results: Results) -> str:
-    """Return the versions and the machine of results."""
+    """Return the versions, the commit and the machine of results."""
     facts: dict[str, Any] = json.loads(str(results.tree.attrs["provenance"]))
     versions = ", ".join(f"{name} {text}" for name, text in facts.get("versions", {}).items())
     system = str(facts.get("platform", "unknown")).partition("-")[0]
     machine = f"{facts.get('processors', '?')} processors, {system} {facts.get('machine', '')}"
+    if facts.get("processor"):
+        machine += f", {facts['processor']}"
+    commit = f"; commit {facts['commit']}" if facts.get("commit") else ""
     python = facts.get("python", "unknown")
-    return f"{versions or results.tree.attrs['mkldist_version']}; Python {python}; {machine}"
+    return (
+        f"{versions or results.tree.attrs['mkldist_version']}{commit}; Python {python}; {machine}"
+    )
 
 
 def _table(heading: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:

@@ -22,6 +22,7 @@ from mkldist.results.state import RunState
 from mkldist.solvers.base import STATIONARITY, StopReason
 
 MINUS = "\u2212"  # the sign of a difference
+LEAST_P = 0.001  # p-values below it are not told apart
 MOST_ROWS = 1000  # of a table, in the page
 
 
@@ -76,6 +77,31 @@ class Table:
         return folder / f"{self.name}.csv"
 
 
+def identity_of(banks: Iterable[str]) -> list[str]:
+    """Return the names that tell a method's row from the others; the bank if there are several."""
+    return ["dataset", *(["bank"] if len(set(banks)) > 1 else []), "method"]
+
+
+def number(value: float, form: str) -> Cell:
+    """Return the cell of a number in a format, such as ``"{:.2f}"``; a dash for NaN."""
+    if value is None or np.isnan(value):
+        return Cell(NOTHING)
+    return Cell(form.format(value) if value else "0", float(value))
+
+
+def p_value(value: float) -> Cell:
+    """Return the cell of a p-value, of which small ones are ``< 0.001``."""
+    return Cell(f"< {LEAST_P}", float(value)) if value < LEAST_P else number(value, "{:.3f}")
+
+
+def interval(mean: float, low: float, high: float, form: str = "{:.2f}") -> Cell:
+    """Return the cell of a number and its interval, which is left out where its ends are NaN."""
+    if np.isnan(mean):
+        return Cell(NOTHING)
+    ends = "" if np.isnan(low) else f" [{form.format(low)}, {form.format(high)}]"
+    return Cell(form.format(mean) + ends, float(mean))
+
+
 def results_table(facts: Facts) -> Table:
     """Return a row for each data set, bank, method and setting."""
     rows = facts.summary
@@ -83,7 +109,7 @@ def results_table(facts: Facts) -> Table:
     losses = [
         name for name in LOSS_WORDS if f"{name}_mean" in rows and rows[f"{name}_mean"].notna().any()
     ]
-    identity = _identity(rows["bank"])
+    identity = identity_of(rows["bank"])
     headings = [
         *identity,
         *axes,
@@ -106,8 +132,8 @@ def results_table(facts: Facts) -> Table:
                     for n in losses
                 ),
                 _mean_sd(row["active_mean"], row["active_sd"], digits=1),
-                _plain(row["seconds_mean"], "{:.3g}"),
-                *(_plain(row[name], "{:.1e}") for name in left),
+                number(row["seconds_mean"], "{:.3g}"),
+                *(number(row[name], "{:.1e}") for name in left),
                 _runs(row),
             ]
         )
@@ -132,7 +158,7 @@ def certificates_table(facts: Facts) -> Table:
                 Cell(str(len(complete) - met), len(complete) - met),
                 Cell(str(failed), failed),
                 *(
-                    _plain(complete[name].max() if name in complete else np.nan, "{:.1e}")
+                    number(complete[name].max() if name in complete else np.nan, "{:.1e}")
                     for name in left
                 ),
             ]
@@ -151,11 +177,6 @@ def certificates_table(facts: Facts) -> Table:
     return Table("certificates", headings, numeric, cells, marks)
 
 
-def _identity(banks: Iterable[str]) -> list[str]:
-    """Return the names that tell a method's row from the others; the bank if there are several."""
-    return ["dataset", *(["bank"] if len(set(banks)) > 1 else []), "method"]
-
-
 def _proximities(rows: pd.DataFrame, gap: str, stationarity: str) -> dict[str, str]:
     """Return the columns that say what is left to gain, with headings: the gap, or both."""
     both = stationarity in rows and rows[stationarity].notna().any()
@@ -168,13 +189,13 @@ def pairs_table(pairs: pd.DataFrame) -> Table:
         [
             Cell(str(row["dataset"])),
             Cell(f"{row['first']} {MINUS} {row['second']}"),
-            _plain(row["difference"], "{:+.4f}"),
+            number(row["difference"], "{:+.4f}"),
             Cell(str(row["n_splits"]), row["n_splits"]),
-            _plain(row["p_value"], "{:.3f}"),
-            _plain(row["p_holm"], "{:.3f}"),
-            _plain(row["first_better"], "{:.2f}"),
-            _plain(row["equivalent"], "{:.2f}"),
-            _plain(row["second_better"], "{:.2f}"),
+            p_value(row["p_value"]),
+            p_value(row["p_holm"]),
+            number(row["first_better"], "{:.2f}"),
+            number(row["equivalent"], "{:.2f}"),
+            number(row["second_better"], "{:.2f}"),
         ]
         for row in records(pairs)
     ]
@@ -189,9 +210,9 @@ def over_table(over: OverDataSets) -> Table:
     cells = [
         [
             Cell(f"{row['first']} {MINUS} {row['second']}"),
-            _plain(row["median_difference"], "{:+.4f}"),
-            _plain(row["p_value"], "{:.3f}"),
-            _plain(row["p_holm"], "{:.3f}"),
+            number(row["median_difference"], "{:+.4f}"),
+            p_value(row["p_value"]),
+            p_value(row["p_holm"]),
         ]
         for row in records(over.pairs)
     ]
@@ -202,13 +223,13 @@ def over_table(over: OverDataSets) -> Table:
 
 def stability_table(stability: pd.DataFrame) -> Table:
     """Return numbers and stability of the kernels that each method selects."""
-    identity = _identity(stability["bank"])
+    identity = identity_of(stability["bank"])
     cells = [
         [
             *(Cell(str(row[name])) for name in identity),
-            _plain(row["selected_mean"], "{:.1f}"),
+            number(row["selected_mean"], "{:.1f}"),
             Cell(f"{row['always']} of {row['n_kernels']}", row["always"]),
-            _interval(row["stability"], row["stability_low"], min(row["stability_high"], 1.0)),
+            interval(row["stability"], row["stability_low"], min(row["stability_high"], 1.0)),
         ]
         for row in records(stability)
     ]
@@ -221,7 +242,7 @@ def chosen_table(facts: Facts) -> Table | None:
     """Return the setting of each split that validation selected; None without a selection."""
     if not facts.validated:
         return None
-    cells, identity = [], _identity(place["bank"] for place, _ in facts.nodes)
+    cells, identity = [], identity_of(place["bank"] for place, _ in facts.nodes)
     for node in method_nodes(selected(facts.tree)):
         place = place_of(node)
         names = [
@@ -278,12 +299,6 @@ def _text(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _plain(value: float, form: str) -> Cell:
-    if value is None or np.isnan(value):
-        return Cell(NOTHING)
-    return Cell(form.format(value) if value else "0", float(value))
-
-
 def _mean_sd(mean: float, sd: float, *, percent: bool = False, digits: int = 2) -> Cell:
     if np.isnan(mean):
         return Cell(NOTHING)
@@ -291,13 +306,6 @@ def _mean_sd(mean: float, sd: float, *, percent: bool = False, digits: int = 2) 
     unit = " %" if percent else ""
     spread = "" if np.isnan(sd) else f" ± {factor * sd:.{digits}f}"
     return Cell(f"{factor * mean:.{digits}f}{spread}{unit}", float(mean))
-
-
-def _interval(mean: float, low: float, high: float) -> Cell:
-    if np.isnan(mean):
-        return Cell(NOTHING)
-    ends = "" if np.isnan(low) else f" [{low:.2f}, {high:.2f}]"
-    return Cell(f"{mean:.2f}{ends}", float(mean))
 
 
 def _runs(row: dict[str, Any]) -> Cell:

@@ -1,4 +1,4 @@
-"""Figures of kernel weights: by width, function, feature group, features and kernel."""
+"""Figures of kernel weights and of selected kernels: by width, function, features and kernel."""
 
 from __future__ import annotations
 
@@ -8,16 +8,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from mkldist.analysis.kernel_selection import weight_by
+from mkldist.analysis.kernel_selection import kernel_shares
 from mkldist.report.charts import Chart, legend_below, logarithmic, new_figure
 from mkldist.report.facts import Facts
 from mkldist.report.loss_figures import MOST, slug
 
 if TYPE_CHECKING:
     import xarray as xr
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 MOST_GROUPS, MOST_WIDTHS = 12, 40
+N_PARTS = 20
+PANELS = {"share": "share of weights", "frequency": "share of splits"}
+"""Columns that the two panels of a figure draw, with the labels of their axes."""
+WHOLE = (-0.08, 1.08)
+"""Limits of an axis of shares of splits, with room for marks at its ends."""
 NAMES = {
     "function": ("functions", "kernel function"),
     "feature_group": ("feature-groups", "group of features"),
@@ -51,34 +57,31 @@ def _of_largest_bank(own: Weights) -> tuple[Weights, str]:
 
 
 def _shares(own: Weights, coordinate: str) -> pd.DataFrame:
-    """Return the share of each value of a coordinate, for each method that has any weight."""
+    """Return shares and frequencies of each value of a coordinate, for each method with weights."""
     parts = []
     for place, weights in own:
         if coordinate in weights.coords and np.any(weights.to_numpy()):
-            table = weight_by(weights, coordinate).rename("share").reset_index()
-            parts.append(table.assign(method=place["method"]))
-    columns = [coordinate, "share", "method"]
+            parts.append(kernel_shares(weights, coordinate).assign(method=place["method"]))
+    columns = [coordinate, "n_kernels", "share", "frequency", "method"]
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
 
 
 def _by_width(dataset: str, own: Weights, facts: Facts) -> Chart | None:
-    table = _shares(own, "width").sort_values("width", kind="stable")
+    table = _shares([(place, _in_parts(weights)) for place, weights in own], "width")
     if table["width"].nunique() < 2:
         return None
-    if table["width"].nunique() > MOST_WIDTHS:  # random widths: twenty parts of equal numbers
-        parts = pd.cut(table["width"].rank(method="dense"), 20, labels=False)
-        table["width"] = table.groupby(parts)["width"].transform("median")
-        table = table.groupby(["method", "width"])[["share"]].sum().reset_index()
 
     def draw() -> Figure:
-        figure, axes = new_figure()
-        (ax,) = axes.flat
-        for method, some in table.groupby("method", sort=False):
-            look = facts.looks[str(method)]
-            ax.plot(some["width"], some["share"], color=look.colour, marker=look.marker,
-                    linestyle=look.line, label=str(method))  # fmt: skip
+        figure, axes = new_figure(2, height=3.6, shared=True)
+        for ax, column in zip(axes.flat, PANELS, strict=True):
+            for method, some in table.groupby("method", sort=False):
+                look = facts.looks[str(method)]
+                ax.plot(some["width"], some[column], color=look.colour, marker=look.marker,
+                        linestyle=look.line, label=str(method))  # fmt: skip
+            ax.set_ylabel(PANELS[column])
+        axes[1, 0].set_ylim(*WHOLE)
         logarithmic(ax, "x")
-        ax.set(xlabel="width of the kernel", ylabel="share of the weights")
+        ax.set_xlabel("width of the kernel")
         legend_below(figure)
         return figure
 
@@ -86,10 +89,21 @@ def _by_width(dataset: str, own: Weights, facts: Facts) -> Chart | None:
         f"widths-{slug(dataset)}",
         f"{dataset}: kernel weights by width",
         "Share of the kernel weights on kernels of each width, mean over the splits, at the "
-        "method's chosen setting.",
+        "method's chosen setting; and the share of the splits that select a kernel of the width.",
         table,
         draw,
     )
+
+
+def _in_parts(weights: xr.DataArray) -> xr.DataArray:
+    """Return weights with, of random widths, the median of twenty parts of equal numbers."""
+    if "width" not in weights.coords:
+        return weights
+    widths = pd.Series(weights["width"].to_numpy())
+    if widths.nunique() <= MOST_WIDTHS:
+        return weights
+    parts = pd.cut(widths.rank(method="dense"), N_PARTS, labels=False)
+    return weights.assign_coords(width=("kernel", widths.groupby(parts).transform("median")))
 
 
 def _by_name(
@@ -103,37 +117,43 @@ def _by_name(
     name, words = called
     largest = table.groupby(coordinate)["share"].max().nlargest(MOST_GROUPS).index
     table = table[table[coordinate].isin(largest)]
+    methods = list(dict.fromkeys(table["method"]))
     which = f"; the {len(largest)} of {n_groups} that weigh most with some method"
 
     def draw() -> Figure:
-        names = list(largest)
-        figure, axes = new_figure(height=0.8 + 0.19 * len(names))
-        (ax,) = axes.flat
-        methods = list(dict.fromkeys(table["method"]))
-        for place, method in enumerate(methods):
-            look = facts.looks[method]
-            some = table[table["method"] == method].set_index(coordinate)["share"]
-            offset = (place - 0.5 * (len(methods) - 1)) * 0.7 / max(len(methods), 1)
-            ax.plot(
-                [some.get(one, 0.0) for one in names], np.arange(len(names)) + offset,
-                color=look.colour, marker=look.marker, linestyle="none", label=method,
-            )  # fmt: skip
-        ax.set_yticks(range(len(names)), [_short(one) for one in names])
-        ax.set_ylim(len(names) - 0.4, -0.6)
-        ax.set_xlabel("share of the weights")
+        figure, axes = new_figure(1, 2, height=0.8 + 0.19 * len(largest), shared=True)
+        for ax, column in zip(axes.flat, PANELS, strict=True):
+            values = table.pivot(index=coordinate, columns="method", values=column)
+            _dots(ax, values.loc[largest, methods], facts)
+            ax.set_xlabel(PANELS[column].replace("share of ", "share of\n"))
+            ax.locator_params("x", nbins=3)
+        axes[0, 1].set_xlim(*WHOLE)
+        axes[0, 0].set_yticks(range(len(largest)), [_short(one) for one in largest])
+        axes[0, 0].set_ylim(len(largest) - 0.4, -0.6)
         legend_below(figure)
         return figure
 
+    chosen = "it" if coordinate == "kernel" else "a kernel of it"
     return Chart(
         f"{name}-{slug(dataset)}",
         f"{dataset}: kernel weights by {words}",
-        f"Share of the kernel weights on each {words}, mean over the splits"
-        f"{which if n_groups > len(largest) else ''}.",
+        f"Share of the kernel weights on each {words}, mean over the splits, and the share of the "
+        f"splits that select {chosen}{which if n_groups > len(largest) else ''}.",
         table,
         draw,
     )
 
 
-def _short(name: Any, most: int = 28) -> str:
+def _dots(ax: Axes, values: pd.DataFrame, facts: Facts) -> None:
+    """Draw a mark for each value (row) and method (column), the methods below each other."""
+    middle = 0.5 * (values.shape[1] - 1)
+    for place, method in enumerate(values.columns):
+        look = facts.looks[str(method)]
+        rows = np.arange(len(values)) + (place - middle) * 0.7 / values.shape[1]
+        ax.plot(values[method].fillna(0.0), rows, color=look.colour, marker=look.marker,
+                linestyle="none", label=str(method))  # fmt: skip
+
+
+def _short(name: Any, most: int = 24) -> str:
     text = str(name)
     return text if len(text) <= most else text[: most - 1] + "…"

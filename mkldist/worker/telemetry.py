@@ -1,29 +1,41 @@
-"""Provenance of a run: versions, BLAS, threads, machine, and fingerprints of its inputs."""
+"""Provenance of a run: versions, commit, BLAS, threads, machine, and fingerprints of its inputs."""
 
 from __future__ import annotations
 
 import os
 import platform
 import socket
+from contextlib import suppress
 from functools import cache
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 
+from mkldist.data.raw import physical_memory
+from mkldist.worker.checkout import source_commit
+
 PACKAGES = ("mkldist", "numpy", "scipy", "numba", "scikit-learn", "zarr", "xarray", "distributed")
+CPUINFO = Path("/proc/cpuinfo")
 
 
 @cache
 def environment() -> dict[str, Any]:
-    """Return versions and machine of this process, JSON-serialisable."""
+    """Return versions and machine of this process, JSON-serialisable.
+
+    ``commit`` is that of mkldist, empty where it does not run from a git checkout.
+    """
     from threadpoolctl import threadpool_info
 
     blas = [pool for pool in threadpool_info() if pool.get("user_api") == "blas"]
     return {
+        "commit": source_commit(),
         "python": platform.python_version(),
         "platform": platform.platform(),
         "machine": platform.machine(),
         "host": socket.gethostname(),
+        "processor": processor_name(),
         "processors": os.cpu_count() or 0,
+        "memory_bytes": physical_memory(),
         "versions": {name: version for name in PACKAGES if (version := _version(name))},
         "blas": sorted(
             {f"{pool.get('internal_api')} {pool.get('version')}".strip() for pool in blas}
@@ -52,6 +64,22 @@ def provenance(*, seed: int, data: str, bank: str, split: str, threads: int) -> 
         "blas_threads": threads,
         "pid": os.getpid(),
     }
+
+
+def processor_name(cpuinfo: Path = CPUINFO) -> str:
+    """Return the model of the processor; elsewhere than on Linux, what Python knows of it.
+
+    Parameters
+    ----------
+    cpuinfo : Path
+        The file in which Linux describes its processors.
+    """
+    with suppress(OSError):
+        for line in cpuinfo.read_text(encoding="utf-8").splitlines():
+            key, _, value = line.partition(":")
+            if key.strip() == "model name":
+                return value.strip()
+    return platform.processor()
 
 
 def _version(name: str) -> str:

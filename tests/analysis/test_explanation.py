@@ -14,8 +14,8 @@ from mkldist.analysis.explanation import (
     groupings_of,
     largest_kernels,
     stability_of_choice,
-    weight_shares,
 )
+from mkldist.analysis.kernel_selection import weight_shares
 from mkldist.analysis.stability import selection_stability
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
+import xarray as xr
 
 from mkldist.analysis.kernel_selection import (
     is_selected,
+    kernel_shares,
+    selection_frequency,
     selection_table,
-    weight_by,
     weights_at_best,
 )
 from mkldist.analysis.stability import selection_stability
@@ -43,9 +46,46 @@ def test_the_table_has_counts_and_stability(facts):
 
 def test_shares_by_a_coordinate_sum_to_one(facts):
     _, weights = weights_at_best(facts.tree)[0]
-    shares = weight_by(weights, "width")
-    assert shares.sum() == pytest.approx(1.0)
+    shares = kernel_shares(weights, "width").set_index("width")
+    assert shares["share"].sum() == pytest.approx(1.0)
     assert shares.index.tolist() == sorted(np.unique(weights["width"].to_numpy()))
     kernel = weights["width"].to_numpy() == shares.index[0]
     own = weights.to_numpy() / weights.to_numpy().sum(axis=1, keepdims=True)
-    assert shares.iloc[0] == pytest.approx(own[:, kernel].sum(axis=1).mean())
+    assert shares["share"].iloc[0] == pytest.approx(own[:, kernel].sum(axis=1).mean())
+
+
+# Four splits by five kernels; the last has no width, the split without weights selects nothing.
+WEIGHTS = xr.DataArray(
+    [[2, 0, 2, 0, 4], [0, 1, 0, 0, 0], [5e-4, 0, 0.9995, 0, 0], [0, 0, 0, 0, 0]],
+    {
+        "width": ("kernel", [1.0, 1.0, 2.0, 3.0, np.nan]),
+        "features": ("kernel", np.array(["a", "b", "a", "b", ""], object)),
+        "kernel": list("pqrst"),
+    },
+    ("split", "kernel"),
+)
+
+
+@pytest.mark.parametrize(
+    ("by", "values", "n_kernels", "share", "frequency"),
+    [
+        ("kernel", list("pqrst"), [1] * 5, [0.250500, 1.0, 1.2495, 0.0, 0.5], [1, 1, 2, 0, 1]),
+        ("width", [1.0, 2.0, 3.0], [2, 1, 1], [1.250500, 1.2495, 0.0], [2, 2, 0]),
+        ("features", ["a", "b"], [2, 2], [1.5, 1.0], [2, 1]),
+    ],
+)
+def test_a_group_is_selected_where_one_of_its_kernels_is(by, values, n_kernels, share, frequency):
+    table = kernel_shares(WEIGHTS, by)
+    assert table[by].tolist() == values
+    assert table["n_kernels"].tolist() == n_kernels
+    assert table["share"].to_numpy() == pytest.approx(np.array(share) / 4)
+    assert table["frequency"].to_numpy() == pytest.approx(np.array(frequency) / 4)
+
+
+def test_frequencies_of_a_tree_are_those_of_each_method(facts):
+    table = selection_frequency(facts.tree)
+    for place, weights in weights_at_best(facts.tree):
+        own = table[table["method"] == place["method"]].set_index("kernel")["frequency"]
+        chosen = pd.Series(is_selected(weights).mean(axis=0), weights["kernel"].to_numpy())
+        pd.testing.assert_series_equal(own, chosen.sort_index(), check_names=False)
+    assert selection_frequency(facts.tree, "no such coordinate").empty

@@ -9,12 +9,14 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from mkldist.analysis.kernel_numbers import compare_active_kernels
 from mkldist.analysis.over_data_sets import (
     friedman,
     holm,
     pairwise_wilcoxon,
     signed_rank_posterior,
 )
+from mkldist.errors import InputError
 
 # Areas under the curve of C4.5 without tuning, with m, with cf, and with both tuned.
 DEMSAR = pd.DataFrame(
@@ -125,3 +127,11 @@ def test_equal_scores_do_not_differ():
     assert test.statistic == 0.0
     assert test.p_value == 1.0
     assert (pairwise_wilcoxon(equal)["p_value"] == 1.0).all()
+
+
+@pytest.mark.parametrize("test", [friedman, pairwise_wilcoxon, compare_active_kernels])
+def test_splits_of_one_data_set_are_no_data_sets(test):
+    splits = DEMSAR.rename_axis(index="split")
+    with pytest.raises(InputError, match="training parts of splits overlap") as refused:
+        test(splits)
+    assert "corrected_t_test" in str(refused.value)

@@ -13,6 +13,7 @@ from mkldist.analysis.resampling import (
     corrected_interval,
     corrected_t_test,
     correlated_posterior,
+    known_interval,
 )
 
 HALVES = Overlap(50, 50)
@@ -82,3 +83,13 @@ def test_what_cannot_be_told_is_refused():
         corrected_t_test(np.array([1.0]), HALVES)
     with pytest.raises(ValueError, match="found rope = -1"):
         correlated_posterior(np.zeros(3), HALVES, -1)
+
+
+def test_an_interval_is_of_the_values_that_are_known():
+    values = np.array([0.1, np.nan, 0.4])
+    assert known_interval(values, HALVES) == corrected_interval(values[[0, 2]], HALVES)
+    one = known_interval(values[:2], HALVES)
+    assert one.mean == 0.1
+    assert math.isnan(one.low)
+    assert math.isnan(one.high)
+    assert math.isnan(known_interval(values[1:2], HALVES).mean)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import replace
 
@@ -64,3 +65,15 @@ def test_the_page_has_each_experiment_conclusion_and_number_outside(results):
 def test_the_same_results_give_the_same_page(results):
     pages = {reproduced(results, PUBLISHED, CONCLUSIONS) for _ in range(2)}
     assert len(pages) == 1
+
+
+def test_the_page_names_the_commit_and_the_machine(results):
+    one = results["made-up"]
+    tree = one.tree.copy()
+    facts = {"commit": "0a1b", "processor": "Example 9000", "processors": 2, "python": "3.12.1",
+             "platform": "Linux-6", "machine": "x86_64",
+             "versions": {"mkldist": "0.1.0"}}  # fmt: skip
+    tree.attrs["provenance"] = json.dumps(facts)
+    page = reproduced({"made-up": replace(one, tree=tree)}, PUBLISHED, CONCLUSIONS)
+    said = "mkldist 0.1.0; commit 0a1b; Python 3.12.1; 2 processors, Linux x86_64, Example 9000."
+    assert said in page

@@ -12,6 +12,7 @@ from mkldist.report.tables import (
     certificates_table,
     chosen_table,
     failures_table,
+    p_value,
     pairs_table,
     results_table,
     stability_table,
@@ -55,6 +56,14 @@ def test_pairs_are_those_of_the_comparison(facts):
     table = pairs_table(facts.pairs)
     assert len(table.rows) == len(facts.pairs) == 6
     assert table.rows[0][2].key == pytest.approx(facts.pairs["difference"].iloc[0])
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(0.0, "< 0.001"), (9e-4, "< 0.001"), (0.0014, "0.001"), (1.0, "1.000")]
+)
+def test_small_p_values_are_not_shown_as_zero(value, text):
+    assert p_value(value) == Cell(text, value)
+    assert p_value(float("nan")).key is None
 
 
 def test_stability_has_a_row_a_method(finished):

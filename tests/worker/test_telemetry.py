@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import socket
 import sys
 
 import numba
 import numpy as np
+import psutil
 import scipy
 
-from mkldist.worker.telemetry import environment, provenance
+from mkldist.worker.telemetry import environment, processor_name, provenance
 
 
 def test_provenance_names_versions_and_inputs():
@@ -25,8 +27,16 @@ def test_provenance_names_versions_and_inputs():
     fingerprints = facts["data_fingerprint"], facts["bank"], facts["split_fingerprint"]
     assert fingerprints == ("d", "b", "s")
     assert facts["blas"]
+    assert facts["memory_bytes"] == psutil.virtual_memory().total
 
 
 def test_the_inputs_of_one_run_do_not_reach_the_next():
     provenance(seed=3, data="d", bank="b", split="s", threads=1)
     assert not environment().keys() & {"seed", "bank", "pid"}
+
+
+def test_the_processor_is_named_by_its_model(tmp_path):
+    cpuinfo = tmp_path / "cpuinfo"
+    cpuinfo.write_text("processor\t: 0\nmodel name\t: Example 9000 @ 3 GHz: fast\n\nprocessor: 1\n")
+    assert processor_name(cpuinfo) == "Example 9000 @ 3 GHz: fast"
+    assert processor_name(tmp_path / "absent") == platform.processor()

@@ -1,0 +1,124 @@
+"""The optimism of selected settings: a table, and a figure for each data set."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from mkldist.analysis.nested_validation import selection_optimism
+from mkldist.analysis.paired_losses import is_error
+from mkldist.report.charts import Chart, legend_below, new_figure
+from mkldist.report.facts import Facts, records
+from mkldist.report.loss_figures import MOST, label, slug
+from mkldist.report.tables import Cell, Table, identity_of, interval, number
+from mkldist.results.rows import method_nodes
+from mkldist.results.schema import RUNGS
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+
+RULES = {"best": "least loss", "sparsest": "sparsest within 1 s.e."}
+LOSSES: dict[str, tuple[str, str, Literal["none", "full"]]] = {
+    "validation": ("selected setting, inner folds", "o", "none"),
+    "test": ("selected setting, test part", "o", "full"),
+    "least_test": ("least of all settings, test part", "|", "full"),
+}
+"""Columns that a figure draws: label, marker, and how it is filled."""
+
+
+def optimism_of(facts: Facts) -> pd.DataFrame:
+    """Return the table of :func:`selection_optimism`; empty where nothing was selected in splits.
+
+    A search by halving validates its settings at unequal resources, and has none either.
+    """
+    halved = any(RUNGS in node.attrs for node in method_nodes(facts.tree))
+    return pd.DataFrame() if halved or not facts.validated else selection_optimism(facts.tree)
+
+
+def optimism_table(optimism: pd.DataFrame) -> Table:
+    """Return a row for each method and rule: losses on inner folds and test parts."""
+    identity = identity_of(optimism["bank"]) if len(optimism) else []
+    cells, marks = [], []
+    for row in records(optimism):
+        percent = is_error(row["loss"])
+        factor = 100.0 if percent else 1.0
+        form = "{:.2f}" if percent else "{:.4g}"
+        unit = " %" * percent
+        cells.append(
+            [
+                *(Cell(str(row[name])) for name in identity),
+                Cell(RULES[row["rule"]]),
+                number(row["n_settings"], "{:.0f}"),
+                number(factor * row["validation"], form + unit),
+                number(factor * row["test"], form + unit),
+                _optimism(row, factor, form),
+                number(factor * row["least_test"], form + unit),
+                number(row["active_kernels"], "{:.1f}"),
+            ]
+        )
+        marks.append(bool(row["low"] > 0.0 or row["high"] < 0.0))
+    headings = (*identity, "rule", "settings", "inner folds", "test part", "optimism (95 %)",
+                "least test loss", "kernels")  # fmt: skip
+    numeric = (*(False,) * (len(identity) + 1), *(True,) * 6)
+    return Table("optimism", headings, numeric, cells, marks)
+
+
+def _optimism(row: dict[str, Any], factor: float, form: str) -> Cell:
+    optimism, low, high = (factor * row[name] for name in ("optimism", "low", "high"))
+    return interval(optimism, low, high, form)
+
+
+def optimism_charts(optimism: pd.DataFrame, facts: Facts) -> list[Chart]:
+    """Return the losses of each method's settings of least validation loss, by data set."""
+    if optimism.empty:
+        return []
+    best = optimism[optimism["rule"] == "best"]
+    tables = [table for _, table in best.groupby("dataset", sort=False)]
+    return [_chart(table, facts) for table in tables[:MOST]]
+
+
+def _handles() -> list[Line2D]:
+    """Return what the legend shows, in the colour of text: each method has a colour of its own."""
+    import matplotlib as mpl
+    from matplotlib.lines import Line2D
+
+    ink = mpl.rcParams["text.color"]
+    return [
+        Line2D([], [], color=ink, marker=marker, fillstyle=fill, linestyle="none", label=said)
+        for said, marker, fill in LOSSES.values()
+    ]
+
+
+def _chart(table: pd.DataFrame, facts: Facts) -> Chart:
+    dataset, loss = str(table["dataset"].iloc[0]), str(table["loss"].iloc[0])
+    names = table["method"]
+    if facts.several_banks:
+        names = names + " (" + table["bank"] + ")"
+
+    def draw() -> Figure:
+        figure, axes = new_figure(height=0.9 + 0.2 * len(table))
+        (ax,) = axes.flat
+        for place, row in enumerate(records(table)):
+            colour = facts.looks[row["method"]].colour
+            ax.plot([row["validation"], row["test"]], [place, place], color=colour, zorder=1)
+            for column, (_, marker, fill) in LOSSES.items():
+                ax.plot(row[column], place, marker=marker, fillstyle=fill, color=colour,
+                        linestyle="none", markersize=5)  # fmt: skip
+        ax.set_yticks(np.arange(len(table)), names)
+        ax.set_ylim(len(table) - 0.4, -0.6)
+        ax.set_xlabel(label(loss))
+        legend_below(figure, _handles(), most=1)
+        return figure
+
+    return Chart(
+        f"optimism-{slug(dataset)}",
+        f"{dataset}: selected settings on inner folds and test parts",
+        "Means over the splits of the loss of the settings selected on the inner folds. The bar "
+        "from inner folds to test part is their optimism. The tick is the least loss of all "
+        "settings on the test part, which a selection there would report.",
+        table.assign(method=names).drop(columns="bank"),
+        draw,
+    )
