@@ -120,7 +120,7 @@ def test_conclusions_are_of_the_methods_and_settings_of_their_sweep(one):
 
 def test_every_sweep_of_a_paper_has_numbers_or_conclusions():
     named = {file.stem for file in PUBLISHED} | {one.experiment for one in CONCLUSIONS}
-    assert {*SWEEPS} <= named
+    assert {*SWEEPS} - named == {"lapmkl_fig3c"}  # a picture that compares graphs, not methods
 
 
 def test_wins_are_as_many_as_the_papers_count():
@@ -134,10 +134,10 @@ def test_wins_are_as_many_as_the_papers_count():
         assert sum(better) == wins
     table4 = _errors("lapmkl_table4")
     best = [
-        min(("primalmkl", "lapsvm", "glks", "lapmkl"), key=lambda m, d=d: table4[d, m])
+        min(("primalmkl", "lapsvm_single", "glks", "lapmkl"), key=lambda m, d=d: table4[d, m])
         for d in dict.fromkeys(d for d, _ in table4)
     ]
-    assert (best.count("lapmkl"), best.count("lapsvm")) == (8, 6)
+    assert (best.count("lapmkl"), best.count("lapsvm_single")) == (8, 6)
     table3 = _errors("lapmkl_table3")
     pairs = dict.fromkeys(d for d, _ in table3)
     assert sum(table3[d, "lapmkl"] < table3[d, "glks"] for d in pairs) == 9
