@@ -92,8 +92,9 @@ def run_small(
     return open_results(folder / name)
 
 
-def test_all_methods_are_in_the_sweep_of_all_methods():
-    spec = load_sweep(FOLDER / "wdbc_all_methods.toml")
+@pytest.mark.parametrize("name", ["comparison_all_methods", "wdbc_all_methods"])
+def test_all_methods_are_in_the_sweeps_of_all_methods(name):
+    spec = load_sweep(FOLDER / f"{name}.toml")
     wanted = {name for name, method in METHODS.items() if not method.needs_laplacian}
     assert {method.name for method in spec.methods} == wanted
 

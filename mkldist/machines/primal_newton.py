@@ -150,6 +150,25 @@ class PrimalMachine:
             z = exact if self.gap(exact) < self.gap(z) else z
         return z
 
+    def step(self, K: Floats, z: PrimalPoint) -> PrimalPoint:
+        """Return z after one step of the inner solver, along its first direction.
+
+        Parameters
+        ----------
+        K : (n, n) float64
+            Gram matrix.
+        z : PrimalPoint
+            A point of this Gram matrix, whose bias is optimal.
+        """
+        if self._inner == "pcg":
+            self._counters.cg_steps += 1
+            return self._moved(K, z, Direction(-z.s, -z.Ks, 0.0))
+        self._counters.newton_steps += 1
+        if self._inner == "truncated-newton":
+            return self._moved(K, z, self._newton_pcg(K, z))
+        q, q_b = self._newton_direction(K, z, self.loss.active(z.r))
+        return self._moved(K, z, Direction(q, K @ q, q_b))
+
     def gap(self, z: PrimalPoint) -> float:
         """Return ``F - dual`` at `z`, whose bias is optimal."""
         return max(float(z.s @ z.Ks), 0.0) / (2.0 * self.lam)

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from mkldist.counted import counted
 from mkldist.data.dataset import Dataset
 from mkldist.errors import SpecError, nearest
 from mkldist.methods.registry import METHODS, methods_for
+from mkldist.planning.facts import BankFacts
 from mkldist.solvers.parameters import MethodGrid
 from mkldist.solvers.refusals import ProblemFacts, Refusal, one_of
 from mkldist.solvers.solver_params import SolverParams
@@ -116,6 +118,35 @@ def check_banks(spec: SweepSpec) -> None:
                 f"a method without banks, or one whose banks hold {bank.label!r}",
                 "Remove it, or add it to the banks of a method",
             )
+
+
+def check_kernel_numbers(
+    grids: Mapping[str, MethodGrid], banks: Mapping[tuple[str, str], BankFacts]
+) -> None:
+    """Refuse the number of a kernel that a bank does not have.
+
+    Parameters
+    ----------
+    grids : mapping of str to MethodGrid
+        All settings of the sweep's methods by their keys.
+    banks : mapping of (str, str) to BankFacts
+        Facts by data set and bank label.
+
+    Raises
+    ------
+    mkldist.errors.SpecError
+        Naming the first method with such a number, and the bank.
+    """
+    for key, grid in grids.items():
+        highest = max((point.chosen_kernel or 0 for point in grid.points), default=0)
+        for (dataset, bank), facts in banks.items():
+            if highest >= facts.n_kernels:
+                raise SpecError(
+                    f"methods.{key}.kernel",
+                    f"{highest}",
+                    f"a number from 0 to {facts.n_kernels - 1}: bank {bank!r} of data set "
+                    f"{dataset!r} has {counted(facts.n_kernels, 'kernel')}",
+                )
 
 
 def check_labels(grids: Mapping[str, MethodGrid], dataset: Dataset) -> None:

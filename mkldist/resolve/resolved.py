@@ -31,6 +31,7 @@ from mkldist.resolve.graph_check import check_graph
 from mkldist.resolve.method_check import (
     check_banks,
     check_graph_has_use,
+    check_kernel_numbers,
     check_labels,
     check_method,
     check_sharing_has_use,
@@ -164,6 +165,7 @@ def resolve(
                 if of_texts is not None and dataset.texts is not None:
                     check_custom(of_texts, dataset.texts.values[splits[0].known])
                 banks[place] = BankFacts(len(kernels[place]), kernels[place].fingerprint)
+    check_kernel_numbers(grids, banks)
     check_sharing_has_use(spec.methods, [dataset for dataset, _ in datasets.values()])
     return Resolved(datasets, facts, banks, grids, kernels)
 

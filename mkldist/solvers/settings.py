@@ -8,6 +8,8 @@ again.  All three are JSON, which has no infinity.  This module says what infini
 * :func:`plain_settings` leaves such a parameter out;
 * a parameter that is left out is infinite: a worker gets its default, and :func:`setting` reads
   it back.
+
+A parameter whose default is None, which stands for "not used", is left out in the same way.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from mkldist.solvers.solver_params import SolverParams
 
 
 def plain_settings(params: SolverParams) -> dict[str, Any]:
-    """Return the parameters of a run as JSON values, without those at infinity.
+    """Return the parameters of a run as JSON values, without those at infinity or None.
 
     Examples
     --------
@@ -28,7 +30,7 @@ def plain_settings(params: SolverParams) -> dict[str, Any]:
     {'tol': 0.1, 'max_iter': 500, 'trace': False}
     """
     values = params.model_dump(mode="json")
-    return {name: value for name, value in values.items() if value != math.inf}
+    return {name: value for name, value in values.items() if value not in (math.inf, None)}
 
 
 def setting(settings: Mapping[str, Any], name: str) -> Any:

@@ -72,6 +72,11 @@ class SolverParams(BaseModel):
         return 0
 
     @property
+    def chosen_kernel(self) -> int | None:
+        """Number of the one kernel that the user chose, from 0; None if none was chosen."""
+        return None
+
+    @property
     def gives_log_odds(self) -> bool:
         """True if the decision function of two classes is the logarithm of the odds of +1."""
         return False

@@ -30,7 +30,6 @@ from tests.methods.references.recorded import (
 )
 
 CASES = all_cases()
-TOL = 1e-8
 SAMPLE = 12  # recorded optima that are computed anew in every session
 SEED = date.today().toordinal()  # of the sample: another one every day
 AGREEMENT = 1e-6  # of two conic solutions, on different machines
@@ -111,13 +110,13 @@ def test_every_recorded_optimum_is_what_the_independent_solver_says(case):
 def test_objective_is_the_independent_optimum(case, make):
     point = point_of(case, make)
     instance, y, params = point.instance, point.y, point.params
-    solution = solve(case, instance.grams, y, tol=TOL, trace=True, **params)
+    solution = solve(case, instance.grams, y, tol=case.tol, trace=True, **params)
     expected = optimum(case, point)
     assert solution.stop_reason is StopReason.CONVERGED
     if case.relaxed:
-        assert solution.gap <= TOL or solution.stationarity <= TOL
+        assert solution.gap <= case.tol or solution.stationarity <= case.tol
     else:
-        assert solution.gap <= TOL
+        assert solution.gap <= case.tol
         assert solution.objective == pytest.approx(expected, rel=case.accuracy)
         assert solution.dual_objective == pytest.approx(expected, rel=case.accuracy)
     # The certificate belongs to the predictor that is returned.
@@ -144,9 +143,9 @@ def test_order_of_samples_and_kernels_does_not_matter(case):
     if case.folds:
         rows = np.arange(len(y))
     shuffled = instance.grams[kernels][:, rows][:, :, rows]
-    plain = solve(case, instance.grams, y, tol=TOL, **params)
-    moved = solve(case, shuffled, y[rows], kernels, tol=TOL, **params)
-    assert moved.objective == pytest.approx(plain.objective, rel=10 * TOL)
+    plain = solve(case, instance.grams, y, tol=case.tol, **params)
+    moved = solve(case, shuffled, y[rows], kernels, tol=case.tol, **params)
+    assert moved.objective == pytest.approx(plain.objective, rel=10 * case.tol)
     weights = plain.kernel_weights[kernels]
     np.testing.assert_allclose(moved.kernel_weights, weights, atol=1e-3 * weights.max())
 

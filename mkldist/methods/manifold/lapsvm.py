@@ -1,12 +1,13 @@
-"""Laplacian support vector machine in the primal, on the mean of all kernels.
+"""Laplacian support vector machine in the primal, on the mean of all kernels or on one of them.
 
 Minimises over coefficients alpha, on all n points, and bias b (Melacci & Belkin 2011)
 
     F = 1/2 { gamma_a alpha'K alpha + gamma_i alpha'K L K alpha
               + sum over labelled i of max(0, 1 - y_i ((K alpha)_i + b))^2 },
 
-K = 1/M sum_m K_m; with one kernel it is the plain machine.  Weights and losses are those of the
-paper's primal problem.  The paper's intrinsic norm acts on ``K alpha + b 1``, here it acts on
+K = 1/M sum_m K_m, or K_m alone where the parameter ``kernel`` is m: several m are a list of
+settings, of which cross-validation selects one.  Weights and losses are those of the paper's primal
+problem.  The paper's intrinsic norm acts on ``K alpha + b 1``, here it acts on
 ``K alpha``, which is the same where ``L 1 = 0``.
 
 ``newton`` computes the deformed kernel Kd of :mod:`.deformed` once, at the cost of factors of n x n
@@ -36,6 +37,7 @@ from pydantic import Field
 
 from mkldist.arrays import Floats
 from mkldist.counters import Counters
+from mkldist.errors import SpecError
 from mkldist.gram.requests import Combine
 from mkldist.machines.primal_newton import PrimalMachine
 from mkldist.machines.squared_losses import SquaredLoss, squared_hinge
@@ -65,6 +67,14 @@ class LapSVMParams(ManifoldParams):
         "newton", description="how the machine is solved; pcg makes max_iter steps at most"
     )
     early_stop: bool = Field(False, description="pcg: end when the predicted classes settle")
+    kernel: int | None = Field(
+        None, ge=0, description="number of the one kernel, from 0; by default the mean of all"
+    )
+
+    @property
+    def chosen_kernel(self) -> int | None:
+        """Number of the kernel; None for the mean of all."""
+        return self.kernel
 
 
 def solve(problem: Problem, params: LapSVMParams) -> Steps:
@@ -87,7 +97,7 @@ def solve(problem: Problem, params: LapSVMParams) -> Steps:
         ``dual_variables`` is ``r * y`` on the labelled points; ``extra`` holds ``early_stopped``,
         1 if the predicted classes settled before the tolerance was met.
     """
-    weights = np.full(problem.n_kernels, 1.0 / problem.n_kernels)
+    weights = _weights(problem.n_kernels, params.kernel)
     K = yield Combine(weights)
     labelled = np.flatnonzero(problem.y)
     y = problem.y[labelled]
@@ -109,6 +119,18 @@ def solve(problem: Problem, params: LapSVMParams) -> Steps:
         trace=trace.arrays(),
         extra={"early_stopped": float(run.settled)},
     )
+
+
+def _weights(n_kernels: int, kernel: int | None) -> Floats:
+    """Return the weights (M,) of the mean of all kernels, or of one kernel alone."""
+    if kernel is None:
+        return np.full(n_kernels, 1.0 / n_kernels)
+    if kernel >= n_kernels:
+        raise SpecError(
+            "kernel", f"{kernel}", f"a number from 0 to {n_kernels - 1}: there are {n_kernels}"
+        )
+    weights: Floats = (np.arange(n_kernels) == kernel).astype(np.float64)
+    return weights
 
 
 @dataclass(frozen=True, eq=False)
@@ -305,7 +327,7 @@ METHOD = Method(
     solve=solve,
     params=LapSVMParams,
     title="Laplacian support vector machine in the primal",
-    problem="semi-supervised SVM on the mean kernel",
+    problem="semi-supervised SVM on the mean kernel or on one",
     loss="squared hinge",
     regularizer="gamma_a/2 ||f||^2 + gamma_i/2 f'L f",
     reference="Melacci & Belkin 2011, primal LapSVM by Newton's method and by PCG",

@@ -29,6 +29,7 @@ def memory_of_columns(size: ProblemSize, params: PrimalMKLParams) -> SolverMemor
     n, M = size.n_points, size.n_kernels
     plain = params.acceleration == "none" or params.norm > 1.0
     columns = min(M, max(COLUMNS, 2 * n) if plain else n)
+    columns = M if params.machine == "one-step" else columns
     return size.memory(vectors=VECTORS_PER_SOLVER + 2 * n * columns / M)
 
 

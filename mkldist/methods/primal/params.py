@@ -25,10 +25,12 @@ INNER_SHARE = 1e-2  # of tol: the error of q_m is of the order of the root of th
 class PrimalMKLParams(SolverParams):
     """Parameters of PrimalMKL."""
 
-    steers: ClassVar[tuple[str, ...]] = ("inner", "coupled", "acceleration")
+    steers: ClassVar[tuple[str, ...]] = ("inner", "coupled", "acceleration", "machine", "chi_2")
     effective_with: ClassVar[Effects] = {
         "epsilon": ("loss", ("epsilon-squared",)),
         "acceleration": ("norm", (1.0,)),
+        "machine": ("coupled", (False,)),
+        "chi_2": ("machine", ("one-step",)),
     }
 
     lam: float = Field(1.0, ge=1e-30, le=1e30, description="regularisation")
@@ -43,6 +45,17 @@ class PrimalMKLParams(SolverParams):
     )
     acceleration: Literal["working-set", "none"] = Field(
         "working-set", description="none: every iteration visits all kernels, as in the paper"
+    )
+    machine: Literal["minimum", "one-step"] = Field(
+        "minimum",
+        description="how far the machine is minimised between two weight steps; one-step: "
+        "Algorithm 1 as printed, which visits all kernels",
+    )
+    chi_2: float = Field(
+        0.0,
+        ge=0,
+        description="norm of the machine's gradient at which to stop, 0.1 in the paper; such a run "
+        "has converged only if its gap is at most tol",
     )
 
     @property

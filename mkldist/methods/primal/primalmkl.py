@@ -29,8 +29,8 @@ Two deviations from the paper.  First, the alternation as printed converges line
 small.  By default (``coupled``) the weight step therefore minimises the second-order model of J, in
 which alpha follows d, and a search along the step makes J descend (:mod:`.value_model`).
 ``coupled=False`` is the paper's step.  Second, Algorithm 1 takes one Newton step between two weight
-steps.  Here each machine is minimised, because a pass over the bank costs more than Newton steps
-and only a minimum has a certificate.
+steps.  Here each machine is minimised, because a pass over the bank costs more than Newton steps.
+With ``machine="one-step"`` the algorithm is as printed (:mod:`.one_step`).
 
 :func:`alternate` below is the algorithm, with all kernels in each iteration.  On the simplex and
 with many kernels, :mod:`.working_set_descent` runs the same two steps on a few kernels, unless
@@ -52,6 +52,7 @@ from mkldist.methods.primal.kernel_products import (
     quadratic_forms,
     weight_columns,
 )
+from mkldist.methods.primal.one_step import alternate_by_single_steps
 from mkldist.methods.primal.params import PrimalMKLParams, machine_of, signed_by_class
 from mkldist.methods.primal.steps import Iterate, d_step, z_step
 from mkldist.methods.primal.working_set_descent import solve_on_working_set
@@ -90,6 +91,8 @@ def solve(problem: Problem, params: PrimalMKLParams) -> Steps:
         ``objective`` is the least F met, ``dual_objective`` the greatest dual value;
         ``dual_variables`` is ``y * r`` for the squared hinge, else r.
     """
+    if params.machine == "one-step":
+        return (yield from alternate_by_single_steps(problem, params))
     plain = params.acceleration == "none" or params.norm > 1.0 or problem.n_kernels <= SMALL
     return (yield from (alternate if plain else solve_on_working_set)(problem, params))
 

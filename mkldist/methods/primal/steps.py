@@ -92,8 +92,12 @@ def d_step(
     else:
         F = alternating_objective(columns.G, columns.q, machine.lam, machine.loss, now.z.b)
         x = nesterov(F, weights, columns.x, chi=min(CHI_1, params.tol))
-    d = columns.weights(x)
-    length = weights.length(d)  # rounding may have left d outside the set
+    return feasible_weights(weights, columns.weights(x))
+
+
+def feasible_weights(weights: WeightSet, d: Floats) -> Floats:
+    """Return weights (S,) that rounding may have left outside the set, within it."""
+    length = weights.length(d)
     feasible: Floats = d / length if weights.is_simplex or length > 1.0 else d
     return feasible
 

@@ -7,7 +7,8 @@ of the support vector machine is convex.  Every trial costs a machine but no ker
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import sqrt
 
 import numpy as np
 
@@ -18,6 +19,8 @@ from mkldist.optim.line_search import root_of_slope
 SvmAt = Callable[[Floats], SvmSolution]
 
 SLOPE_LEFT = 0.5  # of the first slope's size, at which a trial is good enough
+GOLDEN = 0.5 * (1.0 + sqrt(5.0))
+COARSE, FINEST = 1e-1, 1e-8  # shares of the segment to which golden section narrows it
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,3 +117,26 @@ class Segment:
 
         step = root_of_slope(slope_at, self.slope, 1.0, first=1.0, share=SLOPE_LEFT)
         return trial if trial.step == step else self.at(step)
+
+    def golden_section(self, end: Iterate) -> Iterate:
+        """Return the trial of least objective that golden section finds; the start if none is less.
+
+        This is the search in the toolbox of SimpleMKL's authors.  It takes values alone and no
+        slopes: two machines narrow the segment by a step, until a tenth of it is left.  Where no
+        trial is better than the start, the search goes on; the toolbox's next iteration does so.
+
+        Parameters
+        ----------
+        end : Iterate
+            The end of the segment, with its machine.
+        """
+        low, high = replace(self._start, step=0.0), replace(end, step=1.0)
+        best = min(low, high, key=self.objective)
+        while high.step - low.step > (COARSE if best.step > 0.0 else FINEST):
+            right = self.at(low.step + (high.step - low.step) / GOLDEN)
+            left = self.at(low.step + (right.step - low.step) / GOLDEN)
+            trials = [low, left, right, high]
+            best = min(trials, key=self.objective)
+            place = trials.index(best)
+            low, high = trials[max(place - 1, 0)], trials[min(place + 1, 3)]
+        return best

@@ -10,11 +10,14 @@ share d, J and q are sums over the classes.  Any alpha met is feasible in the du
 ``1'alpha - 1/2 max_m q_m`` bounds the optimum from below.
 
 Xu et al. 2008 call the method subgradient descent (SD).  ``curvature=False`` is the paper's
-algorithm, :func:`_plain`.  It stalls at kinks of J, where the machine is not unique.  The default
-is :mod:`.descent`; :mod:`.reduced_gradient` says what differs.
+algorithm, :func:`_plain`.  It stalls at kinks of J, where the machine is not unique.  The paper
+leaves the line search open; ``line_search="golden-section"`` is that of its authors' toolbox.  The
+default is :mod:`.descent`; :mod:`.reduced_gradient` says what differs.
 """
 
 from __future__ import annotations
+
+from typing import ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -28,16 +31,23 @@ from mkldist.methods.wrapper.reduced_gradient import ReducedGradientParams, stee
 from mkldist.methods.wrapper.segment import Iterate, Segment
 from mkldist.methods.wrapper.simplex_line import normalised
 from mkldist.solvers.base import Method, Problem, Steps, StopReason, reason_to_stop
+from mkldist.solvers.solver_params import Effects
 
 
 class SimpleMKLParams(ReducedGradientParams):
     """Parameters of SimpleMKL."""
+
+    steers: ClassVar[tuple[str, ...]] = ("line_search",)
+    effective_with: ClassVar[Effects] = {"line_search": ("curvature", (False,))}
 
     C: float = Field(
         100.0,
         gt=0,
         allow_inf_nan=False,
         description="weight of the loss: bound of the dual variables",
+    )
+    line_search: Literal["slope", "golden-section"] = Field(
+        "slope", description="root of the slope, or least value as in the authors' toolbox"
     )
 
 
@@ -76,6 +86,8 @@ def _plain(
     problem: Problem, params: SimpleMKLParams, svm_at: InnerSvm, bounds: WrapperBounds
 ) -> Steps:
     """Run Algorithm 1: drop kernels along the direction while J falls, then search the line."""
+    if params.line_search == "golden-section":
+        svm_at.sharpen()  # it compares values, which may differ by less than a machine's gap
     # Set d_m = 1/M, and compute J(d) by a machine on sum_m d_m K_m.
     d = np.full(problem.n_kernels, 1.0 / problem.n_kernels)
     at = Iterate.solved(d, (yield Combine(d)), svm_at)
@@ -103,7 +115,10 @@ def _plain(
             if not end.svm.objective < at.svm.objective or problem.clock.past(params.time_limit):
                 # Search the line along D for gamma in [0, gamma_max]: d <- d + gamma D.
                 segment = Segment(svm_at, at, end.d, end.K)
-                if segment.slope < 0.0:
+                if params.line_search == "golden-section":
+                    found = segment.golden_section(end)
+                    at, moved = found, moved or found.step > 0.0
+                elif segment.slope < 0.0:
                     at, moved = segment.search(), True
                 break
             # J falls: d <- d + gamma_max D, and kernel mu takes up what D_nu took.

@@ -10,7 +10,9 @@ from mkldist.errors import ConvergenceWarning, SpecError
 from mkldist.methods.registry import METHODS
 from mkldist.solvers.base import StopReason
 from mkldist.target import Target
+from tests.methods import instances
 from tests.methods.manifolds import EDGES, at_edge, grams_between, manifold, single_penalised_losses
+from tests.methods.references.manifold import heat_laplacian, primal_optimum, some_labels
 
 GAMMAS = {"gamma_a": 1e-2, "gamma_i": 0.05}
 SHAPES = pytest.mark.parametrize("name", ["moons", "circles"])
@@ -36,6 +38,33 @@ def test_gradient_of_the_stated_objective_vanishes(inner):
     slopes = [(F(at + step * unit) - F(at - step * unit)) / (2 * step) for unit in np.eye(41)]
     assert np.abs(slopes).max() < (1e-7 if inner == "newton" else 1e-4)
     assert solution.objective == pytest.approx(F(at), rel=1e-10)
+
+
+@pytest.mark.parametrize("inner", ["newton", "pcg"])
+def test_one_kernel_of_many_has_its_own_optimum(inner):
+    instance = instances.not_normalised()
+    y, L = some_labels(instance), heat_laplacian(instance.grams)
+    gammas = {"gamma_a": 1e-1, "gamma_i": 1e-2}
+    solution = mkldist.solve(
+        "lapsvm",
+        instance.grams,
+        y,
+        laplacian=L,
+        kernel=2,
+        inner=inner,
+        tol=1e-6,
+        max_iter=5000,
+        **gammas,
+    )
+    alone = primal_optimum(instance.grams[2:3], L, y, gammas, squared=False)
+    assert solution.objective == pytest.approx(alone, rel=2e-6)
+    np.testing.assert_array_equal(np.flatnonzero(solution.kernel_weights), [2])
+
+
+def test_a_kernel_that_is_not_there_is_refused():
+    shape = manifold("moons", n=40)
+    with pytest.raises(SpecError, match="kernel: found 99; expected a number from 0 to"):
+        solve("lapsvm", shape, kernel=99, **GAMMAS)
 
 
 @pytest.mark.parametrize("gammas", [(1e-1, 1e-2), (1.0, 0.0), (1e-2, 1.0)])

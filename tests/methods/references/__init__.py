@@ -22,6 +22,7 @@ from tests.methods.instances import Instance
 
 Params = dict[str, Any]
 
+TOL = 1e-8  # relative duality gap that the suite asks for
 UNITS = 5  # tried one after the other
 SMALLEST = 1e-9  # optimum, below which a unit would only magnify rounding
 
@@ -52,6 +53,8 @@ class Case:
         ``laplacian(grams)``: the graph Laplacian that the method is given.
     groups : callable, optional
         ``groups(n_kernels)``: the groups of kernels that the method is given.
+    tol : float
+        Relative duality gap that the case is asked for.
     accuracy : float
         Relative accuracy to which the optimum is held.
     extreme_accuracy : float
@@ -75,6 +78,7 @@ class Case:
     extremes: tuple[Params, ...] = ()
     laplacian: Callable[[np.ndarray], np.ndarray] | None = None
     groups: Callable[[int], np.ndarray] | None = None
+    tol: float = TOL
     accuracy: float = 1e-6
     extreme_accuracy: float = 1e-5
     folds: bool = False

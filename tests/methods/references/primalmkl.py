@@ -89,3 +89,19 @@ CASES = [
     for norm in (1.0, 1.5, 2.0)
     for lam in (1e-2, 1.0)
 ]
+
+PRINTED = {"coupled": False, "machine": "one-step"}
+CASES += [
+    Case(
+        "primalmkl",
+        primal_mkl_optimum,
+        primal_mkl_value,
+        lambda instance, inner=inner: (
+            {"loss": "squared-hinge", "lam": 1.0, "norm": 1.0, "inner": inner} | PRINTED
+        ),
+        label=f"printed-{inner}",
+        extremes=({"lam": 1e8},),  # the alternation takes thousands of steps where lam is small
+        tol=5e-7,
+    )
+    for inner in ("truncated-newton", "pcg")
+]

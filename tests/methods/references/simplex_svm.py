@@ -9,7 +9,7 @@ import cvxpy as cp
 import numpy as np
 
 from tests.methods.instances import Instance, solid_factors
-from tests.methods.references import Case, Params, decision, in_its_own_unit, with_C
+from tests.methods.references import TOL, Case, Params, decision, in_its_own_unit, with_C
 
 
 def simplex_optimum(instance: Instance, y: np.ndarray, params: Params) -> float:
@@ -56,5 +56,25 @@ EXTREMES = ({"C": 1e-8}, {"C": 1e8})
 CASES = [
     Case(name, simplex_optimum, svm_value, with_C, extremes=EXTREMES)
     for name in ("level", "simplemkl", "silp", "hessianmkl", "skm")
+]
+# As the papers print the algorithms.
+PRINTED: dict[str, Params] = {
+    "level": {"acceleration": "none", "near": 0.99, "stop": "point"},
+    "silp": {"acceleration": "none", "stop": "point"},
+    "simplemkl": {"curvature": False, "line_search": "golden-section"},
+}
+# Values of J, which golden section compares, have half the digits of its slopes.
+LEAST_TOL = {"simplemkl": 1e-7}
+CASES += [
+    Case(
+        name,
+        simplex_optimum,
+        svm_value,
+        lambda instance, printed=printed: with_C(instance) | printed,
+        label="printed",
+        extremes=EXTREMES,
+        tol=LEAST_TOL.get(name, TOL),
+    )
+    for name, printed in PRINTED.items()
 ]
 CASES.append(Case("uniform", uniform_optimum, svm_value, with_C, extremes=EXTREMES))

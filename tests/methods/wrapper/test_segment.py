@@ -63,3 +63,33 @@ def test_a_search_ends_near_the_minimum_of_the_line(first, size, full):
     ).fun
     start = objective(d)
     assert start - line.objective(found) >= 0.5 * (start - least)
+
+
+@pytest.mark.parametrize(("first", "size"), [(0.1, 1.0), (2.0, 60.0)])
+def test_golden_section_ends_within_a_tenth_of_the_minimum_by_two_machines_a_step(first, size):
+    line, d, d_end = segment(first, size)
+    solved = []
+    counting = Segment(
+        lambda K: solved.append(K) or machine(K),
+        line.at(0.0),
+        d_end,
+        combined(d_end),
+        PRICE,
+    )
+    found = counting.golden_section(line.at(1.0))
+    least = minimize_scalar(
+        lambda s: objective(d + s * (d_end - d)), bounds=(0, 1), method="bounded"
+    )
+    assert abs(found.step - least.x) <= 0.1
+    assert line.objective(found) <= min(objective(d), objective(d_end))
+    narrowed = 0.5 * (5**0.5 - 1)  # the least that a step takes off
+    assert len(solved) % 2 == 0
+    assert len(solved) <= 2 * np.ceil(np.log(0.1) / np.log(narrowed))
+
+
+def test_golden_section_stays_at_a_start_that_is_best():
+    d = np.full(7, 1.0 / 7.0)
+    start = Iterate.solved(d, combined(d), machine)
+    dear = Segment(machine, start, 2.0 * d, combined(2.0 * d), multiplier=1e3)
+    assert dear.slope > 0.0
+    assert dear.golden_section(dear.at(1.0)).step == 0.0

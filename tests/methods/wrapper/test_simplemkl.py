@@ -10,9 +10,12 @@ import numpy as np
 import pytest
 from sklearn.svm import SVC
 
+from mkldist.errors import SpecError
 from mkldist.gram.requests import Combine, Matvec
 from mkldist.methods.registry import METHODS
+from mkldist.solvers.parameters import expand
 from tests.methods import instances, plain_bank
+from tests.methods.references.recorded import optimum_of
 
 SIMPLEMKL = METHODS["simplemkl"]
 
@@ -71,3 +74,20 @@ def test_curvature_saves_iterations():
     assert plain.converged
     assert 2 * scaled.counters.outer_iterations < plain.counters.outer_iterations
     assert scaled.objective == pytest.approx(plain.objective, rel=2e-4)
+
+
+def test_golden_section_takes_a_kink_at_which_slopes_stall():
+    instance = instances.ill_conditioned()
+    by_slope, _ = run(instance, curvature=False, tol=1e-4)
+    by_value, _ = run(instance, curvature=False, tol=1e-4, line_search="golden-section")
+    assert not by_slope.converged
+    assert by_value.converged
+    assert by_value.objective == pytest.approx(
+        optimum_of("simplemkl", instances.ill_conditioned), rel=1e-4
+    )
+
+
+def test_golden_section_is_of_the_plain_algorithm():
+    grid = {"C": 1.0, "line_search": "golden-section"}
+    with pytest.raises(SpecError, match="curvature = false"):
+        expand(SIMPLEMKL, "methods.simplemkl", grid, None)
