@@ -184,6 +184,7 @@ def cluster_options(function: Command) -> Command:
             help="Worker processes.  [default: one per processor]",
         ),
         click.option(
+            "-o",
             "--output",
             type=click.Path(path_type=Path),
             help="Folder of the results.  [default: results/NAME]",
