@@ -34,6 +34,7 @@ from mkldist.run.fork_server import process_beside
 from mkldist.run.kept_sweep import FROM_FILES, KeptSweep
 from mkldist.run.places import banks_root, output_path
 from mkldist.run.progress import Counts, Progress, make_progress
+from mkldist.run.scratch import remove_abandoned
 from mkldist.run.search_notes import round_note
 from mkldist.run.small_work import MANY_RUNS, is_small, n_settings
 from mkldist.run.sweep_setup import batch_settings, sweep_rounds
@@ -135,6 +136,7 @@ def run_sweep(
     KeyboardInterrupt
         After the cluster is closed; it says how many runs are recorded and how to resume.
     """
+    remove_abandoned()
     asked, path = connect_options or ConnectOptions(), output_path(spec, output)
     options = asked.of_execution(spec.execution)
     # Workers' imports take seconds, so they begin while this process plans, unless the sweep may be
