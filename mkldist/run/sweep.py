@@ -25,6 +25,7 @@ from mkldist.results.output import OutputFolder, claimed
 from mkldist.results.records import RecordStore
 from mkldist.results.state import RunState
 from mkldist.results.tree import prepare
+from mkldist.results.work_note import remove_work_note
 from mkldist.results.writer import TreeWriter
 from mkldist.run.bank_refs import bank_refs
 from mkldist.run.cluster import ConnectOptions
@@ -230,6 +231,7 @@ class _Sweep:
             for run_id in undrawable_runs(self.plan, self.store):
                 self.store.remove(run_id)
             self.store.remove_temporaries()
+            remove_work_note(self.folder.path)  # of a process that was killed
             self.rounds.replay(self.store)
         recorded = self._prepare()
         self.known = frozenset(self.store.ids())
