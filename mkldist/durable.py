@@ -154,14 +154,17 @@ def remove_temporaries(folder: Path) -> int:
 
 
 def is_alive(pid: int) -> bool:
-    """Return True if a process of this machine has the given id."""
+    """Return True if a process of this machine has the given id and has not ended.
+
+    Where nobody waits for killed processes, as in a container, their ids stay; they have ended.
+    """
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
     except PermissionError:
-        return True  # it belongs to another user
-    return True
+        pass  # it belongs to another user
+    return not _has_ended(pid)
 
 
 def output_error(where: str, error: OSError) -> OutputError:
@@ -276,6 +279,15 @@ def _flush(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _has_ended(pid: int) -> bool:
+    """Return True for a process that has ended, of which only the exit code is left."""
+    try:
+        # The state follows the name, which is in brackets and may hold any character.
+        return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b") ")[2][:1] == b"Z"
+    except OSError:
+        return False
 
 
 def _is_abandoned(path: Path) -> bool:

@@ -172,6 +172,15 @@ def test_a_process_is_alive_until_it_ends():
     assert is_alive(1)
 
 
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="no states of processes here")
+def test_a_killed_process_that_nobody_waits_for_has_ended():
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
+        child.kill()
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+        os.kill(child.pid, 0)  # its id is still there
+        assert not is_alive(child.pid)
+
+
 @pytest.mark.parametrize(
     ("code", "found", "remedy"),
     [

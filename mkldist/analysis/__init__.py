@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from mkldist.analysis.paired_points import mcnemar
     from mkldist.analysis.pooled_points import mcnemar_points
     from mkldist.analysis.power_law import fit_power_law
+    from mkldist.analysis.repeated_runs import agreement
     from mkldist.analysis.resampling import (
         Overlap,
         corrected_interval,
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "Overlap": "mkldist.analysis.resampling",
     "active_kernels": "mkldist.analysis.kernel_numbers",
+    "agreement": "mkldist.analysis.repeated_runs",
     "choose_setting": "mkldist.analysis.selection_rules",
     "compare_active_kernels": "mkldist.analysis.kernel_numbers",
     "compare_methods": "mkldist.analysis.comparison",
@@ -82,6 +84,7 @@ _MODULES = {
 __all__ = [
     "Overlap",
     "active_kernels",
+    "agreement",
     "choose_setting",
     "compare_active_kernels",
     "compare_methods",

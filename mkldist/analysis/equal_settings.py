@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mkldist.analysis.pairing import Pair
-from mkldist.arrays import Array
+from mkldist.arrays import Array, Bools, Floats
 from mkldist.methods.registry import METHODS
 from mkldist.results.rows import hyperparameters
 from mkldist.results.schema import SPLIT, STATE
@@ -81,20 +81,40 @@ def at_equal_settings(pair: Pair) -> EqualSettings | None:
 
     states = values(STATE.name)
     done = (states[0] == RunState.COMPLETE.value) & (states[1] == RunState.COMPLETE.value)
-    objectives, bounds = values("objective"), values("dual_objective")
-    size = np.maximum(np.abs(objectives[0]), np.abs(objectives[1]))
-    apart = np.abs(objectives[0] - objectives[1]) / np.where(size > 0.0, size, 1.0)
+    apart, disjoint = certificates_apart(values("objective"), values("dual_objective"))
     known = done & ~np.isnan(apart)
     if not known.any():
         return None
-    slack = ROUNDING * size
-    disjoint = (bounds[0] > objectives[1] + slack) | (bounds[1] > objectives[0] + slack)
     seconds = values("seconds")
     timed = known & (seconds[1] > 0.0)
     ratio = float(np.median(seconds[0][timed] / seconds[1][timed])) if timed.any() else math.nan
     return EqualSettings(
         int(known.sum()), float(apart[known].max()), int(disjoint[known].sum()), ratio
     )
+
+
+def certificates_apart(
+    objectives: tuple[Floats, Floats], bounds: tuple[Floats, Floats]
+) -> tuple[Floats, Bools]:
+    """Compare the certificates of two results for the same problems.
+
+    Parameters
+    ----------
+    objectives, bounds : pair of (n,) float64
+        Objectives and lower bounds of both results.
+
+    Returns
+    -------
+    apart : (n,) float64
+        Differences of the objectives, divided by the larger one; NaN where one is unknown.
+    disjoint : (n,) bool
+        True where the intervals from lower bound to objective have no point in common.
+    """
+    size = np.maximum(np.abs(objectives[0]), np.abs(objectives[1]))
+    apart = np.abs(objectives[0] - objectives[1]) / np.where(size > 0.0, size, 1.0)
+    slack = ROUNDING * size
+    disjoint = (bounds[0] > objectives[1] + slack) | (bounds[1] > objectives[0] + slack)
+    return apart, disjoint
 
 
 def _solve_the_same(first: xr.DataTree, second: xr.DataTree) -> bool:

@@ -25,6 +25,7 @@ COMMANDS = {
     "show": "mkldist.cli.show",
     "bank": "mkldist.cli.bank",
     "verify": "mkldist.cli.verify",
+    "rerun": "mkldist.cli.rerun",
     "clean": "mkldist.cli.clean",
     "doctor": "mkldist.cli.doctor",
 }
@@ -38,6 +39,7 @@ MEANT = {
     **dict.fromkeys(("interpret", "importance", "why"), "explain"),
     **dict.fromkeys(("rm", "remove", "delete", "purge", "clear"), "clean"),
     **dict.fromkeys(("fsck", "scrub", "repair"), "verify"),
+    **dict.fromkeys(("reproduce", "repeat", "replay"), "rerun"),
     **dict.fromkeys(("new", "create", "setup", "start-project"), "init"),
     **dict.fromkeys(("save", "convert", "csv", "to-csv"), "export"),
     **dict.fromkeys(("scaling", "time", "timing", "benchmark"), "scale"),

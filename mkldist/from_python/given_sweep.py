@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +14,7 @@ from mkldist.data.given_files import SUFFIX, GivenData
 from mkldist.errors import SpecError, nearest
 from mkldist.in_memory.given_kernels import plain
 from mkldist.results.output import OutputFolder
-from mkldist.run.kept_sweep import FROM_FILES, KeptSweep, file_name
+from mkldist.run.kept_sweep import FROM_FILES, KeptSweep, file_name, make_absolute
 from mkldist.run.places import output_path, sweep_file_of
 from mkldist.spec.load import document_of, load_sweep, naming
 from mkldist.spec.model import SweepSpec
@@ -22,7 +22,6 @@ from mkldist.spec.overrides import apply_override
 from mkldist.spec.values import spelled, toml_text
 
 SOURCES = ("source", "file", "openml", "grams")
-FILES = ("file", "grams", "labels")
 KINDS = {"groups": ("holdout", "kfold"), "order": ("time",)}
 """Kinds of splits that use a column of this name."""
 
@@ -72,7 +71,7 @@ class GivenSweep:
             model = load_sweep(file)
             return cls(model, file, output_path(model, place), file, FROM_FILES)
         document = document_of(file) if file is not None else _document(spec)
-        _make_absolute(document, file.absolute().parent if file is not None else Path.cwd())
+        make_absolute(document, file.absolute().parent if file is not None else Path.cwd())
         _change(document, changes or {})
         given = _given(data)
         if "datasets" not in document:
@@ -135,25 +134,6 @@ def _without_none(value: Any) -> Any:
     if isinstance(value, list):
         return [_without_none(item) for item in value]
     return str(value) if isinstance(value, Path) else value
-
-
-def _make_absolute(value: Any, base: Path) -> None:
-    """Let the paths of data files start at the root, since the words may move to another folder."""
-    for entry in value.get("datasets", []) if isinstance(value, dict) else []:
-        for table in _tables(entry):
-            for key in FILES:
-                path = table.get(key)
-                if isinstance(path, str) and (base / path).exists():
-                    table[key] = str((base / path).absolute())
-
-
-def _tables(value: Any) -> Iterator[dict[str, Any]]:
-    """Yield a table and the tables within it."""
-    if isinstance(value, dict):
-        yield value
-    for item in value.values() if isinstance(value, dict) else value:
-        if isinstance(item, dict | list):
-            yield from _tables(item)
 
 
 def _change(document: dict[str, Any], changes: Mapping[str, Any]) -> None:

@@ -16,6 +16,7 @@ from mkldist.run import fork_server
 from mkldist.run.cluster_file import ClusterFile, not_started, read_cluster_file, started
 from mkldist.run.interrupts import delayed_interrupts
 from mkldist.run.scheduler_address import CONNECT_SECONDS, check_answers, no_scheduler
+from mkldist.run.scratch import scratch_of_workers
 from mkldist.run.thread_worker import thread_worker
 from mkldist.run.worker_versions import check_versions
 
@@ -197,6 +198,7 @@ def connect(
         if scheduler is not None:
             check_answers(scheduler)
         else:
+            stack.enter_context(scratch_of_workers())
             with delayed_interrupts():  # a cluster that has half started could not be closed
                 target = _start(description, n_workers, threads_per_worker, dashboard_port or 0)
                 stack.callback(_close_quietly, target)

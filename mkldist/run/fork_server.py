@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from mkldist.run.interrupts import children_without_interrupts
+from mkldist.run.scratch import mark_sockets
 
 # On macOS system libraries fail in a forked process.
 METHOD = "forkserver" if sys.platform == "linux" else "spawn"
@@ -55,6 +56,7 @@ def start_fork_server(environ: Mapping[str, object]) -> None:
     resource_tracker.ensure_running()
     with _environment(wanted), children_without_interrupts():
         ensure_running()
+    mark_sockets()
 
 
 @contextmanager

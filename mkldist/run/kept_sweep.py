@@ -5,13 +5,16 @@ With these files the same commands read, resume and change the sweep as if it ha
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 from mkldist.data.given_files import SUFFIX, GivenData
 from mkldist.durable import make_folder, remove_temporaries, write_file, writing
 from mkldist.results.output import OutputFolder
 from mkldist.run.sealed_words import sealed_words
+from mkldist.spec.load import PATHS
 
 
 def file_name(dataset: str, data: GivenData) -> str:
@@ -66,6 +69,32 @@ class KeptSweep:
             for file in sorted(wanted.keys() - there)
             if wanted[file] in before
         ]
+
+
+def make_absolute(document: Any, base: Path) -> None:
+    """Let the paths of data files start at the root, since the words may move to another folder.
+
+    Parameters
+    ----------
+    document : object
+        Content of a sweep file, perhaps a wrong one; its paths are replaced.
+    base : Path
+        Folder where relative paths begin.
+    """
+    for table in _tables(document.get("datasets") if isinstance(document, dict) else None):
+        for key in PATHS:
+            path = table.get(key)
+            if isinstance(path, str) and (base / path).exists():
+                table[key] = str((base / path).absolute())
+
+
+def _tables(value: Any) -> Iterator[dict[str, Any]]:
+    """Yield the tables of a list, or a table and the tables within it."""
+    if isinstance(value, dict):
+        yield value
+        value = list(value.values())
+    for item in value if isinstance(value, list) else ():
+        yield from _tables(item)
 
 
 def _dataset(file: str) -> str:

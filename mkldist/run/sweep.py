@@ -25,6 +25,7 @@ from mkldist.results.output import OutputFolder, claimed
 from mkldist.results.records import RecordStore
 from mkldist.results.state import RunState
 from mkldist.results.tree import prepare
+from mkldist.results.work_note import remove_work_note
 from mkldist.results.writer import TreeWriter
 from mkldist.run.bank_refs import bank_refs
 from mkldist.run.cluster import ConnectOptions
@@ -34,6 +35,7 @@ from mkldist.run.fork_server import process_beside
 from mkldist.run.kept_sweep import FROM_FILES, KeptSweep
 from mkldist.run.places import banks_root, output_path
 from mkldist.run.progress import Counts, Progress, make_progress
+from mkldist.run.scratch import remove_abandoned
 from mkldist.run.search_notes import round_note
 from mkldist.run.small_work import MANY_RUNS, is_small, n_settings
 from mkldist.run.sweep_setup import batch_settings, sweep_rounds
@@ -135,6 +137,7 @@ def run_sweep(
     KeyboardInterrupt
         After the cluster is closed; it says how many runs are recorded and how to resume.
     """
+    remove_abandoned()
     asked, path = connect_options or ConnectOptions(), output_path(spec, output)
     options = asked.of_execution(spec.execution)
     # Workers' imports take seconds, so they begin while this process plans, unless the sweep may be
@@ -228,6 +231,7 @@ class _Sweep:
             for run_id in undrawable_runs(self.plan, self.store):
                 self.store.remove(run_id)
             self.store.remove_temporaries()
+            remove_work_note(self.folder.path)  # of a process that was killed
             self.rounds.replay(self.store)
         recorded = self._prepare()
         self.known = frozenset(self.store.ids())

@@ -64,6 +64,7 @@ WORDS = [
     "clean tiny",
     "doctor",
     "verify tiny",
+    "rerun tiny",
     "scale study -o scaling",
 ]
 

@@ -16,6 +16,8 @@ from mkldist.data.snapshot import load_snapshot
 from mkldist.in_memory.solve import solve
 from mkldist.results.state import RunState
 from mkldist.results.tree import open_results
+from mkldist.results.work_note import NOTE
+from tests.run import damage
 from tests.run.sweeps import record_times, records, run_here, sweep_text
 
 WIDTHS = (0.1, 0.3, 1.0, 3.0)
@@ -109,6 +111,14 @@ def test_a_finished_sweep_is_not_done_again_and_a_changed_one_only_where_it_chan
     assert {k: v for k, v in record_times(output).items() if k in before} == before
     with open_results(output) as tree:
         assert (tree["two_moons/uniform"].state == "complete").all()
+
+
+def test_the_note_of_a_killed_process_goes_though_nothing_is_left_to_do(tmp_path):
+    output = tmp_path / "small"
+    damage.sweep(output)
+    (output / NOTE).write_text("[]")
+    assert damage.sweep(output).computed == 0
+    assert not (output / NOTE).exists()
 
 
 def test_runs_of_another_sweep_of_the_same_name_are_said_to_be_set_aside(tmp_path, scheduler):

@@ -1,0 +1,206 @@
+"""A sweep run again from its results alone, to see whether they come out the same."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from mkldist.analysis.repeated_runs import Agreement, agreement
+from mkldist.data.listing import first_of
+from mkldist.errors import DataError, OutputError
+from mkldist.results.manifest import restored_manifest
+from mkldist.results.output import OutputFolder
+from mkldist.results.records import RecordStore
+from mkldist.results.rows import to_frame
+from mkldist.results.schema import RUN_ID, SPLIT, STATE
+from mkldist.results.state import RunState
+from mkldist.results.tree import read_tree
+from mkldist.run.cluster import ConnectOptions
+from mkldist.run.kept_sweep import KeptSweep, make_absolute
+from mkldist.run.sweep import SweepOutcome, run_sweep
+from mkldist.run.sweep_setup import planned
+from mkldist.spec.load import load_sweep, naming
+from mkldist.spec.model import SweepSpec
+from mkldist.spec.values import toml_text
+from mkldist.worker.telemetry import environment
+
+ENDING = "-rerun"
+SHOWN = 5
+
+
+@dataclass(frozen=True)
+class Rerun:
+    """A sweep that is to be run again, as its results tell it.
+
+    Parameters
+    ----------
+    results : Path
+        The results.
+    output : Path
+        Folder of the new results.
+    data_dirs : tuple of Path
+        Folders that are searched for data sets by name.
+    connect_options : ConnectOptions
+        Choice of the workers.
+    allow_code : bool
+        True if kernel functions that are not mkldist's may be imported and called.
+
+    Raises
+    ------
+    mkldist.errors.StoreError
+        If there are no results or they are damaged.
+    mkldist.errors.OutputError
+        If both folders are the same.
+    """
+
+    results: Path
+    output: Path
+    data_dirs: tuple[Path, ...] = ()
+    connect_options: ConnectOptions = ConnectOptions()  # noqa: RUF009, it is frozen
+    allow_code: bool = False
+
+    def __post_init__(self) -> None:
+        if self.output.absolute() == self.results.absolute():
+            raise OutputError(str(self.output), "the results to compare with", "another folder")
+
+    @cached_property
+    def attributes(self) -> dict[str, Any]:
+        """What the results tell of their sweep."""
+        return {str(name): value for name, value in read_tree(self.results).attrs.items()}
+
+    @cached_property
+    def document(self) -> dict[str, Any]:
+        """The content of a sweep file that says the same, for the new folder.
+
+        Gram matrices are computed anew, in the new folder, and removed at the end.
+        """
+        document: dict[str, Any] = json.loads(self.attributes["spec"])
+        make_absolute(document, _base(self.results))
+        outputs = document.setdefault("outputs", {})
+        outputs.pop("banks", None)
+        outputs |= {"path": str(self.output.absolute()), "keep_banks": False}
+        return document
+
+    @cached_property
+    def spec(self) -> SweepSpec:
+        """The sweep."""
+        return load_sweep(self.document)
+
+    def check_data(self) -> None:
+        """Compare the data and the splits of the sweep with those of its runs.
+
+        Raises
+        ------
+        mkldist.errors.InputError
+            If they differ, or cannot be read.
+        """
+        with naming(self.document):
+            _, resolved = planned(
+                self.spec,
+                OutputFolder(self.output).sweep_file,
+                self.data_dirs,
+                self.connect_options,
+                allow_code=self.allow_code,
+            )
+        changed = []
+        for dataset, split, provenance in _origins(self.results):
+            facts = resolved.facts[dataset]
+            if provenance.get("data_fingerprint") != facts.fingerprint:
+                changed.append(f"data set {dataset!r}")
+            elif provenance.get("split_fingerprint") != facts.split_fingerprints[split]:
+                changed.append(f"split {split} of data set {dataset!r}")
+        if changed:
+            raise DataError(
+                str(self.results),
+                f"runs on data that differ now: {first_of([*dict.fromkeys(changed)], SHOWN)}; "
+                f"{self.versions}",
+                "the data of its runs",
+                "Name their folder by --data-dir; 'mkldist sweep' runs the sweep on other data",
+            )
+
+    @property
+    def versions(self) -> str:
+        """The versions that differ from those of the results, in words."""
+        before, now = json.loads(self.attributes["provenance"]), environment()
+        changed = list(_changes(before, now))
+        return f"changed: {', '.join(changed)}" if changed else "the same versions"
+
+    def run(self, **options: Any) -> SweepOutcome:
+        """Do the runs that the new folder lacks.
+
+        Parameters
+        ----------
+        **options
+            ``console`` and ``resume_command`` of :func:`mkldist.run.sweep.run_sweep`.
+        """
+        with naming(self.document):
+            return run_sweep(
+                self.spec,
+                origin=OutputFolder(self.output).sweep_file,
+                data_dirs=self.data_dirs,
+                output=self.output,
+                connect_options=self.connect_options,
+                kept=KeptSweep(toml_text(self.document)),
+                allow_code=self.allow_code,
+                **options,
+            )
+
+    def agreement(self) -> Agreement:
+        """Return how far the new results agree with the former."""
+        return agreement(read_tree(self.results), read_tree(self.output))
+
+
+def rerun_folder(results: Path) -> Path:
+    """Return the folder beside some results that holds those of a rerun by default.
+
+    Examples
+    --------
+    >>> rerun_folder(Path("results/quickstart")).as_posix()
+    'results/quickstart-rerun'
+    """
+    path = results.absolute() if not results.name else results
+    return path.with_name(path.name + ENDING)
+
+
+def _base(results: Path) -> Path:
+    """Return the folder where the paths of a sweep's data begin."""
+    kept = OutputFolder(results).sweep_file
+    if kept.is_file():
+        return kept.parent.absolute()
+    return (restored_manifest(results).file or kept).parent
+
+
+def _origins(results: Path) -> Iterator[tuple[str, int, Mapping[str, Any]]]:
+    """Yield data set, split and provenance of a complete run of each split of each data set."""
+    rows = to_frame(read_tree(results), (STATE.name, RUN_ID.name))
+    done = rows[rows[STATE.name] == RunState.COMPLETE.value]
+    store = RecordStore(OutputFolder(results).records)
+    for row in done.drop_duplicates(["dataset", SPLIT]).to_dict("records"):
+        record = store.read(row[RUN_ID.name])
+        if record is not None:
+            yield record.dataset, record.split, record.provenance
+
+
+def _changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what differs between two environments, in words."""
+    versions = [facts.get("versions", {}) for facts in (before, now)]
+    python = [{"python": facts.get("python", "unknown")} for facts in (before, now)]
+    machine = [
+        {name: _text(facts.get(name)) for name in ("machine", "blas")} for facts in (before, now)
+    ]
+    for old, new in (python, versions, machine):
+        for name in {**old, **new}:
+            if old.get(name) != new.get(name):
+                yield f"{name} {old.get(name, 'none')} → {new.get(name, 'none')}"
+
+
+def _text(value: object) -> str:
+    return (
+        " ".join(map(str, value))
+        if isinstance(value, Sequence) and not isinstance(value, str)
+        else str(value)
+    )

@@ -1,0 +1,52 @@
+"""Temporary folders of the workers of this machine, which survive a kill, and their removal.
+
+Dask's workers have a folder for scratch files, and multiprocessing one for its sockets.  Both go at
+the end of the process that starts the workers.  If it is killed, the next sweep removes them.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from mkldist.durable import remove_temporaries, temporary_path
+
+SOCKETS = "pymp-*"
+"""Names of the folders of multiprocessing, in the folder for temporary files."""
+
+
+@contextmanager
+def scratch_of_workers() -> Iterator[None]:
+    """Have Dask's workers of this machine use a folder that is removed at the end."""
+    import dask
+
+    folder = temporary_path(Path(tempfile.gettempdir()))
+    folder.mkdir()
+    try:
+        with dask.config.set({"temporary-directory": str(folder)}):
+            yield
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def mark_sockets() -> None:
+    """Note whose multiprocessing's folder of sockets is, unless that is noted there already."""
+    from multiprocessing.util import get_temp_dir
+
+    folder = Path(get_temp_dir())
+    if not any(folder.glob(temporary_path(folder).name.rpartition(".")[0] + ".*")):
+        temporary_path(folder).touch()
+
+
+def remove_abandoned() -> int:
+    """Remove the folders that killed processes left, and return their number."""
+    folder = Path(tempfile.gettempdir())
+    removed = remove_temporaries(folder)
+    for sockets in folder.glob(SOCKETS):
+        if remove_temporaries(sockets):
+            shutil.rmtree(sockets, ignore_errors=True)
+            removed += 1
+    return removed

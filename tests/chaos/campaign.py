@@ -1,0 +1,77 @@
+"""A campaign of faults: which, in which order, from a seed."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import cycle, islice
+from pathlib import Path
+
+import numpy as np
+
+from tests.chaos.flips import damaged, finished, kinds
+from tests.chaos.media import MEDIA, can_mount, fail, two_at_once
+from tests.chaos.outcomes import Outcome
+from tests.chaos.scene import Undisturbed, undisturbed
+from tests.chaos.strikes import SIGNALS, TARGETS, interrupt, kill
+
+WITHOUT_MOUNTS = ("limit on file sizes", "vanished folder")
+Fault = Callable[[Path, Undisturbed, np.random.Generator], Outcome]
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """Numbers of faults of each sort, and the seed of all that is random in them.
+
+    Parameters
+    ----------
+    seed : int
+        The seed.
+    kills, signals, media, pairs, flips : int
+        Numbers of kills, of signals, of media that fail, of second coordinators, and of damaged
+        files.
+    """
+
+    seed: int
+    kills: int = 0
+    signals: int = 0
+    media: int = 0
+    pairs: int = 0
+    flips: int = 0
+
+    def outcomes(self, folder: Path) -> Iterator[Outcome]:
+        """Do the faults one after the other, and yield what each did."""
+        faults = list(self._faults())
+        if faults:
+            clean = undisturbed(folder / "undisturbed")
+            for number, fault in enumerate(faults):
+                place = folder / str(number)
+                rng = np.random.default_rng((self.seed, number))
+                outcome = fault(place, clean, rng)
+                yield outcome
+                if outcome.is_good:
+                    shutil.rmtree(place, ignore_errors=True)
+        if self.flips:
+            yield from self._damaged(folder / "flips")
+
+    def _faults(self) -> Iterator[Fault]:
+        """Yield the faults of running sweeps, the kinds of each sort in turn."""
+        for target in islice(cycle(TARGETS), self.kills):
+            yield lambda place, clean, rng, target=target: kill(place, clean, target, rng)
+        ways = [(name, times) for times in (1, 2) for name in SIGNALS]
+        for name, times in islice(cycle(ways), self.signals):
+            yield lambda place, clean, rng, way=(name, times): interrupt(place, clean, *way, rng)
+        for kind in islice(cycle(MEDIA if can_mount() else WITHOUT_MOUNTS), self.media):
+            yield lambda place, clean, rng, kind=kind: fail(place, clean, kind, rng)
+        for _ in range(self.pairs):
+            yield two_at_once
+
+    def _damaged(self, folder: Path) -> Iterator[Outcome]:
+        made = finished(folder)
+        for number, kind in enumerate(islice(cycle(kinds(made.folder)), self.flips)):
+            place = folder / str(number)
+            outcome = damaged(place, made, kind, np.random.default_rng((self.seed, 1, number)))
+            yield outcome
+            if outcome.is_good:
+                shutil.rmtree(place, ignore_errors=True)

@@ -1,0 +1,240 @@
+"""A small sweep as processes of its own, and what is left of it after a fault."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import psutil
+import xarray as xr
+
+from tests.chaos.outcomes import Outcome
+from tests.run.damage import values_of
+from tests.run.sweeps import record_times, sweep_text
+
+METHODS = {"level": [1.0, 10.0, 100.0], "best_single": [1.0, 10.0], "uniform": [1.0, 10.0]}
+N_RUNS = 2 * sum(map(len, METHODS.values()))
+MARK = "MKLDIST_CHAOS"
+ORPHANS_AFTER = 10.0
+HANGS_AFTER = 120.0
+RANDOM = re.compile(r"[0-9a-z_]{8}$|\d+")
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Folders of a sweep of two workers, and the environment of its processes.
+
+    Parameters
+    ----------
+    folder : Path
+        Holds everything that the sweep writes, the temporary files of its processes included.
+    mark : str
+        Tells its processes from all others.
+    """
+
+    folder: Path
+    mark: str = field(default_factory=lambda: uuid.uuid4().hex)
+
+    @property
+    def output(self) -> Path:
+        """Output folder of the sweep."""
+        return self.folder / "results" / "small"
+
+    @cached_property
+    def environment(self) -> dict[str, str]:
+        """Environment of the sweep's processes."""
+        scratch = self.folder / "scratch"
+        scratch.mkdir(parents=True, exist_ok=True)
+        own = {MARK: self.mark, "MKLDIST_CACHE": f"{self.folder / 'cache'}", "TMPDIR": f"{scratch}"}
+        return dict(os.environ) | own
+
+    @contextmanager
+    def started(self, setup: str = "") -> Iterator[subprocess.Popen[str]]:
+        """Start the sweep's command in a session of its own; at the end, stop what still runs.
+
+        Parameters
+        ----------
+        setup : str
+            Statements that its process executes first.
+        """
+        file = self.folder / "small.toml"
+        self.folder.mkdir(parents=True, exist_ok=True)
+        file.write_text(sweep_text(METHODS))
+        program = f"{setup}\nfrom mkldist.cli import main; main()"
+        words = ["sweep", str(file), "--output", str(self.output), "--workers", "2"]
+        with subprocess.Popen(
+            [sys.executable, "-c", program, *words],
+            cwd=self.folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+            env=self.environment,
+        ) as process:
+            try:
+                yield process
+            finally:
+                for one in self.processes():
+                    with suppress(psutil.Error):
+                        one.kill()
+
+    def processes(self) -> list[psutil.Process]:
+        """Return the living processes of the sweep, found by their environment."""
+        found = []
+        for one in psutil.process_iter():
+            with suppress(psutil.Error):
+                if one.environ().get(MARK) == self.mark and one.status() != psutil.STATUS_ZOMBIE:
+                    found.append(one)
+        return found
+
+    def orphans(self) -> tuple[str, ...]:
+        """Return the processes of an ended command that live 10 seconds later."""
+        deadline = time.monotonic() + ORPHANS_AFTER
+        while (left := self.processes()) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        found = []
+        for one in left:
+            with suppress(psutil.Error):
+                found.append(" ".join(one.cmdline()))
+        return tuple(found)
+
+    def files(self) -> set[str]:
+        """Return the paths of all files; random parts of names in the scratch folder count not."""
+        found = {str(path.relative_to(self.folder)) for path in self.folder.rglob("*")}
+        return {RANDOM.sub("*", path) if path.startswith("scratch/") else path for path in found}
+
+    def wait(self, process: subprocess.Popen[str]) -> tuple[int | None, str]:
+        """Return the exit code of a process, None if it hangs, and what it has said."""
+        try:
+            said, _ = process.communicate(timeout=HANGS_AFTER)
+        except subprocess.TimeoutExpired:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            said, _ = process.communicate()
+            return None, said
+        return process.returncode, said
+
+
+@dataclass(frozen=True, eq=False)
+class Undisturbed:
+    """The sweep without a fault.
+
+    Parameters
+    ----------
+    seconds : float
+        Seconds that its command took at first.
+    values : dict of str to Dataset
+        Its results, without times.
+    files : set of str
+        All files that it leaves.
+    """
+
+    seconds: float
+    values: dict[str, xr.Dataset]
+    files: set[str]
+
+
+def undisturbed(folder: Path) -> Undisturbed:
+    """Run the sweep without a fault, and repeat its command, as is done after a fault."""
+    scene, seconds = Scene(folder), []
+    for _ in range(2):
+        begin = time.monotonic()
+        with scene.started() as process:
+            code, said = scene.wait(process)
+        seconds.append(time.monotonic() - begin)
+        assert code == 0, said
+    return Undisturbed(seconds[0], values_of(scene.output, timed=False), scene.files())
+
+
+def resumed(
+    scene: Scene, clean: Undisturbed, kind: str, ended: Ended, *, kept: dict[str, int] | None = None
+) -> Outcome:
+    """Run the command of a disturbed sweep again, and compare with the undisturbed one.
+
+    Parameters
+    ----------
+    scene : Scene
+        The disturbed sweep, whose command has ended.
+    clean : Undisturbed
+        The sweep without a fault.
+    kind : str
+        The fault.
+    ended : Ended
+        How its command ended.
+    kept : dict of str to int, optional
+        The recorded runs and when they were recorded; by default those that are there now.
+    """
+    orphans = scene.orphans()
+    before = record_times(scene.output) if kept is None else kept
+    with scene.started() as process:
+        code, said = scene.wait(process)
+    again = Ended(code, said, allowed=(0,))
+    after = record_times(scene.output)
+    return Outcome(
+        kind,
+        lost=len(before.keys() - after.keys()),
+        again=sum(after.get(name, when) != when for name, when in before.items()),
+        wrong=tuple(differing(scene.output, clean.values)) if code == 0 else (),
+        orphans=orphans + scene.orphans(),
+        leftovers=tuple(sorted(scene.files() - clean.files)),
+        faults=(*ended.faults(), *again.faults()),
+    )
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended.
+
+    Parameters
+    ----------
+    code : int or None
+        Its exit code; None if it hung.
+    said : str
+        What it printed.
+    allowed : tuple of int
+        Exit codes that are right.
+    """
+
+    code: int | None
+    said: str
+    allowed: tuple[int, ...]
+
+    def faults(self) -> Iterator[str]:
+        """Yield what is wrong with its end."""
+        if self.code is None:
+            yield f"hangs: {self.said[-300:]}"
+        elif self.code not in self.allowed:
+            yield f"exit code {self.code}: {self.said[-300:]}"
+        if "Traceback" in self.said:
+            yield f"a traceback: {self.said[-600:]}"
+
+
+def differing(output: Path, expected: dict[str, xr.Dataset]) -> list[str]:
+    """Return the nodes of results that are not bit for bit as expected."""
+    found = values_of(output, timed=False)
+    nodes = found.keys() | expected.keys()
+    return sorted(
+        node
+        for node in nodes
+        if node not in found or node not in expected or not found[node].equals(expected[node])
+    )
+
+
+def wait_for(condition: Callable[[], bool], process: subprocess.Popen[str]) -> bool:
+    """Wait until a condition holds; return False if the process ends before."""
+    deadline = time.monotonic() + HANGS_AFTER
+    while not condition():
+        if process.poll() is not None or time.monotonic() > deadline:
+            return False
+        time.sleep(0.005)
+    return process.poll() is None

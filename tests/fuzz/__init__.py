@@ -1,0 +1,1 @@
+"""Wrong inputs of every kind, drawn from a seed: ``python -m tests.fuzz --cases 20000``."""

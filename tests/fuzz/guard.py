@@ -1,0 +1,98 @@
+"""What a wrong input must not do: hang, take much memory, write elsewhere, or reach the network."""
+
+from __future__ import annotations
+
+import resource
+import signal
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+SECONDS = 10.0
+BYTES = 2**30
+"""Memory that a case may take beyond what the process has, far above the plan of any case."""
+WRITES = ("w", "a", "x", "+")
+MAKES = ("os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.truncate", "os.symlink", "os.link")
+
+
+class HangsError(BaseException):
+    """Raised in a case that takes too long; no handler of errors catches it."""
+
+
+@dataclass
+class Watch:
+    """What happens in the process while a case runs.
+
+    Parameters
+    ----------
+    folder : Path or None
+        The only folder where the case may write; None while no case runs.
+    seen : list of str
+        What it did elsewhere.
+    is_heard : bool
+        True once the process reports to it.
+    """
+
+    folder: Path | None = None
+    seen: list[str] = field(default_factory=list)
+    is_heard: bool = False
+
+    def hear(self, event: str, arguments: tuple[Any, ...]) -> None:
+        """Note a write elsewhere, and forbid the network and other processes."""
+        if self.folder is None:
+            return
+        if event in ("socket.connect", "subprocess.Popen", "os.system", "os.exec"):
+            self.seen.append(f"{event} {arguments!r:.200}")
+            raise PermissionError(f"{event} in a test of wrong inputs")
+        if event == "open" and any(letter in str(arguments[1] or "") for letter in WRITES):
+            self._note(event, arguments[0])
+        elif event in MAKES:
+            for path in arguments[: 1 + (event == "os.rename")]:
+                self._note(event, path)
+
+    def _note(self, event: str, path: Any) -> None:
+        if isinstance(path, str | bytes) or hasattr(path, "__fspath__"):
+            text = path.decode(errors="replace") if isinstance(path, bytes) else str(path)
+            where = Path(text).absolute()
+            allowed = (self.folder, Path("/dev/null"), Path("/dev/shm"), Path("/proc"))
+            if "__pycache__" not in text and not any(where.is_relative_to(a) for a in allowed):
+                self.seen.append(f"{event} {where}")
+
+
+_WATCH = Watch()
+
+
+@contextmanager
+def guarded(folder: Path) -> Iterator[list[str]]:
+    """Limit time and memory in the context, and yield the list of what is done outside `folder`."""
+    if not _WATCH.is_heard:
+        sys.addaudithook(_WATCH.hear)  # which stays until the process ends
+        _WATCH.is_heard = True
+    _WATCH.folder, _WATCH.seen = folder, []
+    memory = resource.getrlimit(resource.RLIMIT_AS)
+    handler = signal.signal(signal.SIGALRM, _hangs)
+    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    resource.setrlimit(resource.RLIMIT_AS, (_size() + BYTES, memory[1]))
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield _WATCH.seen
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, memory)
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, handler)
+        _WATCH.folder = None
+
+
+def _hangs(*_: object) -> None:
+    raise HangsError(f"no end after {SECONDS} seconds")
+
+
+def _size() -> int:
+    """Return the bytes of this process's address space."""
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    return pages * resource.getpagesize()

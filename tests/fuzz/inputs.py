@@ -1,0 +1,235 @@
+"""Right inputs of every kind, how one is made wrong, and what reads it."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import shutil
+import tomllib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+import mkldist
+from mkldist.data.first_look import read_columns
+from mkldist.results.manifest import read_manifest
+from mkldist.results.records import RecordStore
+from mkldist.results.rows import weight_rows
+from mkldist.results.status import sweep_status
+from mkldist.run.cluster import ConnectOptions
+from mkldist.run.cluster_file import cluster_class, read_cluster_file
+from mkldist.run.sweep_setup import planned
+from mkldist.spec.load import load_sweep
+from mkldist.spec.values import toml_text
+from tests.fuzz.mutations import Draw, changed, damaged
+
+SOURCES = Path(__file__).with_name("sweeps")
+N_ROWS = 24
+RNG = np.random.default_rng(0)
+POINTS = RNG.normal(size=(N_ROWS, 3)).round(3)
+LABELS = np.where(POINTS[:, 0] > 0, "yes", "no")
+OF_FILE = """\
+name = "f"
+[[datasets]]
+name = "mine"
+file = "{file}"
+{options}
+[splits]
+repeats = 2
+[[banks]]
+[[banks.kernels]]
+function = "gaussian"
+widths = [0.5, 2.0]
+features = ["all", "each"]
+[[methods]]
+name = "level"
+C = [1, 10]
+"""
+CLUSTERS: tuple[dict[str, Any], ...] = (
+    {"class": "distributed.LocalCluster", "workers": 2, "options": {"n_workers": 2, "env": {}}},
+    {"class": "dask_jobqueue.SLURMCluster", "options": {"cores": 8, "memory": "4GiB", "x": [1]}},
+)
+
+
+Wrong = tuple[Path, bytes]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of input.
+
+    Parameters
+    ----------
+    name : str
+        Its name.
+    wrong : callable
+        Returns a file below a folder that holds the right inputs, and a wrong content of it, drawn
+        from a generator.
+    read : callable
+        Reads the file as the package does.
+    """
+
+    name: str
+    wrong: Callable[[Path, Draw], Wrong]
+    read: Callable[[Path], None]
+
+
+def prepare(folder: Path) -> None:
+    """Write the right inputs below a folder."""
+    for source in SOURCES.glob("*.toml"):
+        shutil.copy(source, folder)
+    for name, content in _tables().items():
+        (folder / name).write_bytes(content)
+    (folder / "v.csv").write_text("\n".join(["v,w", *(f"{a},{b}" for a, b, _ in POINTS), ""]))
+    sweep = {
+        "name": "small",
+        "datasets": [{"name": "two_moons", "options": {"n": 30}}],
+        "banks": [{"kernels": [{"function": "gaussian", "widths": [0.3, 1.0]}]}],
+        "methods": [
+            {"name": "uniform", "C": [1.0, 10.0]},
+            {"name": "level", "C": [1.0], "trace": True},
+        ],
+        "splits": {"repeats": 2},
+        "outputs": {"predictions": True},
+    }
+    output = folder / "small"
+    mkldist.sweep(sweep, output=output, workers=0, progress=False)
+    model = mkldist.MKLClassifier("uniform").fit(POINTS, LABELS).to_model()
+    model.save(folder / "small.model")
+
+
+def kinds() -> list[Kind]:
+    """Return all kinds of input."""
+    tables = [
+        Kind(name, partial(_wrong_bytes, name), partial(_plan_file, name)) for name in _tables()
+    ]
+    return [
+        Kind("sweep file", _wrong_sweep, _plan),
+        *tables,
+        Kind("table for init", partial(_wrong_bytes, "d.csv"), _first_look),
+        Kind("cluster file", _wrong_cluster, _cluster),
+        Kind("record", partial(_wrong_of, "small/records/*/*"), _record),
+        Kind("results", partial(_wrong_of, "small/results.zarr/**/*"), _results),
+        Kind("notes", partial(_wrong_of, "small/*"), _results),
+        Kind("model", partial(_wrong_bytes, "small.model"), _model),
+    ]
+
+
+def _tables() -> dict[str, bytes]:
+    """Return a data file of every format by its name."""
+    rows = [f"{a},{b},{c},{label}" for (a, b, c), label in zip(POINTS, LABELS, strict=True)]
+    csv = "\n".join(["a,b,c,label", *rows, ""]).encode()
+    numbers = np.where(LABELS == "yes", 1, -1)
+    svm = "\n".join(
+        f"{y} " + " ".join(f"{k}:{x}" for k, x in enumerate(row, 1))
+        for y, row in zip(numbers, POINTS, strict=True)
+    ).encode()
+    parquet = io.BytesIO()
+    _frame().to_parquet(parquet)
+    indptr = np.arange(N_ROWS + 1)
+    sparse = {"data": POINTS[:, 0], "indices": np.zeros(N_ROWS, int), "indptr": indptr}
+    return {
+        "d.csv": csv,
+        "d.csv.gz": gzip.compress(csv, mtime=0),
+        "d.svm": svm,
+        "d.npz": _npz(x=POINTS, y=numbers, feature_names=np.array(["a", "b", "c"])),
+        "sparse.npz": _npz(**sparse, shape=np.array([N_ROWS, 3]), y=numbers),
+        "packed.npz": _npz(np.savez_compressed, x=POINTS, y=numbers),
+        "grams.npz": _npz(grams=np.stack([POINTS @ POINTS.T, np.eye(N_ROWS)]), y=numbers),
+        "d.parquet": parquet.getvalue(),
+    }
+
+
+def _frame() -> Any:
+    import pandas as pd
+
+    return pd.DataFrame(POINTS, columns=["a", "b", "c"]).assign(label=LABELS)
+
+
+def _npz(save: Any = np.savez, **arrays: Any) -> bytes:
+    buffer = io.BytesIO()
+    save(buffer, **arrays)
+    return buffer.getvalue()
+
+
+def _one_of(paths: Sequence[Path], draw: Draw) -> Path:
+    return sorted(paths)[int(draw.integers(len(paths)))]
+
+
+def _wrong_sweep(folder: Path, draw: Draw) -> Wrong:
+    source = _one_of(list(folder.glob("right-*.toml")), draw)
+    content = source.read_bytes()
+    if draw.integers(3):
+        document = changed(tomllib.loads(content.decode()), draw)
+        content = toml_text(document).encode(errors="replace")
+    else:
+        content = damaged(content, draw)
+    return folder / "wrong.toml", content
+
+
+def _wrong_bytes(name: str, folder: Path, draw: Draw) -> Wrong:
+    return folder / name, damaged((folder / name).read_bytes(), draw)
+
+
+def _wrong_of(pattern: str, folder: Path, draw: Draw) -> Wrong:
+    """Return one of several files, and what it might hold if it were damaged."""
+    file = _one_of([path for path in folder.glob(pattern) if path.is_file()], draw)
+    return file, damaged(file.read_bytes(), draw)
+
+
+def _wrong_cluster(folder: Path, draw: Draw) -> Wrong:
+    document = CLUSTERS[int(draw.integers(len(CLUSTERS)))]
+    if draw.integers(2):
+        content = yaml.safe_dump(changed(document, draw)).encode(errors="replace")
+    else:
+        content = damaged(yaml.safe_dump(document).encode(), draw)
+    return folder / "wrong.yaml", content
+
+
+def _plan(file: Path) -> None:
+    planned(load_sweep(file), file, (), ConnectOptions(n_workers=1))
+
+
+def _plan_file(name: str, file: Path) -> None:
+    options = 'task = "classification"'
+    sweep = OF_FILE.format(file=name, options=options)
+    if name == "grams.npz":
+        sweep = sweep.replace("file =", "grams =").replace("[[banks.kernels]]", "")
+        head, _, tail = sweep.partition('function = "gaussian"')
+        sweep = head + 'family = "precomputed"' + tail[tail.index("\n[[methods]]") :]
+    target = file.with_name("of-file.toml")
+    target.write_text(sweep)
+    _plan(target)
+
+
+def _first_look(file: Path) -> None:
+    read_columns(file)
+
+
+def _cluster(file: Path) -> None:
+    cluster_class(read_cluster_file(file))
+
+
+def _record(file: Path) -> None:
+    RecordStore(file.parents[1]).read(file.name.partition(".")[0])
+    _results(file)
+
+
+def _results(file: Path) -> None:
+    output = next(parent for parent in file.parents if parent.name == "small")
+    read_manifest(output)
+    sweep_status(output)
+    tree = mkldist.open_results(output)
+    mkldist.to_frame(tree)
+    weight_rows(tree)
+    for node in tree.subtree:
+        node.to_dataset().load()
+
+
+def _model(file: Path) -> None:
+    mkldist.load_model(file).predict(POINTS)

@@ -1,0 +1,71 @@
+"""Temporary folders of workers: gone at the end, and after a kill with the next sweep."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from mkldist.run.scratch import mark_sockets, remove_abandoned, scratch_of_workers
+
+HELD = """
+import sys
+from multiprocessing.util import get_temp_dir
+from mkldist.run.scratch import mark_sockets, scratch_of_workers
+mark_sockets()
+mark_sockets()
+with scratch_of_workers():
+    print(get_temp_dir(), flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    return tmp_path
+
+
+def test_folders_of_a_killed_process_go_and_those_of_living_ones_stay(folder):
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", HELD], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        for _ in range(2)
+    ]
+    sockets = [Path(process.stdout.readline().strip()) for process in processes]
+    assert all(len(list(one.iterdir())) == 1 for one in sockets)
+    (folder / "pymp-of-another-program").mkdir()
+    assert len(list(folder.iterdir())) == 5
+    processes[0].kill()
+    processes[0].communicate()
+    assert remove_abandoned() == 2
+    assert not sockets[0].exists()
+    assert sockets[1].exists()
+    assert remove_abandoned() == 0
+    processes[1].communicate()
+    assert [path.name for path in folder.iterdir()] == ["pymp-of-another-program"]
+
+
+def test_dask_uses_the_folder_while_the_context_lasts(folder):
+    import dask
+
+    before = dask.config.get("temporary-directory")
+    with scratch_of_workers():
+        [own] = folder.iterdir()
+        assert dask.config.get("temporary-directory") == str(own)
+    assert not own.exists()
+    assert dask.config.get("temporary-directory") == before
+
+
+def test_sockets_are_marked_in_the_folder_of_multiprocessing():
+    from multiprocessing.util import get_temp_dir
+
+    mark_sockets()
+    before = set(Path(get_temp_dir()).iterdir())
+    mark_sockets()
+    assert set(Path(get_temp_dir()).iterdir()) == before
