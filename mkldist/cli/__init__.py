@@ -27,6 +27,7 @@ COMMANDS = {
     "verify": "mkldist.cli.verify",
     "clean": "mkldist.cli.clean",
     "doctor": "mkldist.cli.doctor",
+    "cluster": "mkldist.cli.cluster",
 }
 MEANT = {
     **dict.fromkeys(("run", "start", "train", "resume", "experiment"), "sweep"),
