@@ -103,6 +103,13 @@ class ClusterError(MkldistError):
     exit_code = EXIT_INTERNAL
 
 
+class UnfitClusterError(ClusterError, InputError):
+    """A scheduler, its address or its workers that no sweep may use: repeating helps nobody."""
+
+    kind = "unfit cluster"
+    exit_code = EXIT_BAD_INPUT
+
+
 class ConvergenceWarning(UserWarning):
     """A solver stopped before its tolerance; its bounds and gap hold all the same."""
 

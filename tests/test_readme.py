@@ -28,6 +28,7 @@ from tests.models.made_up import made_up_views
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
 MANUAL = ROOT / "sweeps" / "README.md"
+PAGES = {"README": README, "manual": MANUAL, "clusters": ROOT / "cluster" / "README.md"}
 SMALL = (
     "banks.xu2008.family=do2009",
     "splits.repeats=2",
@@ -62,7 +63,7 @@ def test_it_is_a_first_page():
     assert len(README.read_text().splitlines()) < 180
 
 
-@pytest.mark.parametrize("page", [README, MANUAL], ids=["README", "manual"])
+@pytest.mark.parametrize("page", PAGES.values(), ids=PAGES)
 def test_files_and_sections_that_it_links_to_are_there(page):
     links = re.findall(r"\]\((?!https?://)([^)]+)\)", page.read_text())
     assert links
@@ -77,7 +78,9 @@ def test_files_and_sections_that_it_links_to_are_there(page):
         assert not section or section in anchors, link
 
 
-@pytest.mark.parametrize("call", sorted({*commands(README), *commands(MANUAL)}))
+@pytest.mark.parametrize(
+    "call", sorted({call for page in PAGES.values() for call in commands(page)})
+)
 def test_a_command_is_understood(call):
     check(cli, shlex.split(call)[1:])
 

@@ -28,6 +28,7 @@ COMMANDS = {
     "rerun": "mkldist.cli.rerun",
     "clean": "mkldist.cli.clean",
     "doctor": "mkldist.cli.doctor",
+    "cluster": "mkldist.cli.cluster",
 }
 MEANT = {
     **dict.fromkeys(("run", "start", "train", "resume", "experiment"), "sweep"),

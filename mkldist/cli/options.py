@@ -133,6 +133,27 @@ def data_dir_option(
     )
 
 
+def encryption_options(function: Command) -> Command:
+    """Add ``--tls`` and ``--allow-unencrypted``, passed on under these names."""
+    decorated: Any = function
+    for decorate in (
+        click.option(
+            "--allow-unencrypted",
+            is_flag=True,
+            help="Let other machines be reached without encryption: only where all are trusted.",
+        ),
+        click.option(
+            "--tls",
+            metavar="FOLDER",
+            type=click.Path(path_type=Path),
+            envvar="MKLDIST_TLS",
+            help="Folder of certificates for the scheduler and its workers.  [env: MKLDIST_TLS]",
+        ),
+    ):
+        decorated = decorate(decorated)
+    return cast("Command", decorated)
+
+
 def cluster_options(function: Command) -> Command:
     """Add the cluster and the output folder; pass them on as ``connect_options`` and ``output``."""
 
@@ -144,16 +165,25 @@ def cluster_options(function: Command) -> Command:
         workers: int | None,
         threads_per_worker: int,
         dashboard_port: int | None,
+        tls: Path | None,
+        allow_unencrypted: bool,
         **others: Any,
     ) -> Any:
         from mkldist.run.cluster import ConnectOptions
 
         options = ConnectOptions(
-            scheduler, cluster_file, workers, threads_per_worker, dashboard_port
+            scheduler,
+            cluster_file,
+            workers,
+            threads_per_worker,
+            dashboard_port,
+            tls=tls,
+            allow_unencrypted=allow_unencrypted,
         )
+        options.check()
         return function(*args, connect_options=options, **others)
 
-    decorated: Any = with_cluster
+    decorated: Any = encryption_options(with_cluster)
     for decorate in (
         click.option(
             "--dashboard-port",

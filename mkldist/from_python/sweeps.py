@@ -35,6 +35,8 @@ def sweep(
     retry_failed: bool = False,
     progress: bool = True,
     allow_code: bool = False,
+    tls: str | Path | None = None,
+    allow_unencrypted: bool = False,
 ) -> xr.DataTree:
     """Do all runs of a sweep that are not recorded yet, and return its results.
 
@@ -74,6 +76,10 @@ def sweep(
     allow_code : bool
         True if kernel functions that the sweep names as ``"module:function"`` may be imported and
         called.
+    tls : str or Path, optional
+        Folder of certificates for the scheduler and its workers.
+    allow_unencrypted : bool
+        True if a scheduler on another machine needs no encryption.
 
     Returns
     -------
@@ -112,6 +118,10 @@ def sweep(
 
     given = GivenSweep.of(spec, data, changes, output)
     options = _options(workers, threads_per_worker, scheduler, cluster)
+    options = replace(
+        options, tls=None if tls is None else Path(tls), allow_unencrypted=allow_unencrypted
+    )
+    options.check()
     run = partial(_run, retry_failed=retry_failed, progress=progress, allow_code=allow_code)
     outcome = run(given, options, data_dirs)
     tree = open_results(outcome.path)

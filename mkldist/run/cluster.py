@@ -10,10 +10,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mkldist.errors import ClusterError, SpecError
+from mkldist.errors import SpecError, UnfitClusterError
 from mkldist.processors import n_processors
 from mkldist.run import fork_server
 from mkldist.run.cluster_file import ClusterFile, not_started, read_cluster_file, started
+from mkldist.run.encryption import (
+    ADVICE,
+    check_certificates,
+    check_encrypted,
+    tls_settings,
+)
 from mkldist.run.interrupts import delayed_interrupts
 from mkldist.run.scheduler_address import CONNECT_SECONDS, check_answers, no_scheduler
 from mkldist.run.scratch import scratch_of_workers
@@ -77,6 +83,11 @@ class ConnectOptions:
         Port of the dashboard of workers of this machine; by default one that is free.
     in_this_process : bool
         True if the only worker is a thread of this process.
+    tls : Path, optional
+        Folder of certificates for connections to other machines, in place of that of the cluster
+        file; see :func:`mkldist.run.encryption.tls_settings`.
+    allow_unencrypted : bool
+        True if connections to other machines need no encryption.
     """
 
     scheduler: str | None = None
@@ -85,6 +96,8 @@ class ConnectOptions:
     threads_per_worker: int = 1
     dashboard_port: int | None = None
     in_this_process: bool = False
+    tls: Path | None = None
+    allow_unencrypted: bool = False
 
     @property
     def are_local(self) -> bool:
@@ -126,6 +139,24 @@ class ConnectOptions:
         workers = self.n_workers or default_workers(self.threads_per_worker)
         return workers * self.threads_per_worker
 
+    def check(self) -> None:
+        """Refuse options that contradict each other, or a scheduler that others can listen to.
+
+        Raises
+        ------
+        mkldist.errors.SpecError
+            For both a scheduler and a cluster file, or the port of a dashboard with either.
+        mkldist.errors.UnfitClusterError
+            For the address of a scheduler on another machine without encryption.
+        """
+        if self.scheduler and self.cluster_file:
+            raise SpecError("--scheduler and --cluster", "both options", "one of them")
+        if self.dashboard_port and not self.are_local:
+            where, wanted = f"--dashboard-port {self.dashboard_port}", "workers of this machine"
+            raise SpecError(where, "--scheduler or --cluster", wanted, "Omit --dashboard-port")
+        if self.scheduler and not self.allow_unencrypted:
+            check_encrypted(self.scheduler, "--scheduler", ADVICE)
+
     def prepare(self) -> None:
         """Start the process that workers of this machine are forked from; return at once."""
         if self.are_local and not self.in_this_process:
@@ -133,92 +164,85 @@ class ConnectOptions:
 
     def connect(self) -> Any:
         """Return the context of the workers' client, see :func:`connect`."""
-        if self.in_this_process:
-            return thread_worker()
-        return connect(
-            self.scheduler,
-            self.cluster_file,
-            self.n_workers,
-            self.threads_per_worker,
-            self.dashboard_port,
-        )
+        return thread_worker() if self.in_this_process else connect(self)
 
 
 @contextmanager
-def connect(
-    scheduler: str | None = None,
-    cluster_file: Path | None = None,
-    n_workers: int | None = None,
-    threads_per_worker: int = 1,
-    dashboard_port: int | None = None,
-) -> Iterator[Client]:
+def connect(options: ConnectOptions) -> Iterator[Client]:
     """Start or join workers, yield a client of them, and at the end stop what was started.
 
     Parameters
     ----------
-    scheduler : str, optional
-        Address of a running scheduler; it is left running.
-    cluster_file : Path, optional
-        YAML description of a cluster.
-    n_workers : int, optional
-        Number of workers; by default one per processor, or the number in the cluster file.
-    threads_per_worker : int
-        Threads of each worker of a local cluster.
-    dashboard_port : int, optional
-        Port of the dashboard of a local cluster; by default one that is free.
+    options : ConnectOptions
+        Choice of the workers.  A scheduler that was running before is left running.
 
     Raises
     ------
     mkldist.errors.SpecError
-        For a cluster file that cannot be used, both a scheduler and a cluster file, or the port of
-        a dashboard with either of them or of another program.
+        For a cluster file or certificates that cannot be used, options that contradict each other,
+        or the port of another program for the dashboard.
+    mkldist.errors.UnfitClusterError
+        If others can listen to the scheduler, or it or a worker has no mkldist or other versions.
     mkldist.errors.ClusterError
-        When the scheduler does not answer, the cluster does not start, or it has no mkldist or
-        other versions of packages.
+        When the scheduler does not answer, or the cluster does not start.
     """
-    if scheduler and cluster_file:
-        raise SpecError("--scheduler and --cluster", "both options", "one of them")
-    if dashboard_port:
-        _check_port(dashboard_port, alone=not scheduler and not cluster_file)
+    with joined(options) as client:
+        if not options.are_local:
+            check_versions(client)
+        _prepare_workers(client, interruptible=not options.are_local)
+        yield client
+
+
+@contextmanager
+def joined(options: ConnectOptions) -> Iterator[Client]:
+    """Do as :func:`connect` does, but take workers as they are: nothing is sent to them."""
+    options.check()
+    if options.dashboard_port:
+        _check_port(options.dashboard_port)
     import dask
     from distributed import Client
     from distributed.utils import silence_logging_cmgr
 
-    description = read_cluster_file(cluster_file) if cluster_file else None
+    description = read_cluster_file(options.cluster_file) if options.cluster_file else None
     with ExitStack() as stack:
-        stack.enter_context(dask.config.set(DASK_CONFIG))
-        if not (description and (n_workers or description.workers)):
-            stack.enter_context(dask.config.set(KEEP_LOST_WORKERS))
-        if not scheduler and not description:
-            stack.enter_context(dask.config.set(LOCAL))
+        stack.enter_context(dask.config.set(_dask_settings(options, description)))
+        if options.are_local:
             stack.enter_context(fork_server.without_main_module())
         # The coordinator reports lost workers and schedulers itself; Dask's log would repeat it.
         stack.enter_context(silence_logging_cmgr(logging.CRITICAL))
-        target: Any = scheduler
-        if scheduler is not None:
-            check_answers(scheduler)
+        target: Any = options.scheduler
+        if options.scheduler is not None:
+            check_certificates(options.scheduler)
+            check_answers(options.scheduler)
         else:
             stack.enter_context(scratch_of_workers())
             with delayed_interrupts():  # a cluster that has half started could not be closed
-                target = _start(description, n_workers, threads_per_worker, dashboard_port or 0)
+                target = _start(description, options)
                 stack.callback(_close_quietly, target)
         try:
             client = Client(target, timeout=CONNECT_SECONDS, set_as_default=False)
         except (OSError, ValueError, MemoryError) as error:  # the last by lengths of other programs
-            raise no_scheduler(scheduler, str(error)) from error
+            raise no_scheduler(options.scheduler, str(error)) from error
         stack.callback(_close_quietly, client)
-        if scheduler or description:
-            check_versions(client)
-        _prepare_workers(client, interruptible=target is scheduler or description is not None)
         yield client
 
 
-def _check_port(port: int, *, alone: bool) -> None:
-    """Refuse a port that another program has, or that another scheduler chooses for itself."""
+def _dask_settings(options: ConnectOptions, description: ClusterFile | None) -> dict[str, Any]:
+    """Return the settings of Dask for a choice of workers."""
+    settings = dict(DASK_CONFIG)
+    if not (description and (options.n_workers or description.workers)):
+        settings |= KEEP_LOST_WORKERS
+    if options.are_local:
+        settings |= LOCAL
+    certificates = options.tls or (description and description.tls)
+    if certificates and not options.are_local:
+        settings |= tls_settings(certificates)
+    return settings
+
+
+def _check_port(port: int) -> None:
+    """Refuse a port of the dashboard that another program has."""
     where = f"--dashboard-port {port}"
-    if not alone:
-        wanted = "workers of this machine"
-        raise SpecError(where, "--scheduler or --cluster", wanted, "Omit --dashboard-port")
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -228,14 +252,14 @@ def _check_port(port: int, *, alone: bool) -> None:
             raise SpecError(where, found, "a free port", "Choose another one") from None
 
 
-def _start(
-    description: ClusterFile | None, n_workers: int | None, threads: int, dashboard_port: int
-) -> Any:
+def _start(description: ClusterFile | None, options: ConnectOptions) -> Any:
     """Start the cluster of a file, or workers of this machine."""
     if description is not None:
-        return started(description, n_workers)
+        return started(description, options.n_workers, allow_unencrypted=options.allow_unencrypted)
+    threads = options.threads_per_worker
+    n_workers = options.n_workers or default_workers(threads)
     try:
-        return _local_cluster(n_workers or default_workers(threads), threads, dashboard_port)
+        return _local_cluster(n_workers, threads, options.dashboard_port or 0)
     except Exception as error:
         raise not_started(
             "workers",
@@ -274,7 +298,7 @@ def _prepare_workers(client: Client, *, interruptible: bool) -> None:
     try:
         client.register_plugin(WorkerSetup(interruptible=interruptible), name="mkldist")
     except Exception as error:
-        raise ClusterError(
+        raise UnfitClusterError(
             "workers",
             f"a worker that cannot use mkldist: {type(error).__name__}: {error}",
             "the same version of mkldist in the environment of every worker",

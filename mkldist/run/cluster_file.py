@@ -5,6 +5,8 @@ A cluster file is YAML::
     class: dask_jobqueue.SLURMCluster   # dotted path of a distributed cluster class
     workers: 4                          # number of workers, unless the caller gives one
     options: {cores: 1, memory: 4GiB}   # keyword arguments of the class
+    tls: ~/certificates                 # folder of certificates that encrypt its connections
+    allow_unencrypted: true             # without them, have connections that others can read
 """
 
 from __future__ import annotations
@@ -13,15 +15,18 @@ import importlib
 import inspect
 import logging
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mkldist.errors import ClusterError, SpecError, nearest
+from mkldist.errors import ClusterError, SpecError, UnfitClusterError, nearest
+from mkldist.run.encryption import ADVICE_FILE, check_encrypted
 from mkldist.run.interrupts import own_handlers
 
-CLUSTER_FILE_KEYS = ("class", "options", "workers")
-SILENCE = "silence_logs"
+CLUSTER_FILE_KEYS = ("class", "options", "workers", "tls", "allow_unencrypted")
+SILENCE, SECURITY = "silence_logs", "security"
+CLOSE_SECONDS = 10
 SAID_LENGTH = 300  # characters of what a class says
 
 
@@ -39,12 +44,18 @@ class ClusterFile:
         Number of workers.
     options : mapping of str to object
         Keyword arguments of the class.
+    tls : Path, optional
+        Folder of certificates, see :func:`mkldist.run.encryption.tls_settings`.
+    allow_unencrypted : bool
+        True if its connections to other machines need no encryption.
     """
 
     where: str
     cls: str
     workers: int | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
+    tls: Path | None = None
+    allow_unencrypted: bool = False
 
 
 def read_cluster_file(path: Path) -> ClusterFile:
@@ -53,8 +64,36 @@ def read_cluster_file(path: Path) -> ClusterFile:
     Raises
     ------
     mkldist.errors.SpecError
-        When it is missing, not YAML, or has other keys than ``class``, ``workers``, ``options``.
+        When it is missing, not YAML, has other keys than those above, or values of other types.
     """
+    where, content = str(path), _mapping_in(path)
+    for key in content:
+        if key not in CLUSTER_FILE_KEYS:
+            expected = "one of " + ", ".join(CLUSTER_FILE_KEYS)
+            raise SpecError(
+                where, f"the unknown key {key!r}", expected, nearest(str(key), CLUSTER_FILE_KEYS)
+            )
+    options, workers = content.get("options") or {}, content.get("workers")
+    tls, unencrypted = content.get("tls"), content.get("allow_unencrypted", False)
+    for key, right, expected in (
+        ("class", isinstance(content.get("class"), str), "such as dask_jobqueue.SLURMCluster"),
+        ("options", isinstance(options, dict), "keyword arguments of the class"),
+        ("workers", workers is None or _is_count(workers), "a number of workers"),
+        ("tls", tls is None or isinstance(tls, str), "a folder of certificates"),
+        ("allow_unencrypted", isinstance(unencrypted, bool), "true or false"),
+    ):
+        if not right:
+            raise SpecError(f"{where}: {key}", repr(content.get(key)), expected)
+    folder = None if tls is None else path.parent / Path(tls).expanduser()
+    return ClusterFile(where, content["class"], workers, options, folder, unencrypted)
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+
+
+def _mapping_in(path: Path) -> dict[Any, Any]:
+    """Return the mapping that a YAML file holds."""
     import yaml
 
     where = str(path)
@@ -70,22 +109,7 @@ def read_cluster_file(path: Path) -> ClusterFile:
         raise SpecError(where, found, "a cluster file") from error
     if not isinstance(content, dict):
         raise SpecError(where, "no mapping", "keys class, options and, if wanted, workers")
-    for key in content:
-        if key not in CLUSTER_FILE_KEYS:
-            expected = "one of " + ", ".join(CLUSTER_FILE_KEYS)
-            raise SpecError(
-                where, f"the unknown key {key!r}", expected, nearest(str(key), CLUSTER_FILE_KEYS)
-            )
-    options, workers = content.get("options") or {}, content.get("workers")
-    if not isinstance(content.get("class"), str):
-        raise SpecError(
-            f"{where}: class", repr(content.get("class")), "such as dask_jobqueue.SLURMCluster"
-        )
-    if not isinstance(options, dict):
-        raise SpecError(f"{where}: options", repr(options), "keyword arguments of the class")
-    if workers is not None and (not isinstance(workers, int) or workers < 1):
-        raise SpecError(f"{where}: workers", repr(workers), "a number of workers")
-    return ClusterFile(where, content["class"], workers, options)
+    return content
 
 
 def cluster_class(description: ClusterFile) -> Any:
@@ -110,7 +134,9 @@ def cluster_class(description: ClusterFile) -> Any:
         ) from error
 
 
-def started(description: ClusterFile, n_workers: int | None = None) -> Any:
+def started(
+    description: ClusterFile, n_workers: int | None = None, *, allow_unencrypted: bool = False
+) -> Any:
     """Start the cluster of a file.
 
     Parameters
@@ -119,23 +145,29 @@ def started(description: ClusterFile, n_workers: int | None = None) -> Any:
         The content of the file.
     n_workers : int, optional
         Number of workers, in place of that of the file.
+    allow_unencrypted : bool
+        True to allow what the key of the same name allows.
 
     Raises
     ------
     mkldist.errors.SpecError
         When there is no such class here, or it refuses the options.
+    mkldist.errors.UnfitClusterError
+        If other machines can reach its scheduler without encryption.
     mkldist.errors.ClusterError
         When the cluster does not start for another reason.
     """
-    cls, options = cluster_class(description), dict(description.options)
-    if SILENCE in _parameters(cls):  # Dask would log the errors that the message below tells
-        options.setdefault(SILENCE, logging.getLevelName(logging.CRITICAL))
+    cls, options = cluster_class(description), _options(description)
     try:
         cluster = cls(**options)
+        if not (allow_unencrypted or description.allow_unencrypted):
+            _check_scheduler(cluster, description)
         wanted = n_workers or description.workers
         if wanted is not None:
             # Unlike a fixed scale, adapt replaces a job that was cancelled or ran out of time.
             cluster.adapt(minimum=wanted, maximum=wanted)
+    except UnfitClusterError:
+        raise
     except Exception as error:
         for cause in reversed([*_causes(error)]):
             if isinstance(cause, TypeError | ValueError):
@@ -144,6 +176,29 @@ def started(description: ClusterFile, n_workers: int | None = None) -> Any:
         where, hint = description.where, "Check its options"
         raise not_started(where, description.cls, error, expected, hint) from error
     return cluster
+
+
+def _options(description: ClusterFile) -> dict[str, Any]:
+    """Return the keyword arguments of the class: those of the file, and what Dask is to do."""
+    options, known = dict(description.options), _parameters(cluster_class(description))
+    if SILENCE in known:  # Dask would log the errors that our message tells
+        options.setdefault(SILENCE, logging.getLevelName(logging.CRITICAL))
+    from distributed import Security
+
+    security = Security()  # of Dask's settings
+    if SECURITY in known and security.require_encryption:
+        options.setdefault(SECURITY, security)
+    return options
+
+
+def _check_scheduler(cluster: Any, description: ClusterFile) -> None:
+    """Refuse and close a cluster whose scheduler others can reach without encryption."""
+    try:
+        check_encrypted(getattr(cluster, "scheduler_address", ""), description.where, ADVICE_FILE)
+    except UnfitClusterError:
+        with suppress(Exception):
+            cluster.close(timeout=CLOSE_SECONDS)
+        raise
 
 
 def not_started(where: str, noun: str, error: Exception, expected: str, hint: str) -> ClusterError:

@@ -8,13 +8,12 @@ import shutil
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from importlib import metadata, util
 from pathlib import Path
 from typing import Any
 
-from mkldist.data.raw import physical_memory
+from mkldist.data.raw import available_memory, physical_memory
 from mkldist.durable import write_file
 from mkldist.gram.cache import DEFAULT_BUDGET, DIRECTORY_VARIABLE, SUFFIX, default_directory, locked
 from mkldist.processors import n_processors
@@ -105,19 +104,10 @@ def _processors() -> Finding:
 
 
 def _memory() -> Finding:
-    available = _available_memory()
+    available = available_memory()
     words = f"{_gib(available)} of {_gib(physical_memory())} available"
     few = available < SMALL_MEMORY
     return Finding("memory", words, "Give --memory, and fewer --workers" if few else "")
-
-
-def _available_memory() -> int:
-    """Return the bytes that processes can get: free ones, and those of files that are cached."""
-    with suppress(OSError, StopIteration, ValueError):
-        lines = Path("/proc/meminfo").read_text().splitlines()
-        line = next(line for line in lines if line.startswith("MemAvailable:"))
-        return 1024 * int(line.split()[1])
-    return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 def _linear_algebra() -> Finding:

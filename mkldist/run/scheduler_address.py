@@ -6,20 +6,22 @@ import socket
 import time
 from urllib.parse import urlsplit
 
-from mkldist.errors import ClusterError
+from mkldist.errors import ClusterError, UnfitClusterError
 
 CONNECT_SECONDS = 3
 
 
 def check_answers(address: str) -> None:
-    """Refuse the address of a scheduler at which no program accepts a connection.
+    """Refuse the address of a scheduler at which no program accepts a connection and speaks.
 
     Dask would try for its own, longer time, and a client that has failed takes seconds to close.
 
     Raises
     ------
+    mkldist.errors.UnfitClusterError
+        If the text is no address.
     mkldist.errors.ClusterError
-        Naming the address and the reason.
+        If nobody answers there.
     """
     parts = urlsplit(address if "://" in address else f"tcp://{address}")
     if parts.scheme not in ("tcp", "tls"):
@@ -27,15 +29,14 @@ def check_answers(address: str) -> None:
     try:
         place = parts.hostname, parts.port
     except ValueError as error:
-        raise no_scheduler(address, f"no address that can be parsed ({error})") from None
+        raise _no_address(address, f"no address that can be parsed ({error})") from None
     if None in place:
-        raise no_scheduler(
-            address, "no host and port", example="an address such as tcp://host:8786"
-        )
+        raise _no_address(address, "no host and port")
     deadline = time.monotonic() + CONNECT_SECONDS
     while True:
         try:
-            socket.create_connection(place, timeout=CONNECT_SECONDS).close()
+            with socket.create_connection(place, timeout=CONNECT_SECONDS) as probe:
+                speaks = parts.scheme != "tcp" or _speaks(probe)
         except OSError as error:
             # A scheduler that was started a moment ago refuses connections at first.
             if isinstance(error, ConnectionRefusedError) and time.monotonic() < deadline:
@@ -43,14 +44,32 @@ def check_answers(address: str) -> None:
                 continue
             said = (error.strerror or str(error)).lower()
             raise no_scheduler(address, f"no answer within {CONNECT_SECONDS} s: {said}") from None
+        if not speaks:
+            raise no_scheduler(address, f"a program that says nothing within {CONNECT_SECONDS} s")
         return
 
 
-def no_scheduler(address: str | None, found: str, example: str = "") -> ClusterError:
+def _speaks(connection: socket.socket) -> bool:
+    """Return True if the other side begins to speak, as schedulers do; others wait to be asked.
+
+    Dask would wait without end for one that does not.
+    """
+    try:
+        return bool(connection.recv(1))
+    except OSError:
+        return False
+
+
+def no_scheduler(address: str | None, found: str) -> ClusterError:
     """Return the error of an address at which there is no scheduler."""
     return ClusterError(
         f"scheduler {address}",
         found,
-        example or "a running Dask scheduler",
-        "Check the address, or omit --scheduler to use this machine",
+        "a running Dask scheduler",
+        "Check the address, and whether it begins with tls://",
     )
+
+
+def _no_address(address: str, found: str) -> UnfitClusterError:
+    """Return the error of a text that is no address."""
+    return UnfitClusterError(f"scheduler {address}", found, "an address such as tls://host:8786")

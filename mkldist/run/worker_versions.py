@@ -2,16 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+import platform
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from mkldist.errors import ClusterError
+from mkldist.errors import UnfitClusterError
 
 if TYPE_CHECKING:
     from distributed import Client
 
 PACKAGES = ("mkldist", "numpy", "scipy", "numba", "distributed")
 """Packages of which one version is needed: ids, numbers, and what Dask sends depend on them."""
+PYTHON = "Python"
+ADVICE = "Install the same versions for the scheduler and every worker, and restart them"
+SCHEDULER = "scheduler"
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A package whose version in a process of the cluster is not the one here.
+
+    Parameters
+    ----------
+    process : str
+        ``"scheduler"``, or the address of a worker.
+    package : str
+        Name of the package, or ``"Python"``.
+    there, here : str
+        What there is, such as ``"version 1.26.4"`` or ``"no installation"``.
+    """
+
+    process: str
+    package: str
+    there: str
+    here: str
 
 
 def check_versions(client: Client) -> None:
@@ -26,26 +51,65 @@ def check_versions(client: Client) -> None:
 
     Raises
     ------
-    mkldist.errors.ClusterError
+    mkldist.errors.UnfitClusterError
         Naming the first process that differs, and its package.
     """
-    asked = _asking(PACKAGES)
+    for one in differences(client):
+        raise UnfitClusterError(
+            one.process if one.process == SCHEDULER else f"worker {one.process}",
+            f"{one.there} of {one.package}",
+            f"{one.here} as in this process",
+            ADVICE,
+        )
+
+
+def differences(client: Client) -> list[Difference]:
+    """Return the packages of the scheduler and of all workers that differ from those here.
+
+    Parameters
+    ----------
+    client : Client
+        Connected to the scheduler.
+    """
+    pythons = _pythons(client)
+    found = [one for where, there in pythons.items() for one in _compared(where, there, _python())]
+    # Code of another Python cannot run there, not even to ask.
+    strange = {one.process for one in found}
+    asked, there = _asking(PACKAGES), dict[str, Mapping[str, str]]()
+    if SCHEDULER not in strange:
+        there[SCHEDULER] = client.run_on_scheduler(asked)
+    workers = [where for where in pythons if where not in {SCHEDULER, *strange}]
+    there |= client.run(asked, workers=workers) if workers else {}
     here = asked()
-    found = {"scheduler": client.run_on_scheduler(asked)}
-    found |= {f"worker {name}": there for name, there in client.run(asked).items()}
-    for where, there in found.items():
-        _compare(where, there, here)
+    return found + [one for where in there for one in _compared(where, there[where], here)]
 
 
-def _compare(where: str, there: Mapping[str, str], here: Mapping[str, str]) -> None:
+def versions_here() -> dict[str, str]:
+    """Return the versions that all processes need: of Python and of packages, by name."""
+    return {**_python(), **_asking(PACKAGES)()}
+
+
+def _python() -> dict[str, str]:
+    return {PYTHON: f"version {'.'.join(platform.python_version_tuple()[:2])}"}
+
+
+def _pythons(client: Client) -> dict[str, dict[str, str]]:
+    """Return the version of Python of the scheduler and of each worker, as Dask tells it."""
+    told: Any = client.get_versions()
+    hosts = {SCHEDULER: told["scheduler"], **told["workers"]}
+    return {
+        where: {PYTHON: f"version {'.'.join(one['host']['python'].split('.')[:2])}"}
+        for where, one in hosts.items()
+    }
+
+
+def _compared(
+    process: str, there: Mapping[str, str], here: Mapping[str, str]
+) -> Iterator[Difference]:
+    """Yield what differs in a process."""
     for package, version in here.items():
         if there[package] != version:
-            raise ClusterError(
-                where,
-                f"{there[package]} of {package}",
-                f"{version} as in this process",
-                "Install the same versions for the scheduler and every worker, and restart them",
-            )
+            yield Difference(process, package, there[package], version)
 
 
 def _asking(packages: tuple[str, ...]) -> Callable[[], dict[str, str]]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from mkldist.run.cluster import connect
+from mkldist.run.cluster import ConnectOptions
 
 
 @pytest.fixture(scope="package")
@@ -14,5 +14,5 @@ def scheduler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Address of a scheduler with one worker."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MKLDIST_CACHE", str(tmp_path_factory.mktemp("cache")))
-        with connect(n_workers=1) as client:
+        with ConnectOptions(n_workers=1).connect() as client:
             yield client.scheduler_info()["address"]

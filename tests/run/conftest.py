@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mkldist.run.cluster import connect
+from mkldist.run.cluster import ConnectOptions
 from tests.run.sweeps import misbehaving_methods
 
 collect_ignore = ["misbehaving.py"]  # looked at for doctests, it would register its methods
@@ -23,5 +23,5 @@ def scheduler(node_cache: Path) -> Iterator[str]:
     """Address of a scheduler with one worker that knows the misbehaving methods."""
     with pytest.MonkeyPatch.context() as patch, misbehaving_methods():
         patch.setenv("MKLDIST_CACHE", str(node_cache))
-        with connect(n_workers=1) as client:
+        with ConnectOptions(n_workers=1).connect() as client:
             yield client.scheduler_info()["address"]

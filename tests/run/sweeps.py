@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,11 +20,13 @@ import distributed  # noqa: F401  # its defaults, before one is set and taken ba
 from mkldist.methods.registry import METHODS
 from mkldist.planning.model import Plan
 from mkldist.results.records import RecordStore, RunRecord
+from mkldist.results.state import RunState
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.sweep import SweepOutcome, run_sweep
 from mkldist.run.sweep_setup import planned
 from mkldist.spec.model import SweepSpec
 
+Solution = tuple[RunState, float, bytes]
 MISBEHAVING = Path(__file__).with_name("misbehaving.py")
 
 SWEEP = """
@@ -69,14 +71,10 @@ def plan_of(text: str) -> Plan:
 def run_here(text: str, output: Path, scheduler: str | None, **options: Any) -> SweepOutcome:
     """Run a sweep on a scheduler, or on a cluster of its own."""
     spec = SweepSpec.model_validate(tomllib.loads(text))
-    connect_options = ConnectOptions(scheduler, n_workers=None if scheduler else 1)
-    return run_sweep(
-        spec,
-        origin=output.parent / "sweep.toml",
-        output=output,
-        connect_options=connect_options,
-        **options,
+    options.setdefault(
+        "connect_options", ConnectOptions(scheduler, n_workers=None if scheduler else 1)
     )
+    return run_sweep(spec, origin=output.parent / "sweep.toml", output=output, **options)
 
 
 @contextmanager
@@ -93,7 +91,7 @@ def misbehaving_methods() -> Iterator[None]:
 
 
 def start_process(
-    text: str, output: Path, *arguments: str, setup: str = ""
+    text: str, output: Path, *arguments: str, setup: str = "", through: Sequence[str] = ()
 ) -> subprocess.Popen[str]:
     """Start the command line on a sweep, in a process group of its own as a terminal would."""
     file = output.parent / f"{output.name}.toml"
@@ -103,7 +101,10 @@ def start_process(
         "from mkldist.cli import main; main()"
     )
     return subprocess.Popen(
-        [sys.executable, "-c", program, "sweep", str(file), "--output", str(output), *arguments],
+        [
+            *(*through, sys.executable, "-c", program),
+            *("sweep", str(file), "--output", str(output), *arguments),
+        ],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -141,6 +142,12 @@ def records(output: Path) -> dict[str, RunRecord]:
     store = RecordStore(output / "records")
     found = {run_id: store.read(run_id) for run_id in store.ids()}
     return {run_id: record for run_id, record in found.items() if record is not None}
+
+
+def solutions(output: Path) -> dict[str, Solution]:
+    """Return what each run found, to the bit."""
+    found = records(output).items()
+    return {run: (one.state, one.objective, one.weights.tobytes()) for run, one in found}
 
 
 def record_times(output: Path) -> dict[str, int]:

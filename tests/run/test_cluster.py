@@ -14,7 +14,6 @@ from mkldist.errors import ClusterError, SpecError
 from mkldist.run.cluster import (
     DASK_CONFIG,
     ConnectOptions,
-    connect,
 )
 
 ROOT = Path(__file__).parents[2]
@@ -42,13 +41,13 @@ def interrupts(dask_worker=None):
 
 
 def test_a_local_cluster_is_pinned_and_a_running_scheduler_can_be_joined():
-    with connect(n_workers=1) as client:
+    with ConnectOptions(n_workers=1).connect() as client:
         variables, limits, _ = client.submit(worker_facts, pure=False).result(timeout=30)
         assert set(variables.values()) == {"1"}
         assert limits == [False, False]
         assert list(client.run(interrupts).values()) == [True]
         address = client.scheduler_info()["address"]
-        with connect(scheduler=address) as second:
+        with ConnectOptions(scheduler=address).connect() as second:
             assert second.submit(sum, (1, 2)).result(timeout=30) == 3
         assert client.submit(sum, (2, 2)).result(timeout=30) == 4
 
@@ -60,14 +59,14 @@ def test_the_port_of_the_dashboard_can_be_chosen():
         with pytest.raises(
             SpecError, match=f"--dashboard-port {port}: found a port that cannot be used .addr"
         ):
-            connect(n_workers=1, dashboard_port=port).__enter__()
-    with connect(n_workers=1, dashboard_port=port) as client:
+            ConnectOptions(n_workers=1, dashboard_port=port).connect().__enter__()
+    with ConnectOptions(n_workers=1, dashboard_port=port).connect() as client:
         assert client.dashboard_link == f"http://127.0.0.1:{port}/status"
 
 
 def test_a_scheduler_of_its_own_has_its_own_port():
     with pytest.raises(SpecError, match="Omit --dashboard-port"):
-        connect(scheduler="tcp://x:1", dashboard_port=8787).__enter__()
+        ConnectOptions(scheduler="tcp://x:1", dashboard_port=8787).connect().__enter__()
 
 
 @pytest.mark.slow
@@ -75,7 +74,7 @@ def test_a_scheduler_that_does_not_answer_is_named(monkeypatch):
     monkeypatch.setattr("mkldist.run.cluster.CONNECT_SECONDS", 0.5)
     with (
         pytest.raises(ClusterError, match=r"tcp://127\.0\.0\.1:1: found no answer"),
-        connect(scheduler="tcp://127.0.0.1:1"),
+        ConnectOptions(scheduler="tcp://127.0.0.1:1").connect(),
     ):
         pass
 
@@ -87,19 +86,19 @@ def test_a_cluster_file_starts_its_class(tmp_path):
         "options: {n_workers: 1, threads_per_worker: 2, processes: false, "
         "dashboard_address: '127.0.0.1:0'}\n"
     )
-    with connect(cluster_file=path) as client:
+    with ConnectOptions(cluster_file=path).connect() as client:
         assert sum(client.nthreads().values()) == 2
 
 
 def test_a_missing_cluster_file_and_two_places_to_run_are_refused(tmp_path):
     with (
         pytest.raises(SpecError, match="No such file"),
-        connect(cluster_file=tmp_path / "missing.yaml"),
+        ConnectOptions(cluster_file=tmp_path / "missing.yaml").connect(),
     ):
         pass
     with (
         pytest.raises(SpecError, match="found both"),
-        connect(scheduler="tcp://x:1", cluster_file=tmp_path / "a.yaml"),
+        ConnectOptions(scheduler="tcp://x:1", cluster_file=tmp_path / "a.yaml").connect(),
     ):
         pass
 
@@ -109,7 +108,7 @@ def test_workers_that_die_while_they_start_are_an_error_of_the_cluster(monkeypat
         raise RuntimeError(f"Nanny failed to start, of {n_workers}")
 
     monkeypatch.setattr("distributed.LocalCluster", dying)
-    with pytest.raises(ClusterError) as caught, connect(n_workers=3):
+    with pytest.raises(ClusterError) as caught, ConnectOptions(n_workers=3).connect():
         pass
     for word in (
         "workers",
@@ -148,9 +147,9 @@ def test_only_a_cluster_that_replaces_workers_gives_lost_ones_up(tmp_path):
         "class: distributed.LocalCluster\n"
         "options: {n_workers: 1, processes: false, dashboard_address: '127.0.0.1:0'}\n"
     )
-    with connect(cluster_file=path):
+    with ConnectOptions(cluster_file=path).connect():
         assert dask.config.get(name) == "365 days"
-    with connect(cluster_file=path, n_workers=1):
+    with ConnectOptions(cluster_file=path, n_workers=1).connect():
         assert dask.config.get(name) == usual
 
 

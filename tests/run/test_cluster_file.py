@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import gc
+import shutil
 import signal
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
+import dask
 import pytest
 
 from mkldist.errors import ClusterError, SpecError
-from mkldist.run.cluster import connect
+from mkldist.run.cluster import ConnectOptions
 from mkldist.run.cluster_file import ClusterFile, cluster_class, read_cluster_file, started
+from mkldist.run.encryption import tls_settings
+from tests.run.dask_processes import make_certificates
 
 ROOT = Path(__file__).parents[2]
 JOBQUEUE = pytest.mark.skipif(
@@ -19,23 +24,47 @@ JOBQUEUE = pytest.mark.skipif(
 )
 
 
-@pytest.mark.parametrize("name", ["local.yaml", "slurm.yaml"])
-def test_the_cluster_files_of_the_project_are_sound(name):
-    description = read_cluster_file(ROOT / "cluster" / name)
+PROFILES = sorted(path for path in (ROOT / "cluster").glob("*.yaml") if path.name != "dask.yaml")
+
+
+@pytest.mark.parametrize("path", PROFILES, ids=lambda path: path.stem)
+def test_the_cluster_files_of_the_project_are_sound(path):
+    description = read_cluster_file(path)
     assert description.options
+    assert not description.allow_unencrypted
+    assert bool(description.tls) == (path.stem != "local")
     if description.cls.startswith("distributed."):
-        assert cluster_class(description).__name__ == "LocalCluster"
+        assert callable(cluster_class(description))
 
 
 @JOBQUEUE
-def test_the_slurm_file_makes_the_job_that_it_describes():
-    description = read_cluster_file(ROOT / "cluster" / "slurm.yaml")
-    with cluster_class(description)(**description.options) as cluster:
-        script = cluster.job_script()
-    assert "#SBATCH -t 04:00:00" in script
-    assert "#SBATCH --cpus-per-task=8" in script
-    assert "OPENBLAS_NUM_THREADS=1" in script
-    assert "--lifetime 3h50m" in script
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
+@pytest.mark.parametrize(
+    ("name", "lines"),
+    [
+        ("slurm", ["#SBATCH -n 1", "#SBATCH --cpus-per-task=8", "#SBATCH --mem=32G",
+                   "#SBATCH -t 04:00:00"]),
+        ("pbs", ["#PBS -l select=1:ncpus=8:mem=32GB", "#PBS -l walltime=04:00:00"]),
+        ("lsf", ["#BSUB -n 8", '#BSUB -R "span[hosts=1]"', "#BSUB -M 34360", "#BSUB -W 04:00"]),
+        ("sge", ["#$ -l h_rt=04:00:00", "#$ -pe smp 8"]),
+    ],
+)  # fmt: skip
+def test_a_job_scheduler_is_given_the_job_that_its_file_describes(tmp_path, name, lines):
+    """No scheduler of jobs is asked: the class of dask-jobqueue writes the script."""
+    folder = make_certificates(tmp_path / "tls")
+    description = read_cluster_file(ROOT / "cluster" / f"{name}.yaml")
+    with dask.config.set(tls_settings(folder)), started(replace(description, workers=None)) as here:
+        job = here.job_script()
+    assert [line for line in lines if line not in job.splitlines()] == []
+    for word in (
+        "tls://",
+        f"--tls-key {folder}/key.pem",
+        "--nthreads 1 --memory-limit 4.00GiB --nworkers 8",
+        "--lifetime 3h50m",
+        "OPENBLAS_NUM_THREADS=1",
+        "MKLDIST_CACHE=",
+    ):
+        assert word in job
 
 
 @pytest.mark.parametrize(
@@ -49,6 +78,9 @@ def test_the_slurm_file_makes_the_job_that_it_describes():
         ("options: {}", "such as dask_jobqueue"),
         ("class: a.B\noptions: 3", "keyword arguments"),
         ("class: a.B\nworkers: 0", "a number of workers"),
+        ("class: a.B\nworkers: true", "a number of workers"),
+        ("class: a.B\ntls: 3", "tls: found 3; expected a folder of certificates"),
+        ("class: a.B\nallow_unencrypted: 2", "allow_unencrypted: found 2; expected true or false"),
         ("class: nowhere.Cluster", "nowhere.Cluster, which cannot be imported"),
         ("class: Cluster", "Cluster, which cannot be imported"),
     ],
@@ -99,7 +131,8 @@ def test_options_that_a_class_refuses_are_one_message(
     monkeypatch.chdir(tmp_path)
     Path("mine.yaml").write_text(content)
     pattern = rf"^{where}: found .* that [\w.]+ refuses \(.*{said}"
-    with pytest.raises(SpecError, match=pattern), connect(cluster_file=Path("mine.yaml")):
+    options = ConnectOptions(cluster_file=Path("mine.yaml"))
+    with pytest.raises(SpecError, match=pattern), options.connect():
         pass
     gc.collect()  # Dask warns of clusters that have half started when they are forgotten
     assert capfd.readouterr() == ("", "")

@@ -68,7 +68,7 @@ def test_a_disk_that_refuses_hinders(tmp_path, monkeypatch):
 
 
 def test_little_memory_slow_disks_and_uncompiled_code_are_met_with_advice(tmp_path, monkeypatch):
-    monkeypatch.setattr(doctor, "_available_memory", lambda: 2**30)
+    monkeypatch.setattr(doctor, "available_memory", lambda: 2**30)
     monkeypatch.setattr(doctor, "SLOW", float("inf"))
     found = findings(tmp_path)
     assert found["memory"].words.startswith("1.0 GiB of ")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from mkldist.durable import is_alive
 from mkldist.run import fork_server
-from mkldist.run.cluster import WORKER_ENVIRON, ConnectOptions, connect
+from mkldist.run.cluster import WORKER_ENVIRON, ConnectOptions
 from tests.run.sweeps import wait_until
 
 SCRIPT = """
@@ -75,14 +75,14 @@ def test_neither_workers_nor_their_server_get_ctrl_c():
         mask = next(int(line.split()[1], 16) for line in lines if line.startswith("SigBlk"))
         return bool(mask & 1 << (signal.SIGINT - 1))
 
-    with connect(n_workers=1) as client:
+    with ConnectOptions(n_workers=1).connect() as client:
         [pids] = client.run(lambda: [os.getpid(), os.getppid()]).values()
         assert [blocked(pid) for pid in pids] == [True, True]
     assert not blocked(os.getpid())
 
 
 def test_workers_have_imported_their_tasks_before_they_begin():
-    with connect(n_workers=1) as client:
+    with ConnectOptions(n_workers=1).connect() as client:
         [modules] = client.run(lambda: sorted(sys.modules)).values()
     assert "mkldist.worker.tasks" in modules
 

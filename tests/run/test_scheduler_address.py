@@ -18,7 +18,7 @@ from mkldist.run.scheduler_address import check_answers
     [
         (
             "nonsense",
-            "scheduler nonsense: found no host and port; expected an address such as tcp://",
+            "scheduler nonsense: found no host and port; expected an address such as tls://",
         ),
         (
             "tcp://host:port",
@@ -42,10 +42,24 @@ def test_a_scheduler_that_is_about_to_start_is_waited_for():
     def listen():
         time.sleep(0.3)
         with socket.create_server(("127.0.0.1", port)) as server:
-            server.accept()[0].close()
+            connection, _ = server.accept()
+            connection.sendall(b"a greeting")
+            connection.close()
 
     starting = threading.Thread(target=listen, daemon=True)
     starting.start()
     check_answers(f"tcp://127.0.0.1:{port}")
     check_answers("inproc://is/not/tried:1")
     starting.join()
+
+
+@pytest.mark.parametrize("closes", [False, True])
+def test_a_program_that_is_no_scheduler_is_told(monkeypatch, closes):
+    """It accepts connections by the system, and says nothing; Dask would wait without end."""
+    monkeypatch.setattr(scheduler_address, "CONNECT_SECONDS", 0.3)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"tcp://127.0.0.1:{server.getsockname()[1]}"
+        if closes:
+            threading.Thread(target=lambda: server.accept()[0].close(), daemon=True).start()
+        with pytest.raises(ClusterError, match="a program that says nothing"):
+            check_answers(address)

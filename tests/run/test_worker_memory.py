@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mkldist.results.state import RunState
-from mkldist.run.cluster import connect
+from mkldist.run.cluster import ConnectOptions
 from tests.run.sweeps import run_here, sweep_text
 
 N_POINTS = 1200  # half of them are training points
@@ -35,7 +35,9 @@ def test_a_worker_takes_the_memory_that_its_plan_predicts(
     monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path / "cache"))
     text = sweep_text({"level": [1.0, 100.0]}, repeats=1, backend=backend, execution=execution)
     text = text.replace("n = 80", f"n = {N_POINTS}").replace("[0.1, 0.3, 1.0, 3.0]", str(WIDTHS))
-    with connect(n_workers=1) as client:  # a worker of its own, without other tests' peak
+    with ConnectOptions(
+        n_workers=1
+    ).connect() as client:  # a worker of its own, without other tests' peak
         outcome = run_here(text, tmp_path / "small", client.scheduler_info()["address"])
         [peak] = client.run(peak_resident_bytes).values()
     assert outcome.counts[RunState.COMPLETE] == 2

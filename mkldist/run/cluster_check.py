@@ -1,0 +1,128 @@
+"""The state of a cluster for sweeps: its scheduler, its workers, and what they share.
+
+Everything is tried from both sides: a folder counts as shared if each worker reads there what this
+process wrote, and this process what the worker wrote.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+from mkldist.counted import counted
+from mkldist.errors import MkldistError
+from mkldist.run.cluster import ConnectOptions, joined
+from mkldist.run.cluster_findings import (
+    cache_findings,
+    clock_finding,
+    limit_findings,
+    memory_findings,
+    place_findings,
+    thread_findings,
+    version_findings,
+)
+from mkldist.run.doctor import Finding
+from mkldist.run.worker_versions import SCHEDULER, differences
+from mkldist.worker.shared_place import NOT_READ_BACK, SharedPlace
+from mkldist.worker.surroundings import Surroundings, answer_name, look_around
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+POLL_SECONDS = 0.1
+
+
+def examine_cluster(
+    options: ConnectOptions, places: Mapping[str, str], wait_seconds: float
+) -> Iterator[Finding]:
+    """Yield what is found of a cluster; what stops every sweep at once ends it.
+
+    Parameters
+    ----------
+    options : ConnectOptions
+        The scheduler to join, or the file of the cluster to start.
+    places : mapping of str to str
+        Folders and URLs that the workers of a sweep share with this process, by what they hold.
+    wait_seconds : float
+        Longest time to wait for workers.
+    """
+    with ExitStack() as stack:
+        start = time.monotonic()
+        try:
+            client = stack.enter_context(joined(options))
+        except MkldistError as error:
+            yield Finding(SCHEDULER, f"{error.where}: {error.found}", error.hint, hinders=True)
+            return
+        address = client.scheduler_info(n_workers=0)["address"]
+        yield Finding(SCHEDULER, f"{address} answered in {time.monotonic() - start:.1f} s")
+        expected = options.expected_threads()
+        n_workers = _wait(client, expected, wait_seconds)
+        yield _workers(client, n_workers, expected, wait_seconds)
+        if n_workers:
+            yield from _examine_workers(client, places)
+
+
+def _wait(client: Client, expected: int, seconds: float) -> int:
+    """Wait for so many workers, for one if the number is unknown; return how many there are."""
+    deadline = time.monotonic() + seconds
+    while (there := len(client.nthreads())) < max(1, expected) and time.monotonic() < deadline:
+        time.sleep(POLL_SECONDS)
+    return there
+
+
+def _workers(client: Client, n_workers: int, expected: int, seconds: float) -> Finding:
+    if not n_workers:
+        advice = "Look at the queue of jobs and at what they logged, or wait longer: --wait"
+        return Finding("workers", f"none joined within {seconds:g} s", advice, hinders=True)
+    threads = counted(sum(client.nthreads().values()), "thread")
+    words, advice = f"{counted(n_workers, 'worker')} with {threads}", ""
+    if n_workers < expected:
+        words += f"; {expected - n_workers} more did not join within {seconds:g} s"
+        advice = "A sweep begins with the workers that are there"
+    return Finding("workers", words, advice)
+
+
+def _examine_workers(client: Client, places: Mapping[str, str]) -> Iterator[Finding]:
+    """Yield what is found of workers; those without an equal mkldist are asked nothing more."""
+    unequal = differences(client)
+    yield from version_findings(unequal)
+    equal = sorted(client.nthreads().keys() - {one.process for one in unequal})
+    if not equal:
+        return
+    shared = {name: SharedPlace.of(root) for name, root in places.items()}
+    with ExitStack() as stack:
+        for name, place in list(shared.items()):
+            try:
+                stack.enter_context(place.asked())
+            except MkldistError as error:
+                yield Finding(name, f"{error.where}: {error.found}", error.hint, hinders=True)
+                del shared[name]
+        asked = tuple(shared.values())
+        found: dict[str, Surroundings] = client.run(look_around, asked, workers=equal)
+        for name, place in shared.items():
+            yield from place_findings(name, place.root, _wrong(place, found))
+    yield from cache_findings(found)
+    yield clock_finding(_clock_seconds(client, equal))
+    threads = client.nthreads()
+    yield from thread_findings(found, threads)
+    yield from memory_findings(found, threads)
+    yield from limit_findings(found)
+
+
+def _wrong(place: SharedPlace, found: Mapping[str, Surroundings]) -> dict[str, str]:
+    """Return what is wrong with a place for each worker; empty where nothing is."""
+    wrong = {worker: one.wrong[place.root] for worker, one in found.items()}
+    for worker, said in wrong.items():
+        if not said and not place.is_answered(answer_name(worker)):
+            wrong[worker] = NOT_READ_BACK
+    return wrong
+
+
+def _clock_seconds(client: Client, workers: list[str]) -> dict[str, float]:
+    """Return by how many seconds the clock of each worker differs from the one here, at least."""
+    before = time.time()
+    there: dict[str, float] = client.run(time.time, workers=workers)
+    after = time.time()
+    return {worker: max(before - at, at - after, 0.0) for worker, at in there.items()}

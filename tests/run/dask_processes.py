@@ -1,0 +1,64 @@
+"""Schedulers and workers that a test starts itself, as an administrator does, with certificates."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.run.sweeps import MISBEHAVING, wait_until
+
+CLUSTER = Path(__file__).parents[2] / "cluster"
+SCRIPT = CLUSTER / "tls" / "make_certificates.sh"
+DASK = (sys.executable, "-m", "dask")
+
+
+def make_certificates(folder: Path) -> Path:
+    """Make certificates by the project's script and return their folder."""
+    subprocess.run([SCRIPT, folder], capture_output=True, check=True)
+    return folder
+
+
+@contextmanager
+def dask_cluster(
+    certificates: Path, *, host: str = "127.0.0.1", n_workers: int = 1, through: Sequence[str] = ()
+) -> Iterator[str]:
+    """Yield the address of a scheduler with workers, and stop them.
+
+    Parameters
+    ----------
+    certificates : Path
+        Folder of certificates; the scheduler notes its address beside it.
+    host : str
+        Address on which the scheduler listens.
+    n_workers : int
+        Number of worker processes of one thread.
+    through : sequence of str
+        Words before the command of the workers, such as ``ip netns exec NAME``.
+    """
+    files = {"ca-file": "ca.pem", "cert": "cert.pem", "key": "key.pem"}
+    tls = [f"--tls-{option}={certificates / name}" for option, name in files.items()]
+    note = certificates.parent / f"{certificates.name}-scheduler.json"
+    common = ["--no-dashboard", "--scheduler-file", str(note), *tls]
+    scheduler = ["scheduler", "--host", host, "--port", "0", "--protocol", "tls"]
+    workers = ["worker", "--nthreads", "1", "--nworkers", str(n_workers), "--memory-limit", "0"]
+    environment = os.environ | {"DASK_CONFIG": str(CLUSTER / "dask.yaml")}
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(*words: str) -> None:
+        started.append(subprocess.Popen(words, stderr=subprocess.DEVNULL, env=environment))
+
+    try:
+        start(*DASK, *scheduler, *common)
+        wait_until(note.exists, "the scheduler has noted its address")
+        start(*through, *DASK, *workers, "--preload", str(MISBEHAVING), *common)
+        yield json.loads(note.read_text())["address"]
+    finally:
+        for process in reversed(started):
+            process.terminate()
+            process.wait(30)
+        note.unlink(missing_ok=True)
