@@ -88,7 +88,7 @@ def _settings(node: xr.DataTree) -> Iterator[dict[str, Any]]:
         if known.any():
             yield {
                 **place_of(node),
-                **{n: node[n].to_numpy()[i].item() for n, i in zip(dims, place, strict=True)},
+                **{n: node.ds[n].to_numpy()[i].item() for n, i in zip(dims, place, strict=True)},
                 "active_kernels": float(kernels[known, *place].mean()),
                 "loss": loss,
                 **known_interval(values, overlap)._asdict(),
@@ -101,11 +101,11 @@ def _chosen(node: xr.DataTree, bank: str) -> Iterator[dict[str, Any]]:
     loss = loss_name([node], str(node.attrs["task"]))
     values, _ = best_setting(node, loss)
     n_splits = int((~np.isnan(values)).sum())
-    if n_splits and N_KERNELS in node.coords:
+    if n_splits and N_KERNELS in node.ds.coords:
         yield {
             **place_of(node),
             "bank": bank,
-            N_KERNELS: int(node[N_KERNELS].median()),
+            N_KERNELS: int(node.ds[N_KERNELS].median()),
             "loss": loss,
             **known_interval(values, overlap_of(node.ds))._asdict(),
             "n_splits": n_splits,

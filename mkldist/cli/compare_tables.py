@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from mkldist.analysis.paired_losses import SIGNIFICANCE
-from mkldist.analysis.tables import NOTHING
+from mkldist.analysis.tables import NOTHING, p_value_text
 
 if TYPE_CHECKING:
     from rich.align import VerticalAlignMethod
@@ -111,8 +111,8 @@ def _losses(pairs: Sequence[PairComparison], loss: str, names: Mapping[int, str]
             _loss(pair.losses.second, percent),
             _signed(pair.losses.difference, percent),
             NOTHING if math.isnan(pair.losses.low) else f"{low} to {high}",
-            p_value(pair.p_value),
-            p_value(pair.p_holm),
+            p_value_text(pair.p_value),
+            p_value_text(pair.p_holm),
             shares,
             style="green" if pair.p_holm < SIGNIFICANCE else "",
         )
@@ -156,7 +156,7 @@ def _difference(found: Difference | None) -> str:
     """Return a difference above its interval."""
     if found is None or math.isnan(found.difference):
         return NOTHING
-    interval = "" if math.isnan(found.low) else f"\n{found.low:+.2g} to {found.high:+.2g}"
+    interval = "" if math.isnan(found.low) else f"\n{found.low:+.3g} to {found.high:+.3g}"
     return f"{found.difference:+.3g}{interval}"
 
 
@@ -195,8 +195,3 @@ def _signed(value: float, percent: bool) -> str:
     if math.isnan(value):
         return NOTHING
     return f"{100 * value:+.2f}" if percent else f"{value:+.3g}"
-
-
-def p_value(value: float) -> str:
-    """Return a p-value."""
-    return NOTHING if math.isnan(value) else f"{value:.3f}"

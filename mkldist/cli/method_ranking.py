@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mkldist.cli.compare_tables import p_value, plain_table, short
+from mkldist.analysis.tables import p_value_text
+from mkldist.cli.compare_tables import plain_table, short
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -94,7 +95,7 @@ def _tests(ranking: MethodRanking) -> Table:
             Text(f"A: {one['first']}, B: {one['second']}"),
             str(one["n_datasets"]),
             f"{one['mean_difference']:+.3g}",
-            p_value(one["p_value"]),
-            p_value(one["p_holm"]),
+            p_value_text(one["p_value"]),
+            p_value_text(one["p_holm"]),
         )
     return table

@@ -127,7 +127,7 @@ def _stability(one: Explanation) -> Iterator[str]:
             yield f"For the selection of features it is {of_features.mean:.2f}."
         return
     yield (
-        f"The selection of kernels is {_grade(one.stability)} over the splits: Nogueira's measure "
+        f"The selection of kernels over the splits is {_grade(one.stability)}: Nogueira's measure "
         f"is {_interval(one.stability)}; {meaning}."
     )
     if of_features is not None:
@@ -137,7 +137,7 @@ def _stability(one: Explanation) -> Iterator[str]:
 def _grade(stability: Interval) -> str:
     """Return the grade of a selection, or both where its interval holds a limit of grades."""
     low, high = _grade_at(stability.low), _grade_at(stability.high)
-    return low if low == high else f"{low} or {high}, which so few splits leave open,"
+    return low if low == high else f"{low} or {high} (so few splits leave it open)"
 
 
 def _grade_at(value: float) -> str:

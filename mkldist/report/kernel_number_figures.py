@@ -57,6 +57,12 @@ def bank_size_charts(facts: Facts) -> list[Chart]:
 def _by_bank_size(table: pd.DataFrame, facts: Facts) -> Chart:
     dataset, bank = str(table["dataset"].iloc[0]), str(table["bank"].iloc[0])
     loss = str(table["loss"].iloc[0])
+    band = ""
+    if table["low"].notna().any():
+        band = (
+            "; the band is the 95 % interval corrected for overlapping training parts (Nadeau & "
+            "Bengio 2003)"
+        )
 
     def draw() -> Figure:
         figure, axes = new_figure()
@@ -72,8 +78,7 @@ def _by_bank_size(table: pd.DataFrame, facts: Facts) -> Chart:
     return Chart(
         f"candidates-{slug(dataset)}-{slug(bank)}",
         f"{dataset}: {LOSS_WORDS[loss]} against the number of candidates, bank {bank}",
-        "Mean over the splits at the setting chosen for each size; the band is the 95 % interval "
-        "corrected for overlapping training parts (Nadeau & Bengio 2003).",
+        f"Mean over the splits at the setting chosen for each size{band}.",
         table,
         draw,
     )

@@ -12,7 +12,7 @@ import pandas as pd
 
 from mkldist.analysis.comparison import OverDataSets
 from mkldist.analysis.paired_losses import SIGNIFICANCE
-from mkldist.analysis.tables import NOTHING
+from mkldist.analysis.tables import NOTHING, p_value_text
 from mkldist.durable import write_file
 from mkldist.report.facts import LOSS_WORDS, Facts, records
 from mkldist.results.rows import hyperparameters, method_nodes, place_of
@@ -22,7 +22,6 @@ from mkldist.results.state import RunState
 from mkldist.solvers.base import STATIONARITY, StopReason
 
 MINUS = "\u2212"  # the sign of a difference
-LEAST_P = 0.001  # p-values below it are not told apart
 MOST_ROWS = 1000  # of a table, in the page
 
 
@@ -90,8 +89,8 @@ def number(value: float, form: str) -> Cell:
 
 
 def p_value(value: float) -> Cell:
-    """Return the cell of a p-value, of which small ones are ``< 0.001``."""
-    return Cell(f"< {LEAST_P}", float(value)) if value < LEAST_P else number(value, "{:.3f}")
+    """Return the cell of a p-value, see :func:`mkldist.analysis.tables.p_value_text`."""
+    return Cell(p_value_text(value), None if np.isnan(value) else float(value))
 
 
 def interval(mean: float, low: float, high: float, form: str = "{:.2f}") -> Cell:

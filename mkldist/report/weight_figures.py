@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
 
 MOST_GROUPS, MOST_WIDTHS = 12, 40
 N_PARTS = 20
-PANELS = {"share": "share of weights", "frequency": "share of splits"}
+FREQUENCY = "frequency"
+PANELS = {"share": "share of weights", FREQUENCY: "share of splits"}
 """Columns that the two panels of a figure draw, with the labels of their axes."""
 WHOLE = (-0.08, 1.08)
 """Limits of an axis of shares of splits, with room for marks at its ends."""
@@ -71,15 +73,18 @@ def _by_width(dataset: str, own: Weights, facts: Facts) -> Chart | None:
     if table["width"].nunique() < 2:
         return None
 
+    panels = _panels(own)
+
     def draw() -> Figure:
-        figure, axes = new_figure(2, height=3.6, shared=True)
-        for ax, column in zip(axes.flat, PANELS, strict=True):
+        figure, axes = new_figure(len(panels), height=1.4 + 1.1 * len(panels), shared=True)
+        for ax, column in zip(axes.flat, panels, strict=True):
             for method, some in table.groupby("method", sort=False):
                 look = facts.looks[str(method)]
                 ax.plot(some["width"], some[column], color=look.colour, marker=look.marker,
                         linestyle=look.line, label=str(method))  # fmt: skip
             ax.set_ylabel(PANELS[column])
-        axes[1, 0].set_ylim(*WHOLE)
+            if column == FREQUENCY:
+                ax.set_ylim(*WHOLE)
         logarithmic(ax, "x")
         ax.set_xlabel("width of the kernel")
         legend_below(figure)
@@ -89,7 +94,7 @@ def _by_width(dataset: str, own: Weights, facts: Facts) -> Chart | None:
         f"widths-{slug(dataset)}",
         f"{dataset}: kernel weights by width",
         "Share of the kernel weights on kernels of each width, mean over the splits, at the "
-        "method's chosen setting; and the share of the splits that select a kernel of the width.",
+        f"method's chosen setting{_selecting(panels, 'a kernel of the width')}.",
         table,
         draw,
     )
@@ -117,31 +122,44 @@ def _by_name(
     name, words = called
     largest = table.groupby(coordinate)["share"].max().nlargest(MOST_GROUPS).index
     table = table[table[coordinate].isin(largest)]
-    methods = list(dict.fromkeys(table["method"]))
+    methods, panels = list(dict.fromkeys(table["method"])), _panels(own)
     which = f"; the {len(largest)} of {n_groups} that weigh most with some method"
 
     def draw() -> Figure:
-        figure, axes = new_figure(1, 2, height=0.8 + 0.19 * len(largest), shared=True)
-        for ax, column in zip(axes.flat, PANELS, strict=True):
+        height = 0.95 + 0.19 * len(largest)
+        figure, axes = new_figure(1, len(panels), height=height, shared=True)
+        for ax, column in zip(axes.flat, panels, strict=True):
             values = table.pivot(index=coordinate, columns="method", values=column)
             _dots(ax, values.loc[largest, methods], facts)
             ax.set_xlabel(PANELS[column].replace("share of ", "share of\n"))
             ax.locator_params("x", nbins=3)
-        axes[0, 1].set_xlim(*WHOLE)
+            if column == FREQUENCY:
+                ax.set_xlim(*WHOLE)
         axes[0, 0].set_yticks(range(len(largest)), [_short(one) for one in largest])
         axes[0, 0].set_ylim(len(largest) - 0.4, -0.6)
         legend_below(figure)
         return figure
 
-    chosen = "it" if coordinate == "kernel" else "a kernel of it"
+    selecting = _selecting(panels, "it" if coordinate == "kernel" else "a kernel of it")
     return Chart(
         f"{name}-{slug(dataset)}",
         f"{dataset}: kernel weights by {words}",
-        f"Share of the kernel weights on each {words}, mean over the splits, and the share of the "
-        f"splits that select {chosen}{which if n_groups > len(largest) else ''}.",
+        f"Share of the kernel weights on each {words}, mean over the splits{selecting}"
+        f"{which if n_groups > len(largest) else ''}.",
         table,
         draw,
     )
+
+
+def _panels(own: Weights) -> list[str]:
+    """Return the columns to draw: one split alone tells no frequency."""
+    several = any(weights.sizes["split"] > 1 for _, weights in own)
+    return [column for column in PANELS if several or column != FREQUENCY]
+
+
+def _selecting(panels: Sequence[str], what: str) -> str:
+    """Return what a caption says of the panel of frequencies, if it is there."""
+    return f", and the share of the splits that select {what}" if FREQUENCY in panels else ""
 
 
 def _dots(ax: Axes, values: pd.DataFrame, facts: Facts) -> None:

@@ -159,6 +159,22 @@ def test_of_several_banks_the_figures_of_weights_show_the_largest():
     assert len(charts[0].data) == 6
 
 
+def test_figures_of_weights_show_how_often_splits_select_where_there_are_several():
+    facts = facts_of(study((100, 300)))
+    weights = weights_on(4)
+    for n_splits, n_panels in ((1, 1), (3, 2)):
+        place = {"dataset": "ring", "bank": "b", "method": "level"}
+        facts.__dict__.update(weights=[(place, weights.isel(split=slice(n_splits)))])
+        for chart in weight_charts(facts):
+            shares, *frequencies = chart.draw().axes
+            assert len(frequencies) == n_panels - 1
+            assert ("share of the splits" in chart.caption) == (n_panels == 2)
+            read = "get_ydata" if chart.name.startswith("widths") else "get_xdata"
+            assert getattr(shares.lines[0], read)().sum() == pytest.approx(1.0)
+            for axes in frequencies:  # all kernels weigh the same, so that every split selects all
+                assert set(getattr(axes.lines[0], read)()) == {1.0}
+
+
 def weights_on(n_kernels: int) -> xr.DataArray:
     """Return equal weights on kernels of different widths, on two groups of features."""
     number = np.arange(n_kernels)
