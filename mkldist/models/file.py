@@ -214,7 +214,7 @@ def _understood(where: str) -> Iterator[None]:
         yield
     except MkldistError:
         raise
-    except (LookupError, TypeError, ValueError, AttributeError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         raise StoreError(
             where,
             f"a content that is no model's ({type(error).__name__}: {error})",

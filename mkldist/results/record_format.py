@@ -54,7 +54,7 @@ def decode(content: bytes) -> RunRecord | None:
         return None
     try:
         return _record(header, arrays)
-    except (LookupError, TypeError, ValueError):
+    except (LookupError, TypeError, ValueError, ArithmeticError):
         return None
 
 

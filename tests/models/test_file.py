@@ -84,6 +84,7 @@ def test_a_newer_format_is_refused_by_name():
         {"columns": ["a"]},
         {"outcome": {}},
         {"format": "4"},
+        {"functions": [{"kernels": [{"function": "gaussian", "width": 10**400}]}]},
     ],
 )
 def test_a_content_that_no_version_wrote_is_refused_by_name(changed):
