@@ -12,12 +12,13 @@ import click
 from mkldist.cli.completion import complete_results
 from mkldist.cli.json_output import json_option, print_json
 from mkldist.counted import counted
+from mkldist.data.listing import first_of
 from mkldist.results.state import RunState
 
 if TYPE_CHECKING:
     from mkldist.results.status import SweepStatus
 
-MOST_LINES = 12  # on what is being done
+MOST_LINES, MOST_VALUES = 12, 8  # on what is being done
 
 
 @click.command("status")
@@ -133,10 +134,11 @@ def _at_work(status: SweepStatus) -> Iterator[str]:
             yield f"  {one.place}: {one.doing}, since {since}"
             continue
         settings = "".join(
-            f", {name} = {', '.join(map(_short, values))}"
+            f", {name} = {first_of([*map(_short, values)], MOST_VALUES)}"
             for name, values in (one.params or {}).items()
         )
-        splits = f"split{'s' * (len(one.splits) > 1)} {', '.join(map(str, one.splits))}"
+        numbers = first_of([*map(str, one.splits)], MOST_VALUES)
+        splits = f"split{'s' * (len(one.splits) > 1)} {numbers}"
         runs = counted(one.n_runs, "run")
         yield f"  {one.place}: {runs} {one.doing}, since {since}: {splits}{settings}"
     more = len(status.at_work) - MOST_LINES

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
@@ -17,7 +18,10 @@ from mkldist.data.opening import REWRITE, check_unpacked, opened
 from mkldist.errors import DataError, nearest
 from mkldist.memory import readable_bytes
 
-DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, KeyError, NotImplementedError, ValueError)
+DAMAGE = (
+    zipfile.BadZipFile, zlib.error, EOFError, KeyError, NotImplementedError, ValueError,
+    tokenize.TokenError,  # by numpy, of the header of an array
+)  # fmt: skip
 
 
 class Archive(Mapping[str, npt.NDArray[Any]]):

@@ -10,6 +10,7 @@ from mkldist.data.columns import ColumnChoice
 from mkldist.data.csv_files import read_csv
 from mkldist.data.given_files import SUFFIX, read_given
 from mkldist.data.npz_files import read_npz
+from mkldist.data.opening import exists
 from mkldist.data.parquet_files import read_parquet
 from mkldist.data.raw import RawData
 from mkldist.data.svmlight_files import read_svmlight
@@ -47,7 +48,7 @@ def read_file(path: Path, choice: ColumnChoice, where: str) -> RawData:
     if not extension:
         raise DataError(
             where,
-            "a directory" if path.is_dir() else ending_words(path.suffix, "file"),
+            "a directory" if exists(path) and path.is_dir() else ending_words(path.suffix, "file"),
             f"a file ending in one of {', '.join(READERS)}",
             "Name Gram matrices by 'grams', not by 'file'"
             if path.suffix in (".npy", ".zarr")

@@ -40,7 +40,7 @@ def read_parquet(path: Path, choice: ColumnChoice, where: str) -> RawData:
     roles = column_roles(names, choice, where)
     if not table.num_rows:
         raise DataError(where, "no rows", "at least one row of each class", REWRITE)
-    frame = table.to_pandas(ignore_metadata=True)
+    frame = table.replace_schema_metadata().to_pandas()  # pandas' own may be damaged
     return frame_data(frame, roles, where, FROM_ONE)
 
 

@@ -192,7 +192,7 @@ def _opened_parquet(path: Path, table: NewTable) -> Iterator[NewFile]:
         def blocks() -> Iterator[Block]:
             places = FROM_ONE
             for batch in file.iter_batches(table.rows_at_once, columns=wanted):
-                frame = batch.to_pandas()
+                frame = batch.replace_schema_metadata().to_pandas()
                 ids = frame_texts(frame[rows.id], rows.where, places) if rows.id else None
                 texts = frame_columns_of_texts(table.columns, frame, rows.where, places)
                 yield Block(frame_block(rows, frame, places), places, ids, texts)

@@ -6,6 +6,7 @@ Functions of the user are named and not held, see :mod:`mkldist.models.kernel_de
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from mkldist.data.dataset import View
 from mkldist.data.preprocessing import FeatureScale, FittedPreprocessing
 from mkldist.data.source_columns import SourceColumns
 from mkldist.durable import remove_temporaries, write_file, writing
-from mkldist.errors import StoreError, nearest
+from mkldist.errors import MkldistError, StoreError, nearest
 from mkldist.gram.bank_kernels import GivenKernel
 from mkldist.in_memory.expansion import Expansion
 from mkldist.in_memory.text_support import TextSupport
@@ -42,6 +43,7 @@ WITHOUT_CODE = 3  # the format of a model without functions of the user
 WITHOUT_TEXTS = 2  # the format of a model without kernels of texts
 ONE_TABLE = 1  # the format of a model of one dense table without views, which they read
 KIND = "mkldist model"
+EXPECTED = "a model that mkldist wrote"
 
 
 def write_content(model: ModelContent, path: Path) -> None:
@@ -189,7 +191,8 @@ def decoded(content: bytes, where: str, code: Path | None = None) -> ModelConten
         If such a function cannot be imported.
     """
     header, arrays = opened(content, where)
-    names = sorted(set(_code(header)))
+    with _understood(where):
+        names = sorted(set(_code(header)))
     if names and code is None:
         raise StoreError(
             where,
@@ -200,7 +203,24 @@ def decoded(content: bytes, where: str, code: Path | None = None) -> ModelConten
         )
     if names and code is not None:
         search_first(str(code.absolute()))
-    return _model(header, arrays, where)
+    with _understood(where):
+        return _model(header, arrays, where)
+
+
+@contextmanager
+def _understood(where: str) -> Iterator[None]:
+    """Refuse a content that no version of mkldist wrote, although its digest is right."""
+    try:
+        yield
+    except MkldistError:
+        raise
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        raise StoreError(
+            where,
+            f"a content that is no model's ({type(error).__name__}: {error})",
+            EXPECTED,
+            "Fit it again",
+        ) from error
 
 
 def _code(header: Mapping[str, Any]) -> Iterator[str]:
@@ -224,22 +244,23 @@ def opened(content: bytes, where: str) -> tuple[dict[str, Any], Arrays]:
     mkldist.errors.StoreError
         If it is no model, damaged, or of a newer format.
     """
-    expected = "a model that mkldist wrote"
     found = unsealed(content)
     if found is None:
         is_archive = content[:2] == b"PK"
         fault = "a file that is damaged or cut short" if is_archive else "no model"
         hint = "Copy it again, or fit it again" if is_archive else "Fit one: mkldist fit RESULTS"
-        raise StoreError(where, fault, expected, hint)
+        raise StoreError(where, fault, EXPECTED, hint)
     header, arrays = found
     if header.get("kind") != KIND:
-        raise StoreError(where, "another file of mkldist", expected, "Name the file of a model")
-    if header["format"] > FORMAT:
+        raise StoreError(where, "another file of mkldist", EXPECTED, "Name the file of a model")
+    with _understood(where):
+        is_newer = header["format"] > FORMAT
+    if is_newer:
         raise StoreError(
             where,
-            f"format {header['format']}, written by mkldist {header['mkldist']}",
+            f"format {header['format']}, written by mkldist {header.get('mkldist')}",
             f"format {FORMAT} or before",
-            f"Install mkldist {header['mkldist']} or later",
+            f"Install mkldist {header.get('mkldist')} or later",
         )
     return header, arrays
 

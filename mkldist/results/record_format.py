@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from mkldist.results.run_record import RunRecord
 from mkldist.results.state import RunState
-from mkldist.sealed import is_whole, sealed, unsealed
+from mkldist.sealed import Arrays, is_whole, sealed, unsealed
 
 __all__ = ["decode", "encode", "is_whole"]
 
@@ -42,13 +42,24 @@ def encode(record: RunRecord) -> bytes:
 
 
 def decode(content: bytes) -> RunRecord | None:
-    """Return the record of `content`, or None for damaged bytes or another format."""
+    """Return the record of `content`, or None for damaged bytes or another format.
+
+    Another version of mkldist may have written fields that this one does not know.
+    """
     found = unsealed(content)
     if found is None:
         return None
     header, arrays = found
     if header.pop("format", None) != FORMAT:
         return None
+    try:
+        return _record(header, arrays)
+    except (LookupError, TypeError, ValueError, ArithmeticError):
+        return None
+
+
+def _record(header: dict[str, Any], arrays: Arrays) -> RunRecord:
+    """Return the record of a header and arrays whose digest is right."""
     header["state"] = RunState(header["state"])
     groups: dict[str, Any] = {
         group: {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from mkldist.analysis.repeated_runs import Agreement, agreement
 from mkldist.data.listing import first_of
-from mkldist.errors import DataError, OutputError
+from mkldist.errors import DataError, OutputError, StoreError
 from mkldist.results.manifest import restored_manifest
 from mkldist.results.output import OutputFolder
 from mkldist.results.records import RecordStore
@@ -60,7 +60,7 @@ class Rerun:
     results: Path
     output: Path
     data_dirs: tuple[Path, ...] = ()
-    connect_options: ConnectOptions = ConnectOptions()  # noqa: RUF009, it is frozen
+    connect_options: ConnectOptions = field(default_factory=ConnectOptions)
     allow_code: bool = False
 
     def __post_init__(self) -> None:
@@ -96,7 +96,7 @@ class Rerun:
         Raises
         ------
         mkldist.errors.InputError
-            If they differ, or cannot be read.
+            If they differ or cannot be read, or if records that tell the former ones are gone.
         """
         with naming(self.document):
             _, resolved = planned(
@@ -111,7 +111,7 @@ class Rerun:
             facts = resolved.facts[dataset]
             if provenance.get("data_fingerprint") != facts.fingerprint:
                 changed.append(f"data set {dataset!r}")
-            elif provenance.get("split_fingerprint") != facts.split_fingerprints[split]:
+            elif (provenance.get("split_fingerprint"),) != facts.split_fingerprints[split:][:1]:
                 changed.append(f"split {split} of data set {dataset!r}")
         if changed:
             raise DataError(
@@ -175,32 +175,41 @@ def _base(results: Path) -> Path:
 
 
 def _origins(results: Path) -> Iterator[tuple[str, int, Mapping[str, Any]]]:
-    """Yield data set, split and provenance of a complete run of each split of each data set."""
+    """Yield data set, split and provenance of a complete run of each split of each data set.
+
+    Raises
+    ------
+    mkldist.errors.StoreError
+        If its record is gone or damaged.
+    """
     rows = to_frame(read_tree(results), (STATE.name, RUN_ID.name))
     done = rows[rows[STATE.name] == RunState.COMPLETE.value]
     store = RecordStore(OutputFolder(results).records)
     for row in done.drop_duplicates(["dataset", SPLIT]).to_dict("records"):
         record = store.read(row[RUN_ID.name])
-        if record is not None:
-            yield record.dataset, record.split, record.provenance
+        if record is None:
+            raise StoreError(
+                str(store.directory),
+                f"no record of run {row[RUN_ID.name]}, which tells the data of {row['dataset']!r}",
+                "the records of the results",
+                "Repeat the sweep's command, which runs what is missing",
+            )
+        yield record.dataset, record.split, record.provenance
 
 
 def _changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
     """Yield what differs between two environments, in words."""
-    versions = [facts.get("versions", {}) for facts in (before, now)]
-    python = [{"python": facts.get("python", "unknown")} for facts in (before, now)]
-    machine = [
-        {name: _text(facts.get(name)) for name in ("machine", "blas")} for facts in (before, now)
-    ]
-    for old, new in (python, versions, machine):
-        for name in {**old, **new}:
-            if old.get(name) != new.get(name):
-                yield f"{name} {old.get(name, 'none')} → {new.get(name, 'none')}"
+    old, new = _named(before), _named(now)
+    for name in {**old, **new}:
+        if old.get(name) != new.get(name):
+            yield f"{name} {old.get(name, 'none')} → {new.get(name, 'none')}"
 
 
-def _text(value: object) -> str:
-    return (
-        " ".join(map(str, value))
-        if isinstance(value, Sequence) and not isinstance(value, str)
-        else str(value)
-    )
+def _named(environment: Mapping[str, Any]) -> dict[str, str]:
+    """Return what of an environment may change results, by name."""
+    return {
+        "python": environment.get("python", "unknown"),
+        **environment.get("versions", {}),
+        "blas": " ".join(environment.get("blas", ())),
+        "machine": environment.get("machine", "unknown"),
+    }

@@ -40,6 +40,9 @@ def is_distribution(value: Any) -> bool:
     return isinstance(value, dict) and not {"low", "high"}.isdisjoint(value)
 
 
+MOST_TRIALS = 100_000
+
+
 class SearchSpec(Model):
     """``[search]``: settings drawn from distributions in place of a grid.
 
@@ -52,11 +55,15 @@ class SearchSpec(Model):
     )
     trials: int = Field(
         ge=1,
+        le=MOST_TRIALS,
         description="Settings to try of each method on each bank, data set and split; fewer where "
         "there are not so many.",
     )
     batch: int = Field(
-        8, ge=1, description='`"adaptive"`: trials that are proposed, and share passes, at once.'
+        8,
+        ge=1,
+        le=MOST_TRIALS,
+        description='`"adaptive"`: trials that are proposed, and share passes, at once.',
     )
     seed: int | None = Field(
         None, ge=0, description="Seed of the trials. By default the sweep's seed."
@@ -67,9 +74,12 @@ class SearchSpec(Model):
         "tolerance to the method's own; or the share of the training rows.",
     )
     factor: int = Field(
-        3, ge=2, description='`"halving"`: one trial of so many goes on to the next rung.'
+        3,
+        ge=2,
+        le=MOST_TRIALS,
+        description='`"halving"`: one trial of so many goes on to the next rung.',
     )
-    rungs: int = Field(3, ge=2, description='`"halving"`: number of rungs.')
+    rungs: int = Field(3, ge=2, le=50, description='`"halving"`: number of rungs.')
     first: Positive | None = Field(
         None,
         description='`"halving"`: tolerance, or share of the training rows, of the first rung; '

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import cycle, islice
 from pathlib import Path
 
@@ -13,11 +14,12 @@ import numpy as np
 from tests.chaos.flips import damaged, finished, kinds
 from tests.chaos.media import MEDIA, can_mount, fail, two_at_once
 from tests.chaos.outcomes import Outcome
-from tests.chaos.scene import Undisturbed, undisturbed
+from tests.chaos.scene import undisturbed
 from tests.chaos.strikes import SIGNALS, TARGETS, interrupt, kill
 
 WITHOUT_MOUNTS = ("limit on file sizes", "vanished folder")
-Fault = Callable[[Path, Undisturbed, np.random.Generator], Outcome]
+Fault = Callable[..., Outcome]
+"""Of a folder, the undisturbed sweep, and a generator `rng`."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ class Campaign:
             for number, fault in enumerate(faults):
                 place = folder / str(number)
                 rng = np.random.default_rng((self.seed, number))
-                outcome = fault(place, clean, rng)
+                outcome = fault(place, clean, rng=rng)
                 yield outcome
                 if outcome.is_good:
                     shutil.rmtree(place, ignore_errors=True)
@@ -58,12 +60,12 @@ class Campaign:
     def _faults(self) -> Iterator[Fault]:
         """Yield the faults of running sweeps, the kinds of each sort in turn."""
         for target in islice(cycle(TARGETS), self.kills):
-            yield lambda place, clean, rng, target=target: kill(place, clean, target, rng)
+            yield partial(kill, target=target)
         ways = [(name, times) for times in (1, 2) for name in SIGNALS]
         for name, times in islice(cycle(ways), self.signals):
-            yield lambda place, clean, rng, way=(name, times): interrupt(place, clean, *way, rng)
+            yield partial(interrupt, name=name, times=times)
         for kind in islice(cycle(MEDIA if can_mount() else WITHOUT_MOUNTS), self.media):
-            yield lambda place, clean, rng, kind=kind: fail(place, clean, kind, rng)
+            yield partial(fail, kind=kind)
         for _ in range(self.pairs):
             yield two_at_once
 

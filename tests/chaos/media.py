@@ -65,7 +65,7 @@ def _full(disk: Path, clean: Undisturbed, rng: np.random.Generator) -> Outcome:
 
 
 def _read_only(disk: Path, clean: Undisturbed, rng: np.random.Generator) -> Outcome:
-    scene = Scene(disk / "sweep")
+    scene = Scene(disk / "sweep", temporary=disk.with_name("scratch"))
     with scene.started() as process:
         _some_runs(scene, process, rng)
         # Files that are open for writing forbid it, so that the moment is that after them.

@@ -37,12 +37,15 @@ class Scene:
     Parameters
     ----------
     folder : Path
-        Holds everything that the sweep writes, the temporary files of its processes included.
+        Holds everything that the sweep writes.
+    temporary : Path, optional
+        Folder for the temporary files of its processes; by default one in `folder`.
     mark : str
         Tells its processes from all others.
     """
 
     folder: Path
+    temporary: Path | None = None
     mark: str = field(default_factory=lambda: uuid.uuid4().hex)
 
     @property
@@ -53,7 +56,7 @@ class Scene:
     @cached_property
     def environment(self) -> dict[str, str]:
         """Environment of the sweep's processes."""
-        scratch = self.folder / "scratch"
+        scratch = self.temporary or self.folder / "scratch"
         scratch.mkdir(parents=True, exist_ok=True)
         own = {MARK: self.mark, "MKLDIST_CACHE": f"{self.folder / 'cache'}", "TMPDIR": f"{scratch}"}
         return dict(os.environ) | own

@@ -38,3 +38,5 @@ def test_unknown_extensions(tmp_path: Path) -> None:
         read_file(tmp_path / "t.npy", ColumnChoice(), "t")
     with mistake("a directory"):
         read_file(tmp_path, ColumnChoice(), "t")
+    with mistake("a file ending in"):
+        read_file(tmp_path / ("x" * 3000 + ".q"), ColumnChoice(), "t")

@@ -100,6 +100,9 @@ def test_damaged_archives(tmp_path: Path) -> None:
     path.write_bytes(whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1 :])
     with mistake("cut short or damaged"):
         read(path)
+    path.write_bytes(whole.replace(b"'fortran_order': False", b"'fortran_order': Fals]"))
+    with mistake("cut short or damaged"):
+        read(path)
     path.write_text("x,y\n1,2\n")
     with mistake("a file of another kind"):
         read(path)

@@ -12,7 +12,8 @@ from mkldist.data.parquet_files import read_parquet
 from mkldist.data.raw import RawData
 from tests.data.mistakes import mistake
 
-pytest.importorskip("pyarrow")
+pyarrow = pytest.importorskip("pyarrow")
+parquet = pytest.importorskip("pyarrow.parquet")
 
 FRAME = pd.DataFrame(
     {
@@ -62,6 +63,13 @@ def test_label_columns_and_rows(tmp_path: Path) -> None:
         read(tmp_path, FRAME.iloc[:0])
     with mistake("1 column"):
         read(tmp_path, FRAME[["label"]])
+
+
+def test_pandas_own_facts_of_a_table_are_not_read(tmp_path: Path) -> None:
+    table = pyarrow.Table.from_pandas(FRAME).replace_schema_metadata({b"pandas": b'{"a" 1}'})
+    parquet.write_table(table, tmp_path / "t.parquet")
+    found = read_parquet(tmp_path / "t.parquet", ColumnChoice("label"), "t")
+    assert found.feature_names == ("a", "b", "c", "d")
 
 
 def test_damaged_files(tmp_path: Path) -> None:

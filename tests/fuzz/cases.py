@@ -14,7 +14,7 @@ from mkldist.errors import MkldistError
 from tests.fuzz.guard import HangsError, guarded
 from tests.fuzz.inputs import Kind, kinds
 
-WEIGHTS = {"sweep file": 8, "record": 1, "results": 1, "notes": 1}
+WEIGHTS = {"sweep file": 8, "record": 1, "forged record": 1, "results": 1, "notes": 1}
 
 
 @dataclass(frozen=True)

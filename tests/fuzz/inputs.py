@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import json
 import shutil
 import tomllib
 from collections.abc import Callable, Sequence
@@ -17,6 +18,7 @@ import yaml
 
 import mkldist
 from mkldist.data.first_look import read_columns
+from mkldist.models.predictions import write_predictions
 from mkldist.results.manifest import read_manifest
 from mkldist.results.records import RecordStore
 from mkldist.results.rows import weight_rows
@@ -24,6 +26,7 @@ from mkldist.results.status import sweep_status
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.cluster_file import cluster_class, read_cluster_file
 from mkldist.run.sweep_setup import planned
+from mkldist.sealed import sealed, unsealed
 from mkldist.spec.load import load_sweep
 from mkldist.spec.values import toml_text
 from tests.fuzz.mutations import Draw, changed, damaged
@@ -117,6 +120,9 @@ def kinds() -> list[Kind]:
         Kind("results", partial(_wrong_of, "small/results.zarr/**/*"), _results),
         Kind("notes", partial(_wrong_of, "small/*"), _results),
         Kind("model", partial(_wrong_bytes, "small.model"), _model),
+        Kind("forged model", partial(_forged, "small.model"), _load_model),
+        Kind("forged record", partial(_forged, "small/records/*/*"), _record),
+        Kind("new rows", partial(_wrong_bytes, "d.csv"), _predict),
     ]
 
 
@@ -182,6 +188,29 @@ def _wrong_of(pattern: str, folder: Path, draw: Draw) -> Wrong:
     return file, damaged(file.read_bytes(), draw)
 
 
+def _forged(pattern: str, folder: Path, draw: Draw) -> Wrong:
+    """Return a sealed file, and a changed content whose seal is right."""
+    file = _one_of(list(folder.glob(pattern)), draw)
+    opened = unsealed(file.read_bytes())
+    assert opened is not None
+    header, arrays = opened
+    if draw.integers(3):
+        header = changed(header, draw)
+    else:
+        name = sorted(arrays)[int(draw.integers(len(arrays)))]
+        arrays[name] = _other_array(arrays[name], draw)
+    return file, sealed(json.loads(json.dumps(header, default=str)), arrays)
+
+
+def _other_array(values: Any, draw: Draw) -> Any:
+    """Return an array of another shape, type or content."""
+    others = (
+        values[:0], values.ravel()[:1], values[..., None], np.array("text"), values.astype(str),
+        np.full(values.shape, np.nan), np.full(values.shape, 2**62), np.full(values.shape, -1),
+    )  # fmt: skip
+    return others[int(draw.integers(len(others)))]
+
+
 def _wrong_cluster(folder: Path, draw: Draw) -> Wrong:
     document = CLUSTERS[int(draw.integers(len(CLUSTERS)))]
     if draw.integers(2):
@@ -229,6 +258,15 @@ def _results(file: Path) -> None:
     weight_rows(tree)
     for node in tree.subtree:
         node.to_dataset().load()
+
+
+def _predict(file: Path) -> None:
+    model = mkldist.load_model(file.with_name("small.model"))
+    write_predictions(model, file, file.with_name("predicted.csv"), overwrite=True)
+
+
+def _load_model(file: Path) -> None:
+    mkldist.load_model(file)
 
 
 def _model(file: Path) -> None:

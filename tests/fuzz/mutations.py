@@ -20,7 +20,8 @@ NASTY: tuple[Any, ...] = (
     [], {}, [[]], [{}], [0], ["all", "all"], [math.nan], [1e300, 1e300], list(range(50)),
     {"start": 0, "stop": 1, "num": 10**9}, {"start": -1, "stop": 10, "num": 3, "scale": "log"},
     {"base": 2.0, "exponents": [400.0]}, {"low": 1, "high": 0}, {"low": 1e-300, "high": 1e300},
-    {"count": 10**9, "size": 10**9}, {"": ""}, datetime.date(2020, 1, 1), datetime.time(1, 2),
+    {"count": 10**9, "size": 10**9}, {"": ""}, datetime.date(2020, 1, 1),
+    datetime.datetime(2020, 1, 1, 1, 2),
 )  # fmt: skip
 TOKENS = (
     b"", b"\x00", b"\n", b"\r\n", b"\r", b",", b",,", b'"', b"'", b";", b"\t", b" ", b"=", b"[",

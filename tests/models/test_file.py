@@ -76,6 +76,23 @@ def test_a_newer_format_is_refused_by_name():
         decoded(newer, "a.model")
 
 
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"functions": 3},
+        {"functions": [{"cosine": False, "kernels": [["gaussian"]]}]},
+        {"columns": ["a"]},
+        {"outcome": {}},
+        {"format": "4"},
+        {"functions": [{"kernels": [{"function": "gaussian", "width": 10**400}]}]},
+    ],
+)
+def test_a_content_that_no_version_wrote_is_refused_by_name(changed):
+    header, arrays = unsealed(encoded(made_up_model()))
+    with pytest.raises(StoreError, match=r"^a.model: found a content that is no model's \("):
+        decoded(sealed(header | changed, arrays), "a.model")
+
+
 def test_other_versions_of_this_format_are_read():
     header, arrays = unsealed(encoded(made_up_model()))
     other = decoded(sealed({**header, "mkldist": "0.1.99"}, arrays), "a.model")

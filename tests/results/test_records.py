@@ -21,6 +21,7 @@ from mkldist.planning.model import RunPlan
 from mkldist.results.record_format import decode, encode
 from mkldist.results.records import RecordStore, RunRecord
 from mkldist.results.state import RunState
+from mkldist.sealed import sealed, unsealed
 from mkldist.solvers.base import Solution, StopReason
 from tests.results.sweeps import made_up_plan, made_up_record
 
@@ -128,6 +129,13 @@ def test_every_flipped_bit_is_noticed():
 @settings(max_examples=200, deadline=None)
 def test_anything_else_is_no_record(content):
     assert decode(content) is None
+
+
+@pytest.mark.parametrize("changed", [{"state": "paused"}, {"field_of_later": 1}, {"state": []}])
+def test_a_record_that_another_version_wrote_is_none(changed):
+    header, arrays = unsealed(encode(made_up_record(made_up_plan().runs[0])))
+    assert decode(sealed(header, arrays)) is not None
+    assert decode(sealed(header | changed, arrays)) is None
 
 
 def test_damage_on_disk_counts_as_not_recorded(store):

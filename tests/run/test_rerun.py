@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import mkldist
-from mkldist.errors import DataError, OutputError
+from mkldist.errors import DataError, OutputError, StoreError
 from mkldist.run import rerun
 from mkldist.run.rerun import Rerun, rerun_folder
 
@@ -97,6 +98,12 @@ def test_other_splits_are_refused(results, tmp_path):
     again.document["seed"] = 4
     with pytest.raises(DataError, match="split 0 of data set 'mine', split 1 of"):
         again.check_data()
+
+
+def test_records_that_tell_the_data_are_needed(results, tmp_path):
+    shutil.rmtree(results / "records")
+    with pytest.raises(StoreError, match=r"no record of run .* which tells the data of 'mine'"):
+        Rerun(results, tmp_path / "again").check_data()
 
 
 def test_versions_that_differ_are_named(results, tmp_path, monkeypatch):
