@@ -12,9 +12,10 @@ from mkldist.durable import ABANDONED_AFTER_SECONDS
 from mkldist.gram.cache import DEFAULT_BUDGET, DIRECTORY_VARIABLE
 from mkldist.memory import DEFAULT_TASK_BYTES, readable_bytes
 from mkldist.run.doctor import Finding
-from mkldist.run.worker_versions import ADVICE, Difference, versions_here
+from mkldist.run.worker_versions import Difference, all_versions_here
 from mkldist.worker.shared_place import NO_LOCK
 from mkldist.worker.surroundings import Surroundings
+from mkldist.worker.versions import ADVICE
 
 Answer = TypeVar("Answer", bound=Hashable)
 
@@ -32,7 +33,7 @@ def version_findings(unequal: Sequence[Difference]) -> Iterator[Finding]:
         What differs in the scheduler and in workers.
     """
     if not unequal:
-        same = ", ".join(f"{name} {said}" for name, said in versions_here().items())
+        same = ", ".join(f"{name} {said}" for name, said in all_versions_here().items())
         yield Finding("versions", same.replace(" version ", " ") + ", everywhere")
     answers = ((one.process, (one.package, one.there, one.here)) for one in unequal)
     for (package, there, here), processes in _alike(answers).items():

@@ -11,12 +11,15 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from mkldist.errors import ClusterError
+from mkldist.errors import ClusterError, UnfitClusterError
 from mkldist.run.work_queue import Item
+from mkldist.worker.versions import do_where_equal, versions_here
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -77,10 +80,19 @@ class TasksInFlight:
         return max(machines.values(), default=0)
 
     def _by_worker(self) -> dict[str, int]:
-        """Return the number of threads of each worker by its address; asked for at intervals."""
+        """Return the number of threads of each worker by its address; asked for at intervals.
+
+        Raises
+        ------
+        mkldist.errors.ClusterError
+            When the scheduler is gone.
+        """
         now = time.monotonic()
         if now - self._refreshed > REFRESH_SECONDS and self._client.status == "running":
-            self._threads = self._client.nthreads()
+            try:
+                self._threads = self._client.nthreads()
+            except OSError as error:  # a connection that breaks while its answer is awaited
+                raise _lost() from error
             self._refreshed = now
         return self._threads
 
@@ -106,9 +118,10 @@ class TasksInFlight:
         return len(self._in_flight)
 
     def submit(self, item: Item, function: Callable[[Any], Any], task: Any) -> None:
-        """Submit ``function(task)``, the work of an item."""
+        """Submit ``function(task)``, the work of an item, for a worker with equal packages."""
         key = f"{function.__name__}-{uuid.uuid4().hex}"
-        future = self._client.submit(function, task, key=key, pure=False)
+        work = partial(do_where_equal, versions_here(), function)
+        future = self._client.submit(work, task, key=key, pure=False)
         self._in_flight[key] = (item, future, time.time())
         future.add_done_callback(self._ended.put)
 
@@ -117,6 +130,8 @@ class TasksInFlight:
 
         Raises
         ------
+        mkldist.errors.UnfitClusterError
+            When a worker that joined late has other versions of packages.
         mkldist.errors.ClusterError
             When the scheduler is gone.
         """
@@ -131,7 +146,10 @@ class TasksInFlight:
             if future.status == "finished":
                 return self._taken(item, future)
             if future.status == "error":
-                return Outcome(item, error=future.exception())
+                error = future.exception()
+                if isinstance(error, UnfitClusterError):
+                    raise error
+                return Outcome(item, error=error)
             if self._client.status != "running":
                 raise _lost()
             return Outcome(item, error=RuntimeError(LOST_RECEIPT))
@@ -153,7 +171,8 @@ class TasksInFlight:
         futures = [future for _, future, _ in self._in_flight.values()]
         self._in_flight.clear()
         if futures and self._client.status == "running":
-            self._client.cancel(futures, force=True)
+            with suppress(OSError):  # without a scheduler there is nothing to cancel
+                self._client.cancel(futures, force=True)
 
 
 def _lost() -> ClusterError:

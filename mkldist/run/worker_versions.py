@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from mkldist.errors import UnfitClusterError
+from mkldist.worker.versions import asking, unfit_worker, versions_here
 
 if TYPE_CHECKING:
     from distributed import Client
 
-PACKAGES = ("mkldist", "numpy", "scipy", "numba", "distributed")
-"""Packages of which one version is needed: ids, numbers, and what Dask sends depend on them."""
 PYTHON = "Python"
-ADVICE = "Install the same versions for the scheduler and every worker, and restart them"
 SCHEDULER = "scheduler"
 
 
@@ -42,7 +39,7 @@ class Difference:
 def check_versions(client: Client) -> None:
     """Refuse a scheduler or workers whose packages differ from those of this process.
 
-    Workers that join later are not compared.
+    Workers that join later are compared when they get a task, see :mod:`mkldist.worker.versions`.
 
     Parameters
     ----------
@@ -55,12 +52,8 @@ def check_versions(client: Client) -> None:
         Naming the first process that differs, and its package.
     """
     for one in differences(client):
-        raise UnfitClusterError(
-            one.process if one.process == SCHEDULER else f"worker {one.process}",
-            f"{one.there} of {one.package}",
-            f"{one.here} as in this process",
-            ADVICE,
-        )
+        process = one.process if one.process == SCHEDULER else f"worker {one.process}"
+        raise unfit_worker(process, one.package, one.there, one.here)
 
 
 def differences(client: Client) -> list[Difference]:
@@ -75,18 +68,18 @@ def differences(client: Client) -> list[Difference]:
     found = [one for where, there in pythons.items() for one in _compared(where, there, _python())]
     # Code of another Python cannot run there, not even to ask.
     strange = {one.process for one in found}
-    asked, there = _asking(PACKAGES), dict[str, Mapping[str, str]]()
+    asked, there = asking(), dict[str, Mapping[str, str]]()
     if SCHEDULER not in strange:
         there[SCHEDULER] = client.run_on_scheduler(asked)
     workers = [where for where in pythons if where not in {SCHEDULER, *strange}]
     there |= client.run(asked, workers=workers) if workers else {}
-    here = asked()
+    here = versions_here()
     return found + [one for where in there for one in _compared(where, there[where], here)]
 
 
-def versions_here() -> dict[str, str]:
+def all_versions_here() -> dict[str, str]:
     """Return the versions that all processes need: of Python and of packages, by name."""
-    return {**_python(), **_asking(PACKAGES)()}
+    return {**_python(), **versions_here()}
 
 
 def _python() -> dict[str, str]:
@@ -110,24 +103,3 @@ def _compared(
     for package, version in here.items():
         if there[package] != version:
             yield Difference(process, package, there[package], version)
-
-
-def _asking(packages: tuple[str, ...]) -> Callable[[], dict[str, str]]:
-    """Return a function that tells the versions of packages wherever it runs.
-
-    Dask sends a nested function by its code, so that it runs where mkldist is missing too.
-    """
-
-    def versions() -> dict[str, str]:
-        from importlib import metadata, util
-
-        found = {}
-        for package in packages:
-            try:
-                found[package] = f"version {metadata.version(package)}"
-            except metadata.PackageNotFoundError:
-                there = util.find_spec(package) is not None
-                found[package] = "an unknown version" if there else "no installation"
-        return found
-
-    return versions

@@ -41,6 +41,11 @@ name = "uniform"
 C = [1, 10]
 """
 STUDY = SWEEP.replace("tiny", "study").replace("repeats = 2", "repeats = 2\nn_train = [10, 20]")
+CLUSTER = """
+class: distributed.LocalCluster
+workers: 1
+options: {n_workers: 1, threads_per_worker: 1, dashboard_address: "127.0.0.1:0"}
+"""
 WITHOUT = {"init", "export", "fit", "predict"}
 """Commands that write a file and print no table."""
 WORDS = [
@@ -63,6 +68,7 @@ WORDS = [
     "bank verify results/banks",
     "clean tiny",
     "doctor",
+    "cluster check one.yaml",
     "verify tiny",
     "rerun tiny",
     "scale study -o scaling",
@@ -95,6 +101,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("json")
     (folder / "tiny.toml").write_text(SWEEP)
     (folder / "study.toml").write_text(STUDY)
+    (folder / "one.yaml").write_text(CLUSTER)
     run(folder, "sweep study.toml --workers 1")
     found = document(run(folder, "sweep tiny.toml --json --workers 1").stdout)
     assert found["computed"] == 8
@@ -106,7 +113,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("words", WORDS)
 def test_a_command_prints_one_document_with_the_keys_of_its_help(folder, words):
     found = document(run(folder, f"{words} --json").stdout)
-    command_words = words.split()[: 1 + words.startswith(("list", "bank"))]
+    command_words = words.split()[: 1 + words.startswith(("list", "bank", "cluster"))]
     text = " ".join(run(folder, f"{' '.join(command_words)} --help").stdout.split())
     named = re.search(r"with the keys ([\w, ]+)\.", text)[1].split(", ")
     assert set(found) == set(named)

@@ -15,7 +15,7 @@ import xarray as xr
 
 import mkldist
 from mkldist.cli import command
-from mkldist.errors import FailedRunsWarning, SpecError
+from mkldist.errors import FailedRunsWarning, SpecError, UnfitClusterError
 from mkldist.results.records import RecordStore
 from mkldist.results.status import sweep_status
 from mkldist.spec.model import SweepSpec
@@ -127,6 +127,12 @@ def test_mistakes_are_raised_before_anything_is_written():
     ):
         mkldist.sweep(SPEC, {"mine": (X, Y)}, workers=-1)
     assert not list(Path().iterdir())
+
+
+def test_a_scheduler_that_others_can_listen_to_is_refused_before_anything_is_written():
+    with pytest.raises(UnfitClusterError, match="without encryption"):
+        mkldist.sweep("quickstart", scheduler="tcp://10.1.2.3:8786")
+    assert not Path("results").exists()
 
 
 def test_failed_runs_are_warned_of_and_can_be_repeated():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mkldist.errors import ClusterError
+from mkldist.errors import ClusterError, UnfitClusterError
 from mkldist.run.in_flight import TasksInFlight
 from mkldist.run.work_queue import BuildItem
 
@@ -103,6 +103,28 @@ def test_a_lost_scheduler_is_an_error_of_the_cluster(ending):
         tasks.wait(0.0)
     with pytest.raises(ClusterError, match="a lost connection"):
         TasksInFlight(client).wait(0.0)
+
+
+def test_a_connection_that_breaks_while_workers_are_counted_is_an_error_of_the_cluster():
+    class Broken(Client):
+        def nthreads(self):
+            raise OSError("Stream is closed")
+
+        def cancel(self, futures, force):
+            raise OSError("Stream is closed")
+
+    tasks = TasksInFlight(Broken())
+    tasks.submit(ITEM, build, "task")
+    with pytest.raises(ClusterError, match="a lost connection"):
+        tasks.has_room  # noqa: B018, it asks for the workers
+    tasks.cancel()
+    assert len(tasks) == 0
+
+
+def test_a_worker_that_could_not_begin_a_task_is_an_error_of_the_cluster():
+    error = UnfitClusterError("worker", "version 1 of numpy", "version 2")
+    with pytest.raises(UnfitClusterError, match="version 1 of numpy; expected version 2"):
+        outcome_of(Client(("error", error)))
 
 
 def test_nothing_is_an_outcome_while_no_task_ends():

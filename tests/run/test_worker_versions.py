@@ -2,19 +2,37 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
+from distributed import LocalCluster
 
 from mkldist.errors import UnfitClusterError
 from mkldist.run.cluster import ConnectOptions
-from mkldist.run.worker_versions import PACKAGES
+from mkldist.worker.versions import PACKAGES
+from tests.run.dask_processes import DASK
+from tests.run.sweeps import end, records, start_process, sweep_text, wait_until
+
+OLDER = "Metadata-Version: 2.1\nName: mkldist\nVersion: 0.0.1\n"
+WITHOUT = """
+import sys
+class Refusing:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "mkldist":
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Refusing())
+"""
 
 
 def test_a_worker_with_another_version_is_named_before_any_task(tmp_path):
     older = tmp_path / "mkldist-0.0.1.dist-info"
     older.mkdir()
-    (older / "METADATA").write_text("Metadata-Version: 2.1\nName: mkldist\nVersion: 0.0.1\n")
+    (older / "METADATA").write_text(OLDER)
     assert PACKAGES[0] == "mkldist"
     with ConnectOptions(n_workers=1).connect() as client:
         address = client.scheduler_info()["address"]
@@ -26,3 +44,55 @@ def test_a_worker_with_another_version_is_named_before_any_task(tmp_path):
     said = str(refused.value)
     assert said.startswith(f"worker {worker}: found version 0.0.1 of mkldist; expected version ")
     assert "as in this process. Install the same versions" in said
+
+
+@contextmanager
+def late_worker(address: str, *words: str, path: str = "") -> Iterator[None]:
+    """Start a worker, with a folder before all others from which it imports."""
+    command = [*DASK, "worker", address, "--nthreads", "1", "--no-nanny", *words]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([path, *sys.path])}
+    with subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL) as worker:
+        try:
+            yield
+        finally:
+            worker.terminate()
+
+
+@contextmanager
+def begun_sweep(output: Path) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """Yield the address of a scheduler without workers, and a sweep that waits for some."""
+    with LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0") as cluster:
+        address = cluster.scheduler_address
+        process = start_process(sweep_text({"uniform": [1.0]}), output, "--scheduler", address)
+        try:
+            wait_until((output / "sweep.json").exists, "the sweep has begun", process)
+            yield address, process
+        finally:
+            end(process)
+
+
+@pytest.mark.slow
+def test_a_worker_that_joins_late_with_another_version_ends_the_sweep(tmp_path):
+    (tmp_path / "mkldist-0.0.1.dist-info").mkdir()
+    (tmp_path / "mkldist-0.0.1.dist-info" / "METADATA").write_text(OLDER)
+    output = tmp_path / "small"
+    with begun_sweep(output) as (address, process), late_worker(address, path=str(tmp_path)):
+        told, _ = process.communicate(timeout=100)
+    assert process.returncode == 2, told
+    assert "found version 0.0.1 of mkldist; expected version " in told
+    assert not records(output)
+
+
+@pytest.mark.slow
+def test_a_worker_without_mkldist_that_joins_late_gets_no_task(tmp_path):
+    (tmp_path / "without.py").write_text(WITHOUT)
+    output = tmp_path / "small"
+    lacking = ["--preload", str(tmp_path / "without.py")]
+    with (
+        begun_sweep(output) as (address, process),
+        late_worker(address, *lacking),
+        late_worker(address),
+    ):
+        told, _ = process.communicate(timeout=100)
+    assert process.returncode == 0, told
+    assert len(records(output)) == 2

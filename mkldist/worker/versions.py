@@ -1,0 +1,102 @@
+"""Versions of packages where a task runs: a worker that joins late may have others.
+
+Ids, numbers, and what Dask sends depend on them, so that no task begins where one differs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import TypeVar
+
+from mkldist.errors import UnfitClusterError
+
+Task = TypeVar("Task")
+Receipt = TypeVar("Receipt")
+
+PACKAGES = ("mkldist", "numpy", "scipy", "numba", "distributed")
+"""Packages of which all processes of a sweep need one version."""
+ADVICE = "Install the same versions for the scheduler and every worker, and restart them"
+
+
+def asking(packages: tuple[str, ...] = PACKAGES) -> Callable[[], dict[str, str]]:
+    """Return a function that tells the versions of packages wherever it runs.
+
+    Dask sends a nested function by its code, so that it runs where mkldist is missing too.
+
+    Parameters
+    ----------
+    packages : tuple of str
+        Names of packages.
+    """
+
+    def versions() -> dict[str, str]:
+        from importlib import metadata, util
+
+        found = {}
+        for package in packages:
+            try:
+                found[package] = f"version {metadata.version(package)}"
+            except metadata.PackageNotFoundError:
+                there = util.find_spec(package) is not None
+                found[package] = "an unknown version" if there else "no installation"
+        return found
+
+    return versions
+
+
+@cache
+def versions_here() -> Mapping[str, str]:
+    """Return the version of each package in this process."""
+    return asking()()
+
+
+def unfit_worker(worker: str, package: str, there: str, here: str) -> UnfitClusterError:
+    """Return the error for a process of the cluster whose package is not that of the coordinator.
+
+    Parameters
+    ----------
+    worker : str
+        The process.
+    package : str
+        The package.
+    there, here : str
+        Its version there and in the coordinator, such as ``"version 1.2"``.
+    """
+    return UnfitClusterError(worker, f"{there} of {package}", f"{here} as in this process", ADVICE)
+
+
+def do_where_equal(
+    wanted: Mapping[str, str], function: Callable[[Task], Receipt], task: Task
+) -> Receipt:
+    """Return ``function(task)``, if this process has the versions of the coordinator.
+
+    Parameters
+    ----------
+    wanted : mapping of str to str
+        Version of each package in the coordinator.
+    function : callable
+        What a worker does.
+    task : object
+        Its argument.
+
+    Raises
+    ------
+    mkldist.errors.UnfitClusterError
+        Naming this worker and the package that differs.
+    """
+    there = versions_here()
+    for package, version in wanted.items():
+        if there[package] != version:
+            raise unfit_worker(_this_worker(), package, there[package], version)
+    return function(task)
+
+
+def _this_worker() -> str:
+    """Return the name of this process in messages."""
+    from distributed import get_worker
+
+    try:
+        return f"worker {get_worker().address}"
+    except ValueError:  # not in a task of Dask
+        return "worker"
