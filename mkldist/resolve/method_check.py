@@ -142,7 +142,7 @@ def check_kernel_numbers(
         for (dataset, bank), facts in banks.items():
             if highest >= facts.n_kernels:
                 raise SpecError(
-                    f"methods.{key}.kernel",
+                    f"methods.{key}.kernel_number",
                     f"{highest}",
                     f"a number from 0 to {facts.n_kernels - 1}: bank {bank!r} of data set "
                     f"{dataset!r} has {counted(facts.n_kernels, 'kernel')}",

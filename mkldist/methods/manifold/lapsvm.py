@@ -5,7 +5,7 @@ Minimises over coefficients alpha, on all n points, and bias b (Melacci & Belkin
     F = 1/2 { gamma_a alpha'K alpha + gamma_i alpha'K L K alpha
               + sum over labelled i of max(0, 1 - y_i ((K alpha)_i + b))^2 },
 
-K = 1/M sum_m K_m, or K_m alone where the parameter ``kernel`` is m: several m are a list of
+K = 1/M sum_m K_m, or K_m alone where the parameter ``kernel_number`` is m: several m are a list of
 settings, of which cross-validation selects one.  Weights and losses are those of the paper's primal
 problem.  The paper's intrinsic norm acts on ``K alpha + b 1``, here it acts on
 ``K alpha``, which is the same where ``L 1 = 0``.
@@ -67,14 +67,14 @@ class LapSVMParams(ManifoldParams):
         "newton", description="how the machine is solved; pcg makes max_iter steps at most"
     )
     early_stop: bool = Field(False, description="pcg: end when the predicted classes settle")
-    kernel: int | None = Field(
+    kernel_number: int | None = Field(
         None, ge=0, description="number of the one kernel, from 0; by default the mean of all"
     )
 
     @property
     def chosen_kernel(self) -> int | None:
         """Number of the kernel; None for the mean of all."""
-        return self.kernel
+        return self.kernel_number
 
 
 def solve(problem: Problem, params: LapSVMParams) -> Steps:
@@ -97,7 +97,7 @@ def solve(problem: Problem, params: LapSVMParams) -> Steps:
         ``dual_variables`` is ``r * y`` on the labelled points; ``extra`` holds ``early_stopped``,
         1 if the predicted classes settled before the tolerance was met.
     """
-    weights = _weights(problem.n_kernels, params.kernel)
+    weights = _weights(problem.n_kernels, params.kernel_number)
     K = yield Combine(weights)
     labelled = np.flatnonzero(problem.y)
     y = problem.y[labelled]
@@ -127,7 +127,9 @@ def _weights(n_kernels: int, kernel: int | None) -> Floats:
         return np.full(n_kernels, 1.0 / n_kernels)
     if kernel >= n_kernels:
         raise SpecError(
-            "kernel", f"{kernel}", f"a number from 0 to {n_kernels - 1}: there are {n_kernels}"
+            "kernel_number",
+            f"{kernel}",
+            f"a number from 0 to {n_kernels - 1}: there are {n_kernels}",
         )
     weights: Floats = (np.arange(n_kernels) == kernel).astype(np.float64)
     return weights

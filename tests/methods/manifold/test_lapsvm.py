@@ -50,7 +50,7 @@ def test_one_kernel_of_many_has_its_own_optimum(inner):
         instance.grams,
         y,
         laplacian=L,
-        kernel=2,
+        kernel_number=2,
         inner=inner,
         tol=1e-6,
         max_iter=5000,
@@ -63,8 +63,8 @@ def test_one_kernel_of_many_has_its_own_optimum(inner):
 
 def test_a_kernel_that_is_not_there_is_refused():
     shape = manifold("moons", n=40)
-    with pytest.raises(SpecError, match="kernel: found 99; expected a number from 0 to"):
-        solve("lapsvm", shape, kernel=99, **GAMMAS)
+    with pytest.raises(SpecError, match="kernel_number: found 99; expected a number from 0 to"):
+        solve("lapsvm", shape, kernel_number=99, **GAMMAS)
 
 
 @pytest.mark.parametrize("gammas", [(1e-1, 1e-2), (1.0, 0.0), (1e-2, 1.0)])
