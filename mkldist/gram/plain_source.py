@@ -77,8 +77,9 @@ class PlainSource:
     def between(self, kernel: int, rows: Ints, columns: Ints | slice) -> Floats:
         """See :meth:`mkldist.gram.sources.BankSource.between`."""
         chosen = self.kernels.select([kernel])
-        [values] = evaluate(chosen, self.points[rows], self.points[columns], cosine=self.cosine)
-        return values
+        values = evaluate(chosen, self.points[rows], self.points[columns], cosine=self.cosine)
+        of_kernel: Floats = values[0]
+        return of_kernel
 
     def name(self, kernel: int) -> str:
         """See :meth:`mkldist.gram.sources.BankSource.name`."""
