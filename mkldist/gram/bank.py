@@ -17,6 +17,8 @@ import numpy.typing as npt
 
 from mkldist.arrays import Floating, Floats, Ints
 from mkldist.gram.layout import TileLayout
+from mkldist.gram.requests import Request
+from mkldist.optim.factored_matrix import FactoredMatrix
 
 SLAB_ENTRIES = 16_384
 # Kernels that a pass works on at once.  Every chunk but the last one has whole blocks of them.
@@ -176,6 +178,16 @@ class Bank(abc.ABC):
     def shares_rows(self) -> bool:
         """True if reading few kernels costs so much that solvers should read them together."""
         return False
+
+    def own_answer(self, request: Request) -> Floats | FactoredMatrix | None:
+        """Return the answer to a request that the bank has without its entries, or None.
+
+        Parameters
+        ----------
+        request : request
+            A request that fits the bank.
+        """
+        return None
 
     @abc.abstractmethod
     def chunks(self) -> Iterator[Chunk]:

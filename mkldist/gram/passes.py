@@ -42,6 +42,7 @@ def answer(bank: Bank, requests: Sequence[Request]) -> list[Floats]:
     """Answer requests; all that need every kernel share one traversal of the bank.
 
     Radii that the bank does not know yet take a traversal of their own, kernel by kernel.
+    What a bank answers without its entries takes no traversal.
     Combinations with at most ``bank.sparse_limit`` non-zero weights, and requests that name their
     kernels, read only these kernels.  Diagonals are read alone unless another request causes a
     traversal.
@@ -60,16 +61,20 @@ def answer(bank: Bank, requests: Sequence[Request]) -> list[Floats]:
     Returns
     -------
     list of float64 arrays
-        One answer per request, in order, of the shape that the request documents.
+        One answer per request, in order, of the shape that the request documents; an operator
+        where a combination takes one and the bank has it.
     """
-    answers: dict[int, Floats] = {}
+    answers: dict[int, Any] = {}
     columns: dict[int, ColumnRequest] = {}
     weights: dict[int, Combine] = {}
     radii: dict[int, Radii] = {}
     traces: dict[int, DiagonalSums] = {}
     for position, request in enumerate(requests):
         check(bank.n_points, bank.n_kernels, request)
+        own = bank.own_answer(request)
         match request:
+            case _ if own is not None:
+                answers[position] = own
             case Combine():
                 weights[position] = request
             case Matvec() | Quadratic(_, np.ndarray()):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mkldist.arrays import Floating, Floats
+from mkldist.arrays import Floating, Floats, Ints
 from mkldist.gram.layout import TileLayout
 from mkldist.kernels.evaluate import evaluate
 from mkldist.kernels.gaps import Presence
@@ -73,6 +73,13 @@ class PlainSource:
             square = evaluate(chosen, few, few, cosine=self.cosine, symmetric=True)
             found[:, part] = np.einsum("mii->mi", square)
         return found
+
+    def between(self, kernel: int, rows: Ints, columns: Ints | slice) -> Floats:
+        """See :meth:`mkldist.gram.sources.BankSource.between`."""
+        chosen = self.kernels.select([kernel])
+        values = evaluate(chosen, self.points[rows], self.points[columns], cosine=self.cosine)
+        of_kernel: Floats = values[0]
+        return of_kernel
 
     def name(self, kernel: int) -> str:
         """See :meth:`mkldist.gram.sources.BankSource.name`."""

@@ -29,11 +29,15 @@ class Combine:
     memory : (n, n) float64, optional
         Array to which a single matrix may be written: a former answer, whose pages the system
         need not provide again.
+    thin : bool
+        True if the solver takes a :class:`~mkldist.optim.factored_matrix.FactoredMatrix` in place
+        of a single matrix.  A bank of factors answers with one.
     """
 
     weights: Floats
     kernels: Ints | None = None
     memory: Floats | None = None
+    thin: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,6 +15,7 @@ from mkldist.arrays import Bools, Floating, Floats, Ints
 from mkldist.errors import GramError
 from mkldist.gram.layout import TileLayout
 from mkldist.kernel_functions.lengths import inverse_lengths
+from mkldist.kernels.evaluate import evaluate
 from mkldist.kernels.gaps import Presence, gaps_of, without_gaps
 from mkldist.kernels.kernel_list import KernelList
 from mkldist.kernels.tile_values import fill_diagonals, fill_tiles
@@ -36,6 +37,9 @@ class BankSource(Protocol):
 
     def diagonals(self, kernels: slice) -> Floats:
         """Return ``k(x, x)`` of k kernels and all points, (k, n)."""
+
+    def between(self, kernel: int, rows: Ints, columns: Ints | slice) -> Floats:
+        """Return the values of one kernel between some points and others, (r, c)."""
 
     def name(self, kernel: int) -> str:
         """Return the name of a kernel for messages."""
@@ -96,6 +100,13 @@ class FeatureSource:
         chosen = self.kernels.select(kernels)
         found = fill_diagonals(chosen, self._columns, cosine=self.cosine)
         return found if self.presence is None else found * self.presence[kernels]
+
+    def between(self, kernel: int, rows: Ints, columns: Ints | slice) -> Floats:
+        """See :meth:`BankSource.between`."""
+        chosen = self.kernels.select([kernel])
+        values = evaluate(chosen, self.points[rows], self.points[columns], cosine=self.cosine)
+        of_kernel: Floats = values[0]
+        return of_kernel
 
     def name(self, kernel: int) -> str:
         """See :meth:`BankSource.name`."""
@@ -161,6 +172,23 @@ class ArraySource:
         found = (found > 0).astype(np.float64) if self.cosine else found
         return found if self.presence is None else found * self.presence[kernels]
 
+    def between(self, kernel: int, rows: Ints, columns: Ints | slice) -> Floats:
+        """See :meth:`BankSource.between`."""
+        gram = self.grams[kernel]
+        own_rows, own_columns = (
+            np.arange(self.n_points)[index] if self.rows is None else self.rows[index]
+            for index in (rows, columns)
+        )
+        upper, lower = gram[own_rows[:, None], own_columns], gram[own_columns, own_rows[:, None]]
+        values: Floats = 0.5 * (upper.astype(np.float64) + lower)
+        scales = self._scales(slice(kernel, kernel + 1))
+        if scales is not None:
+            values *= scales[0, rows, None] * scales[0, columns]
+        if self.presence is not None:
+            [present] = self.presence[slice(kernel, kernel + 1)]
+            values *= present[rows, None] & present[columns]
+        return values
+
     def name(self, kernel: int) -> str:
         """See :meth:`BankSource.name`."""
         return self.names[kernel] if self.names else f"kernel {kernel}"
@@ -217,6 +245,11 @@ class JoinedSource:
     def diagonals(self, kernels: slice) -> Floats:
         """See :meth:`BankSource.diagonals`."""
         return np.concatenate([part.diagonals(own) for part, own, _ in self._shares(kernels)])
+
+    def between(self, kernel: int, rows: Ints, columns: Ints | slice) -> Floats:
+        """See :meth:`BankSource.between`."""
+        [(part, own, _)] = self._shares(slice(kernel, kernel + 1))
+        return part.between(own.start, rows, columns)
 
     def name(self, kernel: int) -> str:
         """See :meth:`BankSource.name`."""

@@ -60,8 +60,9 @@ def check_method(
     weighted: bool = False,
     folds: int = 0,
     grouped: bool = False,
+    factors: bool = False,
 ) -> None:
-    """Refuse labels, weights of points, folds, groups or a Laplacian that a method cannot use.
+    """Refuse labels, weights of points, folds, groups, a Laplacian or factors that do not fit.
 
     Parameters
     ----------
@@ -79,12 +80,14 @@ def check_method(
         Folds that its settings choose, ``params.chosen_folds``.
     grouped : bool
         True if kernels have groups.
+    factors : bool
+        True if the bank holds thin factors of the kernels.
 
     Raises
     ------
     mkldist.errors.SpecError
-        For a Laplacian, columns of labels, weights of points or groups of kernels that the method
-        does not take, and for more folds than a class has points.
+        For a Laplacian, columns of labels, weights of points, groups of kernels or factors that the
+        method does not take, and for more folds than a class has points.
     mkldist.errors.GramError
         For labels of another kind.
     """
@@ -94,6 +97,7 @@ def check_method(
         shared_weights=labels.ndim > 1,
         weighted=weighted,
         grouped=grouped,
+        factors=factors,
         targets=[one for one in Target if all(_fits(column, one) for column in columns)],
         smallest_class=int(min((labels > 0).sum(axis=0).min(), (labels < 0).sum(axis=0).min())),
     )
@@ -123,6 +127,11 @@ def check_method(
             found = f"groups for {method.name}, which {refusal.reason}"
             expected = f"{refusal.expected}, or {refusal.others}: {one_of(able)}"
             raise SpecError("groups", found, expected)
+        case Part.FACTORS:
+            able = methods_for(ProblemFacts(factors=True))
+            found = f"{method.name} on a bank of factors, but it {refusal.reason}"
+            expected = f"{refusal.others}: {one_of(able)}"
+            raise SpecError("method", found, expected, "Or make the bank with another backend")
         case Part.LABELS:
             distinct = next(column for column in columns if not _fits(column, target))
             found = f"labels {{{', '.join(f'{value:g}' for value in distinct[:5])}}}"

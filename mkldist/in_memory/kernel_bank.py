@@ -14,12 +14,14 @@ from mkldist.counted import counted
 from mkldist.errors import GramError, SpecError
 from mkldist.gram.bank import Bank
 from mkldist.gram.cross_values import NewPoints
+from mkldist.gram.factor_bank import FactorBank
 from mkldist.gram.part import PartBank
 from mkldist.gram.passes import answer
 from mkldist.gram.predictor import raw_predictors
 from mkldist.gram.recomputed import RecomputedBank
 from mkldist.gram.requests import Combine
 from mkldist.gram.view import BankView
+from mkldist.in_memory.factoring import Factoring
 from mkldist.in_memory.keeping import Keeping
 from mkldist.in_memory.making import BankContent, bank_of_features, bank_of_grams
 from mkldist.in_memory.opened_bank import recomputed
@@ -60,10 +62,12 @@ class KernelBank:
     normalisation : str or list of str
         As in a sweep file: ``"trace"``, ``"cosine"``, ``"centre"``, ``"variance"``, ``"none"``, or
         several in order.
-    backend : {"auto", "memory", "mmap", "stream", "recompute"}
+    backend : {"auto", "memory", "mmap", "stream", "recompute", "factors"}
         As in a sweep file: loaded into memory; mapped from a file; read from files in every pass;
         or never stored and computed in every pass.  ``"auto"`` loads a bank that half of this
-        machine's memory holds, and computes any other in every pass.
+        machine's memory holds, and computes any other in every pass.  ``"factors"``, for many
+        points, keeps of each kernel a thin factor G with ``G G' <= K``; some methods solve on
+        these, and one pass over the kernels gives :attr:`mkldist.Solution.exact_gap`.
     dtype : {"auto", "float32", "float64"}
         Precision of stored kernels; ``"auto"`` is float64.  Arithmetic is in float64.
     groups : mapping of str to list of str or int, optional
@@ -84,6 +88,10 @@ class KernelBank:
         Folder for the files of ``"mmap"`` and ``"stream"``; the same kernels on the same points
         are found there again.  By default a temporary folder, deleted by :meth:`close`, at the end
         of a ``with`` block, or with the last bank that uses it.
+    rank : int, optional
+        Most columns of a factor, by default 500.
+    tolerance : float, optional
+        Share of a kernel's trace that its factor may lack, by default 0.001.
 
     Raises
     ------
@@ -124,6 +132,8 @@ class KernelBank:
         texts: Sequence[str] = (),
         seed: int = 0,
         folder: str | Path | None = None,
+        rank: int | None = None,
+        tolerance: float | None = None,
     ) -> None:
         from mkldist.in_memory.given_features import Features
         from mkldist.in_memory.given_kernels import bank_spec
@@ -133,9 +143,12 @@ class KernelBank:
         if missing not in ("error", "zero"):
             raise SpecError("missing", f"{missing!r}", "'error' or 'zero'")
         features = Features.of(X, gaps=missing == "zero", texts=text_names(texts))
-        spec = bank_spec(kernels, normalisation=normalisation, backend=backend, dtype=dtype)
+        factoring = Factoring.of(backend, rank, tolerance, dtype)
+        kept = "recompute" if factoring is not None else backend
+        spec = bank_spec(kernels, normalisation=normalisation, backend=kept, dtype=dtype)
+        given = given_views(kernels, features)
         self._content = bank_of_features(
-            features, spec, groups or {}, seed, folder, given_views(kernels, features), views or {}
+            features, spec, groups or {}, seed, folder, given, views or {}, factoring
         )
 
     @classmethod
@@ -217,8 +230,10 @@ class KernelBank:
         index = _indices(kernels, len(self))
         content, bank = self._content, self.view.bank
         origin = content.origin.select(index)
-        if isinstance(bank, RecomputedBank) and isinstance(origin, FeatureOrigin):
-            part: Bank = recomputed(origin.source)
+        if isinstance(bank, FactorBank):
+            part: Bank = bank.select(index)
+        elif isinstance(bank, RecomputedBank) and isinstance(origin, FeatureOrigin):
+            part = recomputed(origin.source)
         else:
             part = PartBank(bank, index)
         made = KernelBank.__new__(KernelBank)
@@ -230,6 +245,7 @@ class KernelBank:
             content.temporary,
             content.inspection,
             content.passed[index] if content.inspection else content.passed,
+            _part(content.exact, index),
         )
         return made
 
@@ -253,6 +269,11 @@ class KernelBank:
     def view(self) -> BankView:
         """The bank as solvers see it."""
         return self._content.view
+
+    @property
+    def exact_view(self) -> BankView | None:
+        """The kernels themselves, of a bank of factors of them; None for other banks."""
+        return self._content.exact
 
     @property
     def kernels(self) -> pd.DataFrame:
@@ -343,6 +364,13 @@ class KernelBank:
         self.view.bank.close()
         if self._content.temporary is not None:
             self._content.temporary.delete()
+
+
+def _part(view: BankView | None, kernels: Ints) -> BankView | None:
+    """Return a view of some kernels of a view of all points."""
+    if view is None:
+        return None
+    return BankView(PartBank(view.bank, kernels), None, view.scale[kernels], view.centred)
 
 
 def _indices(kernels: Any, n_kernels: int) -> Ints:

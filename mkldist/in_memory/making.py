@@ -17,6 +17,7 @@ from mkldist.gram.bank import Bank
 from mkldist.gram.sources import ArraySource
 from mkldist.gram.view import BankView, make_views
 from mkldist.identity import array_id, content_id
+from mkldist.in_memory.factoring import FACTORS, Factoring, factored
 from mkldist.in_memory.gram_stack import Inspection, gram_stack, inspected_stack, packed_bank
 from mkldist.in_memory.keeping import Keeping
 from mkldist.in_memory.opened_bank import (
@@ -64,6 +65,8 @@ class BankContent:
         Checks of given matrices that follow a solution; None if there are none to come.
     passed : (M,) bool
         True for kernels that passed these checks.
+    exact : BankView or None
+        The kernels themselves, computed in every pass, where `view` is of factors of them.
     """
 
     view: BankView
@@ -73,6 +76,7 @@ class BankContent:
     temporary: TemporaryFolder | None = None
     inspection: Inspection | None = None
     passed: Bools = field(default_factory=lambda: np.zeros(0, dtype=bool))
+    exact: BankView | None = None
 
 
 def bank_of_features(
@@ -83,6 +87,7 @@ def bank_of_features(
     folder: str | Path | None,
     given: dict[str, GivenGrams] | None = None,
     views: Mapping[str, Sequence[int | str]] | None = None,
+    factoring: Factoring | None = None,
 ) -> BankContent:
     """Return a bank of features and of matrices beside them; see :class:`mkldist.KernelBank`."""
     from mkldist.in_memory.given_kernels import kernels_on
@@ -100,6 +105,8 @@ def bank_of_features(
     keeping = Keeping.of(spec)
     cosine = "cosine" in keeping.normalisations
     origin = _origin(features, kernels, dataset, cosine)
+    if factoring is not None:
+        return _factored(origin, keeping, factoring, seed)
     size = BankSize(len(kernels), features.n_points, keeping.stored_type)
     kept = backend_for(keeping.backend, size, "recompute")
     if kept == "memory":
@@ -112,6 +119,20 @@ def bank_of_features(
         opened = stored(lambda: origin.source, identity, size, kept, folder)
     view = _normalised(opened.bank, keeping, origin.source.presence)
     return BankContent(view, origin, kept, str(keeping), opened.temporary)
+
+
+def _factored(
+    origin: FeatureOrigin | MixedOrigin, keeping: Keeping, factoring: Factoring, seed: int
+) -> BankContent:
+    """Return a bank of thin factors, with the normalisation that the kernels themselves have."""
+    if "centre" in keeping.normalisations:
+        found = f"'centre' with backend={FACTORS!r}"
+        raise SpecError("normalisation", found, "'trace', 'cosine', 'variance' or 'none'")
+    source = origin.source
+    exact = _normalised(recomputed(source), keeping, source.presence)
+    factors = factored(source, factoring, seed)
+    view = BankView(factors, None, exact.scale, centred=False)
+    return BankContent(view, origin, FACTORS, str(keeping), exact=exact)
 
 
 def _arrays(dataset: Dataset) -> list[Array | None]:

@@ -13,6 +13,8 @@ import numpy.typing as npt
 from mkldist.arrays import Floats, Ints
 from mkldist.counted import counted
 from mkldist.errors import ConvergenceWarning, GramError, SpecError, nearest
+from mkldist.gram.factor_bank import FactorBank
+from mkldist.in_memory.exact_certificate import certified_exactly
 from mkldist.in_memory.given_arrays import (
     check_method,
     checked_laplacian,
@@ -232,6 +234,7 @@ class _Instance:
             weighted=given.weights is not None,
             folds=settings.chosen_folds,
             grouped=given.groups is not None,
+            factors=isinstance(grams, KernelBank) and grams.exact_view is not None,
         )
         if len(labels) != n_points:
             raise GramError(
@@ -261,8 +264,16 @@ class _Instance:
         with threads_for(view.n_points):
             solution = solve_alone(view.bank, Job(self.method.name, view, problem, steps))
             self.bank.check_active(solution.kernel_weights)
+            solution = self._certified(solution, problem, settings)
         _warn_if_early(self.method.name, solution, settings)
         return solution
+
+    def _certified(self, solution: Solution, problem: Problem, settings: SolverParams) -> Solution:
+        """Return the solution with its certificate on the kernels, if the bank holds factors."""
+        factors, exact, bound = self.bank.view.bank, self.bank.exact_view, self.method.exact_bound
+        if exact is None or bound is None or not isinstance(factors, FactorBank):
+            return solution
+        return certified_exactly(solution, factors, exact, bound, problem, settings)
 
 
 def _warn_if_early(method: str, solution: Solution, settings: SolverParams) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 from mkldist.arrays import Floats
 from mkldist.counters import Counters
 from mkldist.machines.svm import Bound, SvmSolution, solve_svm
+from mkldist.optim.factored_matrix import FactoredMatrix
 
 INNER_SHARE = 0.05  # of the outer tolerance, left to the inner solver
 
@@ -44,15 +45,15 @@ class InnerSvm:
         """Solve as exactly as rounding permits from now on."""
         self._tol = 0.0
 
-    def __call__(self, K: Floats) -> SvmSolution:
-        """Solve with Gram matrix `K` (n, n), from the last solution."""
+    def __call__(self, K: Floats | FactoredMatrix) -> SvmSolution:
+        """Solve with Gram matrix `K` (n, n), or its operator, from the last solution."""
         svm = train(K, self._y, self._C, self._tol, self._counters, self._start)
         self._start = svm.alpha
         return svm
 
 
 def train(
-    K: Floats,
+    K: Floats | FactoredMatrix,
     y: Floats,
     C: Bound,
     tol: float,
@@ -63,8 +64,8 @@ def train(
 
     Parameters
     ----------
-    K : (n, n) float64
-        Gram matrix.
+    K : (n, n) float64 or FactoredMatrix
+        Gram matrix, or its operator.
     y : (n,) or (n, k) float64
         Labels in {-1, +1}, both in every column.
     C : float or (n,) float64

@@ -25,9 +25,10 @@ from typing import NamedTuple
 import numpy as np
 
 from mkldist.arrays import Floats
+from mkldist.machines.dual_ascent import ascent_on
 from mkldist.machines.hinge import EPS, best_bias, hinge_terms, slack_spread
-from mkldist.optim.box_qp import newton_steps, pair_updates
 from mkldist.optim.duality_gap import relative_gap
+from mkldist.optim.factored_matrix import FactoredMatrix, diagonal_of
 from mkldist.optim.form_rounding import form_rounding
 
 TOLERANCE_FLOOR = 1e-13  # relative gap below which rounding decides
@@ -181,7 +182,7 @@ class Certificate(NamedTuple):
 
 
 def solve_svm(
-    K: Floats,
+    K: Floats | FactoredMatrix,
     y: Floats,
     C: Bound,
     *,
@@ -193,8 +194,8 @@ def solve_svm(
 
     Parameters
     ----------
-    K : (n, n) float64
-        Gram matrix, symmetric positive semi-definite, C-contiguous.
+    K : (n, n) float64 or FactoredMatrix
+        Gram matrix, symmetric positive semi-definite, C-contiguous; or the operator.
     y : (n,) float64
         Labels in {-1, +1}, both present.
     C : float or (n,) float64
@@ -215,7 +216,7 @@ def solve_svm(
     """
     beta = np.zeros(len(y)) if start is None else _feasible(start, y, C)
     lower, upper = np.minimum(y * C, 0.0), np.maximum(y * C, 0.0)
-    reach = np.sqrt(np.maximum(np.diagonal(K), 0.0))
+    reach = np.sqrt(np.maximum(diagonal_of(K), 0.0))
 
     equal, weights = not isinstance(C, np.ndarray), np.full(len(y), C)
 
@@ -268,7 +269,7 @@ def _enlarged(
 
 
 def maximise_dual(
-    K: Floats,
+    K: Floats | FactoredMatrix,
     y: Floats,
     lower: Floats,
     upper: Floats,
@@ -281,12 +282,12 @@ def maximise_dual(
 
     Each round makes pair updates until the optimality conditions are violated by little, ten times
     less than in the round before.  Newton steps on the free variables follow, unless the pair
-    updates suffice.
+    updates suffice.  On an operator, both work on blocks of the variables.
 
     Parameters
     ----------
-    K : (n, n) float64
-        Symmetric positive semi-definite, C-contiguous.
+    K : (n, n) float64 or FactoredMatrix
+        Symmetric positive semi-definite, C-contiguous; or the operator.
     y : (n,) float64
         Labels in {-1, +1}.
     lower, upper : (n,) float64
@@ -300,10 +301,8 @@ def maximise_dual(
     max_rounds : int
         Limit on rounds.
     """
-    n = len(y)
     tol = max(tol, TOLERANCE_FLOOR)
-    diagonal = np.ascontiguousarray(np.diagonal(K))
-    limit = 50 * n + 1000
+    ascend = ascent_on(K, y, lower, upper, lambda beta, f: certify(beta, f).within(0.5 * tol))
     updates = steps = 0
     violation = 1e-2
     product = K @ beta
@@ -311,10 +310,8 @@ def maximise_dual(
     for _ in range(max_rounds):
         if best.within(tol):
             break
-        slack = y - product
-        updates += int(pair_updates(K, diagonal, beta, slack, lower, upper, violation, limit))
-        if not certify(beta, y - slack).within(0.5 * tol):
-            steps += newton_steps(K, beta, slack, lower, upper)
+        moved = ascend(beta, y - product, violation)
+        updates, steps = updates + moved[0], steps + moved[1]
         product = K @ beta
         best = certify(beta, product)
         violation = max(violation * 0.1, 1e-15)

@@ -44,17 +44,18 @@ import numpy.typing as npt
 
 from mkldist.arrays import Floats, Ints
 from mkldist.counters import Counters
-from mkldist.errors import GramError
 from mkldist.gram.cross_values import NewPoints
 from mkldist.gram.requests import Request
 from mkldist.memory import ProblemSize, SolverMemory
 from mkldist.optim.duality_gap import relative_gap
+from mkldist.solvers.array_values import values_on_grams
 from mkldist.solvers.clock import Clock
 from mkldist.solvers.kept_arrays import KeptArrays
 from mkldist.solvers.path import Path
 from mkldist.solvers.refusals import (
     LEARNS_CLASSES_APART,
     NEEDS_GRAPH,
+    NEEDS_MATRICES,
     USES_NO_GRAPH,
     USES_NO_GROUPS,
     WEIGHS_POINTS_ALIKE,
@@ -65,10 +66,11 @@ from mkldist.solvers.refusals import (
 )
 from mkldist.solvers.solver_params import SolverParams
 from mkldist.solvers.trace import ACTIVE_THRESHOLD
+from mkldist.solvers.usual import usual_memory, usual_passes
 from mkldist.target import Target
 
 Steps = Generator[Request, Any, "Solution"]
-USUAL_PASSES = 40
+ExactBound = Callable[["Problem", Any, "Solution"], Generator[Request, Any, float]]
 STATIONARITY = "stationarity"
 
 
@@ -211,6 +213,9 @@ class Solution:
         Starting point for the next solver of a path, see :attr:`Problem.start`; never stored.
     training_values : (n,) or (n, k) float64, optional
         Decision function at the training points, from solvers that have it at their end.
+    exact_dual_objective : float, optional
+        Lower bound of the optimum with the kernels themselves, of a solution on factors of them;
+        `objective` is an upper bound of it too.
     """
 
     kernel_weights: Floats
@@ -226,6 +231,7 @@ class Solution:
     kernel_coefficients: Floats | None = None
     state: Any = None
     training_values: Floats | None = None
+    exact_dual_objective: float | None = None
 
     def __repr__(self) -> str:
         """Return stop reason, objective, gap and number of kernels in one line, without arrays."""
@@ -240,7 +246,8 @@ class Solution:
         """The gap, or else the stationarity, in words."""
         if STATIONARITY in self.extra:
             return f"stationarity {self.stationarity:.2g}"
-        return f"gap {self.gap:.2g}"
+        of_kernels = "" if self.exact_dual_objective is None else f", exact {self.exact_gap:.2g}"
+        return f"gap {self.gap:.2g}{of_kernels}"
 
     @property
     def gap(self) -> float:
@@ -251,6 +258,16 @@ class Solution:
         if STATIONARITY in self.extra:
             return math.nan
         return relative_gap(self.objective, self.dual_objective)
+
+    @property
+    def exact_gap(self) -> float:
+        """Relative gap to the optimum with the kernels themselves.
+
+        It differs from :attr:`gap` where the solution was found on factors of the kernels.
+        """
+        if self.exact_dual_objective is None:
+            return self.gap
+        return relative_gap(self.objective, self.exact_dual_objective)
 
     @property
     def stationarity(self) -> float:
@@ -284,34 +301,13 @@ class Solution:
         mkldist.errors.GramError
             For an array of another shape, and for points of another bank.
         """
+        own = self.kernel_coefficients
         if isinstance(grams_test, NewPoints):
-            own = self.kernel_coefficients
             coefficients = self.coefficients if own is None else own
             return grams_test.decision_values(self.kernel_weights, coefficients, self.bias)
-        grams = np.asarray(grams_test)
-        expected = (len(self.kernel_weights), len(self.coefficients))
-        if grams.ndim != 3 or (grams.shape[0], grams.shape[2]) != expected:
-            raise GramError(
-                "grams_test",
-                f"shape {grams.shape}",
-                f"(M, n_test, n) = ({expected[0]}, n_test, {expected[1]})",
-            )
-        decision = np.full((grams.shape[1], *np.shape(self.bias)), self.bias, dtype=np.float64)
-        for s, m in enumerate(np.flatnonzero(self.kernel_weights)):
-            own = self.kernel_coefficients
-            coefficients = self.coefficients if own is None else own[s]
-            decision += self.kernel_weights[m] * (grams[m] @ coefficients)
-        return decision
-
-
-def usual_passes(n_kernels: int) -> int:
-    """Return the number of passes that a plan assumes, whatever the number of kernels."""
-    return USUAL_PASSES
-
-
-def usual_memory(size: ProblemSize, params: SolverParams) -> SolverMemory:
-    """Return the memory of a solver that holds a few matrices, and of kernels only weights."""
-    return size.memory()
+        return values_on_grams(
+            np.asarray(grams_test), self.kernel_weights, self.coefficients, own, self.bias
+        )
 
 
 @dataclass(frozen=True)
@@ -344,6 +340,9 @@ class Method:
     memory : callable
         Memory of a solver, by the size of its problem and its parameters.  Plans count it, and a
         batch has no more solvers at work than fit.
+    exact_bound : callable, optional
+        Asks the kernels themselves for a lower bound of their optimum, for a solution that the
+        solver found on thin factors of them.  Only with it does a method take a bank of factors.
     """
 
     name: str
@@ -362,6 +361,7 @@ class Method:
     takes_groups: bool = False
     typical_passes: Callable[[int], int] = usual_passes
     memory: Callable[[ProblemSize, Any], SolverMemory] = usual_memory
+    exact_bound: ExactBound | None = None
 
     def refuses(
         self, problem: ProblemFacts, target: Target | None = None, folds: int = 0
@@ -387,6 +387,8 @@ class Method:
             return WEIGHS_POINTS_ALIKE
         if problem.grouped and not self.takes_groups:
             return USES_NO_GROUPS
+        if problem.factors and self.exact_bound is None:
+            return NEEDS_MATRICES
         if not (target is None or problem.targets is None or target in problem.targets):
             return refused_labels(target, problem.targets)
         if problem.smallest_class is not None and folds > problem.smallest_class:

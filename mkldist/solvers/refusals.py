@@ -24,6 +24,7 @@ class Part(enum.StrEnum):
     WEIGHTS = "weights"
     FOLDS = "folds"
     GROUPS = "groups"
+    FACTORS = "factors"
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,8 @@ class ProblemFacts:
         True if points have weights, which multiply their losses.
     grouped : bool
         True if a user says which kernels form a group.
+    factors : bool
+        True if the bank holds thin factors of the kernels.
     targets : collection of Target, optional
         All targets that the labels fit.
     smallest_class : int, optional
@@ -50,6 +53,7 @@ class ProblemFacts:
     shared_weights: bool = False
     weighted: bool = False
     grouped: bool = False
+    factors: bool = False
     targets: Collection[Target] | None = None
     smallest_class: int | None = None
 
@@ -96,6 +100,12 @@ USES_NO_GROUPS = Refusal(
     "takes each kernel by itself",
     "none",
     "a method over groups of kernels",
+)
+NEEDS_MATRICES = Refusal(
+    Part.FACTORS,
+    "needs whole Gram matrices",
+    "another backend",
+    "a method on factors",
 )
 
 

@@ -68,9 +68,12 @@ class WorkingSet:
         dense[self.kernels] = weights
         return dense
 
-    def combination(self, weights: Floats) -> Combine:
-        """Return the request for the sum of the working set's kernels with weights (S,)."""
-        return Combine(weights, None if self.everything else self.kernels)
+    def combination(self, weights: Floats, *, thin: bool = False) -> Combine:
+        """Return the request for the sum of the working set's kernels with weights (S,).
+
+        With `thin`, an operator may answer it, see :class:`~mkldist.gram.requests.Combine`.
+        """
+        return Combine(weights, None if self.everything else self.kernels, thin=thin)
 
     def quadratic(self, point: Floats) -> Generator[Request, Any, Floats]:
         """Ask for ``q_m(alpha*y)`` on the working set, added up over classes.

@@ -7,13 +7,17 @@ duality gap certifies it.  Several classes share the combined kernel, and their 
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from typing import Any
+
 import numpy as np
 from pydantic import Field
 
 from mkldist.counters import Counters
-from mkldist.gram.requests import Combine
+from mkldist.gram.requests import Combine, Diagonal, Quadratic, Request
 from mkldist.machines.inner_svm import train
-from mkldist.solvers.base import Method, Problem, Steps
+from mkldist.optim.form_rounding import EPS, form_rounding
+from mkldist.solvers.base import Method, Problem, Solution, Steps
 from mkldist.solvers.solver_params import SolverParams
 from mkldist.solvers.svm_solution import fixed_weights_solution
 
@@ -48,10 +52,44 @@ def solve(problem: Problem, params: UniformParams) -> Steps:
     Solution
     """
     weights = np.full(problem.n_kernels, 1.0 / problem.n_kernels)
-    K = yield Combine(weights)
+    K = yield Combine(weights, thin=True)
     counters = Counters(outer_iterations=1)
     svm = train(K, problem.y, problem.bound(params.C), params.tol, counters)
     return fixed_weights_solution(problem, params, weights, svm, counters)
+
+
+def exact_bound(
+    problem: Problem, params: UniformParams, solution: Solution
+) -> Generator[Request, Any, float]:
+    """Ask the kernels themselves for the dual value of the best multiple of the dual point.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem.
+    params : UniformParams
+        Its parameters.
+    solution : Solution
+        The solution on factors of the kernels.
+
+    Yields
+    ------
+    Quadratic, Diagonal
+
+    Returns
+    -------
+    float
+        ``max_t { t h - t^2/2 q }`` with ``h = 1'alpha`` and q the form of the mean kernel.
+    """
+    alpha = solution.dual_variables.reshape(problem.n_points, -1)
+    signed = alpha * problem.y.reshape(alpha.shape)
+    forms = yield Quadratic(signed)
+    energies = yield Diagonal(signed**2)
+    q = float((forms + form_rounding(forms, energies, problem.n_points)).mean(axis=0).sum())
+    unbalanced = float(np.abs(signed.sum(axis=0) * solution.bias).sum())
+    h = (1.0 - EPS) * float(alpha.sum()) - unbalanced
+    t = h / q if q > h else 1.0
+    return t * h - 0.5 * t**2 * q
 
 
 METHOD = Method(
@@ -66,4 +104,5 @@ METHOD = Method(
     joint_classes=True,
     weighs_points=True,
     typical_passes=lambda n_kernels: 1,
+    exact_bound=exact_bound,
 )

@@ -58,6 +58,7 @@ from mkldist.methods.wrapper.cut_bundle import (
     memory_of_cuts,
     solve_machine,
 )
+from mkldist.methods.wrapper.exact_bound import exact_bound
 from mkldist.methods.wrapper.standstill import Standstill
 from mkldist.optim.cutting_planes import CuttingPlanes
 from mkldist.optim.duality_gap import relative_gap
@@ -122,7 +123,7 @@ def _plain(problem: Problem, params: LevelParams) -> Steps:
         bounds.improve_lower(g.minimum().bound)
     for _ in range(params.max_iter):
         # Step 3: train the machine on sum_m p^i_m K_m for alpha^i.
-        K = yield Combine(p)
+        K = yield Combine(p, thin=True)
         svm = machine(K)
         forms = yield Quadratic(svm.signed.reshape(n, -1))  # (M, number of classes)
         q = forms.sum(axis=1)
@@ -158,7 +159,7 @@ def _accelerated(problem: Problem, params: LevelParams) -> Steps:
     for _ in range(params.max_iter):
         # Step 3: train the machine on the working set's kernels.
         weights = kernels.spread(p)
-        K = yield kernels.combination(p)
+        K = yield kernels.combination(p, thin=True)
         svm = solve_machine(bundle, K, weights)
         q = yield from kernels.quadratic(svm.signed)
         # Steps 4 and 5: the model and its bounds on the working set, then those on all kernels.
@@ -213,4 +214,5 @@ METHOD = Method(
     joint_classes=True,
     weighs_points=True,
     memory=memory_of_cuts,
+    exact_bound=exact_bound,
 )

@@ -1,0 +1,157 @@
+"""A bank of thin factors: every kernel is ``G G'`` with G (n, r), and no more is kept of it.
+
+The factors are those of :mod:`mkldist.optim.pivoted_cholesky`.  Each kernel of the bank therefore
+lies below the kernel that it stands for, ``G G' <= K``, so that every optimum over the bank is an
+upper bound of that over the kernels themselves.  Memory and passes grow with n and not with n².
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from mkldist.arrays import Floating, Floats, Ints
+from mkldist.gram.bank import Bank, Chunk, DiagonalPart, Rows, kernel_groups, slabs
+from mkldist.gram.layout import TileLayout
+from mkldist.gram.requests import Combine, Matvec, Quadratic, Request
+from mkldist.gram.sources import BankSource, check_finite
+from mkldist.optim.factored_matrix import FactoredMatrix
+from mkldist.optim.pivoted_cholesky import PivotedFactor, pivoted_cholesky
+
+
+class FactorBank(Bank):
+    """Kernels ``G_m G_m'`` by their factors.
+
+    Quadratic forms and products of kernels take two thin products.  A :class:`Combine` that takes
+    an operator is answered by one.  All other requests are answered from entries that are
+    multiplied out tile by tile, as of any bank.
+
+    Parameters
+    ----------
+    factors : sequence of PivotedFactor
+        The M factors, each of n rows.
+    """
+
+    def __init__(self, factors: Sequence[PivotedFactor]) -> None:
+        layout = TileLayout.for_points(len(factors[0].values))
+        super().__init__(len(factors), layout, np.dtype(np.float64))
+        self.factors = tuple(factors)
+        self._diagonals = np.stack(
+            [np.einsum("nr,nr->n", factor.values, factor.values) for factor in factors]
+        )
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of all factors."""
+        return sum(factor.values.nbytes for factor in self.factors)
+
+    def select(self, kernels: Ints) -> FactorBank:
+        """Return a bank of some kernels, in any order, that shares their factors."""
+        return FactorBank([self.factors[kernel] for kernel in kernels.tolist()])
+
+    def own_answer(self, request: Request) -> Floats | FactoredMatrix | None:
+        """Answer a request by thin products; return None for one that needs entries."""
+        match request:
+            case Quadratic(vectors, kernels):
+                self.counter.passes += kernels is None
+                return self._quadratic(vectors, kernels)
+            case Matvec(kernels, vectors):
+                self.counter.matvecs += len(kernels)
+                return self._products(kernels, vectors)
+            case Combine(weights, kernels, _, True) if weights.ndim == 1:
+                self.counter.combines += 1
+                return self._sum(weights, kernels)
+            case _:
+                return None
+
+    def chunks(self) -> Iterator[Chunk]:
+        """Multiply the kernels out, some tiles of some kernels at a time."""
+        for entries in slabs(self.layout):
+            for kernels in kernel_groups(self.n_kernels, entries.stop - entries.start):
+                indices = np.arange(kernels.start, kernels.stop)
+                yield Chunk(kernels, entries, self._entries(indices, entries))
+
+    def rows(self, kernels: Ints) -> Iterator[Rows]:
+        """Multiply kernels out, one at a time."""
+        whole = slice(0, self.layout.n_entries)
+        for position in range(len(kernels)):
+            one = slice(position, position + 1)
+            yield Rows(np.arange(position, position + 1), np.zeros(1, dtype=np.intp),
+                       self._entries(kernels[one], whole))  # fmt: skip
+
+    def diagonals(self) -> Iterator[DiagonalPart]:
+        """Return the diagonals, which are kept."""
+        yield DiagonalPart(slice(0, self.n_kernels), slice(0, self.n_points), self._diagonals)
+
+    def _quadratic(self, vectors: Floats, kernels: Ints | None) -> Floats:
+        """Return ``||G_m'v||^2``."""
+        chosen = range(self.n_kernels) if kernels is None else kernels.tolist()
+        found = np.empty((len(chosen), *vectors.shape[1:]))
+        for place, kernel in enumerate(chosen):
+            projected = self.factors[kernel].values.T @ vectors
+            found[place] = np.einsum("r...,r...->...", projected, projected)
+        return found
+
+    def _products(self, kernels: Ints, vectors: Floats) -> Floats:
+        """Return ``G_m (G_m'v)``."""
+        found = np.empty((len(kernels), *vectors.shape))
+        for product, kernel in zip(found, kernels.tolist(), strict=True):
+            values = self.factors[kernel].values
+            product[...] = values @ (values.T @ vectors)
+        return found
+
+    def _sum(self, weights: Floats, kernels: Ints | None) -> FactoredMatrix:
+        """Return the operator of a combination, of its kernels of non-zero weight."""
+        kept = np.flatnonzero(weights)
+        chosen = kept if kernels is None else kernels[kept]
+        factors = [self.factors[kernel].values for kernel in chosen.tolist()]
+        return FactoredMatrix(weights[kept], factors, self._diagonals[chosen], self.n_points)
+
+    def _entries(self, kernels: Ints, entries: slice) -> Floating:
+        """Return entries of some kernels, (k, e), the padding zero."""
+        layout = self.layout
+        tiles = slice(entries.start // layout.tile_entries, entries.stop // layout.tile_entries)
+        places = [index[tiles].tolist() for index in layout.coordinates]
+        values = np.zeros((len(kernels), len(places[0]), layout.tile, layout.tile))
+        for of_kernel, kernel in zip(values, kernels.tolist(), strict=True):
+            factor = self.factors[kernel].values
+            for tile, i, j in zip(of_kernel, *places, strict=True):
+                product = factor[layout.rows_of(i)] @ factor[layout.rows_of(j)].T
+                tile[: product.shape[0], : product.shape[1]] = product
+        return values.reshape(len(kernels), -1)
+
+
+def factorised(
+    source: BankSource, kernel: int, *, rank: int, tolerance: float, seed: int
+) -> PivotedFactor:
+    """Return the factor of one kernel of a source.
+
+    Parameters
+    ----------
+    source : BankSource
+        Source of the values.
+    kernel : int
+        Index of the kernel.
+    rank : int
+        Most columns.
+    tolerance : float
+        Share of the trace that may be left.
+    seed : int
+        Seed of the pivots, which differ from kernel to kernel.
+
+    Raises
+    ------
+    mkldist.errors.GramError
+        If the kernel has values that are not finite.
+    """
+
+    def between(rows: Ints, columns: Ints | slice) -> Floats:
+        values = source.between(kernel, rows, columns)
+        check_finite(values.reshape(1, -1), kernel, source)
+        return values
+
+    diagonal = source.diagonals(slice(kernel, kernel + 1))
+    check_finite(diagonal, kernel, source)
+    rng = np.random.default_rng([seed, kernel])
+    return pivoted_cholesky(diagonal[0], between, rank=rank, tolerance=tolerance, rng=rng)

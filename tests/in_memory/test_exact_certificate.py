@@ -1,0 +1,121 @@
+"""Certificates on the kernels themselves of solutions on factors, against a conic solver."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import mkldist
+from mkldist import KernelBank
+from mkldist.gram.bank import MemoryBank
+from mkldist.gram.factor_bank import FactorBank, factorised
+from mkldist.gram.sources import ArraySource
+from mkldist.gram.view import BankView
+from mkldist.in_memory.exact_certificate import certified_exactly
+from mkldist.methods.registry import METHODS
+from mkldist.solvers.base import Problem, Solution
+from mkldist.solvers.lockstep import Job, solve_alone
+from tests.methods.test_random_instances import HARD_FOR_CONES, conic_optimum, instance
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(120, 4))
+Y = np.where(X[:, 0] * X[:, 1] + 0.2 * RNG.normal(size=120) > 0, 1.0, -1.0)
+ENTRIES = [{"function": "gaussian", "widths": [0.1, 0.5, 2], "features": ["all", "each"]}]
+
+
+def on_factors(name: str, grams: np.ndarray, y: np.ndarray, rank: int, **params) -> Solution:
+    """Solve on factors of given matrices, and certify with the matrices."""
+    source, method = ArraySource(grams), METHODS[name]
+    factors = FactorBank(
+        [factorised(source, m, rank=rank, tolerance=0.0, seed=0) for m in range(len(grams))]
+    )
+    settings, problem = method.params(**params), Problem(y, len(grams))
+    job = Job(name, BankView.whole(factors), problem, method.solve(problem, settings))
+    exact = BankView.whole(MemoryBank.from_grams(grams))
+    solution = solve_alone(factors, job)
+    assert method.exact_bound is not None
+    return certified_exactly(solution, factors, exact, method.exact_bound, problem, settings)
+
+
+def assert_true(solution: Solution, grams: np.ndarray, y: np.ndarray, C: float) -> None:
+    """Hold the bounds to the conic optimum with the kernels, and the objective to its function."""
+    optimum = conic_optimum(grams, y, C)
+    slack = 1e-6 * optimum
+    assert solution.exact_dual_objective is not None
+    assert solution.exact_dual_objective <= optimum + slack
+    assert solution.objective >= optimum - slack
+    true_gap = (solution.objective - optimum) / solution.objective
+    assert solution.exact_gap >= true_gap - 1e-6
+    d, own = solution.kernel_weights, solution.kernel_coefficients
+    kernels = np.flatnonzero(d)
+    products = [grams[m] @ a for m, a in zip(kernels, own, strict=True)]
+    f = sum((d[m] * p for m, p in zip(kernels, products, strict=True)), np.zeros(len(y)))
+    norm = sum(d[m] * a @ p for m, a, p in zip(kernels, own, products, strict=True))
+    value = 0.5 * norm + C * np.maximum(0.0, 1.0 - y * (f + solution.bias)).sum()
+    assert value <= solution.objective * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("first", range(0, 24, 6))
+def test_the_exact_gap_is_never_below_the_true_one(first):
+    for seed in sorted(set(range(first, first + 6)) - HARD_FOR_CONES):
+        grams, y, rng = instance(seed)
+        C, rank = 10.0 ** rng.uniform(-2, 2), int(rng.integers(1, 12))
+        solution = on_factors("level", grams, y, rank, C=C, tol=10.0 ** rng.choice([-2.0, -5.0]))
+        assert solution.converged
+        assert_true(solution, grams, y, C)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(1000, 1300, 25))
+def test_the_exact_gap_is_never_below_the_true_one_on_hundreds(first):
+    for seed in range(first, first + 25):
+        grams, y, rng = instance(seed)
+        C, rank = 10.0 ** rng.uniform(-2, 2), int(rng.integers(1, 20))
+        assert_true(on_factors("level", grams, y, rank, C=C, tol=1e-4), grams, y, C)
+
+
+@pytest.mark.parametrize("method", ["level", "uniform"])
+def test_full_rank_closes_the_exact_gap(method):
+    with KernelBank(X, ENTRIES, backend="factors", rank=120, tolerance=0.0) as bank:
+        solution = mkldist.solve(method, bank, Y, C=50.0, tol=1e-6)
+    with KernelBank(X, ENTRIES) as bank:
+        expected = mkldist.solve(method, bank, Y, C=50.0, tol=1e-8)
+    assert solution.objective == pytest.approx(expected.objective, rel=1e-6)
+    assert solution.exact_gap <= 2e-6
+
+
+def test_ranks_narrow_the_exact_gap():
+    gaps = []
+    for rank in (10, 40, 110):
+        with KernelBank(X, ENTRIES, backend="factors", rank=rank) as bank:
+            gaps.append(mkldist.solve("level", bank, Y, C=50.0, tol=1e-4).exact_gap)
+    assert gaps[0] > 2 * gaps[1] > 4 * gaps[2] > 0.0
+
+
+def test_the_decision_function_is_that_of_the_factors():
+    with KernelBank(X, ENTRIES, backend="factors", rank=30) as bank:
+        solution = mkldist.solve("level", bank, Y, C=50.0)
+        found = solution.decision_function(bank.on(X))
+        apart = bank.expansion(solution)
+    np.testing.assert_allclose(found, solution.training_values, atol=1e-7)
+    np.testing.assert_allclose(np.ravel(apart.values(X)), found, atol=1e-7)
+    assert "exact" in repr(solution)
+
+
+def test_classes_that_share_weights_are_certified_together():
+    y = np.column_stack([Y, np.where(X[:, 2] > 0, 1.0, -1.0)])
+    with KernelBank(X, ENTRIES, backend="factors", rank=40) as bank:
+        solution = mkldist.solve("level", bank, y, C=50.0)
+        found = solution.decision_function(bank.on(X))
+    with KernelBank(X, ENTRIES) as bank:
+        exact = mkldist.solve("level", bank, y, C=50.0, tol=1e-6)
+    assert solution.exact_dual_objective <= exact.objective
+    assert solution.objective >= exact.dual_objective
+    np.testing.assert_allclose(found, solution.training_values, atol=1e-7)
+
+
+def test_a_solution_on_the_kernels_themselves_has_one_gap():
+    with KernelBank(X, ENTRIES) as bank:
+        solution = mkldist.solve("level", bank, Y, C=50.0)
+    assert solution.exact_gap == solution.gap
+    assert solution.exact_dual_objective is None

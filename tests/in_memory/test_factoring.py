@@ -1,0 +1,105 @@
+"""Banks of thin factors in Python: settings, sizes, parts and refusals."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import mkldist
+from mkldist import KernelBank
+from mkldist.errors import DataError, SpecError
+from mkldist.gram.factor_bank import FactorBank
+from mkldist.in_memory import factoring
+from mkldist.in_memory.factoring import Factoring
+
+X = np.random.default_rng(0).normal(size=(80, 3))
+Y = np.where(X[:, 0] * X[:, 1] > 0, 1.0, -1.0)
+ENTRIES = [{"function": "gaussian", "widths": [0.5, 2], "features": ["all", "each"]}]
+
+
+@pytest.mark.parametrize("normalisation", ["none", "trace", "cosine", "variance"])
+def test_factors_lie_below_the_normalised_kernels(normalisation):
+    with (
+        KernelBank(X, ENTRIES, normalisation=normalisation) as kernels,
+        KernelBank(X, ENTRIES, normalisation=normalisation, backend="factors", rank=20) as bank,
+    ):
+        assert_allclose(bank.view.scale, kernels.view.scale, rtol=1e-10)
+        assert isinstance(bank.view.bank, FactorBank)
+        vectors = np.random.default_rng(1).normal(size=(80, 50))
+        from mkldist.gram.requests import Quadratic
+        from mkldist.gram.view import answer_views
+
+        above, below, exact = (
+            answer_views([(view, Quadratic(vectors))])[0]
+            for view in (kernels.view, bank.view, bank.exact_view)
+        )
+        assert (below <= above * (1 + 1e-12)).all()
+        assert_allclose(exact, above, rtol=1e-10)
+
+
+def test_ranks_and_tolerance_are_kept():
+    with KernelBank(X, ENTRIES, backend="factors", rank=12, tolerance=0.1) as bank:
+        factors = bank.view.bank.factors
+    assert all(factor.rank <= 12 for factor in factors)
+    assert all(factor.rank == 12 or factor.left <= 0.1 for factor in factors)
+    assert min(factor.rank for factor in factors) < 12
+    assert "factors" in repr(bank)
+
+
+def test_a_bank_of_some_kernels_shares_factors_and_is_certified():
+    with KernelBank(X, ENTRIES, backend="factors", rank=30) as bank:
+        part = bank[[0, 3, 5]]
+        assert part.view.bank.factors[1] is bank.view.bank.factors[3]
+        solution = mkldist.solve("level", part, Y, C=10.0)
+    with KernelBank(X, ENTRIES) as kernels:
+        exact = mkldist.solve("level", kernels[[0, 3, 5]], Y, C=10.0, tol=1e-6)
+    assert solution.exact_dual_objective <= exact.objective
+    assert solution.objective >= exact.dual_objective
+
+
+def test_a_path_is_certified_point_by_point():
+    with KernelBank(X, ENTRIES, backend="factors", rank=40) as bank:
+        path = mkldist.solve_path("level", bank, Y, C=[1.0, 10.0])
+        alone = [mkldist.solve("level", bank, Y, C=C) for C in (1.0, 10.0)]
+    for one, other in zip(path, alone, strict=True):
+        assert one.exact_dual_objective <= other.objective
+        assert other.exact_dual_objective <= one.objective
+
+
+@pytest.mark.parametrize("method", ["silp", "spicymkl", "easymkl", "simplemkl"])
+def test_methods_that_need_matrices_are_refused_and_those_that_do_not_are_named(method):
+    with (
+        KernelBank(X, ENTRIES, backend="factors", rank=5) as bank,
+        pytest.raises(SpecError, match=f"{method} on a bank of factors.*level"),
+    ):
+        mkldist.solve(method, bank, Y)
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"rank": 0}, "rank: found 0"),
+        ({"rank": 2.5}, "rank: found 2.5"),
+        ({"tolerance": 1.0}, "tolerance: found 1.0"),
+        ({"tolerance": "small"}, "tolerance: found 'small'"),
+        ({"dtype": "float32"}, "dtype: found 'float32'"),
+        ({"normalisation": "centre"}, "normalisation: found 'centre'"),
+        ({"backend": "auto", "rank": 5}, "rank: found 5 with backend='auto'"),
+    ],
+)
+def test_settings_that_do_not_fit_are_refused(settings, said):
+    with pytest.raises(SpecError, match=said):
+        KernelBank(X, ENTRIES, **{"backend": "factors", **settings})
+
+
+def test_factors_that_do_not_fit_are_refused_before_any_is_made(monkeypatch):
+    monkeypatch.setattr(factoring, "physical_memory", lambda: 100_000)
+    with pytest.raises(DataError, match="rank 50 for 8 kernels on 80 points") as raised:
+        KernelBank(X, ENTRIES, backend="factors", rank=50)
+    assert raised.value.hint == "Lower rank"
+
+
+def test_other_backends_have_no_factors():
+    assert Factoring.of("auto", None, None, "auto") is None
+    assert KernelBank(X, ENTRIES).exact_view is None

@@ -1,0 +1,27 @@
+"""Sums of thin factors against the matrices multiplied out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from mkldist.optim.factored_matrix import FactoredMatrix
+
+RNG = np.random.default_rng(0)
+FACTORS = [RNG.normal(size=(30, rank)) for rank in (3, 1, 0, 12)]
+WEIGHTS = np.array([0.5, 2.0, 1.0, 0.0])
+
+
+@pytest.mark.parametrize("kept", [slice(0, 4), slice(0, 1), slice(0, 0)])
+def test_products_diagonal_and_blocks_are_those_of_the_sum(kept):
+    weights, factors = WEIGHTS[kept], FACTORS[kept]
+    full = sum((w * G @ G.T for w, G in zip(weights, factors, strict=True)), np.zeros((30, 30)))
+    diagonals = np.array([(G**2).sum(axis=1) for G in factors]).reshape(len(factors), 30)
+    K = FactoredMatrix(weights, factors, diagonals, 30)
+    vectors = RNG.normal(size=(30, 5))
+    points = RNG.permutation(30)[:7]
+    assert_allclose(K @ vectors, full @ vectors, atol=1e-12)
+    assert_allclose(K @ vectors[:, 0], full @ vectors[:, 0], atol=1e-12)
+    assert_allclose(K.diagonal, np.diagonal(full), atol=1e-12)
+    assert_allclose(K.block(points), full[np.ix_(points, points)], atol=1e-12)

@@ -1,0 +1,122 @@
+"""Randomly pivoted Cholesky factors against eigenvalues and direct elimination."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.metrics.pairwise import rbf_kernel
+
+from mkldist.optim.pivoted_cholesky import PROPOSALS, factor_bytes, pivoted_cholesky
+
+RNG = np.random.default_rng(0)
+POINTS = RNG.normal(size=(150, 4))
+MATRICES = {
+    "smooth": rbf_kernel(POINTS, gamma=0.05),
+    "narrow": rbf_kernel(POINTS, gamma=50.0),
+    "duplicates": rbf_kernel(np.repeat(POINTS[:30], 5, axis=0), gamma=0.5),
+    "rank deficient": POINTS @ POINTS.T,
+    "of unlike scales": np.outer(s := 10.0 ** RNG.uniform(-6, 3, 150), s) * rbf_kernel(POINTS),
+    "with empty rows": np.pad(rbf_kernel(POINTS[:100]), (0, 50)),
+    "zero": np.zeros((150, 150)),
+}
+
+
+def factorised(K, rank, tolerance=0.0, seed=0):
+    return pivoted_cholesky(
+        np.diagonal(K).copy(),
+        lambda rows, columns: K[rows][:, columns],
+        rank=rank,
+        tolerance=tolerance,
+        rng=np.random.default_rng(seed),
+    )
+
+
+@pytest.mark.parametrize("K", MATRICES.values(), ids=MATRICES.keys())
+@pytest.mark.parametrize("rank", [1, 7, 40, 400])
+def test_what_is_left_is_semidefinite_and_its_trace_is_told(K, rank):
+    found = factorised(K, rank)
+    left = K - found.values @ found.values.T
+    size = max(np.trace(K), 1e-300)
+    assert np.linalg.eigvalsh(left)[0] >= -1e-13 * size
+    assert found.left == pytest.approx(np.trace(left) / size, abs=1e-13)
+    assert_allclose(left[found.pivots], 0.0, atol=1e-13 * size)
+    assert found.rank <= min(rank, len(K))
+    assert len(set(found.pivots.tolist())) == found.rank
+    assert_array_equal(np.triu(found.values[found.pivots], 1).round(12 - int(np.log10(size))), 0.0)
+
+
+@pytest.mark.parametrize("K", MATRICES.values(), ids=MATRICES.keys())
+def test_enough_rank_reproduces_the_matrix(K):
+    found = factorised(K, len(K))
+    assert_allclose(found.values @ found.values.T, K, rtol=0, atol=1e-11 * np.abs(K).max())
+
+
+def test_ranks_follow_the_matrix():
+    ranks = {name: factorised(K, 150).rank for name, K in MATRICES.items()}
+    assert ranks["rank deficient"] == 4
+    assert ranks["duplicates"] == 30
+    assert ranks["narrow"] == 150
+    assert ranks["zero"] == 0
+    assert ranks["with empty rows"] <= 100
+
+
+@pytest.mark.parametrize("tolerance", [0.3, 1e-2, 1e-6])
+def test_the_rank_is_what_the_tolerance_asks_for(tolerance):
+    K = MATRICES["smooth"]
+    found = factorised(K, 150, tolerance)
+    assert found.left <= tolerance
+    # the best factor of any rank keeps the largest eigenvalues
+    tails = np.cumsum(np.linalg.eigvalsh(K)) / np.trace(K)
+    least = int((tails > tolerance).sum())
+    assert least <= found.rank <= min(3 * least + PROPOSALS // 4, 150)
+
+
+def test_pivots_are_seeded():
+    K = MATRICES["smooth"]
+    one, same, other = (factorised(K, 20, seed=seed).pivots for seed in (1, 1, 2))
+    assert_array_equal(one, same)
+    assert one.tolist() != other.tolist()
+
+
+def test_pivots_are_drawn_in_proportion_to_the_diagonal_that_is_left():
+    # Of two blocks of equal points each draw takes one; the second pivot is in the other block.
+    K = np.kron(np.diag([1.0, 3.0]), np.ones((4, 4)))
+    firsts = []
+    for seed in range(400):
+        found = factorised(K, 8, seed=seed)
+        assert found.rank == 2
+        firsts.append(found.pivots[0] >= 4)
+    assert np.mean(firsts) == pytest.approx(0.75, abs=4 * np.sqrt(0.75 * 0.25 / 400))
+
+
+@pytest.mark.parametrize("shape", [(150,), (150, 3)])
+@pytest.mark.parametrize("name", ["smooth", "narrow", "duplicates", "rank deficient"])
+def test_coefficients_on_pivots_give_the_same_function(name, shape):
+    K = MATRICES[name]
+    found = factorised(K, 12)
+    c = np.random.default_rng(3).normal(size=shape)
+    a = found.on_pivots(c)
+    assert not np.delete(a, found.pivots, axis=0).any()
+    assert_allclose(K @ a, found.values @ (found.values.T @ c), rtol=1e-7, atol=1e-9)
+    norms = np.einsum("i...,i...->...", a, K @ a)
+    assert_allclose(norms, ((found.values.T @ c) ** 2).sum(axis=0), rtol=1e-7)
+
+
+def test_memory_grows_with_the_rank_and_not_with_n_squared():
+    n, rank = 4000, 60
+    points = np.random.default_rng(0).normal(size=(n, 2))
+    tracemalloc.start()
+    pivoted_cholesky(
+        np.ones(n),
+        lambda rows, columns: rbf_kernel(points[rows], points[columns]),
+        rank=rank,
+        tolerance=0.0,
+        rng=np.random.default_rng(0),
+    )
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2 * factor_bytes(n, rank) + 4 * factor_bytes(n, PROPOSALS)
+    assert peak < 8 * n * n / 4
