@@ -131,7 +131,8 @@ def _by_name(
         for ax, column in zip(axes.flat, panels, strict=True):
             values = table.pivot(index=coordinate, columns="method", values=column)
             _dots(ax, values.loc[largest, methods], facts)
-            ax.set_xlabel(PANELS[column].replace("share of ", "share of\n"))
+            words = PANELS[column]
+            ax.set_xlabel(words if len(panels) == 1 else words.replace("of ", "of\n"))
             ax.locator_params("x", nbins=3)
             if column == FREQUENCY:
                 ax.set_xlim(*WHOLE)
@@ -173,5 +174,7 @@ def _dots(ax: Axes, values: pd.DataFrame, facts: Facts) -> None:
 
 
 def _short(name: Any, most: int = 24) -> str:
+    """Return a name without its middle if it is long: names of kernels differ at both ends."""
     text = str(name)
-    return text if len(text) <= most else text[: most - 1] + "…"
+    tail = most // 2 - 2
+    return text if len(text) <= most else f"{text[: most - tail - 1]}…{text[-tail:]}"

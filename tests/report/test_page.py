@@ -175,6 +175,17 @@ def test_figures_of_weights_show_how_often_splits_select_where_there_are_several
                 assert set(getattr(axes.lines[0], read)()) == {1.0}
 
 
+def test_long_names_of_kernels_stay_apart():
+    facts = facts_of(study((100, 300)))
+    names = [f"gaussian(0.5)[20 features of many #{number}]" for number in range(4)]
+    weights = weights_on(4).assign_coords(kernel=names)
+    facts.__dict__.update(weights=[({"dataset": "ring", "bank": "b", "method": "level"}, weights)])
+    (chart,) = [chart for chart in weight_charts(facts) if chart.name.startswith("single")]
+    labels = {label.get_text() for label in chart.draw().axes[0].get_yticklabels()}
+    assert len(labels) == len(names)
+    assert max(map(len, labels)) < min(map(len, names))
+
+
 def weights_on(n_kernels: int) -> xr.DataArray:
     """Return equal weights on kernels of different widths, on two groups of features."""
     number = np.arange(n_kernels)
