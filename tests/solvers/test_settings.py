@@ -23,10 +23,17 @@ def test_settings_are_json_and_make_the_same_parameters_again(name):
         plain = plain_settings(point)
         assert json.loads(json.dumps(plain, allow_nan=False)) == plain
         assert params(**plain) == point
-        read = {field: setting(plain, field) for field in params.model_fields}
-        assert read == point.model_dump(mode="json")
+        used = point.model_dump(mode="json", exclude_none=True)
+        assert {field: setting(plain, field) for field in used} == used
+        assert plain.keys() <= used.keys()
     assert "time_limit" not in plain_settings(params())
     assert setting(plain_settings(params()), "time_limit") == math.inf
+
+
+def test_a_parameter_that_is_not_used_is_left_out():
+    params = METHODS["lapsvm"].params
+    assert "kernel_number" not in plain_settings(params())
+    assert plain_settings(params(kernel_number=0))["kernel_number"] == 0
 
 
 @pytest.mark.parametrize("name", sorted(METHODS))
