@@ -69,7 +69,7 @@ def test_methods_report_what_the_manual_explains():
         for method in re.findall(r"`(\w+)`", row[2])
     }
     reported = {(name, method) for method in METHODS for name in solved(method).extra}
-    assert reported == explained
+    assert reported == explained, "explain it in sweeps/README.md, after <!-- reported -->"
 
 
 def solved(method: str) -> Solution:

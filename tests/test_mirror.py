@@ -60,7 +60,10 @@ def test_every_module_has_its_tests(module):
     own = folder / f"test_{module.name}"
     family = [path for path in folder.glob("test_*.py") if f"`{module.stem}`" in first_line(path)]
     files = [own] if own.exists() else family
-    assert files, f"name `{module.stem}` in the first line of the tests that test it"
+    assert files, (
+        f"write {own.relative_to(TESTS.parent)}, or name `{module.stem}` in the first line of "
+        "the tests of its family"
+    )
     name = ".".join((PACKAGE.name, *module.with_suffix("").parts))
     for path in files:
         assert name in reached(path), f"{path} does not import {name}"

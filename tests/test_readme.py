@@ -59,8 +59,9 @@ def check(command: click.Command, words: list[str]) -> None:
         command.make_context(command.name, list(words))
 
 
-def test_it_is_a_first_page():
-    assert len(README.read_text().splitlines()) < 180
+def test_it_is_a_first_page_but_for_the_rows_of_methods():
+    lines = README.read_text().splitlines()
+    assert len([line for line in lines if not line.startswith("| `")]) < 155
 
 
 @pytest.mark.parametrize("page", PAGES.values(), ids=PAGES)
@@ -106,7 +107,8 @@ def block_with(words: str) -> str:
 
 def test_its_table_names_every_method():
     section = README.read_text().split("## Methods\n")[1].split("\n## ")[0]
-    assert set(re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE)) == set(METHODS)
+    named = set(re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE))
+    assert named == set(METHODS), "give the method a row in the table of README.md"
 
 
 def test_its_python_and_that_of_the_manual_solve_problems(tmp_path, monkeypatch):

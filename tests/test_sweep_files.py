@@ -96,7 +96,8 @@ def run_small(
 def test_all_methods_are_in_the_sweeps_of_all_methods(name):
     spec = load_sweep(FOLDER / f"{name}.toml")
     wanted = {name for name, method in METHODS.items() if not method.needs_laplacian}
-    assert {method.name for method in spec.methods} == wanted
+    found = {method.name for method in spec.methods}
+    assert found == wanted, f"give the method an entry in sweeps/{name}.toml"
 
 
 @pytest.mark.slow

@@ -28,6 +28,7 @@ TITLES = {
     "rls": "Regularised least squares",
     "laprls": "Laplacian regularised least squares",
     "easymkl": "EasyMKL",
+    "align": "Independent centred alignment (ALIGN)",
     "alignf": "Centred alignment (ALIGNF)",
     "uniform": "Uniform weights",
     "svm": "Support vector machine, kernel and C by cross-validation",

@@ -35,6 +35,7 @@ MODULES = {
     "rls": "mkldist.methods.manifold.rls",
     "laprls": "mkldist.methods.manifold.laprls",
     "easymkl": "mkldist.methods.baselines.easymkl",
+    "align": "mkldist.methods.baselines.align",
     "alignf": "mkldist.methods.baselines.alignf",
     "uniform": "mkldist.methods.baselines.uniform",
     "svm": "mkldist.methods.baselines.svm",

@@ -68,11 +68,13 @@ def finite(solution: Solution) -> bool:
 
 
 def test_every_method_has_an_independent_reference():
-    assert set(METHODS) == {case.method for case in CASES}
+    known = {case.method for case in CASES}
+    assert set(METHODS) == known, "write the method's CASES in tests/methods/references"
 
 
 def test_every_recorded_optimum_is_of_a_point_of_the_suite():
-    assert recorded().keys() == {key(case, point) for case in CASES for point in all_points(case)}
+    wanted = {key(case, point) for case in CASES for point in all_points(case)}
+    assert recorded().keys() == wanted, "run python -m tests.methods.references"
 
 
 def agrees(case: Case, point: Point) -> bool:

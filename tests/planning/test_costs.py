@@ -69,9 +69,11 @@ def test_methods_of_few_passes_are_planned_with_as_many():
     data = {"a": dataset("a")}
     passes = {
         name: plan_of(data, {name: grid(name)}, n_kernels=10, banks=PLAIN).estimated_passes // 3
-        for name in ("majority", "best_single", "svm", "easymkl", "alignf")
+        for name in ("majority", "best_single", "svm", "easymkl", "align", "alignf")
     }
-    assert passes == {"majority": 0, "best_single": 1, "svm": 1, "easymkl": 3, "alignf": 6}
+    assert passes == {
+        "majority": 0, "best_single": 1, "svm": 1, "easymkl": 3, "align": 2, "alignf": 6,
+    }  # fmt: skip
 
 
 def test_fitting_a_normalisation_costs_a_pass_per_batch():

@@ -1,0 +1,132 @@
+"""Independent centred alignment: each kernel is weighted by its own similarity to the labels.
+
+With ``K_c = H K H``, ``H = I - 11'/n``, the centred alignment of a kernel with ``yy'`` is
+
+    rho_k = <K_kc, yy'>_F / (||K_kc||_F ||H yy' H||_F),
+
+and the combination is ``sum_k d_k K_k`` with d proportional to rho (Cortes, Mohri & Rostamizadeh
+2012, the algorithm `align`).  No weight depends on the other kernels: of equal kernels, each counts
+in full.  :mod:`.alignf` aligns the combination itself.  The support vector machine
+
+    max_alpha 1'alpha - 1/2 (alpha*y)' (sum_k d_k K_k) (alpha*y)  s.t. 0 <= alpha <= C, y'alpha = 0
+
+is trained on the combination, and its bounds are reported.  The kernels combined are those of the
+bank, not centred: a machine with a bias has the same decisions on both.  Here d sums to one, so
+that C means the same as for other methods with weights in the simplex.  A negative alignment, which
+only a kernel that is not positive semi-definite has, counts as 0.  Where all are 0, d is uniform.
+
+With several classes and labels Y (n, k), the kernels are aligned with ``YY'``, and each class has
+its own machine on the shared combination.
+
+Each kernel is read once, a few at a time.  If the time limit comes before all are read, those left
+get no weight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+import numpy as np
+from pydantic import Field
+
+from mkldist.arrays import Floats
+from mkldist.counters import Counters
+from mkldist.gram.requests import Combine
+from mkldist.gram.view_kernels import centred_matrices
+from mkldist.machines.inner_svm import train
+from mkldist.solvers.base import Method, Problem, Steps
+from mkldist.solvers.single_kernels import gram_matrices
+from mkldist.solvers.solver_params import SolverParams
+from mkldist.solvers.svm_solution import fixed_weights_solution
+
+CHUNK = 3  # kernels held at once
+EPS = float(np.finfo(np.float64).eps)
+
+
+class AlignParams(SolverParams):
+    """Parameters of independent centred alignment."""
+
+    C: float = Field(
+        100.0,
+        gt=0,
+        allow_inf_nan=False,
+        description="weight of the loss: bound of the dual variables",
+    )
+
+
+def solve(problem: Problem, params: AlignParams) -> Steps:
+    """Align each kernel with the labels, and train on the combination.
+
+    Parameters
+    ----------
+    problem : Problem
+        Labels and number of kernels.
+    params : AlignParams
+        Regularisation and stopping rule.
+
+    Yields
+    ------
+    Combine
+
+    Returns
+    -------
+    Solution
+        ``extra`` holds ``alignment``, the centred alignment of the combination with the labels.
+    """
+    y, n_kernels, counters = problem.y, problem.n_kernels, Counters(outer_iterations=1)
+    Hy = (y - y.mean(axis=0)).reshape(len(y), -1)
+    known = yield from _alignments(problem, Hy, params.time_limit)
+    rho = np.zeros(n_kernels)
+    rho[: len(known)] = np.maximum(known, 0.0)
+    total = float(rho.sum())
+    d = rho / total if total > 0.0 else np.full(n_kernels, 1.0 / n_kernels)
+    K = yield Combine(d)
+    extra = {"alignment": _alignment(K.copy(), Hy)}
+    svm = train(K, y, problem.bound(params.C), params.tol, counters)
+    complete = len(known) == n_kernels
+    return fixed_weights_solution(problem, params, d, svm, counters, extra, complete=complete)
+
+
+def _alignments(
+    problem: Problem, Hy: Floats, time_limit: float
+) -> Generator[Combine, Floats, list[float]]:
+    """Return rho of the first kernels: of all, unless the time limit comes first."""
+    rho: list[float] = []
+    while len(rho) < problem.n_kernels and not (rho and problem.clock.past(time_limit)):
+        last = min(len(rho) + CHUNK, problem.n_kernels)
+        grams = yield from gram_matrices(np.arange(len(rho), last))
+        rho += [_alignment(K, Hy) for K in grams]
+    return rho
+
+
+def _alignment(K: Floats, Hy: Floats) -> float:
+    """Return the centred alignment of a kernel with the labels; 0 where it is constant.
+
+    Parameters
+    ----------
+    K : (n, n) float64
+        Gram matrix; it is overwritten.
+    Hy : (n, k) float64
+        Centred labels, one column a class.
+    """
+    rounding = EPS * len(K) * float(np.linalg.norm(K))
+    K_c = centred_matrices(K)
+    length = float(np.linalg.norm(K_c))
+    if length <= rounding:
+        return 0.0
+    return float(np.vdot(Hy, K_c @ Hy)) / (length * float(np.linalg.norm(Hy.T @ Hy)))
+
+
+METHOD = Method(
+    name="align",
+    solve=solve,
+    params=AlignParams,
+    title="Independent centred alignment (ALIGN)",
+    problem="SVM on the kernels, each weighted by its alignment with the labels",
+    loss="hinge",
+    regularizer="1/2 ||f||^2",
+    reference="Cortes, Mohri & Rostamizadeh 2012 (align)",
+    joint_classes=True,
+    weighs_points=True,
+    typical_passes=lambda n_kernels: 2,
+)
