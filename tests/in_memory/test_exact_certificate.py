@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -112,6 +114,22 @@ def test_classes_that_share_weights_are_certified_together():
     assert solution.exact_dual_objective <= exact.objective
     assert solution.objective >= exact.dual_objective
     np.testing.assert_allclose(found, solution.training_values, atol=1e-7)
+
+
+def test_no_matrix_of_all_points_is_made():
+    n = 4000
+    points = np.random.default_rng(0).normal(size=(n, 2))
+    y = np.where(points[:, 0] * points[:, 1] > 0.0, 1.0, -1.0)
+    kernels = [{"function": "gaussian", "widths": [1, 2], "features": ["all"]}]
+    tracemalloc.start()
+    with KernelBank(points, kernels, backend="factors", rank=40) as bank:
+        solution = mkldist.solve("level", bank, y, C=1000.0)
+        values = solution.decision_function(bank.on(points[:50]))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert solution.converged
+    assert np.mean(np.sign(values) == y[:50]) > 0.8
+    assert peak < 8 * n * n
 
 
 def test_a_solution_on_the_kernels_themselves_has_one_gap():
