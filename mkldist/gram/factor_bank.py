@@ -53,9 +53,12 @@ class FactorBank(Bank):
     def own_answer(self, request: Request) -> Floats | FactoredMatrix | None:
         """Answer a request by thin products; return None for one that needs entries."""
         match request:
-            case Quadratic(vectors, kernels):
-                self.counter.passes += kernels is None
-                return self._quadratic(vectors, kernels)
+            case Quadratic(vectors, None):
+                self.counter.passes += 1
+                return self._quadratic(vectors, range(self.n_kernels))
+            case Quadratic(vectors, np.ndarray() as kernels):
+                self.counter.matvecs += len(kernels)
+                return self._quadratic(vectors, kernels.tolist())
             case Matvec(kernels, vectors):
                 self.counter.matvecs += len(kernels)
                 return self._products(kernels, vectors)
@@ -76,19 +79,17 @@ class FactorBank(Bank):
         """Multiply kernels out, one at a time."""
         whole = slice(0, self.layout.n_entries)
         for position in range(len(kernels)):
-            one = slice(position, position + 1)
-            yield Rows(np.arange(position, position + 1), np.zeros(1, dtype=np.intp),
-                       self._entries(kernels[one], whole))  # fmt: skip
+            entries = self._entries(kernels[position : position + 1], whole)
+            yield Rows(np.array([position]), np.zeros(1, dtype=np.intp), entries)
 
     def diagonals(self) -> Iterator[DiagonalPart]:
         """Return the diagonals, which are kept."""
         yield DiagonalPart(slice(0, self.n_kernels), slice(0, self.n_points), self._diagonals)
 
-    def _quadratic(self, vectors: Floats, kernels: Ints | None) -> Floats:
+    def _quadratic(self, vectors: Floats, kernels: Sequence[int]) -> Floats:
         """Return ``||G_m'v||^2``."""
-        chosen = range(self.n_kernels) if kernels is None else kernels.tolist()
-        found = np.empty((len(chosen), *vectors.shape[1:]))
-        for place, kernel in enumerate(chosen):
+        found = np.empty((len(kernels), *vectors.shape[1:]))
+        for place, kernel in enumerate(kernels):
             projected = self.factors[kernel].values.T @ vectors
             found[place] = np.einsum("r...,r...->...", projected, projected)
         return found

@@ -10,12 +10,21 @@ from rich.console import Console
 from rich.table import Table
 from threadpoolctl import threadpool_limits
 
-from tests.benchmarks import commands, predicting, python_call, reach, reach_sizes, starting
+from tests.benchmarks import (
+    commands,
+    many_points,
+    predicting,
+    python_call,
+    reach,
+    reach_sizes,
+    starting,
+)
 from tests.benchmarks.measuring import Measured
 
 ROWS = (
     reach.ROWS
     | reach_sizes.ROWS
+    | many_points.ROWS
     | commands.ROWS
     | python_call.ROWS
     | predicting.ROWS

@@ -61,6 +61,16 @@ def test_groups_are_for_methods_over_groups_alone(name):
     assert methods_for(ProblemFacts(grouped=True)) == ["group_mkl"]
 
 
+@pytest.mark.parametrize("name", sorted(METHODS))
+def test_factors_are_for_methods_that_bound_the_optimum_with_the_kernels(name):
+    refusal = METHODS[name].refuses(ProblemFacts(factors=True))
+    if METHODS[name].exact_bound is not None:
+        assert refusal is None
+    else:
+        assert (refusal.part, refusal.reason) == (Part.FACTORS, "needs whole Gram matrices")
+    assert methods_for(ProblemFacts(factors=True)) == ["level", "uniform"]
+
+
 def test_labels_are_refused_by_what_a_loss_learns():
     method = METHODS["primalmkl"]
     targets = (Target.VALUES, Target.ONE_CLASS)
