@@ -117,7 +117,7 @@ def test_rows_may_lack_texts_where_a_view_says_so():
     assert kept.texts.optional == (True,)
     values = kept.decision_function(gaps)
     np.testing.assert_allclose(values, model.decision_function(gaps), rtol=1e-12)
-    said = r"X: found no text in column 'dna' for row 1, row 5 \(from 0\).*name a view"
+    said = r"X: found no text in column 'dna' for row 1 \(from 0\), row 5.*name a view"
     for refusing in ({"views": None}, {"missing_views": "error"}):
         with pytest.raises(ValueError, match=said):
             clone(model).set_params(**refusing).fit(gaps.fillna({"x": 0.0, "z": 0.0}), Y)
