@@ -87,3 +87,9 @@ class SolverParams(BaseModel):
             return True
         other, values = self.effective_with[name]
         return getattr(self, other) in values
+
+
+class HingeParams(SolverParams):
+    """Parameters of methods that weigh the sum of hinge losses by C against a regulariser."""
+
+    C: float = Field(100.0, gt=0, description="weight of the loss: bound of the dual variables")

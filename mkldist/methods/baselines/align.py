@@ -27,7 +27,6 @@ from __future__ import annotations
 from collections.abc import Generator
 
 import numpy as np
-from pydantic import Field
 
 from mkldist.arrays import Floats
 from mkldist.counters import Counters
@@ -36,22 +35,15 @@ from mkldist.gram.view_kernels import centred_matrices
 from mkldist.machines.inner_svm import train
 from mkldist.solvers.base import Method, Problem, Steps
 from mkldist.solvers.single_kernels import gram_matrices
-from mkldist.solvers.solver_params import SolverParams
+from mkldist.solvers.solver_params import HingeParams
 from mkldist.solvers.svm_solution import fixed_weights_solution
 
 CHUNK = 3  # kernels held at once
 EPS = float(np.finfo(np.float64).eps)
 
 
-class AlignParams(SolverParams):
+class AlignParams(HingeParams):
     """Parameters of independent centred alignment."""
-
-    C: float = Field(
-        100.0,
-        gt=0,
-        allow_inf_nan=False,
-        description="weight of the loss: bound of the dual variables",
-    )
 
 
 def solve(problem: Problem, params: AlignParams) -> Steps:

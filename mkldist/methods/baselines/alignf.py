@@ -29,7 +29,6 @@ from collections.abc import Generator
 
 import numpy as np
 import scipy
-from pydantic import Field
 
 from mkldist.arrays import Floats
 from mkldist.counters import Counters
@@ -37,22 +36,15 @@ from mkldist.gram.requests import Combine, Inner, Quadratic, Request
 from mkldist.machines.inner_svm import train
 from mkldist.solvers.base import Method, Problem, Steps
 from mkldist.solvers.single_kernels import gram_matrices
-from mkldist.solvers.solver_params import SolverParams
+from mkldist.solvers.solver_params import HingeParams
 from mkldist.solvers.svm_solution import fixed_weights_solution
 
 CHUNK = 3  # kernels held at once, beside their copies in a pass
 RANK_TOL = 1e-15  # of the largest eigenvalue, below which an eigenvalue is rounding
 
 
-class AlignfParams(SolverParams):
+class AlignfParams(HingeParams):
     """Parameters of centred alignment."""
-
-    C: float = Field(
-        100.0,
-        gt=0,
-        allow_inf_nan=False,
-        description="weight of the loss: bound of the dual variables",
-    )
 
 
 def solve(problem: Problem, params: AlignfParams) -> Steps:

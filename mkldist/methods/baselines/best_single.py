@@ -14,21 +14,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pydantic import Field
-
 from mkldist.methods.baselines.cross_validation import CrossValidatedParams, train_chosen
 from mkldist.solvers.base import Method, Problem, Steps
+from mkldist.solvers.solver_params import HingeParams
 
 
-class BestSingleParams(CrossValidatedParams):
+class BestSingleParams(HingeParams, CrossValidatedParams):
     """Parameters of the best single kernel."""
-
-    C: float = Field(
-        100.0,
-        gt=0,
-        allow_inf_nan=False,
-        description="weight of the loss: bound of the dual variables",
-    )
 
 
 def solve(problem: Problem, params: BestSingleParams) -> Steps:

@@ -11,26 +11,18 @@ from collections.abc import Generator
 from typing import Any
 
 import numpy as np
-from pydantic import Field
 
 from mkldist.counters import Counters
 from mkldist.gram.requests import Combine, Diagonal, Quadratic, Request
 from mkldist.machines.inner_svm import train
 from mkldist.optim.form_rounding import EPS, form_rounding
 from mkldist.solvers.base import Method, Problem, Solution, Steps
-from mkldist.solvers.solver_params import SolverParams
+from mkldist.solvers.solver_params import HingeParams
 from mkldist.solvers.svm_solution import fixed_weights_solution
 
 
-class UniformParams(SolverParams):
+class UniformParams(HingeParams):
     """Parameters of the machine with uniform weights."""
-
-    C: float = Field(
-        100.0,
-        gt=0,
-        allow_inf_nan=False,
-        description="weight of the loss: bound of the dual variables",
-    )
 
 
 def solve(problem: Problem, params: UniformParams) -> Steps:

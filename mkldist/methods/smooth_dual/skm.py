@@ -45,7 +45,7 @@ from mkldist.methods.smooth_dual.predictor import Predictor, first_bounds, solut
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.solvers.base import Method, Problem, Steps, StopReason, reason_to_stop
 from mkldist.solvers.bounds import Bounds
-from mkldist.solvers.solver_params import SolverParams
+from mkldist.solvers.solver_params import HingeParams
 from mkldist.solvers.trace import Trace
 
 FIRST_A_SQUARED = 0.1
@@ -56,12 +56,11 @@ LEAST_SHARE = 0.1  # of the tolerance, below which a^2 does not go
 PATIENCE = 4 * STAGE_PATIENCE  # rounds without a better bound after which only rounding is left
 
 
-class SkmParams(SolverParams):
+class SkmParams(HingeParams):
     """Parameters of the support kernel machine."""
 
     steers: ClassVar[tuple[str, ...]] = ("cache_mib",)
 
-    C: float = Field(100.0, gt=0, description="weight of the loss: bound of the dual variables")
     cache_mib: float = Field(256.0, gt=0, description="memory for rows of the kernels, MiB")
 
 

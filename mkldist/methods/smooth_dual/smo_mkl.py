@@ -34,18 +34,17 @@ from mkldist.methods.smooth_dual.mkl_dual import MklDual, memory_of_rows
 from mkldist.methods.smooth_dual.predictor import first_bounds, solution_of
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.solvers.base import Method, Problem, Steps, StopReason, reason_to_stop
-from mkldist.solvers.solver_params import SolverParams
+from mkldist.solvers.solver_params import HingeParams
 from mkldist.solvers.trace import Trace
 
 PATIENCE = 25  # rounds without a better bound after which only rounding is left
 
 
-class SmoMklParams(SolverParams):
+class SmoMklParams(HingeParams):
     """Parameters of SMO-MKL."""
 
     steers: ClassVar[tuple[str, ...]] = ("cache_mib",)
 
-    C: float = Field(100.0, gt=0, description="weight of the loss: bound of the dual variables")
     p: float = Field(2.0, gt=1, description="norm of the kernel weights")
     lam: float = Field(1.0, gt=0, description="penalty of the squared norm of the weights")
     cache_mib: float = Field(256.0, gt=0, description="memory for rows of the kernels, MiB")

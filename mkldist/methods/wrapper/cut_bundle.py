@@ -34,7 +34,7 @@ from mkldist.methods.wrapper.dual_cuts import CutsMinimum, DualCuts, highest_bou
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.solvers.base import Problem, Solution, StopReason
 from mkldist.solvers.bounds import Own
-from mkldist.solvers.solver_params import SolverParams
+from mkldist.solvers.solver_params import HingeParams
 from mkldist.solvers.working_set import WorkingSet, solved
 
 BOUNDS_FACTOR = 10.0  # by which the bounds must be tighter where the iterate's gap decides
@@ -42,17 +42,11 @@ CUTS = 24  # vectors (M,) of 64 cuts of a quarter of the kernels, and of 8 more 
 PLAIN_CUTS = 110  # vectors (M,) of the cuts of all kernels that a plain run is expected to keep
 
 
-class BundleParams(SolverParams):
+class BundleParams(HingeParams):
     """Parameters that the cutting-plane methods share."""
 
     steers: ClassVar[tuple[str, ...]] = ("acceleration", "stop")
 
-    C: float = Field(
-        100.0,
-        gt=0,
-        allow_inf_nan=False,
-        description="weight of the loss: bound of the dual variables",
-    )
     acceleration: Literal["working-set", "none"] = Field(
         "working-set", description="none: every iteration visits all kernels, as in the paper"
     )

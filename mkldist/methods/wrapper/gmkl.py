@@ -55,7 +55,7 @@ from mkldist.methods.wrapper.segment import Iterate, Segment
 from mkldist.methods.wrapper.value_curvature import hessian_root
 from mkldist.optim.cutting_planes import CuttingPlanes
 from mkldist.solvers.base import Method, Problem, Steps, StopReason, reason_to_stop
-from mkldist.solvers.solver_params import SolverParams
+from mkldist.solvers.solver_params import HingeParams
 
 TINY = float(np.finfo(np.float64).tiny)
 MEMORY = 10  # last values of F, below the largest of which a step must lead
@@ -63,17 +63,11 @@ SUFFICIENT = 1e-4  # share of the promised decrease by which it must
 HALVINGS = 40  # trials of a step
 
 
-class GmklParams(SolverParams):
+class GmklParams(HingeParams):
     """Parameters of GMKL."""
 
     steers: ClassVar[tuple[str, ...]] = ("newton",)
 
-    C: float = Field(
-        100.0,
-        gt=0,
-        allow_inf_nan=False,
-        description="weight of the loss: bound of the dual variables",
-    )
     sigma: float = Field(1.0, gt=0, allow_inf_nan=False, description="price of kernel weight")
     max_iter: int = Field(2000, ge=1, description="limit on outer iterations")
     newton: float = Field(

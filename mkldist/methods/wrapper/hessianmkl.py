@@ -33,7 +33,6 @@ from __future__ import annotations
 from collections import deque
 
 import numpy as np
-from pydantic import Field
 
 from mkldist.counters import Counters
 from mkldist.gram.requests import Combine, Matvec, Quadratic
@@ -44,20 +43,13 @@ from mkldist.methods.wrapper.segment import Iterate, Segment
 from mkldist.methods.wrapper.value_curvature import hessian_root
 from mkldist.optim.cutting_planes import CuttingPlanes
 from mkldist.solvers.base import Method, Problem, Steps, StopReason, reason_to_stop
-from mkldist.solvers.solver_params import SolverParams
+from mkldist.solvers.solver_params import HingeParams
 
 PATIENCE = 4  # iterations in which the distance of the bounds should halve
 
 
-class HessianMKLParams(SolverParams):
+class HessianMKLParams(HingeParams):
     """Parameters of HessianMKL."""
-
-    C: float = Field(
-        100.0,
-        gt=0,
-        allow_inf_nan=False,
-        description="weight of the loss: bound of the dual variables",
-    )
 
 
 def solve(problem: Problem, params: HessianMKLParams) -> Steps:

@@ -55,25 +55,19 @@ from mkldist.solvers.base import (
     reason_to_stop,
 )
 from mkldist.solvers.bounds import Bounds
-from mkldist.solvers.solver_params import SolverParams
+from mkldist.solvers.solver_params import HingeParams
 from mkldist.solvers.trace import Trace
 
 SHARE = 0.1  # of tol: gap to which a support is solved, and decrease of J that is worth a move
 
 
-class L0MklParams(SolverParams):
+class L0MklParams(HingeParams):
     """Parameters of MKL with at most k kernels."""
 
     steers: ClassVar[tuple[str, ...]] = ("trials",)
 
     tol: float = Field(
         0.01, gt=0, description="relative gap on the kernels selected; decrease of J worth a move"
-    )
-    C: float = Field(
-        100.0,
-        gt=0,
-        allow_inf_nan=False,
-        description="weight of the loss: bound of the dual variables",
     )
     k: int = Field(10, ge=1, description="largest number of kernels with a weight")
     trials: int = Field(

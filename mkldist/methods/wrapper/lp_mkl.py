@@ -36,22 +36,16 @@ from mkldist.machines.inner_svm import InnerSvm, sum_over_classes
 from mkldist.methods.wrapper.bounds import WrapperBounds
 from mkldist.solvers.base import Method, Problem, Steps, StopReason, reason_to_stop
 from mkldist.solvers.log_weights import ASCENT, LogWeights
-from mkldist.solvers.solver_params import SolverParams
+from mkldist.solvers.solver_params import HingeParams
 
 PATIENCE = 25  # iterations without a better bound, after which only rounding is left
 
 
-class LpMklParams(SolverParams):
+class LpMklParams(HingeParams):
     """Parameters of lp-norm MKL."""
 
     steers: ClassVar[tuple[str, ...]] = ("accelerate",)
 
-    C: float = Field(
-        100.0,
-        gt=0,
-        allow_inf_nan=False,
-        description="weight of the loss: bound of the dual variables",
-    )
     p: float = Field(2.0, gt=1, allow_inf_nan=False, description="norm of the kernel weights")
     accelerate: bool = Field(
         True, description="mix the last iterates by Anderson's method; false: the paper's"

@@ -31,21 +31,15 @@ from mkldist.methods.wrapper.reduced_gradient import ReducedGradientParams, stee
 from mkldist.methods.wrapper.segment import Iterate, Segment
 from mkldist.methods.wrapper.simplex_line import normalised
 from mkldist.solvers.base import Method, Problem, Steps, StopReason, reason_to_stop
-from mkldist.solvers.solver_params import Effects
+from mkldist.solvers.solver_params import Effects, HingeParams
 
 
-class SimpleMKLParams(ReducedGradientParams):
+class SimpleMKLParams(HingeParams, ReducedGradientParams):
     """Parameters of SimpleMKL."""
 
     steers: ClassVar[tuple[str, ...]] = ("line_search",)
     effective_with: ClassVar[Effects] = {"line_search": ("curvature", (False,))}
 
-    C: float = Field(
-        100.0,
-        gt=0,
-        allow_inf_nan=False,
-        description="weight of the loss: bound of the dual variables",
-    )
     line_search: Literal["slope", "golden-section"] = Field(
         "slope", description="root of the slope, or least value as in the authors' toolbox"
     )
