@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mkldist.errors import SpecError, UnfitClusterError
+from mkldist.errors import InputError, SpecError, UnfitClusterError
 from mkldist.processors import n_processors
 from mkldist.run import fork_server
 from mkldist.run.cluster_file import ClusterFile, not_started, read_cluster_file, started
@@ -260,6 +260,8 @@ def _start(description: ClusterFile | None, options: ConnectOptions) -> Any:
     n_workers = options.n_workers or default_workers(threads)
     try:
         return _local_cluster(n_workers, threads, options.dashboard_port or 0)
+    except InputError:
+        raise
     except Exception as error:
         raise not_started(
             "workers",

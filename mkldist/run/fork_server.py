@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from mkldist.run.interrupts import children_without_interrupts
-from mkldist.run.scratch import mark_sockets
+from mkldist.run.scratch import check_sockets_fit, mark_sockets
 
 # On macOS system libraries fail in a forked process.
 METHOD = "forkserver" if sys.platform == "linux" else "spawn"
@@ -41,9 +41,15 @@ def start_fork_server(environ: Mapping[str, object]) -> None:
     environ : mapping of str to object
         Environment variables of the workers that libraries read when a process starts; variables
         that the user has set keep their values.
+
+    Raises
+    ------
+    mkldist.errors.OutputError
+        If the folder for temporary files has too long a path for the server's socket.
     """
     if METHOD != "forkserver":
         return
+    check_sockets_fit()
     from multiprocessing import resource_tracker
     from multiprocessing.forkserver import ensure_running
 

@@ -6,6 +6,7 @@ the end of the process that starts the workers.  If it is killed, the next sweep
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -13,9 +14,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from mkldist.durable import remove_temporaries, temporary_path
+from mkldist.errors import OutputError
 
 SOCKETS = "pymp-*"
 """Names of the folders of multiprocessing, in the folder for temporary files."""
+LONGEST_SOCKET = 103  # bytes that every system takes
+SOCKET = "/pymp-12345678/listener-12345678"
 
 
 @contextmanager
@@ -30,6 +34,25 @@ def scratch_of_workers() -> Iterator[None]:
             yield
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def check_sockets_fit() -> None:
+    """Refuse a folder for temporary files whose path leaves no room for the name of a socket.
+
+    Raises
+    ------
+    mkldist.errors.OutputError
+        If the path is too long.
+    """
+    folder, longest = tempfile.gettempdir(), LONGEST_SOCKET - len(SOCKET)
+    length = len(os.fsencode(folder))
+    if length > longest:
+        raise OutputError(
+            "TMPDIR",
+            f"{folder}, a path of {length} bytes",
+            f"at most {longest}, so that sockets of worker processes fit",
+            "Set TMPDIR to a folder of a shorter path",
+        )
 
 
 def mark_sockets() -> None:

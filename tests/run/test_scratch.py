@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import tempfile
@@ -69,3 +70,16 @@ def test_sockets_are_marked_in_the_folder_of_multiprocessing():
     before = set(Path(get_temp_dir()).iterdir())
     mark_sockets()
     assert set(Path(get_temp_dir()).iterdir()) == before
+
+
+def test_a_folder_of_too_long_a_path_is_refused_before_workers_start(tmp_path, monkeypatch):
+    long = tmp_path / ("long" * 25)
+    long.mkdir()
+    monkeypatch.setenv("TMPDIR", str(long))
+    words = ["sweep", "two_circles", "--workers", "1", "--output", str(tmp_path / "out")]
+    done = subprocess.run(
+        [sys.executable, "-m", "mkldist", *words], capture_output=True, text=True, cwd=tmp_path
+    )
+    assert done.returncode == 2
+    assert re.search(r"TMPDIR: found .*long, a path of \d+ bytes; expected at most", done.stderr)
+    assert "internal" not in done.stderr
