@@ -105,9 +105,10 @@ def best_bias(f: Floats, y: Floats, weights: Floats | None = None) -> float:
     weights : (n,) float64, optional
         Positive weights w of the points; by default one for each.
     """
+    kinks = y - f
     if weights is not None:
-        return _weighted_bias(y - f, weights, float(weights[y > 0].sum()))
-    kinks = np.sort(y - f)
+        return _weighted_bias(kinks, weights, float(weights[y > 0].sum()))
+    kinks.sort()
     positives = int(np.count_nonzero(y > 0))
     left = kinks[min(positives, len(kinks)) - 1] if positives else kinks[0]
     right = kinks[positives] if positives < len(kinks) else left
