@@ -8,7 +8,7 @@ processor's cache.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -93,14 +93,27 @@ def answer(bank: Bank, requests: Sequence[Request]) -> list[Floats]:
 
 def answered(bank: Bank, steps: Generator[Request, Any, Result]) -> Result:
     """Run a generator of requests to its end, answer each request alone, and return its result."""
-    reply: Any = None
+    return driven(steps, lambda request: answer(bank, [request])[0])
+
+
+def driven(steps: Generator[Request, Any, Result], reply_to: Callable[[Request], Floats]) -> Result:
+    """Run a generator of requests to its end, and return its result.
+
+    Parameters
+    ----------
+    steps : generator
+        Yields requests, takes the reply to each, and returns the result.
+    reply_to : callable
+        Returns the reply to a request.
+    """
+    reply: Floats | None = None
     while True:
         try:
             request = steps.send(reply)
         except StopIteration as end:
             result: Result = end.value
             return result
-        (reply,) = answer(bank, [request])
+        reply = reply_to(request)
 
 
 def needs_pass(bank: Bank, request: Request) -> bool:

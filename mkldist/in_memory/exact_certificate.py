@@ -14,6 +14,7 @@ import numpy as np
 
 from mkldist.arrays import Floats
 from mkldist.gram.factor_bank import FactorBank
+from mkldist.gram.passes import driven
 from mkldist.gram.view import BankView, answer_views
 from mkldist.solvers.base import ExactBound, Problem, Solution
 from mkldist.solvers.solver_params import SolverParams
@@ -45,14 +46,7 @@ def certified_exactly(
         The method's parameters.
     """
     steps = bound(problem, params, solution)
-    reply = None
-    while True:
-        try:
-            request = steps.send(reply)
-        except StopIteration as end:
-            lower = float(end.value)
-            break
-        [reply] = answer_views([(exact, request)])
+    lower = driven(steps, lambda request: answer_views([(exact, request)])[0])
     return replace(
         solution,
         exact_dual_objective=lower,
