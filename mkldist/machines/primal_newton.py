@@ -122,7 +122,7 @@ class PrimalMachine:
     ) -> None:
         self.loss, self.lam = loss, lam
         self._inner, self._share = inner, share
-        self._counters = counters
+        self.counters = counters
 
     def __call__(self, K: Floats, alpha: Floats) -> PrimalPoint:
         """Return the minimum for a Gram matrix.
@@ -134,7 +134,7 @@ class PrimalMachine:
         alpha : (n,) float64
             Coefficients to start from, unless zero is better.
         """
-        self._counters.svm_solves += 1
+        self.counters.svm_solves += 1
         z, origin = self.point(K, alpha, K @ alpha), self.point(K, 0.0 * alpha, 0.0 * alpha)
         z = z if z.value < origin.value else origin
         if self._inner == "pcg":
@@ -161,9 +161,9 @@ class PrimalMachine:
             A point of this Gram matrix, whose bias is optimal.
         """
         if self._inner == "pcg":
-            self._counters.cg_steps += 1
+            self.counters.cg_steps += 1
             return self._moved(K, z, Direction(-z.s, -z.Ks, 0.0))
-        self._counters.newton_steps += 1
+        self.counters.newton_steps += 1
         if self._inner == "truncated-newton":
             return self._moved(K, z, self._newton_pcg(K, z))
         q, q_b = self._newton_direction(K, z, self.loss.active(z.r))
@@ -190,7 +190,7 @@ class PrimalMachine:
     ) -> PrimalPoint:
         """Return the minimum of F on a line through z, and then over b unless b is kept."""
         q, Kq, q_b = along
-        self._counters.svm_iterations += 1
+        self.counters.svm_iterations += 1
         constant = self.lam * float(z.alpha @ Kq) + self.loss.slope * q_b
         curvature = self.lam * max(float(q @ Kq), 0.0)
         step = self.loss.best_step(z.f + z.b, Kq + q_b, constant, curvature)
@@ -202,7 +202,7 @@ class PrimalMachine:
         for _ in range(TRUNCATED_LIMIT):
             if self._done(z):
                 break
-            self._counters.newton_steps += 1
+            self.counters.newton_steps += 1
             moved = self._moved(K, z, self._newton_pcg(K, z))
             if not (moved.value < z.value or self.gap(moved) < PROGRESS * self.gap(z)):
                 break
@@ -223,7 +223,7 @@ class PrimalMachine:
             curvature = float(Kp @ w) + p_b * w_b
             if not curvature > 0.0:
                 break
-            self._counters.cg_steps += 1
+            self.counters.cg_steps += 1
             step = rho / curvature
             q, Kq, q_b = q + step * p, Kq + step * Kp, q_b + step * p_b
             s, s_b = s - step * w, s_b - step * w_b
@@ -244,7 +244,7 @@ class PrimalMachine:
             rho = float(z.s @ z.Ks) + s_b**2
             if rho <= 2.0 * self.lam * self._share * abs(z.value):
                 break
-            self._counters.cg_steps += 1
+            self.counters.cg_steps += 1
             moved = self._moved(K, z, Direction(p, Kp, p_b), keep_b=True)
             if not moved.value <= z.value:
                 break
@@ -261,7 +261,7 @@ class PrimalMachine:
         for _ in range(limit):
             if self._done(z):
                 break
-            self._counters.newton_steps += 1
+            self.counters.newton_steps += 1
             q, q_b = self._newton_direction(K, z, sv)
             moved = self._moved(K, z, Direction(q, K @ q, q_b))
             sv, last_sv = self.loss.active(moved.r), sv

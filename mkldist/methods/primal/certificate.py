@@ -1,14 +1,20 @@
-"""Dual values of PrimalMKL, and the best point met."""
+"""Dual values of PrimalMKL, the best point met, and the solution there."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from mkldist.arrays import Floats
 from mkldist.machines.primal_newton import PrimalMachine, PrimalPoint
+from mkldist.methods.primal.params import PrimalMKLParams, signed_by_class
 from mkldist.optim.lp_ball import WeightSet
+from mkldist.solvers.base import Problem, Solution, StopReason
+from mkldist.solvers.bounds import Bounds
+from mkldist.solvers.trace import Trace
 
 PATIENCE = 8  # iterations without a better bound after which only rounding is left
+UNSCREENED = {"screened": 0.0, "partial_passes": 0.0}
 PROGRESS = 1e-13  # relative change of a bound that counts as better
 
 
@@ -36,3 +42,52 @@ def dual_value(machine: PrimalMachine, weights: WeightSet, r: Floats, b: float, 
         ``a'K_m a`` at ``a = r / lam``.
     """
     return machine.loss.dual_value(r, b) - 0.5 * machine.lam * weights.largest(q)
+
+
+def best_solution(
+    problem: Problem,
+    params: PrimalMKLParams,
+    machine: PrimalMachine,
+    bounds: Bounds[Best],
+    stop: StopReason | None,
+    trace: Trace,
+    *,
+    lower: float | None = None,
+    extra: Mapping[str, float] = UNSCREENED,
+    state: object = None,
+) -> Solution:
+    """Return the solution at the best point met.
+
+    Parameters
+    ----------
+    problem, params
+        The problem, and the method's parameters.
+    machine : PrimalMachine
+        The machine, whose counters are the solution's.
+    bounds : Bounds
+        Bounds of F, and the best point.
+    stop : StopReason or None
+        Why the run ended; None after the last iteration that is allowed.
+    trace : Trace
+        The trace.
+    lower : float, optional
+        Lower bound of the optimum over all kernels; by default that of `bounds`.
+    extra : mapping of str to float
+        Number of screened kernels, and of passes over the others alone.
+    state : object
+        State for the next point of a path.
+    """
+    d, z = bounds.best
+    return Solution(
+        kernel_weights=d,
+        coefficients=z.alpha,
+        bias=z.b,
+        dual_variables=signed_by_class(params, machine.loss.feasible(z.r), problem.y),
+        objective=bounds.upper,
+        dual_objective=bounds.lower if lower is None else lower,
+        stop_reason=stop or StopReason.MAX_ITER,
+        counters=machine.counters,
+        trace=trace.arrays(),
+        extra=dict(extra),
+        state=state,
+    )

@@ -19,12 +19,18 @@ import numpy as np
 
 from mkldist.counters import Counters
 from mkldist.gram.requests import Combine, Matvec, Quadratic
-from mkldist.methods.primal.certificate import PATIENCE, PROGRESS, Best, dual_value
-from mkldist.methods.primal.params import PrimalMKLParams, machine_of, signed_by_class
+from mkldist.methods.primal.certificate import (
+    PATIENCE,
+    PROGRESS,
+    Best,
+    best_solution,
+    dual_value,
+)
+from mkldist.methods.primal.params import PrimalMKLParams, machine_of
 from mkldist.methods.primal.steps import feasible_weights
 from mkldist.methods.primal.weight_step import CHI_1, alternating_objective, nesterov
 from mkldist.optim.lp_ball import WeightSet
-from mkldist.solvers.base import Problem, Solution, Steps, StopReason, reason_to_stop
+from mkldist.solvers.base import Problem, Steps, reason_to_stop
 from mkldist.solvers.bounds import Bounds
 from mkldist.solvers.trace import Trace
 
@@ -76,16 +82,4 @@ def alternate_by_single_steps(problem: Problem, params: PrimalMKLParams) -> Step
         del rows, K  # each as large as Gram matrices, which the next request needs room for
         K = yield Combine(d)  # line 4
         z = machine.point(K, z.alpha, K @ z.alpha)
-    best_d, best = bounds.best
-    return Solution(
-        kernel_weights=best_d,
-        coefficients=best.alpha,
-        bias=best.b,
-        dual_variables=signed_by_class(params, loss.feasible(best.r), problem.y),
-        objective=bounds.upper,
-        dual_objective=bounds.lower,
-        stop_reason=stop or StopReason.MAX_ITER,
-        counters=counters,
-        trace=trace.arrays(),
-        extra={"screened": 0.0, "partial_passes": 0.0},
-    )
+    return best_solution(problem, params, machine, bounds, stop, trace)

@@ -46,23 +46,27 @@ import numpy as np
 from mkldist.arrays import Floats
 from mkldist.counters import Counters
 from mkldist.gram.requests import Combine
-from mkldist.methods.primal.certificate import PATIENCE, PROGRESS, Best, dual_value
+from mkldist.methods.primal.certificate import (
+    PATIENCE,
+    PROGRESS,
+    Best,
+    best_solution,
+    dual_value,
+)
 from mkldist.methods.primal.kernel_products import (
     memory_of_columns,
     quadratic_forms,
     weight_columns,
 )
 from mkldist.methods.primal.one_step import alternate_by_single_steps
-from mkldist.methods.primal.params import PrimalMKLParams, machine_of, signed_by_class
+from mkldist.methods.primal.params import PrimalMKLParams, machine_of
 from mkldist.methods.primal.steps import Iterate, d_step, z_step
 from mkldist.methods.primal.working_set_descent import solve_on_working_set
 from mkldist.optim.lp_ball import WeightSet
 from mkldist.solvers.base import (
     Method,
     Problem,
-    Solution,
     Steps,
-    StopReason,
     reason_to_stop,
 )
 from mkldist.solvers.bounds import Bounds
@@ -145,20 +149,8 @@ def alternate(problem: Problem, params: PrimalMKLParams) -> Steps:
         del columns, K  # each as large as Gram matrices, which the next request needs room for
         K = yield Combine(d)  # line 4
         now = z_step(machine, now, d, K, params.coupled)  # lines 5 to 10
-    best_d, z = bounds.best
-    return Solution(
-        kernel_weights=best_d,
-        coefficients=z.alpha,
-        bias=z.b,
-        dual_variables=signed_by_class(params, loss.feasible(z.r), problem.y),
-        objective=bounds.upper,
-        dual_objective=bounds.lower,
-        stop_reason=stop or StopReason.MAX_ITER,
-        counters=counters,
-        trace=trace.arrays(),
-        extra={"screened": 0.0, "partial_passes": 0.0},
-        state=PlainStart(best_d, z.alpha),
-    )
+    state = PlainStart(bounds.best.d, bounds.best.z.alpha)
+    return best_solution(problem, params, machine, bounds, stop, trace, state=state)
 
 
 METHOD = Method(

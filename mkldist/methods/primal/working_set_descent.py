@@ -22,13 +22,19 @@ from mkldist.arrays import Floats, Ints
 from mkldist.counters import Counters
 from mkldist.gram.requests import Matvec, Request
 from mkldist.machines.primal_newton import PrimalMachine
-from mkldist.methods.primal.certificate import PATIENCE, PROGRESS, Best, dual_value
+from mkldist.methods.primal.certificate import (
+    PATIENCE,
+    PROGRESS,
+    Best,
+    best_solution,
+    dual_value,
+)
 from mkldist.methods.primal.kernel_products import Forms, weight_columns
-from mkldist.methods.primal.params import PrimalMKLParams, machine_of, signed_by_class
+from mkldist.methods.primal.params import PrimalMKLParams, machine_of
 from mkldist.methods.primal.steps import Iterate, d_step, z_step
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.optim.lp_ball import WeightSet
-from mkldist.solvers.base import Problem, Solution, Steps, StopReason, reason_to_stop
+from mkldist.solvers.base import Problem, Steps, reason_to_stop
 from mkldist.solvers.bounds import Bounds, Own
 from mkldist.solvers.screening import Candidates, distance_to_optimum
 from mkldist.solvers.trace import Trace
@@ -149,20 +155,13 @@ def solve_on_working_set(problem: Problem, params: PrimalMKLParams) -> Steps:
         d = d_step(machine, SIMPLEX, now, columns, gap, params)
         del columns  # as large as Gram matrices, which the next request needs room for
         now = z_step(machine, now, d, (yield kernels.combination(d)), params.coupled)
-    best_d, z = on_set.best
-    return Solution(
-        kernel_weights=best_d,
-        coefficients=z.alpha,
-        bias=z.b,
-        dual_variables=signed_by_class(params, loss.feasible(z.r), y),
-        objective=on_set.upper,
-        dual_objective=passes.lower,
-        stop_reason=stop or StopReason.MAX_ITER,
-        counters=counters,
-        trace=trace.arrays(),
+    d, z = on_set.best
+    return best_solution(
+        problem, params, machine, on_set, stop, trace,
+        lower=passes.lower,
         extra=kernels.candidates.report,
-        state=WorkingSetStart(best_d, kernels.kernels, z.alpha, z.b, kernels.candidates),
-    )
+        state=WorkingSetStart(d, kernels.kernels, z.alpha, z.b, kernels.candidates),
+    )  # fmt: skip
 
 
 def _first(
