@@ -10,19 +10,7 @@ from typing import Any
 import numpy as np
 
 from mkldist.kernel_functions.code_identity import function_identity as identity
-
-
-def gauss(left: np.ndarray, right: np.ndarray, width: float = 1.0) -> np.ndarray:
-    distances = ((left[:, None] - right) ** 2).sum(axis=-1)
-    return np.exp(-0.5 * distances / width**2)
-
-
-class Scaled:
-    def __init__(self, scale: float) -> None:
-        self.scale = scale
-
-    def __call__(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        return self.scale * left @ right.T
+from tests.kernel_functions.own_functions import Scaled, gauss
 
 
 def scaled(by: Any) -> Callable[..., Any]:

@@ -14,22 +14,10 @@ import pytest
 from mkldist.errors import GramError, SpecError
 from mkldist.kernel_functions import custom
 from mkldist.kernel_functions.custom import CustomFunction, CustomKernel
+from tests.kernel_functions.own_functions import Scaled, gauss
 from tests.kernel_functions.points import values
 
 POINTS = np.random.default_rng(0).normal(size=(70, 2))
-
-
-def gauss(left: np.ndarray, right: np.ndarray, width: float = 1.0) -> np.ndarray:
-    distances = ((left[:, None] - right) ** 2).sum(axis=-1)
-    return np.exp(-0.5 * distances / width**2)
-
-
-class Scaled:
-    def __init__(self, scale: float) -> None:
-        self.scale = scale
-
-    def __call__(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        return self.scale * left @ right.T
 
 
 def kernel(call: Callable[..., Any], **arguments: Any) -> CustomKernel:
