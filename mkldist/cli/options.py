@@ -154,6 +154,45 @@ def encryption_options(function: Command) -> Command:
     return cast("Command", decorated)
 
 
+WORKERS_AND_OUTPUT = (
+    click.option(
+        "--dashboard-port",
+        type=click.IntRange(0, 65535),
+        help="Port of Dask's dashboard on this machine.  [default: one that is free]",
+    ),
+    click.option(
+        "--cluster",
+        "cluster_file",
+        type=click.Path(path_type=Path),
+        help="Start the cluster that this YAML file describes.",
+    ),
+    click.option(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="Join the Dask scheduler at this address: tcp://...",
+    ),
+    click.option(
+        "--threads-per-worker",
+        type=click.IntRange(min=1),
+        default=1,
+        show_default=True,
+        help="Tasks that each worker runs at the same time.",
+    ),
+    click.option(
+        "--workers",
+        type=click.IntRange(min=1),
+        help="Worker processes.  [default: one per processor]",
+    ),
+    click.option(
+        "-o",
+        "--output",
+        type=click.Path(path_type=Path),
+        help="Folder of the results.  [default: results/NAME]",
+    ),
+)
+"""Options of the commands that do runs, the last of the help first."""
+
+
 def cluster_options(function: Command) -> Command:
     """Add the cluster and the output folder; pass them on as ``connect_options`` and ``output``."""
 
@@ -184,41 +223,6 @@ def cluster_options(function: Command) -> Command:
         return function(*args, connect_options=options, **others)
 
     decorated: Any = encryption_options(with_cluster)
-    for decorate in (
-        click.option(
-            "--dashboard-port",
-            type=click.IntRange(0, 65535),
-            help="Port of Dask's dashboard on this machine.  [default: one that is free]",
-        ),
-        click.option(
-            "--cluster",
-            "cluster_file",
-            type=click.Path(path_type=Path),
-            help="Start the cluster that this YAML file describes.",
-        ),
-        click.option(
-            "--scheduler",
-            metavar="ADDRESS",
-            help="Join the Dask scheduler at this address: tcp://...",
-        ),
-        click.option(
-            "--threads-per-worker",
-            type=click.IntRange(min=1),
-            default=1,
-            show_default=True,
-            help="Tasks that each worker runs at the same time.",
-        ),
-        click.option(
-            "--workers",
-            type=click.IntRange(min=1),
-            help="Worker processes.  [default: one per processor]",
-        ),
-        click.option(
-            "-o",
-            "--output",
-            type=click.Path(path_type=Path),
-            help="Folder of the results.  [default: results/NAME]",
-        ),
-    ):
+    for decorate in WORKERS_AND_OUTPUT:
         decorated = decorate(decorated)
     return cast("Command", decorated)
