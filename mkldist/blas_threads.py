@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -29,15 +30,15 @@ class _SharedLimit:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._holders = 0
+        self._libraries: Any = None
+        self._modules = 0
         self._limits: Any = None
 
     def enter(self) -> None:
         """Set the limit, unless another task has set it."""
-        from threadpoolctl import threadpool_limits
-
         with self._lock:
             if not self._holders:
-                self._limits = threadpool_limits(limits=1)
+                self._limits = self._loaded_libraries().limit(limits=1)
             self._holders += 1
 
     def leave(self) -> None:
@@ -46,6 +47,18 @@ class _SharedLimit:
             self._holders -= 1
             if not self._holders:
                 self._limits.restore_original_limits()
+
+    def _loaded_libraries(self) -> Any:
+        """Return the libraries of linear algebra of this process.
+
+        A search takes milliseconds, so it is repeated only after imports, which load libraries.
+        """
+        if self._libraries is None or self._modules != len(sys.modules):
+            from threadpoolctl import ThreadpoolController
+
+            self._libraries = ThreadpoolController()
+            self._modules = len(sys.modules)
+        return self._libraries
 
 
 _LIMIT = _SharedLimit()

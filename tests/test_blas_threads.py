@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+from types import ModuleType
+
 import numpy as np  # noqa: F401  # loads the library whose threads are counted
 import pytest
+import threadpoolctl
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from mkldist import blas_threads
 from mkldist.blas_threads import single_threaded
 
 
@@ -38,3 +43,23 @@ def test_a_task_that_fails_leaves_no_limit_behind():
             fail()
         assert seen == [{1}]
         assert threads() == before
+
+
+def test_libraries_are_searched_once_and_again_after_imports(monkeypatch):
+    searches: list[int] = []
+
+    class Counted(threadpoolctl.ThreadpoolController):
+        def __init__(self) -> None:
+            searches.append(1)
+            super().__init__()
+
+    monkeypatch.setattr(threadpoolctl, "ThreadpoolController", Counted)
+    monkeypatch.setattr(blas_threads, "_LIMIT", blas_threads._SharedLimit())
+    for _ in range(3):
+        with single_threaded():
+            pass
+    assert len(searches) == 1
+    monkeypatch.setitem(sys.modules, "a_module_with_a_library", ModuleType("a_module"))
+    with single_threaded():
+        pass
+    assert len(searches) == 2
