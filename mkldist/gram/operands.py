@@ -15,17 +15,11 @@ from mkldist.arrays import Floats
 from mkldist.gram.layout import TileLayout
 from mkldist.gram.requests import Inner, Quadratic
 
-WIDTH = 8
-
-
 ColumnRequest = Quadratic | Inner
 
 
 class Columns:
     """Columns of some requests, computed for one slice of entries at a time.
-
-    Columns come in groups of 8, the last group filled up with zeros, so that every product has
-    the same shape and a column's result does not depend on the columns beside it.
 
     Parameters
     ----------
@@ -41,18 +35,15 @@ class Columns:
         ends = np.cumsum([0, *(source.n_columns for source in self._sources)])
         self.slices = [slice(a, b) for a, b in itertools.pairwise(ends.tolist())]
         self.n_columns = int(ends[-1])
-        self.n_groups = -(-self.n_columns // WIDTH)
 
     def over(self, entries: slice) -> Floats:
-        """Return the columns at the entries of some whole tiles, (groups, e, 8)."""
-        size = self._layout.tile_entries
+        """Return the columns at the entries of some whole tiles, (R, e)."""
+        edge, size = self._layout.tile, self._layout.tile_entries
         tiles = slice(entries.start // size, entries.stop // size)
-        grouped = np.zeros((self.n_groups, entries.stop - entries.start, WIDTH))
+        columns = np.empty((self.n_columns, tiles.stop - tiles.start, edge, edge))
         for source, where in zip(self._sources, self.slices, strict=True):
-            values = source.over(tiles).reshape(source.n_columns, -1)
-            for column, entries_of in enumerate(values, where.start):
-                grouped[column // WIDTH, :, column % WIDTH] = entries_of
-        return grouped
+            source.write(tiles, columns[where])
+        return columns.reshape(self.n_columns, entries.stop - entries.start)
 
 
 class _QuadraticSource:
@@ -61,11 +52,11 @@ class _QuadraticSource:
         self._segments = _segments(layout, np.atleast_2d(request.vectors.T))
         self.n_columns = len(self._segments)
 
-    def over(self, tiles: slice) -> Floats:
-        """Return the weighted entries of ``v v'``, (columns, tiles, b, b)."""
+    def write(self, tiles: slice, out: Floats) -> None:
+        """Write the weighted entries of ``v v'``, (columns, tiles, b, b)."""
         rows, cols = self._layout.coordinates
         left = self._segments[:, rows[tiles]] * self._layout.tile_weights[tiles, None]
-        return left[:, :, :, None] * self._segments[:, cols[tiles], None, :]
+        np.multiply(left[:, :, :, None], self._segments[:, cols[tiles], None, :], out=out)
 
 
 class _InnerSource:
@@ -76,9 +67,9 @@ class _InnerSource:
         self._packed = packed.reshape(len(packed), layout.n_tiles, edge, edge)
         self.n_columns = len(packed)
 
-    def over(self, tiles: slice) -> Floats:
-        """Return the weighted entries of the matrices, (columns, tiles, b, b)."""
-        return self._packed[:, tiles] * self._layout.tile_weights[tiles, None, None]
+    def write(self, tiles: slice, out: Floats) -> None:
+        """Write the weighted entries of the matrices, (columns, tiles, b, b)."""
+        np.multiply(self._packed[:, tiles], self._layout.tile_weights[tiles, None, None], out=out)
 
 
 def _source(layout: TileLayout, request: ColumnRequest) -> _QuadraticSource | _InnerSource:

@@ -1,9 +1,8 @@
 """Bank passes: answer the requests of many solvers by one traversal of the bank.
 
-All sums are accumulated in float64; float32 entries are widened block by block.  With few
-right-hand sides memory limits the speed of a pass, with many the multiplications do.  Therefore the
-right-hand sides of all requests are stacked and multiplied with each block while it is in the
-processor's cache.
+All sums are accumulated in float64.  With few right-hand sides memory limits the speed of a pass,
+with many the multiplications do.  Therefore the right-hand sides of all requests are stacked and
+multiplied with each block while it is in the processor's cache.
 """
 
 from __future__ import annotations
@@ -17,8 +16,9 @@ import numpy.typing as npt
 from mkldist.arrays import Floats
 from mkldist.gram.bank import BLOCK_KERNELS, Bank, Chunk, diagonal_part
 from mkldist.gram.diagonals import DiagonalSums, read_diagonals
+from mkldist.gram.dots import add_dots
 from mkldist.gram.few_kernels import WeightedSum, combine_few, products, weighted_sums
-from mkldist.gram.operands import WIDTH, ColumnRequest, Columns
+from mkldist.gram.operands import ColumnRequest, Columns
 from mkldist.gram.radii import answer_radii, points_id
 from mkldist.gram.requests import (
     Combine,
@@ -32,10 +32,8 @@ from mkldist.gram.requests import (
 
 Result = TypeVar("Result")
 
-# 60 · 2048 · 8 products stay below the 10^6 under which OpenBLAS multiplies without packing its
-# operands first; packing would cost more than the product itself for 8 columns.
-PRODUCT_KERNELS = 60
 BLOCK_ENTRIES = 2048
+WIDTH = 8  # combinations at once
 
 
 def answer(bank: Bank, requests: Sequence[Request]) -> list[Floats]:
@@ -47,9 +45,9 @@ def answer(bank: Bank, requests: Sequence[Request]) -> list[Floats]:
     kernels, read only these kernels.  Diagonals are read alone unless another request causes a
     traversal.
 
-    An answer is the same to the last bit whatever other requests share the pass.  This requires a
-    BLAS that computes each column of a product of fixed shape independently of its neighbours, as
-    OpenBLAS does.
+    An answer is the same to the last bit whatever other requests share the pass.  For combinations
+    this requires a BLAS that computes each row of a product of fixed shape independently of its
+    neighbours, as OpenBLAS does.
 
     Parameters
     ----------
@@ -200,10 +198,9 @@ def _traverse(
 ) -> dict[int, Floats]:
     """Make one pass: write combinations to their targets, and return the answers of columns."""
     columns = Columns(bank.layout, list(requests.values()))
-    sums = np.zeros((columns.n_groups, bank.n_kernels, WIDTH))
+    sums = np.zeros((bank.n_kernels, columns.n_columns))
     weights = _grouped(dense, bank.n_kernels)
     combined = np.zeros((len(weights), WIDTH, bank.layout.n_entries))
-    buffer = np.empty((BLOCK_KERNELS, BLOCK_ENTRIES))
     entries = slice(0, 0)
     for chunk in bank.chunks():
         if chunk.entries != entries:
@@ -211,44 +208,30 @@ def _traverse(
             right = columns.over(entries)
         for gathered in traces:
             gathered.add(diagonal_part(bank.layout, chunk))
-        for block in _blocks(chunk, buffer):
-            within = slice(block.entries.start - entries.start, block.entries.stop - entries.start)
-            _add_products(block, right[:, within], sums)
+        if requests:
+            add_dots(chunk.values, np.arange(len(chunk.values)), right, sums[chunk.kernels])
+        for block in _blocks(chunk) if dense else ():
             _add_combinations(block, weights, combined)
     bank.counter.passes += 1
     packed = combined.reshape(-1, bank.layout.n_entries)
     for wanted, entries_of in zip(dense, packed, strict=False):
         bank.layout.unpack(entries_of, out=wanted.target)
-    flat = sums.transpose(1, 0, 2).reshape(bank.n_kernels, -1)
     return {
-        position: _shaped(request, flat[:, where])
+        position: _shaped(request, sums[:, where])
         for (position, request), where in zip(requests.items(), columns.slices, strict=True)
     }
 
 
-def _blocks(chunk: Chunk, buffer: Floats) -> Iterator[Chunk]:
+def _blocks(chunk: Chunk) -> Iterator[Chunk]:
     """Cut a chunk into float64 blocks that fit the processor's cache."""
     n_kernels, n_entries = chunk.values.shape
     for e in range(0, n_entries, BLOCK_ENTRIES):
         for k in range(0, n_kernels, BLOCK_KERNELS):
             values = chunk.values[k : k + BLOCK_KERNELS, e : e + BLOCK_ENTRIES]
-            if values.dtype != np.float64:
-                wide = buffer[: values.shape[0], : values.shape[1]]
-                np.copyto(wide, values)
-                values = wide
-            kernels = slice(chunk.kernels.start + k, chunk.kernels.start + k + values.shape[0])
+            values = values.astype(np.float64, copy=False)
+            kernels = slice(chunk.kernels.start + k, chunk.kernels.start + k + len(values))
             start = chunk.entries.start + e
             yield Chunk(kernels, slice(start, start + values.shape[1]), values)
-
-
-def _add_products(block: Chunk, right: Floats, sums: Floats) -> None:
-    """Add block @ right to the (groups, M, 8) sums; right is (groups, e, 8)."""
-    first = block.kernels.start
-    for k in range(0, len(block.values), PRODUCT_KERNELS):
-        values = block.values[k : k + PRODUCT_KERNELS]
-        kernels = slice(first + k, first + k + len(values))
-        for group, columns in zip(sums, right, strict=True):
-            group[kernels] += values @ columns
 
 
 def _add_combinations(block: Chunk, weights: Floats, combined: Floats) -> None:

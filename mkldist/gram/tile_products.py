@@ -6,6 +6,7 @@ import numpy as np
 
 from mkldist.arrays import Floating, Floats, Ints
 from mkldist.compiled import compiled
+from mkldist.gram.dots import add_dots
 from mkldist.gram.layout import TileLayout
 
 FEW = 4  # vectors; up to so many, reading the tiles takes longer than multiplying them
@@ -80,7 +81,9 @@ def quadratic_forms(layout: TileLayout, values: Floating, lines: Ints, vectors: 
     for start in range(0, len(padded), FEW):
         some = padded[start : start + FEW]
         _outer_products(some, layout.side, layout.tile, outer)
-        _dots(values, lines, outer[: len(some)], forms, start)
+        sums = np.zeros((len(lines), len(some)))
+        add_dots(values, lines, outer[: len(some)], sums)
+        forms[:, start : start + len(some)] = sums
     return forms[:, 0] if vectors.ndim == 1 else forms
 
 
@@ -116,29 +119,6 @@ def _outer_products(vectors: Floats, side: int, edge: int, outer: Floats) -> Non
                     for j in range(edge):
                         outer[r, e] = factor * vector[col * edge + j]
                         e += 1
-
-
-@compiled(fastmath={"reassoc", "contract", "nsz"})
-def _dots(values: Floating, lines: Ints, columns: Floats, answers: Floats, start: int) -> None:
-    """Write ``values[lines[s]] . columns[r]`` to `answers`, (s, start + r), four rows at a time.
-
-    The last row fills up the last four, so that every product is computed in the same way.
-    """
-    last = len(lines) - 1
-    for s in range(0, len(lines), 4):
-        i, j, k = min(s + 1, last), min(s + 2, last), min(s + 3, last)
-        a, b, c, d = values[lines[s]], values[lines[i]], values[lines[j]], values[lines[k]]
-        for r in range(len(columns)):
-            column = columns[r]
-            s0 = s1 = s2 = s3 = 0.0
-            for e in range(len(column)):
-                factor = column[e]
-                s0 += a[e] * factor
-                s1 += b[e] * factor
-                s2 += c[e] * factor
-                s3 += d[e] * factor
-            at = start + r
-            answers[s, at], answers[i, at], answers[j, at], answers[k, at] = s0, s1, s2, s3
 
 
 @compiled

@@ -1,0 +1,77 @@
+"""Products of the entries of many matrices with columns of as many entries."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from mkldist.arrays import Floating, Floats, Ints
+from mkldist.compiled import compiled
+
+ENTRIES, COLUMNS = 2048, 16  # of so many columns stay in the processor's second cache
+
+
+def add_dots(values: Floating, lines: Ints, columns: Floats, sums: Floats) -> None:
+    """Add ``values[lines[s]] . columns[r]`` to ``sums[s, r]``.
+
+    A product is the same to the last bit whatever other lines and columns stand beside it.
+
+    Parameters
+    ----------
+    values : (k, E) float32 or float64
+        Entries of matrices; each row is contiguous.
+    lines : (s,) intp
+        Rows of `values` to use.
+    columns : (R, E) float64
+        The columns, contiguous.
+    sums : (s, R) float64
+        Overwritten; contiguous.
+    """
+    size = values.itemsize
+    if values.strides[1] != size:
+        values = np.ascontiguousarray(values)
+    step = values.strides[0] // size
+    shape = ((len(values) - 1) * step + values.shape[1],)
+    memory = as_strided(values, shape, (size,), writeable=values.flags.writeable)
+    _add(memory, step, lines, columns, sums)
+
+
+@compiled(fastmath={"reassoc", "contract", "nsz"})
+def _add(memory: Floating, step: int, lines: Ints, columns: Floats, sums: Floats) -> None:
+    """Add the products with rows that begin every `step` entries of a part of memory.
+
+    Four lines are multiplied with two columns at a time: eight sums stay in registers, and memory
+    limits the speed.  The last line fills up the last four, and the last column the last two, so
+    that all products are computed in one way.
+    """
+    n_columns, n_entries = columns.shape
+    last, right = len(lines) - 1, n_columns - 1
+    for start in range(0, n_entries, ENTRIES):
+        length = min(ENTRIES, n_entries - start)
+        for first in range(0, n_columns, COLUMNS):
+            for s in range(0, len(lines), 4):
+                i, j, k = min(s + 1, last), min(s + 2, last), min(s + 3, last)
+                at, bt = lines[s] * step + start, lines[i] * step + start
+                ct, dt = lines[j] * step + start, lines[k] * step + start
+                a, b = memory[at : at + length], memory[bt : bt + length]
+                c, d = memory[ct : ct + length], memory[dt : dt + length]
+                for p in range(first, min(first + COLUMNS, n_columns), 2):
+                    q = min(p + 1, right)
+                    x, y = columns[p, start : start + length], columns[q, start : start + length]
+                    ax = bx = cx = dx = ay = by = cy = dy = 0.0
+                    for e in range(length):
+                        f, g = x[e], y[e]
+                        ax += a[e] * f
+                        bx += b[e] * f
+                        cx += c[e] * f
+                        dx += d[e] * f
+                        ay += a[e] * g
+                        by += b[e] * g
+                        cy += c[e] * g
+                        dy += d[e] * g
+                    ax, bx = ax + sums[s, p], bx + sums[i, p]
+                    cx, dx = cx + sums[j, p], dx + sums[k, p]
+                    ay, by = ay + sums[s, q], by + sums[i, q]
+                    cy, dy = cy + sums[j, q], dy + sums[k, q]
+                    sums[s, p], sums[i, p], sums[j, p], sums[k, p] = ax, bx, cx, dx
+                    sums[s, q], sums[i, q], sums[j, q], sums[k, q] = ay, by, cy, dy

@@ -1,0 +1,57 @@
+"""Products of entries and columns: those of numpy, the same bits whatever stands beside them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from mkldist.gram.dots import COLUMNS, ENTRIES, add_dots
+
+N_ENTRIES = ENTRIES + 77
+RNG = np.random.default_rng(0)
+VALUES = RNG.normal(size=(9, N_ENTRIES))
+RIGHT = RNG.normal(size=(2 * COLUMNS + 1, N_ENTRIES))
+
+
+def dots(values, lines, columns):
+    sums = np.zeros((len(lines), len(columns)))
+    add_dots(values, np.asarray(lines), np.ascontiguousarray(columns), sums)
+    return sums
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n_columns", [1, 2, 3, COLUMNS, 2 * COLUMNS + 1])
+@pytest.mark.parametrize("lines", [[4], [8, 0, 3], list(range(9))])
+def test_products_are_those_of_numpy(dtype, n_columns, lines):
+    values, columns = VALUES.astype(dtype), RIGHT[:n_columns]
+    expected = values[lines].astype(np.float64) @ columns.T
+    assert_allclose(dots(values, lines, columns), expected, rtol=1e-10, atol=1e-11)
+
+
+def test_products_are_added():
+    sums = np.ones((9, 2))
+    add_dots(VALUES, np.arange(9), RIGHT[:2], sums)
+    assert_allclose(sums, 1.0 + VALUES @ RIGHT[:2].T, rtol=1e-11)
+
+
+def test_a_product_does_not_depend_on_the_lines_and_columns_beside_it():
+    whole = dots(VALUES, range(9), RIGHT)
+    for line in range(9):
+        for column in range(len(RIGHT)):
+            alone = dots(VALUES, [line], RIGHT[column : column + 1])
+            assert alone[0, 0] == whole[line, column]
+    assert_array_equal(dots(VALUES, [7, 2, 2], RIGHT[3:8]), whole[[7, 2, 2], 3:8])
+
+
+@pytest.mark.parametrize("part", [np.s_[2:7, 5:50], np.s_[1:9, :], np.s_[:, ::2]])
+def test_parts_of_an_array_have_the_products_of_a_copy(part):
+    some = VALUES[part]
+    lines, columns = range(len(some)), RIGHT[:4, : some.shape[1]]
+    assert_array_equal(dots(some, lines, columns), dots(some.copy(), lines, columns))
+
+
+def test_entries_that_cannot_be_written_are_read():
+    mapped = VALUES.copy()
+    mapped.flags.writeable = False
+    assert_array_equal(dots(mapped, range(9), RIGHT[:2]), dots(VALUES, range(9), RIGHT[:2]))
