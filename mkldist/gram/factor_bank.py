@@ -124,7 +124,13 @@ class FactorBank(Bank):
 
 
 def factorised(
-    source: BankSource, kernel: int, *, rank: int, tolerance: float, seed: int
+    source: BankSource,
+    kernel: int,
+    *,
+    rank: int,
+    tolerance: float,
+    seed: int,
+    begun: PivotedFactor | None = None,
 ) -> PivotedFactor:
     """Return the factor of one kernel of a source.
 
@@ -140,6 +146,8 @@ def factorised(
         Share of the trace that may be left.
     seed : int
         Seed of the pivots, which differ from kernel to kernel.
+    begun : PivotedFactor, optional
+        Factor of this kernel that is to have more columns.
 
     Raises
     ------
@@ -154,5 +162,7 @@ def factorised(
 
     diagonal = source.diagonals(slice(kernel, kernel + 1))
     check_finite(diagonal, kernel, source)
-    rng = np.random.default_rng([seed, kernel])
-    return pivoted_cholesky(diagonal[0], between, rank=rank, tolerance=tolerance, rng=rng)
+    rng = np.random.default_rng([seed, kernel, *([] if begun is None else [begun.rank])])
+    return pivoted_cholesky(
+        diagonal[0], between, rank=rank, tolerance=tolerance, rng=rng, begun=begun
+    )
