@@ -8,50 +8,83 @@ kernels at the dual points of the solution.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from mkldist.arrays import Floats
 from mkldist.gram.factor_bank import FactorBank
+from mkldist.gram.factored_kernels import FactoredKernels
 from mkldist.gram.passes import driven
-from mkldist.gram.view import BankView, answer_views
+from mkldist.gram.requests import Quadratic, Request
+from mkldist.gram.view import answer_views
 from mkldist.solvers.base import ExactBound, Problem, Solution
 from mkldist.solvers.solver_params import SolverParams
 
 
+@dataclass(frozen=True, eq=False)
+class ExactForms:
+    """Quadratic forms at the dual points of a certificate.
+
+    Parameters
+    ----------
+    exact : (M, R) float64
+        Those of the kernels.
+    found : (M, R) float64
+        Those of their factors, which are no larger.
+    """
+
+    exact: Floats
+    found: Floats
+
+
 def certified_exactly(
-    solution: Solution,
-    factors: FactorBank,
-    exact: BankView,
+    kernels: FactoredKernels,
     bound: ExactBound,
     problem: Problem,
     params: SolverParams,
-) -> Solution:
+    solution: Solution,
+) -> tuple[Solution, ExactForms]:
     """Return a solution on factors as one of the kernels, with a lower bound of their optimum.
 
     Parameters
     ----------
-    solution : Solution
-        The solution on the factors.
-    factors : FactorBank
-        The factors.
-    exact : BankView
-        The kernels, with the same normalisation.
+    kernels : FactoredKernels
+        The kernels and their factors.
     bound : callable
         The method's :attr:`~mkldist.solvers.base.Method.exact_bound`.
     problem : Problem
         The problem that was solved.
     params : SolverParams
         The method's parameters.
+    solution : Solution
+        The solution on the factors.
+
+    Returns
+    -------
+    solution : Solution
+        The solution with its certificate and the coefficients of each kernel.
+    forms : ExactForms
+        The forms that the bound asked for.
     """
-    steps = bound(problem, params, solution)
-    lower = driven(steps, lambda request: answer_views([(exact, request)])[0])
-    return replace(
+    asked: list[tuple[Floats, Floats]] = []
+
+    def answer(request: Request) -> Floats:
+        exact = kernels.exactly(request)
+        if isinstance(request, Quadratic) and request.kernels is None:
+            [found] = answer_views([(kernels.view, request)])
+            asked.append((exact, found))
+        return exact
+
+    lower = driven(bound(problem, params, solution), answer)
+    certified = replace(
         solution,
         exact_dual_objective=lower,
-        kernel_coefficients=_on_pivots(solution, factors),
+        kernel_coefficients=_on_pivots(solution, kernels.factors),
     )
+    none = np.zeros((problem.n_kernels, 0))
+    exact, found = ([none, *(pair[i].reshape(len(none), -1) for pair in asked)] for i in (0, 1))
+    return certified, ExactForms(np.concatenate(exact, axis=1), np.concatenate(found, axis=1))
 
 
 def _on_pivots(solution: Solution, factors: FactorBank) -> Floats:
