@@ -117,7 +117,8 @@ class FactoredKernels:
         normalisations : sequence of str
             Some of ``trace``, ``variance``.
         """
-        exact = make_views(self._recomputed(), indices, normalisations, None, self.source.presence)
+        bank = RecomputedBank(self.source, 0, self.threads)
+        exact = make_views(bank, indices, normalisations, None, self.source.presence)
         return [BankView(self.factors, view.index, view.scale, centred=False) for view in exact]
 
     def select(self, kernels: Ints) -> FactoredKernels:
@@ -130,8 +131,17 @@ class FactoredKernels:
         )
 
     def exactly(self, request: Request) -> Floats:
-        """Answer a request by the kernels themselves, computed in one pass at most."""
-        bank = self._recomputed()
+        """Answer a request by the kernels themselves, computed in one pass at most.
+
+        Quadratic forms take their values between the points alone where vectors are not zero.
+        """
+        source = self.source
+        if isinstance(request, Quadratic):
+            used = np.flatnonzero(request.vectors.reshape(source.n_points, -1).any(axis=1))
+            if 0 < len(used) < source.n_points:
+                source = source.at(used)
+                request = replace(request, vectors=request.vectors[used])
+        bank = RecomputedBank(source, 0, self.threads)
         [found] = answer_views([(BankView(bank, None, self.scale, centred=False), request)])
         self.counter.bytes_computed += bank.counter.bytes_computed
         self.counter.threads_cpu_seconds += bank.counter.threads_cpu_seconds
@@ -186,10 +196,6 @@ class FactoredKernels:
             return "rank"
         allowed = self._within_memory({m: rank + 1 for m, rank in ranks.items()})
         return "memory" if all(allowed[m] <= rank for m, rank in ranks.items()) else "rounding"
-
-    def _recomputed(self) -> RecomputedBank:
-        """Return the kernels as a bank that keeps none."""
-        return RecomputedBank(self.source, 0, self.threads)
 
     def _within_memory(self, ranks: Mapping[int, int]) -> dict[int, int]:
         """Return ranks that are lowered in equal shares where memory does not hold the columns."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -61,6 +61,10 @@ class SelectedSource:
     def name(self, kernel: int) -> str:
         """See :meth:`BankSource.name`."""
         return self.whole.name(int(self.index[kernel]))
+
+    def at(self, points: Ints) -> SelectedSource:
+        """See :meth:`BankSource.at`."""
+        return replace(self, whole=self.whole.at(points))
 
     def _runs(self, kernels: slice) -> Iterator[tuple[slice, slice]]:
         """Cut kernels where the next is not the next one of the source.

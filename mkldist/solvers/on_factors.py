@@ -31,6 +31,7 @@ from mkldist.solvers.solver_params import SolverParams
 
 SHARE = 0.5  # of the tolerance that the gap on the factors may take
 SLACK = 0.25  # of the tolerance: a kernel that lacks less of the largest form is not to blame
+FEW = 0.5  # share of active kernels up to which a pass over them alone pays
 POWER = 0.5  # of the ratio of what is lacking to what may be, by which ranks grow
 LEAST_GROWTH, MOST_GROWTH = 1.5, 4.0
 
@@ -123,7 +124,8 @@ class _Growing:
     def needs_of_active(self, solution: Solution) -> dict[int, int]:
         """Return the ranks that active kernels need, by what their norms in the objective lack."""
         active = np.flatnonzero(solution.kernel_weights)
-        if not solution.converged or not len(active):
+        few = 0 < len(active) <= FEW * self.kernels.source.n_kernels
+        if not solution.converged or not few:
             return {}
         with self._charged():
             lack = self.kernels.lacking(active, solution.coefficients).reshape(len(active), -1)

@@ -7,14 +7,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
 from sklearn.metrics.pairwise import rbf_kernel
 
 from mkldist.gram import factored_kernels
 from mkldist.gram.factored_kernels import FactorLimits, begin_factors, least_bytes
 from mkldist.gram.passes import answer
+from mkldist.gram.plain_source import PlainSource
 from mkldist.gram.requests import Combine, Quadratic
-from mkldist.gram.sources import ArraySource
+from mkldist.gram.selected_source import SelectedSource
+from mkldist.gram.sources import ArraySource, FeatureSource, JoinedSource
+from mkldist.kernels.families import kernel_list
 from mkldist.optim.pivoted_cholesky import factor_bytes
+from mkldist.spec.banks import BankSpec
 
 POINTS = np.random.default_rng(0).normal(size=(120, 3))
 GRAMS = np.array([rbf_kernel(POINTS, gamma=gamma) for gamma in (0.05, 0.5, 5.0, 50.0)])
@@ -66,6 +71,49 @@ def test_what_factors_lack_is_that_of_the_kernels(few):
     assert_allclose(kernels.lacking(index, VECTORS), expected, rtol=1e-9)
     exact = SCALE[:, None] * np.einsum("nr,mnk,kr->mr", VECTORS, GRAMS, VECTORS)
     assert_allclose(kernels.exactly(Quadratic(VECTORS)), exact, rtol=1e-12)
+
+
+def test_exact_forms_take_values_between_the_points_of_the_vectors_alone(few, monkeypatch):
+    seen, at = [], ArraySource.at
+
+    def spy(self, points):
+        seen.append(points.tolist())
+        return at(self, points)
+
+    monkeypatch.setattr(ArraySource, "at", spy)
+    kernels, vectors = begun(), np.zeros((120, 2))
+    vectors[7], vectors[[3, 99], 1] = 1.0, -2.0
+    exact = SCALE[:, None] * np.einsum("nr,mnk,kr->mr", vectors, GRAMS, vectors)
+    assert_allclose(kernels.exactly(Quadratic(vectors)), exact, rtol=1e-12)
+    assert seen == [[3, 7, 99]]
+    assert not kernels.exactly(Quadratic(np.zeros(120))).any()
+
+
+def test_sources_have_the_same_kernels_on_some_of_their_points():
+    points = POINTS[:60].copy()
+    points[:5, 1] = np.nan
+    spec = BankSpec.model_validate(
+        {"kernels": [{"function": "gaussian", "widths": [1, 2], "features": ["all", "each"]}]}
+    )
+    kernels = kernel_list(spec, 3, ["a", "b", "c"], {}, 0)
+    whole = FeatureSource(points, kernels)
+    some = np.array([50, 2, 7, 30])
+    sources = [
+        whole,
+        PlainSource(csr_array(POINTS[:60]), kernels),
+        ArraySource(GRAMS, rows=np.arange(60)[::-1], presence=whole.presence),
+        JoinedSource((whole, ArraySource(GRAMS[:, :60, :60]))),
+        SelectedSource(whole, np.array([5, 1])),
+    ]
+    for source in sources:
+        part, every = source.at(some), np.arange(4)
+        assert (part.n_points, part.n_kernels) == (4, source.n_kernels)
+        for m in range(source.n_kernels):
+            assert_allclose(
+                part.between(m, every, every), source.between(m, some, some), rtol=1e-12
+            )
+        diagonals = source.diagonals(slice(0, source.n_kernels))
+        assert_allclose(part.diagonals(slice(0, source.n_kernels)), diagonals[:, some])
 
 
 def test_some_kernels_go_on_by_themselves(few):
