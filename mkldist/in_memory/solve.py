@@ -13,7 +13,6 @@ import numpy.typing as npt
 from mkldist.arrays import Floats, Ints
 from mkldist.counted import counted
 from mkldist.errors import ConvergenceWarning, GramError, SpecError, nearest
-from mkldist.gram.factored_kernels import FactoredKernels
 from mkldist.in_memory.given_arrays import (
     check_method,
     checked_laplacian,
@@ -28,7 +27,7 @@ from mkldist.in_memory.making import threads_for
 from mkldist.methods.registry import METHODS
 from mkldist.solvers.base import Method, Problem, Solution, StopReason
 from mkldist.solvers.lockstep import Job, solve_alone
-from mkldist.solvers.on_factors import FactorSolution, solve_on_factors
+from mkldist.solvers.on_factors import solve_on_factors
 from mkldist.solvers.parameters import check_effect, validate
 from mkldist.solvers.solver_params import SolverParams
 
@@ -262,40 +261,39 @@ class _Instance:
         )
         with threads_for(view.n_points):
             if self.bank.factored is not None:
-                return self._solved_on_factors(self.bank.factored, problem, settings)
-            steps = self.method.solve(problem, settings)
-            solution = solve_alone(view.bank, Job(self.method.name, view, problem, steps))
-            self.bank.check_active(solution.kernel_weights)
-        _warn_if_early(self.method.name, solution, settings)
+                found = solve_on_factors(self.bank.factored, self.method, problem, settings)
+                solution, limit = found.solution, found.limit
+            else:
+                solution, limit = self._on_matrices(problem, settings), ""
+        if limit:
+            _warn_of_exact_gap(self.method.name, solution, settings, limit)
+        else:
+            _warn_if_early(self.method.name, solution, settings)
         return solution
 
-    def _solved_on_factors(
-        self, kernels: FactoredKernels, problem: Problem, settings: SolverParams
-    ) -> Solution:
-        """Solve on a bank of factors, which go on where the kernels themselves need it."""
-        found = solve_on_factors(kernels, self.method, problem, settings)
-        if found.limit:
-            _warn_of_exact_gap(self.method.name, found, settings)
-        else:
-            _warn_if_early(self.method.name, found.solution, settings)
-        return found.solution
+    def _on_matrices(self, problem: Problem, settings: SolverParams) -> Solution:
+        """Run the method on a bank of matrices, and check those of positive weight."""
+        view, steps = self.bank.view, self.method.solve(problem, settings)
+        solution = solve_alone(view.bank, Job(self.method.name, view, problem, steps))
+        self.bank.check_active(solution.kernel_weights)
+        return solution
 
 
-def _warn_of_exact_gap(method: str, found: FactorSolution, settings: SolverParams) -> None:
+def _warn_of_exact_gap(method: str, solution: Solution, settings: SolverParams, limit: str) -> None:
     """Warn that factors could not grow until the solution held for the kernels."""
-    gap, rank = found.solution.exact_gap, int(found.solution.extra["largest_rank"])
+    rank = int(solution.extra["largest_rank"])
     reason, advice = {
         "rank": (f"all that it needs have the {counted(rank, 'column')} of rank", "Raise rank"),
         "memory": ("half of this machine's memory holds no longer ones", "Use fewer kernels"),
         "time_limit": ("the time limit is past", "Raise time_limit"),
         "rounding": ("rounding allows no longer ones", "Scale the kernels"),
-    }[found.limit]
+    }[limit]
     warnings.warn(
-        f"{method} on factors: relative exact gap {gap:.2g}, tol {settings.tol:g}, "
+        f"{method} on factors: relative exact gap {solution.exact_gap:.2g}, tol {settings.tol:g}, "
         f"and the factors cannot grow: {reason}. {advice}, or raise tol; objective and "
         "exact_dual_objective still bound the optimum",
         ConvergenceWarning,
-        stacklevel=5,
+        stacklevel=4,
     )
 
 

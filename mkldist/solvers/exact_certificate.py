@@ -90,7 +90,10 @@ def certified_exactly(
 def _on_pivots(solution: Solution, factors: FactorBank) -> Floats:
     """Return the coefficients of each kernel of non-zero weight, (S, n) or (S, n, k)."""
     kernels = np.flatnonzero(solution.kernel_weights).tolist()
-    found = np.empty((len(kernels), *solution.coefficients.shape))
-    for own, kernel in zip(found, kernels, strict=True):
-        own[...] = factors.factors[kernel].on_pivots(solution.coefficients)
+    shape = (len(kernels), *solution.coefficients.shape)
+    given = solution.kernel_coefficients
+    coefficients = np.broadcast_to(solution.coefficients, shape) if given is None else given
+    found = np.empty(shape)
+    for own, kernel, c in zip(found, kernels, coefficients, strict=True):
+        own[...] = factors.factors[kernel].on_pivots(c)
     return found

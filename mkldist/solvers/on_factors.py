@@ -125,7 +125,8 @@ class _Growing:
         """Return the ranks that active kernels need, by what their norms in the objective lack."""
         active = np.flatnonzero(solution.kernel_weights)
         few = 0 < len(active) <= FEW * self.kernels.source.n_kernels
-        if not solution.converged or not few:
+        shared = solution.kernel_coefficients is None
+        if not (solution.converged and few and shared):
             return {}
         with self._charged():
             lack = self.kernels.lacking(active, solution.coefficients).reshape(len(active), -1)
