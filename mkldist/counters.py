@@ -56,6 +56,11 @@ class Counters:
         self.newton_steps += other.newton_steps
         self.cg_steps += other.cg_steps
 
+    def __add__(self, other: Counters) -> Counters:
+        """Return the sums of two counts."""
+        own, others = self.as_dict(), other.as_dict()
+        return Counters(**{name: count + others[name] for name, count in own.items()})
+
     def as_dict(self) -> dict[str, int]:
         """Return the counters by name."""
         return asdict(self)

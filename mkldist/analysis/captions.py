@@ -17,6 +17,7 @@ _REMEDIES = {
 }
 _PROXIMITIES = {
     "gap_max": "Largest gap: the relative duality gap of the run furthest from proven optimal.",
+    "exact_gap_max": "Exact gap: the largest gap to the kernels that factors stand for.",
     "stationarity_max": "Stationarity: the largest relative gain left where no gap proves more.",
 }
 

@@ -60,6 +60,8 @@ def summary(tree: xr.DataTree) -> pd.DataFrame:
             own time of the run and its share of the passes;
         ``gap_max``
             the largest certified relative duality gap; NaN where no run has one;
+        ``exact_gap_max``
+            the largest gap to the kernels themselves, of runs on a bank of factors;
         ``stationarity_max``
             the largest stationarity, of methods whose problem is not convex;
         ``validation_error_mean``, ``validation_error_sd``, ``validation_rmse_mean`` …
@@ -159,7 +161,9 @@ ERRORS = ("validation_error", "test_error", "unlabelled_error")
 """Losses of classification by which rows are ranked: the first that a row has."""
 _IDENTITY = ("dataset", "bank", "method")
 _SCORES = (*ERRORS, "validation_rmse", "rmse", "r2")
-INPUTS = ("state", "stop_reason", *_SCORES, "active_kernels", "gap", STATIONARITY, "seconds")
+INPUTS = (
+    "state", "stop_reason", *_SCORES, "active_kernels", "gap", "exact_gap", STATIONARITY, "seconds"
+)  # fmt: skip
 """Variables that :func:`summary_rows` needs."""
 
 
@@ -247,6 +251,7 @@ def _averages(planned: Array, values: dict[str, Array]) -> dict[str, Array]:
         "seconds_mean": taken[0],
         "seconds_sd": taken[1],
         "gap_max": np.fmax.reduce(of_complete("gap"), axis=0),
+        "exact_gap_max": np.fmax.reduce(of_complete("exact_gap"), axis=0),
         "stationarity_max": np.fmax.reduce(of_complete(STATIONARITY), axis=0),
     }
 

@@ -37,8 +37,8 @@ _ENDLESS = 10_000
 _AVERAGED = ("test_error", "unlabelled_error", "validation_error", "rmse", "validation_rmse", "r2",
              "active", "seconds")  # fmt: skip
 _MEASURES = frozenset(
-    ("complete", "failed", "waiting", "early", "gap_max", "stationarity_max", "task", "best",
-     "edge", *(f"early_{one}" for one in EARLY),
+    ("complete", "failed", "waiting", "early", "gap_max", "exact_gap_max", "stationarity_max",
+     "task", "best", "edge", *(f"early_{one}" for one in EARLY),
      *(f"{name}_{of}" for name in _AVERAGED for of in ("mean", "sd")))
 )  # fmt: skip
 _IDENTITY = ("dataset", "bank", "method")
@@ -48,7 +48,11 @@ _ERRORS = {
     "unlabelled_error": "unlabelled\nerror %",
 }
 _LOSSES = {"validation_rmse": "validation\nRMSE", "rmse": "RMSE"}
-_PROXIMITIES = {"gap_max": "largest\ngap", "stationarity_max": "station-\narity"}
+_PROXIMITIES = {
+    "gap_max": "largest\ngap",
+    "exact_gap_max": "largest\nexact gap",
+    "stationarity_max": "station-\narity",
+}
 _MISSED, _MET = " !", "  "  # marks of runs that missed or met their tolerance
 LEAST_P = 0.001  # p-values below it are not told apart
 NOTHING = "–"  # noqa: RUF001, the dash that stands for a missing number

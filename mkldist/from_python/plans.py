@@ -18,6 +18,7 @@ from mkldist.results.output import OutputFolder
 from mkldist.results.recorded import Recorded, recorded_runs
 from mkldist.results.records import RecordStore
 from mkldist.run.cluster import ConnectOptions, default_workers
+from mkldist.run.small_work import RECOMPUTED_BYTES_A_SECOND, build_seconds, certificate_bytes
 from mkldist.run.sweep_setup import sweep_rounds
 from mkldist.spec.graph import GraphTable
 from mkldist.spec.model import SweepSpec
@@ -247,6 +248,7 @@ class SweepPlan:
         kernels = counted(self.n_kernels, "Gram matrix", "Gram matrices")
         yield f"kernels:   {kernels} in {counted(self.n_banks, 'bank')}"
         yield from _graphs(self.plan)
+        yield from _factors(self.plan)
         disk = f"disk:      {readable_bytes(self.disk_bytes)} of Gram matrices"
         yield disk + ("" if spec.outputs.keep_banks else kept)
         yield (
@@ -330,6 +332,21 @@ def _search(plan: Plan) -> list[str]:
     return [
         f"search:    {search.trials} trials of each method on each split, "
         f"{how.get(search.kind, halving)}; least validation error wins"
+    ]
+
+
+def _factors(plan: Plan) -> list[str]:
+    """Return a line on banks of factors, if there are any."""
+    banks = [bank for bank in plan.banks if bank.is_factored]
+    if not banks:
+        return []
+    largest = max(banks, key=certificate_bytes)
+    built, certified = build_seconds(largest), certificate_bytes(largest)
+    return [
+        f"factors:   {readable_bytes(largest.n_bytes)} in each task at first, made in about "
+        f"{built:.2g} s; one pass over the kernels for each certificate computes "
+        f"{readable_bytes(round(certified))}, in about "
+        f"{certified / RECOMPUTED_BYTES_A_SECOND:.2g} s"
     ]
 
 

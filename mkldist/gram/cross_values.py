@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -18,8 +19,13 @@ from mkldist.gram.view import BankView
 
 GROUP_BYTES = 32 * 2**20  # of kernel values that are in memory together
 
-Values = Callable[[Ints], Iterator[Floats]]
-"""Function that yields the (t, n) values of each of the given kernels, in order."""
+Values = Callable[[Ints, Ints | slice], Iterator[Floats]]
+"""Function that yields the (t, s) values of each of the given kernels, in order.
+
+They are those between t new points and some of the n points of the bank.
+"""
+
+ALL = slice(None)
 
 
 def combined(values: Values, kernels: Ints, weights: Floats, shape: tuple[int, int]) -> Floats:
@@ -38,13 +44,15 @@ def combined(values: Values, kernels: Ints, weights: Floats, shape: tuple[int, i
     """
     total = np.zeros(shape)
     for group in _groups(len(kernels), total.nbytes):
-        for weight, of_kernel in zip(weights[group], values(kernels[group]), strict=True):
+        for weight, of_kernel in zip(weights[group], values(kernels[group], ALL), strict=True):
             total += weight * of_kernel
     return total
 
 
 def sum_of_expansions(values: Values, predictor: RawPredictor, shape: tuple[int, int]) -> Floats:
     """Return the sum of expansions with coefficients of each kernel's own, (t,).
+
+    Kernels are evaluated at the points where their coefficients are not zero.
 
     Parameters
     ----------
@@ -56,16 +64,29 @@ def sum_of_expansions(values: Values, predictor: RawPredictor, shape: tuple[int,
         Numbers t and n.
     """
     total = np.full(shape[0], predictor.bias)
-    for group in _groups(len(predictor.kernels), 8 * shape[0] * shape[1]):
-        parts = zip(
-            predictor.weights[group],
-            values(predictor.kernels[group]),
-            predictor.coefficients[group],
-            strict=True,
-        )
-        for weight, of_kernel, coefficients in parts:
-            total += weight * (of_kernel @ coefficients)
+    for run, support in _runs_of_equal_support(predictor.coefficients):
+        own = predictor.coefficients[run, support]
+        kernels, weights = predictor.kernels[run], predictor.weights[run]
+        for group in _groups(len(kernels), 8 * shape[0] * own.shape[1]):
+            parts = zip(weights[group], values(kernels[group], support), own[group], strict=True)
+            for weight, of_kernel, coefficients in parts:
+                total += weight * (of_kernel @ coefficients)
     return total
+
+
+def _runs_of_equal_support(coefficients: Floats) -> Iterator[tuple[slice, Ints | slice]]:
+    """Yield successive kernels that share the points of non-zero coefficients, and these points.
+
+    Parameters
+    ----------
+    coefficients : (S, n) float64
+        Coefficients of each kernel.
+    """
+    used = coefficients != 0.0
+    ends = np.flatnonzero((used[1:] != used[:-1]).any(axis=1)) + 1
+    for start, stop in pairwise([0, *ends.tolist(), len(used)]):
+        if stop > start and used[start].any():
+            yield slice(start, stop), ALL if used[start].all() else np.flatnonzero(used[start])
 
 
 def _groups(n_kernels: int, bytes_each: int) -> Iterator[slice]:
@@ -86,14 +107,14 @@ class NewPoints:
     n_points : int
         Number of the new points.
     values : callable
-        Function that takes indices of kernels and a slice of the new points, and yields the (t, n)
-        values of each kernel between these points and the view's, as stored in the bank: without
-        the normalisation of the view.
+        Function that takes indices of kernels, a slice of the new points and some of the view's
+        points, and yields the (t, s) values of each kernel between these, as stored in the bank:
+        without the normalisation of the view.
     """
 
     view: BankView
     n_points: int
-    values: Callable[[Ints, slice], Iterator[Floats]]
+    values: Callable[[Ints, slice, Ints | slice], Iterator[Floats]]
 
     def __len__(self) -> int:
         return self.n_points
@@ -144,8 +165,8 @@ class NewPoints:
     def _evaluate(self, predictors: list[RawPredictor], points: slice, out: Floats) -> None:
         """Write the values of functions of equal kernel weights at some points to `out`, (t, k)."""
 
-        def values(kernels: Ints) -> Iterator[Floats]:
-            return self.values(kernels, points)
+        def values(kernels: Ints, support: Ints | slice) -> Iterator[Floats]:
+            return self.values(kernels, points, support)
 
         shape, first = (len(out), self.view.n_points), predictors[0]
         if first.coefficients.ndim == 1:

@@ -37,9 +37,7 @@ class FactorBank(Bank):
         layout = TileLayout.for_points(len(factors[0].values))
         super().__init__(len(factors), layout, np.dtype(np.float64))
         self.factors = tuple(factors)
-        self._diagonals = np.stack(
-            [np.einsum("nr,nr->n", factor.values, factor.values) for factor in factors]
-        )
+        self._diagonals = np.stack([_diagonal(factor) for factor in factors])
 
     @property
     def n_bytes(self) -> int:
@@ -49,6 +47,12 @@ class FactorBank(Bank):
     def select(self, kernels: Ints) -> FactorBank:
         """Return a bank of some kernels, in any order, that shares their factors."""
         return FactorBank([self.factors[kernel] for kernel in kernels.tolist()])
+
+    def put(self, kernel: int, factor: PivotedFactor) -> None:
+        """Replace the factor of a kernel by another of it."""
+        before, after = self.factors[:kernel], self.factors[kernel + 1 :]
+        self.factors = (*before, factor, *after)
+        self._diagonals[kernel] = _diagonal(factor)
 
     def own_answer(self, request: Request) -> Floats | FactoredMatrix | None:
         """Answer a request by thin products; return None for one that needs entries."""
@@ -123,8 +127,20 @@ class FactorBank(Bank):
         return values.reshape(len(kernels), -1)
 
 
+def _diagonal(factor: PivotedFactor) -> Floats:
+    """Return the diagonal of ``G G'``, (n,)."""
+    found: Floats = np.einsum("nr,nr->n", factor.values, factor.values)
+    return found
+
+
 def factorised(
-    source: BankSource, kernel: int, *, rank: int, tolerance: float, seed: int
+    source: BankSource,
+    kernel: int,
+    *,
+    rank: int,
+    tolerance: float,
+    seed: int,
+    begun: PivotedFactor | None = None,
 ) -> PivotedFactor:
     """Return the factor of one kernel of a source.
 
@@ -140,6 +156,8 @@ def factorised(
         Share of the trace that may be left.
     seed : int
         Seed of the pivots, which differ from kernel to kernel.
+    begun : PivotedFactor, optional
+        Factor of this kernel that is to have more columns.
 
     Raises
     ------
@@ -154,5 +172,7 @@ def factorised(
 
     diagonal = source.diagonals(slice(kernel, kernel + 1))
     check_finite(diagonal, kernel, source)
-    rng = np.random.default_rng([seed, kernel])
-    return pivoted_cholesky(diagonal[0], between, rank=rank, tolerance=tolerance, rng=rng)
+    rng = np.random.default_rng([seed, kernel, *([] if begun is None else [begun.rank])])
+    return pivoted_cholesky(
+        diagonal[0], between, rank=rank, tolerance=tolerance, rng=rng, begun=begun
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -86,3 +86,7 @@ class PlainSource:
         if self.names:
             return self.names[kernel]
         return f"kernel {kernel}, {self.kernels.select([kernel]).names()[0]}"
+
+    def at(self, points: Ints) -> PlainSource:
+        """See :meth:`mkldist.gram.sources.BankSource.at`."""
+        return replace(self, points=self.points[points])

@@ -12,6 +12,7 @@ from mkldist.arrays import Floats, Ints
 from mkldist.gram.passes import answered
 from mkldist.gram.requests import Combine, Matvec, Request
 from mkldist.gram.view import BankView
+from mkldist.optim.factored_matrix import FactoredMatrix
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +120,7 @@ def bank_values(
     """
     values = np.empty((len(predictors), view.bank.n_points))
     before: RawPredictor | None = None
-    combined: Floats = np.empty((0, 0))
+    combined: Floats | FactoredMatrix = np.empty((0, 0))
     for row, predictor in zip(values, predictors, strict=True):
         row[:] = predictor.bias
         padded = view.padded(predictor.coefficients.T)
@@ -133,7 +134,7 @@ def bank_values(
         if before is None or not _equal_weights(before, predictor):
             dense = np.zeros(view.n_kernels)
             dense[predictor.kernels] = predictor.weights
-            combined, before = (yield Combine(dense)), predictor
+            combined, before = (yield Combine(dense, thin=True)), predictor
         row += combined @ padded
     return values
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
 
@@ -43,6 +43,9 @@ class BankSource(Protocol):
 
     def name(self, kernel: int) -> str:
         """Return the name of a kernel for messages."""
+
+    def at(self, points: Ints) -> BankSource:
+        """Return the same kernels on some of the points."""
 
     @property
     def presence(self) -> Presence | None:
@@ -111,6 +114,10 @@ class FeatureSource:
     def name(self, kernel: int) -> str:
         """See :meth:`BankSource.name`."""
         return f"kernel {kernel}, {self.kernels.select([kernel]).names()[0]}"
+
+    def at(self, points: Ints) -> FeatureSource:
+        """See :meth:`BankSource.at`."""
+        return replace(self, points=self.points[points])
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,6 +200,12 @@ class ArraySource:
         """See :meth:`BankSource.name`."""
         return self.names[kernel] if self.names else f"kernel {kernel}"
 
+    def at(self, points: Ints) -> ArraySource:
+        """See :meth:`BankSource.at`."""
+        presence = None if self.presence is None else self.presence.at(points)
+        rows = points if self.rows is None else self.rows[points]
+        return replace(self, rows=rows, presence=presence)
+
     def _part(self, grams: Floating, rows: slice, cols: slice) -> Floating:
         """Return some rows and columns of the bank's points."""
         if self.rows is None:
@@ -255,6 +268,10 @@ class JoinedSource:
         """See :meth:`BankSource.name`."""
         [(part, own, _)] = self._shares(slice(kernel, kernel + 1))
         return part.name(own.start)
+
+    def at(self, points: Ints) -> JoinedSource:
+        """See :meth:`BankSource.at`."""
+        return JoinedSource(tuple(part.at(points) for part in self.parts))
 
     def _shares(self, kernels: slice) -> Iterator[tuple[BankSource, slice, slice]]:
         """Yield the sources of some kernels, the kernels there, and their places among these."""

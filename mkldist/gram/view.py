@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -32,6 +33,7 @@ from mkldist.gram.requests import (
 )
 from mkldist.gram.view_kernels import ViewKernels, centred_matrices
 from mkldist.kernels.gaps import Presence
+from mkldist.optim.factored_matrix import FactoredMatrix
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +128,8 @@ class BankView:
         """
         match request:
             case Combine():
-                return self._gather_matrices(bank_answer)
+                gathered: Floats = self._gather_matrices(bank_answer)
+                return gathered
             case Quadratic(_, np.ndarray() as kernels):
                 return (self.scale[kernels] * bank_answer.T).T
             case Quadratic() | Inner() | Radii() | Diagonal():
@@ -165,7 +168,9 @@ class BankView:
         padded[:, self.index[:, None], self.index] = matrices
         return padded
 
-    def _gather_matrices(self, matrices: Floats) -> Floats:
+    def _gather_matrices(self, matrices: Any) -> Any:
+        if isinstance(matrices, FactoredMatrix):  # of kernels that are not centred
+            return matrices if self.index is None else matrices.on(self.index)
         if self.index is not None:
             matrices = matrices[..., self.index[:, None], self.index]
         return centred_matrices(matrices) if self.centred else matrices

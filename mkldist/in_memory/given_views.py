@@ -169,17 +169,17 @@ class MixedOrigin:
         n_own = 0 if self.own is None else len(self.own.kernels)
         first = len(self.kernels) - len(self.kernels.given)
 
-        def values(kernels: Ints, points: slice) -> Iterator[Floats]:
+        def values(kernels: Ints, points: slice, support: Ints | slice) -> Iterator[Floats]:
             for kernel in self.index[kernels].tolist():
                 if kernel < n_own and self.own is not None:
                     chosen = self.own.kernels.select([kernel])
-                    known = self.features.points
+                    known = self.features.points[support]
                     yield from evaluate(chosen, rows[points], known, cosine=self.cosine)
                 elif kernel < first:
-                    yield from self._of_texts(kernel - n_own, texts, points)
+                    yield from self._of_texts(kernel - n_own, texts, points, support)
                 else:
                     given = self.kernels.given[kernel - first]
-                    yield between[given.view][given.number][points]
+                    yield between[given.view][given.number][points][:, support]
 
         return NewPoints(view, rows.shape[0], values)
 
@@ -205,13 +205,15 @@ class MixedOrigin:
             coefficients=coefficients if coefficients.ndim == 1 else coefficients[order],
         )
 
-    def _of_texts(self, kernel: int, texts: Array | None, points: slice) -> Floats:
-        """Return the values of a kernel of texts between new points and those of the bank."""
+    def _of_texts(
+        self, kernel: int, texts: Array | None, points: slice, support: Ints | slice
+    ) -> Floats:
+        """Return the values of a kernel of texts between new points and some of the bank's."""
         known = self.features.texts
         if self.kernels.of_texts is None or known is None or texts is None:
             raise ValueError("kernels of texts need texts")
         chosen = self.kernels.of_texts.select([kernel])
-        return evaluate(chosen, texts[points], known.values, cosine=self.cosine)
+        return evaluate(chosen, texts[points], known.values[support], cosine=self.cosine)
 
     def _between(self, given: Mapping[str, Any], n_new: int) -> dict[str, Floats]:
         """Return the kernel values of each view between new points and those of the bank."""

@@ -14,14 +14,13 @@ from mkldist.counted import counted
 from mkldist.errors import GramError, SpecError
 from mkldist.gram.bank import Bank
 from mkldist.gram.cross_values import NewPoints
-from mkldist.gram.factor_bank import FactorBank
+from mkldist.gram.factored_kernels import FactoredKernels
 from mkldist.gram.part import PartBank
 from mkldist.gram.passes import answer
 from mkldist.gram.predictor import raw_predictors
 from mkldist.gram.recomputed import RecomputedBank
 from mkldist.gram.requests import Combine
 from mkldist.gram.view import BankView
-from mkldist.in_memory.factoring import Factoring
 from mkldist.in_memory.keeping import Keeping
 from mkldist.in_memory.making import BankContent, bank_of_features, bank_of_grams
 from mkldist.in_memory.opened_bank import recomputed
@@ -66,8 +65,8 @@ class KernelBank:
         As in a sweep file: loaded into memory; mapped from a file; read from files in every pass;
         or never stored and computed in every pass.  ``"auto"`` loads a bank that half of this
         machine's memory holds, and computes any other in every pass.  ``"factors"``, for many
-        points, keeps of each kernel a thin factor G with ``G G' <= K``; some methods solve on
-        these, and one pass over the kernels gives :attr:`mkldist.Solution.exact_gap`.
+        points, keeps of each kernel a thin factor G with ``G G' <= K``.  Some methods solve on
+        these, which go on until :attr:`mkldist.Solution.exact_gap` reaches `tol`.
     dtype : {"auto", "float32", "float64"}
         Precision of stored kernels; ``"auto"`` is float64.  Arithmetic is in float64.
     groups : mapping of str to list of str or int, optional
@@ -89,9 +88,10 @@ class KernelBank:
         are found there again.  By default a temporary folder, deleted by :meth:`close`, at the end
         of a ``with`` block, or with the last bank that uses it.
     rank : int, optional
-        Most columns of a factor, by default 500.
+        Most columns of a factor; by default half of this machine's memory is the only limit.
+        Factors begin with 100, and those that a solution is found to lack go on.
     tolerance : float, optional
-        Share of a kernel's trace that its factor may lack, by default 0.001.
+        Share of a kernel's trace with which a factor ends before, by default 0.001.
 
     Raises
     ------
@@ -143,12 +143,11 @@ class KernelBank:
         if missing not in ("error", "zero"):
             raise SpecError("missing", f"{missing!r}", "'error' or 'zero'")
         features = Features.of(X, gaps=missing == "zero", texts=text_names(texts))
-        factoring = Factoring.of(backend, rank, tolerance, dtype)
-        kept = "recompute" if factoring is not None else backend
-        spec = bank_spec(kernels, normalisation=normalisation, backend=kept, dtype=dtype)
+        settings = {"normalisation": normalisation, "backend": backend, "dtype": dtype}
+        spec = bank_spec(kernels, **settings, rank=rank, tolerance=tolerance)
         given = given_views(kernels, features)
         self._content = bank_of_features(
-            features, spec, groups or {}, seed, folder, given, views or {}, factoring
+            features, spec, groups or {}, seed, folder, given, views or {}
         )
 
     @classmethod
@@ -230,8 +229,9 @@ class KernelBank:
         index = _indices(kernels, len(self))
         content, bank = self._content, self.view.bank
         origin = content.origin.select(index)
-        if isinstance(bank, FactorBank):
-            part: Bank = bank.select(index)
+        factored = None if content.factored is None else content.factored.select(index)
+        if factored is not None:
+            part: Bank = factored.factors
         elif isinstance(bank, RecomputedBank) and isinstance(origin, FeatureOrigin):
             part = recomputed(origin.source)
         else:
@@ -245,7 +245,7 @@ class KernelBank:
             content.temporary,
             content.inspection,
             content.passed[index] if content.inspection else content.passed,
-            _part(content.exact, index),
+            factored,
         )
         return made
 
@@ -271,9 +271,9 @@ class KernelBank:
         return self._content.view
 
     @property
-    def exact_view(self) -> BankView | None:
-        """The kernels themselves, of a bank of factors of them; None for other banks."""
-        return self._content.exact
+    def factored(self) -> FactoredKernels | None:
+        """The kernels beside their factors, of a bank of factors; None for other banks."""
+        return self._content.factored
 
     @property
     def kernels(self) -> pd.DataFrame:
@@ -364,13 +364,6 @@ class KernelBank:
         self.view.bank.close()
         if self._content.temporary is not None:
             self._content.temporary.delete()
-
-
-def _part(view: BankView | None, kernels: Ints) -> BankView | None:
-    """Return a view of some kernels of a view of all points."""
-    if view is None:
-        return None
-    return BankView(PartBank(view.bank, kernels), None, view.scale[kernels], view.centred)
 
 
 def _indices(kernels: Any, n_kernels: int) -> Ints:

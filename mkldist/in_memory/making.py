@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,10 +14,10 @@ from mkldist.arrays import Array, Bools
 from mkldist.blas_threads import single_threaded
 from mkldist.errors import SpecError
 from mkldist.gram.bank import Bank
+from mkldist.gram.factored_kernels import FactoredKernels
 from mkldist.gram.sources import ArraySource
 from mkldist.gram.view import BankView, make_views
 from mkldist.identity import array_id, content_id
-from mkldist.in_memory.factoring import FACTORS, Factoring, factored
 from mkldist.in_memory.gram_stack import Inspection, gram_stack, inspected_stack, packed_bank
 from mkldist.in_memory.keeping import Keeping
 from mkldist.in_memory.opened_bank import (
@@ -65,8 +65,8 @@ class BankContent:
         Checks of given matrices that follow a solution; None if there are none to come.
     passed : (M,) bool
         True for kernels that passed these checks.
-    exact : BankView or None
-        The kernels themselves, computed in every pass, where `view` is of factors of them.
+    factored : FactoredKernels or None
+        The kernels themselves beside their factors, where `view` is of factors.
     """
 
     view: BankView
@@ -76,7 +76,7 @@ class BankContent:
     temporary: TemporaryFolder | None = None
     inspection: Inspection | None = None
     passed: Bools = field(default_factory=lambda: np.zeros(0, dtype=bool))
-    exact: BankView | None = None
+    factored: FactoredKernels | None = None
 
 
 def bank_of_features(
@@ -87,11 +87,11 @@ def bank_of_features(
     folder: str | Path | None,
     given: dict[str, GivenGrams] | None = None,
     views: Mapping[str, Sequence[int | str]] | None = None,
-    factoring: Factoring | None = None,
 ) -> BankContent:
     """Return a bank of features and of matrices beside them; see :class:`mkldist.KernelBank`."""
     from mkldist.in_memory.given_kernels import kernels_on
     from mkldist.kernels.point_checks import check_custom, check_points
+    from mkldist.spec.banks import FACTORS
 
     if spec.family == "precomputed":
         hint = "Or call KernelBank.from_grams for Gram matrices"
@@ -105,8 +105,8 @@ def bank_of_features(
     keeping = Keeping.of(spec)
     cosine = "cosine" in keeping.normalisations
     origin = _origin(features, kernels, dataset, cosine)
-    if factoring is not None:
-        return _factored(origin, keeping, factoring, seed)
+    if spec.backend == FACTORS:
+        return _factored(origin, keeping, spec, seed)
     size = BankSize(len(kernels), features.n_points, keeping.stored_type)
     kept = backend_for(keeping.backend, size, "recompute")
     if kept == "memory":
@@ -122,17 +122,15 @@ def bank_of_features(
 
 
 def _factored(
-    origin: FeatureOrigin | MixedOrigin, keeping: Keeping, factoring: Factoring, seed: int
+    origin: FeatureOrigin | MixedOrigin, keeping: Keeping, spec: BankSpec, seed: int
 ) -> BankContent:
     """Return a bank of thin factors, with the normalisation that the kernels themselves have."""
-    if "centre" in keeping.normalisations:
-        found = f"'centre' with backend={FACTORS!r}"
-        raise SpecError("normalisation", found, "'trace', 'cosine', 'variance' or 'none'")
-    source = origin.source
-    exact = _normalised(recomputed(source), keeping, source.presence)
-    factors = factored(source, factoring, seed)
-    view = BankView(factors, None, exact.scale, centred=False)
-    return BankContent(view, origin, FACTORS, str(keeping), exact=exact)
+    from mkldist.in_memory.factoring import factored
+
+    made = factored(origin.source, spec, seed)
+    [view] = made.views([None], _but_cosine(keeping))
+    made = replace(made, scale=view.scale)
+    return BankContent(made.view, origin, spec.backend, str(keeping), factored=made)
 
 
 def _arrays(dataset: Dataset) -> list[Array | None]:
@@ -207,6 +205,10 @@ def bank_of_grams(
 
 def _normalised(bank: Bank, keeping: Keeping, presence: Presence | None = None) -> BankView:
     """Return a bank with its kernels normalised on all points; their source has made cosines."""
-    others = [name for name in keeping.normalisations if name != "cosine"]
-    [view] = make_views(bank, [None], others, presence=presence)
+    [view] = make_views(bank, [None], _but_cosine(keeping), presence=presence)
     return view
+
+
+def _but_cosine(keeping: Keeping) -> list[str]:
+    """Return the normalisations that views make."""
+    return [name for name in keeping.normalisations if name != "cosine"]

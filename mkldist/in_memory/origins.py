@@ -95,9 +95,9 @@ class FeatureOrigin:
         rows = self.features.like(new)
         check_points(self.kernels, rows, self.features.names, "X_new")
 
-        def values(kernels: Ints, points: slice) -> Iterator[Floats]:
-            chosen = self.kernels.select(kernels)
-            yield from evaluate(chosen, rows[points], self.features.points, cosine=self.cosine)
+        def values(kernels: Ints, points: slice, support: Ints | slice) -> Iterator[Floats]:
+            chosen, known = self.kernels.select(kernels), self.features.points[support]
+            yield from evaluate(chosen, rows[points], known, cosine=self.cosine)
 
         return NewPoints(view, rows.shape[0], values)
 
@@ -167,9 +167,9 @@ class GramOrigin:
         _refuse_grams(grams)
         between = _cross_grams(new, len(self.names), self.n_points)
 
-        def values(kernels: Ints, points: slice) -> Iterator[Floats]:
+        def values(kernels: Ints, points: slice, support: Ints | slice) -> Iterator[Floats]:
             for kernel in kernels.tolist():
-                yield np.asarray(between[kernel][points], dtype=np.float64)
+                yield np.asarray(between[kernel][points][:, support], dtype=np.float64)
 
         return NewPoints(view, between.shape[1], values)
 

@@ -13,8 +13,6 @@ import numpy.typing as npt
 from mkldist.arrays import Floats, Ints
 from mkldist.counted import counted
 from mkldist.errors import ConvergenceWarning, GramError, SpecError, nearest
-from mkldist.gram.factor_bank import FactorBank
-from mkldist.in_memory.exact_certificate import certified_exactly
 from mkldist.in_memory.given_arrays import (
     check_method,
     checked_laplacian,
@@ -29,6 +27,7 @@ from mkldist.in_memory.making import threads_for
 from mkldist.methods.registry import METHODS
 from mkldist.solvers.base import Method, Problem, Solution, StopReason
 from mkldist.solvers.lockstep import Job, solve_alone
+from mkldist.solvers.on_factors import solve_on_factors
 from mkldist.solvers.parameters import check_effect, validate
 from mkldist.solvers.solver_params import SolverParams
 
@@ -234,7 +233,7 @@ class _Instance:
             weighted=given.weights is not None,
             folds=settings.chosen_folds,
             grouped=given.groups is not None,
-            factors=isinstance(grams, KernelBank) and grams.exact_view is not None,
+            factors=isinstance(grams, KernelBank) and grams.factored is not None,
         )
         if len(labels) != n_points:
             raise GramError(
@@ -260,20 +259,42 @@ class _Instance:
             weights=self.weights,
             groups=self.groups if self.method.takes_groups else None,
         )
-        steps = self.method.solve(problem, settings)
         with threads_for(view.n_points):
-            solution = solve_alone(view.bank, Job(self.method.name, view, problem, steps))
-            self.bank.check_active(solution.kernel_weights)
-            solution = self._certified(solution, problem, settings)
-        _warn_if_early(self.method.name, solution, settings)
+            if self.bank.factored is not None:
+                found = solve_on_factors(self.bank.factored, self.method, problem, settings)
+                solution, limit = found.solution, found.limit
+            else:
+                solution, limit = self._on_matrices(problem, settings), ""
+        if limit:
+            _warn_of_exact_gap(self.method.name, solution, settings, limit)
+        else:
+            _warn_if_early(self.method.name, solution, settings)
         return solution
 
-    def _certified(self, solution: Solution, problem: Problem, settings: SolverParams) -> Solution:
-        """Return the solution with its certificate on the kernels, if the bank holds factors."""
-        factors, exact, bound = self.bank.view.bank, self.bank.exact_view, self.method.exact_bound
-        if exact is None or bound is None or not isinstance(factors, FactorBank):
-            return solution
-        return certified_exactly(solution, factors, exact, bound, problem, settings)
+    def _on_matrices(self, problem: Problem, settings: SolverParams) -> Solution:
+        """Run the method on a bank of matrices, and check those of positive weight."""
+        view, steps = self.bank.view, self.method.solve(problem, settings)
+        solution = solve_alone(view.bank, Job(self.method.name, view, problem, steps))
+        self.bank.check_active(solution.kernel_weights)
+        return solution
+
+
+def _warn_of_exact_gap(method: str, solution: Solution, settings: SolverParams, limit: str) -> None:
+    """Warn that factors could not grow until the solution held for the kernels."""
+    rank = int(solution.extra["largest_rank"])
+    reason, advice = {
+        "rank": (f"all that it needs have the {counted(rank, 'column')} of rank", "Raise rank"),
+        "memory": ("half of this machine's memory holds no longer ones", "Use fewer kernels"),
+        "time_limit": ("the time limit is past", "Raise time_limit"),
+        "rounding": ("rounding allows no longer ones", "Scale the kernels"),
+    }[limit]
+    warnings.warn(
+        f"{method} on factors: relative exact gap {solution.exact_gap:.2g}, tol {settings.tol:g}, "
+        f"and the factors cannot grow: {reason}. {advice}, or raise tol; objective and "
+        "exact_dual_objective still bound the optimum",
+        ConvergenceWarning,
+        stacklevel=4,
+    )
 
 
 def _warn_if_early(method: str, solution: Solution, settings: SolverParams) -> None:

@@ -70,6 +70,10 @@ class Presence:
         """Return the rows of some kernels, (k, n), or the row of one, (n,)."""
         return np.asarray(self.patterns[self.of_kernel[kernels]])
 
+    def at(self, points: Ints) -> Presence:
+        """Return the presence of some of the points."""
+        return Presence(self.patterns[:, points], self.of_kernel)
+
     def counts(self, index: Ints | None = None) -> Floats:
         """Return the number of points, or of those at `index`, that each kernel has, (M,)."""
         patterns = self.patterns if index is None else self.patterns[:, index]

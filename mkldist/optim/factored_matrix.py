@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -46,6 +46,15 @@ class FactoredMatrix:
         for weight, factor in zip(self.weights, self.factors, strict=True):
             total += factor @ (weight * (factor.T @ vectors))
         return total
+
+    def on(self, points: Ints) -> FactoredMatrix:
+        """Return the operator on some points, in rows of the factors of its own."""
+        return replace(
+            self,
+            factors=[factor[points] for factor in self.factors],
+            diagonals=self.diagonals[:, points],
+            n_points=len(points),
+        )
 
     def block(self, points: Ints) -> Floats:
         """Return the rows and columns of K of some points, (q, q)."""

@@ -87,10 +87,12 @@ def pivoted_cholesky(
     rank: int,
     tolerance: float,
     rng: np.random.Generator,
+    begun: PivotedFactor | None = None,
 ) -> PivotedFactor:
     """Factorise a matrix until little of its trace is left.
 
-    Memory is two factors of rank `rank`, one of them only as far as it is filled.
+    Memory is two factors of rank `rank`, one of them only as far as it is filled, beside the one
+    that was begun.
 
     Parameters
     ----------
@@ -104,6 +106,8 @@ def pivoted_cholesky(
         Share of the trace that may be left.
     rng : numpy.random.Generator
         Source of the pivots.
+    begun : PivotedFactor, optional
+        Factor of the same matrix, whose columns are the first of the new one.
 
     Returns
     -------
@@ -112,8 +116,13 @@ def pivoted_cholesky(
     """
     n, total = len(diagonal), float(diagonal.sum())
     rank, left, noise = min(rank, n), diagonal.copy(), NOISE * EPS * n * diagonal
+    r, everything = 0 if begun is None else begun.rank, slice(0, n)
+    rank = max(rank, r)
     rows, pivots = np.empty((rank, n)), np.empty(rank, dtype=np.intp)  # G' and its pivots
-    r, everything = 0, slice(0, n)
+    if begun is not None:
+        rows[:r], pivots[:r] = begun.values.T, begun.pivots
+        left -= np.einsum("nr,nr->n", begun.values, begun.values)
+        left[left <= noise] = 0.0
     while r < rank and left.sum() > tolerance * total:
         proposed = rng.choice(n, size=PROPOSALS, p=left / left.sum())
         at_proposed = rows[:r, proposed]

@@ -11,18 +11,22 @@ from mkldist.memory import (
     KEPT_STATES_BYTES,
     ProblemSize,
     SolverMemory,
+    bank_bytes,
     groups_at_once,
     kept_arrays_bytes,
     row_cache_bytes,
     view_cache_bytes,
 )
 from mkldist.methods.registry import METHODS
+from mkldist.optim.block_ascent import LARGEST
 from mkldist.planning.model import BankPlan, BatchPlan, RunPlan
 from mkldist.solvers.parameters import MethodGrid
+from mkldist.spec.banks import FACTORS
 from mkldist.spec.graph import GraphTable
 
 WORKER_BASE_BYTES = 300 * 2**20  # interpreter, libraries, compiled code, data set
 BUFFER_BYTES = 64 * 2**20  # blocks that a pass reads, and what it computes of them
+BLOCKS, VECTORS_OF_POINTS = 3, 200  # of a solver on factors: its blocks of a matrix, and (n,)
 ENTRY_BYTES = 12  # of a sparse matrix, with the index of its column
 FURTHER_PASSES = 3  # of a run that starts from the solution of another
 
@@ -95,7 +99,7 @@ def least_memory(banks: Sequence[BankPlan], batches: Sequence[BatchPlan], n_thre
     by_id = {bank.id: bank for bank in banks}
     of_settings: dict[Settings, int] = {}
     tasks = [
-        (bank.n_bytes if bank.spec.backend == "memory" else BUFFER_BYTES)
+        (bank.n_bytes if bank.spec.backend in ("memory", FACTORS) else BUFFER_BYTES)
         + max(_bytes_of_solvers(bank, batch, 0, of_settings), default=0)
         for batch in batches
         for bank in [by_id[batch.bank]]
@@ -103,7 +107,9 @@ def least_memory(banks: Sequence[BankPlan], batches: Sequence[BatchPlan], n_thre
     return WORKER_BASE_BYTES + n_threads * max(tasks, default=0)
 
 
-def run_memory(run: RunPlan, n_points: int, n_kernels: int) -> SolverMemory:
+def run_memory(
+    run: RunPlan, n_points: int, n_kernels: int, *, on_factors: bool = False
+) -> SolverMemory:
     """Return the memory of a solver of a run.
 
     Parameters
@@ -112,8 +118,13 @@ def run_memory(run: RunPlan, n_points: int, n_kernels: int) -> SolverMemory:
         The run.
     n_points, n_kernels : int
         Size of what the solver is trained on.
+    on_factors : bool
+        True if thin factors stand for the kernels: no matrix of all points is then made.
     """
     method = METHODS[run.method]
+    if on_factors:
+        block = FLOAT_BYTES * min(n_points, LARGEST) ** 2
+        return SolverMemory(BLOCKS * block + FLOAT_BYTES * VECTORS_OF_POINTS * n_points)
     n_labelled = n_points if run.n_labelled is None else min(run.n_labelled, n_points)
     size = ProblemSize(n_points, n_kernels, n_labelled)
     return method.memory(size, method.params(**run.params))
@@ -131,7 +142,7 @@ def _bytes_of_solvers(
         size = bank.n_points, bank.n_kernels, run.n_labelled
         settings = run.method, id(run.params), *size
         if settings not in of_settings:
-            memory = run_memory(run, bank.n_points, bank.n_kernels)
+            memory = run_memory(run, bank.n_points, bank.n_kernels, on_factors=bank.is_factored)
             of_settings[settings] = memory.within(memory_limit)
         largest, _ = of_chain.get(run.chain, (0, 0))
         of_chain[run.chain] = max(largest, of_settings[settings]), run.n_jobs
@@ -142,12 +153,16 @@ def _held(bank: BankPlan, memory_limit: int | None) -> int:
     """Return the bytes of a bank in a worker; the system reclaims the pages of a mapped one."""
     if bank.backend == "memory":
         return bank.n_bytes
+    if bank.is_factored:  # they may grow
+        return max(bank.n_bytes, bank_bytes(memory_limit)) + BUFFER_BYTES
     kept = 0 if bank.backend == "mmap" else min(bank.n_bytes, row_cache_bytes(memory_limit))
     return BUFFER_BYTES + kept
 
 
 def _of_views(bank: BankPlan, batch: BatchPlan, memory_limit: int | None) -> int:
     """Return the bytes of kernels kept for views of some of a bank's points: splits or folds."""
+    if bank.is_factored:
+        return 0
     partial = bank.split is None or any(run.selection is not None for run in batch.runs)
     n_views = len({run.split for run in batch.runs})
     return min(view_cache_bytes(memory_limit), n_views * bank.n_bytes) if partial else 0

@@ -8,7 +8,7 @@ from typing import Any
 
 from mkldist.identity import json_text
 from mkldist.solvers.path import Path
-from mkldist.spec.banks import BankSpec
+from mkldist.spec.banks import FACTORS, BankSpec
 from mkldist.spec.datasets import PreprocessingSpec
 from mkldist.spec.graph import GraphTable
 from mkldist.spec.model import SweepSpec
@@ -40,8 +40,16 @@ class BankPlan:
 
     @property
     def stored(self) -> bool:
-        """True if the kernels are computed once and stored; False if every pass computes them."""
-        return self.backend != "recompute"
+        """True if the kernels are computed once and stored.
+
+        False if every pass computes them, or if a task makes factors of them.
+        """
+        return self.backend not in ("recompute", FACTORS)
+
+    @property
+    def is_factored(self) -> bool:
+        """True if thin factors stand for the kernels."""
+        return self.backend == FACTORS
 
 
 @dataclass(frozen=True)

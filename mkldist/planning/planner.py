@@ -14,15 +14,17 @@ from functools import cached_property
 
 import numpy as np
 
+from mkldist.gram.factored_kernels import limits_of
 from mkldist.gram.layout import LAYOUT_VERSION, TileLayout
 from mkldist.identity import CommonParts, content_id, json_text
 from mkldist.memory import bank_bytes
+from mkldist.optim.pivoted_cholesky import factor_bytes
 from mkldist.planning.batches import split_groups
 from mkldist.planning.costs import peak_memory, typical_passes
 from mkldist.planning.facts import BankFacts, DatasetFacts
 from mkldist.planning.model import BankPlan, BatchPlan, Place, Plan, Proposal, RunPlan
 from mkldist.solvers.parameters import MethodGrid
-from mkldist.spec.banks import BankSpec
+from mkldist.spec.banks import FACTORS, BankSpec
 from mkldist.spec.datasets import DatasetSpec
 from mkldist.spec.model import SweepSpec
 
@@ -165,7 +167,8 @@ class _Planner:
     ) -> Iterator[tuple[BankPlan, list[list[int]]]]:
         """Yield the banks of a data set, each with the groups of splits that share a batch."""
         n_splits = len(facts.split_fingerprints)
-        if facts.precomputed or self.spec.preprocessing_of(dataset).fit == "all":
+        on_all = facts.precomputed or self.spec.preprocessing_of(dataset).fit == "all"
+        if on_all and bank.backend != FACTORS:  # pivots of factors are training points
             groups = split_groups(range(n_splits), self.n_threads)
             yield self._bank(dataset, facts, bank, kernels, None, len(groups)), groups
         else:
@@ -202,6 +205,11 @@ class _Planner:
         of_features = preprocessing.model_dump(exclude={"target"})
         dtype = self._dtype(spec, kernels.n_kernels * layout.n_entries)
         n_bytes = kernels.n_kernels * layout.n_entries * np.dtype(dtype).itemsize
+        factors = {}
+        if spec.backend == FACTORS:
+            limits = limits_of(spec)
+            n_bytes = kernels.n_kernels * factor_bytes(n_points, limits.first(n_points))
+            factors = {"factors": [spec.rank, limits.tolerance]}
         identity = content_id(
             version=IDENTITY_VERSION,
             layout=[LAYOUT_VERSION, layout.n_points, layout.tile],
@@ -211,6 +219,7 @@ class _Planner:
             kernels=kernels.fingerprint,
             cosine="cosine" in spec.normalisations,
             dtype=dtype,
+            **factors,
         )
         return BankPlan(
             id=identity,
@@ -229,7 +238,7 @@ class _Planner:
     def _dtype(self, spec: BankSpec, n_values: int) -> str:
         if spec.dtype != "auto":
             return spec.dtype
-        if spec.backend == "recompute":
+        if spec.backend in ("recompute", FACTORS):
             return "float64"
         tightest = min(
             (point.tol for grid in self.grids.values() for point in grid.points),

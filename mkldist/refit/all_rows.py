@@ -22,8 +22,10 @@ from mkldist.data.preprocessing import (
 from mkldist.data.source_columns import SourceColumns
 from mkldist.errors import InputError
 from mkldist.gram.bank_kernels import BankKernels
+from mkldist.gram.factored_kernels import FactoredKernels
 from mkldist.gram.view import BankView, make_views
 from mkldist.in_memory.expansion import Expansion
+from mkldist.in_memory.factoring import factored
 from mkldist.in_memory.making import threads_for
 from mkldist.in_memory.opened_bank import BankSize, loaded, recomputed
 from mkldist.in_memory.text_support import TextSupport
@@ -42,9 +44,11 @@ from mkldist.results.manifest import restored_manifest
 from mkldist.solvers.base import Problem, Solution, StopReason
 from mkldist.solvers.lockstep import Job, JobTimes, drive
 from mkldist.solvers.parameters import validate
-from mkldist.solvers.proximity import proximity_of
+from mkldist.solvers.proximity import exact_proximity_of, proximity_of
 from mkldist.solvers.settings import plain_settings
+from mkldist.spec.banks import FACTORS
 from mkldist.worker.bank_inputs import BankInputs, TrainingView
+from mkldist.worker.on_factors import solved_in_turn
 from mkldist.worker.subproblems import Subproblem, labels_of, raw_predictors, subproblems_of
 from mkldist.worker.telemetry import environment
 
@@ -198,20 +202,25 @@ class _Solved:
 
     @classmethod
     def of(cls, source: FittedFrom, inputs: BankInputs, run: RunPlan) -> _Solved:
-        """Solve all subproblems of a run together, on a bank in memory or computed in passes."""
+        """Solve all subproblems of a run, on a bank in memory, in passes, or of factors."""
         subproblems = list(subproblems_of(inputs, run))
         training_view = subproblems[0].training_view
         kernels = inputs.source()
-        size = BankSize(kernels.n_kernels, kernels.n_points, np.dtype("float64"))
-        bank = loaded(kernels, size.dtype) if size.fits else recomputed(kernels)
+        steps = [name for name in source.bank.normalisations if name != "cosine"]
+        index = inputs.view_index(training_view)
+        scale = _units(source, inputs, training_view)
+        laplacian = None if run.graph is None else _laplacian(source, inputs, run)
+        factors: FactoredKernels | None = None
         with ExitStack() as stack:
-            stack.callback(bank.close)
-            steps = [name for name in source.bank.normalisations if name != "cosine"]
-            index = inputs.view_index(training_view)
-            [view] = make_views(bank, [index], steps, presence=kernels.presence)
-            scale = _units(source, inputs, training_view)
-            laplacian = None if run.graph is None else _laplacian(source, inputs, run)
-            solutions = _solutions(inputs, subproblems, view, scale, laplacian)
+            if source.bank.backend == FACTORS:
+                factors = factored(kernels, source.bank, source.spec.seed)
+                [view] = factors.views([index], steps)
+            else:
+                size = BankSize(kernels.n_kernels, kernels.n_points, np.dtype("float64"))
+                bank = loaded(kernels, size.dtype) if size.fits else recomputed(kernels)
+                stack.callback(bank.close)
+                [view] = make_views(bank, [index], steps, presence=kernels.presence)
+            solutions = _solutions(inputs, subproblems, view, scale, laplacian, factors)
             functions = [
                 _expansion(inputs, view, training_view, solution).in_units(
                     scale.centre, scale.spread
@@ -243,6 +252,7 @@ def _solutions(
     view: BankView,
     scale: TargetScale,
     laplacian: Any,
+    factors: FactoredKernels | None,
 ) -> list[Solution]:
     """Return the solutions of subproblems in their order; raise what a solver raises."""
     outcomes: dict[str, Solution | Exception] = {}
@@ -258,6 +268,8 @@ def _solutions(
     def on_done(key: str, outcome: Solution | Exception, times: JobTimes) -> None:
         outcomes[key] = outcome
 
+    if factors is not None:
+        return [solved_in_turn(factors, one.run, job(one))[0] for one in subproblems]
     drive(view.bank, [job(subproblem) for subproblem in subproblems], on_done)
     solutions = []
     for subproblem in subproblems:
@@ -342,6 +354,7 @@ def _facts(
         "objective": objective,
         "dual_objective": bound,
         **proximity_of(solutions),
+        **exact_proximity_of(solutions),
         "stop_reason": (early or reasons)[0],
         "versions": machine["versions"],
         "python": machine["python"],

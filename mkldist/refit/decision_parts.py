@@ -22,6 +22,7 @@ from mkldist.refit.source import FittedFrom, source_of
 from mkldist.resolve.code_check import code_of
 from mkldist.results.run_record import RunRecord
 from mkldist.solvers.targets import learns_unlabelled
+from mkldist.spec.banks import FACTORS
 from mkldist.worker.bank_inputs import BankInputs, TrainingView
 
 MOST_VALUES = 10**10
@@ -77,6 +78,8 @@ def decision_parts(results: Path, records: Sequence[RunRecord]) -> list[Decision
         source = source_of(results, wanted)
     except (DataError, StoreError) as error:
         return f"{error.where}: {error.found}"
+    if source.bank.backend == FACTORS:
+        return "the pivots' coefficients of runs on factors are not recorded"
     labels = {place.split(".")[1] for place, _ in code_of(source.spec)}
     if source.bank.label in labels:
         return "kernel functions that are not mkldist's own are not called"

@@ -177,9 +177,10 @@ def certificates_table(facts: Facts) -> Table:
 
 
 def _proximities(rows: pd.DataFrame, gap: str, stationarity: str) -> dict[str, str]:
-    """Return the columns that say what is left to gain, with headings: the gap, or both."""
-    both = stationarity in rows and rows[stationarity].notna().any()
-    return {gap: "largest gap"} | ({stationarity: "largest stationarity"} if both else {})
+    """Return the columns that say what is left to gain, with headings: the gap, and others."""
+    further = {f"exact_{gap}": "largest exact gap", stationarity: "largest stationarity"}
+    known = {name for name in further if name in rows and rows[name].notna().any()}
+    return {gap: "largest gap"} | {name: words for name, words in further.items() if name in known}
 
 
 def pairs_table(pairs: pd.DataFrame) -> Table:

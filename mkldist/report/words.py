@@ -105,6 +105,8 @@ def _certified(facts: Facts) -> str:
     said = f"{which} {len(rows):,} complete runs reached their tolerance"
     if (gap := _largest(met, "gap")) is not None:
         said += f", with a certified duality gap of at most {_gap(gap)}"
+    if (exact := _largest(met, "exact_gap")) is not None:
+        said += f", of at most {_gap(exact)} to the kernels themselves where factors stand for them"
     if (left := _largest(met, STATIONARITY)) is not None:
         said += f"{' or' if gap is not None else ', with'} a stationarity of at most {_gap(left)}"
     failed = facts.count(RunState.FAILED)
@@ -199,8 +201,8 @@ def _above_tolerance(facts: Facts) -> Iterator[Caution]:
             "Gap above tol",
             f"{method}: {counted(len(some), 'run')} stopped before the tolerance: {reasons}."
             + "".join(
-                f" The {name} is {_gap(largest)} at most."
-                for name in ("gap", STATIONARITY)
+                f" The {name.replace('_', ' ')} is {_gap(largest)} at most."
+                for name in ("gap", "exact_gap", STATIONARITY)
                 if (largest := _largest(some, name)) is not None
             ),
         )

@@ -5,8 +5,11 @@ from __future__ import annotations
 import math
 
 from mkldist.errors import SpecError
+from mkldist.methods.registry import METHODS
 from mkldist.planning.costs import least_memory
 from mkldist.planning.model import Plan
+from mkldist.solvers.refusals import ProblemFacts
+from mkldist.spec.banks import FACTORS
 
 
 def parse_memory(text: str | None) -> int | None:
@@ -60,7 +63,17 @@ def check_memory(plan: Plan, threads: int, available: int | None = None) -> None
     )
     if available is not None and available < least:
         found = f"{available // 2**20} MiB in this machine"
-        hint = 'Remove backend = "memory", or set "recompute"' if loaded else "Use fewer points"
-        raise SpecError("memory", found, needed, hint)
-    hint = 'Raise it, or remove backend = "memory"' if loaded else ""
+        hint = 'Remove backend = "memory", or set "recompute"' if loaded else _advice(plan)
+        raise SpecError("memory", found, needed, hint or "Use fewer points")
+    hint = 'Raise it, or remove backend = "memory"' if loaded else _advice(plan)
     raise SpecError("memory", f"{plan.spec.memory!r}", needed, hint)
+
+
+def _advice(plan: Plan) -> str:
+    """Return what helps where solvers do not fit: factors, if all methods take them."""
+    if any(bank.is_factored for bank in plan.banks):
+        return "Lower rank, or use fewer kernels"
+    names = {run.method for run in plan.runs}
+    if any(METHODS[name].refuses(ProblemFacts(factors=True)) for name in names):
+        return ""
+    return f'Set backend = "{FACTORS}", which needs no matrix of all points'

@@ -16,6 +16,7 @@ from mkldist.results.schema import (
     CLASS,
     LOG_LOSS,
     NOT_SCALARS,
+    ON_FACTORS,
     STATIONARITY_OF,
     UNLABELLED_LOG_LOSS,
     Variable,
@@ -23,7 +24,7 @@ from mkldist.results.schema import (
 from mkldist.results.state import RunState
 
 OF_CLASS = f"class_{CHOSEN_KERNEL.name}"
-_OWN = (LOG_LOSS, UNLABELLED_LOG_LOSS, CHOSEN_KERNEL, STATIONARITY_OF)
+_OWN = (LOG_LOSS, UNLABELLED_LOG_LOSS, CHOSEN_KERNEL, STATIONARITY_OF, *ON_FACTORS)
 _KNOWN = {variable.name: variable for variable in _OWN}
 
 

@@ -299,6 +299,12 @@ STATIONARITY_OF = Variable(
     "not convex; gap is NaN there",
 )
 """A number of methods whose problem is not convex; other nodes lack it."""
+ON_FACTORS = (
+    Variable("exact_gap", "1", "relative gap to the optimum with the kernels of a bank of factors"),
+    Variable("exact_dual_objective", "1", "lower bound of the optimum with these kernels"),
+    Variable("largest_rank", "1", "columns of the longest factor at the end of the run"),
+)
+"""Numbers of runs on a bank of factors; other nodes lack them."""
 CHOSEN_KERNEL = Variable("chosen_kernel", "", "name of the kernel that was chosen", "string")
 """A text of methods that choose one kernel; other nodes lack it."""
 COUNTED = (
@@ -361,6 +367,15 @@ NOT_SCALARS = frozenset(
 """Names that no scalar of a run may take."""
 RESERVED = NOT_SCALARS | {v.name for v in (*ALL_SCORES, *SCALARS, VALIDATION_SECONDS)}
 """Names that no hyperparameter may take."""
-_SHOWN = (*ALL_SCORES, *SCALARS, STATIONARITY_OF, VALIDATION_SECONDS, CHOSEN_KERNEL, *TEXTS, RUN_ID)
+_SHOWN = (
+    *ALL_SCORES,
+    *SCALARS,
+    STATIONARITY_OF,
+    *ON_FACTORS,
+    VALIDATION_SECONDS,
+    CHOSEN_KERNEL,
+    *TEXTS,
+    RUN_ID,
+)
 ORDER = {v.name: place for place, v in enumerate((STATE, *_SHOWN, *_OF_CLASSES, *VECTORS))}
 """Order in which nodes show their variables; those that are not known here come before text."""

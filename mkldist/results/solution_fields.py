@@ -10,7 +10,7 @@ import numpy as np
 
 from mkldist.arrays import Floats
 from mkldist.solvers.base import STATIONARITY, Solution, StopReason
-from mkldist.solvers.proximity import proximity_of
+from mkldist.solvers.proximity import exact_proximity_of, proximity_of
 
 
 def solution_fields(solutions: Sequence[Solution]) -> dict[str, Any]:
@@ -43,7 +43,7 @@ def solution_fields(solutions: Sequence[Solution]) -> dict[str, Any]:
         "stop_reason": str(solution.stop_reason),
         "counters": solution.counters.as_dict(),
         "trace": {name: np.asarray(values) for name, values in solution.trace.items()},
-        "extra": {name: float(value) for name, value in solution.extra.items()},
+        "extra": _scalars(solution),
     }
     if solution.coefficients.ndim == 1:
         return fields | {"bias": float(solution.bias)}
@@ -58,7 +58,7 @@ def _of_each_class(solutions: Sequence[Solution]) -> dict[str, Any]:
     dual = sum(solution.dual_objective for solution in solutions)
     reasons = [solution.stop_reason for solution in solutions]
     early = [reason for reason in reasons if reason is not StopReason.CONVERGED]
-    proximity = proximity_of(solutions)
+    proximity, exact = proximity_of(solutions), exact_proximity_of(solutions)
     work = [solution.counters.as_dict() for solution in solutions]
     return {
         "n_kernels": weights.shape[1],
@@ -69,7 +69,8 @@ def _of_each_class(solutions: Sequence[Solution]) -> dict[str, Any]:
         "objective": float(objective),
         "dual_objective": float(dual),
         "gap": math.nan,
-        **({"extra": proximity} if STATIONARITY in proximity else proximity),
+        **({} if STATIONARITY in proximity else proximity),
+        "extra": exact | (proximity if STATIONARITY in proximity else {}),
         "stop_reason": str((early or reasons)[0]),
         "counters": {name: sum(one[name] for one in work) for name in work[0]},
         "trace": _traces([solution.trace for solution in solutions]),
@@ -77,9 +78,15 @@ def _of_each_class(solutions: Sequence[Solution]) -> dict[str, Any]:
             "class_bias": np.array([solution.bias for solution in solutions], dtype=np.float64),
             "class_objective": np.array([solution.objective for solution in solutions]),
             "class_dual_objective": np.array([solution.dual_objective for solution in solutions]),
-            **_extras([solution.extra for solution in solutions]),
+            **_extras([_scalars(solution) for solution in solutions]),
         },
     }
+
+
+def _scalars(solution: Solution) -> dict[str, float]:
+    """Return what a solution reports besides, with the bound of one on factors of kernels."""
+    reported = {**solution.extra, **exact_proximity_of([solution])}
+    return {name: float(value) for name, value in reported.items()}
 
 
 def _extras(extras: Sequence[dict[str, float]]) -> dict[str, Floats]:

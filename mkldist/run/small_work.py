@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
+from mkldist.memory import FLOAT_BYTES
 from mkldist.methods.registry import METHODS
 from mkldist.planning.model import BankPlan, BatchPlan, Plan
 from mkldist.spec.model import SweepSpec
@@ -77,16 +78,24 @@ def expected_seconds(plan: Plan, batches: Iterable[BatchPlan]) -> float:
 def build_seconds(bank: BankPlan) -> float:
     """Return the seconds of one thread that a bank is expected to take to build, roughly.
 
-    They are those of one pass that computes its kernels; none for a bank that is not stored.
+    They are those of one pass that computes its kernels, or the entries of its factors; none for
+    another bank that is not stored.
     """
-    return bank.n_bytes / RECOMPUTED_BYTES_A_SECOND if bank.stored else 0.0
+    computed = bank.stored or bank.is_factored
+    return bank.n_bytes / RECOMPUTED_BYTES_A_SECOND if computed else 0.0
+
+
+def certificate_bytes(bank: BankPlan) -> float:
+    """Return the bytes of kernel values of one pass over kernels that factors stand for."""
+    return FLOAT_BYTES * bank.n_kernels * bank.n_points * (bank.n_points + 1) / 2
 
 
 def bank_seconds(bank: BankPlan, passes: float, n_solvers: int) -> float:
     """Return the seconds of one thread that runs on a bank are expected to take, roughly.
 
     A second is 4 GB of passes over stored kernels, 0.4 GB of passes that compute kernels, or 20
-    solvers; each solver also takes the time of 50 factorisations of its Gram matrix.
+    solvers; each solver also takes the time of 50 factorisations of its Gram matrix.  On factors
+    it takes that of a pass over the kernels instead.
 
     Parameters
     ----------
@@ -97,6 +106,9 @@ def bank_seconds(bank: BankPlan, passes: float, n_solvers: int) -> float:
     n_solvers : int
         Solvers of all runs.
     """
+    if bank.is_factored:
+        each = SECONDS_OF_A_SOLVER + certificate_bytes(bank) / RECOMPUTED_BYTES_A_SECOND
+        return passes * bank.n_bytes / BYTES_A_SECOND + n_solvers * each
     speed = BYTES_A_SECOND if bank.stored else RECOMPUTED_BYTES_A_SECOND
     machine = FACTORISATIONS * bank.n_points**3 / 3 / FLOPS_A_SECOND
     return passes * bank.n_bytes / speed + n_solvers * (SECONDS_OF_A_SOLVER + machine)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any
 
 import numpy as np
@@ -93,6 +93,15 @@ class JobTimes:
     pass_cpu_seconds: float = 0.0
     pass_bytes: float = 0.0
 
+    def __add__(self, other: JobTimes) -> JobTimes:
+        """Return the times and requests of two jobs, one after the other."""
+        return JobTimes(
+            *(own + more for own, more in zip(astuple(self), astuple(other), strict=True))
+        )
+
+
+NO_TIMES = JobTimes(0.0, 0.0, 0.0, 0.0, 0, 0.0)
+
 
 @dataclass(slots=True)
 class _PassCost:
@@ -147,11 +156,17 @@ def drive(bank: Bank, jobs: Iterable[Job], on_done: OnDone) -> None:
 
 def solve_alone(bank: Bank, job: Job) -> Solution:
     """Run one job and return its solution, or raise the job's exception."""
-    outcomes: list[Solution | Exception] = []
-    drive(bank, [job], lambda key, outcome, times: outcomes.append(outcome))
-    if isinstance(outcomes[0], Exception):
-        raise outcomes[0]
-    return outcomes[0]
+    return solve_timed(bank, job)[0]
+
+
+def solve_timed(bank: Bank, job: Job) -> tuple[Solution, JobTimes]:
+    """Run one job and return its solution and times, or raise the job's exception."""
+    ended: list[tuple[Solution | Exception, JobTimes]] = []
+    drive(bank, [job], lambda key, outcome, times: ended.append((outcome, times)))
+    [(outcome, times)] = ended
+    if isinstance(outcome, Exception):
+        raise outcome
+    return outcome, times
 
 
 class _Runner:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
+
+from mkldist.gram.requests import Request
 
 Params = TypeVar("Params")
 
@@ -19,10 +21,14 @@ class Path:
         Name of the parameter that varies along the path.
     rising : bool
         True if larger values regularise less, so that the path starts at the smallest.
+    renewed : callable, optional
+        Takes a problem and a state, and asks kernels that have changed since for what the state
+        holds of them; without it, a solver on such kernels starts anew.
     """
 
     parameter: str
     rising: bool
+    renewed: Callable[[Any, Any], Generator[Request, Any, Any]] | None = None
 
     def ordered(self, points: Iterable[Params]) -> list[Params]:
         """Return settings by decreasing regularisation."""

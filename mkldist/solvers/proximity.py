@@ -8,6 +8,20 @@ from mkldist.optim.duality_gap import relative_gap
 from mkldist.solvers.base import STATIONARITY, Solution
 
 
+def exact_proximity_of(solutions: Sequence[Solution]) -> dict[str, float]:
+    """Return bound and gap of one or several solutions for the kernels that factors stand for.
+
+    They are ``exact_dual_objective`` and ``exact_gap`` of the sums; nothing where a solution has no
+    such bound.
+    """
+    bounds = [solution.exact_dual_objective for solution in solutions]
+    known = [bound for bound in bounds if bound is not None]
+    if len(known) < len(bounds):
+        return {}
+    objective, bound = float(sum(solution.objective for solution in solutions)), float(sum(known))
+    return {"exact_gap": relative_gap(objective, bound), "exact_dual_objective": bound}
+
+
 def proximity_of(solutions: Sequence[Solution]) -> dict[str, float]:
     """Return what is left to gain in one or several solutions, by its name.
 

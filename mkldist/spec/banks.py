@@ -43,6 +43,9 @@ from mkldist.spec.kinds import (
 PRECOMPUTED = "precomputed"
 """The function of entries that name the Gram matrices of a view."""
 
+FACTORS = "factors"
+"""The backend that keeps thin factors of kernels."""
+
 REFERENCE = re.compile(r"[\w.]+:[\w.]+")
 """How a function of the user is named."""
 
@@ -272,12 +275,24 @@ class BankSpec(Model):
         description='Precision of stored Gram matrices. `"auto"` stores float64, and float32 '
         "above 1 GiB where no method has a tolerance below 1e-5. Arithmetic is in float64.",
     )
-    backend: Literal["auto", "memory", "mmap", "stream", "recompute"] = Field(
+    backend: Literal["auto", "memory", "mmap", "stream", "recompute", "factors"] = Field(
         "auto",
         description="How workers read kernels: loaded into memory; mapped from a file in the "
         "node's cache; read from the store at every pass; or never stored and computed inside "
         'every pass. `"auto"` maps a bank that several tasks share; it loads any other if half '
-        "of a worker's memory holds it, and otherwise reads it at every pass.",
+        "of a worker's memory holds it, and otherwise reads it at every pass. "
+        '`"factors"`, for many points, has a thin factor of each kernel, for methods that can '
+        "solve on these; factors grow until the `exact_gap` to the kernels reaches `tol`.",
+    )
+    rank: Annotated[int, Field(ge=1)] | None = Field(
+        None,
+        description='Most columns of a factor, for `backend = "factors"`. By default the memory '
+        "is the only limit.",
+    )
+    tolerance: Annotated[float, Field(ge=0, lt=1)] | None = Field(
+        None,
+        description="Share of a kernel's trace with which its factor ends before 100 columns, "
+        "unless a solution asks for more; 0.001 by default.",
     )
 
     _series: str = PrivateAttr("")
@@ -291,16 +306,17 @@ class BankSpec(Model):
                     "or [[banks.kernels]] entries"
                 )
             raise ValueError("found family and kernels; expected one of them")
-        if self.backend == "recompute" and self.family == "precomputed":
+        if self.backend in ("recompute", FACTORS) and self.family == "precomputed":
             raise ValueError(
-                'found backend = "recompute" and family = "precomputed"; expected kernels of '
-                "features, which can be computed again"
+                f'found backend = "{self.backend}" and family = "precomputed"; expected kernels '
+                "of features, which can be computed again"
             )
-        if self.backend == "recompute" and self.dtype == "float32":
+        if self.backend in ("recompute", FACTORS) and self.dtype == "float32":
             raise ValueError(
-                'found backend = "recompute" and dtype = "float32"; expected float64, in which '
-                "kernels are computed: nothing is stored"
+                f'found backend = "{self.backend}" and dtype = "float32"; expected float64, in '
+                "which kernels are computed: none is stored"
             )
+        self._check_factors()
         given = [entry.function for entry in self.kernels] + [self.family]
         if self.n_kernels is not None and PRECOMPUTED in given:
             raise ValueError(
@@ -310,6 +326,20 @@ class BankSpec(Model):
         if "cosine" in self.normalisations[1:]:
             raise ValueError("found cosine after another normalisation; expected it first")
         return self
+
+    def _check_factors(self) -> None:
+        """Refuse the keys of factors without these, and factors of centred kernels."""
+        for key, value in (("rank", self.rank), ("tolerance", self.tolerance)):
+            if value is not None and self.backend != FACTORS:
+                raise ValueError(
+                    f'found {key} = {value:g} and backend = "{self.backend}"; expected '
+                    f'backend = "{FACTORS}", or no {key}'
+                )
+        if self.backend == FACTORS and "centre" in self.normalisations:
+            raise ValueError(
+                f'found backend = "{FACTORS}" and normalisation = "centre"; expected "trace", '
+                '"cosine", "variance" or "none"'
+            )
 
     @property
     def label(self) -> str:

@@ -13,6 +13,8 @@ from mkldist.durable import writing
 from mkldist.errors import UnreadableError
 from mkldist.gram.bank import Bank
 from mkldist.gram.build_time import BuildTime
+from mkldist.gram.factor_bank import FactorBank
+from mkldist.gram.factored_kernels import FactoredKernels
 from mkldist.gram.kept_rows import MemoryBudget
 from mkldist.gram.loading import DamagedBlocksError
 from mkldist.gram.view import BankView, make_views
@@ -28,6 +30,7 @@ from mkldist.worker.announcements import Announce
 from mkldist.worker.bank_inputs import BankInputs, BankRef, TrainingView, bank_inputs, laplacian
 from mkldist.worker.chains import chains_of
 from mkldist.worker.kept_states import STATES
+from mkldist.worker.on_factors import solved_in_turn
 from mkldist.worker.scoring import Scorer, failed_record
 from mkldist.worker.subproblems import (
     SolvedSubproblem,
@@ -82,6 +85,7 @@ def solve_runs(
     settings: BatchSettings,
     announce: Announce,
     build_time: Callable[[], BuildTime | None] = lambda: None,
+    factored: FactoredKernels | None = None,
 ) -> None:
     """Solve the runs that have no record yet, and record each as it ends.
 
@@ -101,6 +105,8 @@ def solve_runs(
         Called with the id of a run as ``"run"`` and its ``"state"`` when its record is durable.
     build_time : callable
         Returns the time that took the bank to build, None if it is unknown.
+    factored : FactoredKernels, optional
+        The kernels for whose factors the bank stands, if it does.
     """
     store = RecordStore(Path(settings.records))
     unrecorded = [run for run in runs if store.read(run.id) is None]
@@ -108,7 +114,7 @@ def solve_runs(
         return
     inputs = bank_inputs(ref)
     subproblems = {run.id: list(subproblems_of(inputs, run)) for run in unrecorded}
-    views = _views(bank, ref, inputs, subproblems.values(), settings)
+    views = _views(factored or bank, ref, inputs, subproblems.values(), settings)
     scorer = Scorer(
         ref,
         inputs,
@@ -119,12 +125,12 @@ def solve_runs(
         build_time,
     )
     bytes_of = _bytes_of_solvers(bank, views.values(), unrecorded, settings.memory_limit)
-    batch = _Batch(scorer, store, announce, subproblems, settings.memory_limit)
+    batch = _Batch(scorer, store, announce, subproblems, settings.memory_limit, factored)
     batch.drive(bank, bytes_of, isolated=settings.execution == "isolated")
 
 
 def _views(
-    bank: Bank,
+    bank: Bank | FactoredKernels,
     ref: BankRef,
     inputs: BankInputs,
     subproblems: Iterable[Iterable[Subproblem]],
@@ -136,9 +142,12 @@ def _views(
     )
     # The source of the bank has scaled its kernels to cosines already.
     normalisations = [name for name in ref.plan.spec.normalisations if name != "cosine"]
+    indices = [inputs.view_index(training_view) for training_view in training_views]
+    if isinstance(bank, FactoredKernels):
+        return dict(zip(training_views, bank.views(indices, normalisations), strict=True))
     views = make_views(
         bank,
-        [inputs.view_index(training_view) for training_view in training_views],
+        indices,
         normalisations,
         MemoryBudget(view_cache_bytes(settings.memory_limit)),
         inputs.presence,
@@ -153,7 +162,8 @@ def _bytes_of_solvers(
     n_points, found = max(view.n_points for view in views), dict.fromkeys((r.id for r in runs), 0)
     for run in runs:
         with suppress(Exception):  # parameters that no longer fit are that run's failure
-            memory = run_memory(run, n_points, bank.n_kernels)
+            factored = isinstance(bank, FactorBank)
+            memory = run_memory(run, n_points, bank.n_kernels, on_factors=factored)
             found[run.id] = memory.within(memory_limit)
     return found
 
@@ -174,6 +184,8 @@ class _Batch:
         The subproblems of every run by its id.
     memory_limit : int, optional
         Bytes that the batch may take.
+    factored : FactoredKernels, optional
+        The kernels for whose factors the bank stands, if it does.
     solved : dict of str to dict of Subproblem to SolvedSubproblem
         The solved subproblems of every run that is not recorded yet.
     kept : KeptArrays
@@ -185,6 +197,7 @@ class _Batch:
     announce: Announce
     subproblems: Mapping[str, list[Subproblem]]
     memory_limit: int | None = None
+    factored: FactoredKernels | None = None
     solved: dict[str, dict[Subproblem, SolvedSubproblem]] = field(init=False)
     kept: KeptArrays = field(init=False)
 
@@ -206,11 +219,37 @@ class _Batch:
         """
         chains = chains_of(self.subproblems.values())
         sizes = [max(bytes_of[one.run.id] for one in chain) for chain in chains]
+        if self.factored is not None:
+            for chain in chains:
+                self._solve_in_turn(self.factored, chain)
+            return
         groups = groups_at_once(sizes, self.memory_limit)
         if isolated:
             groups = [slice(i, i + 1) for i in range(len(chains))]
         for group in groups:
             self._drive_together(bank, chains[group])
+
+    def _solve_in_turn(self, factored: FactoredKernels, chain: Sequence[Subproblem]) -> None:
+        """Solve the subproblems of a chain on factors, each from the last solution.
+
+        Every chain begins with the first factors, whatever others have made of theirs, so that its
+        results do not depend on the chains beside it.
+        """
+        values: dict[str, Floats] = {}
+        factored = factored.copy()
+        start: object = None
+        for subproblem in chain:
+            job = self._next_job(iter([subproblem]), values, start)
+            if job is None:
+                continue
+            try:
+                solution, times = solved_in_turn(factored, subproblem.run, job)
+            except UnreadableError:
+                raise
+            except Exception as error:  # a failed run is a result: it is recorded, others go on
+                self._fail(subproblem, error)
+                continue
+            start = self._ended(subproblem, solution, times, values)
 
     def _drive_together(self, bank: Bank, chains: Sequence[tuple[Subproblem, ...]]) -> None:
         """Solve some chains together; the next solver of a chain takes the place of the last."""
@@ -228,15 +267,26 @@ class _Batch:
             if not isinstance(outcome, Solution):
                 self._fail(subproblem, outcome)
                 return self._next_job(chain_of[key], values)
-            # The state is for the next solver alone: kept with the solution, it would fill memory.
-            solution = replace(outcome, state=None)
-            if subproblem.run.is_followed and outcome.state is not None:
-                STATES.keep(key, outcome.state)
-            self._keep(subproblem, SolvedSubproblem(solution, times, values.pop(key, None)))
-            return self._next_job(chain_of[key], values, outcome.state)
+            state = self._ended(subproblem, outcome, times, values)
+            return self._next_job(chain_of[key], values, state)
 
         jobs = [self._next_job(rest, values) for rest in remaining]
         drive(bank, [job for job in jobs if job is not None], on_done)
+
+    def _ended(
+        self,
+        subproblem: Subproblem,
+        solution: Solution,
+        times: JobTimes,
+        values: dict[str, Floats],
+    ) -> object:
+        """Keep the solution of a subproblem; return its state, from which the next may start."""
+        if subproblem.run.is_followed and solution.state is not None:
+            STATES.keep(subproblem.key, solution.state)
+        # The state is for the next solver alone: kept with the solution, it would fill memory.
+        kept = replace(solution, state=None)
+        self._keep(subproblem, SolvedSubproblem(kept, times, values.pop(subproblem.key, None)))
+        return solution.state
 
     def _next_job(
         self, rest: Iterator[Subproblem], values: dict[str, Floats], start: object = None
@@ -268,12 +318,12 @@ class _Batch:
     def _job(self, subproblem: Subproblem, values: dict[str, Floats], start: object) -> Job:
         """Return the solver of a subproblem, not started."""
         run, scorer = subproblem.run, self.scorer
-        if run.after:
+        if run.after and self.factored is None:  # a state knows the factors that it was made on
             last_rung = STATES.take(subproblem.key_before)
             start = start if last_rung is None else last_rung
         method, ref, inputs = METHODS[run.method], scorer.ref, scorer.inputs
         view = scorer.views[subproblem.training_view]
-        memory = run_memory(run, view.n_points, ref.plan.n_kernels)
+        memory = run_memory(run, view.n_points, ref.plan.n_kernels, on_factors=ref.plan.is_factored)
         problem = Problem(
             y=labels_of(inputs, subproblem, scorer.scale(subproblem.training_view)),
             n_kernels=ref.plan.n_kernels,

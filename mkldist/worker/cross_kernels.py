@@ -84,9 +84,9 @@ class CrossKernels:
         values: Floats = largest * (self._combined @ predictor.coefficients) + predictor.bias
         return values
 
-    def _values(self, kernels: Ints) -> Iterator[Floats]:
-        """Yield the (t, n) values of each kernel."""
-        inputs, test_rows, training_rows = self.inputs, self.test_rows, self.training_rows
+    def _values(self, kernels: Ints, support: Ints | slice) -> Iterator[Floats]:
+        """Yield the (t, s) values of each kernel between the test points and some training rows."""
+        inputs, test_rows, training_rows = self.inputs, self.test_rows, self.training_rows[support]
         if inputs.kernels is not None:
             yield from inputs.kernels.cross_values(
                 inputs.dataset,

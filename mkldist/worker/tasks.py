@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import partial
-from typing import cast
+from typing import NamedTuple, cast
 
 from mkldist.blas_threads import single_threaded
 from mkldist.errors import UnreadableError
@@ -21,6 +21,7 @@ from mkldist.gram.bank import Bank
 from mkldist.gram.buffer import BankBuffer
 from mkldist.gram.build import BlockBuilder, BuildReceipt, build_blocks
 from mkldist.gram.build_time import BuildTime
+from mkldist.gram.factored_kernels import FactoredKernels
 from mkldist.gram.loading import DamagedBlocksError, block_buffer, fitted, read_block
 from mkldist.gram.open import Backend, open_bank
 from mkldist.gram.recomputed import RecomputedBank
@@ -33,6 +34,7 @@ from mkldist.processors import n_processors
 from mkldist.worker.announcements import Event, announcer
 from mkldist.worker.bank_inputs import BankRef, bank_inputs
 from mkldist.worker.batch import BatchSettings, solve_runs
+from mkldist.worker.on_factors import factors_of
 from mkldist.worker.warm_up import specimens, warm_up, warm_up_source
 
 _this_thread = threading.local()
@@ -164,14 +166,14 @@ def solve_batch(task: BatchTask) -> BatchReceipt:
                 begin(Stage.COMPILING)
                 _source(task.ref)  # the functions that compute kernels
             begin(Stage.BUILDING if task.builds else Stage.READING)
-            with _opened(task, limit) as (bank, builder):
+            with _opened(task, limit) as (bank, builder, factored):
                 begin(Stage.COMPILING)
                 warm_up(specimens(task.runs, task.ref.plan))
                 if builder is not None and settings.execution == "isolated":
                     builder.wait()  # no bank is built while the clock of a run goes
                 begin(Stage.SOLVING)
                 time_of = partial(_build_time, task.ref, builder)
-                solve_runs(bank, task.ref, task.runs, settings, on_event, time_of)
+                solve_runs(bank, task.ref, task.runs, settings, on_event, time_of, factored)
         except DamagedBlocksError as error:
             _unmark_damaged(task.ref.store(), error)
             return BatchReceipt(tuple(recorded), damaged=str(error))
@@ -216,27 +218,38 @@ def kernel_threads(task: BatchTask) -> int:
     return max(1, n_processors() // task.n_at_once)
 
 
+class _Opened(NamedTuple):
+    """A bank, its builder if it has one, and the kernels that it stands for if it is of factors."""
+
+    bank: Bank
+    builder: BlockBuilder | None = None
+    factored: FactoredKernels | None = None
+
+
 @contextmanager
-def _opened(task: BatchTask, limit: int | None) -> Iterator[tuple[Bank, BlockBuilder | None]]:
-    """Open the bank for a task that may take `limit` bytes; yield it, and its builder if any."""
+def _opened(task: BatchTask, limit: int | None) -> Iterator[_Opened]:
+    """Open the bank for a task that may take `limit` bytes."""
     with ExitStack() as stack:
-        bank, builder = _bank(task, limit, stack)
-        stack.callback(bank.close)
-        yield bank, builder
+        opened = _bank(task, limit, stack)
+        stack.callback(opened.bank.close)
+        yield opened
 
 
-def _bank(task: BatchTask, limit: int | None, stack: ExitStack) -> tuple[Bank, BlockBuilder | None]:
-    """Return the bank of a task and its builder, which the stack finishes after the bank."""
+def _bank(task: BatchTask, limit: int | None, stack: ExitStack) -> _Opened:
+    """Return the bank of a task, and its builder, which the stack finishes after the bank."""
     ref, backend = task.ref, _backend(task.ref.plan, limit)
     buffer = _buffer_of_thread() if task.settings.own_workers else BankBuffer()
     if backend != "memory":
         buffer.clear()  # this task needs the memory for other things
+    if ref.plan.is_factored:
+        factored = factors_of(ref.plan, _source(ref), limit, kernel_threads(task))
+        return _Opened(factored.factors, factored=factored)
     if not ref.plan.stored:
-        return RecomputedBank(_source(ref), row_cache_bytes(limit), kernel_threads(task)), None
+        return _Opened(RecomputedBank(_source(ref), row_cache_bytes(limit), kernel_threads(task)))
     store, builder = ref.store(), None
     if task.builds:
         builder = stack.enter_context(BlockBuilder(_source(ref), store))
-    return open_bank(store, backend, limit, builder=builder, buffer=buffer), builder
+    return _Opened(open_bank(store, backend, limit, builder=builder, buffer=buffer), builder)
 
 
 def _source(ref: BankRef) -> BankSource:

@@ -60,6 +60,11 @@ def test_a_stationarity_is_explained_where_a_row_has_one():
     assert not any(line.startswith("Largest gap:") for line in alone)
 
 
+def test_an_exact_gap_is_explained_where_a_row_has_one():
+    assert any(line.startswith("Exact gap:") for line in lines(row(exact_gap_max=1e-3)))
+    assert not any(line.startswith("Exact gap:") for line in lines(row()))
+
+
 def test_what_did_not_end_well_is_told():
     first = row(early=2, early_max_iter=2, waiting=1)
     second = row(early=2, early_max_iter=1, early_stalled=1)

@@ -30,7 +30,7 @@ ROWS = (
     | predicting.ROWS
     | starting.ROWS
 )
-SLOW = ("million", "larger-than-memory")
+SLOW = ("million", "larger-than-memory", *(row for row in many_points.ROWS if row != "many-points"))
 
 
 @click.command(epilog=f"Rows: {', '.join(ROWS)}.")

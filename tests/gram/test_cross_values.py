@@ -21,9 +21,9 @@ TRAIN, CROSS = ALL[:, :N, :N], ALL[:, N:, :N]
 def rows_of(asked):
     """Return a source of the cross kernels that notes what it is asked for."""
 
-    def values(kernels, points):
+    def values(kernels, points, support):
         asked.append((kernels.tolist(), points))
-        yield from CROSS[kernels][:, points]
+        yield from CROSS[kernels][:, points][..., support]
 
     return values
 
@@ -80,3 +80,22 @@ def test_sums_of_no_kernels_are_zero():
     assert not combined(source, none, np.zeros(0), (2, 3)).any()
     predictor = RawPredictor(none, np.zeros(0), np.zeros((0, 3)), 1.5)
     assert sum_of_expansions(source, predictor, (2, 3)).tolist() == [1.5, 1.5]
+
+
+def test_kernels_are_evaluated_where_their_own_coefficients_are_not_zero():
+    coefficients = np.zeros((4, N))
+    coefficients[0, [1, 5]] = coefficients[1, [1, 5]] = 2.0
+    coefficients[3] = np.arange(1, N + 1)
+    predictor = RawPredictor(
+        np.array([0, 1, 2, 4]), np.array([1.0, 2.0, 5.0, 0.5]), coefficients, 1.0
+    )
+    seen = []
+
+    def values(kernels, support):
+        seen.append((kernels.tolist(), np.arange(N)[support].tolist()))
+        yield from CROSS[kernels][..., support]
+
+    found = sum_of_expansions(values, predictor, (T, N))
+    assert seen == [([0, 1], [1, 5]), ([4], list(range(N)))]
+    expected = np.einsum("m,mti,mi->t", predictor.weights, CROSS[[0, 1, 2, 4]], coefficients) + 1
+    np.testing.assert_allclose(found, expected)

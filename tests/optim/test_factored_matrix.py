@@ -25,3 +25,6 @@ def test_products_diagonal_and_blocks_are_those_of_the_sum(kept):
     assert_allclose(K @ vectors[:, 0], full @ vectors[:, 0], atol=1e-12)
     assert_allclose(K.diagonal, np.diagonal(full), atol=1e-12)
     assert_allclose(K.block(points), full[np.ix_(points, points)], atol=1e-12)
+    part = K.on(points)
+    assert_allclose(part @ vectors[:7], full[np.ix_(points, points)] @ vectors[:7], atol=1e-12)
+    assert_allclose(part.diagonal, np.diagonal(full)[points], atol=1e-12)

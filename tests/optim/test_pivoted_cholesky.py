@@ -24,13 +24,14 @@ MATRICES = {
 }
 
 
-def factorised(K, rank, tolerance=0.0, seed=0):
+def factorised(K, rank, tolerance=0.0, seed=0, begun=None):
     return pivoted_cholesky(
         np.diagonal(K).copy(),
         lambda rows, columns: K[rows][:, columns],
         rank=rank,
         tolerance=tolerance,
         rng=np.random.default_rng(seed),
+        begun=begun,
     )
 
 
@@ -120,3 +121,33 @@ def test_memory_grows_with_the_rank_and_not_with_n_squared():
     tracemalloc.stop()
     assert peak < 2 * factor_bytes(n, rank) + 4 * factor_bytes(n, PROPOSALS)
     assert peak < 8 * n * n / 4
+
+
+@pytest.mark.parametrize("K", MATRICES.values(), ids=MATRICES.keys())
+def test_a_factor_goes_on_from_where_it_stands(K):
+    begun = factorised(K, 20)
+    longer = factorised(K, 150, seed=1, begun=begun)
+    assert_array_equal(longer.values[:, : begun.rank], begun.values)
+    assert_array_equal(longer.pivots[: begun.rank], begun.pivots)
+    assert len(set(longer.pivots.tolist())) == longer.rank
+    assert_allclose(longer.values @ longer.values.T, K, rtol=0, atol=1e-11 * np.abs(K).max())
+
+
+def test_a_factor_that_goes_on_evaluates_only_its_new_columns():
+    K, asked = MATRICES["narrow"], []
+    begun = factorised(K, 50)
+
+    def between(rows, columns):
+        if isinstance(columns, slice):
+            asked.append(len(rows))
+        return K[rows][:, columns]
+
+    rng = np.random.default_rng(1)
+    diagonal = np.diagonal(K).copy()
+    found = pivoted_cholesky(diagonal, between, rank=80, tolerance=0.0, rng=rng, begun=begun)
+    assert (found.rank, sum(asked)) == (80, 30)
+
+
+def test_a_factor_that_is_long_enough_stays_as_it_is():
+    begun = factorised(MATRICES["smooth"], 20)
+    assert_array_equal(factorised(MATRICES["smooth"], 10, begun=begun).values, begun.values)

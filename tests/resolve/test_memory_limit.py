@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from mkldist.errors import SpecError
@@ -22,10 +24,10 @@ def test_other_words_are_refused(text):
         parse_memory(text)
 
 
-def planned(memory, backend="stream"):
+def planned(memory, backend="stream", method="level"):
     banks = [{"family": "xu2008", "backend": backend}]
     words = {"banks": banks} | ({"memory": memory} if memory else {})
-    return plan_of({"a": dataset("a", 2000)}, {"level": grid("level")}, n_kernels=500, **words)
+    return plan_of({"a": dataset("a", 2000)}, {method: grid(method)}, n_kernels=500, **words)
 
 
 def test_a_limit_leaves_room_for_libraries_buffer_and_solver_of_every_thread():
@@ -43,6 +45,23 @@ def test_a_limit_leaves_room_for_libraries_buffer_and_solver_of_every_thread():
 def test_a_limit_leaves_room_for_a_bank_that_is_to_be_loaded():
     with pytest.raises(SpecError, match=r'a whole bank .* Raise it, or remove backend = "memory"'):
         check_memory(planned("1GiB", "memory"), 1)
+
+
+def test_factors_are_proposed_where_matrices_do_not_fit_and_the_methods_take_them():
+    with pytest.raises(SpecError, match='Set backend = "factors", which needs no matrix'):
+        check_memory(planned("380MiB"), 1)
+    with pytest.raises(SpecError, match="fewer points"):
+        check_memory(planned(None, method="simplemkl"), 1, available=2**28)
+    with pytest.raises(SpecError, match="Lower rank, or use fewer kernels"):
+        check_memory(planned("380MiB", "factors"), 1)
+
+
+def test_factors_need_memory_for_their_first_columns_and_no_matrix():
+    # 500 factors of 100 columns on 1000 points, and three blocks of all points.
+    least = 300 + (500 * 100 * 1000 + 3 * 1000**2 + 200 * 1000) * 8 / 2**20
+    check_memory(planned(f"{least + 1:.0f}MiB", "factors"), 1)
+    with pytest.raises(SpecError, match=f"at least {math.ceil(least)} MiB"):
+        check_memory(planned(f"{least - 1:.0f}MiB", "factors"), 1)
 
 
 def test_more_than_the_machine_has_is_refused():

@@ -80,6 +80,16 @@ def test_solutions_of_classes_are_summed_and_kept_side_by_side():
     np.testing.assert_array_equal(fields["of_classes"]["class_margin"], [np.nan, 2.0, np.nan])
 
 
+def test_bounds_for_kernels_that_factors_stand_for_are_kept_and_summed():
+    first = solution([1.0], 10.0, 9.9, exact_dual_objective=9.0)
+    second = solution([1.0], 30.0, 29.9, exact_dual_objective=29.0)
+    alone, both = solution_fields([first]), solution_fields([first, second])
+    assert alone["extra"] == {"exact_gap": 0.1, "exact_dual_objective": 9.0}
+    assert both["extra"] == {"exact_gap": 0.05, "exact_dual_objective": 38.0}
+    assert both["of_classes"]["class_exact_gap"] == pytest.approx([0.1, 1 / 30])
+    assert "exact_gap" not in solution_fields([solution([1.0], 10.0, 9.9)])["extra"]
+
+
 def test_traces_of_classes_are_filled_up_to_the_longest():
     long = {"gap": np.array([3.0, 2.0, 1.0]), "largest": np.ones((3, 2))}
     short = {"gap": np.array([5.0]), "largest": np.full((1, 2), 2.0)}

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -25,7 +25,7 @@ from pydantic import Field
 
 from mkldist.arrays import Floats, Ints
 from mkldist.counters import Counters
-from mkldist.gram.requests import Request
+from mkldist.gram.requests import Quadratic, Request
 from mkldist.machines.inner_svm import InnerSvm
 from mkldist.machines.svm import Bound, DualRounding, SvmSolution
 from mkldist.memory import ProblemSize, SolverMemory
@@ -139,6 +139,26 @@ class BundleState:
         """Yield the dual points, shrunk where they exceed the bound C of this problem."""
         for point in self.binding:
             yield point.times(min(1.0, point.largest_multiple(C)))
+
+
+def renewed(problem: Problem, state: BundleState) -> Generator[Request, Any, BundleState]:
+    """Ask for the q of the binding dual points anew, of kernels that have changed since.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem.
+    state : BundleState
+        State of a solution with the kernels as they were.
+    """
+    if not state.binding:
+        return state
+    signed = np.array([point.alpha for point in state.binding]) * problem.y
+    columns = np.moveaxis(signed, 1, 0).reshape(problem.n_points, -1)
+    forms = yield Quadratic(columns, state.kernels)
+    of_points = forms.reshape(len(state.kernels), len(state.binding), -1).sum(axis=2).T
+    binding = [p._replace(q=q) for p, q in zip(state.binding, of_points, strict=True)]
+    return replace(state, binding=binding)
 
 
 @dataclass(eq=False)

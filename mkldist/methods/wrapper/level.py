@@ -56,6 +56,7 @@ from mkldist.methods.wrapper.cut_bundle import (
     certify,
     deciding_gap,
     memory_of_cuts,
+    renewed,
     solve_machine,
 )
 from mkldist.methods.wrapper.exact_bound import exact_bound
@@ -210,7 +211,7 @@ METHOD = Method(
     loss="hinge",
     regularizer="1/2 (sum_m ||f_m||)^2",
     reference="Xu, Jin, King & Lyu 2008, Algorithm 2",
-    path=Path("C", rising=True),
+    path=Path("C", rising=True, renewed=renewed),
     joint_classes=True,
     weighs_points=True,
     memory=memory_of_cuts,

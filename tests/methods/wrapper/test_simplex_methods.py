@@ -193,3 +193,21 @@ def test_a_trace_tells_the_iterates_from_the_best_so_far(name, settings):
     np.testing.assert_allclose(np.minimum.accumulate(own), best, rtol=1e-12)
     assert (trace["iterate_gap"] >= (own - trace["dual_objective"]) / own - 1e-12).all()
     assert (own > best).any() == (name in ("level", "silp"))  # these two do not descend
+
+
+@pytest.mark.parametrize("classes", [1, 2])
+def test_a_state_is_renewed_on_kernels_that_have_changed(classes):
+    instance = instances.INSTANCES[0]()
+    y = instance.y if classes == 1 else np.column_stack([instance.y, np.roll(instance.y, 3)])
+    method = METHODS["level"]
+    state = solve("level", instance.grams, y, C=instance.C).state
+    grown = instance.grams + 0.5 * np.roll(instance.grams, 1, axis=0)
+    steps = method.path.renewed(plain_bank.problem(grown, y), state)
+    renewed = plain_bank.run(steps, grown)
+    assert len(renewed.binding) == len(state.binding) > 0
+    for point, before in zip(renewed.binding, state.binding, strict=True):
+        signed = (before.alpha * y).reshape(len(y), -1)
+        q = np.einsum("nk,mnl,lk->m", signed, grown[state.kernels], signed)
+        np.testing.assert_allclose(point.q, q)
+        np.testing.assert_array_equal(point.alpha, before.alpha)
+    np.testing.assert_array_equal(renewed.weights, state.weights)

@@ -1,0 +1,258 @@
+"""Kernels beside a bank of thin factors of them, which can be made longer where that is too little.
+
+The factors of all kernels begin with few columns.  What solvers find on them says which kernels
+need more: only the factors of these go on.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from mkldist.arrays import Floats, Ints
+from mkldist.blas_threads import single_threaded
+from mkldist.gram.bank import PassCounter
+from mkldist.gram.factor_bank import FactorBank, factorised
+from mkldist.gram.recomputed import RecomputedBank
+from mkldist.gram.requests import Quadratic, Request
+from mkldist.gram.selected_source import SelectedSource
+from mkldist.gram.sources import BankSource
+from mkldist.gram.view import BankView, answer_views, make_views
+from mkldist.optim.pivoted_cholesky import PivotedFactor, factor_bytes
+
+if TYPE_CHECKING:
+    from mkldist.spec.banks import BankSpec
+
+FIRST_RANK = 100  # columns of a factor before any solution asks for more
+TOLERANCE = 1e-3
+
+
+@dataclass(frozen=True)
+class FactorLimits:
+    """Limits of the factors of a bank.
+
+    Parameters
+    ----------
+    rank : int, optional
+        Most columns of a factor; by default as many as there are points.
+    tolerance : float
+        Share of a kernel's trace that its factor may lack before any solution asks for more.
+    n_bytes : int, optional
+        Most bytes of all factors; None without a limit.
+    """
+
+    rank: int | None = None
+    tolerance: float = TOLERANCE
+    n_bytes: int | None = None
+
+    def most(self, n_points: int) -> int:
+        """Return the most columns of a factor of n rows."""
+        return n_points if self.rank is None else min(self.rank, n_points)
+
+    def first(self, n_points: int) -> int:
+        """Return the most columns with which a factor of n rows begins."""
+        return min(FIRST_RANK, self.most(n_points))
+
+
+def limits_of(spec: BankSpec, n_bytes: int | None = None) -> FactorLimits:
+    """Return the limits of the factors of a bank, which may take some bytes."""
+    tolerance = TOLERANCE if spec.tolerance is None else spec.tolerance
+    return FactorLimits(spec.rank, tolerance, n_bytes)
+
+
+def least_bytes(n_kernels: int, n_points: int, limits: FactorLimits, threads: int) -> int:
+    """Return the most bytes that all factors take before any goes on, and those in the making."""
+    return (n_kernels + threads) * factor_bytes(n_points, limits.first(n_points))
+
+
+@dataclass(frozen=True, eq=False)
+class FactoredKernels:
+    """Kernels, and factors of them.
+
+    Parameters
+    ----------
+    source : BankSource
+        Source of the kernels' values.
+    scale : (M,) float64
+        Factor by which each kernel is normalised.
+    factors : FactorBank
+        The factors of the kernels as the source has them.
+    limits : FactorLimits
+        Limits of the factors.
+    seed : int
+        Seed of the pivots.
+    threads : int
+        Kernels that are factorised, or parts of a pass computed, at the same time.
+    counter : PassCounter
+        Work of passes over the kernels themselves.
+    """
+
+    source: BankSource
+    scale: Floats
+    factors: FactorBank
+    limits: FactorLimits
+    seed: int = 0
+    threads: int = 1
+    counter: PassCounter = field(default_factory=PassCounter)
+
+    @property
+    def view(self) -> BankView:
+        """The factors as solvers see them."""
+        return BankView(self.factors, None, self.scale, centred=False)
+
+    def views(
+        self, indices: Sequence[Ints | None], normalisations: Sequence[str]
+    ) -> list[BankView]:
+        """Return views of the factors, each kernel normalised as it would be itself.
+
+        Parameters
+        ----------
+        indices : sequence of (n,) intp or None
+            Points of each view; None for all points.
+        normalisations : sequence of str
+            Some of ``trace``, ``variance``.
+        """
+        bank = RecomputedBank(self.source, 0, self.threads)
+        exact = make_views(bank, indices, normalisations, None, self.source.presence)
+        return [BankView(self.factors, view.index, view.scale, centred=False) for view in exact]
+
+    def select(self, kernels: Ints) -> FactoredKernels:
+        """Return some of the kernels, whose factors are shared until they are made longer."""
+        return replace(
+            self,
+            source=SelectedSource(self.source, kernels),
+            scale=self.scale[kernels],
+            factors=self.factors.select(kernels),
+        )
+
+    def exactly(self, request: Request) -> Floats:
+        """Answer a request by the kernels themselves, computed in one pass at most.
+
+        Quadratic forms take their values between the points alone where vectors are not zero.
+        """
+        source = self.source
+        if isinstance(request, Quadratic):
+            used = np.flatnonzero(request.vectors.reshape(source.n_points, -1).any(axis=1))
+            if 0 < len(used) < source.n_points:
+                source = source.at(used)
+                request = replace(request, vectors=request.vectors[used])
+        bank = RecomputedBank(source, 0, self.threads)
+        [found] = answer_views([(BankView(bank, None, self.scale, centred=False), request)])
+        self.counter.bytes_computed += bank.counter.bytes_computed
+        self.counter.threads_cpu_seconds += bank.counter.threads_cpu_seconds
+        return found
+
+    def copy(self) -> FactoredKernels:
+        """Return the same kernels and factors, which grow by themselves."""
+        return replace(self, factors=FactorBank(self.factors.factors))
+
+    def lacking(self, kernels: Ints, vectors: Floats) -> Floats:
+        """Return ``v'(K_m - G_m G_m')v`` of some kernels by a pass over these, (S,) or (S, R).
+
+        Parameters
+        ----------
+        kernels : (S,) intp
+            The kernels.
+        vectors : (n,) or (n, R) float64
+            The vectors v.
+        """
+        part = self.select(kernels)
+        [found] = answer_views([(part.view, Quadratic(vectors))])
+        return part.exactly(Quadratic(vectors)) - found
+
+    def lengthen(self, ranks: Mapping[int, int]) -> list[int]:
+        """Make factors longer as far as the limits allow; return the kernels whose rank rose.
+
+        The bank keeps its place, so that views of it have the longer factors.  No solver may be at
+        work on it.
+
+        Parameters
+        ----------
+        ranks : mapping of int to int
+            Columns that the factors of some kernels are to have.
+        """
+        n, before = self.source.n_points, self.factors.factors
+        most = self.limits.most(n)
+        allowed = self._within_memory({m: min(rank, most) for m, rank in ranks.items()})
+        asked = {m: rank for m, rank in allowed.items() if rank > before[m].rank}
+        longer = [_Wanted(m, rank, 0.0, before[m]) for m, rank in asked.items()]
+        made = _made(self.source, longer, self.seed, self.threads)
+        for wanted, factor in zip(longer, made, strict=True):
+            self.factors.put(wanted.kernel, factor)
+        return [m for m in asked if self.factors.factors[m].rank > before[m].rank]
+
+    def limit_on(self, kernels: Iterable[int]) -> str:
+        """Return what keeps the factors of some kernels from more columns.
+
+        It is ``"rank"`` or ``"memory"``, or ``"rounding"`` where a factor is its kernel already.
+        """
+        ranks = {m: self.factors.factors[m].rank for m in kernels}
+        if min(ranks.values()) >= self.limits.most(self.source.n_points):
+            return "rank"
+        allowed = self._within_memory({m: rank + 1 for m, rank in ranks.items()})
+        return "memory" if all(allowed[m] <= rank for m, rank in ranks.items()) else "rounding"
+
+    def _within_memory(self, ranks: Mapping[int, int]) -> dict[int, int]:
+        """Return ranks that are lowered in equal shares where memory does not hold the columns."""
+        column, factors = factor_bytes(self.source.n_points, 1), self.factors.factors
+        more = {m: max(rank - factors[m].rank, 0) for m, rank in ranks.items()}
+        total = sum(more.values())
+        if self.limits.n_bytes is None or not total:
+            return dict(ranks)
+        # A factor is made in twice its memory, beside the one that it replaces.
+        making = 2 * self.threads
+        beside = making * max(factors[m].rank for m in ranks)
+        room = self.limits.n_bytes // column - self.factors.n_bytes // column - beside
+        share = min(1.0, max(room, 0) / (total + making * max(more.values())))
+        return {m: factors[m].rank + math.floor(share * columns) for m, columns in more.items()}
+
+
+def begin_factors(
+    source: BankSource, limits: FactorLimits, seed: int = 0, threads: int = 1
+) -> FactoredKernels:
+    """Factorise all kernels of a source as they are, to few columns each.
+
+    Parameters
+    ----------
+    source, limits, seed, threads
+        See :class:`FactoredKernels`.
+
+    Raises
+    ------
+    mkldist.errors.GramError
+        If a kernel has values that are not finite.
+    """
+    first = limits.first(source.n_points)
+    wanted = [_Wanted(m, first, limits.tolerance) for m in range(source.n_kernels)]
+    factors = FactorBank(list(_made(source, wanted, seed, threads)))
+    return FactoredKernels(source, np.ones(source.n_kernels), factors, limits, seed, threads)
+
+
+class _Wanted(NamedTuple):
+    """A factor to be made: kernel, most columns, share of the trace to leave, and its beginning."""
+
+    kernel: int
+    rank: int
+    tolerance: float
+    begun: PivotedFactor | None = None
+
+
+def _made(
+    source: BankSource, wanted: Sequence[_Wanted], seed: int, threads: int
+) -> Iterator[PivotedFactor]:
+    """Make factors in order, as many at the same time as there are threads."""
+
+    def work(one: _Wanted) -> PivotedFactor:
+        m, rank, tolerance, begun = one
+        return factorised(source, m, rank=rank, tolerance=tolerance, seed=seed, begun=begun)
+
+    with (
+        single_threaded(),
+        ThreadPoolExecutor(threads, thread_name_prefix="mkldist-factors") as pool,
+    ):
+        yield from pool.map(work, wanted)

@@ -1,0 +1,210 @@
+"""Solutions on thin factors of kernels, which grow until the solution holds for the kernels.
+
+Where the bounds of :mod:`.exact_certificate` are too far apart, some factors lack too much of their
+kernels: those of active kernels, whose norms then are too small, or those of others, which would be
+active.  These factors go on, and the method solves again, from the last solution if it can.
+
+A pass over the active kernels alone tells most of the time that they lack too much.  Only where
+they do not, a pass over all kernels is spent on the certificate.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from mkldist.arrays import Ints
+from mkldist.counters import Counters
+from mkldist.gram.factored_kernels import FactoredKernels
+from mkldist.gram.passes import driven
+from mkldist.gram.view import answer_views
+from mkldist.solvers.base import Method, Problem, Solution, StopReason
+from mkldist.solvers.clock import working_time
+from mkldist.solvers.exact_certificate import ExactForms, certified_exactly
+from mkldist.solvers.lockstep import NO_TIMES, Job, JobTimes, solve_timed
+from mkldist.solvers.solver_params import SolverParams
+
+SHARE = 0.5  # of the tolerance that the gap on the factors may take
+SLACK = 0.25  # of the tolerance: a kernel that lacks less of the largest form is not to blame
+FEW = 0.5  # share of active kernels up to which a pass over them alone pays
+POWER = 0.5  # of the ratio of what is lacking to what may be, by which ranks grow
+LEAST_GROWTH, MOST_GROWTH = 1.5, 4.0
+
+
+@dataclass(frozen=True, eq=False)
+class FactorSolution:
+    """A solution on factors, certified for the kernels.
+
+    Parameters
+    ----------
+    solution : Solution
+        The solution.  Its `extra` has the ``largest_rank`` of all factors.
+    limit : str
+        What ended the growth of factors before the exact gap reached the tolerance: ``"rank"``,
+        ``"memory"``, ``"rounding"`` or ``"time_limit"``; empty if nothing did.  The solution's
+        ``stop_reason`` is ``time_limit``, or ``stalled`` for the others.
+    times : JobTimes
+        Times of all rounds.  Passes over the kernels, and the growth of factors, count as passes.
+    """
+
+    solution: Solution
+    limit: str
+    times: JobTimes
+
+
+def solve_on_factors(
+    kernels: FactoredKernels, method: Method, problem: Problem, params: SolverParams
+) -> FactorSolution:
+    """Solve on factors of kernels, and make factors longer until the solution holds for these.
+
+    Parameters
+    ----------
+    kernels : FactoredKernels
+        The kernels, whose factors may become longer.
+    method : Method
+        A method with an :attr:`~mkldist.solvers.base.Method.exact_bound`.
+    problem : Problem
+        The problem.  Its clock also counts passes over the kernels and the growth of factors.
+    params : SolverParams
+        The method's parameters: `tol` is that of the exact gap, `time_limit` that of all.
+    """
+    growing = _Growing(kernels, method, problem, params)
+    while True:
+        solution = growing.solved()
+        if growing.grow(growing.needs_of_active(solution)):
+            continue
+        solution, forms = growing.certified(solution)
+        if not growing.grow(growing.needs_of_all(solution, forms)):
+            if growing.limit:
+                late = growing.limit == "time_limit"
+                stop = StopReason.TIME_LIMIT if late else StopReason.STALLED
+                solution = replace(solution, stop_reason=stop)
+            return FactorSolution(solution, growing.limit, growing.times)
+
+
+@dataclass(eq=False)
+class _Growing:
+    """Rounds of a solution on factors that grow in between.
+
+    Attributes
+    ----------
+    limit : str
+        What has kept factors from growing further; empty if nothing has.
+    times : JobTimes
+        Times so far.
+    """
+
+    kernels: FactoredKernels
+    method: Method
+    problem: Problem
+    params: SolverParams
+    limit: str = ""
+    times: JobTimes = NO_TIMES
+    _spent: Counters = field(default_factory=Counters)
+    _last: Solution | None = None
+
+    def __post_init__(self) -> None:
+        self._own = self.params.model_copy(update={"tol": SHARE * self.params.tol})
+
+    def solved(self) -> Solution:
+        """Solve on the factors as they are, from the last solution if there is one."""
+        problem = replace(self.problem, start=self._start())
+        job = Job("", self.kernels.view, problem, self.method.solve(problem, self._own))
+        solution, times = solve_timed(self.kernels.factors, job)
+        self.times = self.times + times
+        self._spent = self._spent + solution.counters
+        self._last = replace(solution, counters=self._spent)
+        return self._last
+
+    def needs_of_active(self, solution: Solution) -> dict[int, int]:
+        """Return the ranks that active kernels need, by what their norms in the objective lack."""
+        active = np.flatnonzero(solution.kernel_weights)
+        few = 0 < len(active) <= FEW * self.kernels.source.n_kernels
+        shared = solution.kernel_coefficients is None
+        if not (solution.converged and few and shared):
+            return {}
+        with self._charged():
+            lack = self.kernels.lacking(active, solution.coefficients).reshape(len(active), -1)
+        shares = 0.5 * solution.kernel_weights[active] * lack.sum(axis=1)
+        allowed = (1.0 - SHARE) * self.params.tol * abs(solution.objective)
+        total = float(shares.sum())
+        if total <= allowed:
+            return {}
+        return self._ranks(active[shares > 0.5 * allowed / len(active)], total / allowed)
+
+    def certified(self, solution: Solution) -> tuple[Solution, ExactForms]:
+        """Certify the solution for the kernels."""
+        bound = self.method.exact_bound
+        if bound is None:
+            raise ValueError(f"{self.method.name} has no exact bound")
+        with self._charged():
+            found, forms = certified_exactly(self.kernels, bound, self.problem, self._own, solution)
+        rank = max(factor.rank for factor in self.kernels.factors.factors)
+        return replace(found, extra={**found.extra, "largest_rank": float(rank)}), forms
+
+    def needs_of_all(self, solution: Solution, forms: ExactForms) -> dict[int, int]:
+        """Return the ranks that kernels need which are active, or would be if nothing lacked."""
+        tol = self.params.tol
+        if not solution.converged or solution.exact_gap <= tol:
+            return {}
+        largest = np.maximum(forms.found.max(axis=0), np.finfo(float).tiny)
+        lack = (forms.exact - forms.found) / largest
+        concerned = (solution.kernel_weights > 0.0)[:, None] | (forms.exact > largest)
+        blame = np.where(concerned, lack, 0.0).max(axis=1, initial=0.0)
+        kernels = np.flatnonzero(blame > min(SLACK * tol, float(blame.max(initial=0.0)) / 2))
+        return self._ranks(kernels, float(blame.max(initial=0.0)) / ((1.0 - SHARE) * tol))
+
+    def grow(self, ranks: dict[int, int]) -> bool:
+        """Make factors longer; return True if any is."""
+        self.limit = ""
+        if not ranks:
+            return False
+        if self.problem.clock.past(self.params.time_limit):
+            self.limit = "time_limit"
+            return False
+        with self._charged():
+            grown = self.kernels.lengthen(ranks)
+        if not grown:
+            self.limit = self.kernels.limit_on(ranks)
+        return bool(grown)
+
+    def _ranks(self, kernels: Ints, ratio: float) -> dict[int, int]:
+        """Return ranks of kernels that lack `ratio` times what they may."""
+        growth = min(max(ratio**POWER, LEAST_GROWTH), MOST_GROWTH)
+        factors = self.kernels.factors.factors
+        return {m: int(growth * max(factors[m].rank, 1)) + 1 for m in kernels.tolist()}
+
+    def _start(self) -> Any:
+        """Return the state from which to solve, for the factors as they are; None for a new start.
+
+        Factors may have grown since any state was made, that of another solution too.
+        """
+        state = self.problem.start if self._last is None else self._last.state
+        path = self.method.path
+        if state is None or path is None or path.renewed is None:
+            return None
+        steps = path.renewed(self.problem, state)
+        return driven(steps, lambda request: answer_views([(self.kernels.view, request)])[0])
+
+    @contextmanager
+    def _charged(self) -> Iterator[None]:
+        """Charge the solver with the time of a block, and with what it computes."""
+        begun, cpu, before = working_time(), time.thread_time(), self.kernels.counter.copy()
+        yield
+        seconds, spent = working_time() - begun, self.kernels.counter - before
+        self.problem.clock.charge(seconds)
+        self.times = self.times + JobTimes(
+            wall_seconds=seconds,
+            own_seconds=0.0,
+            cpu_seconds=0.0,
+            pass_seconds=seconds,
+            rounds=0,
+            bytes_read=0.0,
+            pass_cpu_seconds=time.thread_time() - cpu + spent.threads_cpu_seconds,
+            pass_bytes=spent.value_bytes,
+        )

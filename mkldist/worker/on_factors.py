@@ -1,0 +1,56 @@
+"""Subproblems of a batch on a bank of factors, which grow while they are solved in turn."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from mkldist.gram.factored_kernels import FactoredKernels, begin_factors, limits_of
+from mkldist.gram.sources import BankSource
+from mkldist.memory import bank_bytes
+from mkldist.methods.registry import METHODS
+from mkldist.planning.model import BankPlan, RunPlan
+from mkldist.solvers.base import Solution
+from mkldist.solvers.lockstep import Job, JobTimes, solve_timed
+from mkldist.solvers.on_factors import solve_on_factors
+
+
+def factors_of(
+    plan: BankPlan, source: BankSource, memory_limit: int | None, threads: int
+) -> FactoredKernels:
+    """Return the kernels of a bank beside factors of few columns.
+
+    Parameters
+    ----------
+    plan : BankPlan
+        The bank.
+    source : BankSource
+        Source of its values.
+    memory_limit : int or None
+        Bytes that the task may take, of which factors may take half.
+    threads : int
+        Kernels that are factorised at the same time.
+    """
+    limits = limits_of(plan.spec, max(bank_bytes(memory_limit), plan.n_bytes))
+    return begin_factors(source, limits, plan.seed, threads)
+
+
+def solved_in_turn(factored: FactoredKernels, run: RunPlan, job: Job) -> tuple[Solution, JobTimes]:
+    """Solve a subproblem, and let factors grow until the solution holds for the kernels.
+
+    A subproblem on some of the points, those without an inner fold, is scored on the other points
+    and not reported.  It is solved on the factors as they are.
+
+    Parameters
+    ----------
+    factored : FactoredKernels
+        The kernels and their factors.
+    run : RunPlan
+        The run.
+    job : Job
+        The subproblem's solver, not started.
+    """
+    if job.view.index is not None:
+        return solve_timed(job.view.bank, job)
+    method, kernels = METHODS[run.method], replace(factored, scale=job.view.scale)
+    found = solve_on_factors(kernels, method, job.problem, method.params(**run.params))
+    return found.solution, found.times

@@ -1,0 +1,158 @@
+"""Factors that go on where asked, within limits of rank and memory, beside their kernels."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
+from sklearn.metrics.pairwise import rbf_kernel
+
+from mkldist.gram import factored_kernels
+from mkldist.gram.factored_kernels import FactorLimits, begin_factors, least_bytes
+from mkldist.gram.passes import answer
+from mkldist.gram.plain_source import PlainSource
+from mkldist.gram.requests import Combine, Quadratic
+from mkldist.gram.selected_source import SelectedSource
+from mkldist.gram.sources import ArraySource, FeatureSource, JoinedSource
+from mkldist.kernels.families import kernel_list
+from mkldist.optim.pivoted_cholesky import factor_bytes
+from mkldist.spec.banks import BankSpec
+
+POINTS = np.random.default_rng(0).normal(size=(120, 3))
+GRAMS = np.array([rbf_kernel(POINTS, gamma=gamma) for gamma in (0.05, 0.5, 5.0, 50.0)])
+SCALE = np.array([1.0, 2.0, 0.5, 3.0])
+VECTORS = np.random.default_rng(1).normal(size=(120, 2))
+
+
+@pytest.fixture
+def few(monkeypatch):
+    monkeypatch.setattr(factored_kernels, "FIRST_RANK", 10)
+
+
+def begun(threads=1, **limits):
+    kernels = begin_factors(ArraySource(GRAMS), FactorLimits(**limits), threads=threads)
+    return replace(kernels, scale=SCALE)
+
+
+def ranks(kernels):
+    return [factor.rank for factor in kernels.factors.factors]
+
+
+def test_factors_begin_with_few_columns_and_go_on_where_asked(few):
+    kernels = begun(threads=2)
+    first = kernels.factors.factors
+    assert ranks(kernels) == [10] * 4
+    assert kernels.lengthen({1: 40, 3: 60, 2: 5}) == [1, 3]
+    assert ranks(kernels) == [10, 40, 10, 60]
+    assert kernels.factors.factors[0] is first[0]
+    assert_array_equal(kernels.factors.factors[3].values[:, :10], first[3].values)
+
+
+def test_answers_are_those_of_the_longer_factors(few):
+    kernels = begun()
+    view = kernels.view
+    kernels.lengthen(dict.fromkeys(range(4), 120))
+    [forms] = answer(kernels.factors, [Quadratic(VECTORS)])
+    exact = np.einsum("nr,mnk,kr->mr", VECTORS, GRAMS, VECTORS)
+    assert_allclose(forms, exact)
+    [matrix] = answer(view.bank, [Combine(np.ones(4), thin=True)])
+    assert_allclose(matrix.diagonal, 4.0)
+
+
+def test_what_factors_lack_is_that_of_the_kernels(few):
+    kernels = begun()
+    index = np.array([3, 1])
+    factors = [kernels.factors.factors[m].values for m in index]
+    left = np.array([GRAMS[m] - G @ G.T for m, G in zip(index, factors, strict=True)])
+    expected = SCALE[index, None] * np.einsum("nr,snk,kr->sr", VECTORS, left, VECTORS)
+    assert_allclose(kernels.lacking(index, VECTORS), expected, rtol=1e-9)
+    exact = SCALE[:, None] * np.einsum("nr,mnk,kr->mr", VECTORS, GRAMS, VECTORS)
+    assert_allclose(kernels.exactly(Quadratic(VECTORS)), exact, rtol=1e-12)
+
+
+def test_exact_forms_take_values_between_the_points_of_the_vectors_alone(few, monkeypatch):
+    seen, at = [], ArraySource.at
+
+    def spy(self, points):
+        seen.append(points.tolist())
+        return at(self, points)
+
+    monkeypatch.setattr(ArraySource, "at", spy)
+    kernels, vectors = begun(), np.zeros((120, 2))
+    vectors[7], vectors[[3, 99], 1] = 1.0, -2.0
+    exact = SCALE[:, None] * np.einsum("nr,mnk,kr->mr", vectors, GRAMS, vectors)
+    assert_allclose(kernels.exactly(Quadratic(vectors)), exact, rtol=1e-12)
+    assert seen == [[3, 7, 99]]
+    assert not kernels.exactly(Quadratic(np.zeros(120))).any()
+
+
+def test_sources_have_the_same_kernels_on_some_of_their_points():
+    points = POINTS[:60].copy()
+    points[:5, 1] = np.nan
+    spec = BankSpec.model_validate(
+        {"kernels": [{"function": "gaussian", "widths": [1, 2], "features": ["all", "each"]}]}
+    )
+    kernels = kernel_list(spec, 3, ["a", "b", "c"], {}, 0)
+    whole = FeatureSource(points, kernels)
+    some = np.array([50, 2, 7, 30])
+    sources = [
+        whole,
+        PlainSource(csr_array(POINTS[:60]), kernels),
+        ArraySource(GRAMS, rows=np.arange(60)[::-1], presence=whole.presence),
+        JoinedSource((whole, ArraySource(GRAMS[:, :60, :60]))),
+        SelectedSource(whole, np.array([5, 1])),
+    ]
+    for source in sources:
+        part, every = source.at(some), np.arange(4)
+        assert (part.n_points, part.n_kernels) == (4, source.n_kernels)
+        for m in range(source.n_kernels):
+            assert_allclose(
+                part.between(m, every, every), source.between(m, some, some), rtol=1e-12
+            )
+        diagonals = source.diagonals(slice(0, source.n_kernels))
+        assert_allclose(part.diagonals(slice(0, source.n_kernels)), diagonals[:, some])
+
+
+def test_some_kernels_go_on_by_themselves(few):
+    kernels = begun()
+    part = kernels.select(np.array([2, 0]))
+    assert part.lengthen({0: 30}) == [0]
+    assert ranks(part) == [30, 10]
+    assert ranks(kernels) == [10] * 4
+    longer = part.factors.factors[0].values
+    assert np.linalg.eigvalsh(GRAMS[2] - longer @ longer.T)[0] >= -1e-12
+
+
+@pytest.mark.parametrize("asked", [{3: 40}, {2: 40, 3: 40}])
+def test_no_factor_grows_beyond_the_rank(few, asked):
+    kernels = begun(rank=20)
+    assert kernels.lengthen(asked) == list(asked)
+    assert all(ranks(kernels)[m] == 20 for m in asked)
+    assert kernels.lengthen(asked) == []
+    assert kernels.limit_on(asked) == "rank"
+
+
+def test_factors_keep_to_their_memory_while_they_are_made(few):
+    column = factor_bytes(120, 1)
+    kernels = begun(n_bytes=150 * column)
+    grown = [kernels.lengthen({2: 60, 3: 60}) for _ in range(4)]
+    assert grown[0] == [2, 3]
+    assert grown[-1] == []
+    assert kernels.factors.n_bytes + 2 * column * max(ranks(kernels)) <= 150 * column
+    assert kernels.limit_on([2, 3]) == "memory"
+
+
+def test_a_factor_that_is_its_kernel_cannot_grow(few):
+    source = ArraySource(np.array([np.outer(POINTS[:, 0], POINTS[:, 0])]))
+    kernels = begin_factors(source, FactorLimits(tolerance=0.0))
+    assert ranks(kernels) == [1]
+    assert kernels.lengthen({0: 50}) == []
+    assert kernels.limit_on([0]) == "rounding"
+
+
+def test_the_least_memory_is_that_of_the_first_columns():
+    assert least_bytes(10, 1000, FactorLimits(), 2) == 12 * 100 * 1000 * 8
+    assert least_bytes(10, 1000, FactorLimits(rank=7), 2) == 12 * 7 * 1000 * 8

@@ -1,0 +1,73 @@
+"""Methods and splits that banks of factors refuse."""
+
+from __future__ import annotations
+
+import tomllib
+
+import pytest
+
+from mkldist.errors import SpecError
+from mkldist.memory import ProblemSize
+from mkldist.methods.registry import METHODS
+from mkldist.resolve.factor_check import most_points
+from mkldist.resolve.resolved import resolve
+from mkldist.spec.model import SweepSpec
+
+TEXT = """
+name = "factors"
+memory = "2GiB"
+[[datasets]]
+name = "two_moons"
+options = {{ n = 60 }}
+{splits}
+[[banks]]
+name = "thin"
+backend = "factors"
+[[banks.kernels]]
+function = "gaussian"
+widths = [0.5, 2.0]
+[[banks]]
+name = "whole"
+[[banks.kernels]]
+function = "gaussian"
+widths = [0.5, 2.0]
+{methods}
+"""
+SEMI = '[splits]\nkind = "semi-supervised"\nlabelled_per_class = 6\nrepeats = 1'
+
+
+def resolved(tmp_path, methods, splits=""):
+    text = TEXT.format(methods=methods, splits=splits)
+    return resolve(SweepSpec.model_validate(tomllib.loads(text)), (), tmp_path)
+
+
+def test_methods_that_need_matrices_are_refused_with_the_points_that_fit(tmp_path):
+    with pytest.raises(SpecError) as raised:
+        resolved(tmp_path, '[[methods]]\nname = "level"\n[[methods]]\nname = "hessianmkl"')
+    method = METHODS["hessianmkl"]
+    most = most_points(method, method.params(), 2, 2 * 2**30)
+    said = str(raised.value)
+    assert said.startswith("methods.hessianmkl: found hessianmkl on bank 'thin' of factors")
+    assert f"2.0 GiB of memory hold up to {most:,} points" in said
+    assert "level" in said
+    assert "uniform" in said
+
+
+def test_such_methods_run_on_the_other_banks(tmp_path):
+    both = '[[methods]]\nname = "level"\n[[methods]]\nname = "hessianmkl"\nbanks = ["whole"]'
+    assert resolved(tmp_path, both).grids.keys() == {"level", "hessianmkl"}
+
+
+def test_unlabelled_rows_are_refused(tmp_path):
+    with pytest.raises(SpecError, match="'two_moons', which has unlabelled rows"):
+        resolved(tmp_path, '[[methods]]\nname = "level"', SEMI)
+
+
+@pytest.mark.parametrize("name", ["level", "spicymkl"])
+def test_the_most_points_are_those_that_memory_holds(name):
+    method = METHODS[name]
+    most = most_points(method, method.params(), 10, 2**30)
+    needed = [method.memory(ProblemSize(n, 10, n), method.params()).needed
+              for n in (most, most + 1)]  # fmt: skip
+    assert needed[0] <= 2**30 < needed[1]
+    assert most_points(method, method.params(), 10, 1) == 0

@@ -1,0 +1,145 @@
+"""Solutions on factors that grow until they hold for the kernels, against a conic solver."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.metrics.pairwise import rbf_kernel
+
+from mkldist.gram import factored_kernels
+from mkldist.gram.factored_kernels import FactoredKernels, FactorLimits, begin_factors
+from mkldist.gram.sources import ArraySource
+from mkldist.methods.registry import METHODS
+from mkldist.optim.pivoted_cholesky import factor_bytes
+from mkldist.solvers import on_factors
+from mkldist.solvers.base import Problem
+from mkldist.solvers.on_factors import solve_on_factors
+from tests.methods.test_random_instances import HARD_FOR_CONES, conic_optimum, instance
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(150, 3))
+Y = np.where(X[:, 0] * X[:, 1] + 0.2 * RNG.normal(size=150) > 0, 1.0, -1.0)
+GRAMS = np.array([rbf_kernel(X, gamma=g) for g in (0.02, 0.2, 2.0, 20.0)]
+                 + [rbf_kernel(X[:, [i]], gamma=1.0) for i in range(3)])  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def few(monkeypatch):
+    monkeypatch.setattr(factored_kernels, "FIRST_RANK", 5)
+
+
+def kernels_of(grams, **limits):
+    return begin_factors(ArraySource(grams), FactorLimits(**limits))
+
+
+def solved(kernels, name="level", y=Y, **params):
+    method = METHODS[name]
+    problem = Problem(y, kernels.source.n_kernels)
+    found = solve_on_factors(kernels, method, problem, method.params(**params))
+    assert found.times.wall_seconds >= found.times.pass_seconds > 0.0
+    return found.solution, found.limit
+
+
+def ranks(kernels):
+    return np.array([factor.rank for factor in kernels.factors.factors])
+
+
+@pytest.mark.parametrize("seed", sorted(set(range(12)) - HARD_FOR_CONES))
+def test_factors_grow_until_the_optimum_is_that_of_the_kernels(seed):
+    grams, y, rng = instance(seed)
+    C, tol = 10.0 ** rng.uniform(-2, 2), 10.0 ** rng.choice([-2.0, -3.0])
+    solution, limit = solved(kernels_of(grams), y=y, C=C, tol=tol)
+    optimum = conic_optimum(grams, y, C)
+    assert not limit
+    assert solution.exact_gap <= tol
+    assert solution.exact_dual_objective <= optimum * (1 + 1e-6)
+    assert optimum * (1 - 1e-6) <= solution.objective <= optimum * (1 + 1.01 * tol)
+
+
+@pytest.mark.parametrize("C", [0.3, 30.0])
+def test_only_kernels_that_matter_get_long_factors(C):
+    kernels = kernels_of(GRAMS)
+    solution, limit = solved(kernels, C=C, tol=1e-3)
+    found = ranks(kernels)
+    assert not limit
+    assert solution.exact_gap <= 1e-3
+    assert solution.gap <= 0.5e-3
+    assert solution.extra["largest_rank"] == found.max() > 5
+    assert (found == 5).any()
+    assert abs(solution.objective / conic_optimum(GRAMS, Y, C) - 1.0) <= 1.01e-3
+
+
+def test_passes_over_all_kernels_are_spent_on_certificates_alone(monkeypatch):
+    seen, exactly = [], FactoredKernels.exactly
+
+    def spy(self, request):
+        seen.append((type(request).__name__, self.source.n_kernels))
+        return exactly(self, request)
+
+    monkeypatch.setattr(FactoredKernels, "exactly", spy)
+    monkeypatch.setattr(on_factors, "FEW", 1.0)  # of so few kernels most are active at first
+    solution, _ = solved(kernels_of(GRAMS), C=30.0, tol=1e-3)
+    active = np.count_nonzero(solution.kernel_weights)
+    of_all = [kind for kind, n in seen if n == len(GRAMS)]
+    assert of_all.count("Quadratic") <= 2
+    assert active < len(GRAMS)
+    assert len(seen) > 2 * of_all.count("Quadratic")  # the others were over active kernels
+
+
+def test_the_machine_on_equal_weights_holds_too():
+    solution, limit = solved(kernels_of(GRAMS), "uniform", C=30.0, tol=1e-3)
+    optimum = conic_optimum(GRAMS.mean(axis=0)[None], Y, 30.0)
+    assert not limit
+    assert solution.exact_gap <= 1e-3
+    assert abs(solution.objective / optimum - 1.0) <= 1.01e-3
+
+
+def test_classes_that_share_weights_hold_together():
+    y = np.column_stack([Y, np.where(X[:, 2] > 0, 1.0, -1.0)])
+    solution, limit = solved(kernels_of(GRAMS), y=y, C=3.0, tol=1e-3)
+    exact, _ = solved(kernels_of(GRAMS), y=y, C=3.0, tol=1e-5)
+    assert not limit
+    assert solution.exact_gap <= 1e-3
+    assert exact.exact_dual_objective <= solution.objective
+    assert solution.exact_dual_objective <= exact.objective
+
+
+def test_duplicates_and_kernels_of_low_rank_need_no_more_columns_than_they_have():
+    repeated = X[np.arange(150) // 5]
+    grams = np.array([rbf_kernel(repeated, gamma=0.5), X @ X.T, np.ones((150, 150))])
+    kernels = kernels_of(grams)
+    solution, limit = solved(kernels, C=1.0, tol=1e-4)
+    assert not limit
+    assert (ranks(kernels) <= [30, 3, 1]).all()
+    assert solution.exact_gap <= 1e-4
+
+
+@pytest.mark.parametrize(
+    ("limits", "params", "said"),
+    [
+        ({"rank": 8}, {}, "rank"),
+        ({"n_bytes": 70 * factor_bytes(150, 1)}, {}, "memory"),
+        ({}, {"time_limit": 1e-9}, "time_limit"),
+    ],
+)
+def test_the_limit_that_ends_the_growth_is_said(limits, params, said):
+    solution, limit = solved(kernels_of(GRAMS, **limits), C=30.0, tol=1e-3, **params)
+    assert said in (limit, solution.stop_reason)
+    assert solution.exact_gap > 1e-3
+    optimum = conic_optimum(GRAMS, Y, 30.0)
+    assert solution.exact_dual_objective <= optimum <= solution.objective * (1 + 1e-6)
+
+
+def test_a_solver_that_stops_early_is_certified_as_it_is():
+    kernels = kernels_of(GRAMS)
+    solution, limit = solved(kernels, C=30.0, tol=1e-6, max_iter=1)
+    assert (limit, str(solution.stop_reason)) == ("", "max_iter")
+    assert (ranks(kernels) == 5).all()
+    optimum = conic_optimum(GRAMS, Y, 30.0)
+    assert solution.exact_dual_objective <= optimum <= solution.objective * (1 + 1e-6)
+
+
+def test_work_of_all_rounds_is_counted():
+    solution, _ = solved(kernels_of(GRAMS), C=30.0, tol=1e-3)
+    alone, _ = solved(kernels_of(GRAMS, tolerance=0.0, rank=5), C=30.0, tol=1e-3)
+    assert solution.counters.svm_solves > alone.counters.svm_solves

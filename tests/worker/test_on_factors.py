@@ -1,0 +1,168 @@
+"""Batches on a bank of factors: certificates, inner folds, classes, growth and failures."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mkldist.gram import factored_kernels
+from mkldist.results.records import RecordStore, RunRecord
+from mkldist.results.state import RunState
+from mkldist.worker import on_factors
+from mkldist.worker.tasks import BatchTask, solve_batch
+from tests.run.sweeps import (
+    end,
+    record_times,
+    run_process,
+    solutions,
+    start_process,
+    sweep_text,
+    wait_until,
+)
+from tests.worker.test_tasks import task_of
+
+TEXT = """
+name = "factors"
+tol = 1e-3
+{more}
+[[datasets]]
+{data}
+[preprocessing]
+fit = "{fit}"
+[splits]
+repeats = 1
+[[banks]]
+backend = "{backend}"
+[[banks.kernels]]
+function = "gaussian"
+widths = [0.1, 0.5, 2.0]
+features = ["all", "each"]
+[outputs]
+predictions = true
+[[methods]]
+name = "level"
+C = [10.0, 100.0]
+[[methods]]
+name = "uniform"
+C = 10.0
+"""
+MOONS = 'name = "two_moons"\noptions = { n = 120, noise = 0.3 }'
+
+
+@pytest.fixture(autouse=True)
+def few(monkeypatch, tmp_path):
+    monkeypatch.setattr(factored_kernels, "FIRST_RANK", 5)
+    monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path / "cache"))
+
+
+def task(folder: Path, backend: str = "factors", **changes: str) -> BatchTask:
+    settings = {"more": "", "data": MOONS, "fit": "train"} | changes
+    return task_of(TEXT.format(backend=backend, **settings), folder)
+
+
+def records(wanted: BatchTask) -> dict[str, RunRecord]:
+    """Do a batch; return its records by method and C."""
+    solve_batch(replace(wanted, settings=replace(wanted.settings, predictions=True)))
+    store = RecordStore(Path(wanted.settings.records))
+    return {f"{run.method} {run.params['C']:g}": store.read(run.id) for run in wanted.runs}
+
+
+@pytest.mark.parametrize("fit", ["train", "all"])
+def test_runs_on_factors_are_those_on_the_kernels(tmp_path, fit):
+    on_factors = records(task(tmp_path / "factors", fit=fit))
+    exact = records(task(tmp_path / "memory", "memory", fit=fit))
+    assert list(on_factors) == ["level 10", "level 100", "uniform 10"]
+    for name, record in on_factors.items():
+        assert record.state is RunState.COMPLETE
+        assert record.stop_reason == "converged"
+        assert record.gap <= record.extra["exact_gap"] <= 1e-3
+        assert record.extra["largest_rank"] > 5
+        assert record.extra["exact_dual_objective"] <= exact[name].objective
+        assert record.objective >= exact[name].dual_objective
+        values, expected = record.decision_values, exact[name].decision_values
+        assert np.abs(values - expected).max() <= 0.1 * np.abs(expected).max()
+        assert record.counters["pass_bytes"] > 0
+        assert "exact_gap" not in exact[name].extra
+
+
+def test_inner_folds_are_solved_on_factors_and_scored_on_the_bank(tmp_path):
+    more = "[selection]\nfolds = 3\n"
+    found = records(task(tmp_path / "factors", more=more))
+    exact = records(task(tmp_path / "memory", "memory", more=more))
+    for name, record in found.items():
+        assert record.extra["exact_gap"] <= 1e-3
+        error = exact[name].scores["validation_error"]
+        assert record.scores["validation_error"] == pytest.approx(error, abs=0.05)
+
+
+def test_each_class_is_certified_and_all_together(tmp_path):
+    found = records(task(tmp_path, data='name = "wine"'))
+    for record in found.values():
+        assert record.of_classes["class_exact_gap"].shape == (3,)
+        assert (record.of_classes["class_exact_gap"] <= 1e-3).all()
+        assert record.extra["exact_gap"] <= 1e-3
+        assert record.objective >= record.extra["exact_dual_objective"]
+
+
+def test_factors_that_may_not_grow_leave_a_run_that_did_not_converge(tmp_path):
+    wanted = task(tmp_path)
+    spec = wanted.ref.plan.spec.model_copy(update={"rank": 6})
+    plan = replace(wanted.ref.plan, spec=spec)
+    found = records(replace(wanted, ref=replace(wanted.ref, plan=plan)))
+    for record in found.values():
+        assert record.state is RunState.COMPLETE
+        assert record.stop_reason == "stalled"
+        assert record.extra["exact_gap"] > 1e-3
+        assert record.extra["largest_rank"] <= 6
+
+
+def test_a_run_that_fails_leaves_the_others(tmp_path, monkeypatch):
+    solve, seen = on_factors.solve_on_factors, []
+
+    def failing(kernels, method, problem, params):
+        seen.append(method.name)
+        if len(seen) == 1:
+            raise ArithmeticError("no digits left")
+        return solve(kernels, method, problem, params)
+
+    monkeypatch.setattr(on_factors, "solve_on_factors", failing)
+    found = records(task(tmp_path))
+    states = [record.state for record in found.values()]
+    assert states == [RunState.FAILED, RunState.COMPLETE, RunState.COMPLETE]
+    assert "no digits left" in found["level 10"].error
+
+
+def test_a_run_does_not_depend_on_those_beside_it(tmp_path):
+    together = records(task(tmp_path / "together"))
+    wanted = task(tmp_path / "alone")
+    [alone] = records(replace(wanted, runs=wanted.runs[1:2])).values()
+    assert alone.objective == together["level 100"].objective
+    assert alone.extra == together["level 100"].extra
+    assert (alone.decision_values == together["level 100"].decision_values).all()
+
+
+SLOWLY = """\
+import pathlib, time, mkldist.gram.factored_kernels as f; made = f.factorised; \
+said = pathlib.Path({file!r}); f.factorised = lambda *given, **more: \
+(said.open("a").write("x"), time.sleep(0.3), made(*given, **more))[-1]; """
+
+
+@pytest.mark.slow
+def test_a_sweep_killed_while_it_makes_factors_ends_as_if_it_had_not_been(tmp_path):
+    text = sweep_text({"level": [1.0, 10.0], "uniform": [1.0, 10.0]}, backend="factors")
+    code, said = run_process(text, tmp_path / "whole")
+    assert code == 0, said
+    output, begun = tmp_path / "killed", tmp_path / "begun"
+    with start_process(text, output, "--workers", "1", setup=SLOWLY.format(file=str(begun))) as one:
+        try:
+            wait_until(lambda: begun.is_file() and len(begun.read_text()) > 3, "factors", one)
+        finally:
+            end(one)
+    assert not record_times(output)
+    code, said = run_process(text, output)
+    assert code == 0, said
+    assert solutions(output) == solutions(tmp_path / "whole")
+    assert len(solutions(output)) == 8
