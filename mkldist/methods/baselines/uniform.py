@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from mkldist.counters import Counters
-from mkldist.gram.requests import Combine, Diagonal, Quadratic, Request
+from mkldist.gram.requests import Combine, Request
 from mkldist.machines.inner_svm import train
-from mkldist.optim.form_rounding import EPS, form_rounding
+from mkldist.optim.form_rounding import EPS
 from mkldist.solvers.base import Method, Problem, Solution, Steps
+from mkldist.solvers.exact_forms import best_multiple, largest_forms
 from mkldist.solvers.solver_params import HingeParams
 from mkldist.solvers.svm_solution import fixed_weights_solution
 
@@ -71,17 +72,14 @@ def exact_bound(
     Returns
     -------
     float
-        ``max_t { t h - t^2/2 q }`` with ``h = 1'alpha`` and q the form of the mean kernel.
+        A lower bound of the optimum with the kernels that answer.
     """
     alpha = solution.dual_variables.reshape(problem.n_points, -1)
     signed = alpha * problem.y.reshape(alpha.shape)
-    forms = yield Quadratic(signed)
-    energies = yield Diagonal(signed**2)
-    q = float((forms + form_rounding(forms, energies, problem.n_points)).mean(axis=0).sum())
+    forms = yield from largest_forms(signed)
     unbalanced = float(np.abs(signed.sum(axis=0) * solution.bias).sum())
-    h = (1.0 - EPS) * float(alpha.sum()) - unbalanced
-    t = h / q if q > h else 1.0
-    return t * h - 0.5 * t**2 * q
+    height = (1.0 - EPS) * float(alpha.sum()) - unbalanced
+    return best_multiple(height, float(forms.mean(axis=0).sum()))
 
 
 METHOD = Method(
