@@ -51,6 +51,15 @@ class FactoredMatrix:
             total += factor @ (weight * (factor.T @ vectors))
         return total
 
+    def on(self, points: Ints) -> FactoredMatrix:
+        """Return the operator on some points, in rows of the factors of its own."""
+        return replace(
+            self,
+            factors=[factor[points] for factor in self.factors],
+            diagonals=self.diagonals[:, points],
+            n_points=len(points),
+        )
+
     def block(self, points: Ints) -> Floats:
         """Return the rows and columns of K of some points, (q, q)."""
         total = self.ridge * np.eye(len(points))

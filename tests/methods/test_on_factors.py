@@ -25,7 +25,9 @@ from tests.methods.references import Case, all_cases
 from tests.methods.references.recorded import optimum, usual_points
 from tests.methods.test_random_instances import HARD_FOR_CONES, conic_optimum, instance
 
-CASES = [case for case in all_cases() if METHODS[case.method].exact_bound is not None]
+CHOOSE_FIRST = ("best_single", "svm")  # a kernel, by cross-validation: on factors perhaps another
+EVERY = [case for case in all_cases() if METHODS[case.method].exact_bound is not None]
+CASES = [case for case in EVERY if case.method not in CHOOSE_FIRST]
 SIMPLEX = ("level", "silp", "simplemkl", "hessianmkl", "group_mkl")
 TOL = 1e-5
 
@@ -111,7 +113,7 @@ def test_factors_of_full_rank_close_the_exact_gap(case):
     assert found.exact_gap <= 2 * TOL
 
 
-@every_case
+@pytest.mark.parametrize("case", EVERY, ids=str)
 def test_no_sum_of_kernels_is_multiplied_out(case):
     method, point = METHODS[case.method], next(usual_points(case))
     grams = point.instance.grams
@@ -121,6 +123,22 @@ def test_no_sum_of_kernels_is_multiplied_out(case):
     steps = method.solve(problem, method.params(tol=1e-3, **point.params))
     plain_bank.run(steps, grams, lambda request, answer: asked.append(request))
     assert all(request.thin for request in asked if isinstance(request, Combine))
+
+
+@pytest.mark.parametrize("name", CHOOSE_FIRST)
+@pytest.mark.parametrize("seed", [3, 6])
+def test_a_chosen_kernel_is_certified_for_the_machine_on_that_kernel(name, seed):
+    grams, y, _ = instance(seed)
+    problem, params = Problem(y, len(grams)), {} if name == "svm" else {"C": 2.0}
+    method = METHODS[name]
+    for rank in (2, len(y)):
+        found = certified(method, factors_of(grams, rank), problem, grams, tol=TOL, **params)
+        kernel = int(found.solution.extra["chosen_kernel"])
+        C = found.solution.extra.get("chosen_C", 2.0)
+        assert_true(found, conic_optimum(grams[[kernel]], y, C))
+    plain = plain_bank.run(method.solve(problem, method.params(tol=TOL, **params)), grams)
+    assert found.solution.extra == plain.extra
+    assert found.exact_gap <= 2 * TOL
 
 
 def assert_true(found: Certified, expected: float) -> None:
