@@ -179,7 +179,7 @@ class Bank(abc.ABC):
         """True if reading few kernels costs so much that solvers should read them together."""
         return False
 
-    def own_answer(self, request: Request) -> Floats | FactoredMatrix | None:
+    def own_answer(self, request: Request) -> Floats | FactoredMatrix | list[FactoredMatrix] | None:
         """Return the answer to a request that the bank has without its entries, or None.
 
         Parameters

@@ -54,7 +54,7 @@ class FactorBank(Bank):
         self.factors = (*before, factor, *after)
         self._diagonals[kernel] = _diagonal(factor)
 
-    def own_answer(self, request: Request) -> Floats | FactoredMatrix | None:
+    def own_answer(self, request: Request) -> Floats | FactoredMatrix | list[FactoredMatrix] | None:
         """Answer a request by thin products; return None for one that needs entries."""
         match request:
             case Quadratic(vectors, None):
@@ -66,9 +66,10 @@ class FactorBank(Bank):
             case Matvec(kernels, vectors):
                 self.counter.matvecs += len(kernels)
                 return self._products(kernels, vectors)
-            case Combine(weights, kernels, _, True) if weights.ndim == 1:
-                self.counter.combines += 1
-                return self._sum(weights, kernels)
+            case Combine(weights, kernels, _, True):
+                sums = [self._sum(row, kernels) for row in np.atleast_2d(weights)]
+                self.counter.combines += len(sums)
+                return sums[0] if weights.ndim == 1 else sums
             case _:
                 return None
 

@@ -31,7 +31,7 @@ class Combine:
         need not provide again.
     thin : bool
         True if the solver takes a :class:`~mkldist.optim.factored_matrix.FactoredMatrix` in place
-        of a single matrix.  A bank of factors answers with one.
+        of each matrix.  A bank of factors answers with one, or with a list of R.
     """
 
     weights: Floats

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from mkldist.arrays import Floats
 from mkldist.optim.block_ascent import block_ascent
 from mkldist.optim.box_qp import newton_steps, pair_updates
-from mkldist.optim.factored_matrix import FactoredMatrix, diagonal_of
+from mkldist.optim.factored_matrix import FactoredMatrix, Gram, diagonal_of
 
 Ascent = Callable[[Floats, Floats, float], tuple[int, int]]
 """Function of beta, the gradient ``y - K beta`` and the violation of optimality that may be left.
@@ -17,7 +17,7 @@ It overwrites both, and returns the numbers of pair updates and of Newton steps.
 
 
 def ascent_on(
-    K: Floats | FactoredMatrix,
+    K: Gram,
     y: Floats,
     lower: Floats,
     upper: Floats,

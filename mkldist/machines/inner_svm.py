@@ -12,7 +12,7 @@ import numpy as np
 from mkldist.arrays import Floats
 from mkldist.counters import Counters
 from mkldist.machines.svm import Bound, SvmSolution, solve_svm
-from mkldist.optim.factored_matrix import FactoredMatrix
+from mkldist.optim.factored_matrix import Gram
 
 INNER_SHARE = 0.05  # of the outer tolerance, left to the inner solver
 
@@ -45,7 +45,7 @@ class InnerSvm:
         """Solve as exactly as rounding permits from now on."""
         self._tol = 0.0
 
-    def __call__(self, K: Floats | FactoredMatrix) -> SvmSolution:
+    def __call__(self, K: Gram) -> SvmSolution:
         """Solve with Gram matrix `K` (n, n), or its operator, from the last solution."""
         svm = train(K, self._y, self._C, self._tol, self._counters, self._start)
         self._start = svm.alpha
@@ -53,7 +53,7 @@ class InnerSvm:
 
 
 def train(
-    K: Floats | FactoredMatrix,
+    K: Gram,
     y: Floats,
     C: Bound,
     tol: float,

@@ -20,11 +20,12 @@ import numpy as np
 from mkldist.arrays import Floats
 from mkldist.machines.hinge import EPS
 from mkldist.machines.svm import Certificate, SvmSolution, dual_rounding, maximise_dual
+from mkldist.optim.factored_matrix import Gram, diagonal_of, ridged
 from mkldist.optim.form_rounding import form_rounding
 
 
 def solve_l2_svm(
-    K: Floats,
+    K: Gram,
     y: Floats,
     ridge: float,
     *,
@@ -36,8 +37,8 @@ def solve_l2_svm(
 
     Parameters
     ----------
-    K : (n, n) float64
-        Gram matrix, symmetric positive semi-definite, without the ridge.
+    K : (n, n) float64 or FactoredMatrix
+        Gram matrix, symmetric positive semi-definite, without the ridge; or its operator.
     ridge : float
         Positive; ``1 / C`` for the penalty ``C/2 sum_i slack_i^2``.
     y, tol, start, max_rounds
@@ -48,15 +49,15 @@ def solve_l2_svm(
     SvmSolution
         Its ``alpha`` has no upper bound.
     """
-    ridged = K + ridge * np.eye(len(y))
-    reach = np.sqrt(np.maximum(np.diagonal(ridged), 0.0))
-    beta = _scaled(_start(y, start), ridged, y)
+    with_ridge = ridged(K, ridge)
+    reach = np.sqrt(np.maximum(diagonal_of(with_ridge), 0.0))
+    beta = _scaled(_start(y, start), with_ridge, y)
     lower, upper = np.where(y > 0, 0.0, -np.inf), np.where(y > 0, np.inf, 0.0)
 
     def certify(beta: Floats, product: Floats) -> Certificate:
         return _evaluate(beta, product - ridge * beta, y, ridge, reach)
 
-    return maximise_dual(ridged, y, lower, upper, beta, certify, tol, max_rounds)
+    return maximise_dual(with_ridge, y, lower, upper, beta, certify, tol, max_rounds)
 
 
 def _start(y: Floats, start: Floats | None) -> Floats:
@@ -72,9 +73,9 @@ def _start(y: Floats, start: Floats | None) -> Floats:
     return beta
 
 
-def _scaled(beta: Floats, ridged: Floats, y: Floats) -> Floats:
-    """Return the multiple of `beta` that has the largest dual value."""
-    scaled: Floats = beta * (float(beta @ y) / float(beta @ ridged @ beta))
+def _scaled(beta: Floats, K: Gram, y: Floats) -> Floats:
+    """Return the multiple of `beta` that has the largest dual value on K, ridge included."""
+    scaled: Floats = beta * (float(beta @ y) / float(beta @ (K @ beta)))
     return scaled
 
 

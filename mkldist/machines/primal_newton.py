@@ -39,11 +39,12 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
-import scipy
 
 from mkldist.arrays import Bools, Floats
 from mkldist.counters import Counters
 from mkldist.machines.squared_losses import SquaredLoss
+from mkldist.machines.support_system import support_system
+from mkldist.optim.factored_matrix import Gram
 
 Inner = Literal["truncated-newton", "pcg", "newton"]
 
@@ -124,12 +125,12 @@ class PrimalMachine:
         self._inner, self._share = inner, share
         self.counters = counters
 
-    def __call__(self, K: Floats, alpha: Floats) -> PrimalPoint:
+    def __call__(self, K: Gram, alpha: Floats) -> PrimalPoint:
         """Return the minimum for a Gram matrix.
 
         Parameters
         ----------
-        K : (n, n) float64
+        K : (n, n) float64 or FactoredMatrix
             Gram matrix.
         alpha : (n,) float64
             Coefficients to start from, unless zero is better.
@@ -150,12 +151,12 @@ class PrimalMachine:
             z = exact if self.gap(exact) < self.gap(z) else z
         return z
 
-    def step(self, K: Floats, z: PrimalPoint) -> PrimalPoint:
+    def step(self, K: Gram, z: PrimalPoint) -> PrimalPoint:
         """Return z after one step of the inner solver, along its first direction.
 
         Parameters
         ----------
-        K : (n, n) float64
+        K : (n, n) float64 or FactoredMatrix
             Gram matrix.
         z : PrimalPoint
             A point of this Gram matrix, whose bias is optimal.
@@ -173,7 +174,7 @@ class PrimalMachine:
         """Return ``F - dual`` at `z`, whose bias is optimal."""
         return max(float(z.s @ z.Ks), 0.0) / (2.0 * self.lam)
 
-    def point(self, K: Floats, alpha: Floats, f: Floats, b: float | None = None) -> PrimalPoint:
+    def point(self, K: Gram, alpha: Floats, f: Floats, b: float | None = None) -> PrimalPoint:
         """Return z = (alpha, b) for ``f = K alpha``, by default with the bias that minimises F."""
         b = self.loss.best_bias(f) if b is None else b
         r = self.loss.residual(f + b)
@@ -186,7 +187,7 @@ class PrimalMachine:
         return self.gap(z) <= self._share * abs(z.value)
 
     def _moved(
-        self, K: Floats, z: PrimalPoint, along: Direction, *, keep_b: bool = False
+        self, K: Gram, z: PrimalPoint, along: Direction, *, keep_b: bool = False
     ) -> PrimalPoint:
         """Return the minimum of F on a line through z, and then over b unless b is kept."""
         q, Kq, q_b = along
@@ -197,7 +198,7 @@ class PrimalMachine:
         b = z.b + step * q_b if keep_b else None
         return self.point(K, z.alpha + step * q, z.f + step * Kq, b)
 
-    def _truncated_newton(self, K: Floats, z: PrimalPoint) -> PrimalPoint:
+    def _truncated_newton(self, K: Gram, z: PrimalPoint) -> PrimalPoint:
         """Return the minimum by truncated Newton steps, or where they cease to help."""
         for _ in range(TRUNCATED_LIMIT):
             if self._done(z):
@@ -209,7 +210,7 @@ class PrimalMachine:
             z = moved
         return z
 
-    def _newton_pcg(self, K: Floats, z: PrimalPoint) -> Direction:
+    def _newton_pcg(self, K: Gram, z: PrimalPoint) -> Direction:
         """Return an approximate Newton direction (Algorithm 2)."""
         sv = self.loss.active(z.r)
         s, s_b, Ks = -z.s, 0.0, -z.Ks  # the linear residual, left of P; the bias is optimal
@@ -236,7 +237,7 @@ class PrimalMachine:
             p, Kp, p_b = s + ratio * p, Ks + ratio * Kp, s_b + ratio * p_b
         return Direction(q, Kq, q_b)
 
-    def _conjugate_gradients(self, K: Floats, z: PrimalPoint) -> PrimalPoint:
+    def _conjugate_gradients(self, K: Gram, z: PrimalPoint) -> PrimalPoint:
         """Return the minimum by nonlinear conjugate gradients (Polak & Ribiere, restarted)."""
         p, Kp, p_b = -z.s, -z.Ks, 0.0
         s_b = 0.0
@@ -255,7 +256,7 @@ class PrimalMachine:
             z, s_b = moved, moved_b
         return self.point(K, z.alpha, z.f)
 
-    def _newton(self, K: Floats, z: PrimalPoint, limit: int) -> PrimalPoint:
+    def _newton(self, K: Gram, z: PrimalPoint, limit: int) -> PrimalPoint:
         """Return the minimum by exact Newton steps; the last ones refine the solution."""
         sv = self.loss.active(z.r)
         for _ in range(limit):
@@ -271,64 +272,15 @@ class PrimalMachine:
             z = moved
         return z
 
-    def _newton_direction(self, K: Floats, z: PrimalPoint, sv: Bools) -> tuple[Floats, float]:
+    def _newton_direction(self, K: Gram, z: PrimalPoint, sv: Bools) -> tuple[Floats, float]:
         """Return q and q_b so that ``lam (alpha + q)`` is the residual linearised in them."""
         q = -z.alpha
         if not sv.any():
             return q, 0.0
-        system = SupportSystem(K, sv, self.lam)
+        system = support_system(K, sv, self.lam)
         outside = np.where(sv, 0.0, q)
         q_sv, q_b = system.solve(
             -z.s[sv] - (K @ outside)[sv], self.loss.slope / self.lam - float(z.alpha[sv].sum())
         )
         q[sv] = q_sv
         return q, q_b
-
-
-class SupportSystem:
-    """The factorised matrix ``[[K_sv + lam I, 1], [1', 0]]`` of the support vectors.
-
-    Parameters
-    ----------
-    K : (n, n) float64
-        Gram matrix.
-    sv : (n,) bool
-        Support vectors, at least one.
-    lam : float
-        Regularisation; multiplied by 10 until the factorisation succeeds where `K` is too
-        ill-conditioned for it.
-    """
-
-    def __init__(self, K: Floats, sv: Bools, lam: float) -> None:
-        block = K[np.ix_(sv, sv)]
-        diagonal = block.diagonal().copy()
-        while True:
-            block[np.diag_indices_from(block)] = diagonal + lam
-            try:
-                self._factor = scipy.linalg.cholesky(block, lower=True, check_finite=False)
-                break
-            except scipy.linalg.LinAlgError:
-                lam = 10.0 * max(lam, np.finfo(np.float64).eps * float(diagonal.max()))
-        self._ones = self.halved(np.ones(len(block)))
-        self._total = float(self._ones @ self._ones)
-
-    def halved(self, columns: Floats) -> Floats:
-        """Return ``L^-1 columns`` for the Cholesky factor L."""
-        solved: Floats = scipy.linalg.solve_triangular(
-            self._factor, columns, lower=True, check_finite=False
-        )
-        return solved
-
-    def projected(self, columns: Floats) -> Floats:
-        """Return B with ``B'B = X' (W - W 1 1'W / 1'W1) X``, W the inverse of ``K_sv + lam I``."""
-        halves = self.halved(columns)
-        return halves - np.outer(self._ones, (self._ones @ halves) / self._total)
-
-    def solve(self, right: Floats, total: float) -> tuple[Floats, float]:
-        """Return x and b with ``(K_sv + lam I) x + b 1 = right`` and ``1'x = total``."""
-        half = self.halved(right)
-        b = (float(self._ones @ half) - total) / self._total
-        x: Floats = scipy.linalg.solve_triangular(
-            self._factor, half - b * self._ones, lower=True, trans="T", check_finite=False
-        )
-        return x, b

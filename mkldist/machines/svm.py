@@ -28,7 +28,7 @@ from mkldist.arrays import Floats
 from mkldist.machines.dual_ascent import ascent_on
 from mkldist.machines.hinge import EPS, best_bias, hinge_terms, slack_spread
 from mkldist.optim.duality_gap import relative_gap
-from mkldist.optim.factored_matrix import FactoredMatrix, diagonal_of
+from mkldist.optim.factored_matrix import Gram, diagonal_of
 from mkldist.optim.form_rounding import form_rounding
 
 TOLERANCE_FLOOR = 1e-13  # relative gap below which rounding decides
@@ -182,7 +182,7 @@ class Certificate(NamedTuple):
 
 
 def solve_svm(
-    K: Floats | FactoredMatrix,
+    K: Gram,
     y: Floats,
     C: Bound,
     *,
@@ -269,7 +269,7 @@ def _enlarged(
 
 
 def maximise_dual(
-    K: Floats | FactoredMatrix,
+    K: Gram,
     y: Floats,
     lower: Floats,
     upper: Floats,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from mkldist.arrays import Floats, Ints
 
 @dataclass(frozen=True, eq=False)
 class FactoredMatrix:
-    """The operator ``K = sum_s w_s G_s G_s'``, symmetric positive semi-definite.
+    """The operator ``K = sum_s w_s G_s G_s' + ridge I``; sums of such operators are such ones.
 
     A product with a vector takes ``2 n sum_s r_s`` multiplications.  The factors are shared with
     their owner, so that a sum takes no memory of its own.
@@ -20,29 +21,32 @@ class FactoredMatrix:
     Parameters
     ----------
     weights : (S,) float64
-        Non-negative weights w.
+        Weights w; none is negative where K is to be positive semi-definite.
     factors : sequence of (n, r_s) float64
         The factors G.
     diagonals : (S, n) float64
         Diagonals of ``G_s G_s'``.
     n_points : int
         Number n of rows.
+    ridge : float
+        Number that is added to the diagonal.
     """
 
     weights: Floats
     factors: Sequence[Floats]
     diagonals: Floats
     n_points: int
+    ridge: float = 0.0
 
     @property
     def diagonal(self) -> Floats:
         """Diagonal of K, (n,)."""
-        total: Floats = self.weights @ self.diagonals
+        total: Floats = self.weights @ self.diagonals + self.ridge
         return total
 
     def __matmul__(self, vectors: Floats) -> Floats:
         """Return ``K v`` for (n,) or (n, R) vectors."""
-        total = np.zeros_like(vectors, dtype=np.float64)
+        total: Floats = self.ridge * vectors
         for weight, factor in zip(self.weights, self.factors, strict=True):
             total += factor @ (weight * (factor.T @ vectors))
         return total
@@ -58,14 +62,60 @@ class FactoredMatrix:
 
     def block(self, points: Ints) -> Floats:
         """Return the rows and columns of K of some points, (q, q)."""
-        total = np.zeros((len(points), len(points)))
+        total = self.ridge * np.eye(len(points))
         for weight, factor in zip(self.weights, self.factors, strict=True):
             rows = factor[points]
-            rows *= np.sqrt(weight)
-            total += rows @ rows.T
+            rows *= np.sqrt(abs(weight))
+            total += np.copysign(1.0, weight) * (rows @ rows.T)
         return total
 
+    def plus(self, step: float, other: FactoredMatrix) -> FactoredMatrix:
+        """Return ``K + step other``; a factor that both have, the same array, is kept once."""
+        weights: dict[int, float] = {}
+        parts: dict[int, tuple[Floats, Floats]] = {}
+        for scale, K in ((1.0, self), (step, other)):
+            for weight, factor, diagonal in zip(K.weights, K.factors, K.diagonals, strict=True):
+                weights[id(factor)] = weights.get(id(factor), 0.0) + scale * float(weight)
+                parts[id(factor)] = factor, diagonal
+        factors, diagonals = zip(*parts.values(), strict=True) if parts else ((), ())
+        return FactoredMatrix(
+            np.array(list(weights.values())),
+            factors,
+            np.array(diagonals).reshape(len(factors), self.n_points),
+            self.n_points,
+            self.ridge + step * other.ridge,
+        )
 
-def diagonal_of(K: Floats | FactoredMatrix) -> Floats:
+
+Gram: TypeAlias = Floats | FactoredMatrix
+"""A symmetric (n, n) matrix, or the operator."""
+
+
+def moved(K: Gram, step: float, change: Gram) -> Gram:
+    """Return ``K + step change`` of two matrices or of two operators."""
+    match K, change:
+        case np.ndarray(), np.ndarray():
+            return np.asarray(K + step * change)
+        case FactoredMatrix(), FactoredMatrix():
+            return K.plus(step, change)
+        case _:
+            raise TypeError("an operator and a matrix have no sum")
+
+
+def ridged(K: Gram, ridge: float) -> Gram:
+    """Return ``K + ridge I``."""
+    if isinstance(K, FactoredMatrix):
+        return replace(K, ridge=K.ridge + ridge)
+    return np.asarray(K + ridge * np.eye(len(K)))
+
+
+def diagonal_of(K: Gram) -> Floats:
     """Return the diagonal of a matrix or of an operator, (n,)."""
     return K.diagonal if isinstance(K, FactoredMatrix) else np.ascontiguousarray(np.diagonal(K))
+
+
+def block_of(K: Gram, points: Ints) -> Floats:
+    """Return the rows and columns of some points of a matrix or of an operator, (q, q)."""
+    if isinstance(K, FactoredMatrix):
+        return K.block(points)
+    return np.asarray(K[np.ix_(points, points)])

@@ -12,13 +12,15 @@ from __future__ import annotations
 from collections.abc import Generator
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from mkldist.arrays import Floats, Ints
 from mkldist.gram.requests import Combine, Diagonal, Inner, Matvec, Quadratic, Request
 from mkldist.solvers.base import Solution, Steps
+
+Result = TypeVar("Result")
 
 
 class KernelGroups:
@@ -82,27 +84,44 @@ def on_groups(steps: Steps, groups: KernelGroups) -> Generator[Request, Any, Sol
     groups : KernelGroups
         The groups.
     """
+    solution = yield from asked_of_groups(steps, groups)
+    return replace(solution, kernel_weights=groups.spread(solution.kernel_weights))
+
+
+def asked_of_groups(
+    steps: Generator[Request, Any, Result], groups: KernelGroups
+) -> Generator[Request, Any, Result]:
+    """Turn the requests of a generator for group kernels into those for the bank's kernels.
+
+    Parameters
+    ----------
+    steps : generator
+        Asks ``len(groups)`` kernels, and for no radii.
+    groups : KernelGroups
+        The groups.
+    """
     answer: Any = None
     while True:
         try:
             request = steps.send(answer)
         except StopIteration as end:
-            solution: Solution = end.value
-            return replace(solution, kernel_weights=groups.spread(solution.kernel_weights))
+            result: Result = end.value
+            return result
         answer = yield from _answered(request, groups)
 
 
 def _answered(request: Request, groups: KernelGroups) -> Generator[Request, Any, Floats]:
     """Answer a request for group kernels by requests for the bank's kernels."""
     match request:
-        case Combine(weights, None, memory):
-            found: Floats = yield Combine(groups.spread(weights), None, memory)
+        case Combine(weights, None):
+            found: Floats = yield replace(request, weights=groups.spread(weights))
             return found
-        case Combine(weights, np.ndarray() as asked, memory):
+        case Combine(weights, np.ndarray() as asked):
             members = groups.members(asked)
             of_groups = np.zeros((*weights.shape[:-1], len(groups)))
             of_groups[..., asked] = weights
-            found = yield Combine(groups.spread(of_groups)[..., members], members, memory)
+            of_members = groups.spread(of_groups)[..., members]
+            found = yield replace(request, weights=of_members, kernels=members)
             return found
         case Quadratic(vectors, None):
             return groups.sums((yield Quadratic(vectors)))
@@ -124,8 +143,9 @@ def _products(
     """Return ``K_g v`` of some groups, (S, n) or (S, n, R), by one sum of kernels after another."""
     products: Floats = np.empty((len(asked), *vectors.shape))
     memory: Floats | None = None
-    for s, g in enumerate(asked.tolist()):
+    for product, g in zip(products, asked.tolist(), strict=True):
         members = groups.members(np.array([g]))
-        memory = yield Combine(groups.factor[members], members, memory)
-        np.matmul(memory, vectors, out=products[s])
+        K = yield Combine(groups.factor[members], members, memory, thin=True)
+        product[...] = K @ vectors
+        memory = K if isinstance(K, np.ndarray) else None
     return products

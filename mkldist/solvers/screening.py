@@ -28,7 +28,8 @@ from typing import Any
 import numpy as np
 
 from mkldist.arrays import Bools, Floats
-from mkldist.gram.requests import Inner, Matvec, Quadratic, Request
+from mkldist.gram.requests import Diagonal, Matvec, Quadratic, Request
+from mkldist.optim.form_rounding import form_rounding
 
 WORTH_VISITING_ALONE = 0.5  # share of the kernels above which a pass over all costs no more
 WORTH_ASKING = 30.0  # gap, in units of the tolerance, above which the pass for radii may pay
@@ -133,9 +134,7 @@ class Candidates:
         if self.radii is None:
             if left < WORTH_ASKING or not self._could_help(distance, threshold):
                 return
-            n = len(self.centre)
-            traces = yield Inner((np.eye(n) - 1.0 / n)[None])
-            self.radii = np.sqrt(np.maximum(traces[:, 0], 0.0))
+            self.radii = yield from _centred_radii(len(self.centre))
         change = distance * self.radii
         if threshold is None:
             threshold = float((self.bounds - change)[self._exact].max())
@@ -153,6 +152,16 @@ class Candidates:
         least = self.bounds / length * distance
         bound = float((self.bounds - least).max()) if threshold is None else threshold
         return bool((self.bounds + least >= bound).mean() <= WORTH_VISITING_ALONE)
+
+
+def _centred_radii(n_points: int) -> Generator[Request, Any, Floats]:
+    """Ask for ``sqrt(trace(H K_m H)) = sqrt(trace(K_m) - 1'K_m 1 / n)``, or slightly more."""
+    ones = np.ones((n_points, 1))
+    totals = yield Quadratic(ones)
+    traces = yield Diagonal(ones)
+    squared = traces - totals / n_points + form_rounding(totals, traces, n_points) / n_points
+    radii: Floats = np.sqrt(np.maximum(squared[:, 0], 0.0))
+    return radii
 
 
 def distance_to_optimum(upper: float, value: float, curvature: float) -> float:

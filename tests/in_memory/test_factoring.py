@@ -66,7 +66,7 @@ def test_a_path_is_certified_point_by_point():
         assert other.exact_dual_objective <= one.objective
 
 
-@pytest.mark.parametrize("method", ["silp", "spicymkl", "easymkl", "simplemkl"])
+@pytest.mark.parametrize("method", ["skm", "rmkl", "align", "gmkl"])
 def test_methods_that_need_matrices_are_refused_and_those_that_do_not_are_named(method):
     with (
         KernelBank(X, ENTRIES, backend="factors", rank=5) as bank,

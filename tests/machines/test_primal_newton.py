@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mkldist.machines.l2_svm import solve_l2_svm
-from mkldist.machines.primal_newton import SupportSystem
+from mkldist.optim.factored_matrix import FactoredMatrix
 from tests.methods import instances
 from tests.methods.primal_machines import (
     INNERS,
@@ -56,6 +56,21 @@ def test_the_three_ways_to_the_minimum_of_z_agree(name, make, lam):
         np.testing.assert_allclose(lam * z.alpha, z.r, atol=1e-5)
 
 
+@every_loss
+@pytest.mark.parametrize("lam", [1e-3, 1.0])
+@pytest.mark.parametrize("inner", INNERS)
+def test_an_operator_has_the_minimum_of_its_matrix(name, lam, inner):
+    rng = np.random.default_rng(0)
+    instance = instances.balanced()
+    G = rng.normal(size=(60, 15)) * 0.7 ** np.arange(15)
+    K = FactoredMatrix(np.array([2.0]), [G], (G**2).sum(axis=1)[None], 60)
+    loss = loss_of(name, targets(name, instance))
+    found = machine(loss, lam, inner, 1e-12)(K, np.zeros(60))
+    expected = machine(loss, lam, inner, 1e-12)(2.0 * G @ G.T, np.zeros(60))
+    assert found.value == pytest.approx(expected.value, rel=1e-9)
+    np.testing.assert_allclose(found.f + found.b, expected.f + expected.b, atol=1e-4)
+
+
 def test_the_gap_of_a_machine_is_primal_minus_dual():
     instance = instances.balanced()
     K, lam = instance.grams[0], 0.01
@@ -75,11 +90,3 @@ def test_the_squared_hinge_machine_is_the_l2_svm(make, lam):
     z = machine(loss_of("squared-hinge", instance.y), lam)(K, np.zeros(len(K)))
     svm = solve_l2_svm(K, instance.y, lam, tol=1e-10)
     assert z.value == pytest.approx(lam * svm.objective, rel=1e-8)
-
-
-def test_a_singular_support_system_is_regularised_until_it_factorises():
-    K = np.ones((4, 4))
-    system = SupportSystem(K, np.ones(4, dtype=bool), 1e-30)
-    x, b = system.solve(np.ones(4), 1.0)
-    assert np.isfinite([*x, b]).all()
-    assert x.sum() == pytest.approx(1.0)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from mkldist.optim.factored_matrix import FactoredMatrix
+from mkldist.optim.factored_matrix import FactoredMatrix, block_of, diagonal_of, moved, ridged
 
 RNG = np.random.default_rng(0)
 FACTORS = [RNG.normal(size=(30, rank)) for rank in (3, 1, 0, 12)]
@@ -28,3 +28,33 @@ def test_products_diagonal_and_blocks_are_those_of_the_sum(kept):
     part = K.on(points)
     assert_allclose(part @ vectors[:7], full[np.ix_(points, points)] @ vectors[:7], atol=1e-12)
     assert_allclose(part.diagonal, np.diagonal(full)[points], atol=1e-12)
+
+
+def operator(weights: np.ndarray, chosen: list[int]) -> tuple[FactoredMatrix, np.ndarray]:
+    """Return an operator of some factors, and its matrix."""
+    factors = [FACTORS[s] for s in chosen]
+    diagonals = np.array([(G**2).sum(axis=1) for G in factors]).reshape(len(factors), 30)
+    full = sum((w * G @ G.T for w, G in zip(weights, factors, strict=True)), np.zeros((30, 30)))
+    return FactoredMatrix(weights, factors, diagonals, 30), full
+
+
+@pytest.mark.parametrize(("chosen", "others"), [([0, 3], [3, 1]), ([], [1]), ([2], []), ([], [])])
+def test_sums_and_ridges_are_those_of_the_matrices(chosen, others):
+    K, full = operator(RNG.uniform(1, 2, len(chosen)), chosen)
+    D, change = operator(RNG.normal(size=len(others)), others)
+    total, expected = ridged(moved(K, -0.3, D), 0.5), full - 0.3 * change + 0.5 * np.eye(30)
+    points, vectors = RNG.permutation(30)[:7], RNG.normal(size=(30, 5))
+    assert isinstance(total, FactoredMatrix)
+    assert len(total.factors) == len(set(chosen) | set(others))
+    assert_allclose(total @ vectors, expected @ vectors, atol=1e-12)
+    assert_allclose(diagonal_of(total), np.diagonal(expected), atol=1e-12)
+    assert_allclose(block_of(total, points), expected[np.ix_(points, points)], atol=1e-12)
+    dense = ridged(moved(full, -0.3, change), 0.5)
+    assert_allclose(dense, expected, atol=1e-12)
+    assert_allclose(block_of(dense, points), expected[np.ix_(points, points)], atol=1e-12)
+
+
+def test_an_operator_and_a_matrix_have_no_sum():
+    K, full = operator(np.ones(1), [0])
+    with pytest.raises(TypeError, match="no sum"):
+        moved(K, 1.0, full)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 
-from mkldist.gram.requests import Inner, Matvec, Quadratic
+from mkldist.gram.requests import Diagonal, Matvec, Quadratic
 from mkldist.solvers.screening import Candidates, distance_to_optimum
 from tests.methods import instances, plain_bank
 
@@ -85,7 +85,7 @@ def test_radii_are_asked_for_once_and_only_where_they_may_help():
     assert not seen
     ask(candidates.screen(1e-4), grams, seen)
     ask(candidates.screen(1e-5), grams, seen)
-    assert [type(request) for request in seen] == [Inner]
+    assert [type(request) for request in seen] == [Quadratic, Diagonal]
     H = np.eye(len(y)) - 1 / len(y)
     centred = np.einsum("mij,ij->m", grams, H)
     np.testing.assert_allclose(candidates.radii**2, centred)

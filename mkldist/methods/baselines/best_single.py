@@ -16,6 +16,7 @@ from dataclasses import replace
 
 from mkldist.methods.baselines.cross_validation import CrossValidatedParams, train_chosen
 from mkldist.solvers.base import Method, Problem, Steps
+from mkldist.solvers.exact_forms import fixed_weights_bound
 from mkldist.solvers.solver_params import HingeParams
 
 
@@ -57,4 +58,5 @@ METHOD = Method(
     regularizer="1/2 ||f||^2",
     reference="Do, Kalousis, Woznica & Hilario 2009, Table 2 (BK)",
     typical_passes=lambda n_kernels: 1,
+    exact_bound=fixed_weights_bound,
 )

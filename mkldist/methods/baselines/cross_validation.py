@@ -13,8 +13,9 @@ the best one makes on all folds.  It cannot win, and the choice is the same as i
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,12 +25,14 @@ from mkldist.arrays import Floats
 from mkldist.counters import Counters
 from mkldist.gram.requests import Combine
 from mkldist.machines.svm import solve_svm
+from mkldist.optim.factored_matrix import FactoredMatrix, Gram
 from mkldist.solvers.base import Problem, Solution
-from mkldist.solvers.single_kernels import gram_matrices
+from mkldist.solvers.single_kernels import grams
 from mkldist.solvers.solver_params import SolverParams
 from mkldist.solvers.svm_solution import fixed_weights_solution
 
-Masks = list[npt.NDArray[np.bool_]]
+Mask = npt.NDArray[np.bool_]
+Masks = list[Mask]
 
 CHUNK = 3  # kernels held at once; with the rows of a fold, four matrices
 SELECTION_TOL = 1e-3  # largest duality gap of the machines that are compared
@@ -72,7 +75,7 @@ class Choice:
 
 def train_chosen(
     problem: Problem, params: SolverParams, Cs: Sequence[float], n_folds: int
-) -> Generator[Combine, Floats, Solution]:
+) -> Generator[Combine, Any, Solution]:
     """Choose a kernel and a C by cross-validation, and train on all points.
 
     Parameters
@@ -100,7 +103,7 @@ def train_chosen(
     choice = yield from _choose(problem, params, Cs, n_folds, counters)
     weights = np.zeros(problem.n_kernels)
     weights[choice.kernel] = 1.0
-    K = yield Combine(weights)
+    K = yield Combine(weights, thin=True)
     svm = solve_svm(K, problem.y, choice.C, tol=params.tol)
     counters.count_svm(svm.iterations, svm.newton_steps)
     extra = {
@@ -119,15 +122,15 @@ def _choose(
     Cs: Sequence[float],
     n_folds: int,
     counters: Counters,
-) -> Generator[Combine, Floats, Choice]:
+) -> Generator[Combine, Any, Choice]:
     """Score every kernel, at least one, and return the best."""
     y, n_kernels = problem.y, problem.n_kernels
     folds = stratified_folds(y, n_folds)
     tol = min(SELECTION_TOL, params.tol)
     best = Choice(kernel=0, C=Cs[0], error=1.0, hinge=np.inf)
     for first in range(0, n_kernels, CHUNK):
-        grams = yield from gram_matrices(np.arange(first, min(first + CHUNK, n_kernels)))
-        for kernel, K in enumerate(grams, first):
+        few = yield from grams(np.arange(first, min(first + CHUNK, n_kernels)))
+        for kernel, K in enumerate(few, first):
             if kernel and problem.clock.past(params.time_limit):
                 return replace(best, complete=False)
             fewest = round(best.error * len(y))
@@ -168,7 +171,7 @@ def stratified_folds(y: Floats, n_folds: int) -> Masks:
 
 
 def cross_validate(
-    K: Floats,
+    K: Gram,
     y: Floats,
     Cs: Sequence[float],
     folds: Masks,
@@ -181,8 +184,8 @@ def cross_validate(
 
     Parameters
     ----------
-    K : (n, n) float64
-        Gram matrix.
+    K : (n, n) float64 or FactoredMatrix
+        Gram matrix, or its operator.
     y : (n,) float64
         Labels in {-1, +1}.
     Cs : sequence of float
@@ -207,13 +210,12 @@ def cross_validate(
     for held_out in folds or [np.zeros(len(y), dtype=bool)]:
         kept = ~held_out
         scored = held_out if folds else kept
-        across = K[np.ix_(scored, kept)]
-        part = np.ascontiguousarray(K[np.ix_(kept, kept)])
+        part, values = _split(K, kept, scored)
         start = neighbour[kept]
         for c, C in enumerate(Cs):
             svm = solve_svm(part, y[kept], C, tol=tol, start=start)
             counters.count_svm(svm.iterations, svm.newton_steps)
-            decisions[c, scored] = across @ svm.coefficients + svm.bias
+            decisions[c, scored] = values(svm.coefficients) + svm.bias
             if c == 0:
                 neighbour[kept] = svm.alpha
             if c + 1 < len(Cs):  # dual variables at their bound mostly stay at it
@@ -224,3 +226,19 @@ def cross_validate(
     errors = wrong / len(y)
     hinges = np.maximum(0.0, 1.0 - y * decisions).mean(axis=1)
     return np.column_stack([errors, hinges])
+
+
+def _split(K: Gram, kept: Mask, scored: Mask) -> tuple[Gram, Callable[[Floats], Floats]]:
+    """Return K on the points kept, and the function from coefficients there to values at others."""
+    if not isinstance(K, FactoredMatrix):
+        across = K[np.ix_(scored, kept)]
+        return np.ascontiguousarray(
+            K[np.ix_(kept, kept)]
+        ), lambda coefficients: across @ coefficients
+
+    def values(coefficients: Floats) -> Floats:
+        padded = np.zeros(len(kept))
+        padded[kept] = coefficients
+        return (K @ padded)[scored]
+
+    return K.on(np.flatnonzero(kept)), values

@@ -18,6 +18,7 @@ from pydantic import Field
 
 from mkldist.methods.baselines.cross_validation import CrossValidatedParams, train_chosen
 from mkldist.solvers.base import Method, Problem, Steps
+from mkldist.solvers.exact_forms import fixed_weights_bound
 
 
 class SvmParams(CrossValidatedParams):
@@ -70,4 +71,5 @@ METHOD = Method(
     reference="Suzuki & Tomioka 2011, Hao, Yuan, Yang & Chen 2012: the single-kernel SVM compared",
     hyperparameters=(),
     typical_passes=lambda n_kernels: 1,
+    exact_bound=fixed_weights_bound,
 )

@@ -7,16 +7,13 @@ duality gap certifies it.  Several classes share the combined kernel, and their 
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from typing import Any
-
 import numpy as np
 
 from mkldist.counters import Counters
-from mkldist.gram.requests import Combine, Diagonal, Quadratic, Request
+from mkldist.gram.requests import Combine
 from mkldist.machines.inner_svm import train
-from mkldist.optim.form_rounding import EPS, form_rounding
-from mkldist.solvers.base import Method, Problem, Solution, Steps
+from mkldist.solvers.base import Method, Problem, Steps
+from mkldist.solvers.exact_forms import fixed_weights_bound
 from mkldist.solvers.solver_params import HingeParams
 from mkldist.solvers.svm_solution import fixed_weights_solution
 
@@ -50,40 +47,6 @@ def solve(problem: Problem, params: UniformParams) -> Steps:
     return fixed_weights_solution(problem, params, weights, svm, counters)
 
 
-def exact_bound(
-    problem: Problem, params: UniformParams, solution: Solution
-) -> Generator[Request, Any, float]:
-    """Ask the kernels themselves for the dual value of the best multiple of the dual point.
-
-    Parameters
-    ----------
-    problem : Problem
-        The problem.
-    params : UniformParams
-        Its parameters.
-    solution : Solution
-        The solution on factors of the kernels.
-
-    Yields
-    ------
-    Quadratic, Diagonal
-
-    Returns
-    -------
-    float
-        ``max_t { t h - t^2/2 q }`` with ``h = 1'alpha`` and q the form of the mean kernel.
-    """
-    alpha = solution.dual_variables.reshape(problem.n_points, -1)
-    signed = alpha * problem.y.reshape(alpha.shape)
-    forms = yield Quadratic(signed)
-    energies = yield Diagonal(signed**2)
-    q = float((forms + form_rounding(forms, energies, problem.n_points)).mean(axis=0).sum())
-    unbalanced = float(np.abs(signed.sum(axis=0) * solution.bias).sum())
-    h = (1.0 - EPS) * float(alpha.sum()) - unbalanced
-    t = h / q if q > h else 1.0
-    return t * h - 0.5 * t**2 * q
-
-
 METHOD = Method(
     name="uniform",
     solve=solve,
@@ -96,5 +59,5 @@ METHOD = Method(
     joint_classes=True,
     weighs_points=True,
     typical_passes=lambda n_kernels: 1,
-    exact_bound=exact_bound,
+    exact_bound=fixed_weights_bound,
 )

@@ -7,24 +7,25 @@ The constraint ``1'rho = 0`` holds at every iterate: a step solves the bordered 
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
-
-import numpy as np
-import scipy
 
 from mkldist.arrays import Floats
 from mkldist.counters import Counters
 from mkldist.gram.requests import Matvec, Request
-from mkldist.methods.block_norm.inner_objective import InnerObjective, InnerPoint, Iterate
+from mkldist.methods.block_norm.inner_objective import (
+    InnerObjective,
+    InnerPoint,
+    Iterate,
+    ThinHessian,
+)
+from mkldist.methods.block_norm.newton_model import DenseModel, Model, ThinModel
 from mkldist.optim.line_search import root_of_slope
 
 STEP_LIMIT = 100  # Newton steps of one minimisation
 STALE = 8  # steps after which the updated products are asked for again
 SLOPE_SHARE = 0.1  # of the first slope, that a line search may leave
-RIDGE = 1e-14  # of the mean diagonal of the Hessian
 ROUNDING = 1e-17  # of phi's terms: a smaller Newton decrement is rounding error
-LONGEST = 1e4  # of a direction, where the domain has size one
 
 
 class _Descent(NamedTuple):
@@ -73,8 +74,8 @@ class DualNewton:
         """Take Newton steps until little is left to gain."""
         point = phi.at(start.rho, start.products)
         for steps in range(STEP_LIMIT):
-            self._memory = H = yield from phi.hessian(point, self._memory)
-            model = _newton_model(H, point.gradient, phi.loss.polyhedral)
+            H = yield from phi.hessian(point, self._memory)
+            model = self._model(H, point.gradient, phi.loss.polyhedral)
             direction = model.direction
             decrement = -float(point.gradient @ direction)
             self._counters.newton_steps += 1
@@ -92,6 +93,15 @@ class DualNewton:
             if step == 1.0 and rounding < model.left_to_gain(point.gradient) <= accuracy:
                 return _Descent(point, steps + 1)
         return _Descent(point, STEP_LIMIT)
+
+    def _model(self, H: Floats | ThinHessian, gradient: Floats, bounded: bool) -> Model:
+        """Return the quadratic model of phi, and keep the memory of a Hessian of all entries."""
+        if isinstance(H, ThinHessian):
+            model = ThinModel.of(H, gradient, bounded)
+            self._counters.cg_steps += model.system.steps
+            return model
+        self._memory = H
+        return DenseModel.of(H, gradient, bounded)
 
 
 def _polished(
@@ -121,71 +131,3 @@ def _line_search(
     if end <= SLOPE_SHARE * -slope:
         return 1.0
     return root_of_slope(slope_at, slope, 1.0, end_slope=end, share=SLOPE_SHARE)
-
-
-@dataclass(frozen=True, eq=False)
-class _Model:
-    """Quadratic model of phi on ``1'd = 0``.
-
-    Parameters
-    ----------
-    factor : (n, n) float64
-        Cholesky factor of the Hessian H.
-    of_ones : (n,) float64
-        ``H^-1 1``.
-    direction : (n,) float64
-        Minimiser d of the model.
-    """
-
-    factor: Floats
-    of_ones: Floats
-    direction: Floats
-
-    def left_to_gain(self, gradient: Floats) -> float:
-        """Return half the Newton decrement at a near point, by this model's curvature."""
-        solved, _ = scipy.linalg.lapack.dpotrs(self.factor, gradient, lower=1)
-        return -0.5 * float(gradient @ _centred_step(-solved, self.of_ones))
-
-
-def _newton_model(H: Floats, gradient: Floats, bounded: bool) -> _Model:
-    """Solve ``H d + b 1 = -gradient``, ``1'd = 0``, with a ridge that makes H positive definite.
-
-    A polyhedral loss has no curvature between its kinks, but its h has a domain of size one.  A
-    ridge in proportion to the gradient keeps the direction from leaving that domain by far.
-
-    Parameters
-    ----------
-    H : (n, n) float64
-        Hessian of phi; overwritten.
-    gradient : (n,) float64
-        Gradient of phi.
-    bounded : bool
-        True for a polyhedral loss.
-    """
-    n = len(gradient)
-    centred = gradient - gradient.mean()
-    diagonal = np.diagonal(H).copy()
-    ridge = max(RIDGE * float(diagonal.mean()), np.finfo(np.float64).tiny)
-    if bounded:
-        ridge = max(ridge, float(np.abs(centred).max()) / LONGEST)
-    right = np.column_stack([-centred, np.ones(n)])
-    while True:
-        H.flat[:: n + 1] = diagonal + ridge
-        factor, solved, info = scipy.linalg.lapack.dposv(H.T, right, lower=1, overwrite_a=1)
-        if not info:
-            of_ones = solved[:, 1].copy()
-            direction = _centred_step(solved[:, 0], of_ones)
-            if np.isfinite(direction).all():
-                return _Model(factor, of_ones, direction)
-        if not np.isfinite(ridge):  # H is not finite either: no direction is known
-            return _Model(np.eye(n, order="F"), np.ones(n), np.zeros(n))
-        below = np.tril(H, -1)  # the part of H that the factorisation leaves
-        H[:] = below + below.T
-        ridge *= 100.0
-
-
-def _centred_step(solved: Floats, of_ones: Floats) -> Floats:
-    """Return ``H^-1 v`` moved along ``H^-1 1`` so that it sums to zero."""
-    direction: Floats = solved - of_ones * (solved.sum() / of_ones.sum())
-    direction -= direction.mean()
-    return direction

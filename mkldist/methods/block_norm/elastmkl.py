@@ -22,6 +22,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
+from mkldist.methods.block_norm.exact_bound import exact_bound
 from mkldist.methods.block_norm.params import BlockNormParams, memory_of_components
 from mkldist.methods.block_norm.regularizers import Regularizer
 from mkldist.methods.block_norm.spicymkl import outer_iterations
@@ -86,4 +87,5 @@ METHOD = Method(
     path=Path("C", rising=False),
     reference="Suzuki & Tomioka 2011, Section 4.3, Eqs. (43), (48)-(50)",
     memory=memory_of_components,
+    exact_bound=exact_bound,
 )

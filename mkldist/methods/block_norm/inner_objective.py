@@ -32,6 +32,7 @@ from mkldist.arrays import Bools, Floats, Ints
 from mkldist.gram.requests import Combine, Matvec, Request
 from mkldist.methods.block_norm.losses import Curve, Loss, Smoothing
 from mkldist.methods.block_norm.regularizers import Regularizer, Response
+from mkldist.optim.factored_matrix import FactoredMatrix, Gram
 
 
 def roots(squared: Floats) -> Floats:
@@ -148,6 +149,25 @@ class InnerPoint:
 
 
 @dataclass(frozen=True, eq=False)
+class ThinHessian:
+    """The Hessian ``diag(curvature) + K + bends bends'``, never multiplied out.
+
+    Parameters
+    ----------
+    curvature : (n,) float64
+        Diagonal of the Hessian of h.
+    K : FactoredMatrix
+        ``sum_m c_m K_m``.
+    bends : (n, b) float64
+        ``sqrt(s_m' - c_m) / r_m K_m v_m`` as columns.
+    """
+
+    curvature: Floats
+    K: FactoredMatrix
+    bends: Floats
+
+
+@dataclass(frozen=True, eq=False)
 class InnerObjective:
     """The function phi of one outer iteration.
 
@@ -188,7 +208,7 @@ class InnerObjective:
 
     def hessian(
         self, point: InnerPoint, memory: Floats | None = None
-    ) -> Generator[Request, Any, Floats]:
+    ) -> Generator[Request, Any, Floats | ThinHessian]:
         """Ask for the combined kernel and return the Hessian at a point, Eq. (27).
 
         Parameters
@@ -197,20 +217,31 @@ class InnerObjective:
             Where.
         memory : (n, n) float64, optional
             A former Hessian, which this one may overwrite.
+
+        Returns
+        -------
+        (n, n) float64 or ThinHessian
+            The latter where the bank answers with an operator.
         """
+        K: Gram = yield Combine(point.response.ratio, self.anchor.kernels, memory, thin=True)
+        scales, images = self._bends(point)
+        if isinstance(K, FactoredMatrix):
+            return ThinHessian(point.curve.hessian, K, (np.sqrt(scales)[:, None] * images).T)
+        if len(scales):
+            scaled = (scales[:, None] * images).T
+            # K is symmetric, and its transpose is in the order of columns that BLAS writes to
+            scipy.linalg.blas.dgemm(1.0, scaled, images.T, 1.0, K.T, trans_b=1, overwrite_c=1)
+        K.flat[:: len(K) + 1] += point.curve.hessian
+        return K
+
+    def _bends(self, point: InnerPoint) -> tuple[Floats, Floats]:
+        """Return the b factors ``s_m' - c_m`` and vectors ``K_m v_m / r_m`` (b, n) in Eq. (27)."""
         ratio, slope = point.response.ratio, point.response.slope
-        H: Floats = yield Combine(ratio, self.anchor.kernels, memory)
         bent = np.flatnonzero((slope > 0.0) & (point.radii > 0.0))
-        if len(bent):
-            images = point.products[bent]
-            if self.damping > 0.0:
-                images = images + self.damping * self.anchor.images[bent]
-            images = images / point.radii[bent, None]
-            scaled = ((slope[bent] - ratio[bent])[:, None] * images).T
-            # H is symmetric, and its transpose is in the order of columns that BLAS writes to
-            scipy.linalg.blas.dgemm(1.0, scaled, images.T, 1.0, H.T, trans_b=1, overwrite_c=1)
-        H.flat[:: len(H) + 1] += point.curve.hessian
-        return H
+        images = point.products[bent]
+        if self.damping > 0.0:
+            images = images + self.damping * self.anchor.images[bent]
+        return np.maximum(slope[bent] - ratio[bent], 0.0), images / point.radii[bent, None]
 
     def slope_along(
         self, point: InnerPoint, direction: Floats, changes: Floats

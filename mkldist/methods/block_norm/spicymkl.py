@@ -40,6 +40,7 @@ from mkldist.counters import Counters
 from mkldist.gram.requests import Diagonal, Quadratic
 from mkldist.methods.block_norm.bounds import BlockNormBounds, kernel_scale
 from mkldist.methods.block_norm.dual_newton import DualNewton
+from mkldist.methods.block_norm.exact_bound import exact_bound
 from mkldist.methods.block_norm.inner_objective import InnerObjective, Iterate, enlarged, roots
 from mkldist.methods.block_norm.losses import Smoothing
 from mkldist.methods.block_norm.pace import Pace
@@ -181,4 +182,5 @@ METHOD = Method(
     path=Path("C", rising=False),
     reference="Suzuki & Tomioka 2011, Tables 1 and 2, Eqs. (25)-(27), (38)-(41), (47)",
     memory=memory_of_components,
+    exact_bound=exact_bound,
 )

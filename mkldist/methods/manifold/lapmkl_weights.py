@@ -22,7 +22,7 @@ import numpy as np
 
 from mkldist.arrays import Floats, Ints
 from mkldist.gram.requests import Matvec, Request
-from mkldist.machines.primal_newton import SupportSystem
+from mkldist.machines.support_system import SupportSystem
 from mkldist.methods.manifold.deformed import Deformation
 from mkldist.methods.manifold.lapmkl_machine import SharedMachine, SharedPoint
 from mkldist.methods.primal.value_model import ValueModel

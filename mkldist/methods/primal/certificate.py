@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Generator, Mapping
+from typing import Any, NamedTuple
 
 from mkldist.arrays import Floats
+from mkldist.gram.requests import Request
 from mkldist.machines.primal_newton import PrimalMachine, PrimalPoint
-from mkldist.methods.primal.params import PrimalMKLParams, signed_by_class
+from mkldist.methods.primal.params import PrimalMKLParams, signed_by_class, squared_loss
 from mkldist.optim.lp_ball import WeightSet
 from mkldist.solvers.base import Problem, Solution, StopReason
 from mkldist.solvers.bounds import Bounds
+from mkldist.solvers.exact_forms import largest_forms
 from mkldist.solvers.trace import Trace
 
 PATIENCE = 8  # iterations without a better bound after which only rounding is left
@@ -91,3 +93,38 @@ def best_solution(
         extra=dict(extra),
         state=state,
     )
+
+
+def exact_bound(
+    problem: Problem, params: PrimalMKLParams, solution: Solution
+) -> Generator[Request, Any, float]:
+    """Ask the kernels themselves for their forms at the residual of a solution on factors of them.
+
+    The dual value is a parabola in multiples of the residual.  Any multiple is feasible where the
+    loss has no slope, and then the best one counts.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem.
+    params : PrimalMKLParams
+        Its parameters.
+    solution : Solution
+        The solution on factors.
+
+    Yields
+    ------
+    Quadratic, Diagonal
+
+    Returns
+    -------
+    float
+        A lower bound of the optimum with the kernels that answer.
+    """
+    loss, lam = squared_loss(params, problem.y), params.lam
+    r = signed_by_class(params, solution.dual_variables, problem.y)
+    q = (yield from largest_forms(r[:, None] / lam))[:, 0]
+    squares = float(r @ r) + lam * WeightSet(params.norm).largest(q)
+    linear = loss.dual_value(r, float(solution.bias)) + 0.5 * float(r @ r)
+    multiple = linear / squares if loss.slope == 0.0 and squares > 0.0 else 1.0
+    return multiple * linear - 0.5 * multiple**2 * squares

@@ -18,6 +18,7 @@ from mkldist.arrays import Floats, Ints
 from mkldist.gram.requests import Combine, Matvec, Quadratic, Request
 from mkldist.memory import VECTORS_PER_SOLVER, ProblemSize, SolverMemory
 from mkldist.methods.primal.params import PrimalMKLParams
+from mkldist.optim.factored_matrix import Gram
 from mkldist.optim.lp_ball import WeightSet
 
 COLUMNS = 1000  # kernels with a column of their own, or twice as many as points if that is more
@@ -122,14 +123,14 @@ def quadratic_forms(d: Floats, a: Floats) -> Generator[Request, Any, Forms]:
 
 
 def weight_columns(
-    K: Floats, d: Floats, forms: Forms, weights: WeightSet
+    K: Gram, d: Floats, forms: Forms, weights: WeightSet
 ) -> Generator[Request, Any, WeightColumns]:
     """Ask for the columns of a weight step (line 11 of Algorithm 1).
 
     Parameters
     ----------
-    K : (n, n) float64
-        Combined kernel ``sum_m d_m K_m``.
+    K : (n, n) float64 or FactoredMatrix
+        Combined kernel ``sum_m d_m K_m``, or its operator.
     d : (M,) float64
         Current kernel weights.
     forms : Forms
@@ -152,7 +153,7 @@ def weight_columns(
         length = weights.length(rest)
         rest /= length if length > 0.0 else 1.0
         simplex = weights.is_simplex
-        column = (K @ a - G @ x) / length if simplex else (yield Combine(rest)) @ a
+        column = (K @ a - G @ x) / length if simplex else (yield Combine(rest, thin=True)) @ a
         G = np.column_stack([G, column])
         q_x = np.append(q_x, rest @ q)
         x = np.append(x, weights.length(d[shared]))

@@ -59,7 +59,7 @@ def alternate_by_single_steps(problem: Problem, params: PrimalMKLParams) -> Step
     loss, lam = machine.loss, params.lam
     trace = Trace(params.trace, problem.clock)
     d, alpha = weights.uniform(problem.n_kernels), np.zeros(problem.n_points)  # lines 1, 2
-    K = yield Combine(d)  # line 4
+    K = yield Combine(d, thin=True)  # line 4
     z = machine.point(K, alpha, K @ alpha)
     bounds = Bounds(Best(d, z), progress=PROGRESS)
     for iteration in range(1, params.max_iter + 1):
@@ -80,6 +80,6 @@ def alternate_by_single_steps(problem: Problem, params: PrimalMKLParams) -> Step
             weights, nesterov(F, weights, d, chi=min(CHI_1, params.tol))
         )  # line 12
         del rows, K  # each as large as Gram matrices, which the next request needs room for
-        K = yield Combine(d)  # line 4
+        K = yield Combine(d, thin=True)  # line 4
         z = machine.point(K, z.alpha, K @ z.alpha)
     return best_solution(problem, params, machine, bounds, stop, trace)

@@ -52,6 +52,7 @@ from mkldist.methods.primal.certificate import (
     Best,
     best_solution,
     dual_value,
+    exact_bound,
 )
 from mkldist.methods.primal.kernel_products import (
     memory_of_columns,
@@ -130,7 +131,7 @@ def alternate(problem: Problem, params: PrimalMKLParams) -> Steps:
         d, alpha = problem.start.d, problem.start.alpha
     else:
         d, alpha = weights.uniform(problem.n_kernels), np.zeros(problem.n_points)  # lines 1, 2
-    K = yield Combine(d)  # line 4
+    K = yield Combine(d, thin=True)  # line 4
     now = Iterate(d, K, machine(K, alpha))  # lines 5 to 10, until the machine's own gap is small
     bounds = Bounds(Best(now.d, now.z), progress=PROGRESS)
     for iteration in range(1, params.max_iter + 1):
@@ -147,7 +148,7 @@ def alternate(problem: Problem, params: PrimalMKLParams) -> Steps:
         columns = yield from weight_columns(now.K, now.d, forms, weights)  # line 11
         d = d_step(machine, weights, now, columns, bounds.gap, params)  # line 12, Algorithm 4
         del columns, K  # each as large as Gram matrices, which the next request needs room for
-        K = yield Combine(d)  # line 4
+        K = yield Combine(d, thin=True)  # line 4
         now = z_step(machine, now, d, K, params.coupled)  # lines 5 to 10
     state = PlainStart(bounds.best.d, bounds.best.z.alpha)
     return best_solution(problem, params, machine, bounds, stop, trace, state=state)
@@ -165,4 +166,5 @@ METHOD = Method(
     hyperparameters=("lam",),
     path=Path("lam", rising=False),
     memory=memory_of_columns,
+    exact_bound=exact_bound,
 )

@@ -10,11 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from mkldist.arrays import Floats
-from mkldist.machines.primal_newton import PrimalMachine, PrimalPoint, SupportSystem
+from mkldist.machines.primal_newton import PrimalMachine, PrimalPoint
+from mkldist.machines.support_system import support_system
 from mkldist.methods.primal.kernel_products import WeightColumns
 from mkldist.methods.primal.params import PrimalMKLParams
 from mkldist.methods.primal.value_model import ValueModel
 from mkldist.methods.primal.weight_step import CHI_1, alternating_objective, nesterov
+from mkldist.optim.factored_matrix import Gram, moved
 from mkldist.optim.line_search import root_of_slope
 from mkldist.optim.lp_ball import WeightSet
 
@@ -30,18 +32,18 @@ class Iterate:
     ----------
     d : (S,) float64
         Kernel weights.
-    K : (n, n) float64
-        ``sum_m d_m K_m``.
+    K : (n, n) float64 or FactoredMatrix
+        ``sum_m d_m K_m``, or its operator.
     z : PrimalPoint
         The machine: coefficients, bias, residual and value.
     """
 
     d: Floats
-    K: Floats
+    K: Gram
     z: PrimalPoint
 
 
-def z_step(machine: PrimalMachine, now: Iterate, d: Floats, K: Floats, coupled: bool) -> Iterate:
+def z_step(machine: PrimalMachine, now: Iterate, d: Floats, K: Gram, coupled: bool) -> Iterate:
     """Return the minimum over z at new weights (lines 5 to 10, repeated until z is optimal).
 
     Parameters
@@ -52,8 +54,8 @@ def z_step(machine: PrimalMachine, now: Iterate, d: Floats, K: Floats, coupled: 
         Last iterate.
     d : (S,) float64
         New weights.
-    K : (n, n) float64
-        ``sum_m d_m K_m``.
+    K : (n, n) float64 or FactoredMatrix
+        ``sum_m d_m K_m``, or its operator.
     coupled : bool
         True to shorten the step from the last weights where its end lies too far; the paper's
         step needs no search, because it descends by itself.
@@ -111,7 +113,7 @@ def _model_minimum(
         return columns.x
     lam = machine.lam
     f = (now.K @ now.z.r / lam)[sv]
-    model = ValueModel.of(SupportSystem(now.K, sv, lam), lam, columns.G[sv], columns.q, f)
+    model = ValueModel.of(support_system(now.K, sv, lam), lam, columns.G[sv], columns.q, f)
     # Convergence is quadratic only if the error of a minimum shrinks faster than the gap.
     share = min(max(gap, LEAST_SHARE), LARGEST_SHARE)
     return model.minimum(weights, columns.x, share)
@@ -122,7 +124,7 @@ def _searched(machine: PrimalMachine, now: Iterate, end: Iterate) -> Iterate:
 
     The slope along the change of K is ``-lam/2 a'(change)a`` at ``a = r / lam``.
     """
-    change = end.K - now.K
+    change = moved(end.K, -1.0, now.K)
 
     def slope(z: PrimalPoint) -> float:
         return -0.5 / machine.lam * float(np.dot(z.r, change @ z.r))
@@ -134,9 +136,9 @@ def _searched(machine: PrimalMachine, now: Iterate, end: Iterate) -> Iterate:
 
     def slope_at(step: float) -> float:
         nonlocal z, length
-        z, length = machine(now.K + step * change, z.alpha), step
+        z, length = machine(moved(now.K, step, change), z.alpha), step
         return slope(z)
 
     root_of_slope(slope_at, first, 1.0, end_slope=last, share=SLOPE_SHARE)
     d = now.d + length * (end.d - now.d)
-    return Iterate(d, now.K + length * change, z)
+    return Iterate(d, moved(now.K, length, change), z)

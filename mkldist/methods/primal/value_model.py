@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mkldist.arrays import Floats
-from mkldist.machines.primal_newton import SupportSystem
+from mkldist.machines.support_system import SupportSystem, ThinSupportSystem
 from mkldist.methods.primal.weight_step import nesterov, suboptimality
 from mkldist.optim.box_qp import newton_steps, pair_updates
 from mkldist.optim.lp_ball import WeightSet
@@ -31,9 +31,9 @@ class ValueModel:
     ----------
     gradient : (k,) float64
         Gradient of J in the weights of the columns.
-    B : (n_sv, k) float64
+    B : (p, k) float64
         ``B'B`` is the Hessian.
-    B_now : (n_sv,) float64
+    B_now : (p,) float64
         B times the current weights.
     """
 
@@ -42,13 +42,20 @@ class ValueModel:
     B_now: Floats
 
     @classmethod
-    def of(cls, system: SupportSystem, lam: float, G: Floats, q: Floats, f: Floats) -> ValueModel:
+    def of(
+        cls,
+        system: SupportSystem | ThinSupportSystem,
+        lam: float,
+        G: Floats,
+        q: Floats,
+        f: Floats,
+    ) -> ValueModel:
         """Return the model at the minimum over z.
 
         Parameters
         ----------
-        system : SupportSystem
-            The factorised matrix ``K_sv + lam I``.
+        system : SupportSystem or ThinSupportSystem
+            Solves with ``K_sv + lam I``.
         lam : float
             Regularisation.
         G : (n_sv, k) float64

@@ -154,7 +154,7 @@ def solve_on_working_set(problem: Problem, params: PrimalMKLParams) -> Steps:
         columns = yield from weight_columns(now.K, now.d, forms, SIMPLEX)
         d = d_step(machine, SIMPLEX, now, columns, gap, params)
         del columns  # as large as Gram matrices, which the next request needs room for
-        now = z_step(machine, now, d, (yield kernels.combination(d)), params.coupled)
+        now = z_step(machine, now, d, (yield kernels.combination(d, thin=True)), params.coupled)
     d, z = on_set.best
     return best_solution(
         problem, params, machine, on_set, stop, trace,
@@ -176,7 +176,7 @@ def _first(
         kernels.take(start.kernels)
         passes.go_on(start)
         d = start.d[start.kernels]
-        K = yield kernels.combination(d)
+        K = yield kernels.combination(d, thin=True)
         now = Iterate(d, K, machine(K, start.alpha))
         yield from passes.screen(now.z.value, left=0.0)
         return now
@@ -186,5 +186,5 @@ def _first(
     q = yield from passes.visit(r, b, math.inf)
     kernels.take(kernels.newcomers(q, -math.inf))
     d = SIMPLEX.uniform(len(kernels))
-    K = yield kernels.combination(d)
+    K = yield kernels.combination(d, thin=True)
     return Iterate(d, K, machine(K, zeros))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -24,6 +25,25 @@ class WeightedMachine(NamedTuple):
     svm: SvmSolution
 
 
+class MachinePoint(NamedTuple):
+    """Dual variables of one machine, or of one for each class, and their ``1'alpha`` or less."""
+
+    alpha: Floats
+    height: float
+
+
+class Binding(NamedTuple):
+    """Dual points that give the lower bound of a solution.
+
+    Parameters
+    ----------
+    binding : sequence of MachinePoint
+        The points.
+    """
+
+    binding: Sequence[MachinePoint]
+
+
 class WrapperBounds(Bounds[WeightedMachine]):
     """Best upper and lower bound so far, with the kernel weights and the machine of the upper one.
 
@@ -35,11 +55,17 @@ class WrapperBounds(Bounds[WeightedMachine]):
         Its ``trace`` says whether to record one.
     counters : Counters
         Counters in which every iteration recorded counts as an outer iteration.
+
+    Attributes
+    ----------
+    binding : Binding
+        Dual points that give the lower bound, where iterations named theirs.
     """
 
     def __init__(self, problem: Problem, params: SolverParams, counters: Counters) -> None:
         super().__init__(WeightedMachine(np.empty(0), SvmSolution.none()))
         self._counters = counters
+        self.binding = Binding(())
         self._trace = Trace(params.trace, problem.clock, problem.spread)
 
     def update(
@@ -49,6 +75,7 @@ class WrapperBounds(Bounds[WeightedMachine]):
         objective: float,
         lower: float,
         of_cuts: float = -math.inf,
+        points: Sequence[MachinePoint] = (),
     ) -> None:
         """Keep the bounds of an iteration where they are the best so far, and record it.
 
@@ -64,7 +91,12 @@ class WrapperBounds(Bounds[WeightedMachine]):
             Lower bound by the iteration's own dual variables.
         of_cuts : float
             Lower bound by the cuts of this iteration and those before.
+        points : sequence of MachinePoint
+            Dual points whose cuts give it.
         """
+        if max(lower, of_cuts) > self.lower:
+            own = MachinePoint(svm.alpha, svm.height)
+            self.binding = Binding([own] if lower >= of_cuts else points)
         self.take(WeightedMachine(weights, svm), objective, max(lower, of_cuts))
         self.own = Own(objective, lower)
         self.record(weights)
@@ -98,5 +130,5 @@ class WrapperBounds(Bounds[WeightedMachine]):
             self._counters,
             self._trace,
             extra,
-            state,
+            self.binding if state is None else state,
         )

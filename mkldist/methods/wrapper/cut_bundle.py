@@ -32,6 +32,7 @@ from mkldist.memory import ProblemSize, SolverMemory
 from mkldist.methods.wrapper.bounds import WeightedMachine, WrapperBounds
 from mkldist.methods.wrapper.dual_cuts import CutsMinimum, DualCuts, highest_bounds
 from mkldist.optim.duality_gap import relative_gap
+from mkldist.optim.factored_matrix import Gram
 from mkldist.solvers.base import Problem, Solution, StopReason
 from mkldist.solvers.bounds import Own
 from mkldist.solvers.solver_params import HingeParams
@@ -242,8 +243,8 @@ def begin(
     return bundle, start.weights[kernels.kernels]
 
 
-def solve_machine(bundle: Bundle, K: Floats, weights: Floats) -> SvmSolution:
-    """Solve the machine on the combined kernel K (n, n) of weights (M,): an upper bound."""
+def solve_machine(bundle: Bundle, K: Gram, weights: Floats) -> SvmSolution:
+    """Solve the machine on the combined kernel K of weights (M,): an upper bound."""
     svm = bundle.machine(K)
     bundle.bounds.improve_upper(WeightedMachine(weights, svm), svm.objective)
     bundle.bounds.own = Own(svm.objective)

@@ -55,14 +55,13 @@ def descend(
     d, mu = np.full(M, 1.0 / M), None
     for _ in range(params.max_iter):
         # J(d) and its gradient, by a machine on the combined kernel.
-        kernel = CombinedKernel((yield Combine(d)), float(ridges @ d))
+        kernel = CombinedKernel((yield Combine(d, thin=True)), float(ridges @ d))
         svm = machine(kernel)
         q = sum_over_classes((yield Quadratic(svm.signed)))
         # Their rounding, the same for all kernels, makes bounds hold and changes no step.
         q = q + ridges * float(np.vdot(svm.signed, svm.signed)) + svm.rounding.of_form
-        height, gradient = svm.height, -0.5 * q
-        dual = height - 0.5 * float(q.max())
-        bounds.update(d, svm, svm.objective, dual, kinks.lower_bound(height, gradient))
+        gradient, dual = -0.5 * q, svm.height - 0.5 * float(q.max())
+        bounds.update(d, svm, svm.objective, dual, *kinks.lower_bound(svm, q))
         stop = reason_to_stop(problem, params, bounds.gap, stalled=kinks.exhausted)
         if stop is not None:
             return stop
@@ -73,6 +72,6 @@ def descend(
         moved = yield from line.search(path, kernel, svm)
         if np.array_equal(moved, d):  # J has a kink here
             quasi_newton.forget()
-            moved = kinks.step(d, height, gradient, bounds)
+            moved = kinks.step(d, svm, q, bounds)
         d = moved
     return StopReason.MAX_ITER

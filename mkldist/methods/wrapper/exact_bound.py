@@ -7,20 +7,23 @@ largest of them: ``min_p max_j { t_j h_j - t_j^2/2 sum_m p_m q_m(alpha_j*y) }``.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from typing import Any
 
 import numpy as np
 
-from mkldist.gram.requests import Diagonal, Quadratic, Request
-from mkldist.methods.wrapper.cut_bundle import BundleParams, BundleState
+from mkldist.arrays import Floats
+from mkldist.gram.requests import Request
+from mkldist.methods.wrapper.bounds import Binding, MachinePoint
+from mkldist.methods.wrapper.cut_bundle import BundleState, DualPoint
 from mkldist.methods.wrapper.dual_cuts import DualCuts
-from mkldist.optim.form_rounding import form_rounding
 from mkldist.solvers.base import Problem, Solution
+from mkldist.solvers.exact_forms import largest_forms
+from mkldist.solvers.solver_params import HingeParams
 
 
 def exact_bound(
-    problem: Problem, params: BundleParams, solution: Solution
+    problem: Problem, params: HingeParams, solution: Solution
 ) -> Generator[Request, Any, float]:
     """Ask for the forms of all kernels at the dual points whose cuts bind, by one pass.
 
@@ -28,10 +31,10 @@ def exact_bound(
     ----------
     problem : Problem
         The problem.
-    params : BundleParams
+    params : HingeParams
         Its parameters.
     solution : Solution
-        The solution on factors, with the state for a path.
+        The solution on factors, with its dual points.
 
     Yields
     ------
@@ -42,15 +45,34 @@ def exact_bound(
     float
         A lower bound of the optimum with the kernels that answer.
     """
-    state, n, M = solution.state, problem.n_points, problem.n_kernels
-    points = state.binding if isinstance(state, BundleState) else []
-    heights = [point.height for point in points]
-    signed = np.array([point.alpha * problem.y for point in points])  # (J, n) or (J, n, k)
-    columns = np.moveaxis(signed, 1, 0).reshape(n, -1)
-    forms = yield Quadratic(columns)
-    energies = yield Diagonal(columns**2)
-    largest = forms + form_rounding(forms, energies, n)  # (M, J k)
-    cuts = DualCuts(M)
-    for height, q in zip(heights, largest.reshape(M, len(points), -1).sum(axis=2).T, strict=True):
+    cuts = DualCuts(problem.n_kernels)
+    for height, q in (yield from binding_forms(problem, solution)):
         cuts.add(height, q)
     return cuts.minimum(solution.objective).bound
+
+
+def binding_forms(
+    problem: Problem, solution: Solution
+) -> Generator[Request, Any, list[tuple[float, Floats]]]:
+    """Ask for the forms of all kernels at the dual points that give a solution its lower bound.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem.
+    solution : Solution
+        The solution on factors.
+
+    Returns
+    -------
+    list of (float, (M,) float64)
+        ``1'alpha`` of each point, and upper bounds of ``q_m(alpha*y)``, added up over classes.
+    """
+    state, n = solution.state, problem.n_points
+    points: Sequence[DualPoint | MachinePoint] = (
+        state.binding if isinstance(state, BundleState | Binding) else ()
+    )
+    signed = np.array([point.alpha * problem.y for point in points])  # (J, n) or (J, n, k)
+    q = yield from largest_forms(np.moveaxis(signed, 1, 0).reshape(n, -1))  # (M, J k)
+    by_point = q.reshape(len(q), len(points), -1).sum(axis=2).T
+    return [(point.height, forms) for point, forms in zip(points, by_point, strict=True)]

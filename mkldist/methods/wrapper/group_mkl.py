@@ -29,16 +29,19 @@ own.
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from dataclasses import replace
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
+from mkldist.gram.requests import Request
 from mkldist.memory import MATRICES_PER_SOLVER
 from mkldist.methods.wrapper import level, lp_mkl
-from mkldist.solvers.base import Method, Problem, Steps
-from mkldist.solvers.kernel_groups import KernelGroups, on_groups
+from mkldist.methods.wrapper.exact_bound import exact_bound as simplex_bound
+from mkldist.solvers.base import Method, Problem, Solution, Steps
+from mkldist.solvers.kernel_groups import KernelGroups, asked_of_groups, on_groups
 from mkldist.solvers.path import Path
 from mkldist.solvers.solver_params import Effects, SolverParams
 
@@ -81,23 +84,73 @@ def solve(problem: Problem, params: GroupMklParams) -> Steps:
         ``kernel_weights`` are equal within a group: ``e_g / s_g^2``.  ``extra`` holds
         ``kernel_groups`` and ``active_groups``, the number of groups and of those with a weight.
     """
-    M = problem.n_kernels
-    labels = np.arange(M) if problem.groups is None else problem.groups
-    groups = KernelGroups(labels, mean=params.scale == "mean")
-    part = replace(problem, n_kernels=len(groups), groups=None, spread=groups.spread)
-    solution = yield from on_groups(_steps(part, params), groups)
+    groups = _groups(problem, params)
+    solution = yield from on_groups(_steps(_on(groups, problem), params), groups)
     active = len(np.unique(groups.group[solution.kernel_weights > 0.0]))
     extra = {"kernel_groups": float(len(groups)), "active_groups": float(active)}
     return replace(solution, extra=extra)
 
 
+def _groups(problem: Problem, params: GroupMklParams) -> KernelGroups:
+    """Return the groups of a problem; without any, every kernel is one of its own."""
+    labels = np.arange(problem.n_kernels) if problem.groups is None else problem.groups
+    return KernelGroups(labels, mean=params.scale == "mean")
+
+
+def _on(groups: KernelGroups, problem: Problem) -> Problem:
+    """Return the problem on group kernels."""
+    return replace(problem, n_kernels=len(groups), groups=None, spread=groups.spread)
+
+
 def _steps(problem: Problem, params: GroupMklParams) -> Steps:
     """Return the solver on group kernels."""
-    shared = params.model_dump(include={"C", *SolverParams.model_fields})
     if params.p == 1.0:
-        chosen = level.LevelParams(acceleration=params.acceleration, **shared)
-        return level.solve(problem, chosen)
-    return lp_mkl.solve(problem, lp_mkl.LpMklParams(p=params.p, **shared))
+        return level.solve(problem, _of_level(params))
+    return lp_mkl.solve(problem, _of_lp_mkl(params))
+
+
+def _of_level(params: GroupMklParams) -> level.LevelParams:
+    return level.LevelParams(acceleration=params.acceleration, **_shared(params))
+
+
+def _of_lp_mkl(params: GroupMklParams) -> lp_mkl.LpMklParams:
+    return lp_mkl.LpMklParams(p=params.p, **_shared(params))
+
+
+def _shared(params: GroupMklParams) -> dict[str, Any]:
+    return params.model_dump(include={"C", *SolverParams.model_fields})
+
+
+def exact_bound(
+    problem: Problem, params: GroupMklParams, solution: Solution
+) -> Generator[Request, Any, float]:
+    """Ask for the forms of all kernels, by one pass, for the bound of Level or of lp-norm MKL.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem.
+    params : GroupMklParams
+        Its parameters.
+    solution : Solution
+        The solution on factors, with the state for a path.
+
+    Yields
+    ------
+    Quadratic, Diagonal
+
+    Returns
+    -------
+    float
+        A lower bound of the optimum with the kernels that answer.
+    """
+    groups = _groups(problem, params)
+    part = _on(groups, problem)
+    if params.p == 1.0:
+        steps = simplex_bound(part, _of_level(params), solution)
+    else:
+        steps = lp_mkl.exact_bound(part, _of_lp_mkl(params), solution)
+    return (yield from asked_of_groups(steps, groups))
 
 
 METHOD = Method(
@@ -115,4 +168,5 @@ METHOD = Method(
     weighs_points=True,
     takes_groups=True,
     memory=lambda size, _: size.memory(matrices=MATRICES_PER_SOLVER + 1, vectors=16),
+    exact_bound=exact_bound,
 )

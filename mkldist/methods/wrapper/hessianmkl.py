@@ -39,9 +39,10 @@ from mkldist.gram.requests import Combine, Matvec, Quadratic
 from mkldist.machines.inner_svm import InnerSvm, sum_over_classes
 from mkldist.methods.wrapper.bounds import WrapperBounds
 from mkldist.methods.wrapper.damped_newton import INNER_TOLERANCE, SIMPLEX, DampedNewton
+from mkldist.methods.wrapper.exact_bound import exact_bound
+from mkldist.methods.wrapper.machine_cuts import MachineCuts
 from mkldist.methods.wrapper.segment import Iterate, Segment
 from mkldist.methods.wrapper.value_curvature import hessian_root
-from mkldist.optim.cutting_planes import CuttingPlanes
 from mkldist.solvers.base import Method, Problem, Steps, StopReason, reason_to_stop
 from mkldist.solvers.solver_params import HingeParams
 
@@ -76,26 +77,24 @@ def solve(problem: Problem, params: HessianMKLParams) -> Steps:
     C = problem.bound(params.C)
     svm_at = InnerSvm(problem.y, C, INNER_TOLERANCE * params.tol, counters)
     newton = DampedNewton(SIMPLEX, M, params.tol, svm_at)
-    bounds, cuts = WrapperBounds(problem, params, counters), CuttingPlanes(M)
+    bounds, cuts = WrapperBounds(problem, params, counters), MachineCuts(M)
     widths: deque[float] = deque(maxlen=PATIENCE + 1)
     by_newton = False
     d = np.full(M, 1.0 / M)
-    at = Iterate.solved(d, (yield Combine(d)), svm_at)
+    at = Iterate.solved(d, (yield Combine(d, thin=True)), svm_at)
     for _ in range(params.max_iter):
         # 1. Gradient of J, and the minimum of all cuts 1'alpha - 1/2 sum_m d_m q_m.
         # Their rounding, the same for all kernels, makes bounds hold and changes no step.
         q = sum_over_classes((yield Quadratic(at.svm.signed))) + at.svm.rounding.of_form
-        height, gradient = at.svm.height, -0.5 * q
-        cuts.add(height, gradient)
-        dual = height - 0.5 * float(q.max())
-        bounds.update(at.d, at.svm, at.svm.objective, dual, cuts.minimum().bound)
+        gradient, dual = -0.5 * q, at.svm.height - 0.5 * float(q.max())
+        bounds.update(at.d, at.svm, at.svm.objective, dual, *cuts.add(at.svm, q))
         stop = reason_to_stop(problem, params, bounds.gap, stalled=newton.stuck)
         if stop is not None:
             break
         widths.append(bounds.width)
         if by_newton and jammed(widths):
-            d = cuts.level_step(at.d, bounds.upper, bounds.lower)  # leave a kink
-            at, by_newton = Iterate.solved(d, (yield Combine(d)), svm_at), False
+            d = cuts.planes.level_step(at.d, bounds.upper, bounds.lower)  # leave a kink
+            at, by_newton = Iterate.solved(d, (yield Combine(d, thin=True)), svm_at), False
         else:
             # 1. Hessian of J, in the kernels that may take part.
             working = np.flatnonzero((at.d > 0.0) | (q > at.d @ q))
@@ -104,7 +103,7 @@ def solve(problem: Problem, params: HessianMKLParams) -> Steps:
             # 2. Minimise g's + 1/2 s'Hs over the steps s that keep d in the simplex.
             d_end = newton.minimiser(at.d, working, gradient[working], root, size=1.0)
             # 3. Search the segment from d to d + s.
-            segment = Segment(svm_at, at, d_end, (yield Combine(d_end)))
+            segment = Segment(svm_at, at, d_end, (yield Combine(d_end, thin=True)))
             at, by_newton = newton.search(segment, abs(at.svm.objective)), True
             del segment  # its matrices would stay in memory while the bank answers
     return bounds.solution(stop or StopReason.MAX_ITER)
@@ -127,4 +126,5 @@ METHOD = Method(
     joint_classes=True,
     weighs_points=True,
     memory=lambda size, _: size.memory(vectors=40 + 2 * size.n_points),  # cuts, K_m alpha
+    exact_bound=exact_bound,
 )

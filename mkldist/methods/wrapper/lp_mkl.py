@@ -24,17 +24,20 @@ become zero may return, see :func:`updated`.
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Generator
+from typing import Any, ClassVar
 
 import numpy as np
 from pydantic import Field
 
 from mkldist.arrays import Floats
 from mkldist.counters import Counters
-from mkldist.gram.requests import Combine, Quadratic
+from mkldist.gram.requests import Combine, Quadratic, Request
 from mkldist.machines.inner_svm import InnerSvm, sum_over_classes
 from mkldist.methods.wrapper.bounds import WrapperBounds
-from mkldist.solvers.base import Method, Problem, Steps, StopReason, reason_to_stop
+from mkldist.methods.wrapper.exact_bound import binding_forms
+from mkldist.solvers.base import Method, Problem, Solution, Steps, StopReason, reason_to_stop
+from mkldist.solvers.exact_forms import best_multiple
 from mkldist.solvers.log_weights import ASCENT, LogWeights
 from mkldist.solvers.solver_params import HingeParams
 
@@ -79,7 +82,7 @@ def solve(problem: Problem, params: LpMklParams) -> Steps:
     for _ in range(params.max_iter):
         # Train the machine on sum_m d_m K_m, and compute q_m.
         d = weights.d
-        K = yield Combine(d)
+        K = yield Combine(d, thin=True)
         svm = svm_at(K)
         q = np.maximum(sum_over_classes((yield Quadratic(svm.signed))), 0.0)
 
@@ -149,6 +152,33 @@ def dual_norm(q: Floats, p: float) -> float:
     return norm
 
 
+def exact_bound(
+    problem: Problem, params: LpMklParams, solution: Solution
+) -> Generator[Request, Any, float]:
+    """Ask for the forms of all kernels at the best dual point met, by one pass.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem.
+    params : LpMklParams
+        Its parameters.
+    solution : Solution
+        The solution on factors of the kernels.
+
+    Yields
+    ------
+    Quadratic, Diagonal
+
+    Returns
+    -------
+    float
+        A lower bound of the optimum with the kernels that answer.
+    """
+    [(height, q)] = yield from binding_forms(problem, solution)
+    return best_multiple(height, dual_norm(q, params.p))
+
+
 METHOD = Method(
     name="lp_mkl",
     solve=solve,
@@ -162,4 +192,5 @@ METHOD = Method(
     joint_classes=True,
     weighs_points=True,
     memory=lambda size, _: size.memory(vectors=16),
+    exact_bound=exact_bound,
 )

@@ -26,9 +26,10 @@ import numpy as np
 from pydantic import Field
 
 from mkldist.arrays import Floats
+from mkldist.machines.svm import SvmSolution
 from mkldist.methods.wrapper.bounds import WrapperBounds
+from mkldist.methods.wrapper.machine_cuts import NO_CUTS, CutsBound, MachineCuts
 from mkldist.methods.wrapper.simplex_line import SimplexPath
-from mkldist.optim.cutting_planes import CuttingPlanes
 from mkldist.optim.quasi_newton import LimitedMemory
 from mkldist.solvers.solver_params import SolverParams
 
@@ -138,7 +139,7 @@ class KinkSteps:
     """
 
     def __init__(self, n_kernels: int) -> None:
-        self._cuts = CuttingPlanes(n_kernels)
+        self._cuts = MachineCuts(n_kernels)
         self._widths: deque[float] = deque(maxlen=PATIENCE + 1)
 
     @property
@@ -146,36 +147,31 @@ class KinkSteps:
         """True once PATIENCE steps have not narrowed the bounds, because of rounding."""
         return len(self._widths) > PATIENCE and self._widths[-1] > SHRINKAGE * self._widths[0]
 
-    def lower_bound(self, height: float, gradient: Floats) -> float:
-        """Return the minimum of all cuts, this machine's included; -inf before the first step.
+    def lower_bound(self, svm: SvmSolution, q: Floats) -> CutsBound:
+        """Return the minimum of all cuts, this machine's included; none before the first step.
 
         Parameters
         ----------
-        height : float
-            ``1'alpha`` of the machine; its cut is ``height + gradient'd``.
-        gradient : (M,) float64
-            Derivatives of J by the weights.
+        svm : SvmSolution
+            The machine.
+        q : (M,) float64
+            Upper bounds of its quadratic forms.
         """
-        return self._add(height, gradient) if self._widths else -np.inf
+        return self._cuts.add(svm, q) if self._widths else NO_CUTS
 
-    def step(self, d: Floats, height: float, gradient: Floats, bounds: WrapperBounds) -> Floats:
+    def step(self, d: Floats, svm: SvmSolution, q: Floats, bounds: WrapperBounds) -> Floats:
         """Return the next weights: the nearest to `d` at which all cuts are below a level.
 
         Parameters
         ----------
         d : (M,) float64
             Kernel weights.
-        height, gradient
-            Cut of the machine at `d`, as for :meth:`lower_bound`.
+        svm, q
+            The machine at `d`, as for :meth:`lower_bound`.
         bounds : WrapperBounds
             Bounds of the minimum of J.
         """
         if not self._widths:
-            self._add(height, gradient)
+            self._cuts.add(svm, q)
         self._widths.append(bounds.width)
-        return self._cuts.level_step(d, bounds.upper, bounds.lower)
-
-    def _add(self, height: float, gradient: Floats) -> float:
-        """Add a cut; return the minimum of all over the simplex."""
-        self._cuts.add(height, gradient)
-        return self._cuts.minimum().bound
+        return self._cuts.planes.level_step(d, bounds.upper, bounds.lower)

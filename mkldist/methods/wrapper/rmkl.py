@@ -104,8 +104,8 @@ def solve(problem: Problem, params: RMKLParams) -> Steps:
     run = descend if params.curvature else _plain
     stop = yield from run(problem, params, l2_svm_at, ridges, bounds)
     mu, svm = bounds.best
-    kernel = CombinedKernel((yield Combine(mu)), float(ridges @ mu))
-    return bounds.solution(stop, radius_report(mu, svm, kernel, squared_radii, params.C))
+    K = yield Combine(mu)
+    return bounds.solution(stop, radius_report(mu, svm, K, squared_radii, params.C))
 
 
 def _plain(
@@ -184,7 +184,7 @@ class InnerL2Svm:
 
 
 def radius_report(
-    mu: Floats, svm: SvmSolution, kernel: CombinedKernel, squared_radii: Floats, C: float
+    mu: Floats, svm: SvmSolution, K: Floats, squared_radii: Floats, C: float
 ) -> dict[str, float]:
     """Return how the radius of the combined kernel compares with its bound in J.
 
@@ -194,7 +194,7 @@ def radius_report(
         Kernel weights.
     svm : SvmSolution
         The l2-SVM on their combined kernel.
-    kernel : CombinedKernel
+    K : (n, n) float64
         That kernel.
     squared_radii : (M,) float64
         Squared radii of the kernels.
@@ -214,15 +214,16 @@ def radius_report(
         ``radius_margin``: the cost (11), ``1/2 ||w||^2 R_mu^2 + C/2 sum_i xi_i^2``, which by (12)
         is at most ``mean_squared_radius`` times the objective.
     """
-    combined = squared_radius(kernel.matrix)
+    combined = squared_radius(K)
     parts = mu * squared_radii
     largest_part, mean = float(parts.max()), float(parts.sum())
     largest = float(squared_radii.max())
     rounding = RELATIVE_ROUNDING * largest
     pairs = itertools.pairwise((largest_part, combined, mean, largest))
     bound_holds = all(low <= high + rounding for low, high in pairs)
-    norm = float(svm.signed @ kernel.matrix @ svm.signed)
-    squared_slacks = 2.0 * kernel.ridge * max(svm.objective - 0.5 * norm, 0.0)
+    norm = float(svm.signed @ K @ svm.signed)
+    ridge = float(slack_ridges(squared_radii, C) @ mu)
+    squared_slacks = 2.0 * ridge * max(svm.objective - 0.5 * norm, 0.0)
     return {
         "squared_radius": combined,
         "largest_part": largest_part,

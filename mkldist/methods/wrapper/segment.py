@@ -14,9 +14,10 @@ import numpy as np
 
 from mkldist.arrays import Floats
 from mkldist.machines.svm import SvmSolution
+from mkldist.optim.factored_matrix import Gram, moved
 from mkldist.optim.line_search import root_of_slope
 
-SvmAt = Callable[[Floats], SvmSolution]
+SvmAt = Callable[[Gram], SvmSolution]
 
 SLOPE_LEFT = 0.5  # of the first slope's size, at which a trial is good enough
 GOLDEN = 0.5 * (1.0 + sqrt(5.0))
@@ -31,8 +32,8 @@ class Iterate:
     ----------
     d : (M,) float64
         Kernel weights.
-    K : (n, n) float64
-        Their combined kernel.
+    K : (n, n) float64 or FactoredMatrix
+        Their combined kernel, or its operator.
     svm : SvmSolution
         The machine on it.
     step : float
@@ -40,12 +41,12 @@ class Iterate:
     """
 
     d: Floats
-    K: Floats
+    K: Gram
     svm: SvmSolution
     step: float = 1.0
 
     @classmethod
-    def solved(cls, d: Floats, K: Floats, svm_at: SvmAt) -> Iterate:
+    def solved(cls, d: Floats, K: Gram, svm_at: SvmAt) -> Iterate:
         """Return the iterate at weights `d` of combined kernel `K`, by solving its machine."""
         return cls(d, K, svm_at(K))
 
@@ -63,8 +64,8 @@ class Segment:
         Where the segment starts.
     d_end : (M,) float64
         Kernel weights at its end.
-    K_end : (n, n) float64
-        Their combined kernel.
+    K_end : (n, n) float64 or FactoredMatrix
+        Their combined kernel, or its operator.
     multiplier : float
         Multiplier of the sum of the kernel weights.
 
@@ -79,12 +80,12 @@ class Segment:
         svm_at: SvmAt,
         start: Iterate,
         d_end: Floats,
-        K_end: Floats,
+        K_end: Gram,
         multiplier: float = 0.0,
     ) -> None:
         self._svm_at, self._start, self._multiplier = svm_at, start, multiplier
         self._d_end, self._K_end = d_end, K_end
-        self._K_change = K_end - start.K
+        self._K_change = moved(K_end, -1.0, start.K)
         self._tilt = multiplier * float((d_end - start.d).sum())
         self.slope = self.slope_at(start)
 
@@ -94,13 +95,13 @@ class Segment:
             d, K = self._d_end, self._K_end
         else:
             d = (1.0 - step) * self._start.d + step * self._d_end
-            K = self._start.K + step * self._K_change
+            K = moved(self._start.K, step, self._K_change)
         return Iterate(d, K, self._svm_at(K), step)
 
     def slope_at(self, trial: Iterate) -> float:
         """Return the slope, ``multiplier 1'(d_end - d) - 1/2 beta' (K_end - K) beta``."""
         beta = trial.svm.signed
-        return self._tilt - 0.5 * float(np.vdot(beta.T @ self._K_change, beta.T))
+        return self._tilt - 0.5 * float(np.vdot(beta, self._K_change @ beta))
 
     def objective(self, trial: Iterate) -> float:
         """Return the objective at a trial."""

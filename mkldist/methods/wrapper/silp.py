@@ -49,6 +49,7 @@ from mkldist.methods.wrapper.cut_bundle import (
     memory_of_cuts,
     solve_machine,
 )
+from mkldist.methods.wrapper.exact_bound import exact_bound
 from mkldist.optim.cutting_planes import CuttingPlanes
 from mkldist.optim.duality_gap import relative_gap
 from mkldist.solvers.base import Method, Problem, Steps, reason_at_end, reason_to_stop
@@ -107,7 +108,7 @@ def _plain(problem: Problem, params: SilpParams) -> Steps:
         bounds.improve_lower(programme.minimum().bound)
     for _ in range(params.max_iter):
         # alpha^t = argmin_alpha sum_m beta^t_m S_m(alpha), by the machine on sum_m beta^t_m K_m.
-        K = yield Combine(beta)
+        K = yield Combine(beta, thin=True)
         svm = machine(K)
         forms = yield Quadratic(svm.signed.reshape(n, -1))  # (M, number of classes)
         q = forms.sum(axis=1)
@@ -140,7 +141,7 @@ def _accelerated(problem: Problem, params: SilpParams) -> Steps:
     for _ in range(params.max_iter):
         # alpha^t, by the machine on the working set's kernels.
         before, weights = bundle.restricted_lower, kernels.spread(beta)
-        K = yield kernels.combination(beta)
+        K = yield kernels.combination(beta, thin=True)
         svm = solve_machine(bundle, K, weights)
         q = yield from kernels.quadratic(svm.signed)
         # The programme on the working set, then its bounds on all kernels.
@@ -191,4 +192,5 @@ METHOD = Method(
     joint_classes=True,
     weighs_points=True,
     memory=memory_of_cuts,
+    exact_bound=exact_bound,
 )

@@ -27,6 +27,7 @@ from mkldist.gram.requests import Combine, Quadratic
 from mkldist.machines.inner_svm import InnerSvm, sum_over_classes
 from mkldist.methods.wrapper.bounds import WrapperBounds
 from mkldist.methods.wrapper.descent import descend
+from mkldist.methods.wrapper.exact_bound import exact_bound
 from mkldist.methods.wrapper.reduced_gradient import ReducedGradientParams, steepest_direction
 from mkldist.methods.wrapper.segment import Iterate, Segment
 from mkldist.methods.wrapper.simplex_line import normalised
@@ -84,7 +85,7 @@ def _plain(
         svm_at.sharpen()  # it compares values, which may differ by less than a machine's gap
     # Set d_m = 1/M, and compute J(d) by a machine on sum_m d_m K_m.
     d = np.full(problem.n_kernels, 1.0 / problem.n_kernels)
-    at = Iterate.solved(d, (yield Combine(d)), svm_at)
+    at = Iterate.solved(d, (yield Combine(d, thin=True)), svm_at)
     moved = True
     for _ in range(params.max_iter):
         # Compute dJ/dd_m = -1/2 q_m, and stop by the duality gap.
@@ -105,7 +106,7 @@ def _plain(
             d_end = at.d - at.d[nu] / D[nu] * D
             d_end[nu] = 0.0
             d_end = normalised(d_end, at.d)
-            end = Iterate.solved(d_end, (yield Combine(d_end)), svm_at)
+            end = Iterate.solved(d_end, (yield Combine(d_end, thin=True)), svm_at)
             if not end.svm.objective < at.svm.objective or problem.clock.past(params.time_limit):
                 # Search the line along D for gamma in [0, gamma_max]: d <- d + gamma D.
                 segment = Segment(svm_at, at, end.d, end.K)
@@ -136,4 +137,5 @@ METHOD = Method(
     joint_classes=True,
     weighs_points=True,
     memory=lambda size, _: size.memory(matrices=7, vectors=72),  # with quasi-Newton pairs
+    exact_bound=exact_bound,
 )

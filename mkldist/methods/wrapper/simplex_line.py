@@ -12,13 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from mkldist.arrays import Floats
 from mkldist.gram.requests import Combine, Request
 from mkldist.machines.svm import SvmSolution
+from mkldist.optim.factored_matrix import Gram, moved
 from mkldist.optim.line_search import root_of_slope
 
 SUM_ERROR = 0.1  # of the sum of weights, beyond which a direction is lost in rounding
@@ -31,22 +32,23 @@ class CombinedKernel:
 
     Parameters
     ----------
-    matrix : (n, n) float64
-        Combination of the kernels.
+    matrix : (n, n) float64 or FactoredMatrix
+        Combination of the kernels, or its operator.
     ridge : float
         The same combination of the numbers that are added to their diagonals.
     """
 
-    matrix: Floats
+    matrix: Gram
     ridge: float = 0.0
 
     def plus(self, step: float, other: CombinedKernel) -> CombinedKernel:
         """Return this kernel plus `step` times another."""
-        return CombinedKernel(self.matrix + step * other.matrix, self.ridge + step * other.ridge)
+        matrix = moved(self.matrix, step, other.matrix)
+        return CombinedKernel(matrix, self.ridge + step * other.ridge)
 
     def quadratic(self, v: Floats) -> float:
         """Return ``v' (matrix + ridge I) v``, added up over the columns of `v`."""
-        return float(np.vdot(v.T @ self.matrix, v.T)) + self.ridge * float(np.vdot(v, v))
+        return float(np.vdot(v, self.matrix @ v)) + self.ridge * float(np.vdot(v, v))
 
 
 Machine = Callable[[CombinedKernel], SvmSolution]
@@ -168,7 +170,7 @@ class LineSearch:
 
     def search(
         self, path: SimplexPath, kernel: CombinedKernel, svm: SvmSolution
-    ) -> Generator[Request, Floats, Floats]:
+    ) -> Generator[Request, Any, Floats]:
         """Return the weights where the value along a path has almost stopped falling.
 
         They are those of the path's start when nothing descends.
@@ -212,7 +214,7 @@ class LineSearch:
 
     def _last_descent(
         self, path: SimplexPath, kernel: CombinedKernel, svm: SvmSolution, along: CombinedKernel
-    ) -> Generator[Request, Floats, _Descent]:
+    ) -> Generator[Request, Any, _Descent]:
         """Return the last knot found to descend, by doubling strides and then halving them."""
         last = int(np.searchsorted(path.knots, 1.0)) - 1 if path.newton_like else path.end
         low, high, stride, end_slope = 0, last + 1, 1, None
@@ -239,9 +241,9 @@ class LineSearch:
         known = failed and high == low + 1 and end_slope is not None and end_slope > 0.0
         return _Descent(low, kernel, svm, end_slope if known else None)
 
-    def _combined(self, weights: Floats) -> Generator[Request, Floats, CombinedKernel]:
+    def _combined(self, weights: Floats) -> Generator[Request, Any, CombinedKernel]:
         """Ask for the combined kernel of some weights or of a direction."""
-        matrix = yield Combine(weights)
+        matrix = yield Combine(weights, thin=True)
         return CombinedKernel(matrix, float(self.ridges @ weights))
 
 

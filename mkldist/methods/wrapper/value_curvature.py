@@ -21,17 +21,18 @@ import scipy
 
 from mkldist.arrays import Floats
 from mkldist.machines.svm import Bound
+from mkldist.optim.factored_matrix import Gram, block_of
 
 _RIDGE_SHARE = 1e-12  # of the mean diagonal; a ridge keeps dependent columns apart
 
 
-def hessian_root(K: Floats, alpha: Floats, C: Bound, products: Floats) -> Floats:
+def hessian_root(K: Gram, alpha: Floats, C: Bound, products: Floats) -> Floats:
     """Return a root of the Hessian: ``root' root`` is the second derivative of J.
 
     Parameters
     ----------
-    K : (n, n) float64
-        Combined kernel.
+    K : (n, n) float64 or FactoredMatrix
+        Combined kernel, or its operator.
     alpha : (n,) or (n, k) float64
         Dual variables of the machine on it, or of the machines of k classes; J is then their sum.
     C : float or (n,) float64
@@ -50,7 +51,7 @@ def hessian_root(K: Floats, alpha: Floats, C: Bound, products: Floats) -> Floats
         return np.concatenate([hessian_root(K, one, C, images) for one, images in machines])
     free = np.flatnonzero((alpha > 0.0) & (alpha < C))
     none = np.empty((0, len(products)))
-    block = K[np.ix_(free, free)]
+    block = block_of(K, free)
     trace = float(np.trace(block))
     if len(free) < 2 or trace <= 0.0:
         return none

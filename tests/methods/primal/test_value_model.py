@@ -6,7 +6,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from mkldist.machines.primal_newton import SupportSystem
+from mkldist.machines.support_system import SupportSystem
 from mkldist.methods.primal.value_model import ValueModel
 from mkldist.optim.lp_ball import WeightSet
 from tests.methods import instances

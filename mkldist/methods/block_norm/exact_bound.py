@@ -1,0 +1,55 @@
+"""Lower bound with the kernels themselves, for a block-norm solution on factors of them.
+
+A dual point keeps to the domain of h and sums to zero whatever the kernels are.  With its exact
+norms ``||rho||_{K_m}``, each at least that of the factor, the dual value of any multiple bounds the
+optimum with the kernels from below.  Where psi* is finite the best multiple is searched for; else
+it is mostly the largest for which psi* is finite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+import scipy
+
+from mkldist.gram.requests import Request
+from mkldist.methods.block_norm.bounds import dual_value
+from mkldist.methods.block_norm.inner_objective import roots
+from mkldist.methods.block_norm.params import BlockNormParams
+from mkldist.solvers.base import Problem, Solution
+from mkldist.solvers.exact_forms import largest_forms
+
+
+def exact_bound(
+    problem: Problem, params: BlockNormParams, solution: Solution
+) -> Generator[Request, Any, float]:
+    """Ask for the forms of all kernels at the dual point of the solution, by one pass.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem.
+    params : BlockNormParams
+        Loss and regulariser.
+    solution : Solution
+        The solution on factors.
+
+    Yields
+    ------
+    Quadratic, Diagonal
+
+    Returns
+    -------
+    float
+        A lower bound of the optimum with the kernels that answer.
+    """
+    loss, psi = params.make_loss(problem.y), params.make_regularizer()
+    rho = solution.dual_variables
+    norms = roots((yield from largest_forms(rho[:, None]))[:, 0])
+
+    def value(multiple: float) -> float:
+        return dual_value(loss, psi, multiple * rho, multiple * norms).value
+
+    found = scipy.optimize.minimize_scalar(lambda t: -value(t), bounds=(0.0, 1.0), method="bounded")
+    return max(value(1.0), -float(found.fun), 0.0)

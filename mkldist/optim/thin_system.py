@@ -1,0 +1,134 @@
+"""Systems with a diagonal plus thin factors, by preconditioned conjugate gradients.
+
+    min_x  1/2 x'H x + g'x   s.t.  1'x = 0,       H = diag(D) + sum_s w_s G_s G_s'
+
+No matrix of all n rows is made: a product with H takes two thin products a factor.  The
+preconditioner keeps the diagonal and the heaviest columns F of the weighted factors,
+
+    P = diag(D) + F F' <= H,     P^-1 = D^-1 - D^-1 F (I + F'D^-1 F)^-1 F'D^-1,
+
+and leaves out the others.  The heaviest columns are those of the largest ``f'D^-1 f``; of a pivoted
+Cholesky factor these are the first ones, which hold most of its trace.  Where all columns are few,
+P is H and one step suffices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import scipy
+
+from mkldist.arrays import Floats
+
+COLUMNS = 600  # most columns of the preconditioner
+TINY = float(np.finfo(np.float64).tiny)
+STEPS = 200  # most conjugate gradient steps of a solution
+
+
+class ThinSystem:
+    """The matrix H with its preconditioner.
+
+    Parameters
+    ----------
+    diagonal : (n,) float64
+        The diagonal D, positive.
+    weights : (S,) float64
+        Weights w, non-negative.
+    factors : sequence of (n, r_s) float64
+        Factors G.
+
+    Attributes
+    ----------
+    steps : int
+        Conjugate gradient steps of all solutions.
+    """
+
+    def __init__(self, diagonal: Floats, weights: Floats, factors: Sequence[Floats]) -> None:
+        self._diagonal, self._weights, self._factors = diagonal, weights, factors
+        self._root = 1.0 / np.sqrt(diagonal)
+        self._F = self._heaviest()
+        capacity = self._F.T @ self._F
+        capacity.flat[:: len(capacity) + 1] += 1.0
+        self._capacity = scipy.linalg.cho_factor(capacity, lower=True, overwrite_a=True)
+        self._of_ones = self._inverse(np.ones((len(diagonal), 1)))
+        self.steps = 0
+
+    def __matmul__(self, vectors: Floats) -> Floats:
+        """Return ``H v`` for (n,) or (n, R) vectors."""
+        total: Floats = (self._diagonal * vectors.T).T
+        for weight, factor in zip(self._weights, self._factors, strict=True):
+            total += factor @ (weight * (factor.T @ vectors))
+        return total
+
+    def preconditioned(self, gradient: Floats) -> Floats:
+        """Return the minimiser that P has in place of H, up to its sign, (n,)."""
+        return self._balanced(gradient[:, None])[0][:, 0]
+
+    def minimiser(self, gradients: Floats, share: float) -> Floats:
+        """Return x, as far as conjugate gradients take the norm of the residual to a share.
+
+        Several gradients are solved for at once, each by its own conjugate gradients.
+
+        Parameters
+        ----------
+        gradients : (n,) or (n, R) float64
+            The vectors g.
+        share : float
+            Share of the first residual, in the norm of P^-1, at which to stop.
+        """
+        residual = gradients.reshape(len(gradients), -1).copy()
+        x = np.zeros_like(residual)
+        z, shift = self._balanced(residual)
+        residual -= shift
+        p, rho = -z, _dots(residual, z)
+        enough = share**2 * rho
+        for _ in range(STEPS):
+            product = self @ p
+            curvature = _dots(p, product)
+            going = (rho > enough) & (curvature > 0.0)
+            if not going.any():
+                break
+            self.steps += 1
+            length = np.divide(rho, curvature, out=np.zeros_like(rho), where=going)
+            x += length * p
+            residual += length * product
+            z, shift = self._balanced(residual)
+            residual -= shift  # it would drown what is left
+            last, rho = rho, _dots(residual, z)
+            p = np.divide(rho, last, out=np.zeros_like(rho), where=going) * p - z
+        x -= x.mean(axis=0)
+        return x.reshape(gradients.shape)
+
+    def _balanced(self, residual: Floats) -> tuple[Floats, Floats]:
+        """Return ``P^-1 (residual - 1 b')`` with columns of sum zero, and b (R,)."""
+        solved = self._inverse(residual)
+        shift = solved.sum(axis=0) / self._of_ones.sum()
+        return solved - self._of_ones * shift, shift
+
+    def _inverse(self, vectors: Floats) -> Floats:
+        """Return ``P^-1 v`` for (n, R) vectors."""
+        scaled = self._root[:, None] * vectors
+        scaled -= self._F @ scipy.linalg.cho_solve(self._capacity, self._F.T @ scaled)
+        return self._root[:, None] * scaled
+
+    def _heaviest(self) -> Floats:
+        """Return the heaviest columns of ``D^-1/2 sqrt(w_s) G_s``, (n, k)."""
+        inverse = self._root**2
+        masses = [
+            weight * np.einsum("nr,nr,n->r", factor, factor, inverse)
+            for weight, factor in zip(self._weights, self._factors, strict=True)
+        ]
+        every = np.concatenate([np.empty(0), *masses])
+        least = np.partition(every, -COLUMNS)[-COLUMNS] if len(every) > COLUMNS else TINY
+        kept = [
+            (np.sqrt(weight) * self._root)[:, None] * factor[:, mass >= least]
+            for weight, factor, mass in zip(self._weights, self._factors, masses, strict=True)
+        ]
+        return np.concatenate([np.empty((len(self._root), 0)), *kept], axis=1)
+
+
+def _dots(left: Floats, right: Floats) -> Floats:
+    """Return the inner products of columns, (R,)."""
+    products: Floats = np.einsum("nr,nr->r", left, right)
+    return products

@@ -1,0 +1,83 @@
+"""Lower bounds with the kernels themselves, for solutions that were found on factors of them.
+
+A dual point is feasible whatever the kernels are.  With the quadratic forms of the kernels
+themselves its dual value therefore bounds the optimum with the kernels from below.  One pass over
+the kernels gives the forms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+import numpy as np
+
+from mkldist.arrays import Floats
+from mkldist.gram.requests import Diagonal, Quadratic, Request
+from mkldist.optim.form_rounding import EPS, form_rounding
+from mkldist.solvers.base import Problem, Solution
+from mkldist.solvers.solver_params import SolverParams
+
+
+def largest_forms(vectors: Floats) -> Generator[Request, Any, Floats]:
+    """Ask for upper bounds of ``v'K_m v`` that rounding cannot break.
+
+    Parameters
+    ----------
+    vectors : (n, R) float64
+        The vectors v.
+
+    Returns
+    -------
+    (M, R) float64
+    """
+    forms: Floats = yield Quadratic(vectors)
+    energies: Floats = yield Diagonal(vectors**2)
+    return forms + form_rounding(forms, energies, len(vectors))
+
+
+def best_multiple(height: float, form: float) -> float:
+    """Return ``max_t { t height - t^2/2 form }`` over 0 <= t <= 1.
+
+    It is the dual value of the best multiple of a machine's dual point alpha.
+
+    Parameters
+    ----------
+    height : float
+        ``1'alpha``, or less.
+    form : float
+        Its quadratic form, or more.
+    """
+    t = height / form if form > height else 1.0
+    return t * height - 0.5 * t**2 * form
+
+
+def fixed_weights_bound(
+    problem: Problem, params: SolverParams, solution: Solution
+) -> Generator[Request, Any, float]:
+    """Ask for the dual value of a machine's dual point at the kernel weights of the solution.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem of a support vector machine, or of one for each class.
+    params : SolverParams
+        Its parameters.
+    solution : Solution
+        The solution on factors, at weights that were fixed before.
+
+    Yields
+    ------
+    Quadratic, Diagonal
+
+    Returns
+    -------
+    float
+        A lower bound of the optimum with the kernels that answer, at these weights.
+    """
+    alpha = solution.dual_variables.reshape(problem.n_points, -1)
+    signed = alpha * problem.y.reshape(alpha.shape)
+    forms = yield from largest_forms(signed)
+    unbalanced = float(np.abs(signed.sum(axis=0) * solution.bias).sum())
+    height = (1.0 - EPS) * float(alpha.sum()) - unbalanced
+    return best_multiple(height, float((solution.kernel_weights @ forms).sum()))
