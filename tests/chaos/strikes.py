@@ -22,8 +22,6 @@ TARGETS = ("coordinator", "worker", "fork server", "all")
 SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 KILLED = -signal.SIGKILL
 TRIES = 20
-MOST_SPARE_BYTES = 2**26
-"""Most memory that a worker without more may still take."""
 
 
 def kill(folder: Path, clean: Undisturbed, target: str, rng: np.random.Generator) -> Outcome:
@@ -58,13 +56,12 @@ def interrupt(
 
 def exhaust(folder: Path, clean: Undisturbed, rng: np.random.Generator) -> Outcome:
     """Let a worker have no more memory from a random moment on; then repeat the failed runs."""
-    spare = int(rng.integers(MOST_SPARE_BYTES))
 
     def strike(process: subprocess.Popen[str]) -> bool:
         with suppress(psutil.Error):
             if workers := _workers(process):
                 worker = workers[int(rng.integers(len(workers)))]
-                limit = worker.memory_info().vms + spare
+                limit = worker.memory_info().vms
                 worker.rlimit(psutil.RLIMIT_AS, (limit, limit))
                 return True
         return False
