@@ -14,6 +14,7 @@ import json
 import os
 import shutil
 import socket
+import tempfile
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
@@ -121,6 +122,25 @@ def flush_folder(path: Path) -> None:
 def temporary_path(folder: Path) -> Path:
     """Return a new name in `folder` for a file or folder that is being made or discarded."""
     return folder / f"{_PREFIX}{machine_id()}.{os.getpid()}.{uuid.uuid4().hex}"
+
+
+def temporary_folder() -> Path:
+    """Return the folder for temporary files: the first that can be written of those of Python.
+
+    Raises
+    ------
+    mkldist.errors.OutputError
+        If none can be written.
+    """
+    try:
+        return Path(tempfile.gettempdir())
+    except FileNotFoundError as error:
+        raise OutputError(
+            "TMPDIR",
+            f"no folder for temporary files that can be written ({error.strerror})",
+            "a folder that can be written, with some space",
+            "Set TMPDIR to one",
+        ) from error
 
 
 def is_temporary(name: str) -> bool:

@@ -15,6 +15,7 @@ import numpy as np
 from mkldist.arrays import Floating
 from mkldist.blas_threads import single_threaded
 from mkldist.data.raw import GIB, SHARE_OF_MEMORY, physical_memory
+from mkldist.durable import temporary_folder, writing
 from mkldist.errors import DataError
 from mkldist.gram.bank import Bank, MemoryBank
 from mkldist.gram.layout import TileLayout
@@ -94,10 +95,17 @@ def recomputed(source: BankSource) -> RecomputedBank:
 
 
 class TemporaryFolder:
-    """A new folder that is deleted with this object, or at the end of the process."""
+    """A new folder that is deleted with this object, or at the end of the process.
+
+    Raises
+    ------
+    mkldist.errors.OutputError
+        If no folder for temporary files can be written.
+    """
 
     def __init__(self) -> None:
-        self.path = Path(tempfile.mkdtemp(prefix="mkldist-"))
+        with writing(parent := temporary_folder()):
+            self.path = Path(tempfile.mkdtemp(prefix="mkldist-", dir=parent))
         self.delete = weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
 
 

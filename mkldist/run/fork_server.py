@@ -17,6 +17,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from mkldist.durable import temporary_folder, writing
 from mkldist.run.interrupts import children_without_interrupts
 from mkldist.run.scratch import check_sockets_fit, mark_sockets
 
@@ -45,7 +46,7 @@ def start_fork_server(environ: Mapping[str, object]) -> None:
     Raises
     ------
     mkldist.errors.OutputError
-        If the folder for temporary files has too long a path for the server's socket.
+        If the folder for temporary files cannot hold the server's socket, or has too long a path.
     """
     if METHOD != "forkserver":
         return
@@ -60,9 +61,9 @@ def start_fork_server(environ: Mapping[str, object]) -> None:
     wanted |= dict(zip(PATHS, (searched, "1"), strict=True))
     # Started below with the server, the tracker would unblock Ctrl-C before the server starts.
     resource_tracker.ensure_running()
-    with _environment(wanted), children_without_interrupts():
+    with writing(temporary_folder()), _environment(wanted), children_without_interrupts():
         ensure_running()
-    mark_sockets()
+        mark_sockets()
 
 
 @contextmanager

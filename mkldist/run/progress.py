@@ -41,6 +41,8 @@ class Counts:
         Blocks of Gram matrices built.
     doing : str
         What the workers are doing, such as ``"compiling"``; empty if unknown.
+    runs_of_ended_batches : int
+        Recorded runs that are of batches that have ended.
     """
 
     runs: int = 0
@@ -52,6 +54,12 @@ class Counts:
     doing: str = ""
     banks: int = 0
     built: set[str] = field(default_factory=set)
+    runs_of_ended_batches: int = 0
+
+    @property
+    def are_first_of_batches(self) -> bool:
+        """True if most recorded runs are of batches at work, whose quick runs end first."""
+        return 2 * self.runs_of_ended_batches < self.runs_done
 
     def note_bank(self, bank: str, *, complete: bool) -> None:
         """Count a bank as complete, or as damaged again."""
@@ -250,9 +258,15 @@ class NotebookProgress:
 def describe(counts: Counts, rate: float | None = None) -> str:
     """Return counts as text, with what is being done, and the rate and remaining time if known.
 
+    The remaining time is a least one where the quickest runs of unfinished batches have set the
+    rate.
+
     Examples
     --------
-    >>> describe(Counts(runs=80, runs_done=20, runs_failed=1, doing="solving"), 2.0)
+    >>> counts = Counts(runs=80, runs_done=20, runs_failed=1, doing="solving")
+    >>> describe(counts, 2.0)
+    'solving: 20 of 80 runs, 2.0 a second, at least 00:30 left, 1 failed'
+    >>> describe(replace(counts, runs_of_ended_batches=16), 2.0)
     'solving: 20 of 80 runs, 2.0 a second, 00:30 left, 1 failed'
     """
     parts = []
@@ -263,7 +277,8 @@ def describe(counts: Counts, rate: float | None = None) -> str:
     left = counts.runs - counts.runs_done
     if rate and left:
         parts.append(f"{rate:.1f} a second" if rate >= 1 else f"{60 * rate:.1f} a minute")
-        parts.append(f"{duration(left / rate)} left")
+        least = "at least " if counts.are_first_of_batches else ""
+        parts.append(f"{least}{duration(left / rate)} left")
     if counts.runs_failed:
         parts.append(f"{counts.runs_failed} failed")
     doing = f"{counts.doing}: " if counts.doing and parts else ""

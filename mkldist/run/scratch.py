@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from mkldist.durable import remove_temporaries, temporary_path
+from mkldist.durable import remove_temporaries, temporary_folder, temporary_path, writing
 from mkldist.errors import OutputError
 
 SOCKETS = "pymp-*"
@@ -24,11 +23,18 @@ SOCKET = "/pymp-12345678/listener-12345678"
 
 @contextmanager
 def scratch_of_workers() -> Iterator[None]:
-    """Have Dask's workers of this machine use a folder that is removed at the end."""
+    """Have Dask's workers of this machine use a folder that is removed at the end.
+
+    Raises
+    ------
+    mkldist.errors.OutputError
+        If no folder for temporary files can be written.
+    """
     import dask
 
-    folder = temporary_path(Path(tempfile.gettempdir()))
-    folder.mkdir()
+    folder = temporary_path(temporary_folder())
+    with writing(folder.parent):
+        folder.mkdir()
     try:
         with dask.config.set({"temporary-directory": str(folder)}):
             yield
@@ -42,9 +48,9 @@ def check_sockets_fit() -> None:
     Raises
     ------
     mkldist.errors.OutputError
-        If the path is too long.
+        If the path is too long, or no folder for temporary files can be written.
     """
-    folder, longest = tempfile.gettempdir(), LONGEST_SOCKET - len(SOCKET)
+    folder, longest = temporary_folder(), LONGEST_SOCKET - len(SOCKET)
     length = len(os.fsencode(folder))
     if length > longest:
         raise OutputError(
@@ -65,8 +71,14 @@ def mark_sockets() -> None:
 
 
 def remove_abandoned() -> int:
-    """Remove the folders that killed processes left, and return their number."""
-    folder = Path(tempfile.gettempdir())
+    """Remove the folders that killed processes left, and return their number.
+
+    Raises
+    ------
+    mkldist.errors.OutputError
+        If no folder for temporary files can be written.
+    """
+    folder = temporary_folder()
     removed = remove_temporaries(folder)
     for sockets in folder.glob(SOCKETS):
         if remove_temporaries(sockets):

@@ -271,6 +271,7 @@ class SweepLoop:
         else:
             self._note_streaming(receipt)
             self._queue.batch_done(item)
+            self.counts.runs_of_ended_batches += len(item.runs)
             self._note_recorded(run.id for run in item.runs)
             return
         self._note_recorded(run.id for run in item.runs if self._is_recorded(run.id))

@@ -31,15 +31,16 @@ def asking(packages: tuple[str, ...] = PACKAGES) -> Callable[[], dict[str, str]]
     """
 
     def versions() -> dict[str, str]:
+        from contextlib import suppress
         from importlib import metadata, util
 
         found = {}
         for package in packages:
-            try:
-                found[package] = f"version {metadata.version(package)}"
-            except metadata.PackageNotFoundError:
-                there = util.find_spec(package) is not None
-                found[package] = "an unknown version" if there else "no installation"
+            found[package] = "no installation"
+            with suppress(ImportError):
+                if util.find_spec(package) is not None:
+                    found[package] = "an unknown version"
+                    found[package] = f"version {metadata.version(package)}"
         return found
 
     return versions

@@ -16,9 +16,12 @@ from tests.chaos.outcomes import Outcome, table_of
 @click.command()
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of all faults.")
 @click.option("--kills", default=0, help="Kills of a coordinator, worker, fork server, or all.")
-@click.option("--signals", default=0, help="SIGINT and SIGTERM, once and twice.")
-@click.option("--media", default=0, help="Full disks, read-only and vanished folders.")
+@click.option("--signals", default=0, help="SIGINT, SIGTERM and SIGHUP, once and twice.")
+@click.option("--exhausted", default=0, help="Workers out of memory.")
+@click.option("--media", default=0, help="Full, read-only and vanished folders, each in turn.")
 @click.option("--pairs", default=0, help="Second coordinators on one folder.")
+@click.option("--schedulers", default=0, help="Running schedulers, killed and started again.")
+@click.option("--lives", default=0, help="Sweeps on workers that live 12 seconds.")
 @click.option("--flips", default=0, help="Flipped bits and files cut short.")
 @click.option(
     "--folder", type=click.Path(path_type=Path), help="Where sweeps run; harmed ones stay there."

@@ -6,18 +6,18 @@ import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from itertools import cycle, islice
+from itertools import cycle, islice, repeat
 from pathlib import Path
 
 import numpy as np
 
 from tests.chaos.flips import damaged, finished, kinds
-from tests.chaos.media import MEDIA, can_mount, fail, two_at_once
+from tests.chaos.media import fail, media, two_at_once
 from tests.chaos.outcomes import Outcome
 from tests.chaos.scene import undisturbed
-from tests.chaos.strikes import SIGNALS, TARGETS, interrupt, kill
+from tests.chaos.schedulers import kill_scheduler, short_lives
+from tests.chaos.strikes import SIGNALS, TARGETS, exhaust, interrupt, kill
 
-WITHOUT_MOUNTS = ("limit on file sizes", "vanished folder")
 Fault = Callable[..., Outcome]
 """Of a folder, the undisturbed sweep, and a generator `rng`."""
 
@@ -30,16 +30,19 @@ class Campaign:
     ----------
     seed : int
         The seed.
-    kills, signals, media, pairs, flips : int
-        Numbers of kills, of signals, of media that fail, of second coordinators, and of damaged
-        files.
+    kills, signals, exhausted, media, pairs, schedulers, lives, flips : int
+        Numbers of kills, of signals, of workers without memory, of media that fail, of second
+        coordinators, of killed schedulers, of sweeps on short-lived workers, and of damaged files.
     """
 
     seed: int
     kills: int = 0
     signals: int = 0
+    exhausted: int = 0
     media: int = 0
     pairs: int = 0
+    schedulers: int = 0
+    lives: int = 0
     flips: int = 0
 
     def outcomes(self, folder: Path) -> Iterator[Outcome]:
@@ -64,10 +67,12 @@ class Campaign:
         ways = [(name, times) for times in (1, 2) for name in SIGNALS]
         for name, times in islice(cycle(ways), self.signals):
             yield partial(interrupt, name=name, times=times)
-        for kind in islice(cycle(MEDIA if can_mount() else WITHOUT_MOUNTS), self.media):
+        for kind in islice(cycle(media()), self.media):
             yield partial(fail, kind=kind)
-        for _ in range(self.pairs):
-            yield two_at_once
+        yield from repeat(exhaust, self.exhausted)
+        yield from repeat(two_at_once, self.pairs)
+        yield from repeat(kill_scheduler, self.schedulers)
+        yield from repeat(short_lives, self.lives)
 
     def _damaged(self, folder: Path) -> Iterator[Outcome]:
         made = finished(folder)

@@ -1,4 +1,4 @@
-"""Folders that fill up, become read-only or vanish under a sweep, and two sweeps on one folder."""
+"""Folders that are full, read-only or gone under a sweep, and two sweeps on one folder."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -17,24 +17,32 @@ from tests.chaos.outcomes import Outcome
 from tests.chaos.scene import N_RUNS, Ended, Scene, Undisturbed, resumed, wait_for
 from tests.run.sweeps import record_times
 
-MEDIA = ("full disk", "limit on file sizes", "read-only folder", "vanished folder")
+FAILURES = ("full disk", "read-only", "vanished")
+LIMITED = "limit on file sizes"
+PLACES = ("output", "banks", "cache", "scratch")
 STOPPED = (0, EXIT_INTERNAL, EXIT_BAD_INPUT, EXIT_FAILED_RUNS)
-ENOUGH = "64m"
+ENOUGH_KIB = 2**16
 
 
-def can_mount() -> bool:
-    """Return True if this process may mount file systems."""
-    return os.geteuid() == 0 and shutil.which("mount") is not None
+def media() -> list[str]:
+    """Return what can fail here: every folder in every way, and files that grow too large."""
+    may_mount = os.geteuid() == 0 and shutil.which("mount") is not None
+    ways = FAILURES if may_mount else FAILURES[-1:]
+    return [LIMITED, *(f"{way}: {place}" for place in PLACES for way in ways)]
 
 
 def fail(folder: Path, clean: Undisturbed, kind: str, rng: np.random.Generator) -> Outcome:
     """Let a medium fail under a sweep, mend it, and run the command again."""
-    if kind == "limit on file sizes":
-        return _limited(folder, clean, rng)
-    if kind == "vanished folder":
-        return _vanished(folder, clean, rng)
-    with _mounted(folder / "disk", ENOUGH) as disk:
-        return (_full if kind == "full disk" else _read_only)(disk, clean, rng)
+    scene = Scene(folder)
+    if kind == LIMITED:
+        ended = _limited(scene, rng)
+    else:
+        way, _, place = kind.partition(": ")
+        target = scene.places[place]
+        if way == "full disk":
+            return _full(scene, clean, kind, target, rng)
+        ended = _hidden(scene, target, read_only if way == "read-only" else vanished, rng)
+    return resumed(scene, clean, kind, ended)
 
 
 def two_at_once(folder: Path, clean: Undisturbed, rng: np.random.Generator) -> Outcome:
@@ -54,66 +62,69 @@ def two_at_once(folder: Path, clean: Undisturbed, rng: np.random.Generator) -> O
     return Outcome(**{**vars(outcome), "faults": outcome.faults + faults})
 
 
-def _full(disk: Path, clean: Undisturbed, rng: np.random.Generator) -> Outcome:
-    kib = int(rng.integers(16, 700))
-    scene = Scene(disk / "sweep")
-    _mount(disk, f"remount,size={kib}k")
-    with scene.started() as process:
-        ended = Ended(*scene.wait(process), STOPPED)
-    _mount(disk, f"remount,size={ENOUGH}")
-    return resumed(scene, clean, "full disk", ended)
-
-
-def _read_only(disk: Path, clean: Undisturbed, rng: np.random.Generator) -> Outcome:
-    scene = Scene(disk / "sweep", temporary=disk.with_name("scratch"))
-    with scene.started() as process:
-        _some_runs(scene, process, rng)
-        # Files that are open for writing forbid it, so that the moment is that after them.
-        while process.poll() is None and not _mount(disk, "remount,ro"):
-            time.sleep(0.01)
-        ended = Ended(*scene.wait(process), STOPPED)
-    _mount(disk, "remount,rw")
-    return resumed(scene, clean, "read-only folder", ended)
-
-
-def _limited(folder: Path, clean: Undisturbed, rng: np.random.Generator) -> Outcome:
-    scene = Scene(folder)
+def _limited(scene: Scene, rng: np.random.Generator) -> Ended:
+    """Run the command with a limit on the size of its files."""
     most = int(rng.integers(1_000, 40_000))
     setup = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({most}, {most}))"
-    with scene.started(setup) as process:
-        ended = Ended(*scene.wait(process), STOPPED)
-    return resumed(scene, clean, "limit on file sizes", ended)
+    with scene.started(setup=setup) as process:
+        return Ended(*scene.wait(process), STOPPED)
 
 
-def _vanished(folder: Path, clean: Undisturbed, rng: np.random.Generator) -> Outcome:
-    scene, away = Scene(folder), folder.with_name(f"{folder.name}-away")
-    with scene.started() as process:
-        _some_runs(scene, process, rng)
-        scene.output.rename(away)
-        ended = Ended(*scene.wait(process), STOPPED)
-    shutil.rmtree(scene.output, ignore_errors=True)
-    away.rename(scene.output)
-    return resumed(scene, clean, "vanished folder", ended)
+def _full(
+    scene: Scene, clean: Undisturbed, kind: str, place: Path, rng: np.random.Generator
+) -> Outcome:
+    """Give one folder a disk of its own that is soon full, and enlarge it after the command."""
+    place.mkdir(parents=True)
+    _mount("-t", "tmpfs", "-o", f"size={rng.integers(8, 500)}k", "tmpfs", place)
+    try:
+        with scene.started() as process:
+            ended = Ended(*scene.wait(process), STOPPED)
+        _mount("-o", f"remount,size={ENOUGH_KIB}k", place)
+        return resumed(scene, clean, kind, ended)
+    finally:
+        _unmount(place)
 
 
-def _some_runs(scene: Scene, process: subprocess.Popen[str], rng: np.random.Generator) -> None:
-    """Wait until a random number of runs is recorded."""
+def _hidden(
+    scene: Scene,
+    place: Path,
+    hidden: Callable[[Path], AbstractContextManager[None]],
+    rng: np.random.Generator,
+) -> Ended:
+    """Hide one folder after a random number of runs, until the command has ended."""
     n_records = int(rng.integers(1, N_RUNS))
-    wait_for(lambda: len(record_times(scene.output)) >= n_records, process)
+    with scene.started() as process:
+        wait_for(lambda: len(record_times(scene.output)) >= n_records, process)
+        with hidden(place):
+            return Ended(*scene.wait(process), STOPPED)
 
 
 @contextmanager
-def _mounted(disk: Path, size: str) -> Iterator[Path]:
-    """Mount a file system in memory."""
-    disk.mkdir(parents=True)
-    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", disk], check=True)
+def read_only(place: Path) -> Iterator[None]:
+    """Mount a folder over itself without the right to write; open files stay as they are."""
+    _mount("--bind", place, place)
     try:
-        yield disk
+        _mount("-o", "remount,bind,ro", place)
+        yield
     finally:
-        subprocess.run(["umount", "-l", disk], check=True)
+        _unmount(place)
 
 
-def _mount(disk: Path, options: str) -> bool:
-    """Mount a file system with other options; return False if that is refused."""
-    done = subprocess.run(["mount", "-o", options, disk], check=False, capture_output=True)
-    return done.returncode == 0
+@contextmanager
+def vanished(place: Path) -> Iterator[None]:
+    """Move a folder away; at the end it takes the place of what was made meanwhile."""
+    away = place.with_name(f"{place.name}-away")
+    place.rename(away)
+    try:
+        yield
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+        away.rename(place)
+
+
+def _mount(*words: str | Path) -> None:
+    subprocess.run(["mount", *words], check=True, capture_output=True)
+
+
+def _unmount(place: Path) -> None:
+    subprocess.run(["umount", "-l", place], check=True)

@@ -18,12 +18,23 @@ from pathlib import Path
 import psutil
 import xarray as xr
 
+from mkldist.results.state import RunState
 from tests.chaos.outcomes import Outcome
 from tests.run.damage import values_of
 from tests.run.sweeps import record_times, sweep_text
 
-METHODS = {"level": [1.0, 10.0, 100.0], "best_single": [1.0, 10.0], "uniform": [1.0, 10.0]}
-N_RUNS = 2 * sum(map(len, METHODS.values()))
+METHODS = {"level": [1.0, 10.0, 100.0], "best_single": [10.0], "uniform": [1.0, 10.0]}
+MAPPED_BANK = """
+[[banks]]
+name = "mapped"
+backend = "mmap"
+[[banks.kernels]]
+function = "gaussian"
+widths = [0.3, 1.0]
+features = ["all", "each"]
+"""
+SWEEP = sweep_text(METHODS, backend="memory") + MAPPED_BANK
+N_RUNS = 2 * 2 * sum(map(len, METHODS.values()))  # on two banks and two splits
 MARK = "MKLDIST_CHAOS"
 ORPHANS_AFTER = 10.0
 HANGS_AFTER = 120.0
@@ -32,20 +43,20 @@ RANDOM = re.compile(r"[0-9a-z_]{8}$|\d+")
 
 @dataclass(frozen=True)
 class Scene:
-    """Folders of a sweep of two workers, and the environment of its processes.
+    """Folders of a sweep, and the environment of its processes.
 
     Parameters
     ----------
     folder : Path
         Holds everything that the sweep writes.
-    temporary : Path, optional
-        Folder for the temporary files of its processes; by default one in `folder`.
+    workers : tuple of str
+        Options of the command that choose its workers.
     mark : str
         Tells its processes from all others.
     """
 
     folder: Path
-    temporary: Path | None = None
+    workers: tuple[str, ...] = ("--workers", "2")
     mark: str = field(default_factory=lambda: uuid.uuid4().hex)
 
     @property
@@ -53,28 +64,40 @@ class Scene:
         """Output folder of the sweep."""
         return self.folder / "results" / "small"
 
+    @property
+    def places(self) -> dict[str, Path]:
+        """Every folder that the sweep writes to."""
+        return {
+            "output": self.output,
+            "banks": self.output.with_name("banks"),
+            "cache": self.folder / "cache",
+            "scratch": self.folder / "scratch",
+        }
+
     @cached_property
     def environment(self) -> dict[str, str]:
         """Environment of the sweep's processes."""
-        scratch = self.temporary or self.folder / "scratch"
-        scratch.mkdir(parents=True, exist_ok=True)
-        own = {MARK: self.mark, "MKLDIST_CACHE": f"{self.folder / 'cache'}", "TMPDIR": f"{scratch}"}
-        return dict(os.environ) | own
+        places = self.places
+        places["scratch"].mkdir(parents=True, exist_ok=True)
+        own = {"MKLDIST_CACHE": str(places["cache"]), "TMPDIR": str(places["scratch"])}
+        return os.environ | own | {MARK: self.mark}
 
     @contextmanager
-    def started(self, setup: str = "") -> Iterator[subprocess.Popen[str]]:
+    def started(self, *options: str, setup: str = "") -> Iterator[subprocess.Popen[str]]:
         """Start the sweep's command in a session of its own; at the end, stop what still runs.
 
         Parameters
         ----------
+        *options : str
+            More options of the command.
         setup : str
             Statements that its process executes first.
         """
         file = self.folder / "small.toml"
         self.folder.mkdir(parents=True, exist_ok=True)
-        file.write_text(sweep_text(METHODS))
+        file.write_text(SWEEP)
         program = f"{setup}\nfrom mkldist.cli import main; main()"
-        words = ["sweep", str(file), "--output", str(self.output), "--workers", "2"]
+        words = ["sweep", str(file), "--output", str(self.output), *self.workers, *options]
         with subprocess.Popen(
             [sys.executable, "-c", program, *words],
             cwd=self.folder,
@@ -159,9 +182,7 @@ def undisturbed(folder: Path) -> Undisturbed:
     return Undisturbed(seconds[0], values_of(scene.output, timed=False), scene.files())
 
 
-def resumed(
-    scene: Scene, clean: Undisturbed, kind: str, ended: Ended, *, kept: dict[str, int] | None = None
-) -> Outcome:
+def resumed(scene: Scene, clean: Undisturbed, kind: str, ended: Ended, *options: str) -> Outcome:
     """Run the command of a disturbed sweep again, and compare with the undisturbed one.
 
     Parameters
@@ -174,15 +195,15 @@ def resumed(
         The fault.
     ended : Ended
         How its command ended.
-    kept : dict of str to int, optional
-        The recorded runs and when they were recorded; by default those that are there now.
+    *options : str
+        More options of the command that is run again.
     """
     orphans = scene.orphans()
-    before = record_times(scene.output) if kept is None else kept
-    with scene.started() as process:
+    before = solved(scene.output)
+    with scene.started(*options) as process:
         code, said = scene.wait(process)
     again = Ended(code, said, allowed=(0,))
-    after = record_times(scene.output)
+    after = solved(scene.output)
     return Outcome(
         kind,
         lost=len(before.keys() - after.keys()),
@@ -192,6 +213,12 @@ def resumed(
         leftovers=tuple(sorted(scene.files() - clean.files)),
         faults=(*ended.faults(), *again.faults()),
     )
+
+
+def solved(output: Path) -> dict[str, int]:
+    """Return when each run was recorded, without the failed ones, which may be done again."""
+    times = record_times(output)
+    return {name: when for name, when in times.items() if f".{RunState.COMPLETE}." in name}
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Kills and signals at random moments of a sweep."""
+"""Kills, signals and lack of memory at random moments of a sweep."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from pathlib import Path
 import numpy as np
 import psutil
 
-from mkldist.errors import EXIT_INTERNAL, EXIT_INTERRUPTED
+from mkldist.errors import EXIT_FAILED_RUNS, EXIT_INTERNAL, EXIT_INTERRUPTED
 from tests.chaos.outcomes import Outcome
 from tests.chaos.scene import N_RUNS, Ended, Scene, Undisturbed, resumed, wait_for
 from tests.run.sweeps import record_times
 
 TARGETS = ("coordinator", "worker", "fork server", "all")
-SIGNALS = ("SIGINT", "SIGTERM")
+SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 KILLED = -signal.SIGKILL
 TRIES = 20
 
@@ -54,6 +54,23 @@ def interrupt(
     )
 
 
+def exhaust(folder: Path, clean: Undisturbed, rng: np.random.Generator) -> Outcome:
+    """Let a worker have no more memory from a random moment on; then repeat the failed runs."""
+
+    def strike(process: subprocess.Popen[str]) -> bool:
+        with suppress(psutil.Error):
+            if workers := _workers(process):
+                worker = workers[int(rng.integers(len(workers)))]
+                limit = worker.memory_info().vms
+                worker.rlimit(psutil.RLIMIT_AS, (limit, limit))
+                return True
+        return False
+
+    allowed = (0, EXIT_INTERNAL, EXIT_FAILED_RUNS)
+    kind = "worker out of memory"
+    return _struck(folder, clean, kind, strike, allowed, rng, again=("--retry-failed",))
+
+
 def _struck(
     folder: Path,
     clean: Undisturbed,
@@ -61,19 +78,21 @@ def _struck(
     strike: Callable[[subprocess.Popen[str]], bool],
     allowed: tuple[int, ...],
     rng: np.random.Generator,
+    *,
+    again: tuple[str, ...] = (),
 ) -> Outcome:
-    """Strike a sweep at a random moment, and run its command again."""
+    """Strike a sweep at a random moment, and run its command again, with more options."""
     for number in range(TRIES):
         scene = Scene(folder / str(number))
         with scene.started() as process:
-            if not (_moment(scene, process, clean.seconds, rng) and strike(process)):
+            if not (moment(scene, process, clean.seconds, rng) and strike(process)):
                 continue  # it ended before
-            code, said = scene.wait(process)
-            return resumed(scene, clean, kind, Ended(code, said, allowed))
+            ended = Ended(*scene.wait(process), allowed)
+            return resumed(scene, clean, kind, ended, *again)
     raise AssertionError(f"{kind}: the sweep always ends before")
 
 
-def _moment(
+def moment(
     scene: Scene, process: subprocess.Popen[str], seconds: float, rng: np.random.Generator
 ) -> bool:
     """Wait for a random moment: of the start, or after so many runs; False if it ends before."""
@@ -93,14 +112,17 @@ def _kill(process: subprocess.Popen[str], target: str, rng: np.random.Generator)
         os.killpg(process.pid, signal.SIGKILL)
         return True
     with suppress(psutil.Error):
-        servers = [
-            child
-            for child in psutil.Process(process.pid).children()
-            if "forkserver" in " ".join(child.cmdline())
-        ]
-        workers = [worker for server in servers for worker in server.children()]
-        of_kind = workers if target == "worker" else servers
+        of_kind = _workers(process) if target == "worker" else _fork_servers(process)
         if of_kind:
             of_kind[int(rng.integers(len(of_kind)))].kill()
             return True
     return False
+
+
+def _fork_servers(process: subprocess.Popen[str]) -> list[psutil.Process]:
+    children = psutil.Process(process.pid).children()
+    return [child for child in children if "forkserver" in " ".join(child.cmdline())]
+
+
+def _workers(process: subprocess.Popen[str]) -> list[psutil.Process]:
+    return [worker for server in _fork_servers(process) for worker in server.children()]

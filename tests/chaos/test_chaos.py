@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import tempfile
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,9 @@ from rich.console import Console
 
 from tests.chaos import scene
 from tests.chaos.campaign import Campaign
+from tests.chaos.media import media, read_only, vanished
 from tests.chaos.outcomes import Outcome, table_of
-from tests.chaos.scene import Ended, Scene, differing
+from tests.chaos.scene import Ended, Scene, differing, solved
 from tests.run import damage
 
 HARMS = (
@@ -28,13 +30,19 @@ HARMS = (
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "campaign",
-    [Campaign(1, kills=4), Campaign(2, signals=2, pairs=1), Campaign(3, flips=20)],
-    ids=["kills", "signals", "flips"],
+    [
+        Campaign(1, kills=4),
+        Campaign(2, signals=2, pairs=1),
+        Campaign(3, flips=20),
+        Campaign(4, media=4),
+        Campaign(5, exhausted=1, schedulers=1, lives=1),
+    ],
+    ids=["kills", "signals", "flips", "media", "clusters"],
 )
 def test_faults_do_no_harm(campaign):
     with tempfile.TemporaryDirectory() as folder:  # of a short path, so that sockets fit in it
         outcomes = list(campaign.outcomes(Path(folder)))
-    assert len(outcomes) == campaign.kills + campaign.signals + campaign.pairs + campaign.flips
+    assert len(outcomes) == sum(asdict(replace(campaign, seed=0)).values())
     assert [one for one in outcomes if not one.is_good] == []
 
 
@@ -68,10 +76,41 @@ def test_results_that_differ_in_a_bit_are_seen(tmp_path, monkeypatch):
     assert differing(output, values) == [node]
 
 
+def test_every_folder_fails_in_every_way_that_this_machine_allows():
+    kinds = media()
+    assert kinds[0] == "limit on file sizes"
+    places = {kind.partition(": ")[2] for kind in kinds[1:]}
+    assert places == Scene(Path()).places.keys()
+    ways = {kind.partition(": ")[0] for kind in kinds[1:]}
+    assert len(kinds) == 1 + len(ways) * len(places)
+    assert "vanished" in ways
+
+
+@pytest.mark.parametrize("hidden", [read_only, vanished])
+def test_a_folder_that_is_hidden_cannot_be_used_and_comes_back_unchanged(tmp_path, hidden):
+    if hidden is read_only and "read-only: output" not in media():
+        pytest.skip("mounting needs root")
+    place = tmp_path / "place"
+    place.mkdir()
+    (place / "before").touch()
+    with hidden(place), pytest.raises(OSError, match=r"Read-only|No such file"):
+        (place / "meanwhile").touch()
+    assert [path.name for path in tmp_path.rglob("*")] == ["place", "before"]
+    (place / "after").touch()
+
+
+def test_failed_runs_may_be_done_again_and_others_not(tmp_path):
+    folder = tmp_path / "records" / "ab"
+    folder.mkdir(parents=True)
+    for state in ("complete", "failed"):
+        (folder / f"abc.{state}.npz").touch()
+    assert list(solved(tmp_path)) == ["abc.complete.npz"]
+
+
 def test_processes_that_stay_and_new_files_are_seen(tmp_path, monkeypatch):
     monkeypatch.setattr(scene, "ORPHANS_AFTER", 0.2)
     place = Scene(tmp_path)
-    with place.started("import time; time.sleep(60)"):
+    with place.started(setup="import time; time.sleep(60)"):
         [orphan] = place.orphans()
         assert "time.sleep(60)" in orphan
     assert place.orphans() == ()

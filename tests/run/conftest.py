@@ -1,13 +1,18 @@
-"""One cluster for all sweeps of this folder that do not have to end theirs."""
+"""The workers of sweeps that do not have to end theirs: one process, or this one."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from mkldist.gram import loading
+from mkldist.run import build_banks, sweep
 from mkldist.run.cluster import ConnectOptions
+from mkldist.run.sweep_setup import batch_settings
+from tests.run.here import Client
 from tests.run.sweeps import misbehaving_methods
 
 collect_ignore = ["misbehaving.py"]  # looked at for doctests, it would register its methods
@@ -25,3 +30,24 @@ def scheduler(node_cache: Path) -> Iterator[str]:
         patch.setenv("MKLDIST_CACHE", str(node_cache))
         with ConnectOptions(n_workers=1).connect() as client:
             yield client.scheduler_info()["address"]
+
+
+@pytest.fixture
+def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Client:
+    """Return the client of the cluster that every sweep of a test connects to."""
+    client = Client()
+
+    @contextmanager
+    def connect(options: ConnectOptions) -> Iterator[Client]:
+        yield client
+
+    def silent_settings(*given):
+        settings = batch_settings(*given)
+        return type(settings)(**{**vars(settings), "topic": ""})
+
+    monkeypatch.setattr(ConnectOptions, "connect", connect)
+    monkeypatch.setattr(sweep, "batch_settings", silent_settings)
+    monkeypatch.setattr(build_banks, "batch_settings", silent_settings)
+    monkeypatch.setattr(loading, "PAUSES", (0.0,))
+    monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path / "cache"))
+    return client

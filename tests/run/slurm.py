@@ -1,6 +1,7 @@
 """A SLURM of this machine for tests: a controller, two nodes of two processors, and munge.
 
 All of it lies in one folder and listens on the loopback address, beside any SLURM of the machine.
+It ends with the process that started it, even by a kill.
 """
 
 from __future__ import annotations
@@ -8,7 +9,6 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
-import signal
 import socket
 import subprocess
 import time
@@ -18,6 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+
+from tests.run.guardian import guarded
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "scancel", "scontrol", "sinfo", "squeue")
 MISSING = [program for program in PROGRAMS if shutil.which(program) is None]
@@ -101,7 +103,15 @@ class Slurm:
         environment = os.environ | self.environment
         with path.open("wb") as log:
             self._daemons.append(
-                subprocess.Popen(words, env=environment, stdout=log, stderr=log, cwd=self.folder)
+                subprocess.Popen(
+                    guarded(*map(str, words)),
+                    env=environment,
+                    stdin=subprocess.PIPE,
+                    stdout=log,
+                    stderr=log,
+                    cwd=self.folder,
+                    start_new_session=True,
+                )
             )
 
     def stop(self) -> None:
@@ -112,8 +122,7 @@ class Slurm:
         while self.jobs() and time.monotonic() < deadline:
             time.sleep(0.2)
         for daemon in reversed(self._daemons):
-            daemon.send_signal(signal.SIGTERM)
-            daemon.wait(START_SECONDS)
+            daemon.communicate(timeout=START_SECONDS)  # ends its standard input
 
 
 @contextmanager

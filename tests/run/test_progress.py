@@ -37,7 +37,7 @@ def test_lines_are_timed_and_not_repeated():
     lines = target.file.getvalue().splitlines()
     assert [line[:7] for line in lines] == ["[00:02]", "[00:12]", "[00:22]", "[00:24]"]
     assert lines[0].endswith("] solving: 4 of 50 runs")
-    assert lines[1].endswith("] solving: 24 of 50 runs, 2.0 a second, 00:13 left")
+    assert lines[1].endswith("] solving: 24 of 50 runs, 2.0 a second, at least 00:13 left")
     assert lines[-1].endswith("3 failed")
 
 
@@ -104,8 +104,15 @@ def test_banks_are_shown_while_they_are_built():
     assert "banks" not in describe(Counts(runs=5, banks=1))
 
 
+@pytest.mark.parametrize(("ended", "least"), [(0, True), (4, True), (5, False), (10, False)])
+def test_a_remaining_time_is_a_least_one_while_quick_runs_have_set_the_rate(ended, least):
+    said = describe(Counts(runs=100, runs_done=10, runs_of_ended_batches=ended), 2.0)
+    assert ("at least 00:45 left" in said) == least
+
+
 def test_slow_runs_are_counted_by_the_minute():
-    assert describe(Counts(runs=10, runs_done=5), 0.5) == "5 of 10 runs, 30.0 a minute, 00:10 left"
+    half = Counts(runs=10, runs_done=5, runs_of_ended_batches=5)
+    assert describe(half, 0.5) == "5 of 10 runs, 30.0 a minute, 00:10 left"
     assert describe(Counts(runs=10, runs_done=10), 0.5) == "10 of 10 runs"
     assert duration(7322) == "2:02:02"
 

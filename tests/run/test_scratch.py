@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 import subprocess
 import sys
@@ -10,11 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from mkldist.errors import OutputError
 from mkldist.run.scratch import mark_sockets, remove_abandoned, scratch_of_workers
 
 HELD = """
 import sys
 from multiprocessing.util import get_temp_dir
+from mkldist.errors import OutputError
 from mkldist.run.scratch import mark_sockets, scratch_of_workers
 mark_sockets()
 mark_sockets()
@@ -70,6 +73,32 @@ def test_sockets_are_marked_in_the_folder_of_multiprocessing():
     before = set(Path(get_temp_dir()).iterdir())
     mark_sockets()
     assert set(Path(get_temp_dir()).iterdir()) == before
+
+
+@pytest.mark.parametrize("option", [(), ("--workers", "1")], ids=["in a thread", "in processes"])
+def test_without_a_folder_for_temporary_files_the_command_says_so(tmp_path, option):
+    """As root may write everywhere, the list of folders that Python tries is made empty."""
+    program = (
+        "import tempfile; tempfile._candidate_tempdir_list = lambda: []\n"
+        "from mkldist.cli import main; main()"
+    )
+    words = ["sweep", "two_circles", "--output", str(tmp_path / "out"), *option]
+    done = subprocess.run(
+        [sys.executable, "-c", program, *words], capture_output=True, text=True, cwd=tmp_path
+    )
+    assert done.returncode == 2, done.stderr
+    assert "TMPDIR: found no folder for temporary files that can be written" in done.stderr
+    assert "Set TMPDIR to one." in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_folder_for_temporary_files_is_a_full_disk(folder, monkeypatch):
+    def full(path, *details, **more):
+        raise OSError(errno.ENOSPC, "No space left on device", str(path))
+
+    monkeypatch.setattr(Path, "mkdir", full)
+    with pytest.raises(OutputError, match="no space left on the device"), scratch_of_workers():
+        pass
 
 
 def test_a_folder_of_too_long_a_path_is_refused_before_workers_start(tmp_path, monkeypatch):

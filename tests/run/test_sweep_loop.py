@@ -1,137 +1,33 @@
-"""The loop on tasks in this process, with `sweep_setup`, `build_banks` and `consolidate`."""
+"""The loop on tasks in this process, with `sweep_setup`."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
-import tomllib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from mkldist.errors import GramError, StoreError, UnreadableError
-from mkldist.gram import loading
-from mkldist.gram.store import GramStore, list_banks
 from mkldist.planning.model import RunPlan
 from mkldist.results.output import OutputFolder
 from mkldist.results.records import RecordStore
 from mkldist.results.state import RunState
-from mkldist.results.tree import open_results
-from mkldist.run import build_banks as build_module
-from mkldist.run import sweep as sweep_module
 from mkldist.run import sweep_loop as loop_module
-from mkldist.run.build_banks import build_banks
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.consolidate import Consolidator
 from mkldist.run.progress import SilentProgress
-from mkldist.run.sweep import SweepOutcome, run_sweep
 from mkldist.run.sweep_loop import SweepLoop, Work
 from mkldist.run.sweep_setup import batch_settings
 from mkldist.run.work_queue import BatchItem, BuildItem
-from mkldist.spec.model import SweepSpec
 from mkldist.worker.tasks import BatchTask, Stage
+from tests.run.here import TEXT, Client, Failing, Future, kept, spec_of, sweep
 from tests.run.sweeps import run_here, sweep_text
 
-
-class Future:
-    """The end of a task."""
-
-    def __init__(self, key: str, function: Callable[[Any], Any], task: Any) -> None:
-        self.key, self.status, self.outcome = key, "finished", None
-        try:
-            self.outcome = function(task)
-        except Exception as error:
-            self.status, self.outcome = "error", error
-
-    def add_done_callback(self, tell):
-        tell(self)
-
-    def result(self, timeout=None):
-        return self.outcome
-
-    exception = result
-
-    def release(self):
-        pass
-
-
-class Client:
-    """A cluster of this process alone, which hears of no announcement."""
-
-    status, dashboard_link = "running", ""
-
-    def __init__(self, n_threads: int = 1) -> None:
-        self.n_threads = n_threads
-        self.tasks: list[Any] = []
-
-    def nthreads(self):
-        return {"here": self.n_threads}
-
-    def submit(self, function, task, key, pure):
-        self.tasks.append(task)
-        return Future(key, function, task)
-
-    def subscribe_topic(self, topic, handler):
-        pass
-
-    def unsubscribe_topic(self, topic):
-        pass
-
-    def cancel(self, futures, force):
-        pass
-
-
-@pytest.fixture
-def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Client:
-    """Return the client of the cluster that every sweep of a test connects to."""
-    client = Client()
-
-    @contextmanager
-    def connect(options: ConnectOptions) -> Iterator[Client]:
-        yield client
-
-    def silent_settings(*given):
-        settings = batch_settings(*given)
-        return type(settings)(**{**vars(settings), "topic": ""})
-
-    monkeypatch.setattr(ConnectOptions, "connect", connect)
-    monkeypatch.setattr(sweep_module, "batch_settings", silent_settings)
-    monkeypatch.setattr(build_module, "batch_settings", silent_settings)
-    monkeypatch.setattr(loading, "PAUSES", (0.0,))
-    monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path / "cache"))
-    return client
-
-
-def spec_of(text: str) -> SweepSpec:
-    return SweepSpec.model_validate(tomllib.loads(text))
-
-
-def sweep(text: str, output: Path, **options: Any) -> SweepOutcome:
-    return run_sweep(spec_of(text), origin=output.parent / "x.toml", output=output, **options)
-
-
-TEXT = sweep_text({"uniform": [1.0, 10.0]}, repeats=3)
 RUNS = tuple(RunPlan(f"r{i}", "d", "b", "b", 0, "uniform", "uniform", {}) for i in range(2))
-
-
-class Failing:
-    """A task that fails some times before it does its work."""
-
-    def __init__(self, monkeypatch, name: str, error: Exception, times: int) -> None:
-        self.real = getattr(loop_module, name)
-        self.error, self.times, self.calls = error, times, 0
-        self.__name__ = name
-        monkeypatch.setattr(loop_module, name, self)
-
-    def __call__(self, task):
-        self.calls += 1
-        if self.calls <= self.times:
-            raise self.error
-        return self.real(task)
 
 
 @pytest.mark.parametrize(
@@ -324,72 +220,6 @@ def test_two_calls_share_no_topic(tmp_path):
     assert len(topics) == 2
 
 
-def test_a_record_that_cannot_be_read_now_waits_for_the_next_flush(tmp_path, client, monkeypatch):
-    output = tmp_path / "small"
-    outcome = sweep(TEXT, output)
-    store = RecordStore(output / "records")
-    first, second, *_ = (run.id for run in outcome.plan.runs)
-    consolidator = Consolidator(output / "results.zarr", store)
-    consolidator.add([first, second, "not there yet"])
-    real = store.read
-
-    def read(run_id):
-        if run_id == second:
-            raise UnreadableError(run_id, "cannot be read")
-        return real(run_id)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(store, "read", read)
-        consolidator.flush()
-    assert list(consolidator._waiting) == [second, "not there yet"]
-    consolidator.flush()
-    assert list(consolidator._waiting) == ["not there yet"]
-    consolidator.add([first, second])
-    assert list(consolidator._waiting) == ["not there yet"]
-
-
-@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
-def test_the_tree_holds_what_was_recorded_however_a_sweep_ends(
-    tmp_path, client, monkeypatch, error
-):
-    real = loop_module.solve_batch
-    done = []
-
-    def solve_batch(task):
-        if len(done) == 2:
-            raise error
-        done.append(real(task))
-        return done[-1]
-
-    monkeypatch.setattr(loop_module, "solve_batch", solve_batch)
-    if error is MemoryError:
-        monkeypatch.setattr(SweepLoop, "_settle_batch", lambda *_: (_ for _ in ()).throw(error()))
-    output = tmp_path / "small"
-    with pytest.raises(error):
-        sweep(TEXT, output)
-    n_records = len(RecordStore(output / "records").ids())
-    assert 0 < n_records < 6
-    with open_results(output) as tree:
-        assert int((tree["two_moons/uniform"].state == "complete").sum()) == n_records
-
-
-def test_an_interrupt_while_the_last_results_are_written_loses_none(tmp_path, client, monkeypatch):
-    real = Consolidator.flush
-    begun = []
-
-    def flush(self):
-        begun.append(self)
-        if len(begun) == 1:
-            raise KeyboardInterrupt
-        real(self)
-
-    monkeypatch.setattr(Consolidator, "flush", flush)
-    with pytest.raises(KeyboardInterrupt, match="6 of 6 runs are recorded; resume with"):
-        sweep(TEXT, tmp_path / "small")
-    with open_results(tmp_path / "small") as tree:
-        assert int((tree["two_moons/uniform"].state == "complete").sum()) == 6
-
-
 def test_runs_without_a_record_are_counted(tmp_path, client, monkeypatch):
     real = loop_module.solve_batch
     lost: list[str] = []
@@ -405,79 +235,6 @@ def test_runs_without_a_record_are_counted(tmp_path, client, monkeypatch):
     outcome = sweep(TEXT, tmp_path / "small")
     assert outcome.waiting == 1
     assert outcome.counts[RunState.COMPLETE] == 5
-
-
-def kept(root: Path) -> list[str]:
-    return [bank for bank in list_banks(root) if not GramStore.open(root, bank).missing()]
-
-
-def not_kept(text: str) -> str:
-    return text.replace("predictions = true", "keep_banks = false")
-
-
-def test_banks_that_are_not_kept_lie_apart_from_those_of_other_sweeps(tmp_path, client):
-    sweep(TEXT, tmp_path / "first")
-    shared = kept(tmp_path / "banks")
-    assert len(shared) == 3
-    sweep(not_kept(TEXT).replace('"small"', '"second"'), tmp_path / "second")
-    assert kept(tmp_path / "banks") == shared
-    assert kept(tmp_path / "second" / "banks") == []
-
-
-def test_in_a_shared_folder_only_own_banks_are_deleted(tmp_path, client):
-    sweep(TEXT, tmp_path / "first")
-    root = tmp_path / "banks"
-    shared = kept(root)
-    text = not_kept(sweep_text({"uniform": [1.0]}, name="second", repeats=4))
-    sweep(text.replace("keep", f'banks = "{root}"\nkeep'), tmp_path / "second")
-    assert kept(root) == shared
-
-
-TWO_LABELS = TEXT.replace(
-    "[outputs]",
-    TEXT[TEXT.index("[[banks]]") : TEXT.index("[outputs]")].replace(
-        "[[banks]]", '[[banks]]\nname = "plain"', 1
-    ).replace('"trace"', '"none"')
-    + "[outputs]",
-)  # fmt: skip
-
-
-def built(text: str, output: Path):
-    return build_banks(spec_of(text), origin=output.parent / "x.toml", output=output)
-
-
-def test_banks_of_one_id_are_built_once(tmp_path, client):
-    result = built(TWO_LABELS, tmp_path / "small")
-    assert (len(result.banks), result.blocks) == (3, 3)
-    store = GramStore.open(result.root, result.banks[0])
-    assert result.bytes == 3 * 8 * store.n_kernels * store.layout.n_entries
-    assert kept(Path(result.root)) == list(result.banks)
-    client.tasks = []
-    assert built(TWO_LABELS, tmp_path / "small").blocks == 0
-    assert client.tasks == []
-
-
-def test_building_is_tried_again_when_a_worker_dies(tmp_path, client, monkeypatch):
-    Failing(monkeypatch, "build", RuntimeError("worker died"), times=2)
-    assert built(TEXT, tmp_path / "small").blocks == 3
-
-
-def test_a_bank_that_cannot_be_built_is_reported_and_the_others_are_built(
-    tmp_path, client, monkeypatch
-):
-    real = loop_module.build
-    bad: list[str] = []
-
-    def build(task):
-        bad.append(task.ref.plan.id)
-        if task.ref.plan.id == bad[0]:
-            raise ZeroDivisionError("by nought")
-        return real(task)
-
-    monkeypatch.setattr(loop_module, "build", build)
-    with pytest.raises(StoreError, match="ZeroDivisionError: by nought"):
-        built(TEXT, tmp_path / "small")
-    assert len(kept(tmp_path / "banks")) == 2
 
 
 def test_a_sweep_at_work_is_told_and_banks_are_counted_as_they_are_built(tmp_path, monkeypatch):

@@ -17,6 +17,18 @@ def test_versions_are_those_of_the_installed_packages():
     }
 
 
+def test_a_package_without_its_modules_or_its_metadata_is_told(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "of_metadata_alone-1.0.dist-info").mkdir()
+    metadata_file = tmp_path / "of_metadata_alone-1.0.dist-info" / "METADATA"
+    metadata_file.write_text("Metadata-Version: 2.1\nName: of_metadata_alone\nVersion: 1.0\n")
+    (tmp_path / "of_modules_alone.py").touch()
+    assert asking(("of_metadata_alone", "of_modules_alone"))() == {
+        "of_metadata_alone": "no installation",
+        "of_modules_alone": "an unknown version",
+    }
+
+
 def test_a_task_begins_only_where_all_versions_are_equal():
     assert do_where_equal(versions_here(), len, "task") == 4
     begun: list[str] = []

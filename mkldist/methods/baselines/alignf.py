@@ -33,6 +33,7 @@ import scipy
 from mkldist.arrays import Floats
 from mkldist.counters import Counters
 from mkldist.gram.requests import Combine, Inner, Quadratic, Request
+from mkldist.gram.view_kernels import centred_matrices
 from mkldist.machines.inner_svm import train
 from mkldist.solvers.base import Method, Problem, Steps
 from mkldist.solvers.single_kernels import gram_matrices
@@ -97,20 +98,10 @@ def _products(problem: Problem, time_limit: float) -> Generator[Request, Floats,
     while done < n_kernels and (done == 0 or not problem.clock.past(time_limit)):
         size = min(CHUNK, n_kernels - done)
         grams = yield from gram_matrices(np.arange(done, done + size))
-        _centre(grams)
-        columns[:, done : done + size] = yield Inner(grams)
+        columns[:, done : done + size] = yield Inner(centred_matrices(grams))
         done += size
     M = columns[:done, :done]
     return np.asarray(0.5 * (M + M.T))
-
-
-def _centre(grams: Floats) -> None:
-    """Centre symmetric (R, n, n) matrices in place."""
-    for K in grams:
-        means = K.mean(axis=0)
-        K -= means
-        K -= means[:, None]
-        K += means.mean()
 
 
 def nonnegative_quadratic(M: Floats, a: Floats) -> Floats:

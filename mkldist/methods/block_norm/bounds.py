@@ -124,6 +124,8 @@ class BlockNormBounds(Bounds[Predictor]):
     ----------
     best : Predictor
         Predictor of the least primal value; at first a bias alone.
+    at : Predictor
+        Predictor of the last iterate, whose values are `own`.
     lower : float
         Greatest dual value; at first 0, for losses and regularisers are not negative.
     dual_point : (n,) float64
@@ -136,7 +138,7 @@ class BlockNormBounds(Bounds[Predictor]):
         bias = loss.best_bias(zero)
         constant = Predictor(np.zeros(len(traces)), zero, bias)
         super().__init__(constant, lower=0.0, upper=loss.value(zero + bias))
-        self.dual_point = zero
+        self.at, self.dual_point = constant, zero
 
     def largest_norms(self, squared: Floats, rho: Floats, kernels: Ints | slice) -> Floats:
         """Return upper bounds of the dual norms of some kernels, with their rounding.
@@ -170,11 +172,10 @@ class BlockNormBounds(Bounds[Predictor]):
         # sum_i sqrt(K_ii) ||sqrt(K_jj) rho_j||, as for support vector machines, of sum_m w_m K_m
         reach = math.sqrt(len(rho)) * float(w @ self._traces[kernels]) * float(np.abs(rho).max())
         value += EPS * reach * self._loss.steepest(f + bias)
-        self.own = Own(value)
-        if value < self.upper:
-            weights = np.zeros_like(self.best.weights)
-            weights[kernels] = w
-            self.improve_upper(Predictor(weights, rho, bias), value)
+        weights = np.zeros_like(self.best.weights)
+        weights[kernels] = w
+        self.at, self.own = Predictor(weights, rho, bias), Own(value)
+        self.improve_upper(self.at, value)
 
     def take_dual(self, rho: Floats, norms: Floats) -> DualValue:
         """Take the dual value of a point and return it.

@@ -159,7 +159,7 @@ def outer_iterations(
         squared = yield Quadratic(rho)
         bounds.take_dual(rho, bounds.largest_norms(squared, rho, everyone))
         counters.outer_iterations += 1
-        trace.record(bounds.upper, bounds.lower, bounds.best.kernel_weights, bounds.own)
+        trace.record(bounds.upper, bounds.lower, bounds.at.kernel_weights, bounds.own)
         # Stop, or let gamma grow, by the dual value of this rho rather than the best.
         here = bounds.restricted_lower(iterate, rho)
         pace.judge(bounds.upper, max(bounds.lower, here), counters.newton_steps)

@@ -115,7 +115,7 @@ def solve_on_working_set(
                 pace.begin_anew()
                 iterate = yield from enlarged(bank.without_idle(iterate, norms), newcomers)
         counters.outer_iterations += 1
-        trace.record(bounds.upper, bounds.lower, bounds.best.kernel_weights, bounds.own)
+        trace.record(bounds.upper, bounds.lower, bounds.at.kernel_weights, bounds.own)
         pace.judge(bounds.upper, max(bounds.lower, restricted_lower), counters.newton_steps)
         stop = reason_to_stop(problem, params, bounds.gap, stalled=pace.stalled)
         if stop is not None:

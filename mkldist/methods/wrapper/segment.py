@@ -68,6 +68,8 @@ class Segment:
         Their combined kernel, or its operator.
     multiplier : float
         Multiplier of the sum of the kernel weights.
+    end_svm : SvmSolution, optional
+        The machine at its end, if it is known; by default it is solved when it is needed.
 
     Attributes
     ----------
@@ -82,9 +84,10 @@ class Segment:
         d_end: Floats,
         K_end: Gram,
         multiplier: float = 0.0,
+        end_svm: SvmSolution | None = None,
     ) -> None:
         self._svm_at, self._start, self._multiplier = svm_at, start, multiplier
-        self._d_end, self._K_end = d_end, K_end
+        self._d_end, self._K_end, self._end_svm = d_end, K_end, end_svm
         self._K_change = moved(K_end, -1.0, start.K)
         self._tilt = multiplier * float((d_end - start.d).sum())
         self.slope = self.slope_at(start)
@@ -92,10 +95,11 @@ class Segment:
     def at(self, step: float) -> Iterate:
         """Return the weights at a step in [0, 1], with their combined kernel and its machine."""
         if step == 1.0:
-            d, K = self._d_end, self._K_end
-        else:
-            d = (1.0 - step) * self._start.d + step * self._d_end
-            K = moved(self._start.K, step, self._K_change)
+            if self._end_svm is None:
+                self._end_svm = self._svm_at(self._K_end)
+            return Iterate(self._d_end, self._K_end, self._end_svm)
+        d = (1.0 - step) * self._start.d + step * self._d_end
+        K = moved(self._start.K, step, self._K_change)
         return Iterate(d, K, self._svm_at(K), step)
 
     def slope_at(self, trial: Iterate) -> float:
@@ -119,19 +123,14 @@ class Segment:
         step = root_of_slope(slope_at, self.slope, 1.0, first=1.0, share=SLOPE_LEFT)
         return trial if trial.step == step else self.at(step)
 
-    def golden_section(self, end: Iterate) -> Iterate:
+    def golden_section(self) -> Iterate:
         """Return the trial of least objective that golden section finds; the start if none is less.
 
         This is the search in the toolbox of SimpleMKL's authors.  It takes values alone and no
         slopes: two machines narrow the segment by a step, until a tenth of it is left.  Where no
         trial is better than the start, the search goes on; the toolbox's next iteration does so.
-
-        Parameters
-        ----------
-        end : Iterate
-            The end of the segment, with its machine.
         """
-        low, high = replace(self._start, step=0.0), replace(end, step=1.0)
+        low, high = replace(self._start, step=0.0), self.at(1.0)
         best = min(low, high, key=self.objective)
         while high.step - low.step > (COARSE if best.step > 0.0 else FINEST):
             right = self.at(low.step + (high.step - low.step) / GOLDEN)

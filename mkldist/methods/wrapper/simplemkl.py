@@ -109,9 +109,9 @@ def _plain(
             end = Iterate.solved(d_end, (yield Combine(d_end, thin=True)), svm_at)
             if not end.svm.objective < at.svm.objective or problem.clock.past(params.time_limit):
                 # Search the line along D for gamma in [0, gamma_max]: d <- d + gamma D.
-                segment = Segment(svm_at, at, end.d, end.K)
+                segment = Segment(svm_at, at, end.d, end.K, end_svm=end.svm)
                 if params.line_search == "golden-section":
-                    found = segment.golden_section(end)
+                    found = segment.golden_section()
                     at, moved = found, moved or found.step > 0.0
                 elif segment.slope < 0.0:
                     at, moved = segment.search(), True

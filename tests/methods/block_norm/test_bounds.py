@@ -40,6 +40,25 @@ def test_any_point_bounds_the_optimum_from_both_sides(loss, regularizer):
         assert bounds.upper >= optimum * (1 - 1e-7)
 
 
+def test_the_weights_of_an_iterate_are_its_own_though_another_is_better():
+    instance, rng = instances.balanced(), np.random.default_rng(0)
+    params = BlockNormParams(C=0.05, loss="logistic")
+    loss, psi = params.make_loss(instance.y), params.make_regularizer()
+    bounds = BlockNormBounds(loss, psi, np.einsum("mii->m", instance.grams))
+    rho = loss.feasible(rng.normal(size=len(instance.y)))
+    everyone = np.arange(len(instance.grams))
+    iterate = plain_bank.run(enlarged(Iterate.without_kernels(rho), everyone), instance.grams)
+    lengths = np.sqrt(np.einsum("i,mij,j->m", rho, instance.grams, rho))
+    values, weights = [], []
+    for norms in (1e-3 * lengths, 100.0 * rng.uniform(1.0, 2.0, len(everyone))):
+        bounds.take_primal(replace(iterate, norms=norms))
+        values.append(bounds.own.objective)
+        weights.append(norms / lengths / (norms / lengths).sum())
+    assert values[1] > values[0] == bounds.upper
+    np.testing.assert_allclose(bounds.best.kernel_weights, weights[0], rtol=1e-9)
+    np.testing.assert_allclose(bounds.at.kernel_weights, weights[1], rtol=1e-9)
+
+
 def test_points_beyond_the_largest_slope_are_scaled_down_to_it():
     y = np.array([1.0, -1.0])
     found = dual_value(Logistic(y), block1(0.5), np.array([0.4, -0.4]), np.array([0.2, 2.0]))

@@ -68,15 +68,11 @@ def test_a_search_ends_near_the_minimum_of_the_line(first, size, full):
 @pytest.mark.parametrize(("first", "size"), [(0.1, 1.0), (2.0, 60.0)])
 def test_golden_section_ends_within_a_tenth_of_the_minimum_by_two_machines_a_step(first, size):
     line, d, d_end = segment(first, size)
-    solved = []
+    solved, end = [], combined(d_end)
     counting = Segment(
-        lambda K: solved.append(K) or machine(K),
-        line.at(0.0),
-        d_end,
-        combined(d_end),
-        PRICE,
+        lambda K: solved.append(K) or machine(K), line.at(0.0), d_end, end, PRICE, machine(end)
     )
-    found = counting.golden_section(line.at(1.0))
+    found = counting.golden_section()
     least = minimize_scalar(
         lambda s: objective(d + s * (d_end - d)), bounds=(0, 1), method="bounded"
     )
@@ -92,4 +88,21 @@ def test_golden_section_stays_at_a_start_that_is_best():
     start = Iterate.solved(d, combined(d), machine)
     dear = Segment(machine, start, 2.0 * d, combined(2.0 * d), multiplier=1e3)
     assert dear.slope > 0.0
-    assert dear.golden_section(dear.at(1.0)).step == 0.0
+    assert dear.golden_section().step == 0.0
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_the_machine_at_the_end_is_solved_once_at_most(known):
+    line, _, d_end = segment()
+    end, solved = combined(d_end), []
+    counting = Segment(
+        lambda K: solved.append(K) or machine(K),
+        line.at(0.0),
+        d_end,
+        end,
+        PRICE,
+        machine(end) if known else None,
+    )
+    found = [counting.search(), counting.at(1.0)]
+    assert [trial.step for trial in found] == [1.0, 1.0]
+    assert len(solved) == (0 if known else 1)

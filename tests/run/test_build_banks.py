@@ -1,0 +1,83 @@
+"""Banks that are built alone, and which of them a sweep keeps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mkldist.errors import StoreError
+from mkldist.gram.store import GramStore
+from mkldist.run import sweep_loop
+from mkldist.run.build_banks import build_banks
+from tests.run.here import TEXT, Failing, kept, spec_of, sweep
+from tests.run.sweeps import sweep_text
+
+
+def not_kept(text: str) -> str:
+    return text.replace("predictions = true", "keep_banks = false")
+
+
+def test_banks_that_are_not_kept_lie_apart_from_those_of_other_sweeps(tmp_path, client):
+    sweep(TEXT, tmp_path / "first")
+    shared = kept(tmp_path / "banks")
+    assert len(shared) == 3
+    sweep(not_kept(TEXT).replace('"small"', '"second"'), tmp_path / "second")
+    assert kept(tmp_path / "banks") == shared
+    assert kept(tmp_path / "second" / "banks") == []
+
+
+def test_in_a_shared_folder_only_own_banks_are_deleted(tmp_path, client):
+    sweep(TEXT, tmp_path / "first")
+    root = tmp_path / "banks"
+    shared = kept(root)
+    text = not_kept(sweep_text({"uniform": [1.0]}, name="second", repeats=4))
+    sweep(text.replace("keep", f'banks = "{root}"\nkeep'), tmp_path / "second")
+    assert kept(root) == shared
+
+
+TWO_LABELS = TEXT.replace(
+    "[outputs]",
+    TEXT[TEXT.index("[[banks]]") : TEXT.index("[outputs]")].replace(
+        "[[banks]]", '[[banks]]\nname = "plain"', 1
+    ).replace('"trace"', '"none"')
+    + "[outputs]",
+)  # fmt: skip
+
+
+def built(text: str, output: Path):
+    return build_banks(spec_of(text), origin=output.parent / "x.toml", output=output)
+
+
+def test_banks_of_one_id_are_built_once(tmp_path, client):
+    result = built(TWO_LABELS, tmp_path / "small")
+    assert (len(result.banks), result.blocks) == (3, 3)
+    store = GramStore.open(result.root, result.banks[0])
+    assert result.bytes == 3 * 8 * store.n_kernels * store.layout.n_entries
+    assert kept(Path(result.root)) == list(result.banks)
+    client.tasks = []
+    assert built(TWO_LABELS, tmp_path / "small").blocks == 0
+    assert client.tasks == []
+
+
+def test_building_is_tried_again_when_a_worker_dies(tmp_path, client, monkeypatch):
+    Failing(monkeypatch, "build", RuntimeError("worker died"), times=2)
+    assert built(TEXT, tmp_path / "small").blocks == 3
+
+
+def test_a_bank_that_cannot_be_built_is_reported_and_the_others_are_built(
+    tmp_path, client, monkeypatch
+):
+    real = sweep_loop.build
+    bad: list[str] = []
+
+    def build(task):
+        bad.append(task.ref.plan.id)
+        if task.ref.plan.id == bad[0]:
+            raise ZeroDivisionError("by nought")
+        return real(task)
+
+    monkeypatch.setattr(sweep_loop, "build", build)
+    with pytest.raises(StoreError, match="ZeroDivisionError: by nought"):
+        built(TEXT, tmp_path / "small")
+    assert len(kept(tmp_path / "banks")) == 2
