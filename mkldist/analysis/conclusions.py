@@ -192,7 +192,8 @@ def _cases(conclusion: Conclusion, results: Results) -> list[Case]:
     """Return the figures of both methods on each data set, and their sums where these decide."""
     figures = (_points if conclusion.metric == POINTS else _means)(conclusion, results)
     if figures and conclusion.scope == "total":
-        figures[""] = tuple(map(sum, zip(*figures.values(), strict=True)))
+        first, second = zip(*figures.values(), strict=True)
+        figures[""] = math.fsum(first), math.fsum(second)
     margin = 1.0
     if conclusion.metric in TIMES:
         margin = BUSY_MARGIN if _share(results) < 0.5 else MARGIN

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -62,10 +62,7 @@ def read_explanations(path: Path, published: Sequence[Published]) -> list[Explan
     """
     if not path.exists():
         return []
-    found = [
-        Explanation(*(row[name] for name in COLUMNS), place)
-        for place, row in named_rows(path, COLUMNS)
-    ]
+    found = [_explanation(row, place) for place, row in named_rows(path, COLUMNS)]
     for one in found:
         if not one.words:
             raise DataError(f"{one.line}, column 'explanation'", "nothing", "what was tried")
@@ -74,6 +71,11 @@ def read_explanations(path: Path, published: Sequence[Published]) -> list[Explan
             hint = "Names are those of the results; * stands for any"
             raise DataError(one.line, keys, "experiment, ... of a published number", hint)
     return found
+
+
+def _explanation(row: Mapping[str, str], place: str) -> Explanation:
+    experiment, dataset, method, metric, words = (row[name] for name in COLUMNS)
+    return Explanation(experiment, dataset, method, metric, words, place)
 
 
 def explanation_of(number: Published, explanations: Iterable[Explanation]) -> str:
